@@ -1,0 +1,175 @@
+// Package dtype names the element types that an array can have, and says what
+// each is called by NumPy, Arrow and DLPack. A type stands for the bytes of
+// one element in little-endian order; booleans take one byte.
+package dtype
+
+import "github.com/meshfeed/meshfeed/core/status"
+
+// Type is the element type of a field or an array. The zero value is invalid.
+type Type uint8
+
+// The types, in the order of their size within each kind.
+const (
+	Invalid Type = iota
+	Bool
+	Int8
+	Int16
+	Int32
+	Int64
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Float16
+	BFloat16
+	Float32
+	Float64
+	Complex64
+	Complex128
+	numTypes
+)
+
+// DLPack's type codes (DLDataTypeCode), as far as they are used.
+const (
+	DLInt     = 0
+	DLUint    = 1
+	DLFloat   = 2
+	DLBFloat  = 4
+	DLComplex = 5
+	DLBool    = 6
+)
+
+type facts struct {
+	name   string // as NumPy and JAX spell it, and as documents do
+	size   int    // bytes
+	arrow  string // format string of the Arrow C data interface; "" where Arrow has no such type
+	dlpack uint8
+	narrow Type // what JAX makes of the type without x64; Invalid where it stays
+}
+
+var table = [numTypes]facts{
+	Bool:       {"bool", 1, "b", DLBool, Invalid},
+	Int8:       {"int8", 1, "c", DLInt, Invalid},
+	Int16:      {"int16", 2, "s", DLInt, Invalid},
+	Int32:      {"int32", 4, "i", DLInt, Invalid},
+	Int64:      {"int64", 8, "l", DLInt, Int32},
+	Uint8:      {"uint8", 1, "C", DLUint, Invalid},
+	Uint16:     {"uint16", 2, "S", DLUint, Invalid},
+	Uint32:     {"uint32", 4, "I", DLUint, Invalid},
+	Uint64:     {"uint64", 8, "L", DLUint, Uint32},
+	Float16:    {"float16", 2, "e", DLFloat, Invalid},
+	BFloat16:   {"bfloat16", 2, "", DLBFloat, Invalid},
+	Float32:    {"float32", 4, "f", DLFloat, Invalid},
+	Float64:    {"float64", 8, "g", DLFloat, Float32},
+	Complex64:  {"complex64", 8, "", DLComplex, Invalid},
+	Complex128: {"complex128", 16, "", DLComplex, Complex64},
+}
+
+// All lists the valid types.
+func All() []Type {
+	list := make([]Type, 0, numTypes-1)
+	for t := Bool; t < numTypes; t++ {
+		list = append(list, t)
+	}
+	return list
+}
+
+// Valid says whether t is one of the types.
+func (t Type) Valid() bool { return t > Invalid && t < numTypes }
+
+// Size gives the bytes of one element, and 0 for an invalid type.
+func (t Type) Size() int {
+	if !t.Valid() {
+		return 0
+	}
+	return table[t].size
+}
+
+// String gives the name that NumPy and JAX use, such as "float32".
+func (t Type) String() string {
+	if !t.Valid() {
+		return "invalid"
+	}
+	return table[t].name
+}
+
+// Parse finds a type by its name.
+func Parse(name string) (Type, error) {
+	for t := Bool; t < numTypes; t++ {
+		if table[t].name == name {
+			return t, nil
+		}
+	}
+	return Invalid, status.Errorf(status.InvalidArgument, "dtype", "%q is not an element type", name).
+		WithHint("use one of %s", list())
+}
+
+func list() string {
+	s := ""
+	for i, t := range All() {
+		if i > 0 {
+			s += ", "
+		}
+		s += t.String()
+	}
+	return s
+}
+
+// Arrow gives the format string of the Arrow C data interface, or "" where
+// Arrow has no such primitive type (bfloat16 travels as uint16 with metadata).
+func (t Type) Arrow() string {
+	if !t.Valid() {
+		return ""
+	}
+	return table[t].arrow
+}
+
+// FromArrow finds the type of a primitive format string.
+func FromArrow(format string) (Type, bool) {
+	for t := Bool; t < numTypes; t++ {
+		if format != "" && table[t].arrow == format {
+			return t, true
+		}
+	}
+	return Invalid, false
+}
+
+// DLPack gives DLPack's type code and the bits of one element; lanes are 1.
+func (t Type) DLPack() (code, bits uint8) {
+	if !t.Valid() {
+		return 0, 0
+	}
+	return table[t].dlpack, uint8(8 * table[t].size)
+}
+
+// FromDLPack finds the type with DLPack's code and bits.
+func FromDLPack(code, bits uint8) (Type, bool) {
+	for t := Bool; t < numTypes; t++ {
+		if c, b := t.DLPack(); c == code && b == bits {
+			return t, true
+		}
+	}
+	return Invalid, false
+}
+
+// Narrow gives the type that JAX delivers when x64 is off: 64-bit types become
+// their 32-bit counterparts, complex128 becomes complex64, all others stay.
+func (t Type) Narrow() Type {
+	if t.Valid() && table[t].narrow != Invalid {
+		return table[t].narrow
+	}
+	return t
+}
+
+// IsInteger says whether t is a signed or unsigned integer.
+func (t Type) IsInteger() bool { return t >= Int8 && t <= Uint64 }
+
+// MarshalText gives the name.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads a name.
+func (t *Type) UnmarshalText(text []byte) error {
+	p, err := Parse(string(text))
+	*t = p
+	return err
+}

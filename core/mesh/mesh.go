@@ -1,0 +1,192 @@
+// Package mesh describes a device mesh as JAX does: named axes, and devices in
+// row-major order over them.
+//
+// The order of the devices is the mesh's own. It is not the order of their ids,
+// and a process may own any devices of it: on TPU slices every host has
+// scattered positions. Nothing in meshfeed chooses rows by the rank of a
+// process; everything follows from a device's position here.
+package mesh
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Limits that keep products inside an int and tables inside memory.
+const (
+	MaxAxes    = 32
+	MaxDevices = 1 << 20
+)
+
+// Axis is one named dimension of a mesh.
+type Axis struct {
+	Name string
+	Size int
+}
+
+// Device is one device: the process that owns it, and its id, which is unique
+// in the mesh but neither dense nor an order.
+type Device struct {
+	Process int
+	ID      int
+}
+
+// Mesh is an immutable mesh. Position i of it is the device at the i-th
+// coordinate in row-major order.
+type Mesh struct {
+	axes      []Axis
+	devices   []Device
+	processes []int // sorted, distinct
+}
+
+// New gives the mesh of devices over axes. The devices are copied. Their number
+// must be the product of the axis sizes, and no axis name and no device id may
+// occur twice (JAX lets both through and then collapses them).
+func New(axes []Axis, devices []Device) (*Mesh, error) {
+	size, err := checkAxes(axes)
+	if err != nil {
+		return nil, err
+	}
+	if len(devices) != size {
+		return nil, fail("axes %s need %d devices, but there are %d", axesText(axes), size, len(devices)).
+			WithHint("give one device for every coordinate, in row-major order")
+	}
+	seen := make(map[int]int, size)
+	for i, d := range devices {
+		if d.Process < 0 || d.ID < 0 {
+			return nil, fail("device %d is (process %d, id %d), but neither may be negative", i, d.Process, d.ID)
+		}
+		if j, dup := seen[d.ID]; dup {
+			return nil, fail("device id %d stands at mesh positions %d and %d", d.ID, j, i).
+				WithHint("name every device once")
+		}
+		seen[d.ID] = i
+	}
+	m := &Mesh{axes: slices.Clone(axes), devices: slices.Clone(devices)}
+	for _, d := range devices {
+		m.processes = append(m.processes, d.Process)
+	}
+	slices.Sort(m.processes)
+	m.processes = slices.Compact(m.processes)
+	return m, nil
+}
+
+// Uniform gives the mesh of devices 0…n-1 in order, owned in equal parts by
+// processes 0…processes-1.
+func Uniform(axes []Axis, processes int) (*Mesh, error) {
+	size, err := checkAxes(axes)
+	if err != nil {
+		return nil, err
+	}
+	if processes < 1 {
+		return nil, fail("a mesh needs at least 1 process, but there are %d", processes)
+	}
+	if size%processes != 0 {
+		return nil, fail("%d devices cannot be shared equally by %d processes", size, processes).
+			WithHint("list the devices as [process, id] pairs in mesh order")
+	}
+	devices := make([]Device, size)
+	for i := range devices {
+		devices[i] = Device{Process: i / (size / processes), ID: i}
+	}
+	return New(axes, devices)
+}
+
+func checkAxes(axes []Axis) (size int, err error) {
+	if len(axes) > MaxAxes {
+		return 0, fail("a mesh may have %d axes, but there are %d", MaxAxes, len(axes))
+	}
+	size = 1
+	for i, a := range axes {
+		if a.Name == "" {
+			return 0, fail("axis %d has no name", i).WithHint("name every axis")
+		}
+		if a.Size < 1 {
+			return 0, fail("axis %q has size %d, but the smallest size is 1", a.Name, a.Size)
+		}
+		for j := range i {
+			if axes[j].Name == a.Name {
+				return 0, fail("axis name %q is used for axes %d and %d", a.Name, j, i).WithHint("give every axis its own name")
+			}
+		}
+		if a.Size > MaxDevices/size {
+			return 0, fail("axes %s make more than %d devices", axesText(axes), MaxDevices)
+		}
+		size *= a.Size
+	}
+	return size, nil
+}
+
+func fail(format string, args ...any) *status.Error {
+	return status.Errorf(status.InvalidArgument, "mesh", format, args...)
+}
+
+// Axes gives a copy of the axes, in order.
+func (m *Mesh) Axes() []Axis { return slices.Clone(m.axes) }
+
+// NumAxes gives the number of axes.
+func (m *Mesh) NumAxes() int { return len(m.axes) }
+
+// Axis finds an axis by name.
+func (m *Mesh) Axis(name string) (number int, axis Axis, ok bool) {
+	for i, a := range m.axes {
+		if a.Name == name {
+			return i, a, true
+		}
+	}
+	return 0, Axis{}, false
+}
+
+// Size gives the number of devices.
+func (m *Mesh) Size() int { return len(m.devices) }
+
+// Device gives the device at a mesh position.
+func (m *Mesh) Device(position int) Device { return m.devices[position] }
+
+// Devices gives a copy of the devices in mesh order.
+func (m *Mesh) Devices() []Device { return slices.Clone(m.devices) }
+
+// Processes lists the processes that own devices here, in ascending order.
+func (m *Mesh) Processes() []int { return slices.Clone(m.processes) }
+
+// Local lists the mesh positions that a process owns, in mesh order. It is
+// empty for a process without devices in the mesh, which is legal.
+func (m *Mesh) Local(process int) []int {
+	var list []int
+	for i, d := range m.devices {
+		if d.Process == process {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Coordinates gives the position's coordinate on every axis.
+func (m *Mesh) Coordinates(position int) []int {
+	c := make([]int, len(m.axes))
+	for i := len(c) - 1; i >= 0; i-- {
+		c[i] = position % m.axes[i].Size
+		position /= m.axes[i].Size
+	}
+	return c
+}
+
+// Equal says whether both meshes have the same axes and devices in the same order.
+func (m *Mesh) Equal(o *Mesh) bool {
+	return slices.Equal(m.axes, o.axes) && slices.Equal(m.devices, o.devices)
+}
+
+// String prints the mesh as JAX does: Mesh('data': 4, 'model': 2). Axis types
+// are JAX's own and are left out.
+func (m *Mesh) String() string { return "Mesh(" + axesText(m.axes) + ")" }
+
+func axesText(axes []Axis) string {
+	parts := make([]string, len(axes))
+	for i, a := range axes {
+		parts[i] = fmt.Sprintf("'%s': %d", a.Name, a.Size)
+	}
+	return strings.Join(parts, ", ")
+}

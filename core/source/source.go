@@ -1,0 +1,154 @@
+// Package source says what a dataset is to meshfeed: fields of fixed-shape
+// rows, addressed by record number.
+//
+// A [Source] knows the shape and type of every field from metadata alone. It
+// hands out a [Gatherer] for the parts of rows that somebody needs, and the
+// gatherer copies those parts of chosen records into memory of the caller, one
+// call per step. How the bytes are stored, and whether they come from a
+// mapping, a read or a decoder, is the source's own business.
+//
+// Package sourcetest holds the tests that every implementation must pass.
+package source
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Source is a dataset: Len records, each with one row per field. All methods
+// are safe for concurrent use.
+type Source interface {
+	// Schema says which fields there are. The caller must not change it.
+	Schema() Schema
+
+	// Len gives the number of records.
+	Len() int64
+
+	// Fingerprint identifies the content by a hash that is the same on every
+	// host. It is computed once; later calls return it at once.
+	Fingerprint(ctx context.Context) (Fingerprint, error)
+
+	// Gatherer resolves parts of rows for one pass over the records. It fails
+	// if a part does not fit the schema, if a field may hold nulls and the
+	// part has no Fill, or if the conversion to Part.To is not one the source
+	// can make.
+	Gatherer(parts []Part) (Gatherer, error)
+
+	// Close cancels the gathers under way and waits for them, at most one
+	// second where they read files; then the last of them releases what they
+	// hold. Every later call fails with InvalidState.
+	Close() error
+}
+
+// Schema lists the fields of a source.
+type Schema struct {
+	Fields  []Field
+	Skipped []Skipped // columns that cannot be arrays, with the reason
+}
+
+// Field gives the named field and its number.
+func (s Schema) Field(name string) (number int, field Field, ok bool) {
+	for i, f := range s.Fields {
+		if f.Name == name {
+			return i, f, true
+		}
+	}
+	return 0, Field{}, false
+}
+
+// Field is one column whose rows all have the same shape.
+type Field struct {
+	Name     string
+	Type     dtype.Type
+	Shape    []int // of one row; empty for a scalar
+	Nullable bool  // some record has a null here, or metadata cannot rule it out
+}
+
+// RowBytes gives the size of one row in bytes.
+func (f Field) RowBytes() int {
+	n := f.Type.Size()
+	for _, d := range f.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Skipped is a column that is not a field, and why.
+type Skipped struct {
+	Name, Type, Reason string
+}
+
+// Part is one block of a field's row.
+type Part struct {
+	Field int        // number in Schema().Fields
+	To    dtype.Type // what to deliver; Invalid for the field's own type
+
+	// Boxes holds, for each box, the full [start, stop) ranges of every
+	// dimension of the row. Several boxes differ in dimension 0 only and are
+	// concatenated along it in this order. A scalar has one empty box.
+	Boxes [][][2]int
+
+	// Fill replaces a null row, or a null element of a row: a bool, int64,
+	// uint64, float64 or complex128 that To can hold. Nil refuses nulls.
+	Fill any
+}
+
+// Bytes gives the size of the block in bytes, delivered as typ.
+func (p Part) Bytes(typ dtype.Type) int {
+	total := 0
+	for _, box := range p.Boxes {
+		n := typ.Size()
+		for _, r := range box {
+			n *= r[1] - r[0]
+		}
+		total += n
+	}
+	return total
+}
+
+// Job says where the blocks of consecutive entries of a gather's record list
+// go: records[Rows[0]:Rows[1]], in C order, into Dst, whose length is the
+// number of rows times Part.Bytes. A block whose rows are scattered in the
+// record list takes several jobs.
+type Job struct {
+	Part int // number in the gatherer's parts
+	Rows [2]int
+	Dst  []byte
+}
+
+// Gatherer copies parts of records. It is safe for concurrent use and keeps no
+// Dst after Gather has returned.
+type Gatherer interface {
+	// Gather does all jobs of one step, so that a row is touched once for
+	// all its parts. Record -1 is a row of zeros. Any other record outside
+	// [0, Len) is OutOfRange. Dst need not be zeroed or aligned.
+	Gather(ctx context.Context, records []int64, jobs []Job) error
+
+	// Ahead says which records the next gathers will ask for. It returns at
+	// once; a source may use it to read ahead.
+	Ahead(records []int64)
+
+	// Close ends read-ahead and drops caches. No gather may run.
+	Close() error
+}
+
+// Fingerprint is a hash of a dataset's content: equal on every host that sees
+// the same records under the same schema. It is a check, not a proof.
+type Fingerprint [16]byte
+
+// String gives 32 hexadecimal digits.
+func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
+
+// ParseFingerprint reads 32 hexadecimal digits.
+func ParseFingerprint(s string) (Fingerprint, error) {
+	var f Fingerprint
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(f) {
+		return f, status.Errorf(status.InvalidArgument, "source", "%q is not a fingerprint (32 hexadecimal digits)", s)
+	}
+	copy(f[:], b)
+	return f, nil
+}

@@ -1,0 +1,151 @@
+// Package status is the one vocabulary of errors in meshfeed.
+//
+// Every failure that leaves a package is an [*Error]: a [Code] that Go, C,
+// Python and the browser share, the operation that failed, a message that says
+// what was expected and what was found, and a hint that says what to do. The
+// text reads as one sentence:
+//
+//	sharding: dimension 0 of shape (30, 128) is split 4 ways by axis "data" (size 4), but 30 % 4 = 2; use a batch of 28 or 32
+//
+// The numbers of the codes are part of the C ABI. They are append-only.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Code says what kind of outcome a call had. Zero is success, positive codes
+// are outcomes without a message, negative codes are errors.
+type Code int32
+
+// The codes, with the builtin exception that Python raises for each.
+const (
+	OK                Code = 0
+	Timeout           Code = 1   // nothing was ready in time; ask again
+	End               Code = 2   // there is no further batch
+	InvalidArgument   Code = -1  // ValueError
+	OutOfRange        Code = -2  // IndexError
+	NotFound          Code = -3  // FileNotFoundError
+	InvalidState      Code = -4  // RuntimeError: closed, stale handle, wrong order of calls
+	Incompatible      Code = -5  // ValueError: saved state, dataset or ABI does not fit
+	DataLoss          Code = -6  // OSError: damaged or truncated data
+	IO                Code = -7  // OSError
+	ResourceExhausted Code = -8  // MemoryError
+	Unsupported       Code = -9  // NotImplementedError
+	Cancelled         Code = -10 // the caller, or Close, ended the call
+	Forked            Code = -11 // RuntimeError: used in a forked child
+	Internal          Code = -12 // RuntimeError: a bug in meshfeed, or a panic
+)
+
+var names = map[Code]string{
+	OK: "OK", Timeout: "Timeout", End: "End",
+	InvalidArgument: "InvalidArgument", OutOfRange: "OutOfRange", NotFound: "NotFound",
+	InvalidState: "InvalidState", Incompatible: "Incompatible", DataLoss: "DataLoss", IO: "IO",
+	ResourceExhausted: "ResourceExhausted", Unsupported: "Unsupported", Cancelled: "Cancelled",
+	Forked: "Forked", Internal: "Internal",
+}
+
+// Codes lists every code, most successful first.
+func Codes() []Code {
+	list := []Code{OK, Timeout, End}
+	for c := InvalidArgument; c >= Internal; c-- {
+		list = append(list, c)
+	}
+	return list
+}
+
+// String gives the name of the code as it is spelled in Go.
+func (c Code) String() string {
+	if s, ok := names[c]; ok {
+		return s
+	}
+	return fmt.Sprintf("Code(%d)", int32(c))
+}
+
+// Attr is a fact about an error that a program may read: a file, a record, a size.
+type Attr struct {
+	Key   string
+	Value any
+}
+
+// Error is a failure with everything a caller needs to act on it.
+type Error struct {
+	Code  Code
+	Op    string // the package or verb that failed, such as "sharding"
+	Msg   string // expected and actual, without a full stop
+	Hint  string // what to do; may be empty
+	Attrs []Attr
+	Err   error // the cause; may be nil
+}
+
+// New gives an error whose message is Msg as it stands.
+func New(code Code, op, msg string) *Error { return &Error{Code: code, Op: op, Msg: msg} }
+
+// Errorf gives an error with a formatted message. An argument wrapped by %w
+// becomes the cause.
+func Errorf(code Code, op, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Op: op, Msg: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// WithHint adds what to do about the error, and returns the same error.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// With adds a fact, and returns the same error.
+func (e *Error) With(key string, value any) *Error {
+	e.Attrs = append(e.Attrs, Attr{key, value})
+	return e
+}
+
+// Attr gives the value of a fact, or nil.
+func (e *Error) Attr(key string) any {
+	for _, a := range e.Attrs {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+// Error gives "op: message; hint".
+func (e *Error) Error() string {
+	s := e.Msg
+	if e.Op != "" {
+		s = e.Op + ": " + s
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes a Cancelled error match [context.Canceled].
+func (e *Error) Is(target error) bool {
+	return e.Code == Cancelled && target == context.Canceled
+}
+
+// CodeOf gives the code of err: OK for nil, the code of the outermost [*Error]
+// in its chain, Cancelled and Timeout for the errors of package context, and
+// Internal for anything else, which no caller was told to expect.
+func CodeOf(err error) Code {
+	var e *Error
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &e):
+		return e.Code
+	case errors.Is(err, context.Canceled):
+		return Cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	}
+	return Internal
+}
