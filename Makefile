@@ -1,0 +1,67 @@
+# Everything a contributor needs, by name. `make help` lists it.
+#
+# The environment lives in .venv and is rebuilt when what it is made from
+# changes. Nothing is installed outside the checkout.
+
+VENV   := .venv
+PYTHON := $(VENV)/bin/python
+STAMP  := $(VENV)/.ready
+HOST_PYTHON ?= python3
+
+export CGO_ENABLED ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-deep check lib wheel bench golden fuzz gpu-check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv, build the library and the command, warm the build caches
+
+$(STAMP): pyproject.toml hatch_build.py VERSION go.mod go.sum
+	@echo "setting up $(VENV): once, a few minutes"
+	@began=$$(date +%s); set -e; \
+	$(HOST_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meshfeed needs Python 3.11 or later, this is " + sys.version)'; \
+	$(HOST_PYTHON) -m venv $(VENV); \
+	$(PYTHON) -m pip install -q --disable-pip-version-check -U pip; \
+	$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[dev]'; \
+	go build ./... ; go test -count=1 -run '^$$' ./... >/dev/null; \
+	go test -race -count=1 -run '^$$' ./core/loader/... ./core/batch/... ./arrowio/... >/dev/null; \
+	touch $@; echo "set up in $$(( $$(date +%s) - began )) s"
+
+lib: $(STAMP) ## build the C library and the command into the Python package
+	capi/build.sh python/meshfeed/_lib/libmeshfeed.so
+	CGO_ENABLED=0 go build -trimpath -o python/meshfeed/_bin/meshfeed ./cmd/meshfeed
+
+demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
+	$(PYTHON) docs/demo/digits.py --out demo-out
+
+test: lib ## all quick tests, with a table of what each stage took
+	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
+
+test-deep: lib ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
+	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep
+
+check: lib ## format, lint, types, imports, other platforms, and all tests
+	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py check
+
+wheel: $(STAMP) ## build the wheel and the sdist into dist/
+	$(PYTHON) -m build --outdir dist
+
+bench: lib ## compare with np.take + device_put and with Grain; writes docs/benchmarks.md
+	$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[bench]'
+	$(PYTHON) -m tests.bench
+
+golden: ## rewrite golden texts; read the diff before you commit it
+	go test ./core/layout ./core/loader -args -rewrite
+
+fuzz: ## run every fuzz target for 30 s each
+	@for p in $$(go list ./core/... ./arrowio/...); do \
+	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; done; done
+
+gpu-check: lib ## the hand-over checks on a machine with a GPU
+	$(PYTHON) tests/python/gpu_check.py
+
+clean: ## remove what make made
+	rm -rf $(VENV) build dist demo-out python/meshfeed/_lib python/meshfeed/_bin

@@ -1,0 +1,217 @@
+// Package arch holds the tests of the structure itself: who may import whom,
+// which package may reach which dependency, where goroutines may start, and
+// that every package has one comment that introduces it.
+//
+// A failing message says which rule broke and why the rule is there. To change
+// a border, change the table here and write the reason into RATIONALE.md.
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/meshfeed/meshfeed/"
+
+// allowed lists, for each package, the packages of this module it may import
+// directly. What those may import, it may import too.
+var allowed = map[string][]string{
+	// tier 0: open to all
+	"core/status": {},
+	"core/guard":  {"core/status"},
+	"core/dtype":  {"core/status"},
+	"core/mesh":   {"core/status"},
+	// tier 1
+	"core/internal/permutation": {},
+	"core/sharding":             {"core/mesh"},
+	"core/sampler":              {"core/internal/permutation"},
+	"core/source":               {"core/dtype"},
+	"core/arrowmeta":            {"core/dtype"},
+	// tier 2
+	"core/layout": {"core/sharding", "core/sampler", "core/dtype"},
+	"core/batch":  {"core/dtype"},
+	// tier 3
+	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/guard"},
+	// tier 4
+	"arrowio/internal/gather":   {"core/dtype"},
+	"arrowio/internal/resident": {"core/guard"},
+	"arrowio":                   {"core/source", "core/arrowmeta", "arrowio/internal/..."},
+	"arrowio/cstream":           {"core/source", "core/arrowmeta", "arrowio", "arrowio/internal/..."},
+	// tier 5
+	"capi":         {"core/loader", "arrowio", "arrowio/cstream"},
+	"cmd/meshfeed": {"core/loader", "arrowio"},
+	// suites that implementations import in their tests
+	"core/sampler/samplertest": {"core/sampler"},
+	"core/source/sourcetest":   {"core/source"},
+}
+
+var tier0 = []string{"core/status", "core/guard", "core/dtype", "core/mesh"}
+
+// reserved says which packages alone may reach an outside module, and why.
+var reserved = []struct {
+	path  string
+	users []string
+	why   string
+}{
+	{"github.com/apache/arrow/go/v17", []string{"arrowio"}, "the wasm guest and the core must stay small, and v17 is used behind one set of guards"},
+	{"github.com/gomlx/", []string{"core/gomlxfeed"}, "its API changes often: one package keeps up with it"},
+	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
+	{"runtime/cgo", []string{"capi", "arrowio/cstream"}, "everything else must build without a C compiler"},
+	{"C", []string{"capi", "arrowio/cstream"}, "everything else must build without a C compiler"},
+}
+
+// world is one way of building the module.
+type world struct {
+	name     string
+	env      []string
+	tags     string
+	patterns []string
+}
+
+var worlds = []world{
+	{name: "default", patterns: []string{"./..."}},
+	{name: "without cgo", env: []string{"CGO_ENABLED=0"}, patterns: []string{"./core/...", "./arrowio", "./cmd/..."}},
+	{name: "tag xla", tags: "xla", patterns: []string{"./..."}},
+	{name: "wasip1", env: []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0"}, patterns: []string{"./core/..."}},
+}
+
+type pkg struct {
+	ImportPath string
+	Name       string
+	Standard   bool
+	Dir        string
+	Doc        string
+	GoFiles    []string
+	CgoFiles   []string
+	Imports    []string
+	Module     *struct{ Path string }
+}
+
+func (p pkg) ours() bool   { return strings.HasPrefix(p.ImportPath, module) }
+func (p pkg) path() string { return strings.TrimPrefix(p.ImportPath, module) }
+
+func list(t *testing.T, w world) []pkg {
+	t.Helper()
+	args := []string{"list", "-json=ImportPath,Name,Standard,Dir,Doc,GoFiles,CgoFiles,Imports,Module", "-tags=" + w.tags}
+	cmd := exec.Command("go", append(args, w.patterns...)...)
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), w.env...)
+	var diagnostics bytes.Buffer
+	cmd.Stderr = &diagnostics
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, diagnostics.String())
+	}
+	var all []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImports(t *testing.T) {
+	for _, w := range worlds {
+		t.Run(w.name, func(t *testing.T) {
+			for _, p := range list(t, w) {
+				if !p.ours() || strings.HasPrefix(p.path(), "tests/") {
+					continue
+				}
+				checkBorders(t, p)
+				checkReserved(t, p)
+			}
+		})
+	}
+}
+
+func checkBorders(t *testing.T, p pkg) {
+	if _, known := allowed[p.path()]; !known {
+		t.Errorf("package %s is not in the table of tests/arch: say what it may import", p.path())
+		return
+	}
+	may := reachable(p.path())
+	for _, imp := range p.Imports {
+		to, ours := strings.CutPrefix(imp, module)
+		if ours && !slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, to) }) {
+			t.Errorf("%s must not import %s: it may reach only %v", p.path(), to, may)
+		}
+		if !ours && strings.Contains(imp, ".") && standardOnly(p.path()) {
+			t.Errorf("%s must not import %s: core is standard library only, so that it is small in the wasm guest and has nothing to keep current", p.path(), imp)
+		}
+	}
+}
+
+// standardOnly holds for tiers 0 to 3.
+func standardOnly(path string) bool {
+	return strings.HasPrefix(path, "core/") && !strings.HasPrefix(path, "core/gomlxfeed")
+}
+
+func reachable(path string) []string {
+	seen := map[string]bool{}
+	var visit func(string)
+	visit = func(p string) {
+		for _, next := range allowed[p] {
+			if !seen[next] {
+				seen[next] = true
+				visit(next)
+			}
+		}
+	}
+	visit(path)
+	for _, p := range tier0 {
+		if !slices.Contains(tier0, path) {
+			seen[p] = true
+		}
+	}
+	var may []string
+	for p := range seen {
+		may = append(may, p)
+	}
+	slices.Sort(may)
+	return may
+}
+
+func matches(pattern, path string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "..."); ok {
+		return strings.HasPrefix(path, prefix)
+	}
+	return pattern == path
+}
+
+func checkReserved(t *testing.T, p pkg) {
+	for _, r := range reserved {
+		if slices.Contains(r.users, p.path()) {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if imp == r.path || strings.HasSuffix(r.path, "/") && strings.HasPrefix(imp, r.path) || strings.HasPrefix(imp, r.path+"/") {
+				t.Errorf("%s must not import %s: only %v may, because %s", p.path(), imp, r.users, r.why)
+			}
+		}
+	}
+}
+
+func TestEveryPackageIntroducesItself(t *testing.T) {
+	for _, p := range list(t, worlds[0]) {
+		if !p.ours() || len(p.GoFiles)+len(p.CgoFiles) == 0 {
+			continue
+		}
+		if want := "Package " + p.Name + " "; p.Name != "main" && !strings.HasPrefix(p.Doc, want) {
+			t.Errorf("%s: its comment should begin with %q, but begins with %q", p.path(), want, p.Doc)
+		}
+		if p.Name == "main" && p.Doc == "" {
+			t.Errorf("%s has no package comment", p.path())
+		}
+	}
+}

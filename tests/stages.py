@@ -1,0 +1,107 @@
+"""Runs the stages of a suite one after the other and prints what each took.
+
+    python tests/stages.py test|check|test-deep
+
+A stage is a command line. All stages run even if one fails, so that one run
+shows every fault; the exit status says whether all passed. Needs nothing but
+Python's standard library, and is started by the Makefile, which sets PYTHON to
+the interpreter of the project's own environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = os.environ.get("PYTHON", sys.executable)
+
+# What a user of another platform or of the wasm guest compiles.
+PORTABLE = "./core/... ./arrowio ./cmd/..."
+GUEST = "./core/status ./core/guard ./core/dtype ./core/mesh ./core/sharding ./core/sampler ./core/source ./core/arrowmeta ./core/layout ./core/batch"
+RACED = "./core/loader/... ./core/batch/... ./arrowio/..."
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command of a suite."""
+
+    name: str
+    command: str
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
+    env = {"GOOS": goos, "GOARCH": goarch, "CGO_ENABLED": "0"}
+    return Stage(f"compile {goos}/{goarch}", f"go build {packages}", env)
+
+
+TEST = [
+    Stage("go vet", "go vet ./..."),
+    Stage("go test", "go test ./..."),
+    Stage("go test -race", f"go test -race {RACED}"),
+    Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
+    cross("wasip1", "wasm", GUEST),
+    Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
+    Stage("doctests", f"{PYTHON} -m pytest -q --doctest-modules python/meshfeed"),
+]
+
+LINT = [
+    Stage("gofmt", "sh -c 'test -z \"$(gofmt -l . | tee /dev/stderr)\"'"),
+    Stage("staticcheck", "go tool -modfile=tools/go.mod staticcheck ./..."),
+    Stage("ruff", f"{PYTHON} -m ruff check ."),
+    Stage("ruff format", f"{PYTHON} -m ruff format --check ."),
+    Stage("mypy", f"{PYTHON} -m mypy"),
+    Stage(
+        "clang-format",
+        "sh -c 'git ls-files \"*.c\" \"*.h\" \"*.cc\" | xargs .venv/bin/clang-format --dry-run --Werror'",
+    ),
+    Stage("go.mod is tidy", "go mod tidy -diff"),
+    cross("linux", "arm64"),
+    cross("darwin", "arm64"),
+    cross("windows", "amd64"),
+]
+
+DEEP_ENV = {"MESHFEED_DEEP": "1"}
+
+DEEP = [
+    Stage("deep go test", "go test -timeout 40m ./...", DEEP_ENV),
+    Stage("deep go test -race", "go test -race -timeout 40m ./core/... ./arrowio/... ./tests/..."),
+    Stage("deep pytest", f"{PYTHON} -m pytest -q tests/python", DEEP_ENV),
+    Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
+]
+
+SUITES = {"test": TEST, "check": LINT + TEST, "test-deep": DEEP}
+
+
+def run(stage: Stage) -> tuple[bool, float]:
+    print(f"\n=== {stage.name}: {stage.command}", flush=True)
+    began = time.monotonic()
+    done = subprocess.run(
+        shlex.split(stage.command), cwd=ROOT, env={**os.environ, **stage.env}, check=False
+    )
+    return done.returncode == 0, time.monotonic() - began
+
+
+def main(suite: str) -> int:
+    results = [(stage.name, *run(stage)) for stage in SUITES[suite]]
+    width = max(len(name) for name, _, _ in results)
+    print(f"\n{suite}\n{'-' * (width + 18)}")
+    for name, passed, seconds in results:
+        print(f"{name:<{width}}  {seconds:7.1f} s  {'ok' if passed else 'FAILED'}")
+    total = sum(seconds for _, _, seconds in results)
+    failed = sum(not passed for _, passed, _ in results)
+    print(f"{'-' * (width + 18)}\n{'in all':<{width}}  {total:7.1f} s")
+    print(f"{len(results) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in SUITES:
+        sys.exit(f"usage: python tests/stages.py {'|'.join(SUITES)}")
+    sys.exit(main(sys.argv[1]))
