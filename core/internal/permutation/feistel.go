@@ -1,0 +1,106 @@
+package permutation
+
+import (
+	"math"
+	"math/bits"
+)
+
+const (
+	rounds = 10
+	lanes  = 32 // positions that go through a round together, for speed alone
+)
+
+// feistel permutes the elements l·b + r of an a × b rectangle, and walks
+// elements that land at n or beyond through the network until one lands below.
+type feistel struct {
+	n, a, b uint64
+	keys    [rounds]uint64
+}
+
+// newFeistel picks a even, since with a and b odd every round would be an even
+// permutation and so would be the whole.
+func newFeistel(n int64, key [2]uint64) *feistel {
+	f := &feistel{n: uint64(n)}
+	f.a = uint64(math.Ceil(math.Sqrt(float64(n))))
+	f.a += f.a % 2
+	f.b = (f.n + f.a - 1) / f.a
+	for i := range f.keys {
+		f.keys[i] = Hash(key[0], key[1], uint64(i))
+	}
+	return f
+}
+
+func (f *feistel) Len() int64 { return int64(f.n) }
+
+func (f *feistel) At(position int64) int64 {
+	check(position, 1, f.Len())
+	return int64(f.walk(uint64(position)))
+}
+
+// walk gives the first element below n of the cycle that starts at x.
+func (f *feistel) walk(x uint64) uint64 {
+	for {
+		l, r := x/f.b, x%f.b
+		for i := 0; i < rounds; i += 2 {
+			l = add(l, r, f.keys[i], f.a)
+			r = add(r, l, f.keys[i+1], f.b)
+		}
+		if x = l*f.b + r; x < f.n {
+			return x
+		}
+	}
+}
+
+// add gives x plus a hash of y, modulo m; x is below m.
+func add(x, y, key, m uint64) uint64 {
+	h, _ := bits.Mul64(mix(y^key), m)
+	x += h
+	if x >= m {
+		x -= m
+	}
+	return x
+}
+
+func (f *feistel) Fill(dst []int64, position int64) {
+	check(position, int64(len(dst)), f.Len())
+	for len(dst) > lanes {
+		f.fill(dst[:lanes], uint64(position))
+		dst, position = dst[lanes:], position+lanes
+	}
+	f.fill(dst, uint64(position))
+}
+
+// fill does what walk does for at most lanes positions at once: the rounds of
+// different positions do not depend on each other, so the processor overlaps
+// them.
+func (f *feistel) fill(dst []int64, position uint64) {
+	var ls, rs [lanes]uint64
+	l, r := ls[:len(dst)], rs[:len(dst)]
+	f.split(l, r, position)
+	for i := 0; i < rounds; i += 2 {
+		for j, y := range r {
+			l[j] = add(l[j], y, f.keys[i], f.a)
+		}
+		for j, y := range l {
+			r[j] = add(r[j], y, f.keys[i+1], f.b)
+		}
+	}
+	for j := range dst {
+		x := l[j]*f.b + r[j]
+		if x >= f.n {
+			x = f.walk(x)
+		}
+		dst[j] = int64(x)
+	}
+}
+
+// split sets the halves of consecutive elements.
+func (f *feistel) split(l, r []uint64, x uint64) {
+	h, t := x/f.b, x%f.b
+	for j := range l {
+		l[j], r[j] = h, t
+		if t++; t == f.b {
+			h, t = h+1, 0
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package permutation
+
+// Hash gives a 64-bit hash of a list of words. It is a chain of bijections: for
+// fixed earlier words, different last words never give the same hash. It is
+// frozen, because orders and keys of records are made of it.
+func Hash(words ...uint64) uint64 {
+	h := uint64(0)
+	for _, w := range words {
+		h = mix((h ^ w) + gamma)
+	}
+	return h
+}
+
+// gamma is the odd integer nearest to 2^64 divided by the golden ratio, with
+// which SplitMix64 steps (Steele, Lea, Flood: Fast Splittable Pseudorandom
+// Number Generators, OOPSLA 2014). Here it keeps mix away from its fixed point 0.
+const gamma = 0x9e3779b97f4a7c15
+
+// mix is the 64-bit finalizer of SplitMix64: David Stafford's variant 13 of
+// MurmurHash3's (Better Bit Mixing, 2011). It is a bijection, and flipping one
+// bit of its argument flips every bit of its value with probability near 1/2.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,35 @@
+package permutation
+
+import "math/bits"
+
+// table is a permutation written out.
+type table []uint16
+
+// newTable shuffles 0…n-1 by drawing, for every place from the last to the
+// second, one of the elements not yet placed. The draw is the high half of a
+// product with a 64-bit hash, whose bias is below n/2^64.
+func newTable(n int64, key [2]uint64) table {
+	t := make(table, n)
+	for i := range t {
+		t[i] = uint16(i)
+	}
+	for i := len(t) - 1; i > 0; i-- {
+		j, _ := bits.Mul64(Hash(key[0], key[1], uint64(i)), uint64(i)+1)
+		t[i], t[j] = t[j], t[i]
+	}
+	return t
+}
+
+func (t table) Len() int64 { return int64(len(t)) }
+
+func (t table) At(position int64) int64 {
+	check(position, 1, t.Len())
+	return int64(t[position])
+}
+
+func (t table) Fill(dst []int64, position int64) {
+	check(position, int64(len(dst)), t.Len())
+	for i, v := range t[position : position+int64(len(dst))] {
+		dst[i] = int64(v)
+	}
+}
