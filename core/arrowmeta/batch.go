@@ -1,0 +1,101 @@
+package arrowmeta
+
+// Node holds the counts of one column, or of one child, in a record batch.
+type Node struct {
+	Length int64 // values, nulls included
+	Nulls  int64
+}
+
+// Buffer is a range of a batch's body.
+type Buffer struct {
+	Offset int64 // from the start of the body
+	Length int64 // bytes; as stored, where the batch is compressed
+}
+
+// Compression says how every buffer of a record batch is compressed. A
+// compressed buffer that is not empty begins with its size when decompressed,
+// 8 bytes little-endian, or -1 where it is stored as it is.
+type Compression uint8
+
+// The compressions of the format.
+const (
+	Uncompressed Compression = iota
+	LZ4Frame
+	ZSTD
+)
+
+// String gives the name that Arrow's options use.
+func (c Compression) String() string {
+	return pick(int(c), "uncompressed", "lz4", "zstd")
+}
+
+// RecordBatch is the header of a record batch: how many rows it has, and where
+// in its body the buffers are.
+type RecordBatch struct {
+	Length      int64 // rows
+	Compression Compression
+
+	nodes    []Node
+	buffers  []Buffer
+	variadic []int64 // data buffers of each view column
+	before   []int   // sums of variadic: data buffers before each view column
+}
+
+// Node gives the counts of a located column.
+func (b *RecordBatch) Node(c *Column) Node { return b.nodes[c.node] }
+
+// Buffers gives the buffers of a located column without its children's: the
+// validity bitmap first, where it has one, then those of its type in the order
+// of the format, at last the data buffers of a view. The caller must not keep
+// or change them.
+func (b *RecordBatch) Buffers(c *Column) []Buffer {
+	first, n := c.buffer, c.buffers
+	if c.views > 0 {
+		first += b.before[c.views-1]
+	}
+	if c.view {
+		n += int(b.variadic[c.views])
+	}
+	return b.buffers[first : first+n : first+n]
+}
+
+// decode reads the table RecordBatch. What it stores is in bounds of the
+// metadata, but not yet of the body.
+func (b *RecordBatch) decode(t table) {
+	b.Length = t.i64(4, 0)
+	b.Compression = Uncompressed
+	if c, ok := t.child(10); ok {
+		b.Compression = compression(c)
+	}
+	b.nodes, b.buffers = b.nodes[:0], b.buffers[:0]
+	pos, n := t.vector(6, 16)
+	for ; n > 0; n, pos = n-1, pos+16 {
+		b.nodes = append(b.nodes, Node{t.f.i64(pos), t.f.i64(pos + 8)})
+	}
+	pos, n = t.vector(8, 16)
+	for ; n > 0; n, pos = n-1, pos+16 {
+		b.buffers = append(b.buffers, Buffer{t.f.i64(pos), t.f.i64(pos + 8)})
+	}
+	b.variadic = b.variadic[:0]
+	pos, n = t.vector(12, 8)
+	for ; n > 0; n, pos = n-1, pos+8 {
+		b.variadic = append(b.variadic, t.f.i64(pos))
+	}
+}
+
+// compression reads the table BodyCompression.
+func compression(c table) Compression {
+	codec, method := c.u8(4, 0), c.u8(6, 0)
+	if codec > 1 || method != 0 {
+		c.f.fail(c.pos, "unknown compression %d, method %d", codec, method)
+	}
+	return LZ4Frame + Compression(codec)
+}
+
+// DictionaryBatch is the header of a dictionary batch, which holds one column:
+// the values of the dictionary.
+type DictionaryBatch struct {
+	RecordBatch
+	ID    int64
+	Delta bool // appends to the dictionary instead of replacing it
+}

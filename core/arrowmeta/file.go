@@ -1,0 +1,187 @@
+package arrowmeta
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Bounds on metadata, in bytes. A message of 64 MiB could describe a million
+// columns, a footer of 256 MiB ten million record batches.
+const (
+	MaxMessage = 64 << 20
+	MaxFooter  = 256 << 20
+)
+
+// File is the metadata of an Arrow IPC file or stream. It is not changed after
+// Read; all methods are safe for concurrent use if the reader is.
+type File struct {
+	Schema       Schema
+	Version      Version
+	Stream       bool     // found by walking messages instead of in a footer
+	Size         int64    // bytes
+	Batches      []Block  // in the order of their rows
+	Dictionaries []Block  // in the order of the footer or stream
+	Columns      []Column // one for each of Schema.Fields
+	Digest       [32]byte // SHA-256 of the footer, or of all metadata of a stream
+
+	layout *layout
+}
+
+// Block is where a message stands.
+type Block struct {
+	Offset  int64 // from the start of the file
+	MetaLen int64 // bytes of the length prefix and the metadata
+	BodyLen int64 // bytes of the body, which follows
+}
+
+// Body gives the offset of the body, from which buffers count.
+func (b Block) Body() int64 { return b.Offset + b.MetaLen }
+
+// End gives the offset behind the body.
+func (b Block) End() int64 { return b.Offset + b.MetaLen + b.BodyLen }
+
+const magic = "ARROW1"
+
+// The trailer of a file: the size of the footer, then the magic.
+const trailer = 4 + len(magic)
+
+// The magic at the front, padded to 8 bytes.
+const front = 8
+
+// Read reads the metadata of a file or stream of size bytes. It does not read
+// the headers of a file's record batches: see [File.Scan]. The error is DataLoss
+// for damage, with the attribute "offset", and IO for what r reports.
+func Read(r io.ReaderAt, size int64) (*File, error) {
+	w := &window{r: r, size: size}
+	head, err := w.bytes(0, int(min(size, front)), 4<<10)
+	if err != nil {
+		return nil, place{"start", -1, 0}.unread(err)
+	}
+	switch {
+	case size >= front && string(head[:len(magic)]) == magic:
+		return readFile(w)
+	case size >= front && looksLikeStream(head, size):
+		return readStream(w)
+	}
+	return nil, foreign(head)
+}
+
+// foreign gives the error for data that are neither file nor stream.
+func foreign(head []byte) error {
+	e := status.Errorf(status.DataLoss, "arrowmeta", "this is no Arrow IPC file or stream: it begins with %q", head)
+	if len(head) == 0 {
+		e.Msg = "this is no Arrow IPC file or stream: it is empty"
+	}
+	for start, name := range map[string]string{
+		"PAR1": "a Parquet file", "FEA1": "a Feather file of version 1", "ORC": "an ORC file",
+		"\x1f\x8b": "compressed with gzip", "\x28\xb5\x2f\xfd": "compressed with zstd", "\x04\x22\x4d\x18": "compressed with lz4",
+		"PK\x03\x04": "a ZIP archive", "\x93NUMPY": "a NumPy file",
+	} {
+		if strings.HasPrefix(string(head), start) {
+			e.Code, e.Msg = status.Unsupported, "this is no Arrow IPC file or stream: it is "+name
+		}
+	}
+	return e.WithHint("write it as an Arrow IPC file, for example with pyarrow.ipc.new_file").With("offset", int64(0))
+}
+
+// readFile reads the footer.
+func readFile(w *window) (*File, error) {
+	end := place{"end of the file", -1, max(w.size-int64(trailer), 0)}
+	if w.size < front+int64(trailer) {
+		return nil, end.damaged(errors.New("no footer"))
+	}
+	tail, err := w.bytes(w.size-int64(trailer), trailer, 0)
+	if err != nil {
+		return nil, end.unread(err)
+	}
+	n := int64(int32(binary.LittleEndian.Uint32(tail)))
+	if string(tail[4:]) != magic {
+		return nil, end.damaged(fmt.Errorf("no footer: the last bytes are %q instead of %q", tail[4:], magic))
+	}
+	if n <= 0 || n > MaxFooter || n > w.size-front-int64(trailer) {
+		return nil, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, w.size))
+	}
+	at := place{"footer", -1, w.size - int64(trailer) - n}
+	footer, err := w.bytes(at.offset, int(n), 0)
+	if err != nil {
+		return nil, at.unread(err)
+	}
+	f := &File{Size: w.size, Digest: sha256.Sum256(footer)}
+	if err := f.decodeFooter(footer, at.offset); err != nil {
+		return nil, at.damaged(err)
+	}
+	return f, nil
+}
+
+// decodeFooter reads the table Footer, which begins at the offset end.
+func (f *File) decodeFooter(footer []byte, end int64) error {
+	var fb flatbuf
+	fb.reset(footer)
+	t := fb.root()
+	f.Version = version(t)
+	schema, ok := t.child(6)
+	if !ok {
+		fb.fail(0, "no schema")
+	}
+	var d schemaDecoder
+	f.setSchema(d.schema(schema))
+	f.Dictionaries = blocks(t, 8)
+	f.Batches = blocks(t, 10)
+	if fb.err != nil {
+		return fb.err
+	}
+	return cmp.Or(checkBlocks("record batch", f.Batches, end), checkBlocks("dictionary batch", f.Dictionaries, end))
+}
+
+func (f *File) setSchema(s Schema) {
+	f.Schema = s
+	f.layout = newLayout(f.Schema.Fields, f.Version)
+	f.Columns = f.layout.columns
+}
+
+// blocks reads a vector of structs Block: offset, metadata length and body
+// length, padded to 24 bytes.
+func blocks(t table, slot int) []Block {
+	pos, n := t.vector(slot, 24)
+	if n == 0 {
+		return nil
+	}
+	list := make([]Block, n)
+	for i := range list {
+		at := pos + 24*i
+		list[i] = Block{t.f.i64(at), int64(t.f.i32(at + 8)), t.f.i64(at + 16)}
+	}
+	return list
+}
+
+// checkBlocks makes sure that the blocks lie between the magic and the footer
+// and apart from each other.
+func checkBlocks(what string, list []Block, end int64) error {
+	sorted := true
+	for i, b := range list {
+		room := end - b.Offset
+		if b.Offset < front || b.MetaLen < 8 || b.BodyLen < 0 || b.MetaLen > room || b.BodyLen > room-b.MetaLen {
+			return fmt.Errorf("%s %d of %d + %d bytes at byte %d lies outside the data", what, i, b.MetaLen, b.BodyLen, b.Offset)
+		}
+		sorted = sorted && (i == 0 || list[i-1].End() <= b.Offset)
+	}
+	if sorted {
+		return nil
+	}
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Block) int { return cmp.Compare(a.Offset, b.Offset) })
+	for i := 1; i < len(list); i++ {
+		if list[i-1].End() > list[i].Offset {
+			return fmt.Errorf("two %ses overlap at byte %d", what, list[i].Offset)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package arrowmeta
+
+import "fmt"
+
+// Kind is the family of an Arrow type. The numbers are those of the union
+// "Type" in Schema.fbs; other numbers stand for types that are not known here.
+type Kind uint8
+
+// The kinds of Arrow types.
+const (
+	Null            Kind = 1
+	Int             Kind = 2
+	Float           Kind = 3
+	Binary          Kind = 4
+	String          Kind = 5
+	Bool            Kind = 6
+	Decimal         Kind = 7
+	Date            Kind = 8
+	Time            Kind = 9
+	Timestamp       Kind = 10
+	Interval        Kind = 11
+	List            Kind = 12
+	Struct          Kind = 13
+	Union           Kind = 14
+	FixedSizeBinary Kind = 15
+	FixedSizeList   Kind = 16
+	Map             Kind = 17
+	Duration        Kind = 18
+	LargeBinary     Kind = 19
+	LargeString     Kind = 20
+	LargeList       Kind = 21
+	RunEndEncoded   Kind = 22
+	BinaryView      Kind = 23
+	StringView      Kind = 24
+	ListView        Kind = 25
+	LargeListView   Kind = 26
+)
+
+var kindNames = [...]string{
+	Null: "null", Int: "int", Float: "float", Binary: "binary", String: "string", Bool: "bool",
+	Decimal: "decimal", Date: "date", Time: "time", Timestamp: "timestamp", Interval: "interval",
+	List: "list", Struct: "struct", Union: "union", FixedSizeBinary: "fixed_size_binary",
+	FixedSizeList: "fixed_size_list", Map: "map", Duration: "duration", LargeBinary: "large_binary",
+	LargeString: "large_string", LargeList: "large_list", RunEndEncoded: "run_end_encoded",
+	BinaryView: "binary_view", StringView: "string_view", ListView: "list_view",
+	LargeListView: "large_list_view",
+}
+
+// Known says whether k is one of the kinds above. A column of an unknown kind
+// is listed, but neither it nor the columns after it can be located.
+func (k Kind) Known() bool { return int(k) < len(kindNames) && kindNames[k] != "" }
+
+// String gives Arrow's name of the kind.
+func (k Kind) String() string {
+	if k.Known() {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("unknown type %d", uint8(k))
+}
+
+// Unit is the resolution of a temporal type.
+type Unit uint8
+
+// The units of dates, times, timestamps and durations, then those of intervals.
+const (
+	NoUnit Unit = iota
+	Day
+	Second
+	Millisecond
+	Microsecond
+	Nanosecond
+	YearMonth
+	DayTime
+	MonthDayNano
+)
+
+var unitNames = [...]string{
+	NoUnit: "?", Day: "day", Second: "s", Millisecond: "ms", Microsecond: "us", Nanosecond: "ns",
+	YearMonth: "year_month", DayTime: "day_time", MonthDayNano: "month_day_nano",
+}
+
+// String gives the unit as Arrow prints it, and "?" for one that is not known.
+func (u Unit) String() string {
+	if int(u) < len(unitNames) {
+		return unitNames[u]
+	}
+	return unitNames[NoUnit]
+}

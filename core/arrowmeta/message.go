@@ -1,0 +1,52 @@
+package arrowmeta
+
+import "fmt"
+
+// Kinds of messages: the union MessageHeader.
+const (
+	schemaMessage       = 1
+	dictionaryMessage   = 2
+	recordBatchMessage  = 3
+	tensorMessage       = 4
+	sparseTensorMessage = 5
+)
+
+func messageName(kind uint8) string {
+	if name := pick(int(kind), "", "schema", "dictionary batch", "record batch", "tensor", "sparse tensor"); name != "" {
+		return name
+	}
+	return fmt.Sprintf("message of unknown kind %d", kind)
+}
+
+// message is the envelope of a schema or batch.
+type message struct {
+	version Version
+	kind    uint8
+	body    int64 // bytes that follow the metadata
+	header  table
+}
+
+// decodeMessage reads the table Message, which f begins with.
+func decodeMessage(f *flatbuf) message {
+	t := f.root()
+	m := message{kind: t.u8(6, 0), body: t.i64(10, 0)}
+	m.version = version(t)
+	header, ok := t.child(8)
+	if !ok {
+		f.fail(0, "message without a header")
+	}
+	if m.body < 0 {
+		f.fail(0, "body of %d bytes", m.body)
+	}
+	m.header = header
+	return m
+}
+
+// version reads the field that Message and Footer begin with.
+func version(t table) Version {
+	v := Version(t.i16(4, 0))
+	if t.f != nil && v != V4 && v != V5 {
+		t.f.fail(t.pos, "metadata version %d is not V4 or V5", v+1)
+	}
+	return v
+}

@@ -1,0 +1,52 @@
+package arrowmeta
+
+import "fmt"
+
+// Schema lists the fields of a file or stream.
+type Schema struct {
+	Fields    []Field
+	Metadata  Metadata
+	BigEndian bool // the buffers hold big-endian values
+}
+
+// Field is a named column, or a child of a nested type.
+type Field struct {
+	Name       string
+	Nullable   bool
+	Type       Type        // of the values, also where they are dictionary-encoded
+	Dictionary *Dictionary // nil where the values are stored plainly
+	Metadata   Metadata
+}
+
+// Dictionary says how a field is dictionary-encoded: its record batches hold
+// indices of type Index into the dictionary with number ID.
+type Dictionary struct {
+	ID      int64
+	Index   Type
+	Ordered bool
+}
+
+// TypeString gives the type of the column as text, the dictionary included:
+// dictionary<values=string, indices=int32>.
+func (f *Field) TypeString() string {
+	if f.Dictionary == nil {
+		return f.Type.String()
+	}
+	return fmt.Sprintf("dictionary<values=%s, indices=%s>", f.Type.String(), f.Dictionary.Index.String())
+}
+
+// Metadata holds pairs of text that belong to a field or schema, in their order.
+type Metadata []KeyValue
+
+// KeyValue is one pair. Neither is promised to be valid UTF-8.
+type KeyValue struct{ Key, Value string }
+
+// Get gives the value of the first pair with the key.
+func (m Metadata) Get(key string) (value string, ok bool) {
+	for _, kv := range m {
+		if kv.Key == key {
+			return kv.Value, true
+		}
+	}
+	return "", false
+}

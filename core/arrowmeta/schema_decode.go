@@ -1,0 +1,186 @@
+package arrowmeta
+
+// Bounds on schemas. Both lie far above what tables have, and keep the memory
+// and the recursion that a hostile schema can cause small.
+const (
+	MaxDepth  = 64      // nesting of fields
+	MaxFields = 1 << 20 // fields of a schema, children included
+)
+
+// schemaDecoder builds a Schema from the verified tables of one.
+type schemaDecoder struct {
+	fields int
+}
+
+// schema reads the table Schema.
+func (d *schemaDecoder) schema(t table) Schema {
+	return Schema{
+		BigEndian: t.i16(4, 0) != 0,
+		Fields:    d.children(t, 6, 1),
+		Metadata:  metadata(t, 8),
+	}
+}
+
+// children reads a vector of tables Field.
+func (d *schemaDecoder) children(t table, slot, depth int) []Field {
+	pos, n := t.vector(slot, 4)
+	if n == 0 {
+		return nil
+	}
+	d.fields += n
+	switch {
+	case depth > MaxDepth:
+		t.f.fail(pos, "fields nested more than %d deep", MaxDepth)
+	case d.fields > MaxFields:
+		t.f.fail(pos, "more than %d fields", MaxFields)
+	}
+	if !t.f.charge(pos, 8*n) {
+		return nil
+	}
+	fields := make([]Field, n)
+	for i := range fields {
+		if f := t.f.table(pos + 4*i); t.f.err == nil {
+			d.field(&fields[i], f, depth)
+		}
+		if t.f.err != nil {
+			return nil
+		}
+	}
+	return fields
+}
+
+// field reads the table Field. An honest one takes at least 16 bytes.
+func (d *schemaDecoder) field(f *Field, t table, depth int) {
+	if !t.f.charge(t.pos, 16) {
+		return
+	}
+	f.Name = t.text(4)
+	f.Nullable = t.bool(6)
+	f.Type.Kind = Kind(t.u8(8, 0))
+	typ, ok := t.child(10)
+	if !ok && f.Type.Kind.Known() {
+		t.f.fail(t.pos, "field %q has no type", f.Name)
+	}
+	f.Type.parameters(typ)
+	if dict, ok := t.child(12); ok {
+		f.Dictionary = dictionary(dict)
+	}
+	f.Type.Children = d.children(t, 14, depth+1)
+	f.Metadata = metadata(t, 16)
+	if want := f.Type.Kind.children(); t.f.err == nil && want >= 0 && len(f.Type.Children) != want {
+		t.f.fail(t.pos, "field %q of type %v has %d children instead of %d", f.Name, f.Type.Kind, len(f.Type.Children), want)
+	}
+}
+
+// children gives the number of children that a kind must have, -1 for any.
+func (k Kind) children() int {
+	switch k {
+	case Struct, Union:
+		return -1
+	case List, LargeList, ListView, LargeListView, FixedSizeList, Map:
+		return 1
+	case RunEndEncoded:
+		return 2
+	}
+	if k.Known() {
+		return 0
+	}
+	return -1
+}
+
+// dictionary reads the table DictionaryEncoding. Indices are int32 unless said
+// otherwise.
+func dictionary(t table) *Dictionary {
+	d := &Dictionary{ID: t.i64(4, 0), Ordered: t.bool(8), Index: Type{Kind: Int, BitWidth: 32, Signed: true}}
+	if index, ok := t.child(6); ok {
+		d.Index.parameters(index)
+	}
+	return d
+}
+
+// metadata reads a vector of tables KeyValue.
+func metadata(t table, slot int) Metadata {
+	pos, n := t.vector(slot, 4)
+	if n == 0 || !t.f.charge(pos, 8*n) {
+		return nil
+	}
+	m := make(Metadata, n)
+	for i := range m {
+		kv := t.f.table(pos + 4*i)
+		m[i] = KeyValue{kv.text(4), kv.text(6)}
+		if t.f.err != nil {
+			return nil
+		}
+	}
+	return m
+}
+
+// parameters reads the table that belongs to t.Kind. A value that is not known
+// (a precision, a unit) leaves the width or the unit unknown: such a column can
+// still be listed and passed over.
+func (t *Type) parameters(p table) {
+	switch t.Kind {
+	case Bool:
+		t.BitWidth = 1
+	case Int:
+		t.BitWidth, t.Signed = width(p, 4, 0), p.bool(6)
+	case Float:
+		t.BitWidth = pick(p.i16(4, 0), 16, 32, 64)
+	case Decimal:
+		t.Precision, t.Scale, t.BitWidth = p.i32(4, 0), p.i32(6, 0), width(p, 8, 128)
+	case Date:
+		unit := p.i16(4, 1)
+		t.BitWidth, t.Unit = pick(unit, 32, 64), pick(unit, Day, Millisecond)
+	case Time:
+		t.Unit, t.BitWidth = timeUnit(p, 1), width(p, 6, 32)
+	case Timestamp:
+		t.Unit, t.BitWidth, t.TimeZone = timeUnit(p, 0), 64, p.text(6)
+	case Duration:
+		t.Unit, t.BitWidth = timeUnit(p, 1), 64
+	case Interval:
+		unit := p.i16(4, 0)
+		t.BitWidth, t.Unit = pick(unit, 32, 64, 128), pick(unit, YearMonth, DayTime, MonthDayNano)
+	case Union:
+		t.Dense, t.TypeIDs = p.i16(4, 0) == 1, typeIDs(p)
+	case FixedSizeBinary:
+		t.ByteWidth = width(p, 4, 0)
+	case FixedSizeList:
+		t.ListSize = width(p, 4, 0)
+	case Map:
+		t.KeysSorted = p.bool(4)
+	}
+}
+
+func timeUnit(p table, missing int) Unit {
+	return pick(p.i16(4, missing), Second, Millisecond, Microsecond, Nanosecond)
+}
+
+// width reads a size, which must not be negative.
+func width(p table, slot, missing int) int {
+	n := p.i32(slot, missing)
+	if n < 0 {
+		p.f.fail(p.pos, "negative size %d in a type", n)
+		return 0
+	}
+	return n
+}
+
+func typeIDs(p table) []int {
+	pos, n := p.vector(6, 4)
+	if n == 0 || !p.f.charge(pos, 4*n) {
+		return nil
+	}
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = p.f.i32(pos + 4*i)
+	}
+	return ids
+}
+
+// pick gives the value of an enumeration, and zero beyond its end.
+func pick[T any](i int, values ...T) (v T) {
+	if i >= 0 && i < len(values) {
+		v = values[i]
+	}
+	return v
+}

@@ -1,0 +1,146 @@
+package arrowmeta
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// A message begins with continuation and the length of its metadata; before
+// Arrow 0.15 it began with the length alone.
+const continuation = 0xFFFFFFFF
+
+// prefix reads the start of a message: the bytes before the metadata and the
+// length of the metadata, 0 for the end of the stream.
+func prefix(head []byte) (skip int, length int64) {
+	first := binary.LittleEndian.Uint32(head)
+	if first != continuation {
+		return 4, int64(int32(first))
+	}
+	if len(head) < 8 {
+		return 8, -1
+	}
+	return 8, int64(int32(binary.LittleEndian.Uint32(head[4:])))
+}
+
+// looksLikeStream says whether the data may begin with a message.
+func looksLikeStream(head []byte, size int64) bool {
+	skip, n := prefix(head)
+	return skip == 8 || n >= 16 && n <= MaxMessage && n <= size
+}
+
+// walk follows the messages of a stream.
+type walk struct {
+	*window
+	file  *File
+	off   int64 // of the next message
+	ahead int   // bytes worth reading beyond a message's prefix
+	fb    flatbuf
+}
+
+// readStream finds every message of a stream. It reads their metadata, and no
+// body but where bodies are so small that reading past them is cheaper.
+func readStream(w *window) (*File, error) {
+	s := &walk{window: w, file: &File{Stream: true, Size: w.size}, ahead: 4 << 10}
+	digest := sha256.New()
+	for n := 0; ; n++ {
+		at := place{"message", n, s.off}
+		meta, skip, err := s.metadata(at)
+		if err != nil {
+			return nil, err
+		}
+		if meta == nil {
+			copy(s.file.Digest[:], digest.Sum(nil))
+			return s.file, s.end(at, skip, n)
+		}
+		digest.Write(meta)
+		if err := s.message(at, meta, skip); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// metadata reads the metadata of the next message: nil at the end marker.
+func (s *walk) metadata(at place) (meta []byte, skip int, err error) {
+	left := s.size - s.off
+	if left < 4 {
+		return nil, 0, at.damaged(errors.New("the data end without the end-of-stream marker"))
+	}
+	head, err := s.bytes(s.off, int(min(left, 8)), s.ahead)
+	if err != nil {
+		return nil, 0, at.unread(err)
+	}
+	skip, length := prefix(head)
+	switch {
+	case length == 0:
+		return nil, skip, nil
+	case length < 0 || length > MaxMessage:
+		return nil, 0, at.damaged(fmt.Errorf("metadata of %d bytes", length))
+	case length > left-int64(skip):
+		return nil, 0, at.damaged(fmt.Errorf("the metadata take %d bytes, but only %d are left", length, left-int64(skip)))
+	}
+	meta, err = s.bytes(s.off+int64(skip), int(length), s.ahead)
+	if err != nil {
+		return nil, 0, at.unread(err)
+	}
+	return meta, skip, nil
+}
+
+// message records the message and moves behind its body.
+func (s *walk) message(at place, meta []byte, skip int) error {
+	s.fb.reset(meta)
+	m := decodeMessage(&s.fb)
+	if s.fb.err != nil {
+		return at.damaged(s.fb.err)
+	}
+	block := Block{s.off, int64(skip + len(meta)), m.body}
+	if left := s.size - block.Body(); m.body > left {
+		return at.damaged(fmt.Errorf("the body takes %d bytes, but only %d are left", m.body, left))
+	}
+	if err := s.record(at, m, block); err != nil {
+		return err
+	}
+	s.off = block.End()
+	s.ahead = len(meta) + 64
+	if m.body < readAhead/4 {
+		s.ahead = readAhead
+	}
+	return nil
+}
+
+func (s *walk) record(at place, m message, block Block) error {
+	f := s.file
+	if first := at.number == 0; first != (m.kind == schemaMessage) {
+		return at.damaged(fmt.Errorf("a %s; a stream has one schema, as its first message", messageName(m.kind)))
+	}
+	switch m.kind {
+	case schemaMessage:
+		var d schemaDecoder
+		f.Version = m.version
+		f.setSchema(d.schema(m.header))
+		if s.fb.err != nil {
+			return at.damaged(s.fb.err)
+		}
+	case recordBatchMessage:
+		f.Batches = append(f.Batches, block)
+	case dictionaryMessage:
+		f.Dictionaries = append(f.Dictionaries, block)
+	default:
+		return at.error(status.Unsupported, fmt.Errorf("a %s", messageName(m.kind)))
+	}
+	return nil
+}
+
+// end checks what follows the end marker: nothing may.
+func (s *walk) end(at place, skip, messages int) error {
+	if messages == 0 {
+		return at.damaged(errors.New("the stream has no schema"))
+	}
+	if left := s.size - s.off - int64(skip); left > 0 {
+		return at.damaged(fmt.Errorf("%d bytes follow the end of the stream", left))
+	}
+	return nil
+}
