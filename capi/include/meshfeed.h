@@ -1,0 +1,392 @@
+/*
+ * meshfeed.h: the C face of meshfeed, a data loader that delivers Arrow data,
+ * already sharded, to device meshes.
+ *
+ * The way through it:
+ *
+ *     mf_dataset_open     files          -> mf_dataset   what the records are
+ *     mf_layout_create    a JSON text    -> mf_layout    who holds and who reads what
+ *     mf_loader_create    both           -> mf_loader    reads ahead, in order
+ *     mf_loader_next      the loader     -> mf_batch     the blocks of one process, one step
+ *     mf_batch_release    the batch      its memory is used again
+ *     mf_release          every handle   its goroutines, files and borrowed memory are gone
+ *
+ * Cold calls take and give JSON, the same text as the layout documents of the
+ * command and the Python package. Hot calls take and give plain structs.
+ *
+ * Outcomes. Functions give an mf_status: 0 is success, a positive number an
+ * outcome without a message (nothing was ready in time, the pass is over), a
+ * negative number an error. Details of an error go to the mf_error that the
+ * caller passes, which may be NULL. There is no "last error" and no state per
+ * thread. On success and on positive outcomes an mf_error is cleared.
+ *
+ * Ownership. What the caller passes in is copied before the call returns, with
+ * two exceptions that say so: streams and borrowed arrays. What comes out
+ * belongs to the caller: a handle until mf_release, an mf_batch until
+ * mf_batch_release, an mf_bytes until mf_bytes_free. Every out-parameter is
+ * written by every call that gets a non-NULL pointer to it: zero or NULL
+ * where there is no result. Handles may be released in any order: a loader
+ * keeps its dataset, a batch outlives its loader.
+ *
+ * Handles are numbers with a generation, not pointers. 0 is never valid; one
+ * that was released is refused with MF_INVALID_STATE, also when its place
+ * has been given to another.
+ *
+ * Threads. Every function may be called from any thread at any time. A call
+ * keeps its handle alive: mf_release on another thread cancels it and waits
+ * for it. Batches are reference-counted C memory: mf_batch_* and what dlpack
+ * and arrow export never enter the Go runtime, take no lock of any
+ * interpreter, and are as cheap as the C code they are.
+ *
+ * Time. Calls that may wait take timeout_ms: negative waits for ever, 0 asks
+ * and returns at once. MF_TIMEOUT loses nothing: call again. mf_dataset_open,
+ * mf_loader_create and mf_loader_one_epoch return before any file was
+ * touched; mf_wait gives their outcome. Any other call on such a handle waits
+ * for it first.
+ *
+ * Fork. The Go runtime does not survive fork(). In a forked child every
+ * function gives MF_FORKED, except these, which do what they say:
+ * mf_abi_version, mf_version, mf_bytes_free, mf_batch_* and the release
+ * callbacks of exported structs, mf_live_*; and mf_release and mf_cancel_all,
+ * which do nothing and succeed. So objects that were inherited can be dropped,
+ * and no release callback runs in a child. Create loaders in the child, from a
+ * process that has not used the library, or start it by exec.
+ *
+ * Silence. The library writes nothing to descriptors 1 and 2 and calls nothing
+ * of the caller's but the callbacks of the streams and arrays it was given.
+ * Those run inside mf_dataset_open_stream, mf_dataset_open_arrays and
+ * mf_release, on the thread of that call, never anywhere else.
+ *
+ * Growth. A struct that begins with struct_size may gain fields at its end.
+ * Of a struct that the caller passes, the caller sets struct_size to
+ * sizeof(the struct), and the library reads and writes only the smaller of
+ * that and its own size. Codes and flags are only appended.
+ *
+ * Text is UTF-8. Texts passed in have a length and need no NUL.
+ */
+#ifndef MESHFEED_H
+#define MESHFEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version ---------------------------------------------------------- */
+
+#define MF_ABI_MAJOR 1 /* another number can break a compiled caller */
+#define MF_ABI_MINOR 0 /* functions, codes or trailing fields were added */
+
+/* The ABI of the library: MF_ABI_MAJOR << 16 | MF_ABI_MINOR. A caller needs
+   the same major number, and at least its own minor number. */
+uint32_t mf_abi_version(void);
+
+/* The version of the library, such as "0.1.0". Static. */
+const char* mf_version(void);
+
+/* ---- outcomes --------------------------------------------------------- */
+
+typedef int32_t mf_status;
+
+enum {
+  MF_OK = 0,
+  MF_TIMEOUT = 1,             /* nothing was ready in time; ask again */
+  MF_END = 2,                 /* there is no further batch in this pass */
+  MF_INVALID_ARGUMENT = -1,   /* refused as it stands */
+  MF_OUT_OF_RANGE = -2,       /* an index, record or position that does not exist */
+  MF_NOT_FOUND = -3,          /* a file that does not exist */
+  MF_INVALID_STATE = -4,      /* a released or foreign handle, calls in the wrong order */
+  MF_INCOMPATIBLE = -5,       /* saved state, dataset or ABI does not fit */
+  MF_DATA_LOSS = -6,          /* damaged or truncated data */
+  MF_IO = -7,                 /* the system refused to read */
+  MF_RESOURCE_EXHAUSTED = -8, /* memory, or a limit that the caller set */
+  MF_UNSUPPORTED = -9,        /* correct, but not something meshfeed does */
+  MF_CANCELLED = -10,         /* mf_release, mf_cancel or mf_cancel_all ended the call */
+  MF_FORKED = -11,            /* used in a forked child */
+  MF_INTERNAL = -12           /* a bug in meshfeed */
+};
+
+/* What went wrong. It belongs to the caller, may stand on the stack and holds
+   nothing to free. Texts end with NUL and are cut between characters. */
+typedef struct mf_error {
+  uint32_t struct_size; /* set by the caller */
+  mf_status code;
+  char op[64];        /* what failed, such as "sharding" */
+  char message[1024]; /* what was expected and what was found */
+  char hint[512];     /* what to do; may be empty */
+  char path[256];     /* the file, or the JSON Pointer into the document; may be empty */
+} mf_error;
+
+/* Memory made by the library. data[size] is a NUL that size does not count. */
+typedef struct mf_bytes {
+  char* data;
+  size_t size;
+} mf_bytes;
+
+/* Frees what an mf_bytes holds and clears it. NULL and cleared ones are fine. */
+void mf_bytes_free(mf_bytes* bytes);
+
+/* ---- handles ---------------------------------------------------------- */
+
+typedef uint64_t mf_dataset;
+typedef uint64_t mf_layout;
+typedef uint64_t mf_loader;
+
+/* Waits until what the handle names stands, and gives the outcome of making
+   it. A handle whose making failed gives that error from every call, and has
+   to be released like any other. */
+mf_status mf_wait(uint64_t handle, int64_t timeout_ms, mf_error* error);
+
+/* Ends the calls under way on a handle and refuses later ones, all with
+   MF_CANCELLED, except mf_release. Returns at once. */
+mf_status mf_cancel(uint64_t handle, mf_error* error);
+
+/* mf_cancel for every handle there is: for a program that is about to exit. */
+void mf_cancel_all(void);
+
+/* Releases a handle of any kind; 0 is fine. Calls under way on it are
+   cancelled and waited for. A loader's goroutines end. With the last handle
+   that needs a dataset its files are closed, or the callbacks of the memory it
+   borrowed run before this returns. Waits at most a second for a file system
+   that does not answer; what hangs there ends by itself when it does. */
+mf_status mf_release(uint64_t handle, mf_error* error);
+
+/* ---- layouts ---------------------------------------------------------- */
+
+/* Reads a layout document. A text that breaks the rules of documents is
+   refused. A document with problems still gives a layout: its report lists
+   them, and mf_loader_create refuses it. */
+mf_status mf_layout_create(const char* json, size_t size, mf_layout* layout, mf_error* error);
+
+/* The document in its canonical form. */
+mf_status mf_layout_json(mf_layout layout, mf_bytes* json, mf_error* error);
+
+/* The report: per device index, bytes and replica, per process the rows it
+   reads, totals, problems. Options are a JSON object or NULL:
+     "tables": true   list the devices of meshes of any size */
+mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, mf_bytes* json,
+                           mf_error* error);
+
+/* A picture of who holds what. Options are a JSON object or NULL:
+     "format": "text" (default) or "svg"
+     "array": the name of one array; all of them if left out
+     "width": columns of a text, 80 if left out */
+mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error);
+
+/* ---- datasets --------------------------------------------------------- */
+
+struct ArrowArrayStream; /* the Arrow C stream interface */
+
+/* Opens Arrow IPC files and streams. Returns before a file was touched; see
+   mf_wait. Options are a JSON object:
+     "paths": ["..."]           files, globs, directories, in this order; needed
+     "io": "auto"               "map" or "read" instead of choosing by file
+     "shapes": {"tokens": [2048]}   row shapes of lists that all have one length */
+mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset, mf_error* error);
+
+/* Reads a stream to its end, on this thread, and serves its buffers as they
+   are, without a copy. The stream is moved in: also on an error it is released
+   before this returns, and stream->release is NULL then. Its arrays are released
+   inside the mf_release that drops the last handle which needs them. Options as
+   above, without "paths" and "io"; NULL for none. */
+mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* options, size_t size,
+                                 mf_dataset* dataset, mf_error* error);
+
+/* An element type, as DLPack's DLDataType. Booleans take one byte. */
+typedef struct mf_dtype {
+  uint8_t code; /* 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} mf_dtype;
+
+/* One field of a dataset in the caller's memory: element [i, j, ...] stands at
+   data + i * strides[0] + j * strides[1] + ... */
+typedef struct mf_array {
+  uint32_t struct_size; /* set by the caller, the same in all of one call */
+  int32_t ndim;         /* at least 1 */
+  const char* name;     /* ends with NUL */
+  const void* data;
+  mf_dtype dtype; /* native byte order */
+  int32_t reserved;
+  const int64_t* shape;   /* shape[0] records, the same for all arrays */
+  const int64_t* strides; /* bytes, may be negative or 0; NULL for C order */
+} mf_array;
+
+/* Makes a dataset of n arrays without copying them. The memory they point at
+   is borrowed; names, shapes and strides are copied. release(context) is called
+   once, when the memory is no longer needed: inside the mf_release that drops
+   the last handle which needs it, or, if this call fails, before it returns.
+   A failure with MF_FORKED calls nothing. release may be NULL. */
+mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void* context),
+                                 void* context, mf_dataset* dataset, mf_error* error);
+
+/* What is in a dataset:
+     {"records": 1797,
+      "fields": [{"name": "image", "dtype": "float32", "shape": [8, 8], "nullable": false}],
+      "skipped": [{"name": "text", "type": "utf8", "reason": "..."}],
+      "files": [{"path": "...", "records": 1797}]} */
+mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
+
+/* The hash of the content: 32 hexadecimal digits, the same on every host. It
+   is worked out once, also across calls that ran into their timeout. */
+mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error);
+
+/* The records [start, stop) as a dataset of their own. */
+mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
+                           mf_error* error);
+
+/* ---- loaders ---------------------------------------------------------- */
+
+/* Begins to load the blocks of one process. Returns before a file was
+   touched; see mf_wait. Options are a JSON object or NULL, every key optional:
+     "process": 0                whose blocks
+     "shuffle": true, "seed": 0  instead of the document's order and seed
+     "epochs": 3                 absolute; -1 without end; left out: a pass is one epoch
+     "prefetch": 2               instead of the document's
+     "state": {...}              continue where this state stands
+     "ignore_dataset": true      accept a state of another dataset of equal length
+     "fill": {"label": 0}        values for nulls, per field
+     "max_host_bytes": 1e9       fail instead of holding more batch memory than this
+     "workers": 2                goroutines that gather */
+mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* options, size_t size,
+                           mf_loader* loader, mf_error* error);
+
+/* What every batch of this loader looks like:
+     {"process": 0, "steps_per_epoch": 7, "prefetch": 2, "batch_shape": [256], "batch_bytes": 16640,
+      "arrays": [{"name": "image", "field": "image", "kind": "data", "dtype": "float32",
+                  "shape": [256, 8, 8],
+                  "blocks": [{"tensor": 0, "offset": 0, "bytes": 16384, "shape": [64, 8, 8],
+                              "index": [[0, 64], [0, 8], [0, 8]], "holders": [0, 1]}]}]}
+   kind is "data", "mask", "key" or "record". Offsets count from mf_batch.data
+   and are multiples of 64; holders are mesh positions. */
+mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error);
+
+/* The blocks of one step: one for every distinct index of every array, all in
+   one piece of memory that belongs to the batch. This head is written once,
+   before the caller sees it, and must not be changed. */
+typedef struct mf_batch {
+  uint32_t struct_size; /* bytes of this head that the library knows */
+  int32_t tensors;      /* number of blocks */
+  void* data;           /* aligned to 64 at least */
+  int64_t bytes;
+  int64_t epoch, step, position; /* of this batch */
+  int64_t rows;                  /* rows of the global batch that are real, not padding */
+  int64_t next_epoch, next_position;
+  const char* state;  /* the loader's state after this batch, as JSON; ends with NUL */
+  int64_t state_size; /* without the NUL */
+  int64_t live;       /* batches of this loader handed out and not released, with this one */
+  int64_t idle;       /* pieces of memory that stood ready for reuse */
+} mf_batch;
+
+/* Hands over the next batch. Each batch goes to one caller. MF_END says that
+   the pass is over: with "epochs" left out the next call begins the next epoch,
+   otherwise it gives MF_END again. */
+mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch, mf_error* error);
+
+/* The state after the last batch handed out: at most 256 bytes of JSON, the
+   same on every process. Batches read ahead do not count. */
+mf_status mf_loader_state(mf_loader loader, mf_bytes* json, mf_error* error);
+
+#define MF_IGNORE_DATASET 1u /* accept the state of another dataset of equal length */
+
+/* Continues where a state stands. Batches read ahead are dropped. */
+mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, uint32_t flags,
+                            mf_error* error);
+
+/* Continues at a position of an epoch. Batches read ahead are dropped. */
+mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
+
+/* The number of batches until MF_END, from here; -1 without end. */
+mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
+
+/* An independent pass over one epoch, with a handle of its own. The cursor of
+   the loader does not move. */
+mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error);
+
+/* The records of the global batch that begins at a position, in order, -1 for
+   padding. Writes at most capacity of them and gives how many there are. */
+mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, int64_t* records,
+                            int64_t capacity, int64_t* count, mf_error* error);
+
+/* What a loader did so far. */
+typedef struct mf_stats {
+  uint32_t struct_size; /* set by the caller */
+  uint32_t reserved;
+  int64_t epoch, step, position; /* of the next batch */
+  int64_t batches, rows, bytes;  /* handed over; rows and bytes of this process's blocks */
+  int64_t wait_ns;               /* callers waited for batches */
+  int64_t stall_ns;              /* finished batches waited for callers */
+  int64_t gather_ns;             /* the gathering of all batches, end to end */
+  int64_t queued;                /* batches that stand ready */
+  int64_t live_batches;          /* handed out and not released */
+  int64_t idle_batches;          /* pieces of memory that stand ready for reuse */
+  int64_t host_bytes;            /* batch memory held in all: queued, live and idle */
+} mf_stats;
+
+mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
+
+/* ---- batches: plain C, legal on any thread, after mf_release, after fork -- */
+
+/* Adds and drops a reference. The last drop gives the memory back to its
+   loader, or to the system once the loader is gone. NULL is fine. */
+void mf_batch_retain(mf_batch* batch);
+void mf_batch_release(mf_batch* batch);
+
+/* One block. Pointers live as long as the batch. */
+typedef struct mf_tensor {
+  uint32_t struct_size; /* set by the caller */
+  int32_t array;        /* number in the "arrays" of mf_loader_info */
+  const char* name;     /* of that array */
+  void* data;           /* C order, aligned to 64 at least */
+  int64_t bytes;
+  mf_dtype dtype;
+  int32_t ndim;
+  const int64_t* shape;        /* of the block */
+  const int64_t* start;        /* where it begins in the global array */
+  const int64_t* global_shape; /* of the global array */
+  const int64_t* holders;      /* mesh positions of this process that hold it */
+  int64_t n_holders;
+} mf_tensor;
+
+/* Describes block i of [0, batch->tensors), in the order of mf_loader_info. */
+mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor);
+
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+struct ArrowArray;
+struct ArrowSchema;
+
+/* Block i for DLPack 1.0 consumers, flagged read-only, and for older ones. Each
+   export holds a reference to the batch, which its deleter drops. */
+mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** tensor);
+mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** tensor);
+
+/* Block i for the Arrow C data interface: the first dimension becomes the
+   length, each further one a fixed-size list; booleans are arrow.bool8. The
+   array holds a reference to the batch until it is released. MF_UNSUPPORTED for
+   types that Arrow has not (bfloat16, complex). */
+mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, struct ArrowSchema* schema);
+
+/* ---- orders: the same in Go, C and Python ----------------------------- */
+
+/* order is "sequential.1" or "shuffle.1". Writes the records at positions
+   [position, position + count) of an epoch. */
+mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
+                        int64_t position, int64_t* out, int64_t count, mf_error* error);
+
+/* The two words of the extra array "key". */
+mf_status mf_record_key(int64_t seed, int64_t epoch, int64_t record, uint32_t key[2], mf_error* error);
+
+/* ---- what is alive in the whole library, for leak tests --------------- */
+
+int64_t mf_live_handles(void);
+int64_t mf_live_batches(void); /* handed out and not released */
+int64_t mf_live_bytes(void);   /* memory of batches: queued, live and idle */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
