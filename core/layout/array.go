@@ -1,0 +1,89 @@
+package layout
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// Kind says where the values of an array come from.
+type Kind uint8
+
+// The kinds of arrays.
+const (
+	Data   Kind = iota // a field of the dataset
+	Mask               // true in real rows, false in padding
+	Key                // RecordKey of the row's record; zero in padding
+	Record             // the record number, low and high half; all ones in padding
+	Static             // not read at all: it only takes memory on devices
+)
+
+// Array is one array of the batch.
+type Array struct {
+	Name      string
+	Field     string                  // of the dataset, for Data; else ""
+	Columns   [][2]int                // [start, stop) ranges of the row's first dimension; nil for the whole row
+	Shape     []int                   // global: batch dimensions, then the row's
+	BatchDims int                     // leading dimensions that are the batch's; 0 for Static
+	Type      dtype.Type              // as delivered
+	Sharding  *sharding.NamedSharding // nil where a problem of severity "error" forbids it
+	Kind      Kind
+}
+
+// RowShape gives the shape of one row.
+func (a Array) RowShape() []int { return a.Shape[a.BatchDims:] }
+
+// addArrays lists the arrays and reports what is wrong with their specs.
+func (l *Layout) addArrays() {
+	for i := range l.doc.Arrays {
+		l.add(l.asked(&l.doc.Arrays[i]), l.doc.Arrays[i].Spec, "/arrays/"+escape(l.doc.Arrays[i].Name))
+	}
+	b := l.doc.Batch
+	if b == nil {
+		return
+	}
+	shared := l.doc.sharedSpec()
+	if l.Remainder() == Pad {
+		spec, path := shared, "/batch"
+		if b.MaskSpec != nil {
+			spec, path = b.MaskSpec, "/batch/mask_spec"
+		}
+		l.add(Array{Name: b.mask(), Shape: slices.Clone(b.Size), BatchDims: len(b.Size), Type: dtype.Bool, Kind: Mask}, spec, path)
+	}
+	for _, name := range b.Extras {
+		l.add(l.extra(name), append(shared.Clone(), nil), "/batch/extras")
+	}
+}
+
+func (l *Layout) asked(s *ArraySpec) Array {
+	a := Array{Name: s.Name, Field: s.field(), Columns: s.Columns, Type: s.Type, Kind: Static}
+	if !s.Static {
+		a.Kind = Data
+		a.BatchDims = len(l.doc.Batch.Size)
+		a.Shape = append(a.Shape, l.doc.Batch.Size...)
+	}
+	a.Shape = append(a.Shape, s.RowShape...)
+	return a
+}
+
+func (l *Layout) extra(name string) Array {
+	size := l.doc.Batch.Size
+	a := Array{Name: name, Shape: append(slices.Clone(size), 2), BatchDims: len(size), Type: dtype.Uint32, Kind: Key}
+	if name == ExtraRecord {
+		a.Kind = Record
+	}
+	return a
+}
+
+// add appends an array with its sharding, unless the spec does not fit.
+func (l *Layout) add(a Array, spec sharding.PartitionSpec, path string) {
+	var t tiling
+	if l.checkSpec(a, spec, path) {
+		if s, err := sharding.New(l.mesh, spec); err == nil {
+			a.Sharding, t = s, tilingOf(l.mesh, spec, a.Shape)
+		}
+	}
+	l.arrays = append(l.arrays, a)
+	l.tilings = append(l.tilings, t)
+}

@@ -1,0 +1,179 @@
+package layout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var ranks = map[Severity]int{Error: 0, Warning: 1, Info: 2}
+
+func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
+	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
+}
+
+// check finds what is wrong with the whole. What is wrong with a single spec
+// was found when the array was added.
+func (l *Layout) check() {
+	l.checkNames()
+	for i := range l.doc.Arrays {
+		if a := &l.doc.Arrays[i]; !a.Static {
+			l.checkColumns(a)
+			l.checkField(a)
+		}
+	}
+	l.checkDataset()
+	l.checkCosts()
+	l.checkReplicated()
+	l.checkProcesses()
+	l.checkAxes()
+	if l.doc.Batch != nil && l.Prefetch() == 0 {
+		l.report(Warning, NoPrefetch, "/prefetch", "prefetch is 0, so that reading a batch does not overlap the step before",
+			"use 1 or more unless memory forbids")
+	}
+	slices.SortStableFunc(l.problems, func(a, b Problem) int { return cmp.Compare(ranks[a.Severity], ranks[b.Severity]) })
+}
+
+// checkNames looks for arrays that stand where the mask or an extra must.
+func (l *Layout) checkNames() {
+	if len(l.arrays) == 0 {
+		l.report(Error, NoArrays, "/arrays", "there is no array to deliver", "name at least one array")
+	}
+	made := map[string]string{}
+	for _, a := range l.arrays[len(l.doc.Arrays):] {
+		what := "the extra"
+		if a.Kind == Mask {
+			what = "the mask"
+		}
+		if other, ok := made[a.Name]; ok {
+			l.report(Error, NameTaken, "/batch/mask", fmt.Sprintf("%s and %s are both named %s", other, what, quote(a.Name)), "name the mask otherwise")
+		}
+		made[a.Name] = what
+	}
+	for _, a := range l.arrays[:len(l.doc.Arrays)] {
+		top, _, nested := strings.Cut(a.Name, "/")
+		what, ok := made[top]
+		switch {
+		case !ok:
+		case nested:
+			l.report(Error, NameTaken, "/arrays/"+escape(a.Name), fmt.Sprintf("array %s stands below %s, the name of %s", quote(a.Name), quote(top), what), nameHint(what))
+		default:
+			l.report(Error, NameTaken, "/arrays/"+escape(a.Name), fmt.Sprintf("array %s has the name of %s", quote(a.Name), what), nameHint(what))
+		}
+	}
+}
+
+func nameHint(what string) string {
+	if what == "the mask" {
+		return "rename the array, or choose another mask name"
+	}
+	return "rename the array, or leave the extra out"
+}
+
+func (l *Layout) checkCosts() {
+	t := l.costs.totals
+	if max(t.BatchBytes, t.ReadBytes, t.DeviceBytes, t.HostBytes) > MaxInteger {
+		l.report(Error, TooLarge, "/arrays", "a batch takes more than 2^53 bytes", "make the batch or the arrays smaller")
+		return
+	}
+	if b := l.doc.Budget.DeviceBytes; b > 0 && t.DeviceBytes > b {
+		l.report(Error, DeviceBudget, "/budget/device_bytes",
+			fmt.Sprintf("a device holds %d bytes of one batch, but its budget is %d", t.DeviceBytes, b),
+			"use a smaller batch, or partition over more axes", Fact{"bytes", t.DeviceBytes}, Fact{"budget", b})
+	}
+	if b := l.doc.Budget.HostBytes; b > 0 && t.HostBytes > b {
+		l.report(Error, HostBudget, "/budget/host_bytes",
+			fmt.Sprintf("process %d needs %d bytes for %d batches, but its budget is %d", l.fullest(), t.HostBytes, l.Prefetch()+1, b),
+			"lower prefetch, or use a smaller batch", Fact{"bytes", t.HostBytes}, Fact{"budget", b}, Fact{"process", int64(l.fullest())})
+	}
+}
+
+// fullest gives the first process that reads most.
+func (l *Layout) fullest() int {
+	most := 0
+	for n, bytes := range l.costs.processes {
+		if bytes > l.costs.processes[most] {
+			most = n
+		}
+	}
+	return l.owners.processes[most]
+}
+
+// checkReplicated looks for batch arrays that every device gets whole.
+func (l *Layout) checkReplicated() {
+	for _, a := range l.arrays {
+		if a.Kind != Data || a.Sharding == nil || l.mesh.Size() == 1 || !a.Sharding.IsFullyReplicated() {
+			continue
+		}
+		l.report(Warning, Replicated, "/arrays/"+escape(a.Name)+"/spec",
+			fmt.Sprintf("array %s is not partitioned: each of the %d devices gets the whole batch", quote(a.Name), l.mesh.Size()),
+			"name a mesh axis for the batch dimension, unless every device shall see every row",
+			Fact{"devices", int64(l.mesh.Size())}, Fact{"bytes", arrayBytes(a)})
+	}
+	for i, a := range l.arrays {
+		if a.Kind != Data || a.Sharding == nil {
+			continue
+		}
+		if bytes := shardBytes(a, l.tilings[i]); bytes > 0 && bytes < slot && l.tilings[i].count > 1 {
+			l.report(Info, TinyShards, "/arrays/"+escape(a.Name)+"/spec",
+				fmt.Sprintf("a shard of array %s has %d bytes and takes %d", quote(a.Name), bytes, slot),
+				"use a larger batch, or partition over fewer axes", Fact{"bytes", bytes}, Fact{"slot", slot})
+		}
+	}
+}
+
+func (l *Layout) checkProcesses() {
+	if p := l.owners.processes; len(p) > 0 && p[len(p)-1] >= len(p) {
+		idle := 0
+		for idle < len(p) && p[idle] == idle {
+			idle++
+		}
+		l.report(Info, IdleProcess, "/mesh/devices", fmt.Sprintf("process %d owns no device of the mesh", idle),
+			"it gets arrays without shards, which is legal", Fact{"process", int64(idle)}, Fact{"processes", int64(len(p))})
+	}
+	if !l.costs.known || len(l.costs.processes) == 0 {
+		return
+	}
+	least, most := slices.Min(l.costs.processes), slices.Max(l.costs.processes)
+	if least < most {
+		l.report(Warning, Unbalanced, "/mesh", fmt.Sprintf("a process reads from %d to %d bytes per step", least, most),
+			"order the devices so that every process holds as many distinct parts", Fact{"least", least}, Fact{"most", most})
+	}
+	l.checkSameRows()
+}
+
+func (l *Layout) checkSameRows() {
+	var processes, groups int64
+	for _, size := range l.costs.rows.sizes {
+		if size > 1 {
+			processes += int64(size)
+			groups++
+		}
+	}
+	if groups == 0 || l.costs.totals.BatchBytes == 0 {
+		return
+	}
+	read, batch := l.costs.totals.ReadBytes, l.costs.totals.BatchBytes
+	l.report(Info, SameRows, "/mesh",
+		fmt.Sprintf("%d processes read the same rows as another process; together the processes read %.4g times the batch", processes, float64(read)/float64(batch)),
+		"that is right where an axis that does not partition the batch crosses processes",
+		Fact{"processes", processes}, Fact{"groups", groups}, Fact{"read_bytes", read}, Fact{"batch_bytes", batch})
+}
+
+// checkAxes looks for axes over which every array is replicated.
+func (l *Layout) checkAxes() {
+	if !l.costs.known {
+		return
+	}
+	for n, axis := range l.mesh.Axes() {
+		used := axis.Size == 1 || len(l.arrays) == 0
+		for _, t := range l.tilings {
+			used = used || t.weights[n] > 0
+		}
+		if !used {
+			l.report(Info, UnusedAxis, at("/mesh/axes", n), fmt.Sprintf("no array is partitioned over axis %s: its %d devices hold the same data", quote(axis.Name), axis.Size),
+				"name it in a spec, unless that is meant", Fact{"size", int64(axis.Size)})
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// checkSpec says whether a spec fits its array, and reports why not. Every
+// fault of the array is reported, not just the first.
+func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) bool {
+	before := len(l.problems)
+	specPath := path + "/spec"
+	if a.Kind != Data && a.Kind != Static {
+		specPath = path
+	}
+	if arrayBytes(a) > MaxInteger {
+		l.report(Error, TooLarge, path+"/shape", fmt.Sprintf("array %s of shape %s takes more than 2^53 bytes", quote(a.Name), shapeText(a.Shape)), "make the batch or the row smaller")
+	}
+	if len(spec) > len(a.Shape) {
+		l.report(Error, SpecRank, specPath, fmt.Sprintf("spec %s of array %s has %d entries, but shape %s has rank %d", spec, quote(a.Name), len(spec), shapeText(a.Shape), len(a.Shape)),
+			"give at most one entry per dimension", Fact{"entries", int64(len(spec))}, Fact{"rank", int64(len(a.Shape))})
+	}
+	if !l.checkSpecAxes(a, spec, specPath) || before != len(l.problems) {
+		return false
+	}
+	l.checkDivides(a, spec, path)
+	if before == len(l.problems) {
+		l.checkRanges(a, spec, specPath)
+	}
+	return before == len(l.problems)
+}
+
+func (l *Layout) checkSpecAxes(a Array, spec sharding.PartitionSpec, path string) bool {
+	ok := true
+	used := map[string]int{}
+	for d, entry := range spec {
+		for _, name := range entry {
+			e, dup := used[name]
+			_, _, known := l.mesh.Axis(name)
+			switch {
+			case !known:
+				ok = false
+				l.report(Error, UnknownAxis, at(path, d), fmt.Sprintf("axis %s of array %s is not in %s", quote(name), quote(a.Name), l.mesh), "use one of "+l.axisNames(), Fact{"dimension", int64(d)})
+			case dup:
+				ok = false
+				l.report(Error, DuplicateAxis, at(path, d), fmt.Sprintf("axis %s partitions dimension %d and dimension %d of array %s", quote(name), e, d, quote(a.Name)),
+					"an axis can partition one dimension once", Fact{"dimension", int64(d)}, Fact{"other", int64(e)})
+			}
+			used[name] = d
+		}
+	}
+	return ok
+}
+
+func (l *Layout) axisNames() string {
+	axes := l.mesh.Axes()
+	if len(axes) == 0 {
+		return "no axis: the mesh has none"
+	}
+	names := make([]string, len(axes))
+	for i, a := range axes {
+		names[i] = quote(a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (l *Layout) checkDivides(a Array, spec sharding.PartitionSpec, path string) {
+	for d, entry := range spec {
+		tiles, by := 1, make([]string, 0, len(entry))
+		for _, name := range entry {
+			_, axis, _ := l.mesh.Axis(name)
+			tiles *= axis.Size
+			by = append(by, fmt.Sprintf("%s (size %d)", quote(name), axis.Size))
+		}
+		n := a.Shape[d]
+		if n%tiles == 0 {
+			continue
+		}
+		what := "axis"
+		if len(by) > 1 {
+			what = "axes"
+		}
+		place := at(path+"/shape", d)
+		if a.Kind != Data && a.Kind != Static {
+			place = path
+		}
+		l.report(Error, Indivisible, place,
+			fmt.Sprintf("dimension %d of array %s of shape %s is split %d ways by %s %s, but %d %% %d = %d", d, quote(a.Name), shapeText(a.Shape), tiles, what, strings.Join(by, ", "), n, tiles, n%tiles),
+			l.divisibleHint(a, d, tiles), Fact{"size", int64(n)}, Fact{"tiles", int64(tiles)}, Fact{"remainder", int64(n % tiles)})
+	}
+}
+
+// divisibleHint names the nearest sizes that divide: for a batch dimension
+// those that suit all arrays at once.
+func (l *Layout) divisibleHint(a Array, d, tiles int) string {
+	n := a.Shape[d]
+	if d >= a.BatchDims {
+		return fmt.Sprintf("the nearest sizes that divide: %s; or partition another dimension", nearest(n, tiles))
+	}
+	all := tiles
+	for i := range l.doc.Arrays {
+		if s := &l.doc.Arrays[i]; !s.Static && d < len(s.Spec) {
+			all = lcm(all, l.tilesOf(s.Spec[d]))
+		}
+	}
+	if a.BatchDims == 1 {
+		return "use a batch of " + nearest(n, all)
+	}
+	return fmt.Sprintf("use %s as batch dimension %d", nearest(n, all), d)
+}
+
+// tilesOf gives the tiles that an entry makes; axes that do not exist make none.
+func (l *Layout) tilesOf(entry []string) int {
+	k := 1
+	for i, name := range entry {
+		if _, axis, ok := l.mesh.Axis(name); ok && !slices.Contains(entry[:i], name) {
+			k *= axis.Size
+		}
+	}
+	return k
+}
+
+func nearest(n, tiles int) string {
+	if n < tiles {
+		return fmt.Sprint(tiles)
+	}
+	return fmt.Sprintf("%d or %d", n-n%tiles, n-n%tiles+tiles)
+}
+
+func lcm(a, b int) int {
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x * b
+}
+
+func (l *Layout) checkRanges(a Array, spec sharding.PartitionSpec, path string) {
+	if a.Kind == Static {
+		return
+	}
+	t := tilingOf(l.mesh, spec, a.Shape)
+	if n := runs(a.Shape[:a.BatchDims], t.tiles[:a.BatchDims]); n > MaxRanges {
+		l.report(Error, TooManyRanges, path, fmt.Sprintf("a block of array %s takes %d separate row ranges of the batch, but may take %d", quote(a.Name), n, MaxRanges),
+			"partition an earlier batch dimension, or make the earlier ones smaller", Fact{"ranges", n}, Fact{"limit", MaxRanges})
+	}
+}
+
+func shapeText(shape []int) string {
+	s := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
+	if len(shape) == 1 {
+		s += ","
+	}
+	return "(" + s + ")"
+}

@@ -1,0 +1,116 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+)
+
+// checkDataset looks for epochs that cannot be.
+func (l *Layout) checkDataset() {
+	d := l.doc.Dataset
+	if d == nil {
+		return
+	}
+	if d.order() != "sequential.1" && d.order() != "shuffle.1" {
+		l.report(Error, UnknownOrder, "/dataset/order", fmt.Sprintf("%s is not the name of an order", quote(d.order())), `the orders are "sequential.1" and "shuffle.1"`)
+	}
+	t, size := l.costs.totals, l.BatchSize()
+	if size == 0 {
+		return
+	}
+	facts := []Fact{{"records", d.Records}, {"batch", size}}
+	switch {
+	case t.StepsPerEpoch == 0 && d.Records == 0:
+		l.report(Error, NoStep, "/dataset/records", "the dataset has no record, so that an epoch has no step", "give a dataset with records", facts...)
+	case t.StepsPerEpoch == 0:
+		l.report(Error, NoStep, "/batch/size", fmt.Sprintf("the dataset has %d records, fewer than one batch of %d, so that an epoch has no step", d.Records, size),
+			fmt.Sprintf(`use a batch of at most %d, or "remainder": "pad"`, d.Records), facts...)
+	case l.Remainder() == Refuse && t.RemainderRecords > 0:
+		l.report(Error, Uneven, "/batch/remainder", fmt.Sprintf("%d records in batches of %d leave %d over, but the remainder is an error", d.Records, size, t.RemainderRecords),
+			`use "drop" or "pad", or a batch that divides the records`, append(facts, Fact{"remainder", t.RemainderRecords})...)
+	}
+}
+
+// checkColumns compares the columns with the array's own shape.
+func (l *Layout) checkColumns(a *ArraySpec) {
+	if a.Columns == nil {
+		return
+	}
+	path := "/arrays/" + escape(a.Name) + "/columns"
+	if len(a.RowShape) == 0 {
+		l.report(Error, ColumnsNumber, path, fmt.Sprintf("the rows of array %s have no dimension of which columns could be taken", quote(a.Name)), "leave columns out")
+		return
+	}
+	n := int64(0)
+	for _, c := range a.Columns {
+		n = plus(n, int64(c[1]-c[0]), 1)
+	}
+	if n != int64(a.RowShape[0]) {
+		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes %d columns, but its shape has %d", quote(a.Name), n, a.RowShape[0]),
+			"the ranges together must be as long as the row's first dimension", Fact{"columns", n}, Fact{"size", int64(a.RowShape[0])})
+	}
+}
+
+// checkField compares an array with the dataset's field, where fields are given.
+func (l *Layout) checkField(a *ArraySpec) {
+	if l.doc.Dataset == nil || l.doc.Dataset.Fields == nil {
+		return
+	}
+	path := "/arrays/" + escape(a.Name)
+	fields := l.doc.Dataset.Fields
+	i := slices.IndexFunc(fields, func(f FieldSpec) bool { return f.Name == a.field() })
+	if i < 0 {
+		if a.Field != "" {
+			path += "/field"
+		}
+		l.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", quote(a.Name), quote(a.field())), "the fields are "+fieldNames(fields))
+		return
+	}
+	f := fields[i]
+	if f.Type != a.Type && f.Type.Narrow() != a.Type {
+		l.report(Error, FieldType, path+"/dtype", fmt.Sprintf("array %s is %s, but field %s is %s", quote(a.Name), a.Type, quote(f.Name), f.Type), typeHint(f))
+	}
+	l.checkFieldShape(a, f, path)
+}
+
+func typeHint(f FieldSpec) string {
+	if n := f.Type.Narrow(); n != f.Type {
+		return fmt.Sprintf("write %q, or %q to narrow it", f.Type, n)
+	}
+	return fmt.Sprintf("write %q", f.Type)
+}
+
+func (l *Layout) checkFieldShape(a *ArraySpec, f FieldSpec, path string) {
+	want := f.Shape
+	if a.Columns != nil && len(f.Shape) > 0 && len(a.RowShape) > 0 {
+		for i, c := range a.Columns {
+			if c[1] > f.Shape[0] {
+				l.report(Error, ColumnsRange, at(path+"/columns", i), fmt.Sprintf("array %s takes columns [%d, %d), but the rows of field %s have %d", quote(a.Name), c[0], c[1], quote(f.Name), f.Shape[0]),
+					"columns are counted along the row's first dimension, from 0", Fact{"start", int64(c[0])}, Fact{"stop", int64(c[1])}, Fact{"size", int64(f.Shape[0])})
+			}
+		}
+		want = append([]int{a.RowShape[0]}, f.Shape[1:]...) // the number was compared by checkColumns
+	}
+	if !slices.Equal(a.RowShape, want) {
+		l.report(Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", quote(a.Name), shapeText(a.RowShape), quote(f.Name), shapeText(f.Shape)),
+			fmt.Sprintf("write %s after the batch dimensions", shapeText(want)))
+	}
+}
+
+func fieldNames(fields []FieldSpec) string {
+	const most = 8
+	s := ""
+	for i, f := range fields {
+		if i == most {
+			return s + fmt.Sprintf(" and %d more", len(fields)-most)
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += quote(f.Name)
+	}
+	if s == "" {
+		return "none"
+	}
+	return s
+}

@@ -1,0 +1,39 @@
+package layout
+
+// The codes of problems. Errors forbid the layout, warnings and infos do not.
+const (
+	// Errors of one array.
+	UnknownAxis   Code = "unknown-axis"    // a spec names an axis that the mesh does not have
+	DuplicateAxis Code = "duplicate-axis"  // a spec names an axis twice
+	SpecRank      Code = "spec-rank"       // a spec has more entries than the array has dimensions
+	Indivisible   Code = "indivisible"     // a dimension does not divide by its number of tiles; facts size, tiles, remainder
+	TooLarge      Code = "too-large"       // sizes beyond 2^53 bytes
+	TooManyRanges Code = "too-many-ranges" // a block takes more than MaxRanges separate row ranges; facts ranges, limit
+	NameTaken     Code = "name-taken"      // the mask or an extra has the name of another array
+
+	// Errors where array and dataset differ.
+	UnknownField  Code = "unknown-field"  // the dataset has no such field
+	FieldShape    Code = "field-shape"    // the field's rows, or the columns taken of them, have another shape
+	FieldType     Code = "field-dtype"    // the field cannot be delivered as this type
+	ColumnsRange  Code = "columns-range"  // columns lie outside the row; facts start, stop, size
+	ColumnsNumber Code = "columns-number" // the columns are not as many as the shape says; facts columns, size
+
+	// Errors of the whole.
+	NoArrays     Code = "no-arrays"     // there is nothing to deliver
+	NoStep       Code = "no-step"       // an epoch has no step; facts records, batch
+	Uneven       Code = "remainder"     // "remainder": "error" and the records do not divide; facts records, batch, remainder
+	UnknownOrder Code = "unknown-order" // the dataset's order has no such name
+	DeviceBudget Code = "device-budget" // a device needs more bytes than it may; facts bytes, budget
+	HostBudget   Code = "host-budget"   // a process needs more bytes than it may; facts bytes, budget, process
+
+	// Warnings.
+	Replicated Code = "replicated"  // every device gets the whole of a batch array; facts devices, bytes
+	Unbalanced Code = "unbalanced"  // processes read different amounts; facts least, most
+	NoPrefetch Code = "no-prefetch" // reading does not overlap the step
+
+	// Infos.
+	UnusedAxis  Code = "unused-axis"  // no array is partitioned over an axis; facts size
+	SameRows    Code = "same-rows"    // several processes read the same rows; facts processes, groups, read_bytes, batch_bytes
+	TinyShards  Code = "tiny-shards"  // shards far below the 64 bytes that each takes; facts bytes, slot
+	IdleProcess Code = "idle-process" // a process number below the highest owns no device; facts process, processes
+)

@@ -1,0 +1,119 @@
+package layout
+
+import "math/bits"
+
+// slot is what every block's memory is rounded up to, so that each begins
+// aligned and a device can alias it.
+const slot = 64
+
+// Totals sums a layout up. A number that cannot be known, since an array is
+// broken or the dataset is not described, is -1.
+type Totals struct {
+	BatchBytes       int64 // of one global batch as delivered, mask and extras included
+	ReadBytes        int64 // gathered by all processes per step; more than BatchBytes where processes overlap
+	DeviceBytes      int64 // of the fullest device: one batch, and the arrays without batch dimensions
+	HostBytes        int64 // of the fullest process: blocks rounded up to 64 bytes, times prefetch + 1
+	StepsPerEpoch    int64
+	RemainderRecords int64 // that do not fill the last step
+}
+
+// costs are bytes per step.
+type costs struct {
+	totals    Totals
+	known     bool    // no array is broken
+	processes []int64 // bytes gathered by the n-th process of the mesh
+	rows      rowTable
+}
+
+// Totals gives the sums.
+func (l *Layout) Totals() Totals { return l.costs.totals }
+
+func (l *Layout) count() costs {
+	c := costs{known: true, processes: make([]int64, len(l.owners.processes))}
+	c.totals.StepsPerEpoch, c.totals.RemainderRecords = l.steps()
+	for i, a := range l.arrays {
+		c.known = c.known && a.Sharding != nil
+		if a.Kind != Static {
+			c.totals.BatchBytes = plus(c.totals.BatchBytes, arrayBytes(l.arrays[i]), 1)
+		}
+	}
+	if !c.known {
+		c.totals.ReadBytes, c.totals.DeviceBytes, c.totals.HostBytes, c.processes = -1, -1, -1, nil
+		return c
+	}
+	l.countShards(&c)
+	c.rows = l.tableRows()
+	return c
+}
+
+func (l *Layout) countShards(c *costs) {
+	slots := make([]int64, len(c.processes))
+	counts := map[string][]int32{}
+	for i, a := range l.arrays {
+		t := l.tilings[i]
+		bytes := shardBytes(a, t)
+		c.totals.DeviceBytes = plus(c.totals.DeviceBytes, bytes, 1)
+		if a.Kind == Static {
+			continue
+		}
+		key := t.key()
+		if counts[key] == nil {
+			counts[key] = l.distinct(t)
+		}
+		for n, k := range counts[key] {
+			c.processes[n] = plus(c.processes[n], bytes, int64(k))
+			slots[n] = plus(slots[n], (bytes+slot-1)/slot*slot, int64(k))
+		}
+	}
+	for n := range slots {
+		c.totals.ReadBytes = plus(c.totals.ReadBytes, c.processes[n], 1)
+		c.totals.HostBytes = max(c.totals.HostBytes, plus(0, slots[n], int64(l.Prefetch())+1))
+	}
+}
+
+// distinct counts the distinct tiles of every process.
+func (l *Layout) distinct(t tiling) []int32 {
+	ids, seen := t.all(l.mesh.Axes()), make([]int32, t.count)
+	counts := make([]int32, len(l.owners.processes))
+	for n := range counts {
+		for _, position := range l.owners.group(n) {
+			if tile := ids[position]; seen[tile] != int32(n)+1 {
+				seen[tile] = int32(n) + 1
+				counts[n]++
+			}
+		}
+	}
+	return counts
+}
+
+// steps gives the steps of an epoch and the records that do not fill the last.
+func (l *Layout) steps() (steps, remainder int64) {
+	size := l.BatchSize()
+	if l.doc.Dataset == nil || size == 0 {
+		return -1, -1
+	}
+	steps, remainder = l.doc.Dataset.Records/size, l.doc.Dataset.Records%size
+	if remainder > 0 && l.Remainder() == Pad {
+		steps++
+	}
+	return steps, remainder
+}
+
+// arrayBytes gives the size of the whole array.
+func arrayBytes(a Array) int64 {
+	n := int64(a.Type.Size())
+	for _, size := range a.Shape {
+		n = plus(0, n, int64(size))
+	}
+	return n
+}
+
+// plus gives sum + size × times for numbers from 0, or a number beyond
+// MaxInteger, which check reports, where that is too large.
+func plus(sum, size, times int64) int64 {
+	hi, lo := bits.Mul64(uint64(size), uint64(times))
+	if hi != 0 || lo > MaxInteger || uint64(sum)+lo > MaxInteger {
+		return MaxInteger + 1
+	}
+	return sum + int64(lo)
+}

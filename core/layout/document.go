@@ -1,0 +1,219 @@
+package layout
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// Version is the version of the document format.
+const Version = 1
+
+// Limits of a document, beside those of package mesh. They are checked before
+// anything of that size is allocated.
+const (
+	MaxBytes   = 8 << 20  // of text
+	MaxDepth   = 32       // of nested objects and lists
+	MaxArrays  = 1024     // in a document
+	MaxRank    = 32       // of an array, and entries of a spec
+	MaxInteger = 1 << 53  // the largest integer; the smallest is its negative
+	MaxRanges  = 64 << 10 // separate row ranges of one process
+
+	maxRecords  = int64(1) << 40
+	maxPrefetch = 1 << 16
+	maxProcess  = 1<<31 - 1
+)
+
+// What happens to the records that do not fill the last step.
+const (
+	Drop   = "drop"  // they are left out of the epoch
+	Pad    = "pad"   // the last batch is filled with zeros, and a mask says so
+	Refuse = "error" // the epoch must divide into steps
+)
+
+// The extras: arrays that the loader makes itself.
+const (
+	ExtraKey    = "key"    // uint32 [batch..., 2]: a hash of seed, epoch and record
+	ExtraRecord = "record" // uint32 [batch..., 2]: the record number, low and high half
+)
+
+// Document says what is wanted, as the layout document of the same form does.
+// The zero value of an optional field stands for its default.
+type Document struct {
+	Mesh     MeshSpec
+	Arrays   []ArraySpec  // in the user's order
+	Batch    *BatchSpec   // needed unless every array is Static
+	Dataset  *DatasetSpec // optional
+	Loading  string       // "process", the default: every process reads what its devices need
+	Prefetch *int         // batches read ahead; nil for 2
+	Budget   BudgetSpec
+}
+
+// MeshSpec describes a mesh by sizes, or device by device.
+type MeshSpec struct {
+	Axes      []mesh.Axis
+	Processes int           // 0 for 1; must be 0 where Devices are given
+	Devices   []mesh.Device // in mesh order; nil for ids 0…n-1 in Processes equal parts
+}
+
+// ArraySpec is an array that is wanted.
+type ArraySpec struct {
+	Name     string   // the path in a nested tree, joined by "/"
+	Field    string   // of the dataset; "" for the name
+	Columns  [][2]int // [start, stop) ranges of the row's first dimension, gathered in this order; nil for the whole row
+	RowShape []int    // of one row as delivered: without the batch dimensions
+	Static   bool     // an array without batch dimensions, such as a weight: it takes memory on devices and is never read
+	Type     dtype.Type
+	Spec     sharding.PartitionSpec // its first entries partition the batch dimensions
+}
+
+// BatchSpec is the global batch.
+type BatchSpec struct {
+	Size      []int                  // the batch dimensions, usually one; each at least 1
+	Remainder string                 // Drop, Pad or Refuse; "" for Drop
+	Mask      string                 // with Pad: the mask's name; "" for "valid"
+	MaskSpec  sharding.PartitionSpec // with Pad: the mask's spec; nil for the entries that all batch arrays share
+	Extras    []string               // of ExtraKey and ExtraRecord, in the order wanted
+}
+
+// DatasetSpec is what is known about the dataset.
+type DatasetSpec struct {
+	Records     int64
+	Fields      []FieldSpec // nil where they are not known
+	Fingerprint string      // 32 hexadecimal digits, or ""
+	Order       string      // "" for "sequential.1"
+	Seed        int64
+}
+
+// FieldSpec is a field of the dataset.
+type FieldSpec struct {
+	Name  string
+	Shape []int // of one row
+	Type  dtype.Type
+}
+
+// BudgetSpec bounds what a batch may cost. Zero is no bound.
+type BudgetSpec struct {
+	DeviceBytes int64 // per device, one batch
+	HostBytes   int64 // per process, all batches read ahead
+}
+
+// MeshOf describes an existing mesh device by device.
+func MeshOf(m *mesh.Mesh) MeshSpec { return MeshSpec{Axes: m.Axes(), Devices: m.Devices()} }
+
+func (s MeshSpec) processes() int { return max(s.Processes, 1) }
+
+func (s MeshSpec) build() (*mesh.Mesh, error) {
+	if s.Devices != nil {
+		return mesh.New(s.Axes, s.Devices)
+	}
+	return mesh.Uniform(s.Axes, s.processes())
+}
+
+func (d *Document) prefetch() int {
+	if d.Prefetch == nil {
+		return 2
+	}
+	return *d.Prefetch
+}
+
+func (d *Document) remainder() string {
+	if d.Batch == nil || d.Batch.Remainder == "" {
+		return Drop
+	}
+	return d.Batch.Remainder
+}
+
+func (a *ArraySpec) field() string {
+	switch {
+	case a.Static:
+		return ""
+	case a.Field == "":
+		return a.Name
+	}
+	return a.Field
+}
+
+func (b *BatchSpec) mask() string {
+	if b.Mask == "" {
+		return "valid"
+	}
+	return b.Mask
+}
+
+func (s *DatasetSpec) order() string {
+	if s.Order == "" {
+		return "sequential.1"
+	}
+	return s.Order
+}
+
+// sharedSpec gives, per batch dimension, the entry that all batch arrays
+// share, else an empty one.
+func (d *Document) sharedSpec() sharding.PartitionSpec {
+	shared := make(sharding.PartitionSpec, len(d.Batch.Size))
+	for i := range shared {
+		shared[i] = d.sharedEntry(i)
+	}
+	return shared
+}
+
+func (d *Document) sharedEntry(dim int) []string {
+	var entry []string
+	first := true
+	for _, a := range d.Arrays {
+		if a.Static {
+			continue
+		}
+		var e []string
+		if dim < len(a.Spec) {
+			e = a.Spec[dim]
+		}
+		if !first && !slices.Equal(e, entry) {
+			return nil
+		}
+		entry, first = e, false
+	}
+	return slices.Clone(entry)
+}
+
+func (d *Document) clone() *Document {
+	c := *d
+	c.Mesh.Axes = slices.Clone(d.Mesh.Axes)
+	c.Mesh.Devices = slices.Clone(d.Mesh.Devices)
+	c.Arrays = slices.Clone(d.Arrays)
+	for i := range c.Arrays {
+		a := &c.Arrays[i]
+		a.Columns, a.RowShape, a.Spec = slices.Clone(a.Columns), slices.Clone(a.RowShape), a.Spec.Clone()
+	}
+	if d.Batch != nil {
+		c.Batch = d.Batch.clone()
+	}
+	if d.Dataset != nil {
+		c.Dataset = d.Dataset.clone()
+	}
+	if d.Prefetch != nil {
+		c.Prefetch = new(*d.Prefetch)
+	}
+	return &c
+}
+
+func (b *BatchSpec) clone() *BatchSpec {
+	c := *b
+	c.Size, c.Extras = slices.Clone(b.Size), slices.Clone(b.Extras)
+	if b.MaskSpec != nil {
+		c.MaskSpec = b.MaskSpec.Clone()
+	}
+	return &c
+}
+
+func (s *DatasetSpec) clone() *DatasetSpec {
+	c := *s
+	c.Fields = slices.Clone(s.Fields)
+	for i := range c.Fields {
+		c.Fields[i].Shape = slices.Clone(c.Fields[i].Shape)
+	}
+	return &c
+}

@@ -1,0 +1,63 @@
+package layout
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unquote gives the value of a string in quotes that the scanner found sound.
+func unquote(text []byte) string {
+	text = text[1 : len(text)-1]
+	if bytes.IndexByte(text, '\\') < 0 {
+		return string(text)
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			out = append(out, text[i])
+			continue
+		}
+		i++
+		if text[i] != 'u' {
+			c, ok := escapes[text[i]]
+			if !ok {
+				c = text[i]
+			}
+			out = append(out, c)
+			continue
+		}
+		unit, _ := hex4(text[i+1:])
+		i += 4
+		r := rune(unit)
+		if utf16.IsSurrogate(r) {
+			low, _ := hex4(text[i+3:])
+			r = utf16.DecodeRune(r, rune(low))
+			i += 6
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
+}
+
+// appendString writes a string as JSON.stringify does: only quotes,
+// backslashes and control characters are escaped.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c >= 0x20:
+			b = append(b, c)
+		case c == '\b' || c == '\t' || c == '\n' || c == '\f' || c == '\r':
+			b = append(b, '\\', "btn_fr"[c-'\b'])
+		default:
+			const digits = "0123456789abcdef"
+			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		}
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,100 @@
+package layout
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// Process is what one process gathers for every batch.
+type Process struct {
+	Process int
+	Blocks  []Block  // one per distinct index of each array that is read, by array, then by first holder in mesh order
+	Rows    [][2]int // the rows of the global batch that the blocks need: sorted, merged [start, stop) ranges
+}
+
+// Block is one distinct index of an array in a process.
+type Block struct {
+	Array   int            // number in Layout.Arrays
+	Index   sharding.Index // a full [start, stop) pair per dimension
+	Holders []int          // mesh positions of this process's devices that hold it, in mesh order
+}
+
+// Process gives the part of any process, freshly made; it is empty for a
+// process without devices in the mesh. Arrays whose Sharding is nil are left out.
+func (l *Layout) Process(p int) Process {
+	local := l.owners.local(p)
+	out := Process{Process: p}
+	var rows [][2]int
+	for i, a := range l.arrays {
+		if a.Sharding == nil || a.Kind == Static {
+			continue
+		}
+		blocks := l.blocks(i, local)
+		for _, b := range blocks {
+			rows = appendRows(rows, a.Shape[:a.BatchDims], b.Index[:a.BatchDims])
+		}
+		rows = merge(rows)
+		out.Blocks = append(out.Blocks, blocks...)
+	}
+	out.Rows = rows
+	return out
+}
+
+func (l *Layout) blocks(array int, local []int32) []Block {
+	a, t, axes := &l.arrays[array], l.tilings[array], l.mesh.Axes()
+	var blocks []Block
+	number := map[int]int{}
+	for _, position := range local {
+		tile := t.at(axes, int(position))
+		n, ok := number[tile]
+		if !ok {
+			n = len(blocks)
+			number[tile] = n
+			blocks = append(blocks, Block{Array: array, Index: t.index(a.Shape, tile)})
+		}
+		blocks[n].Holders = append(blocks[n].Holders, int(position))
+	}
+	return blocks
+}
+
+// owners groups the mesh positions by process, each group in mesh order.
+type owners struct {
+	processes []int   // sorted
+	start     []int32 // of each process's group in positions, and the end
+	positions []int32
+}
+
+func ownersOf(m *mesh.Mesh) owners {
+	o := owners{processes: m.Processes()}
+	o.start = make([]int32, len(o.processes)+1)
+	number := make([]int32, m.Size())
+	for i := range number {
+		n, _ := slices.BinarySearch(o.processes, m.Device(i).Process)
+		number[i] = int32(n)
+		o.start[n+1]++
+	}
+	for n := range o.processes {
+		o.start[n+1] += o.start[n]
+	}
+	next := slices.Clone(o.start)
+	o.positions = make([]int32, m.Size())
+	for i, n := range number {
+		o.positions[next[n]] = int32(i)
+		next[n]++
+	}
+	return o
+}
+
+// group gives the positions of the n-th process.
+func (o owners) group(n int) []int32 { return o.positions[o.start[n]:o.start[n+1]] }
+
+// local gives the positions of a process; none for one without devices.
+func (o owners) local(process int) []int32 {
+	n, ok := slices.BinarySearch(o.processes, process)
+	if !ok {
+		return nil
+	}
+	return o.group(n)
+}

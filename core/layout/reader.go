@@ -1,0 +1,171 @@
+package layout
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// reader is the second pass over a document's text, which the scanner has
+// found sound: it walks the values that the format knows and refuses all else.
+type reader struct {
+	text []byte
+	pos  int
+	path string // of the value at pos
+}
+
+func (r *reader) fail(format string, args ...any) *status.Error { return fail(r.path, format, args...) }
+
+// next gives the first byte of the value at pos.
+func (r *reader) next() byte {
+	for strings.IndexByte(" \t\r\n,:", r.text[r.pos]) >= 0 {
+		r.pos++
+	}
+	return r.text[r.pos]
+}
+
+// kind says in words what stands at pos.
+func (r *reader) kind() string {
+	switch r.next() {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+func (r *reader) mismatch(want string) error {
+	return r.fail("expected %s, but found %s", want, r.kind())
+}
+
+// object calls visit for every member; visit must read the value. Keys may not
+// repeat.
+func (r *reader) object(want string, visit func(key string) error) error {
+	if r.next() != '{' {
+		return r.mismatch(want)
+	}
+	r.pos++
+	path := r.path
+	defer func() { r.path = path }()
+	seen := map[string]bool{}
+	for r.next() != '}' {
+		key := r.raw()
+		r.path = path + "/" + escape(key)
+		if seen[key] {
+			return r.fail("key %s stands there twice", quote(key)).WithHint("name it once")
+		}
+		seen[key] = true
+		if err := visit(key); err != nil {
+			return err
+		}
+	}
+	r.pos++
+	return nil
+}
+
+// members reads an object with the given keys, of which the first required
+// many must be there. Keys that are not given are refused.
+func (r *reader) members(want string, required int, keys []string, visit func(key string) error) error {
+	found := make([]bool, len(keys))
+	err := r.object(want, func(key string) error {
+		for i, k := range keys {
+			if k == key {
+				found[i] = true
+				return visit(key)
+			}
+		}
+		return r.unknown(key, keys)
+	})
+	if err != nil {
+		return err
+	}
+	for i, k := range keys[:required] {
+		if !found[i] {
+			return r.fail("%s needs the key %q", want, k)
+		}
+	}
+	return nil
+}
+
+func (r *reader) unknown(key string, keys []string) error {
+	e := r.fail("%s is not a key", quote(key))
+	for _, k := range keys {
+		if strings.EqualFold(k, key) {
+			return e.WithHint("write %q: keys are matched by case", k)
+		}
+	}
+	return e.WithHint("the keys here are %s", strings.Join(keys, ", "))
+}
+
+// list calls visit for every element; visit must read it.
+func (r *reader) list(want string, most int, visit func(i int) error) error {
+	if r.next() != '[' {
+		return r.mismatch(want)
+	}
+	r.pos++
+	path := r.path
+	defer func() { r.path = path }()
+	for i := 0; r.next() != ']'; i++ {
+		r.path = path
+		if i == most {
+			return r.fail("the list is longer than %d", most)
+		}
+		r.path = at(path, i)
+		if err := visit(i); err != nil {
+			return err
+		}
+	}
+	r.pos++
+	return nil
+}
+
+func (r *reader) str(want string) (string, error) {
+	if r.next() != '"' {
+		return "", r.mismatch(want)
+	}
+	return r.raw(), nil
+}
+
+// raw reads the string at pos.
+func (r *reader) raw() string {
+	r.next()
+	start := r.pos
+	for r.pos++; r.text[r.pos] != '"'; r.pos++ {
+		if r.text[r.pos] == '\\' {
+			r.pos++
+		}
+	}
+	r.pos++
+	return unquote(r.text[start:r.pos])
+}
+
+// null skips a null, if one stands at pos.
+func (r *reader) null() bool {
+	if r.next() != 'n' {
+		return false
+	}
+	r.pos += len("null")
+	return true
+}
+
+func (r *reader) integer(want string, least, most int64) (int64, error) {
+	if c := r.next(); c != '-' && (c < '0' || c > '9') {
+		return 0, r.mismatch(want)
+	}
+	start := r.pos
+	for r.pos++; r.pos < len(r.text) && '0' <= r.text[r.pos] && r.text[r.pos] <= '9'; r.pos++ {
+	}
+	n, _ := strconv.ParseInt(string(r.text[start:r.pos]), 10, 64)
+	if n < least || n > most {
+		return 0, r.fail("expected %s from %d to %d, but found %d", want, least, most, n)
+	}
+	return n, nil
+}

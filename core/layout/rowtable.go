@@ -1,0 +1,89 @@
+package layout
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// maxTable bounds the row ranges that are worked out for all processes
+// together. A layout beyond it still answers Process by Process.
+const maxTable = 1 << 22
+
+// rowTable says which processes read which rows. Processes with equal rows
+// form a group.
+type rowTable struct {
+	known  bool
+	group  []int32    // of the n-th process of the mesh
+	ranges [][][2]int // of each group
+	sizes  []int32    // processes of each group
+}
+
+// rowTiling is one way in which arrays cut the batch.
+type rowTiling struct {
+	tiling
+	ids []int32 // of every device
+}
+
+func (l *Layout) tableRows() rowTable {
+	batch := l.BatchShape()
+	cuts, perDevice := l.rowTilings()
+	if len(cuts) == 0 || perDevice*int64(l.mesh.Size()) > maxTable {
+		return rowTable{}
+	}
+	t := rowTable{known: true, group: make([]int32, len(l.owners.processes))}
+	groups := map[string]int32{}
+	var rows [][2]int
+	var key []byte
+	for n := range t.group {
+		rows = merge(l.rowsOf(rows[:0], batch, cuts, n))
+		key = rowsKey(key[:0], rows)
+		g, ok := groups[string(key)]
+		if !ok {
+			g = int32(len(t.ranges))
+			groups[string(key)] = g
+			t.ranges, t.sizes = append(t.ranges, slices.Clone(rows)), append(t.sizes, 0)
+		}
+		t.group[n] = g
+		t.sizes[g]++
+	}
+	return t
+}
+
+// rowTilings gives the different ways in which arrays cut the batch, and the
+// ranges that all of them make on one device.
+func (l *Layout) rowTilings() (cuts []rowTiling, perDevice int64) {
+	for i, a := range l.arrays {
+		if a.Kind == Static {
+			continue
+		}
+		t := l.tilings[i].leading(a.BatchDims)
+		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.same(t) }) {
+			continue
+		}
+		cuts = append(cuts, rowTiling{tiling: t, ids: t.all(l.mesh.Axes())})
+		perDevice += runs(a.Shape[:a.BatchDims], t.tiles)
+	}
+	return cuts, perDevice
+}
+
+// rowsOf appends the rows that the n-th process needs.
+func (l *Layout) rowsOf(rows [][2]int, batch []int, cuts []rowTiling, n int) [][2]int {
+	for _, cut := range cuts {
+		last := int32(-1)
+		for _, position := range l.owners.group(n) {
+			if tile := cut.ids[position]; tile != last { // others that repeat are merged away
+				rows = appendRows(rows, batch, cut.index(batch, int(tile)))
+				last = tile
+			}
+		}
+	}
+	return rows
+}
+
+func rowsKey(key []byte, rows [][2]int) []byte {
+	for _, r := range rows {
+		key = binary.AppendUvarint(key, uint64(r[0]))
+		key = binary.AppendUvarint(key, uint64(r[1]))
+	}
+	return key
+}

@@ -1,0 +1,259 @@
+package layout
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// scanner is the first of two passes over a document's text. It checks
+// whatever holds for the text as a whole and allocates nothing, however the
+// text was made: the grammar of JSON, UTF-8, depth, and that every number is
+// an integer within ±2^53. The second pass, the reader, may rely on it.
+type scanner struct {
+	text  []byte
+	pos   int
+	depth int
+	path  [MaxDepth]step // of the value at pos
+}
+
+// step is one token of a path: a key as it stands in the text, or a number.
+type step struct {
+	key    []byte // nil in a list
+	number int
+}
+
+func scan(text []byte) error {
+	s := scanner{text: text}
+	s.space()
+	if err := s.value(); err != nil {
+		return err
+	}
+	s.space()
+	if s.pos < len(text) {
+		return s.fail("the document ends here, but more text follows")
+	}
+	return nil
+}
+
+// fail gives an error at the current place.
+func (s *scanner) fail(format string, args ...any) *status.Error {
+	line := 1 + bytes.Count(s.text[:s.pos], []byte{'\n'})
+	column := s.pos - bytes.LastIndexByte(s.text[:s.pos], '\n')
+	return fail(s.pointer(), "%s (line %d, byte %d)", fmt.Sprintf(format, args...), line, column)
+}
+
+func (s *scanner) pointer() string {
+	path := ""
+	for _, p := range s.path[:s.depth] {
+		if p.key == nil {
+			path = at(path, p.number)
+		} else {
+			path += "/" + escape(unquote(p.key))
+		}
+	}
+	return path
+}
+
+// peek gives the next byte, or 0 at the end.
+func (s *scanner) peek() byte {
+	if s.pos == len(s.text) {
+		return 0
+	}
+	return s.text[s.pos]
+}
+
+func (s *scanner) space() {
+	for s.pos < len(s.text) {
+		switch s.text[s.pos] {
+		case ' ', '\t', '\r', '\n':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) value() error {
+	switch c := s.peek(); {
+	case c == '{':
+		return s.members('}', s.member)
+	case c == '[':
+		return s.members(']', s.value)
+	case c == '"':
+		return s.str()
+	case c == '-' || '0' <= c && c <= '9':
+		return s.integer()
+	case s.word("true"), s.word("false"), s.word("null"):
+		return nil
+	}
+	return s.unexpected("a value")
+}
+
+func (s *scanner) unexpected(want string) error {
+	if s.pos == len(s.text) {
+		return s.fail("expected %s, but the text ends", want)
+	}
+	r, size := utf8.DecodeRune(s.text[s.pos:])
+	if r == utf8.RuneError && size == 1 {
+		return s.fail("expected %s, but found the byte 0x%02x, which is not UTF-8", want, s.text[s.pos])
+	}
+	return s.fail("expected %s, but found %q", want, r)
+}
+
+func (s *scanner) word(w string) bool {
+	if !bytes.HasPrefix(s.text[s.pos:], []byte(w)) {
+		return false
+	}
+	s.pos += len(w)
+	return true
+}
+
+// members reads the members of an object or list, up to its end.
+func (s *scanner) members(end byte, one func() error) error {
+	if s.depth == MaxDepth {
+		return s.fail("values are nested deeper than %d", MaxDepth)
+	}
+	s.pos++
+	s.space()
+	if s.peek() == end {
+		s.pos++
+		return nil
+	}
+	s.depth++
+	for i := 0; ; i++ {
+		s.path[s.depth-1] = step{number: i}
+		s.space()
+		if err := one(); err != nil {
+			return err
+		}
+		s.space()
+		if c := s.peek(); c != ',' && c != end {
+			s.depth--
+			return s.unexpected(fmt.Sprintf("',' or '%c'", end))
+		}
+		s.pos++
+		if s.text[s.pos-1] == end {
+			s.depth--
+			return nil
+		}
+	}
+}
+
+func (s *scanner) member() error {
+	if s.peek() != '"' {
+		s.depth--
+		return s.unexpected("a key in quotes")
+	}
+	start := s.pos
+	s.depth-- // until the key is known, the object is the place
+	if err := s.str(); err != nil {
+		return err
+	}
+	s.depth++
+	s.path[s.depth-1] = step{key: s.text[start:s.pos]}
+	s.space()
+	if s.peek() != ':' {
+		return s.unexpected("':'")
+	}
+	s.pos++
+	s.space()
+	return s.value()
+}
+
+// str reads a string and checks its escapes and its UTF-8.
+func (s *scanner) str() error {
+	s.pos++
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; {
+		case c == '"':
+			s.pos++
+			return nil
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		case c < 0x20:
+			return s.fail("a string may not contain the control character 0x%02x", c)
+		case c < utf8.RuneSelf:
+			s.pos++
+		default:
+			r, size := utf8.DecodeRune(s.text[s.pos:])
+			if r == utf8.RuneError && size == 1 {
+				return s.fail("the byte 0x%02x is not UTF-8", c)
+			}
+			s.pos += size
+		}
+	}
+	return s.fail("a string has no end")
+}
+
+func (s *scanner) escape() error {
+	if s.pos+1 == len(s.text) {
+		return s.fail("a string has no end")
+	}
+	if c := s.text[s.pos+1]; c != 'u' {
+		if bytes.IndexByte([]byte(`"\/bfnrt`), c) < 0 {
+			return s.fail("a string contains an escape that JSON does not know")
+		}
+		s.pos += 2
+		return nil
+	}
+	unit, ok := hex4(s.text[s.pos+2:])
+	switch {
+	case !ok:
+		return s.fail(`\u needs four hexadecimal digits`)
+	case unit < 0xd800 || unit > 0xdfff:
+		s.pos += 6
+		return nil
+	}
+	rest := s.text[s.pos+6:]
+	if low, ok := hex4(bytes.TrimPrefix(rest, []byte(`\u`))); unit < 0xdc00 && bytes.HasPrefix(rest, []byte(`\u`)) && ok && low >= 0xdc00 && low <= 0xdfff {
+		s.pos += 12
+		return nil
+	}
+	return s.fail(`\u%04x is half of a surrogate pair, which is not UTF-8`, unit)
+}
+
+func hex4(text []byte) (unit uint64, ok bool) {
+	if len(text) < 4 {
+		return 0, false
+	}
+	for _, c := range text[:4] {
+		if !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
+			return 0, false
+		}
+	}
+	unit, err := strconv.ParseUint(string(text[:4]), 16, 16)
+	return unit, err == nil
+}
+
+// integer reads a number and refuses all that JSON allows beyond integers.
+func (s *scanner) integer() error {
+	start := s.pos
+	if s.peek() == '-' {
+		s.pos++
+	}
+	first := s.pos
+	for c := s.peek(); '0' <= c && c <= '9'; c = s.peek() {
+		s.pos++
+	}
+	digits, end := s.text[first:s.pos], s.pos
+	s.pos = start
+	switch c := append(s.text[end:], 0)[0]; {
+	case len(digits) == 0:
+		return s.fail("'-' stands without a digit")
+	case len(digits) > 1 && digits[0] == '0':
+		return s.fail("a number may not begin with 0")
+	case c == '.' || c|0x20 == 'e':
+		return s.fail("the number is not written as an integer")
+	}
+	if n, err := strconv.ParseInt(string(digits[:min(len(digits), 18)]), 10, 64); err != nil || len(digits) > 17 || n > MaxInteger {
+		return s.fail("the number is outside ±2^53")
+	}
+	s.pos = end
+	return nil
+}

@@ -1,0 +1,290 @@
+package layout
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// validate checks what a document must have for anything to be worked out.
+// What is merely wrong, such as a size that does not divide, becomes a problem
+// of the layout.
+func (d *Document) validate() error {
+	if d.Loading != "" && d.Loading != "process" {
+		return fail("/loading", "%s is not a way of loading", quote(d.Loading)).WithHint(`leave it out, or write "process"`)
+	}
+	if p := d.prefetch(); p < 0 || p > maxPrefetch {
+		return fail("/prefetch", "prefetch is %d, but must be from 0 to %d", p, maxPrefetch)
+	}
+	for _, check := range []func() error{d.Mesh.validate, d.Batch.validate, d.Dataset.validate, d.Budget.validate, d.validateArrays} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s MeshSpec) validate() error {
+	size, err := s.validateAxes()
+	if err != nil {
+		return err
+	}
+	if s.Devices != nil {
+		return s.validateDevices(size)
+	}
+	p := s.processes()
+	if s.Processes < 0 || p > size {
+		return fail("/mesh/processes", "there are %d processes, but must be from 1 to %d, the number of devices", s.Processes, size)
+	}
+	if size%p != 0 {
+		return fail("/mesh/processes", "%d devices cannot be shared equally by %d processes", size, p).
+			WithHint("list the devices as [process, id] pairs in mesh order")
+	}
+	return nil
+}
+
+func (s MeshSpec) validateAxes() (size int, err error) {
+	if len(s.Axes) > mesh.MaxAxes {
+		return 0, fail("/mesh/axes", "there are %d axes, but a mesh may have %d", len(s.Axes), mesh.MaxAxes)
+	}
+	size = 1
+	for i, a := range s.Axes {
+		path := at("/mesh/axes", i)
+		if err := checkName(path+"/0", "an axis", a.Name); err != nil {
+			return 0, err
+		}
+		if j := slices.IndexFunc(s.Axes, func(b mesh.Axis) bool { return b.Name == a.Name }); j < i {
+			return 0, fail(path+"/0", "axis %s stands there already, as axis %d", quote(a.Name), j).WithHint("give every axis its own name")
+		}
+		if a.Size < 1 {
+			return 0, fail(path+"/1", "axis %s has size %d, but the smallest size is 1", quote(a.Name), a.Size)
+		}
+		if a.Size > mesh.MaxDevices/size {
+			return 0, fail(path+"/1", "axis %s of size %d makes the mesh larger than %d devices", quote(a.Name), a.Size, mesh.MaxDevices)
+		}
+		size *= a.Size
+	}
+	return size, nil
+}
+
+func (s MeshSpec) validateDevices(size int) error {
+	if s.Processes != 0 {
+		return fail("/mesh/processes", "the processes follow from the devices").WithHint("leave out processes or devices")
+	}
+	if len(s.Devices) != size {
+		return fail("/mesh/devices", "there are %d devices, but the axes need %d", len(s.Devices), size).
+			WithHint("give one device for every coordinate, in row-major order")
+	}
+	seen := make(map[int]int, size)
+	for i, d := range s.Devices {
+		if d.Process < 0 || d.ID < 0 || d.Process > maxProcess || d.ID > MaxInteger {
+			return fail(at("/mesh/devices", i), "the device is [%d, %d], but a process is from 0 to %d and an id from 0 to 2^53", d.Process, d.ID, maxProcess)
+		}
+		if j, dup := seen[d.ID]; dup {
+			return fail(at("/mesh/devices", i)+"/1", "id %d stands there already, at mesh position %d", d.ID, j).WithHint("name every device once")
+		}
+		seen[d.ID] = i
+	}
+	return nil
+}
+
+func (b *BatchSpec) validate() error {
+	if b == nil {
+		return nil
+	}
+	if len(b.Size) < 1 || len(b.Size) > MaxRank {
+		return fail("/batch/size", "the batch has %d dimensions, but must have from 1 to %d", len(b.Size), MaxRank)
+	}
+	rows := int64(1)
+	for i, n := range b.Size {
+		path := "/batch/size"
+		if len(b.Size) > 1 {
+			path = at(path, i)
+		}
+		if n < 1 {
+			return fail(path, "the batch size is %d, but must be at least 1", n)
+		}
+		if rows = plus(0, rows, int64(n)); rows > maxRecords {
+			return fail(path, "the batch is larger than 2^40 rows")
+		}
+	}
+	if !slices.Contains([]string{"", Drop, Pad, Refuse}, b.Remainder) {
+		return fail("/batch/remainder", "%s is not a way to treat the remainder", quote(b.Remainder)).WithHint(`write "drop", "pad" or "error"`)
+	}
+	return b.validateMade()
+}
+
+// validateMade checks the arrays that the loader makes: mask and extras.
+func (b *BatchSpec) validateMade() error {
+	if b.Remainder != Pad && b.Mask != "" {
+		return fail("/batch/mask", "there is a mask only where the remainder is padded").WithHint(`leave it out, or write "remainder": "pad"`)
+	}
+	if b.Remainder != Pad && b.MaskSpec != nil {
+		return fail("/batch/mask_spec", "there is a mask only where the remainder is padded").WithHint(`leave it out, or write "remainder": "pad"`)
+	}
+	if err := checkName("/batch/mask", "a mask", b.mask()); err != nil {
+		return err
+	}
+	if strings.Contains(b.mask(), "/") {
+		return fail("/batch/mask", "the mask is named %s, but stands at the top of the tree", quote(b.mask())).WithHint(`choose a name without "/"`)
+	}
+	for i, name := range b.Extras {
+		if name != ExtraKey && name != ExtraRecord {
+			return fail(at("/batch/extras", i), "%s is not an extra", quote(name)).WithHint(`the extras are "key" and "record"`)
+		}
+		if slices.Contains(b.Extras[:i], name) {
+			return fail(at("/batch/extras", i), "extra %s stands there already", quote(name)).WithHint("name it once")
+		}
+	}
+	return checkSpecSize("/batch/mask_spec", b.MaskSpec)
+}
+
+func (s *DatasetSpec) validate() error {
+	if s == nil {
+		return nil
+	}
+	if s.Records < 0 || s.Records > maxRecords {
+		return fail("/dataset/records", "the dataset has %d records, but may have from 0 to 2^40", s.Records)
+	}
+	if raw, err := hex.DecodeString(s.Fingerprint); s.Fingerprint != "" && (err != nil || len(raw) != 16 || strings.ToLower(s.Fingerprint) != s.Fingerprint) {
+		return fail("/dataset/fingerprint", "%s is not a fingerprint", quote(s.Fingerprint)).WithHint("a fingerprint is 32 hexadecimal digits in lower case")
+	}
+	if s.Seed < -MaxInteger || s.Seed > MaxInteger {
+		return fail("/dataset/seed", "seed %d is outside ±2^53", s.Seed)
+	}
+	if !utf8.ValidString(s.Order) {
+		return fail("/dataset/order", "%s is not valid UTF-8", quote(s.Order))
+	}
+	seen := make(map[string]bool, len(s.Fields))
+	for _, f := range s.Fields {
+		path := "/dataset/fields/" + escape(f.Name)
+		if err := checkName(path, "a field", f.Name); err != nil {
+			return err
+		}
+		if seen[f.Name] {
+			return fail(path, "field %s stands there already", quote(f.Name)).WithHint("name every field once")
+		}
+		seen[f.Name] = true
+		if err := checkShape(path, f.Shape, f.Type, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s BudgetSpec) validate() error {
+	for _, b := range []struct {
+		key   string
+		bytes int64
+	}{{"device_bytes", s.DeviceBytes}, {"host_bytes", s.HostBytes}} {
+		if b.bytes < 0 || b.bytes > MaxInteger {
+			return fail("/budget/"+b.key, "the budget is %d bytes, but must be from 1 to 2^53", b.bytes).WithHint("leave it out for no bound")
+		}
+	}
+	return nil
+}
+
+func (d *Document) validateArrays() error {
+	if len(d.Arrays) > MaxArrays {
+		return fail("/arrays", "there are %d arrays, but may be %d", len(d.Arrays), MaxArrays)
+	}
+	seen := make(map[string]bool, len(d.Arrays))
+	for i := range d.Arrays {
+		a := &d.Arrays[i]
+		path := "/arrays/" + escape(a.Name)
+		if err := checkName(path, "an array", a.Name); err != nil {
+			return err
+		}
+		if seen[a.Name] {
+			return fail(path, "array %s stands there already", quote(a.Name)).WithHint("name every array once")
+		}
+		seen[a.Name] = true
+		if err := d.validateArray(path, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Document) validateArray(path string, a *ArraySpec) error {
+	batchDims := 0
+	switch {
+	case a.Static && (a.Field != "" || a.Columns != nil):
+		return fail(path, "array %s has no batch dimension, so it is not read and takes neither field nor columns", quote(a.Name)).
+			WithHint("begin its shape with the batch dimension, or leave them out")
+	case !a.Static && d.Batch == nil:
+		return fail(path+"/shape", "array %s has a batch dimension, but there is no batch", quote(a.Name)).WithHint(`add "batch": {"size": …}`)
+	case !a.Static:
+		batchDims = len(d.Batch.Size)
+	}
+	if !utf8.ValidString(a.Field) {
+		return fail(path+"/field", "%s is not valid UTF-8", quote(a.Field))
+	}
+	if err := checkColumns(path+"/columns", a.Columns); err != nil {
+		return err
+	}
+	if err := checkShape(path, a.RowShape, a.Type, batchDims); err != nil {
+		return err
+	}
+	return checkSpecSize(path+"/spec", a.Spec)
+}
+
+func checkColumns(path string, columns [][2]int) error {
+	if columns != nil && len(columns) == 0 {
+		return fail(path, "columns names no range").WithHint("leave it out for the whole row")
+	}
+	for i, c := range columns {
+		if c[0] < 0 || c[1] <= c[0] || c[1] > MaxInteger {
+			return fail(at(path, i), "columns [%d, %d) is not a range", c[0], c[1]).WithHint("give [start, stop] with 0 <= start < stop")
+		}
+	}
+	return nil
+}
+
+// checkShape checks the dimensions after the batch's.
+func checkShape(path string, shape []int, t dtype.Type, batchDims int) error {
+	if rank := len(shape) + batchDims; rank > MaxRank {
+		return fail(path+"/shape", "the shape has rank %d, but may have %d", rank, MaxRank)
+	}
+	for d, n := range shape {
+		if n < 0 || n > MaxInteger {
+			return fail(at(path+"/shape", d+batchDims), "the dimension is %d, but must be from 0 to 2^53", n)
+		}
+	}
+	if !t.Valid() {
+		return fail(path+"/dtype", "there is no element type")
+	}
+	return nil
+}
+
+func checkSpecSize(path string, spec sharding.PartitionSpec) error {
+	if len(spec) > MaxRank {
+		return fail(path, "the spec has %d entries, but may have %d", len(spec), MaxRank)
+	}
+	for i, entry := range spec {
+		if len(entry) > mesh.MaxAxes {
+			return fail(at(path, i), "the entry names %d axes, but a mesh may have %d", len(entry), mesh.MaxAxes)
+		}
+		for _, axis := range entry {
+			if err := checkName(at(path, i), "an axis", axis); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkName(path, what, name string) error {
+	if name == "" {
+		return fail(path, "%s has no name", what).WithHint("a name has at least one character")
+	}
+	if !utf8.ValidString(name) {
+		return fail(path, "%s is named %s, which is not valid UTF-8", what, quote(name))
+	}
+	return nil
+}
