@@ -1,0 +1,173 @@
+package arrowmeta
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Keys of the field metadata that hold an extension type.
+const (
+	extensionName     = "ARROW:extension:name"
+	extensionMetadata = "ARROW:extension:metadata"
+)
+
+// Bounds on what metadata may declare.
+const (
+	maxRank          = 32
+	maxExtensionJSON = 64 << 10
+)
+
+// Extension gives the name and the parameters of the field's extension type,
+// and false where it has none. The field's Type is that of the storage.
+func (f *Field) Extension() (name, parameters string, ok bool) {
+	name, ok = f.Metadata.Get(extensionName)
+	parameters, _ = f.Metadata.Get(extensionMetadata)
+	return name, parameters, ok
+}
+
+// Tensor holds the parameters of the extension type arrow.fixed_shape_tensor.
+type Tensor struct {
+	Shape       []int    // of a row as it is stored, row-major
+	Permutation []int    // dimension i of the row means stored dimension Permutation[i]; nil for the identity
+	DimNames    []string // of the stored dimensions; may be nil
+}
+
+// Logical gives the shape that the writer meant: Shape in the order of
+// Permutation.
+func (t *Tensor) Logical() []int {
+	if t.Permutation == nil {
+		return t.Shape
+	}
+	shape := make([]int, len(t.Shape))
+	for i, d := range t.Permutation {
+		shape[i] = t.Shape[d]
+	}
+	return shape
+}
+
+// Tensor gives the parameters of a field of type arrow.fixed_shape_tensor, nil
+// for any other field, and an error where they do not fit the storage.
+func (f *Field) Tensor() (*Tensor, error) {
+	name, text, _ := f.Extension()
+	if name != "arrow.fixed_shape_tensor" {
+		return nil, nil
+	}
+	t, err := parseTensor(text)
+	if err == nil {
+		err = f.fits(t.Shape)
+	}
+	if err != nil {
+		return nil, status.Errorf(status.DataLoss, "arrowmeta", "field %q: arrow.fixed_shape_tensor: %w", f.Name, err)
+	}
+	return t, nil
+}
+
+// fits says whether the storage has as many elements as the shape.
+func (f *Field) fits(shape []int) error {
+	if f.Type.Kind != FixedSizeList {
+		return fmt.Errorf("the storage is %s instead of a fixed-size list", f.Type.String())
+	}
+	if n, ok := product(shape); !ok || n != f.Type.ListSize {
+		return fmt.Errorf("shape %v does not fill a list of %d", shape, f.Type.ListSize)
+	}
+	return nil
+}
+
+func parseTensor(text string) (*Tensor, error) {
+	if len(text) > maxExtensionJSON {
+		return nil, fmt.Errorf("parameters of %d bytes", len(text))
+	}
+	var p struct {
+		Shape       []int    `json:"shape"`
+		Permutation []int    `json:"permutation"`
+		DimNames    []string `json:"dim_names"`
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return nil, fmt.Errorf("the parameters are no such JSON: %w", err)
+	}
+	t := Tensor{p.Shape, p.Permutation, p.DimNames}
+	switch {
+	case p.Shape == nil:
+		return nil, errors.New("no shape")
+	case len(p.Shape) > maxRank:
+		return nil, fmt.Errorf("%d dimensions", len(p.Shape))
+	case p.DimNames != nil && len(p.DimNames) != len(p.Shape):
+		return nil, fmt.Errorf("%d names for %d dimensions", len(p.DimNames), len(p.Shape))
+	case p.Permutation != nil && !isPermutation(p.Permutation, len(p.Shape)):
+		return nil, fmt.Errorf("permutation %v of %d dimensions", p.Permutation, len(p.Shape))
+	}
+	return &t, nil
+}
+
+func isPermutation(p []int, n int) bool {
+	var seen [maxRank]bool
+	for _, d := range p {
+		if d < 0 || d >= n || seen[d] {
+			return false
+		}
+		seen[d] = true
+	}
+	return len(p) == n
+}
+
+// product multiplies the sizes, and is false for negative sizes and for a
+// product that overflows.
+func product(shape []int) (int, bool) {
+	n, zero := 1, false
+	for _, d := range shape {
+		switch {
+		case d < 0:
+			return 0, false
+		case d == 0:
+			zero = true
+		case n > math.MaxInt/d:
+			return 0, false
+		default:
+			n *= d
+		}
+	}
+	if zero {
+		return 0, true
+	}
+	return n, true
+}
+
+// arrayXD gives the shape that a field of one of Hugging Face's types Array2D to
+// Array5D has in its parameters, [[2, 3], "float32"]. Unknown sizes are -1.
+func (f *Field) arrayXD() []int {
+	name, text, _ := f.Extension()
+	if !strings.HasPrefix(name, "datasets.features.features.Array") || len(text) > maxExtensionJSON {
+		return nil
+	}
+	var p []json.RawMessage
+	var shape []*int
+	if json.Unmarshal([]byte(text), &p) != nil || len(p) != 2 || json.Unmarshal(p[0], &shape) != nil {
+		return nil
+	}
+	return sizes(shape)
+}
+
+// sizes gives a declared shape with -1 for null, and nil for one that no row
+// can have.
+func sizes(declared []*int) []int {
+	if len(declared) == 0 || len(declared) > maxRank {
+		return nil
+	}
+	shape := make([]int, len(declared))
+	for i, d := range declared {
+		switch {
+		case d == nil:
+			shape[i] = -1
+		case *d < 0 || *d > math.MaxInt32:
+			return nil
+		default:
+			shape[i] = *d
+		}
+	}
+	return shape
+}
