@@ -2,8 +2,8 @@ package arrowmeta
 
 import "math"
 
-// Version is the version of the metadata. Between the two, unions lost their
-// validity bitmap.
+// Version is the version of the metadata. Between the two, unions and run-end
+// encoded columns lost their validity bitmap.
 type Version int
 
 // The versions that are read; the numbers are those of MetadataVersion.
@@ -94,22 +94,30 @@ func (c *Column) resolve(v Version) {
 		bits, _ := t.Bits()
 		own = []buflen{{bits, 0}}
 	}
-	c.Validity = t.Kind != Null && t.Kind != RunEndEncoded && (t.Kind != Union || v == V4)
+	c.Validity = t.Kind.hasValidity(v)
 	c.buffers = copy(c.fixed[:], own)
 	if c.Validity {
 		c.buffers++
 	}
 }
 
+// hasValidity says whether the first buffer of a column is a validity bitmap.
+func (k Kind) hasValidity(v Version) bool {
+	if v == V4 {
+		return k != Null
+	}
+	return k != Null && k != Union && k != RunEndEncoded
+}
+
 // layout is the plan of a record batch: what each column has in it.
 type layout struct {
-	version Version
-	columns []Column  // one per field of the schema
-	flat    []*Column // every located column, in the order of the nodes
-	buffers int       // total without the data buffers of views
-	views   int       // view columns
-	open    bool      // an unknown type was met: the totals are not known
-	unions  bool      // the version matters
+	version   Version
+	columns   []Column  // one per field of the schema
+	flat      []*Column // every located column, in the order of the nodes
+	buffers   int       // total without the data buffers of views
+	views     int       // view columns
+	open      bool      // an unknown type was met: the totals are not known
+	versioned bool      // the version matters
 }
 
 func newLayout(fields []Field, v Version) *layout {
@@ -125,7 +133,7 @@ func (l *layout) add(fields []Field) []Column {
 		c.Field = &fields[i]
 		kind := c.Stored().Kind
 		l.open = l.open || !kind.Known()
-		l.unions = l.unions || kind == Union
+		l.versioned = l.versioned || kind.hasValidity(V4) != kind.hasValidity(V5)
 		if !l.open {
 			l.place(c)
 		}
