@@ -1,0 +1,218 @@
+// Package gather copies parts of rows that lie anywhere in memory into
+// contiguous blocks. It is the inner loop of every Arrow source.
+//
+// A row is named by its address: the rows of one step may lie in many
+// mappings and record batches. A [Program] says which elements of a row a
+// block takes and how they are converted; [Compile] makes it from the boxes of
+// a source.Part. A [Job] joins a program with a range of the rows and a
+// destination, and [Run] does all jobs over one column of addresses, tile by
+// tile, so that a row comes from memory once for all its blocks.
+//
+// Random rows are bound by latency, not by bandwidth: each row begins with a
+// miss in the cache and in the TLB, and the hardware prefetcher has to learn
+// it anew. So long rows are copied eight at a time in lock-step, short ones
+// with prefetches some rows ahead. Both exist as assembly for amd64 with AVX2
+// and as plain Go for everything else; Options.Portable forces the latter.
+//
+// The package trusts its caller: every address must be readable for the
+// program's Extent, must stay valid until Run returns, and must not be on a
+// goroutine's stack. Run reads no byte beyond the elements it is asked for
+// (a row may end at the last byte of a mapping), and writes none outside Dst.
+package gather
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Job is one block: the program's elements of rows[Rows[0]:Rows[1]], row
+// after row, into Dst, whose length is the number of rows times
+// Program.Bytes. Dst may have any alignment.
+type Job struct {
+	Program *Program
+	Rows    [2]int
+	Dst     []byte
+}
+
+// Options choose how the bytes travel.
+type Options struct {
+	// Streaming stores past the cache: right when the destination will have
+	// left the cache before somebody reads it (see [OutgrowsCache]).
+	Streaming bool
+
+	// Portable runs the plain Go kernels, whatever the processor can do.
+	Portable bool
+}
+
+// RangeError is the first value that a narrowing conversion cannot hold. The
+// blocks of the failed Run are undefined.
+type RangeError struct {
+	Row   int // index into rows
+	Value any // int64 or uint64
+	To    string
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("gather: row %d holds %d, which %s cannot", e.Row, e.Value, e.To)
+}
+
+// Run does the jobs over one column of row addresses. Address 0 stands for a
+// row of zeros. For a program of conversion Bits the addresses count bits
+// (see [BitAddress]). The error is a *RangeError, or of code Internal if a job
+// does not fit the rows or its destination.
+func Run(rows []uintptr, jobs []Job, o Options) error {
+	for i := range jobs {
+		if err := jobs[i].check(len(rows)); err != nil {
+			return err
+		}
+	}
+	g := gatherer{rows: rows, zeros: slices.Contains(rows, 0), native: hasKernels() && !o.Portable}
+	g.steps.streaming = o.Streaming
+	err := g.sweep(jobs)
+	g.steps.flush()
+	return err
+}
+
+func (j *Job) check(rows int) error {
+	n := j.Rows[1] - j.Rows[0]
+	if j.Rows[0] < 0 || n < 0 || j.Rows[1] > rows || n*j.Program.bytes != len(j.Dst) {
+		return status.Errorf(status.Internal, "gather", "a job takes rows %v of %d, %d bytes each, into %d bytes",
+			j.Rows, rows, j.Program.bytes, len(j.Dst))
+	}
+	return nil
+}
+
+// gatherer is the state of one Run.
+type gatherer struct {
+	rows   []uintptr
+	zeros  bool // some address is 0
+	native bool
+	steps  lockstep
+}
+
+// sweep walks the rows from first to last. Between two rows at which a job
+// begins or ends, the set of active jobs is constant.
+func (g *gatherer) sweep(jobs []Job) error {
+	var room [2][32]*Job
+	waiting, active := room[0][:0], room[1][:0]
+	for i := range jobs {
+		if len(jobs[i].Dst) > 0 {
+			waiting = append(waiting, &jobs[i])
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *Job) int { return cmp.Compare(a.Rows[0], b.Rows[0]) })
+	for row := 0; len(waiting)+len(active) > 0; {
+		if len(active) == 0 {
+			row = waiting[0].Rows[0]
+		}
+		for len(waiting) > 0 && waiting[0].Rows[0] == row {
+			active, waiting = append(active, waiting[0]), waiting[1:]
+		}
+		end := active[0].Rows[1]
+		for _, j := range active[1:] {
+			end = min(end, j.Rows[1])
+		}
+		if len(waiting) > 0 {
+			end = min(end, waiting[0].Rows[0])
+		}
+		if err := g.tiles(active, row, end); err != nil {
+			return err
+		}
+		row = end
+		active = slices.DeleteFunc(active, func(j *Job) bool { return j.Rows[1] == row })
+	}
+	return nil
+}
+
+// tileBytes of source rows stay in the cache while several jobs take their
+// parts.
+const tileBytes = 64 << 10
+
+// tiles does rows [from, to) of the active jobs.
+func (g *gatherer) tiles(active []*Job, from, to int) error {
+	tile := to - from
+	if len(active) > 1 || !active[0].Program.simple() {
+		extent := 1
+		for _, j := range active {
+			extent = max(extent, j.Program.extent)
+		}
+		tile = max(tileBytes/extent, 8)
+	}
+	for ; from < to; from += tile {
+		for _, j := range active {
+			if err := g.block(j, from, min(from+tile, to)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// block does rows [from, to) of one job, apart from the rows of zeros.
+func (g *gatherer) block(j *Job, from, to int) error {
+	width := j.Program.bytes
+	dst := j.Dst[(from-j.Rows[0])*width : (to-j.Rows[0])*width]
+	if !g.zeros {
+		return g.run(j.Program, from, to, dst)
+	}
+	for from < to {
+		end := from + 1
+		for end < to && (g.rows[end] == 0) == (g.rows[from] == 0) {
+			end++
+		}
+		part := dst[:(end-from)*width]
+		if g.rows[from] == 0 {
+			clear(part)
+		} else if err := g.run(j.Program, from, end, part); err != nil {
+			return err
+		}
+		from, dst = end, dst[len(part):]
+	}
+	return nil
+}
+
+// run does rows [from, to), none of them zero.
+func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
+	for i := range p.pieces {
+		piece := &p.pieces[i]
+		for k := range piece.passes {
+			first, at := piece.pass(k)
+			c := copier{
+				rows: g.rows[from:to], src: uintptr(first * p.src),
+				dst: dst[at*p.dst:], width: p.bytes,
+				run: piece.run, count: piece.inner.count, stride: piece.inner.stride * p.src,
+			}
+			if err := g.pass(p.conv, c, from); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pass does one run of every row, with its inner repeat.
+func (g *gatherer) pass(conv Conversion, c copier, from int) error {
+	switch {
+	case conv != Copy:
+		return c.convert(conv, from)
+	case g.native:
+		c.native(&g.steps, g.rows[from:])
+	default:
+		c.portable()
+	}
+	return nil
+}
+
+// copier is one pass: from every row, count runs of run elements, stride
+// source units apart, beginning src units after the row's address. They go to
+// dst without gaps, one row every width bytes.
+type copier struct {
+	rows               []uintptr
+	src                uintptr
+	dst                []byte
+	width              int
+	run, count, stride int
+}

@@ -1,0 +1,164 @@
+package gather
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 takes one from the clock")
+
+func random(t *testing.T) *rand.Rand {
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed=%d", s)
+	return rand.New(rand.NewPCG(s, 1))
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// reference takes the boxes of a row element by element, as the definition
+// says.
+func reference(row []byte, shape []int, size int, boxes [][][2]int) []byte {
+	var out []byte
+	for _, box := range boxes {
+		index := make([]int, len(shape))
+		for d := range index {
+			index[d] = box[d][0]
+		}
+		for more := !empty(box); more; {
+			at := 0
+			for d, n := range shape {
+				at = at*n + index[d]
+			}
+			out = append(out, row[at*size:(at+1)*size]...)
+			more = advance(index, box)
+		}
+	}
+	return out
+}
+
+func empty(box [][2]int) bool {
+	for _, r := range box {
+		if r[0] == r[1] {
+			return true
+		}
+	}
+	return false
+}
+
+func advance(index []int, box [][2]int) bool {
+	for d := len(index) - 1; d >= 0; d-- {
+		if index[d]++; index[d] < box[d][1] {
+			return true
+		}
+		index[d] = box[d][0]
+	}
+	return false
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func randomBoxes(r *rand.Rand, shape []int) [][][2]int {
+	box := make([][2]int, len(shape))
+	for d, n := range shape {
+		box[d] = [2]int{0, n}
+		if r.IntN(2) == 0 {
+			a := r.IntN(n)
+			box[d] = [2]int{a, a + 1 + r.IntN(n-a)}
+		}
+	}
+	boxes := [][][2]int{box}
+	for len(shape) > 0 && r.IntN(3) == 0 {
+		next := append([][2]int(nil), box...)
+		a := r.IntN(shape[0])
+		next[0] = [2]int{a, a + 1 + r.IntN(shape[0]-a)}
+		boxes = append(boxes, next)
+	}
+	return boxes
+}
+
+// TestRun compares random programs over random jobs with the definition, for
+// both sets of kernels and both kinds of store, with guard bytes round every
+// destination.
+func TestRun(t *testing.T) {
+	r := random(t)
+	for range 3000 {
+		testRun(t, r)
+	}
+}
+
+func testRun(t *testing.T, r *rand.Rand) {
+	shape := make([]int, r.IntN(5))
+	for d := range shape {
+		shape[d] = 1 + r.IntN([]int{3, 9, 40}[r.IntN(3)])
+		if product(shape[:d+1]) > 20000 {
+			shape[d] = 1
+		}
+	}
+	size := []int{1, 2, 4, 8, 16}[r.IntN(5)]
+	row := product(shape) * size
+	rows, data, zero := randomRows(r, 1+r.IntN(60), row)
+	jobs := make([]Job, 1+r.IntN(6))
+	var want [][]byte
+	guarded := make([][]byte, len(jobs))
+	for i := range jobs {
+		boxes := randomBoxes(r, shape)
+		p := Compile(shape, size, boxes, Copy)
+		a := r.IntN(len(rows) + 1)
+		b := a + r.IntN(len(rows)-a+1)
+		var out []byte
+		for k := a; k < b; k++ {
+			from := data[k]
+			if rows[k] == 0 {
+				from = zero
+			}
+			out = append(out, reference(from, shape, size, boxes)...)
+		}
+		want = append(want, out)
+		shift := r.IntN(70)
+		guarded[i] = bytes.Repeat([]byte{0xA5}, shift+len(out)+70)
+		jobs[i] = Job{p, [2]int{a, b}, guarded[i][shift : shift+len(out)]}
+	}
+	o := Options{Streaming: r.IntN(2) == 0, Portable: r.IntN(4) == 0}
+	if err := Run(rows, jobs, o); err != nil {
+		t.Fatal(err)
+	}
+	for i, j := range jobs {
+		if !bytes.Equal(j.Dst, want[i]) {
+			t.Fatalf("shape %v size %d %+v job %d rows %v: wrong bytes", shape, size, o, i, j.Rows)
+		}
+		whole := guarded[i]
+		if n := bytes.Count(whole, []byte{0xA5}) - bytes.Count(j.Dst, []byte{0xA5}); n != len(whole)-len(j.Dst) {
+			t.Fatalf("shape %v size %d %+v job %d rows %v: wrote outside", shape, size, o, i, j.Rows)
+		}
+	}
+}
+
+// randomRows gives n rows at odd addresses, some of them zero.
+func randomRows(r *rand.Rand, n, size int) (rows []uintptr, data [][]byte, zero []byte) {
+	rows, data = make([]uintptr, n), make([][]byte, n)
+	zeros := r.IntN(3) == 0
+	for i := range rows {
+		buffer := make([]byte, size+r.IntN(64)+1)
+		data[i] = buffer[len(buffer)-size:]
+		for k := range data[i] {
+			data[i][k] = byte(r.Uint32())
+		}
+		if !zeros || r.IntN(3) > 0 {
+			rows[i] = address(buffer) + uintptr(len(buffer)-size)
+		}
+	}
+	return rows, data, make([]byte, size)
+}

@@ -1,0 +1,150 @@
+package gather
+
+// Conversion says what happens to each element on its way.
+type Conversion uint8
+
+// The conversions. Narrowing an integer fails on a value out of range;
+// floating-point values round to the nearest and overflow to infinity.
+const (
+	Copy                  Conversion = iota
+	Bits                             // one bit, least significant first, to one byte 0 or 1
+	Int64ToInt32                     // with range check
+	Uint64ToUint32                   // with range check
+	Float64ToFloat32                 //
+	Complex128ToComplex64            //
+)
+
+// units gives the size of an element in the source, in bytes (bits for Bits),
+// and in the destination, in bytes. To Copy, an element is a byte.
+func (c Conversion) units() (src, dst int) {
+	switch c {
+	case Copy, Bits:
+		return 1, 1
+	case Complex128ToComplex64:
+		return 16, 8
+	default:
+		return 8, 4
+	}
+}
+
+// Program says which elements of a row a block takes, in which order, and how
+// they are converted. It is immutable.
+type Program struct {
+	conv     Conversion
+	pieces   []piece
+	src, dst int // units of an element
+	bytes    int // of one row in the destination
+	extent   int // of one row in the source, up to the last element taken
+}
+
+// Bytes gives the size of one row of the block.
+func (p *Program) Bytes() int { return p.bytes }
+
+// Extent gives how far into a row the program reads: bytes from the row's
+// address, or bits where the conversion is Bits.
+func (p *Program) Extent() int { return p.extent }
+
+// simple reports whether one pass over the rows does everything.
+func (p *Program) simple() bool { return len(p.pieces) == 1 && p.pieces[0].passes == 1 }
+
+// piece is one box of a row: runs of adjacent elements at regular distances.
+// All distances count elements.
+type piece struct {
+	first  int    // first element in the source
+	at     int    // and in the destination, where the piece is contiguous
+	run    int    // adjacent elements
+	inner  loop   // the innermost repeat; its count is 1 if there is none
+	outer  []loop // the other repeats, innermost first
+	passes int    // product of the outer counts
+}
+
+type loop struct{ count, stride int }
+
+// pass gives the first source and destination element of the k-th time that
+// the inner repeat is done.
+func (p *piece) pass(k int) (first, at int) {
+	first, at = p.first, p.at+k*p.run*p.inner.count
+	for _, l := range p.outer {
+		first += k % l.count * l.stride
+		k /= l.count
+	}
+	return first, at
+}
+
+// elements gives how many elements the piece takes.
+func (p *piece) elements() int { return p.run * p.inner.count * p.passes }
+
+// end gives the element after the last one taken.
+func (p *piece) end() int {
+	last, _ := p.pass(p.passes - 1)
+	return last + (p.inner.count-1)*p.inner.stride + p.run
+}
+
+// Compile makes the program that takes boxes from rows of the given shape and
+// concatenates them in order. An element has size bytes (only Copy asks). A box
+// holds a [start, stop) range per dimension; the one of a scalar is empty.
+func Compile(shape []int, size int, boxes [][][2]int, conv Conversion) *Program {
+	p := &Program{conv: conv}
+	p.src, p.dst = conv.units()
+	if conv != Copy {
+		size = 1
+	}
+	elements := 0
+	for _, box := range boxes {
+		next := compileBox(shape, box, size)
+		if next.elements() == 0 {
+			continue
+		}
+		next.at = elements
+		elements += next.elements()
+		p.extent = max(p.extent, next.end()*p.src)
+		p.append(next)
+	}
+	p.bytes = elements * p.dst
+	return p
+}
+
+// append adds a piece, or lengthens the last one if both are single runs that
+// touch.
+func (p *Program) append(next piece) {
+	if n := len(p.pieces); n > 0 {
+		last := &p.pieces[n-1]
+		single := last.elements() == last.run && next.elements() == next.run
+		if single && last.first+last.run == next.first {
+			last.run += next.run
+			return
+		}
+	}
+	p.pieces = append(p.pieces, next)
+}
+
+// compileBox walks the dimensions from the innermost outwards: a dimension
+// lengthens the run as long as everything inside it is taken whole, then
+// becomes a repeat, and merges with the repeat inside it where the distances
+// allow. Innermost of all are the size parts of an element.
+func compileBox(shape []int, box [][2]int, size int) piece {
+	p := piece{run: size, inner: loop{1, 0}, passes: 1}
+	var loops []loop
+	stride := size
+	for d := len(shape) - 1; d >= 0; d-- {
+		n, last := box[d][1]-box[d][0], len(loops)-1
+		p.first += box[d][0] * stride
+		switch {
+		case n == 1:
+		case last < 0 && p.run == stride:
+			p.run *= n
+		case last >= 0 && loops[last].count*loops[last].stride == stride:
+			loops[last].count *= n
+		default:
+			loops = append(loops, loop{n, stride})
+		}
+		stride *= shape[d]
+	}
+	if len(loops) > 0 {
+		p.inner, p.outer = loops[0], loops[1:]
+	}
+	for _, l := range p.outer {
+		p.passes *= l.count
+	}
+	return p
+}
