@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
@@ -256,7 +257,7 @@ func (w *writer) dataset(s *DatasetSpec) {
 	if s.Fingerprint != "" {
 		w.key("fingerprint").str(s.Fingerprint)
 	}
-	if s.order() != "sequential.1" {
+	if s.order() != sampler.Sequential {
 		w.key("order").str(s.Order)
 	}
 	if s.Seed != 0 {

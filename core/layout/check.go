@@ -145,8 +145,8 @@ func (l *Layout) checkProcesses() {
 
 func (l *Layout) checkSameRows() {
 	var processes, groups int64
-	for _, size := range l.costs.rows.sizes {
-		if size > 1 {
+	for g, size := range l.costs.rows.sizes {
+		if size > 1 && len(l.costs.rows.ranges[g]) > 0 {
 			processes += int64(size)
 			groups++
 		}

@@ -3,6 +3,9 @@ package layout
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
 // checkDataset looks for epochs that cannot be.
@@ -11,8 +14,8 @@ func (l *Layout) checkDataset() {
 	if d == nil {
 		return
 	}
-	if d.order() != "sequential.1" && d.order() != "shuffle.1" {
-		l.report(Error, UnknownOrder, "/dataset/order", fmt.Sprintf("%s is not the name of an order", quote(d.order())), `the orders are "sequential.1" and "shuffle.1"`)
+	if _, err := sampler.New(d.order(), d.Seed, d.Records); err != nil {
+		l.report(Error, UnknownOrder, "/dataset/order", fmt.Sprintf("there is no order %s", quote(d.order())), "use one of "+strings.Join(sampler.Names(), ", "))
 	}
 	t, size := l.costs.totals, l.BatchSize()
 	if size == 0 {

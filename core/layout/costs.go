@@ -28,6 +28,14 @@ type costs struct {
 // Totals gives the sums.
 func (l *Layout) Totals() Totals { return l.costs.totals }
 
+// bytes gives what the n-th process gathers per step, or -1.
+func (c costs) bytes(n int) int64 {
+	if !c.known {
+		return -1
+	}
+	return c.processes[n]
+}
+
 func (l *Layout) count() costs {
 	c := costs{known: true, processes: make([]int64, len(l.owners.processes))}
 	c.totals.StepsPerEpoch, c.totals.RemainderRecords = l.steps()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
@@ -21,7 +22,7 @@ const (
 	MaxInteger = 1 << 53  // the largest integer; the smallest is its negative
 	MaxRanges  = 64 << 10 // separate row ranges of one process
 
-	maxRecords  = int64(1) << 40
+	maxRecords  = sampler.MaxRecords
 	maxPrefetch = 1 << 16
 	maxProcess  = 1<<31 - 1
 )
@@ -145,7 +146,7 @@ func (b *BatchSpec) mask() string {
 
 func (s *DatasetSpec) order() string {
 	if s.Order == "" {
-		return "sequential.1"
+		return sampler.Sequential
 	}
 	return s.Order
 }

@@ -3,6 +3,8 @@ package layout
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
 // maxTable bounds the row ranges that are worked out for all processes
@@ -27,7 +29,7 @@ type rowTiling struct {
 func (l *Layout) tableRows() rowTable {
 	batch := l.BatchShape()
 	cuts, perDevice := l.rowTilings()
-	if len(cuts) == 0 || perDevice*int64(l.mesh.Size()) > maxTable {
+	if perDevice*int64(l.mesh.Size()) > maxTable {
 		return rowTable{}
 	}
 	t := rowTable{known: true, group: make([]int32, len(l.owners.processes))}
@@ -68,11 +70,13 @@ func (l *Layout) rowTilings() (cuts []rowTiling, perDevice int64) {
 
 // rowsOf appends the rows that the n-th process needs.
 func (l *Layout) rowsOf(rows [][2]int, batch []int, cuts []rowTiling, n int) [][2]int {
+	part := make(sharding.Index, len(batch))
 	for _, cut := range cuts {
 		last := int32(-1)
 		for _, position := range l.owners.group(n) {
 			if tile := cut.ids[position]; tile != last { // others that repeat are merged away
-				rows = appendRows(rows, batch, cut.index(batch, int(tile)))
+				cut.fill(part, batch, int(tile))
+				rows = appendRows(rows, batch, part)
 				last = tile
 			}
 		}
@@ -86,4 +90,19 @@ func rowsKey(key []byte, rows [][2]int) []byte {
 		key = binary.AppendUvarint(key, uint64(r[1]))
 	}
 	return key
+}
+
+// of gives the rows of the n-th process.
+func (t rowTable) of(n int) [][2]int { return t.ranges[t.group[n]] }
+
+// members lists the processes of every group, or nil where rows are not known.
+func (t rowTable) members(processes []int) [][]int {
+	if !t.known {
+		return nil
+	}
+	groups := make([][]int, len(t.ranges))
+	for n, g := range t.group {
+		groups[g] = append(groups[g], processes[n])
+	}
+	return groups
 }

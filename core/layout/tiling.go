@@ -81,13 +81,18 @@ func (t tiling) all(m []mesh.Axis) []int32 {
 // index gives the part of an array of this shape that a tile is.
 func (t tiling) index(shape []int, tile int) sharding.Index {
 	x := make(sharding.Index, len(t.tiles))
+	t.fill(x, shape, tile)
+	return x
+}
+
+// fill writes the index of a tile to x.
+func (t tiling) fill(x sharding.Index, shape []int, tile int) {
 	for d := len(t.tiles) - 1; d >= 0; d-- {
 		size := shape[d] / t.tiles[d]
 		k := tile % t.tiles[d]
 		tile /= t.tiles[d]
 		x[d] = [2]int{k * size, (k + 1) * size}
 	}
-	return x
 }
 
 // shardBytes gives the size of one part of an array.

@@ -1,0 +1,177 @@
+package layout
+
+import "github.com/meshfeed/meshfeed/core/sharding"
+
+// maxListed is the largest mesh whose devices are listed without asking, and
+// the largest number of processes that are.
+const maxListed = 1024
+
+// ReportOptions says what a report lists.
+type ReportOptions struct {
+	Tables bool // list devices and processes however many there are
+}
+
+// Report gives the layout as JSON, for programs:
+//
+//	{"meshfeed":1,"arrays":{…},"processes":[…],"totals":{…},"problems":[…]}
+//
+// For every array the global and the shard shape, whether it is replicated,
+// and for every device its mesh position, process, id, index (a full
+// [start, stop) pair per dimension), replica number and bytes. For every
+// process the rows of the global batch it reads, the bytes per step, and the
+// processes that read the same rows. What cannot be known is null: the shards
+// of a broken array, sums over it, an epoch without a dataset. Devices are null
+// beyond 1,024 unless o asks for tables, and so are processes; same_rows_as is
+// null beyond 1,024 processes always.
+func (l *Layout) Report(o ReportOptions) []byte {
+	w := &writer{}
+	w.open('{')
+	w.key("meshfeed").int(Version)
+	w.key("arrays").open('{')
+	seen := map[string]bool{}
+	for i, a := range l.arrays {
+		if !seen[a.Name] { // a mask or extra whose name is taken is left out
+			w.key(a.Name).reportArray(l, i, o.Tables || l.mesh.Size() <= maxListed)
+		}
+		seen[a.Name] = true
+	}
+	w.close('}')
+	w.key("processes").reportProcesses(l, o.Tables || len(l.owners.processes) <= maxListed)
+	w.key("totals").reportTotals(l.costs.totals)
+	w.key("problems").open('[')
+	for _, p := range l.problems {
+		w.problem(p)
+	}
+	w.close(']')
+	w.close('}')
+	return w.text
+}
+
+func (w *writer) reportArray(l *Layout, i int, list bool) {
+	a, t := l.arrays[i], l.tilings[i]
+	w.open('{')
+	w.key("global_shape").ints(a.Shape...)
+	if a.Sharding == nil {
+		w.key("shard_shape").word("null")
+		w.key("replicated").word("null")
+		w.key("devices").word("null")
+		w.close('}')
+		return
+	}
+	w.key("shard_shape").ints(t.index(a.Shape, 0).Shape()...)
+	w.key("replicated").bool(a.Sharding.IsFullyReplicated())
+	if w.key("devices"); list {
+		w.devices(l, a, t)
+	} else {
+		w.word("null")
+	}
+	w.close('}')
+}
+
+func (w *writer) devices(l *Layout, a Array, t tiling) {
+	replicas := make([]int32, t.count)
+	index, bytes := make(sharding.Index, len(a.Shape)), shardBytes(a, t)
+	w.open('[')
+	for position, tile := range t.all(l.mesh.Axes()) {
+		d := l.mesh.Device(position)
+		t.fill(index, a.Shape, int(tile))
+		w.open('{')
+		w.key("mesh_index").int(int64(position))
+		w.key("process").int(int64(d.Process))
+		w.key("id").int(int64(d.ID))
+		w.key("index").pairs(index)
+		w.key("replica").int(int64(replicas[tile]))
+		w.key("bytes").int(bytes)
+		w.close('}')
+		replicas[tile]++
+	}
+	w.close(']')
+}
+
+func (w *writer) reportProcesses(l *Layout, list bool) {
+	if !list {
+		w.word("null")
+		return
+	}
+	var same [][]int
+	if len(l.owners.processes) <= maxListed {
+		same = l.costs.rows.members(l.owners.processes)
+	}
+	w.open('[')
+	for n, p := range l.owners.processes {
+		w.open('{')
+		w.key("process").int(int64(p))
+		w.key("devices").int(int64(len(l.owners.group(n))))
+		w.key("rows").rowsOf(l.costs, n)
+		w.key("bytes_per_step").known(l.costs.bytes(n))
+		w.key("same_rows_as").others(l.costs.rows, same, n, p)
+		w.close('}')
+	}
+	w.close(']')
+}
+
+func (w *writer) rowsOf(c costs, n int) {
+	if !c.rows.known {
+		w.word("null")
+		return
+	}
+	w.pairs(c.rows.of(n))
+}
+
+// others lists the processes of p's group, the n-th of the mesh, but p.
+func (w *writer) others(t rowTable, groups [][]int, n, p int) {
+	if groups == nil {
+		w.word("null")
+		return
+	}
+	w.open('[')
+	for _, q := range groups[t.group[n]] {
+		if q != p && len(t.of(n)) > 0 {
+			w.int(int64(q))
+		}
+	}
+	w.close(']')
+}
+
+func (w *writer) reportTotals(t Totals) {
+	w.open('{')
+	w.key("batch_bytes").known(t.BatchBytes)
+	w.key("read_bytes").known(t.ReadBytes)
+	w.key("device_bytes").known(t.DeviceBytes)
+	w.key("host_bytes").known(t.HostBytes)
+	w.key("steps_per_epoch").known(t.StepsPerEpoch)
+	w.key("remainder_records").known(t.RemainderRecords)
+	w.close('}')
+}
+
+// known writes a number that is -1 or too large where it cannot be known.
+func (w *writer) known(n int64) {
+	if n < 0 || n > MaxInteger {
+		w.word("null")
+		return
+	}
+	w.int(n)
+}
+
+func (w *writer) bool(b bool) {
+	if b {
+		w.word("true")
+	} else {
+		w.word("false")
+	}
+}
+
+func (w *writer) problem(p Problem) {
+	w.open('{')
+	w.key("severity").str(string(p.Severity))
+	w.key("code").str(string(p.Code))
+	w.key("path").str(p.Path)
+	w.key("message").str(p.Message)
+	w.key("hint").str(p.Hint)
+	w.key("facts").open('{')
+	for _, f := range p.Facts {
+		w.key(f.Name).int(f.Value)
+	}
+	w.close('}')
+	w.close('}')
+}
