@@ -115,7 +115,7 @@ func (l *Layout) Err() error {
 func fail(path, format string, args ...any) *status.Error {
 	if path != "" {
 		format = "%s: " + format
-		args = append([]any{path}, args...)
+		args = append([]any{short(path)}, args...)
 	}
 	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", path)
 }

@@ -210,7 +210,7 @@ func (p *parser) shape(n int, a *ArraySpec) error {
 // batchDims compares the batch dimensions that a shape names with the batch.
 func (p *parser) batchDims(n int) error {
 	have := p.shapes[n]
-	if p.doc.Batch == nil || len(have.names) == 0 {
+	if p.doc.Batch == nil || len(p.doc.Batch.Size) == 0 || len(have.names) == 0 {
 		return nil // validate says what is missing
 	}
 	want := []string{"B"}
@@ -249,7 +249,7 @@ func (p *parser) dtype() (dtype.Type, error) {
 
 func (p *parser) spec() (sharding.PartitionSpec, error) {
 	spec := sharding.PartitionSpec{}
-	err := p.list("a spec", MaxRank, func(int) error {
+	err := p.list("a spec as a list", MaxRank, func(int) error {
 		entry, err := p.entry()
 		spec = append(spec, entry)
 		return err

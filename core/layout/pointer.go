@@ -15,14 +15,17 @@ func escape(name string) string { return pointerEscapes.Replace(name) }
 func at(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
 // quote shows a name in a message, cut where it is long.
-func quote(name string) string {
-	const most = 60
-	if len(name) <= most {
-		return strconv.Quote(name)
+func quote(name string) string { return strconv.Quote(cut(name, 60)) }
+
+// short shows a path in a message, cut where it is long.
+func short(path string) string { return cut(path, 120) }
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(name[cut]) {
-		cut--
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
 	}
-	return strconv.Quote(name[:cut] + "…")
+	return s[:most] + "…"
 }

@@ -1,0 +1,172 @@
+package layout
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+const table = "testdata/documents.json"
+
+// nasty is one row of the table; testdata/README.md describes it.
+type nasty struct {
+	Name      string `json:"name"`
+	Text      []part `json:"text"`
+	Canonical string `json:"canonical,omitempty"`
+	Digest    string `json:"digest,omitempty"`
+	Path      string `json:"path"`
+	Error     string `json:"error,omitempty"`
+}
+
+// part is a string, or {"repeat", "times"}, or {"hex"}.
+type part struct {
+	raw  json.RawMessage
+	text []byte
+}
+
+func (p *part) UnmarshalJSON(b []byte) error {
+	p.raw = bytes.Clone(b)
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		p.text = []byte(s)
+		return nil
+	}
+	var o struct {
+		Repeat string
+		Times  int
+		Hex    string
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return err
+	}
+	raw, err := hex.DecodeString(o.Hex)
+	p.text = raw
+	for i := range o.Times {
+		p.text = append(p.text, strings.ReplaceAll(o.Repeat, "#", strconv.Itoa(i))...)
+	}
+	return err
+}
+
+func (p part) MarshalJSON() ([]byte, error) { return p.raw, nil }
+
+func (c nasty) document() []byte {
+	var text []byte
+	for _, p := range c.Text {
+		text = append(text, p.text...)
+	}
+	return text
+}
+
+func readTable(t testing.TB) []nasty {
+	raw, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []nasty
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+func outcome(c nasty) nasty {
+	c.Canonical, c.Digest, c.Path, c.Error = "", "", "", ""
+	d, err := Parse(c.document())
+	var e *status.Error
+	switch {
+	case errors.As(err, &e):
+		c.Error, c.Path = e.Error(), e.Attr("path").(string)
+	case err != nil:
+		c.Error = "not a status.Error: " + err.Error()
+	default:
+		c.Canonical, c.Digest = string(d.Canonical()), d.Digest()
+	}
+	return c
+}
+
+// TestDocuments runs the table of nasty documents; -rewrite writes what the
+// code says, to be read before it is committed.
+func TestDocuments(t *testing.T) {
+	cases := readTable(t)
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		rewriteTable(t, cases)
+		return
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			got := outcome(c)
+			if got.Canonical != c.Canonical || got.Digest != c.Digest {
+				t.Errorf("canonical text\n%s (%s)\nwant\n%s (%s)", got.Canonical, got.Digest, c.Canonical, c.Digest)
+			}
+			if got.Error != c.Error || got.Path != c.Path {
+				t.Errorf("error\n%s\nat %q, want\n%s\nat %q", got.Error, got.Path, c.Error, c.Path)
+			}
+		})
+	}
+}
+
+func rewriteTable(t *testing.T, cases []nasty) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	for i, c := range cases {
+		out.WriteString([]string{",", "[\n"}[min(1, 1-min(i, 1))])
+		if err := enc.Encode(outcome(c)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out.WriteString("]\n")
+	text := strings.ReplaceAll(out.String(), "\n,", ",\n")
+	if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzParse holds that Parse never panics, that canonical text is a fixed
+// point, and that everything Parse lets through can be worked out.
+func FuzzParse(f *testing.F) {
+	for _, c := range readTable(f) {
+		if text := c.document(); len(text) < 4096 {
+			f.Add(text)
+		}
+	}
+	f.Add([]byte(digits))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := Parse(text)
+		if err != nil {
+			var e *status.Error
+			if !errors.As(err, &e) || e.Code != status.InvalidArgument {
+				t.Fatalf("%v is not InvalidArgument", err)
+			}
+			return
+		}
+		first := d.Canonical()
+		again, err := Parse(first)
+		if err != nil {
+			t.Fatalf("canonical text %s: %v", first, err)
+		}
+		if second := again.Canonical(); !bytes.Equal(first, second) {
+			t.Fatalf("canonical text\n%s\nbecomes\n%s", first, second)
+		}
+		if n := len(d.Mesh.Axes); n > 0 && d.Mesh.Axes[0].Size > 4096 {
+			return // large meshes take their time
+		}
+		l, err := New(d)
+		if err != nil {
+			t.Fatalf("%s: %v", first, err)
+		}
+		if !json.Valid(l.Report(ReportOptions{})) {
+			t.Fatalf("the report of %s is not JSON", first)
+		}
+	})
+}
