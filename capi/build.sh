@@ -20,10 +20,12 @@ shift
 cd "$(dirname "$0")/.."
 mkdir -p "$(dirname "$out")"
 
+# The linker does not run in this folder, so the script's path is absolute. The
+# quotes are for go build and for the linker, whose paths may hold spaces.
 link="-s -w"
-case $(uname -s) in
-Linux) link="$link -extldflags=-Wl,--version-script=capi/exports.map,-soname,libmeshfeed.so.1" ;;
-esac
+if [ "$(uname -s)" = Linux ]; then
+  link="$link \"-extldflags='-Wl,--version-script=$(pwd)/capi/exports.map,-soname,libmeshfeed.so.1'\""
+fi
 
 CGO_ENABLED=1 "${GO:-go}" build -buildmode=c-shared -trimpath -buildvcs=false -ldflags "$link" "$@" -o "$out" ./capi
 rm -f "${out%.*}.h"

@@ -1,0 +1,274 @@
+/*
+ * export.c: blocks of batches as DLPack tensors and Arrow arrays.
+ *
+ * Every export holds a reference to its batch. The callbacks are plain C:
+ * consumers call them from any thread, JAX from one of its own without any
+ * lock.
+ */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- DLPack (dlpack.h, version 1.0) ---- */
+
+typedef struct {
+  void* data;
+  struct {
+    int32_t type, id;
+  } device;
+  int32_t ndim;
+  mf_dtype dtype;
+  int64_t* shape;
+  int64_t* strides; /* in elements */
+  uint64_t byte_offset;
+} dl_tensor;
+
+struct DLManagedTensor {
+  dl_tensor tensor;
+  void* context;
+  void (*deleter)(struct DLManagedTensor*);
+};
+
+struct DLManagedTensorVersioned {
+  struct {
+    uint32_t major, minor;
+  } version;
+  void* context;
+  void (*deleter)(struct DLManagedTensorVersioned*);
+  uint64_t flags;
+  dl_tensor tensor;
+};
+
+enum { DL_CPU = 1, DL_BOOL = 6, DL_READ_ONLY = 1 };
+
+/* Fills a tensor whose strides stand behind the struct that holds it. */
+static void fill_tensor(dl_tensor* to, const mf_tensor* from, int64_t* strides) {
+  to->data = from->data;
+  to->device.type = DL_CPU;
+  to->ndim = from->ndim;
+  to->dtype = from->dtype;
+  to->shape = (int64_t*)from->shape;
+  to->strides = strides;
+  int64_t step = 1;
+  for (int32_t d = from->ndim - 1; d >= 0; d--) {
+    strides[d] = step;
+    step *= from->shape[d];
+  }
+}
+
+static void delete_versioned(struct DLManagedTensorVersioned* self) {
+  mf_batch_release(self->context);
+  free(self);
+}
+
+static void delete_legacy(struct DLManagedTensor* self) {
+  mf_batch_release(self->context);
+  free(self);
+}
+
+mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** out) {
+  if (!out) return MF_INVALID_ARGUMENT;
+  *out = NULL;
+  mf_tensor block;
+  if (!batch) return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &block)) return MF_OUT_OF_RANGE;
+  struct DLManagedTensorVersioned* made =
+      calloc(1, sizeof *made + (size_t)block.ndim * sizeof(int64_t));
+  if (!made) return MF_RESOURCE_EXHAUSTED;
+  made->version.major = 1;
+  made->flags = DL_READ_ONLY;
+  made->deleter = delete_versioned;
+  made->context = batch;
+  fill_tensor(&made->tensor, &block, (int64_t*)(made + 1));
+  mf_batch_retain(batch);
+  *out = made;
+  return MF_OK;
+}
+
+mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** out) {
+  if (!out) return MF_INVALID_ARGUMENT;
+  *out = NULL;
+  mf_tensor block;
+  if (!batch) return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &block)) return MF_OUT_OF_RANGE;
+  struct DLManagedTensor* made = calloc(1, sizeof *made + (size_t)block.ndim * sizeof(int64_t));
+  if (!made) return MF_RESOURCE_EXHAUSTED;
+  made->deleter = delete_legacy;
+  made->context = batch;
+  fill_tensor(&made->tensor, &block, (int64_t*)(made + 1));
+  mf_batch_retain(batch);
+  *out = made;
+  return MF_OK;
+}
+
+/* ---- Arrow C data interface ---- */
+
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+
+/* The private data of a node: whatever its pointers need, in one allocation. */
+typedef struct {
+  struct ArrowSchema child;
+  struct ArrowSchema* children[1];
+  char format[24];
+  char metadata[80];
+  char name[]; /* of the root; empty below */
+} schema_node;
+
+typedef struct {
+  struct ArrowArray child;
+  struct ArrowArray* children[1];
+  const void* buffers[2];
+  mf_batch* batch;
+} array_node;
+
+/* Parents release the children that nobody has moved out, as the interface
+   asks; then what they own themselves. */
+static void release_schema(struct ArrowSchema* self) {
+  for (int64_t i = 0; i < self->n_children; i++)
+    if (self->children[i]->release) self->children[i]->release(self->children[i]);
+  free(self->private_data);
+  self->release = NULL;
+}
+
+static void release_array(struct ArrowArray* self) {
+  for (int64_t i = 0; i < self->n_children; i++)
+    if (self->children[i]->release) self->children[i]->release(self->children[i]);
+  array_node* node = self->private_data;
+  mf_batch_release(node->batch);
+  free(node);
+  self->release = NULL;
+}
+
+/* Appends a length and a text, as the interface encodes metadata. */
+static char* put_text(char* to, const char* text) {
+  const int32_t n = (int32_t)strlen(text);
+  memcpy(to, &n, sizeof n);
+  memcpy(to + sizeof n, text, (size_t)n);
+  return to + sizeof n + n;
+}
+
+/* The metadata of the extension type arrow.bool8: two pairs, 75 bytes. */
+static void put_bool8(char* to) {
+  const int32_t pairs = 2;
+  memcpy(to, &pairs, sizeof pairs);
+  to = put_text(to + sizeof pairs, "ARROW:extension:name");
+  to = put_text(to, "arrow.bool8");
+  to = put_text(to, "ARROW:extension:metadata");
+  put_text(to, "");
+}
+
+/* The format string of an element, or NULL where Arrow has no such type. */
+static const char* format_of(mf_dtype type) {
+  static const char* const signed_integers[] = {"c", "s", "i", "l"};
+  static const char* const unsigned_integers[] = {"C", "S", "I", "L"};
+  static const char* const floats[] = {NULL, "e", "f", "g"};
+  const int size = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : 3;
+  switch (type.code) {
+  case 0: return signed_integers[size];
+  case 1: return unsigned_integers[size];
+  case 2: return floats[size];
+  case DL_BOOL: return "c";
+  default: return NULL;
+  }
+}
+
+/* Makes the schema of dimension d of a block, and of those below it. */
+static bool make_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t d) {
+  schema_node* node = calloc(1, sizeof *node + strlen(block->name) + 1);
+  if (!node) return false;
+  memset(out, 0, sizeof *out);
+  out->format = node->format;
+  out->name = node->name;
+  out->private_data = node;
+  out->release = release_schema;
+  if (d == 0) strcpy(node->name, block->name);
+  if (d + 1 == block->ndim) {
+    strcpy(node->format, format_of(block->dtype));
+    if (block->dtype.code == DL_BOOL) {
+      put_bool8(node->metadata);
+      out->metadata = node->metadata;
+    }
+    return true;
+  }
+  snprintf(node->format, sizeof node->format, "+w:%lld", (long long)block->shape[d + 1]);
+  node->children[0] = &node->child;
+  if (!make_schema(&node->child, block, d + 1)) {
+    free(node);
+    return false;
+  }
+  out->children = node->children;
+  out->n_children = 1;
+  return true;
+}
+
+/* Makes the array of dimension d of a block, and of those below it. */
+static bool make_array(struct ArrowArray* out, mf_batch* batch, const mf_tensor* block, int32_t d, int64_t above) {
+  array_node* node = calloc(1, sizeof *node);
+  if (!node) return false;
+  memset(out, 0, sizeof *out);
+  out->length = above * block->shape[d];
+  out->n_buffers = 1;
+  out->buffers = node->buffers;
+  out->private_data = node;
+  out->release = release_array;
+  if (d + 1 == block->ndim) {
+    out->n_buffers = 2;
+    node->buffers[1] = block->data;
+  } else {
+    node->children[0] = &node->child;
+    if (!make_array(&node->child, batch, block, d + 1, out->length)) {
+      free(node);
+      return false;
+    }
+    out->children = node->children;
+    out->n_children = 1;
+  }
+  node->batch = batch;
+  mf_batch_retain(batch);
+  return true;
+}
+
+mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, struct ArrowSchema* schema) {
+  if (array) memset(array, 0, sizeof *array);
+  if (schema) memset(schema, 0, sizeof *schema);
+  mf_tensor block;
+  if (!batch || !array || !schema) return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &block)) return MF_OUT_OF_RANGE;
+  if (!format_of(block.dtype) || block.ndim < 1) return MF_UNSUPPORTED;
+  if (!make_schema(schema, &block, 0)) {
+    memset(schema, 0, sizeof *schema);
+    return MF_RESOURCE_EXHAUSTED;
+  }
+  if (!make_array(array, batch, &block, 0, 1)) {
+    schema->release(schema);
+    memset(schema, 0, sizeof *schema);
+    memset(array, 0, sizeof *array);
+    return MF_RESOURCE_EXHAUSTED;
+  }
+  return MF_OK;
+}

@@ -1,0 +1,30 @@
+/*
+ * fork.c: notices that this process is a forked child.
+ *
+ * Two detectors, since each has a gap. A handler of pthread_atfork misses a
+ * fork by a bare system call. A page that the kernel wipes in children
+ * (MADV_WIPEONFORK) needs Linux 4.14.
+ */
+#include "internal.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+static volatile int in_child_flag;
+static volatile int* alive;
+
+static void in_child(void) { in_child_flag = 1; }
+
+__attribute__((constructor)) static void watch(void) {
+  pthread_atfork(NULL, NULL, in_child);
+#ifdef MADV_WIPEONFORK
+  const size_t page = 4096;
+  void* p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p != MAP_FAILED && madvise(p, page, MADV_WIPEONFORK) == 0) {
+    alive = p;
+    *alive = 1;
+  }
+#endif
+}
+
+bool mfi_forked(void) { return in_child_flag || (alive && !*alive); }

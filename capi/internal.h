@@ -1,0 +1,98 @@
+/*
+ * internal.h: what the C files of this package and its Go code say to each
+ * other. Nothing of it is visible outside the library.
+ *
+ * Two rules keep Go's collector away from C memory. Go code never stores a
+ * pointer into a struct of C: it calls a function of this header that does.
+ * And Go never sees the inside of a caller's out-parameter before it was
+ * cleared here.
+ */
+#ifndef MESHFEED_INTERNAL_H
+#define MESHFEED_INTERNAL_H
+
+#include "include/meshfeed.h"
+
+#include <stdbool.h>
+
+/* ---- fork.c ---- */
+
+/* Says whether this process is a forked child of the one that loaded the
+   library. Costs less than a nanosecond. */
+bool mfi_forked(void);
+
+/* ---- error.c ---- */
+
+/* Clears as much of an error as the caller's struct_size covers. */
+void mfi_error_clear(mf_error* error);
+
+/* Fills an error and gives its code. Texts are cut at UTF-8 boundaries. */
+mf_status mfi_error_set(mf_error* error, mf_status code, const char* op, size_t n_op, const char* message,
+                        size_t n_message, const char* hint, size_t n_hint, const char* path, size_t n_path);
+
+/* The same for the C files, whose texts end with NUL. */
+mf_status mfi_fail(mf_error* error, mf_status code, const char* op, const char* message, const char* hint);
+
+/* Copies a text into memory that mf_bytes_free frees. */
+bool mfi_bytes_set(mf_bytes* bytes, const char* text, size_t size);
+
+/* ---- pool.c ---- */
+
+/* The memory of one loader's batches: pieces of equal size with the same
+   blocks, some queued in Go, some handed out, some idle. It lives until the
+   loader has closed it and the last batch is gone. */
+typedef struct mfi_pool mfi_pool;
+
+/* One piece of memory, which is a batch once it was handed out. */
+typedef struct mfi_slot mfi_slot;
+
+/* What the loader says about block i when it makes the pool. */
+typedef struct mfi_block {
+  int32_t array;
+  mf_dtype dtype;
+  int32_t ndim;
+  int64_t n_holders;
+  int64_t bytes;
+} mfi_block;
+
+enum { MFI_POOL_OK = 0, MFI_POOL_LIMIT = 1, MFI_POOL_MEMORY = 2 };
+
+/* Makes a pool for n blocks that keeps at most max_idle idle pieces, and at
+   most max_bytes of memory in all unless that is 0. NULL without memory. */
+mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle, int64_t max_bytes);
+
+/* Adds the next block. dims holds shape, start and global shape, ndim each,
+   then the holders. Gives the block's offset, or -1 without memory. */
+int64_t mfi_pool_add(mfi_pool* pool, mfi_block block, const char* name, size_t n_name, const int64_t* dims);
+
+/* Bytes of one piece of memory. */
+int64_t mfi_pool_bytes(const mfi_pool* pool);
+
+/* Gives a piece of memory, an idle one if there is one. NULL with the reason. */
+mfi_slot* mfi_pool_get(mfi_pool* pool, int32_t* reason);
+
+/* Gives back a piece that was not handed out. */
+void mfi_pool_put(mfi_slot* slot);
+
+/* Ends the pool for the loader: idle pieces are freed, others when they come. */
+void mfi_pool_close(mfi_pool* pool);
+
+typedef struct mfi_counts {
+  int64_t live, idle, all;
+} mfi_counts;
+mfi_counts mfi_pool_counts(mfi_pool* pool);
+
+void* mfi_slot_data(mfi_slot* slot);
+
+/* Hands a piece out as a batch. The head's plain numbers are copied from
+   values; state is a text of at most 256 bytes. */
+void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state, mf_batch** out);
+
+/* What of block i every export needs. NULL if there is no such block. */
+bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
+
+/* ---- shim.c ---- */
+
+/* Counts handles that exist, also in a forked child. */
+void mfi_handles_add(int64_t n);
+
+#endif

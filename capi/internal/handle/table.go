@@ -1,0 +1,210 @@
+// Package handle names objects by numbers that a foreign program may keep.
+//
+// A handle is a place in a table and the generation of that place. A handle
+// that was released stays invalid for ever, also when its place is taken
+// again, so that a foreign program that holds on to one gets an error and not
+// somebody else's object.
+//
+// Whoever works with an object pins its handle. [Table.Release] refuses new
+// pins, cancels the context of the old ones and waits for them before the
+// object is closed.
+package handle
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Table holds objects by handle. The zero value is ready to use. It is safe
+// for concurrent use.
+type Table struct {
+	mu    sync.Mutex
+	slots []slot
+	free  []uint32
+}
+
+type slot struct {
+	generation uint32 // of the handle that names this slot, or of the next one
+	entry      *Entry
+}
+
+// Entry is a place that is taken.
+type Entry struct {
+	Object Object
+
+	// Context ends when the handle is cancelled or released.
+	Context context.Context
+
+	table    *Table
+	cancel   context.CancelCauseFunc
+	pins     int
+	released bool
+	unused   chan struct{} // closed when released and pins is 0
+}
+
+// Object is what a handle names.
+type Object interface {
+	// Patience says how long a release waits for calls that still use the
+	// object; negative is for ever. After that, the object is closed in the
+	// background when the last of them returns.
+	Patience() time.Duration
+
+	// Close ends the object. Nobody uses it any more.
+	Close() error
+}
+
+var errReleased = status.New(status.Cancelled, "handle", "the handle was released or cancelled during the call")
+
+// Put gives an object a handle, which is never 0.
+func (t *Table) Put(o Object) uint64 {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	e := &Entry{Object: o, Context: ctx, table: t, cancel: cancel, unused: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	index := t.place()
+	s := &t.slots[index]
+	s.entry = e
+	return uint64(s.generation)<<32 | uint64(index)
+}
+
+// place finds a free slot or makes one.
+func (t *Table) place() uint32 {
+	if n := len(t.free); n > 0 {
+		index := t.free[n-1]
+		t.free = t.free[:n-1]
+		return index
+	}
+	t.slots = append(t.slots, slot{generation: 1})
+	return uint32(len(t.slots) - 1)
+}
+
+// find gives the slot of a handle; the table is locked.
+func (t *Table) find(h uint64) (*slot, error) {
+	index, generation := uint32(h), uint32(h>>32)
+	if uint64(index) < uint64(len(t.slots)) {
+		if s := &t.slots[index]; s.entry != nil && s.generation == generation {
+			return s, nil
+		}
+	}
+	if h == 0 {
+		return nil, status.New(status.InvalidState, "handle", "0 is not a handle").
+			WithHint("check the outcome of the call that should have made it")
+	}
+	return nil, status.Errorf(status.InvalidState, "handle", "there is no object under handle %#x", h).
+		WithHint("it was released, or it did not come from this library")
+}
+
+// Pin finds an object and keeps it until Unpin.
+func (t *Table) Pin(h uint64) (*Entry, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, err := t.find(h)
+	if err != nil {
+		return nil, err
+	}
+	s.entry.pins++
+	return s.entry, nil
+}
+
+// Unpin ends a Pin.
+func (e *Entry) Unpin() {
+	e.table.mu.Lock()
+	defer e.table.mu.Unlock()
+	e.pins--
+	if e.pins == 0 && e.released {
+		close(e.unused)
+	}
+}
+
+// Cancel ends the context of a handle, which stays valid.
+func (t *Table) Cancel(h uint64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, err := t.find(h)
+	if err == nil {
+		s.entry.cancel(errReleased)
+	}
+	return err
+}
+
+// CancelAll ends the contexts of all handles.
+func (t *Table) CancelAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.slots {
+		if s.entry != nil {
+			s.entry.cancel(errReleased)
+		}
+	}
+}
+
+// Len gives the number of handles.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, s := range t.slots {
+		if s.entry != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Release takes a handle out of the table and closes its object, once nobody
+// uses it.
+func (t *Table) Release(h uint64) error {
+	e, err := t.remove(h)
+	if err != nil {
+		return err
+	}
+	if e.await(e.Object.Patience()) {
+		return e.Object.Close()
+	}
+	guard.Go("handle", func() error {
+		<-e.unused
+		return e.Object.Close()
+	}, func(error) {}) // the caller has gone on
+	return nil
+}
+
+// await waits until nobody uses the object, and says whether that came true.
+func (e *Entry) await(patience time.Duration) bool {
+	if patience < 0 {
+		<-e.unused
+		return true
+	}
+	select {
+	case <-e.unused:
+		return true
+	case <-time.After(patience):
+		return false
+	}
+}
+
+// remove makes a handle invalid.
+func (t *Table) remove(h uint64) (*Entry, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, err := t.find(h)
+	if err != nil {
+		return nil, err
+	}
+	e := s.entry
+	s.entry = nil
+	if s.generation < math.MaxUint32 { // else the place is never taken again
+		s.generation++
+		t.free = append(t.free, uint32(h))
+	}
+	e.cancel(errReleased)
+	e.released = true
+	if e.pins == 0 {
+		close(e.unused)
+	}
+	return e, nil
+}

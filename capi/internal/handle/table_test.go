@@ -1,0 +1,186 @@
+package handle
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// object counts how often it was closed.
+type object struct {
+	patience time.Duration
+	closed   atomic.Int32
+	err      error
+}
+
+func (o *object) Patience() time.Duration { return o.patience }
+func (o *object) Close() error            { o.closed.Add(1); return o.err }
+
+func TestStaleHandles(t *testing.T) {
+	var table Table
+	first := table.Put(&object{})
+	if err := table.Release(first); err != nil {
+		t.Fatal(err)
+	}
+	second := table.Put(&object{})
+	if uint32(first) != uint32(second) || first == second {
+		t.Fatalf("handles %#x and %#x: want the same place, another generation", first, second)
+	}
+	for _, h := range []uint64{first, 0, 1 << 32, second + 1, math.MaxUint64} {
+		_, err := table.Pin(h)
+		if status.CodeOf(err) != status.InvalidState {
+			t.Errorf("Pin(%#x): %v", h, err)
+		}
+		if table.Release(h) == nil || table.Cancel(h) == nil {
+			t.Errorf("%#x was accepted", h)
+		}
+	}
+	_, err := table.Pin(first)
+	want := "handle: there is no object under handle 0x100000000; it was released, or it did not come from this library"
+	if err.Error() != want {
+		t.Errorf("got  %v\nwant %v", err, want)
+	}
+}
+
+func TestExhaustedPlaceIsNotTakenAgain(t *testing.T) {
+	var table Table
+	table.Put(&object{})
+	table.slots[0].generation = math.MaxUint32
+	if err := table.Release(math.MaxUint32 << 32); err != nil {
+		t.Fatal(err)
+	}
+	if h := table.Put(&object{}); uint32(h) != 1 {
+		t.Errorf("handle %#x reuses a place whose generations are used up", h)
+	}
+}
+
+func TestReleaseCancelsAndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var table Table
+		o := &object{patience: -1}
+		h := table.Put(o)
+		e, _ := table.Pin(h)
+		done := make(chan error)
+		go func() { done <- table.Release(h) }()
+		<-e.Context.Done()
+		time.Sleep(time.Hour)
+		if o.closed.Load() != 0 {
+			t.Fatal("closed while in use")
+		}
+		if !errors.Is(context.Cause(e.Context), context.Canceled) {
+			t.Errorf("cause is %v", context.Cause(e.Context))
+		}
+		e.Unpin()
+		if err := <-done; err != nil || o.closed.Load() != 1 {
+			t.Errorf("released with %v, closed %d times", err, o.closed.Load())
+		}
+	})
+}
+
+func TestReleaseLosesPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var table Table
+		o := &object{patience: time.Second}
+		h := table.Put(o)
+		e, _ := table.Pin(h)
+		began := time.Now()
+		if err := table.Release(h); err != nil || time.Since(began) != time.Second {
+			t.Errorf("released with %v after %v", err, time.Since(began))
+		}
+		synctest.Wait()
+		if o.closed.Load() != 0 {
+			t.Fatal("closed while in use")
+		}
+		e.Unpin()
+		synctest.Wait()
+		if o.closed.Load() != 1 {
+			t.Errorf("closed %d times", o.closed.Load())
+		}
+	})
+}
+
+func TestReleaseGivesTheErrorOfClose(t *testing.T) {
+	var table Table
+	want := errors.New("disk")
+	if err := table.Release(table.Put(&object{err: want})); err != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCancelAll(t *testing.T) {
+	var table Table
+	var entries []*Entry
+	for range 3 {
+		e, _ := table.Pin(table.Put(&object{}))
+		entries = append(entries, e)
+	}
+	table.CancelAll()
+	for _, e := range entries {
+		if e.Context.Err() == nil {
+			t.Error("a context goes on")
+		}
+		e.Unpin()
+	}
+	if table.Len() != 3 {
+		t.Errorf("%d handles are left, want 3", table.Len())
+	}
+}
+
+// TestConcurrentUse lets eight goroutines make, use and release handles; an
+// object must be closed exactly once, and never while it is in use.
+func TestConcurrentUse(t *testing.T) {
+	var table Table
+	var wait sync.WaitGroup
+	var shared [16]atomic.Uint64
+	var made, closed atomic.Int64
+	for range 8 {
+		wait.Go(func() {
+			for i := range 2000 {
+				place := &shared[i%len(shared)]
+				made.Add(1)
+				table.Release(place.Swap(table.Put(&counted{closed: &closed})))
+				if e, err := table.Pin(place.Load()); err == nil {
+					if e.Object.(*counted).gone.Load() {
+						t.Error("pinned an object that was closed")
+					}
+					e.Unpin()
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for i := range shared {
+		table.Release(shared[i].Load())
+	}
+	if table.Len() != 0 || made.Load() != closed.Load() {
+		t.Errorf("%d handles left, %d objects made, %d closed", table.Len(), made.Load(), closed.Load())
+	}
+}
+
+type counted struct {
+	closed *atomic.Int64
+	gone   atomic.Bool
+}
+
+func (c *counted) Patience() time.Duration { return -1 }
+func (c *counted) Close() error {
+	c.closed.Add(1)
+	c.gone.Store(true)
+	return nil
+}
+
+func BenchmarkPin(b *testing.B) {
+	var table Table
+	h := table.Put(&object{})
+	for b.Loop() {
+		e, _ := table.Pin(h)
+		e.Unpin()
+	}
+}

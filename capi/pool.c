@@ -1,0 +1,282 @@
+/*
+ * pool.c: the memory of batches.
+ *
+ * A piece of memory (a slot) goes round: from the pool to the loader, which
+ * fills it; to the caller as a batch, with a reference count; back to the
+ * pool when the count is zero. Nothing here enters Go, so that a batch can be
+ * dropped by any thread, with or without an interpreter's lock.
+ *
+ * In a forked child the lock may be held by a thread that does not exist
+ * there. A release then only counts down, and the memory is left alone.
+ */
+#include "internal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGN = 64, PAGE = 4096, HUGE = 2 << 20, STATE = 256 };
+
+typedef struct block {
+  mfi_block facts;
+  int64_t offset;
+  char* name;
+  int64_t* dims; /* shape, start, global shape, holders */
+} block;
+
+struct mfi_pool {
+  pthread_mutex_t lock; /* guards the fields down to closed */
+  mfi_slot* idle;
+  mfi_counts counts;
+  bool closed;
+
+  atomic_int_fast64_t refs; /* the loader, and every slot that is not idle */
+  int64_t max_idle, max_bytes;
+  int64_t bytes; /* of one slot */
+  int32_t n, capacity;
+  block blocks[];
+};
+
+struct mfi_slot {
+  mf_batch head; /* first: a batch is a slot */
+  atomic_int_fast64_t refs;
+  mfi_pool* pool;
+  mfi_slot* next; /* among the idle */
+  char state[STATE + 1];
+};
+
+static atomic_int_fast64_t live_batches, live_bytes;
+
+int64_t mf_live_batches(void) { return atomic_load(&live_batches); }
+int64_t mf_live_bytes(void) { return atomic_load(&live_bytes); }
+
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* ---- making and ending a pool ---- */
+
+mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle, int64_t max_bytes) {
+  mfi_pool* pool = calloc(1, sizeof *pool + (size_t)n * sizeof(block));
+  if (!pool) return NULL;
+  pthread_mutex_init(&pool->lock, NULL);
+  atomic_init(&pool->refs, 1);
+  pool->max_idle = max_idle;
+  pool->max_bytes = max_bytes;
+  pool->capacity = n;
+  return pool;
+}
+
+int64_t mfi_pool_add(mfi_pool* pool, mfi_block facts, const char* name, size_t n_name, const int64_t* dims) {
+  if (pool->n == pool->capacity) return -1;
+  const size_t n_dims = 3 * (size_t)facts.ndim + (size_t)facts.n_holders;
+  block* b = &pool->blocks[pool->n];
+  b->facts = facts;
+  b->name = malloc(n_name + 1);
+  b->dims = malloc(n_dims * sizeof *dims + 1);
+  pool->n++; /* from here on, drop frees it */
+  if (!b->name || !b->dims) return -1;
+  memcpy(b->name, name, n_name);
+  b->name[n_name] = 0;
+  memcpy(b->dims, dims, n_dims * sizeof *dims);
+  b->offset = pool->bytes;
+  pool->bytes += round_up(facts.bytes, ALIGN);
+  return b->offset;
+}
+
+int64_t mfi_pool_bytes(const mfi_pool* pool) { return pool->bytes; }
+
+static void drop(mfi_pool* pool) {
+  if (atomic_fetch_sub(&pool->refs, 1) != 1) return;
+  for (int32_t i = 0; i < pool->n; i++) {
+    free(pool->blocks[i].name);
+    free(pool->blocks[i].dims);
+  }
+  pthread_mutex_destroy(&pool->lock);
+  free(pool);
+}
+
+static void free_slot(mfi_slot* slot) {
+  atomic_fetch_sub(&live_bytes, slot->head.bytes);
+  free(slot->head.data);
+  free(slot);
+}
+
+void mfi_pool_close(mfi_pool* pool) {
+  pthread_mutex_lock(&pool->lock);
+  mfi_slot* idle = pool->idle;
+  pool->idle = NULL;
+  pool->counts.all -= pool->counts.idle;
+  pool->counts.idle = 0;
+  pool->closed = true;
+  pthread_mutex_unlock(&pool->lock);
+  while (idle) {
+    mfi_slot* next = idle->next;
+    free_slot(idle);
+    idle = next;
+  }
+  drop(pool);
+}
+
+/* ---- slots ---- */
+
+/* Big pieces get huge pages: filling one touches every page of it. */
+static void* memory(int64_t bytes) {
+  const size_t size = (size_t)(bytes > 0 ? bytes : ALIGN);
+  void* data = NULL;
+  if (posix_memalign(&data, size >= HUGE ? HUGE : PAGE, size) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+  if (size >= HUGE) madvise(data, size / HUGE * HUGE, MADV_HUGEPAGE);
+#endif
+  return data;
+}
+
+static mfi_slot* new_slot(mfi_pool* pool) {
+  mfi_slot* slot = calloc(1, sizeof *slot);
+  if (!slot) return NULL;
+  slot->head.data = memory(pool->bytes);
+  if (!slot->head.data) {
+    free(slot);
+    return NULL;
+  }
+  slot->head.struct_size = sizeof slot->head;
+  slot->head.tensors = pool->n;
+  slot->head.bytes = pool->bytes;
+  slot->head.state = slot->state;
+  slot->pool = pool;
+  atomic_fetch_add(&live_bytes, pool->bytes);
+  return slot;
+}
+
+/* Takes an idle slot, or counts a new one. Gives the reason why not. */
+static int32_t reserve(mfi_pool* pool, mfi_slot** slot) {
+  int32_t reason = MFI_POOL_OK;
+  pthread_mutex_lock(&pool->lock);
+  *slot = pool->idle;
+  if (*slot) {
+    pool->idle = (*slot)->next;
+    pool->counts.idle--;
+  } else if (pool->max_bytes > 0 && (pool->counts.all + 1) * pool->bytes > pool->max_bytes) {
+    reason = MFI_POOL_LIMIT;
+  } else {
+    pool->counts.all++;
+  }
+  pthread_mutex_unlock(&pool->lock);
+  return reason;
+}
+
+mfi_slot* mfi_pool_get(mfi_pool* pool, int32_t* reason) {
+  mfi_slot* slot;
+  *reason = reserve(pool, &slot);
+  if (*reason != MFI_POOL_OK) return NULL;
+  if (!slot) slot = new_slot(pool);
+  if (!slot) {
+    pthread_mutex_lock(&pool->lock);
+    pool->counts.all--;
+    pthread_mutex_unlock(&pool->lock);
+    *reason = MFI_POOL_MEMORY;
+    return NULL;
+  }
+  atomic_fetch_add(&pool->refs, 1);
+  return slot;
+}
+
+/* Gives a slot back to its pool, which keeps it or frees it. */
+static void give_back(mfi_slot* slot, bool was_live) {
+  mfi_pool* pool = slot->pool;
+  pthread_mutex_lock(&pool->lock);
+  const bool keep = !pool->closed && pool->counts.idle < pool->max_idle;
+  if (was_live) pool->counts.live--;
+  if (keep) {
+    slot->next = pool->idle;
+    pool->idle = slot;
+    pool->counts.idle++;
+  } else {
+    pool->counts.all--;
+  }
+  pthread_mutex_unlock(&pool->lock);
+  if (!keep) free_slot(slot);
+  drop(pool);
+}
+
+void mfi_pool_put(mfi_slot* slot) { give_back(slot, false); }
+
+mfi_counts mfi_pool_counts(mfi_pool* pool) {
+  pthread_mutex_lock(&pool->lock);
+  const mfi_counts counts = pool->counts;
+  pthread_mutex_unlock(&pool->lock);
+  return counts;
+}
+
+void* mfi_slot_data(mfi_slot* slot) { return slot->head.data; }
+
+/* ---- batches ---- */
+
+void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state, mf_batch** out) {
+  mf_batch* head = &slot->head;
+  head->epoch = values->epoch;
+  head->step = values->step;
+  head->position = values->position;
+  head->rows = values->rows;
+  head->next_epoch = values->next_epoch;
+  head->next_position = values->next_position;
+  head->state_size = (int64_t)(n_state < STATE ? n_state : STATE);
+  memcpy(slot->state, state, (size_t)head->state_size);
+  slot->state[head->state_size] = 0;
+
+  mfi_pool* pool = slot->pool;
+  pthread_mutex_lock(&pool->lock);
+  head->live = ++pool->counts.live;
+  head->idle = pool->counts.idle;
+  pthread_mutex_unlock(&pool->lock);
+  atomic_store(&slot->refs, 1);
+  atomic_fetch_add(&live_batches, 1);
+  *out = head;
+}
+
+void mf_batch_retain(mf_batch* batch) {
+  if (batch) atomic_fetch_add(&((mfi_slot*)batch)->refs, 1);
+}
+
+void mf_batch_release(mf_batch* batch) {
+  if (!batch) return;
+  mfi_slot* slot = (mfi_slot*)batch;
+  if (atomic_fetch_sub(&slot->refs, 1) != 1) return;
+  atomic_fetch_sub(&live_batches, 1);
+  if (!mfi_forked()) give_back(slot, true);
+}
+
+bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
+  const mfi_pool* pool = ((const mfi_slot*)batch)->pool;
+  if (i < 0 || i >= pool->n) return false;
+  const block* b = &pool->blocks[i];
+  const int32_t ndim = b->facts.ndim;
+  *tensor = (mf_tensor){
+      .struct_size = sizeof *tensor,
+      .array = b->facts.array,
+      .name = b->name,
+      .data = (char*)batch->data + b->offset,
+      .bytes = b->facts.bytes,
+      .dtype = b->facts.dtype,
+      .ndim = ndim,
+      .shape = b->dims,
+      .start = b->dims + ndim,
+      .global_shape = b->dims + 2 * ndim,
+      .holders = b->dims + 3 * ndim,
+      .n_holders = b->facts.n_holders,
+  };
+  return true;
+}
+
+mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
+  if (!tensor) return MF_INVALID_ARGUMENT;
+  const size_t head = sizeof tensor->struct_size;
+  const size_t size = tensor->struct_size < sizeof *tensor ? tensor->struct_size : sizeof *tensor;
+  if (size <= head) return MF_INVALID_ARGUMENT;
+  memset((char*)tensor + head, 0, size - head);
+  mf_tensor full;
+  if (!batch) return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &full)) return MF_OUT_OF_RANGE;
+  memcpy((char*)tensor + head, (char*)&full + head, size - head);
+  return MF_OK;
+}
