@@ -1,39 +1,87 @@
-// Package batch holds the memory of one step: a block for every distinct index
-// that a process owns, shard after shard, each contiguous, so that a device's
-// part can be handed over without another copy whatever axis is partitioned.
 package batch
 
 import (
-	"context"
+	"sync/atomic"
 
-	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Block is one distinct index of one array in this process.
-type Block struct {
-	Array   int        // number of the array in the layout's order
-	Type    dtype.Type // as delivered
-	Shape   []int      // of the shard
-	Bytes   int        // contiguous, C order
-	Holders []int      // mesh positions of this process's devices that hold it
+// Cursor is a place in the order of epochs: the next batch starts at Position
+// of Epoch.
+type Cursor struct {
+	Epoch, Position int64
 }
 
-// Allocator makes the memory of batches. It never waits for a release.
-type Allocator interface {
-	// Alloc gives one piece of memory with a destination for every block.
-	// The loader calls it once per batch, always with the same blocks.
-	Alloc(blocks []Block) (Memory, error)
+// Place says which batch of a run a batch is.
+type Place struct {
+	Cursor        // where its first row stands
+	Step   int64  // Position / batch size: the index within the epoch, for display
+	Valid  int64  // rows of the global batch that are records; the rest is padding
+	After  Cursor // where the next batch starts: what a state saved after this batch says
 }
 
-// Memory is the memory of one batch.
-type Memory interface {
-	// Dst gives the bytes of a block. They are not zeroed.
-	Dst(block int) []byte
+// Batch is one step's blocks. It has one owner at a time: whoever got it from
+// the loader, until Release gives the memory back or Take moves it elsewhere.
+// Its methods are safe for concurrent use, but bytes that were fetched before
+// a Release must not be touched after it.
+type Batch struct {
+	blocks []Block
+	place  Place
+	memory Memory
+	size   int64
+	count  *Count
+	gone   atomic.Bool // released or taken
+}
 
-	// Commit is called once, after the last byte was written: it may copy to
-	// other holders or begin transfers.
-	Commit(ctx context.Context) error
+// New makes the batch that owns memory, and counts it. The blocks are shared
+// by all batches of a loader and must not change. Count may be nil.
+func New(blocks []Block, memory Memory, place Place, count *Count) *Batch {
+	b := &Batch{blocks: blocks, place: place, memory: memory, size: SlabBytes(blocks), count: count}
+	count.add(1, b.size)
+	return b
+}
 
-	// Free gives the memory back. It is called once, from any goroutine.
-	Free()
+// Blocks lists the distinct indexes of this process, in the order of
+// layout.Process.Blocks. The list is shared and must not be changed.
+func (b *Batch) Blocks() []Block { return b.blocks }
+
+// Place says which batch of the run this is.
+func (b *Batch) Place() Place { return b.place }
+
+// Bytes gives the bytes of a block, in C order: Blocks()[i].Bytes of them. It
+// gives nil for a batch that was released or taken. They must not be changed
+// where others may share the memory, and not be touched after Release.
+func (b *Batch) Bytes(i int) []byte {
+	if b.gone.Load() {
+		return nil
+	}
+	return b.memory.Dst(i)
+}
+
+// Take moves the memory out of the batch: from now on the caller owns it and
+// calls its Free once. The batch is then as good as released. The error is
+// InvalidState where it was released or taken before.
+func (b *Batch) Take() (Memory, error) {
+	if !b.leave() {
+		return nil, status.New(status.InvalidState, "batch", "the memory of this batch was released or taken before").
+			WithHint("a batch has one owner: take it once, and not after Release")
+	}
+	return b.memory, nil
+}
+
+// Release gives the memory back, so that a later batch may use it. Releasing
+// a batch again, or one that was taken, does nothing.
+func (b *Batch) Release() {
+	if b.leave() {
+		b.memory.Free()
+	}
+}
+
+// leave ends the ownership; it says false if it had ended before.
+func (b *Batch) leave() bool {
+	if !b.gone.CompareAndSwap(false, true) {
+		return false
+	}
+	b.count.add(-1, -b.size)
+	return true
 }

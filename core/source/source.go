@@ -127,8 +127,10 @@ type Gatherer interface {
 	// [0, Len) is OutOfRange. Dst need not be zeroed or aligned.
 	Gather(ctx context.Context, records []int64, jobs []Job) error
 
-	// Ahead says which records the next gathers will ask for. It returns at
-	// once; a source may use it to read ahead.
+	// Ahead says which records coming gathers will ask for, in their order;
+	// a call adds to those before it. It returns at once; a source may use it
+	// to read ahead, and must ignore what it does not know. The list is the
+	// caller's again when the call returns.
 	Ahead(records []int64)
 
 	// Close ends read-ahead and drops caches. No gather may run.

@@ -1,0 +1,25 @@
+package batch
+
+import "sync/atomic"
+
+// Count counts batches and their bytes while Go owns them. The zero value is
+// ready, and so is nil, which counts nothing. It is safe for concurrent use.
+type Count struct {
+	batches, bytes atomic.Int64
+}
+
+// Live gives what was made and neither released nor taken.
+func (c *Count) Live() (batches, bytes int64) {
+	if c == nil {
+		return 0, 0
+	}
+	return c.batches.Load(), c.bytes.Load()
+}
+
+func (c *Count) add(batches, bytes int64) {
+	if c == nil {
+		return
+	}
+	c.batches.Add(batches)
+	c.bytes.Add(bytes)
+}
