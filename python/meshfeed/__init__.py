@@ -1,0 +1,41 @@
+"""Arrow data, already sharded, on device meshes.
+
+Say what the mesh is, how each array is partitioned and how large the global batch is; the
+loader reads exactly the rows that every device needs and hands over global arrays.
+
+Examples:
+    >>> import meshfeed as mf, numpy as np
+    >>> ds = mf.from_arrays({"x": np.arange(6, dtype=np.int32)})
+    >>> [batch["x"].tolist() for batch in mf.Loader(ds, batch_size=2)]
+    [[0, 1], [2, 3], [4, 5]]
+"""
+
+from importlib.metadata import version as _version
+
+from meshfeed.dataset import Dataset as Dataset
+from meshfeed.dataset import Field as Field
+from meshfeed.dataset import from_arrays as from_arrays
+from meshfeed.dataset import from_arrow as from_arrow
+from meshfeed.dataset import open as open
+from meshfeed.errors import CancelledError as CancelledError
+from meshfeed.errors import Code as Code
+from meshfeed.errors import DataLossError as DataLossError
+from meshfeed.errors import Error as Error
+from meshfeed.errors import ForkedError as ForkedError
+from meshfeed.errors import IncompatibleError as IncompatibleError
+from meshfeed.errors import InternalError as InternalError
+from meshfeed.errors import InvalidArgumentError as InvalidArgumentError
+from meshfeed.errors import InvalidStateError as InvalidStateError
+from meshfeed.errors import NotFoundError as NotFoundError
+from meshfeed.errors import OutOfRangeError as OutOfRangeError
+from meshfeed.errors import ReadError as ReadError
+from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
+from meshfeed.errors import UnsupportedError as UnsupportedError
+from meshfeed.loader import Loader as Loader
+from meshfeed.planning import Layout as Layout
+from meshfeed.planning import Problem as Problem
+from meshfeed.planning import layout as layout
+from meshfeed.specs import Array as Array
+from meshfeed.specs import P as P
+
+__version__ = _version("meshfeed")

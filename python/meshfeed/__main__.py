@@ -1,0 +1,5 @@
+"""`python -m meshfeed`: the command."""
+
+from meshfeed._command import main
+
+main()

@@ -1,0 +1,84 @@
+"""Where the blocks of an array lie in a batch's memory, as NumPy views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from meshfeed.errors import InternalError, UnsupportedError
+
+
+class Blocks:
+    """The blocks of one array: one per distinct index that this process holds.
+
+    The blocks of an array have one shape, and each lies in a slot of the same size, so that
+    one strided NumPy array covers them all and its items are the contiguous blocks.
+
+    Attributes:
+        name: the array's name in the layout; nested names are joined by "/".
+        kind: "data", "mask", "key" or "record".
+        shape: the global shape.
+        dtype: the type as delivered.
+        spec: the partition spec's entries.
+        indexes: for every block the [start, stop) pairs of the global array it holds.
+    """
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        self.name: str = described["name"]
+        self.kind: str = described["kind"]
+        self.shape: tuple[int, ...] = tuple(described["shape"])
+        self.dtype = dtype_of(described["dtype"])
+        self.spec: list[Any] = described["spec"]
+        blocks = described["blocks"]
+        self.indexes: list[list[tuple[int, int]]] = [
+            [(start, stop) for start, stop in block["index"]] for block in blocks
+        ]
+        self._frame(blocks)
+
+    def _frame(self, blocks: list[dict[str, Any]]) -> None:
+        """Works out the strided array that covers the blocks."""
+        offsets = [block["offset"] for block in blocks]
+        self._offset = offsets[0] if offsets else 0
+        slot = offsets[1] - offsets[0] if len(offsets) > 1 else 0
+        if offsets != [self._offset + i * slot for i in range(len(offsets))]:
+            message = f"the blocks of array {self.name!r} lie at {offsets}, not in equal slots"
+            raise InternalError(message, op="python", hint="this is a bug in meshfeed")
+        shard = tuple(stop - start for start, stop in self.indexes[0]) if offsets else self.shape
+        inner, step = [], self.dtype.itemsize
+        for size in reversed(shard):
+            inner.append(step)
+            step *= size
+        self._frame_shape = (len(offsets), *shard)
+        self._frame_strides = (slot, *reversed(inner))
+
+    def views(self, root: npt.NDArray[np.uint8]) -> list[np.ndarray[Any, Any]]:
+        """Gives the blocks of the batch whose memory `root` is, read-only, without copying."""
+        return list(
+            np.ndarray(self._frame_shape, self.dtype, root, self._offset, self._frame_strides)
+        )
+
+    def indexed(self, root: npt.NDArray[np.uint8]) -> list[tuple[tuple[slice, ...], Any]]:
+        """Gives the blocks, each with the part of the global array that it is."""
+        slices = (tuple(slice(a, b) for a, b in index) for index in self.indexes)
+        return list(zip(slices, self.views(root), strict=True))
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """Gives NumPy's type of that name; bfloat16 comes from `ml_dtypes`.
+
+    Examples:
+        >>> dtype_of("uint8")
+        dtype('uint8')
+    """
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        message = "NumPy has no bfloat16 of its own"
+        hint = "install ml_dtypes (it comes with JAX)"
+        raise UnsupportedError(message, op="python", hint=hint) from None
+    bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return bfloat16

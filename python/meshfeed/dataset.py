@@ -1,0 +1,224 @@
+"""Datasets: records with fields of fixed shape, from Arrow files, Arrow objects or NumPy."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from meshfeed import _arrow, _native
+from meshfeed.blocks import dtype_of
+from meshfeed.errors import InvalidArgumentError, InvalidStateError
+
+Paths = str | os.PathLike[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """A column of the dataset whose rows all have one shape.
+
+    Attributes:
+        name: its name.
+        dtype: the name of the element type, such as "float32" or "bfloat16".
+        shape: the shape of one row; empty for a scalar.
+        nullable: whether some record may have a null here.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nullable: bool
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The element type as NumPy has it."""
+        return dtype_of(self.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}{list(self.shape) or ''}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Skipped:
+    """A column that cannot be an array, and why."""
+
+    name: str
+    type: str
+    reason: str
+
+
+class Dataset:
+    """Records, numbered from 0, whose fields a `Loader` delivers.
+
+    Make one with `mf.open`, `mf.from_arrow` or `mf.from_arrays`. A dataset is a context
+    manager; loaders keep what they need of it, so it may be closed as soon as they are made.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle = _native.Handle(handle, "dataset")
+        self._facts = _native.dataset_facts(handle)
+
+    def __len__(self) -> int:
+        return int(self._facts["records"])
+
+    @property
+    def schema(self) -> dict[str, Field]:
+        """The fields by name, in the order of the data."""
+        return {
+            f["name"]: Field(f["name"], f["dtype"], tuple(f["shape"]), f["nullable"])
+            for f in self._facts["fields"]
+        }
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The columns that cannot be arrays, each with the reason."""
+        return [Skipped(s["name"], s["type"], s["reason"]) for s in self._facts["skipped"]]
+
+    def fingerprint(self) -> str:
+        """Gives a hash of schema and content: the same on every host that sees the same data.
+
+        It reads samples, not everything: a check, not a proof.
+        """
+        return _native.dataset_fingerprint(self.handle)
+
+    def slice(self, start: int, stop: int) -> Dataset:
+        """Gives a view of the records from `start` up to `stop`, for example a validation part.
+
+        Args:
+            start: the first record.
+            stop: the record after the last one.
+
+        Examples:
+            >>> import numpy as np, meshfeed as mf
+            >>> ds = mf.from_arrays({"x": np.arange(10, dtype=np.int32)})
+            >>> train, valid = ds.slice(0, 8), ds.slice(8, 10)
+            >>> len(train), len(valid)
+            (8, 2)
+        """
+        start, stop = operator.index(start), operator.index(stop)
+        return Dataset(_native.dataset_slice(self.handle, start, stop))
+
+    @property
+    def handle(self) -> int:
+        """The library's handle of the dataset."""
+        return self._handle.value
+
+    def close(self) -> None:
+        """Closes the dataset; loaders made from it go on. Closing again does nothing."""
+        self._handle.close()
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
+        lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
+        return "\n".join([f"Dataset of {len(self)} records", *lines])
+
+    def __reduce__(self) -> NoReturn:
+        message = "a dataset cannot be pickled: it belongs to this process"
+        raise InvalidStateError(
+            message, op="dataset", hint="send the paths, and open them in the other process"
+        )
+
+
+def open(
+    paths: Paths | Sequence[Paths],
+    *,
+    io: str = "auto",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Dataset:
+    """Opens Arrow IPC files and streams.
+
+    Args:
+        paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
+            Hugging Face `save_to_disk` wrote), or a list of them.
+        io: "map" gathers from a mapping, "read" reads the rows, "auto" chooses by size and
+            place of the files.
+        shapes: for list columns whose rows all have one length, the shape of a row.
+
+    Raises:
+        NotFoundError: there is no such file.
+        DataLossError: a file is damaged; the text names the file and the place.
+    """
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    options: dict[str, Any] = {"paths": [os.fspath(p) for p in listed], "io": io}
+    if shapes:
+        options["shapes"] = {name: list(shape) for name, shape in shapes.items()}
+    return Dataset(_native.dataset_open(json.dumps(options)))
+
+
+def from_arrow(data: Any) -> Dataset:
+    """Takes a table from memory, without copying: of pyarrow, polars, duckdb, pandas and others.
+
+    Args:
+        data: anything with `__arrow_c_stream__` or `__arrow_c_array__`.
+
+    Examples:
+        >>> import meshfeed as mf, pyarrow as pa
+        >>> mf.from_arrow(pa.table({"label": pa.array([3, 1, 2], pa.int32())}))
+        Dataset of 3 records
+          label: int32
+    """
+    if hasattr(data, "__arrow_c_stream__"):
+        capsule = data.__arrow_c_stream__()
+        return Dataset(_native.dataset_from_stream(_arrow.address(capsule, "arrow_array_stream")))
+    if hasattr(data, "__arrow_c_array__"):
+        with _arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
+            return Dataset(_native.dataset_from_stream(stream))
+    message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
+    hint = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
+    raise InvalidArgumentError(message, op="dataset", hint=hint)
+
+
+def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
+    """Takes NumPy arrays, strided ones too, without copying. Their first dimension counts records.
+
+    The arrays are kept alive, and must not be changed, until the dataset and all its loaders
+    are closed.
+
+    Args:
+        arrays: the fields by name.
+
+    Examples:
+        >>> import meshfeed as mf, numpy as np
+        >>> mf.from_arrays({"image": np.zeros((9, 8, 8), np.float32), "label": np.arange(9)})
+        Dataset of 9 records
+          image: float32[8, 8]
+          label: int64
+    """
+    fields = {name: _plain(name, np.asarray(array)) for name, array in arrays.items()}
+    return Dataset(_native.dataset_from_arrays(fields))
+
+
+def _plain(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Gives the array in a type that C knows, without copying."""
+    if not array.dtype.isnative:
+        message = f"field {name!r} has the type {array.dtype}, whose byte order is foreign"
+        hint = "give array.astype(array.dtype.newbyteorder('='))"
+        raise InvalidArgumentError(message, op="dataset", hint=hint)
+    if array.dtype.kind in "mM":
+        array = array.view(np.int64)
+    if array.ndim == 0:
+        message = f"field {name!r} is a scalar"
+        hint = "give arrays whose first dimension counts the records"
+        raise InvalidArgumentError(message, op="dataset", hint=hint)
+    if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
+        message = f"field {name!r} has the type {array.dtype}, which is not numeric"
+        hint = "encode it as numbers, or leave it out"
+        raise InvalidArgumentError(message, op="dataset", hint=hint)
+    return array

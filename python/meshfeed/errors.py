@@ -1,0 +1,166 @@
+"""The errors of meshfeed: one class per code, each also the builtin it resembles.
+
+The codes and their numbers are the same in Go, in C and here.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+
+class Code(enum.IntEnum):
+    """What kind of outcome a call had: 0 success, positive no failure, negative an error."""
+
+    OK = 0
+    Timeout = 1
+    End = 2
+    InvalidArgument = -1
+    OutOfRange = -2
+    NotFound = -3
+    InvalidState = -4
+    Incompatible = -5
+    DataLoss = -6
+    IO = -7
+    ResourceExhausted = -8
+    Unsupported = -9
+    Cancelled = -10
+    Forked = -11
+    Internal = -12
+
+
+class Error(Exception):
+    """What every error of meshfeed is.
+
+    The text says what failed, what was expected and found, and then what to do.
+
+    Attributes:
+        code: the `Code` of the error.
+        op: the part of meshfeed that failed, such as ``"sharding"``.
+        message: what was expected and what was found.
+        hint: what to do; empty where nothing is known.
+        path: the file or the place in a document that the error is about; may be empty.
+
+    Examples:
+        >>> import meshfeed as mf
+        >>> raise mf.InvalidArgumentError("30 % 4 = 2", op="sharding", hint="use 28 or 32")
+        Traceback (most recent call last):
+            ...
+        meshfeed.InvalidArgumentError: sharding: 30 % 4 = 2; use 28 or 32
+        >>> issubclass(mf.InvalidArgumentError, ValueError)
+        True
+    """
+
+    code: ClassVar[Code] = Code.Internal
+    op: str
+    message: str
+    hint: str
+    path: str
+
+    def __init__(self, message: str, *, op: str = "", hint: str = "", path: str = "") -> None:
+        text = f"{op}: {message}" if op else message
+        super().__init__(f"{text}; {hint}" if hint else text)
+        self.op, self.message, self.hint, self.path = op, message, hint, path
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument, a layout or a partition spec cannot be right."""
+
+    code = Code.InvalidArgument
+
+
+class OutOfRangeError(Error, IndexError):
+    """A record, position or epoch outside the range that there is."""
+
+    code = Code.OutOfRange
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """No such file, field or process."""
+
+    code = Code.NotFound
+
+
+class InvalidStateError(Error, RuntimeError):
+    """Used after close, or in an order that is not possible."""
+
+    code = Code.InvalidState
+
+
+class IncompatibleError(Error, ValueError):
+    """A saved state, a dataset or a library that does not fit this one."""
+
+    code = Code.Incompatible
+
+
+class DataLossError(Error, OSError):
+    """Damaged or truncated data."""
+
+    code = Code.DataLoss
+
+
+class ReadError(Error, OSError):
+    """The operating system could not read a file (code ``IO``)."""
+
+    code = Code.IO
+
+
+class ResourceExhaustedError(Error, MemoryError):
+    """No memory, or more of it than `max_host_bytes` allows."""
+
+    code = Code.ResourceExhausted
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Something meshfeed does not do; the text says what to do instead."""
+
+    code = Code.Unsupported
+
+
+class CancelledError(Error):
+    """A close on another thread, or the end of the interpreter, ended the call."""
+
+    code = Code.Cancelled
+
+
+class ForkedError(Error, RuntimeError):
+    """Used in a forked child of the process that opened it."""
+
+    code = Code.Forked
+
+
+class InternalError(Error, RuntimeError):
+    """A bug in meshfeed."""
+
+    code = Code.Internal
+
+
+CLASSES: dict[int, type[Error]] = {
+    cls.code: cls
+    for cls in (
+        InvalidArgumentError,
+        OutOfRangeError,
+        NotFoundError,
+        InvalidStateError,
+        IncompatibleError,
+        DataLossError,
+        ReadError,
+        ResourceExhaustedError,
+        UnsupportedError,
+        CancelledError,
+        ForkedError,
+        InternalError,
+    )
+}
+
+# A traceback names an error as users write it.
+for _cls in (Error, *CLASSES.values()):
+    _cls.__module__ = "meshfeed"
+
+
+def of(code: int, op: str, message: str, hint: str, path: str) -> Error:
+    """Makes the error for a code that the library returned."""
+    return CLASSES.get(code, InternalError)(message, op=op, hint=hint, path=path)

@@ -1,0 +1,204 @@
+"""The kinds of batches: global `jax.Array`s, NumPy arrays, or the blocks of one process."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from meshfeed import planning
+from meshfeed.blocks import Blocks
+from meshfeed.cursor import Root
+from meshfeed.dataset import Dataset
+from meshfeed.errors import InvalidArgumentError
+from meshfeed.specs import Tree, resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayStruct:
+    """The shape and type of a NumPy array of a batch."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Feed:
+    """How a batch is made from its memory.
+
+    Attributes:
+        make: makes a batch over the array that keeps its memory alive.
+        element_spec: the batch's tree of shapes and types.
+        mark: makes the profiler's mark round one `next`.
+        ahead: the default of `device_prefetch`.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Root], Any],
+        element_spec: Any,
+        mark: Callable[[], Any] = nullcontext,
+        ahead: int = 0,
+    ) -> None:
+        self.make = make
+        self.element_spec = element_spec
+        self.mark = mark
+        self.ahead = ahead
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a loader is asked for, before the library has seen it.
+
+    Attributes:
+        document: the layout's.
+        process: whose blocks to load.
+        feed: makes the feed, from the blocks that the library describes.
+    """
+
+    document: str
+    process: int
+    feed: Callable[[Sequence[Blocks]], Feed]
+
+
+def plan(
+    source: Dataset,
+    mesh: Any,
+    specs: Any,
+    batch: dict[str, Any],
+    *,
+    shuffle: bool,
+    seed: int,
+    prefetch: int,
+) -> Plan:
+    """Plans a loader of whole batches: of `jax.Array`s where there are specs, else of NumPy's.
+
+    Args:
+        source: the dataset.
+        mesh: the mesh, or None.
+        specs: the tree of specs, or None.
+        batch: the layout document's part of that name.
+        shuffle: whether the order is shuffled.
+        seed: the seed of the order.
+        prefetch: batches that may wait undelivered.
+    """
+    fields = source.schema
+    tree = resolve(specs, tuple(fields))
+    _check_top(tree, batch)
+    bare = [leaf.spec is None for leaf in tree.leaves]
+    if all(bare):
+        place = _whole(tree, mesh)
+    elif not any(bare):
+        place = _sharded(tree, mesh)
+    else:
+        name = tree.leaves[bare.index(True)].name
+        message = f"array {name!r} has no spec, but others have one"
+        hint = "give every array a spec; P() puts the whole array on every device"
+        raise InvalidArgumentError(message, op="specs", hint=hint)
+    facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
+    document = planning.document(
+        mesh=place.mesh,
+        tree=tree,
+        fields={name: (place.deliver(dtype), shape) for name, (dtype, shape) in facts.items()},
+        batch=batch,
+        dataset=planning.dataset(len(source), facts, shuffle=shuffle, seed=seed),
+        prefetch=prefetch,
+    )
+    return Plan(document, place.process, place.feed)
+
+
+def replay(layout: planning.Layout, process: int | None, *others: Any) -> Plan:
+    """Plans a loader of one process's blocks, for any process of any layout.
+
+    Args:
+        layout: the layout.
+        process: the process.
+        others: the arguments that a layout stands for, which must be None.
+    """
+    if process is None or any(other is not None for other in others):
+        message = "a layout says the mesh, the specs and the batch size, but not the process"
+        hint = "use mf.Loader(source, layout=layout, process=p)"
+        raise InvalidArgumentError(message, op="loader", hint=hint)
+
+    def feed(blocks: Sequence[Blocks]) -> Feed:
+        def make(root: Root) -> dict[str, Any]:
+            return {b.name: b.indexed(root) for b in blocks}
+
+        return Feed(make, {b.name: ArrayStruct(b.shape, b.dtype) for b in blocks})
+
+    return Plan(layout.to_json(), process, feed)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where batches go, as the layout and the feed need it."""
+
+    mesh: dict[str, Any]
+    process: int
+    deliver: Callable[[str], str]  # the type that a field's type becomes
+    feed: Callable[[Sequence[Blocks]], Feed]
+
+
+def _whole(tree: Tree, mesh: Any) -> _Place:
+    if mesh is not None:
+        message = "a mesh was given, but no spec says how arrays are partitioned over it"
+        hint = "give specs, or leave out mesh= for NumPy arrays"
+        raise InvalidArgumentError(message, op="loader", hint=hint)
+
+    def feed(blocks: Sequence[Blocks]) -> Feed:
+        build = _with_extras(tree, blocks)
+        structs = [ArrayStruct(b.shape, b.dtype) for b in blocks]
+        return Feed(lambda root: build([b.views(root)[0] for b in blocks]), build(structs))
+
+    return _Place({"axes": []}, 0, lambda dtype: dtype, feed)
+
+
+def _sharded(tree: Tree, mesh: Any) -> _Place:
+    from meshfeed import jax
+
+    shardings = [leaf.sharding for leaf in tree.leaves]
+    mesh = jax.one_mesh(mesh, shardings)
+
+    def feed(blocks: Sequence[Blocks]) -> Feed:
+        build = _with_extras(tree, blocks)
+        given = shardings + [None] * (len(blocks) - len(shardings))
+        placers = [jax.Placer(b, mesh, s) for b, s in zip(blocks, given, strict=True)]
+        return Feed(
+            make=lambda root: build([place(root) for place in placers]),
+            element_spec=build([place.struct() for place in placers]),
+            mark=jax.annotation,
+            ahead=jax.default_device_prefetch(mesh),
+        )
+
+    return _Place(jax.describe_mesh(mesh), jax.process_index(), jax.delivered_name, feed)
+
+
+def _check_top(tree: Tree, batch: dict[str, Any]) -> None:
+    """Refuses a mask or extras that have no place at the top of the tree."""
+    more = [*([batch["mask"]] if "mask" in batch else []), *batch.get("extras", [])]
+    if more and tree.top is None:
+        message = f"{', '.join(more)} stand beside the arrays at the top, which is not a dict"
+        hint = "wrap the specs in a dict"
+        raise InvalidArgumentError(message, op="specs", hint=hint)
+    for name in more:
+        if name in (tree.top or ()):
+            message = f"the name {name!r} is taken by an array"
+            hint = "rename the array, or the mask with mask_name="
+            raise InvalidArgumentError(message, op="specs", hint=hint)
+
+
+def _with_extras(tree: Tree, blocks: Sequence[Blocks]) -> Callable[[Sequence[Any]], Any]:
+    """Makes the function that puts arrays into the tree, mask and extras at its top."""
+    n = len(tree.leaves)
+    more = tuple(b.name for b in blocks[n:])
+    if not more:
+        return tree.build
+
+    def build(arrays: Sequence[Any]) -> Any:
+        batch = tree.build(arrays[:n])
+        batch.update(zip(more, arrays[n:], strict=True))
+        return batch
+
+    return build

@@ -1,0 +1,391 @@
+"""The loader: batches of a dataset as global arrays, in an order that any run can repeat."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from meshfeed import _native, feeds, planning
+from meshfeed.blocks import Blocks
+from meshfeed.cursor import Cursor, Item
+from meshfeed.dataset import Dataset
+from meshfeed.errors import InvalidArgumentError, InvalidStateError
+
+State = dict[str, Any]
+
+
+class Loader:
+    """Delivers the batches of a dataset as global arrays with the sharding asked for.
+
+    Iterating yields batches. Without `epochs` a `for` loop runs to the end of the current
+    epoch, and the next loop runs through the next one, freshly shuffled. After a `break` the
+    next loop continues with the next batch.
+
+    Args:
+        source: the dataset.
+        mesh: the `jax.sharding.Mesh`; may be left out where every leaf is a `NamedSharding`.
+        specs: one `PartitionSpec` for all fields, or a tree of specs, of `NamedSharding`s or
+            of `mf.Array`s. None, or a list of field names, gives whole batches as NumPy arrays
+            and needs neither JAX nor a mesh.
+        batch_size: the rows of the global batch; a tuple gives that many batch dimensions.
+        shuffle: whether the order is shuffled, anew in every epoch.
+        seed: the seed of the order.
+        epochs: how many epochs there are in all, -1 for no end; by default one per loop.
+        remainder: what happens to the records that do not fill the last step: "drop" leaves
+            them out, "pad" fills up with zeros and adds a mask, "error" refuses.
+        mask_name: with "pad", the name of the mask, true in real rows.
+        mask_spec: with "pad", the spec of the mask; by default what all arrays share.
+        extras: of "key" (uint32 [batch, 2], a hash of seed, epoch and record) and "record"
+            (uint32 [batch, 2], the record's number, low and high half).
+        prefetch: how many batches to read ahead.
+        device_prefetch: how many batches to send to their devices ahead; by default 1, and 0
+            on CPU, where nothing is sent.
+        max_host_bytes: an error instead of more memory than this for batches.
+        state: continue where this state, from `state()` or `save_state`, stands.
+        dataset: "ignore" accepts the state of another dataset with as many records.
+        fill: for fields that may hold nulls, the value that replaces them.
+        layout: instead of `mesh`, `specs` and `batch_size`: a layout whose `process` to play.
+        process: with `layout`: the process. A batch then has, for every array, the list of
+            that process's blocks as (index, NumPy array).
+
+    Raises:
+        InvalidArgumentError: arguments that cannot be right, named with their place.
+        IncompatibleError: the state belongs to another dataset, order or seed.
+
+    Examples:
+        >>> import jax, meshfeed as mf, numpy as np
+        >>> from jax.sharding import PartitionSpec as P
+        >>> ds = mf.from_arrays({"x": np.arange(80, dtype=np.float32).reshape(10, 8)})
+        >>> mesh = jax.make_mesh((1,), ("data",))
+        >>> loader = mf.Loader(ds, mesh, P("data"), batch_size=4)
+        >>> for batch in loader:
+        ...     print(batch["x"].shape, float(batch["x"][0, 0]))
+        (4, 8) 0.0
+        (4, 8) 32.0
+        >>> loader.state()["epoch"], loader.state()["position"]
+        (1, 0)
+    """
+
+    def __init__(
+        self,
+        source: Dataset,
+        /,
+        mesh: Any = None,
+        specs: Any = None,
+        *,
+        batch_size: int | tuple[int, ...] | None = None,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        epochs: int | None = None,
+        remainder: str = "drop",
+        mask_name: str = "valid",
+        mask_spec: Any = None,
+        extras: Sequence[str] = (),
+        prefetch: int | None = None,
+        device_prefetch: int | None = None,
+        max_host_bytes: int | None = None,
+        state: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        dataset: str = "check",
+        fill: Mapping[str, Any] | None = None,
+        layout: planning.Layout | None = None,
+        process: int | None = None,
+    ) -> None:
+        plan = (
+            feeds.replay(layout, process, mesh, specs, batch_size)
+            if layout is not None
+            else feeds.plan(
+                source,
+                mesh,
+                specs,
+                planning.batch(_needed(batch_size), remainder, mask_name, mask_spec, extras),
+                shuffle=bool(shuffle),
+                seed=seed or 0,
+                prefetch=2 if prefetch is None else prefetch,
+            )
+        )
+        options = {
+            "process": plan.process,
+            "shuffle": shuffle,
+            "seed": seed,
+            "epochs": epochs,
+            "prefetch": prefetch,
+            "state": None if state is None else _read_state(state),
+            "ignore_dataset": _ignores(dataset),
+            "fill": dict(fill) if fill else None,
+            "max_host_bytes": max_host_bytes,
+        }
+        given = {key: value for key, value in options.items() if value is not None}
+        handle = _native.loader_create(source.handle, plan.document, given)
+        self._info = _native.loader_info(handle)
+        self._feed = plan.feed([Blocks(array) for array in self._info["arrays"]])
+        self._epochs = epochs
+        self._document = plan.document
+        self._ahead = self._feed.ahead if device_prefetch is None else device_prefetch
+        self._tight = max_host_bytes is not None
+        self._cursor = self._new_cursor(handle, across=epochs is not None)
+        self._constants = _native.loader_state(handle)
+
+    def _new_cursor(self, handle: int, *, across: bool) -> Cursor:
+        keep = 1 if self._tight else self._info["prefetch"] + 3
+        return Cursor(handle, self._feed.make, ahead=self._ahead, across=across, keep=keep)
+
+    # ---- iterating ----
+
+    def __iter__(self) -> Batches:
+        return Batches(self._cursor, self._feed.mark, again=self._epochs is None)
+
+    def with_state(self) -> Iterator[tuple[Any, State]]:
+        """Iterates as the loader itself does, and yields every batch with the state after it.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2)
+            >>> [(batch["x"].tolist(), state["position"]) for batch, state in loader.with_state()]
+            [([0, 1], 2), ([2, 3], 0)]
+        """
+        loop = iter(self)
+        while (item := loop.item()) is not None:
+            yield item.batch, self._state(item.epoch, item.position)
+
+    def one_epoch(self, epoch: int = 0) -> Batches:
+        """Makes an independent pass over one epoch, for evaluation; the loader does not move.
+
+        Args:
+            epoch: which one; without `shuffle` all are the same.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2)
+            >>> sum(int(batch["x"].sum()) for batch in loader.one_epoch())
+            6
+        """
+        handle = _native.loader_one_epoch(self._cursor.handle.value, epoch)
+        cursor = self._new_cursor(handle, across=True)
+        return Batches(cursor, self._feed.mark, again=False, own=True)
+
+    def __len__(self) -> int:
+        n = self._cursor.remaining()
+        if n < 0:
+            message = "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
+            raise TypeError(message)
+        return n
+
+    # ---- place ----
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch."""
+        return self._cursor.epoch
+
+    @property
+    def step(self) -> int:
+        """The step of the next batch in its epoch."""
+        return self._cursor.position // self._batch_rows
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many batches a whole epoch has."""
+        return int(self._info["steps_per_epoch"])
+
+    @property
+    def _batch_rows(self) -> int:
+        return int(np.prod(self._info["batch_shape"], dtype=np.int64))
+
+    def state(self) -> State:
+        """Gives the place after the last batch delivered, as a small dict that JSON can hold.
+
+        It is the same on every process, and fits any mesh, batch size and specs: a loader that
+        starts from it continues with the next record.
+        """
+        return self._state(self._cursor.epoch, self._cursor.position)
+
+    def _state(self, epoch: int, position: int) -> State:
+        return {**self._constants, "epoch": epoch, "position": position}
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Writes `state()` to a file, whole or not at all.
+
+        Args:
+            path: the file; `state=path` and `restore(path)` read it.
+        """
+        target = Path(path)
+        scratch = target.with_name(f".{target.name}.{os.getpid()}")
+        scratch.write_text(json.dumps(self.state()))
+        scratch.replace(target)
+
+    def restore(
+        self, state: Mapping[str, Any] | str | os.PathLike[str], *, dataset: str = "check"
+    ) -> None:
+        """Continues where a state stands.
+
+        Args:
+            state: from `state()`, or the path that `save_state` wrote.
+            dataset: "ignore" accepts the state of another dataset with as many records.
+
+        Raises:
+            IncompatibleError: the state belongs to another dataset, order or seed.
+        """
+        text = json.dumps(_read_state(state))
+        with self._cursor.moved() as handle:
+            _native.loader_restore(handle, text, ignore_dataset=_ignores(dataset))
+
+    def seek(self, *, epoch: int, position: int = 0) -> None:
+        """Continues at a position of an epoch.
+
+        Args:
+            epoch: the epoch, from 0.
+            position: how many records of the epoch count as delivered.
+        """
+        with self._cursor.moved() as handle:
+            _native.loader_seek(handle, epoch, position)
+
+    def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
+        """Gives the records of the global batch that starts at a position, -1 for padding.
+
+        Args:
+            epoch: the epoch.
+            position: the position of the batch's first row.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=4)
+            >>> loader.records(epoch=0, position=4)
+            array([4, 5, 6, 7])
+        """
+        out = np.empty(self._batch_rows, np.int64)
+        return out[: _native.loader_records(self._cursor.handle.value, epoch, position, out)]
+
+    # ---- facts ----
+
+    @property
+    def layout(self) -> planning.Layout:
+        """Who holds and who reads what; it draws itself."""
+        return planning.Layout(self._document)
+
+    @property
+    def element_spec(self) -> Any:
+        """The batch's tree with a `jax.ShapeDtypeStruct` for every array."""
+        return self._feed.element_spec
+
+    def stats(self) -> dict[str, float]:
+        """Gives what happened so far, as flat numbers for any logger.
+
+        `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches waited for
+        callers; `gather_seconds`: the gathering; `live_batches`: delivered and still held.
+        """
+        stats: dict[str, float] = {}
+        for name, value in _native.loader_stats(self._cursor.handle.value).items():
+            if name.endswith("_ns"):
+                stats[name.removesuffix("_ns") + "_seconds"] = value / 1e9
+            else:
+                stats[name] = float(value)
+        place = {"epoch": self.epoch, "step": self.step, "position": self._cursor.position}
+        return stats | {name: float(value) for name, value in place.items()}
+
+    # ---- end ----
+
+    def close(self) -> None:
+        """Ends reading ahead. Batches stay valid. Closing again does nothing."""
+        self._cursor.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        arrays = [array["name"] for array in self._info["arrays"]]
+        size = self._info["batch_shape"]
+        return (
+            f"Loader({arrays}, batch_size={size[0] if len(size) == 1 else tuple(size)}, "
+            f"epoch={self.epoch}, step={self.step} of {self.steps_per_epoch})"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        message = "a loader cannot be pickled: it belongs to this process"
+        hint = "save loader.state(), and give it to a new loader in the other process"
+        raise InvalidStateError(message, op="loader", hint=hint)
+
+
+class Batches(Iterator[Any]):
+    """The batches of one loop, or of one epoch."""
+
+    def __init__(
+        self, cursor: Cursor, mark: Callable[[], Any], *, again: bool, own: bool = False
+    ) -> None:
+        self._cursor = cursor
+        self._mark = mark
+        # A loop that was left after an epoch's last batch never saw the end of that epoch.
+        # The next loop sees it first, and goes on.
+        self._again = again
+        self._own = own
+        self._over = False
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> Any:
+        item = self.item()
+        if item is None:
+            raise StopIteration
+        return item.batch
+
+    def item(self) -> Item | None:
+        """Gives the next batch with the place after it, or None at the end."""
+        if self._over:
+            return None
+        with self._mark():
+            item = self._cursor.take()
+            if item is None and self._again:
+                item = self._cursor.take()
+        self._again = False
+        if item is None:
+            self._over = True
+            if self._own:
+                self.close()
+        return item
+
+    def __len__(self) -> int:
+        return 0 if self._over else self._cursor.remaining()
+
+    def close(self) -> None:
+        """Ends a pass of its own; a loop over a loader ends, and the loader goes on."""
+        self._over = True
+        if self._own:
+            self._cursor.close()
+
+
+def _needed(batch_size: Any) -> Any:
+    if batch_size is None:
+        message = "batch_size is not given"
+        hint = "give the rows of the global batch, over all processes"
+        raise InvalidArgumentError(message, op="loader", hint=hint)
+    return batch_size
+
+
+def _ignores(dataset: str) -> bool:
+    if dataset not in ("check", "ignore"):
+        message = f"dataset is {dataset!r}"
+        hint = 'use "check", or "ignore" to accept the state of another dataset'
+        raise InvalidArgumentError(message, op="loader", hint=hint)
+    return dataset == "ignore"
+
+
+def _read_state(state: Mapping[str, Any] | str | os.PathLike[str]) -> State:
+    if isinstance(state, Mapping):
+        return dict(state)
+    loaded: State = json.loads(Path(state).read_text())
+    return loaded

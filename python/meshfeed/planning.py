@@ -1,0 +1,318 @@
+"""Layouts: who holds what, who reads what, what it costs, and what is wrong.
+
+A layout needs neither devices nor data, so a run can be planned and checked anywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meshfeed import _native
+from meshfeed.errors import InvalidArgumentError
+from meshfeed.specs import Tree, entries, is_spec, resolve
+
+if TYPE_CHECKING:
+    from meshfeed.dataset import Dataset
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """Something wrong, or worth knowing, about a layout.
+
+    Attributes:
+        severity: "error" where no loader can run so, else "warning" or "info".
+        code: what kind of problem it is, the same in every face of meshfeed.
+        path: the place in the layout's document, a JSON Pointer.
+        message: what was expected and found.
+        hint: what to do.
+        facts: the numbers in the message.
+    """
+
+    severity: str
+    code: str
+    path: str
+    message: str
+    hint: str
+    facts: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        text = f"{self.severity}: {self.message}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class Layout:
+    """A mesh, the arrays of a batch and facts about the dataset, worked out.
+
+    Make one with `mf.layout`, read one with `Layout.from_json`, or take a loader's.
+    Printing it draws it, and a notebook shows it as a picture.
+    """
+
+    def __init__(self, document: str) -> None:
+        self._text = _native.layout_canonical(document)
+
+    @classmethod
+    def from_json(cls, document: str) -> Layout:
+        """Reads a layout document.
+
+        Args:
+            document: the JSON text, as `to_json` gives it.
+
+        Raises:
+            InvalidArgumentError: it is not a layout document; the text names the place.
+        """
+        return cls(document)
+
+    def to_json(self) -> str:
+        """Gives the document in its canonical form, the same bytes in every face of meshfeed."""
+        return self._text
+
+    def check(self) -> list[Problem]:
+        """Lists what is wrong and what is worth knowing; an empty list means all is well."""
+        return [
+            Problem(
+                severity=p["severity"],
+                code=p["code"],
+                path=p["path"],
+                message=p["message"],
+                hint=p.get("hint", ""),
+                facts=p.get("facts", {}),
+            )
+            for p in self.report()["problems"]
+        ]
+
+    def report(self, *, tables: bool = False) -> dict[str, Any]:
+        """Gives everything that is known about the layout, as `meshfeed plan --json` does.
+
+        Args:
+            tables: list every device also for meshes of more than 1,024.
+        """
+        text = _native.layout_report(self._text, tables=tables)
+        report: dict[str, Any] = json.loads(text)
+        return report
+
+    def draw(self, array: str | None = None, *, dims: tuple[int, int] | None = None) -> str:
+        """Draws which device holds what, and who reads which rows.
+
+        Args:
+            array: the name of one array; by default all of them.
+            dims: the two dimensions to draw.
+
+        Returns:
+            A picture of at most 80 columns.
+        """
+        return _native.layout_drawing(self._text, _picture("text", array, dims))
+
+    def to_svg(self, array: str | None = None, *, dims: tuple[int, int] | None = None) -> str:
+        """Draws the same as `draw`, as SVG.
+
+        Args:
+            array: the name of one array; by default all of them.
+            dims: the two dimensions to draw.
+        """
+        return _native.layout_drawing(self._text, _picture("svg", array, dims))
+
+    def __str__(self) -> str:
+        return self.draw()
+
+    def __repr__(self) -> str:
+        document = json.loads(self._text)
+        axes = ", ".join(f"{name!r}: {size}" for name, size in document["mesh"]["axes"])
+        size = document.get("batch", {}).get("size")
+        return f"Layout(mesh=({axes}), arrays={list(document['arrays'])}, batch_size={size})"
+
+    def _repr_html_(self) -> str:
+        problems = "".join(f"<li>{html.escape(str(p))}</li>" for p in self.check())
+        return f"<div>{self.to_svg()}{f'<ul>{problems}</ul>' if problems else ''}</div>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+def layout(
+    mesh: Any,
+    specs: Any,
+    fields: Mapping[str, tuple[Any, Sequence[int]]] | Dataset,
+    *,
+    batch_size: int | tuple[int, ...],
+    records: int | None = None,
+    processes: int = 1,
+    devices: Sequence[tuple[int, int]] | None = None,
+    remainder: str = "drop",
+    mask_name: str = "valid",
+    mask_spec: Any = None,
+    extras: Sequence[str] = (),
+    prefetch: int = 2,
+    shuffle: bool = False,
+    seed: int = 0,
+    device_bytes: int | None = None,
+    host_bytes: int | None = None,
+) -> Layout:
+    """Plans a run, for any process of any mesh, without devices or data.
+
+    Args:
+        mesh: axis names and sizes, such as ``{"data": 4, "model": 2}``, or a JAX mesh.
+        specs: as for `Loader`: one spec, or a tree of specs.
+        fields: a dataset, or for every field its type and the shape of a row.
+        batch_size: rows of the global batch.
+        records: records of the dataset, if they are known.
+        processes: how many processes own the devices in equal parts, where `mesh` is sizes.
+        devices: the (process, id) of every device in mesh order, where `mesh` is sizes.
+        remainder: what happens to records that fill no step: "drop", "pad" or "error".
+        mask_name: with "pad", the name of the mask.
+        mask_spec: with "pad", the spec of the mask; by default what all arrays share.
+        extras: of "key" and "record".
+        prefetch: batches that may wait undelivered.
+        shuffle: whether the order is shuffled.
+        seed: the seed of the order.
+        device_bytes: what one batch may take on a device; more is a problem.
+        host_bytes: what the batches read ahead may take in a process; more is a problem.
+
+    Examples:
+        >>> import meshfeed as mf
+        >>> lay = mf.layout({"data": 4, "model": 2},
+        ...                 {"image": mf.P("data", None, "model"), "label": mf.P("data")},
+        ...                 {"image": ("float32", (8, 8)), "label": ("int32", ())},
+        ...                 batch_size=256, records=1797, processes=4)
+        >>> lay
+        Layout(mesh=('data': 4, 'model': 2), arrays=['image', 'label'], batch_size=256)
+        >>> lay.check()
+        []
+        >>> lay.report()["processes"][1]["rows"]
+        [[64, 128]]
+        >>> mf.layout({"data": 4}, mf.P("data"), {"x": ("float32", (8,))},
+        ...           batch_size=30).check()[0].code
+        'indivisible'
+    """
+    if not isinstance(fields, Mapping):
+        records = len(fields) if records is None else records
+        fields = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
+    facts = {name: (_type_name(t), list(shape)) for name, (t, shape) in fields.items()}
+    known = None if records is None else dataset(records, facts, shuffle=shuffle, seed=seed)
+    budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
+    return Layout(
+        document(
+            mesh=_mesh(mesh, processes, devices),
+            tree=resolve(specs, tuple(fields)),
+            fields=facts,
+            batch=batch(batch_size, remainder, mask_name, mask_spec, extras),
+            dataset=None
+            if records is None
+            else dataset(records, facts, shuffle=shuffle, seed=seed),
+            prefetch=prefetch,
+            budget={key: n for key, n in budget.items() if n is not None},
+        )
+    )
+
+
+def document(
+    *,
+    mesh: dict[str, Any],
+    tree: Tree,
+    fields: Mapping[str, tuple[str, list[int]]],
+    batch: dict[str, Any],
+    dataset: dict[str, Any] | None,
+    prefetch: int,
+    budget: dict[str, int] | None = None,
+) -> str:
+    """Writes what is asked for as the text of a layout document, for Go to read.
+
+    Args:
+        mesh: the part of that name.
+        tree: the arrays.
+        fields: for every field its type as delivered and the shape of a row.
+        batch: the part of that name.
+        dataset: the part of that name, if anything is known.
+        prefetch: batches that may wait undelivered.
+        budget: the part of that name.
+    """
+    dims = batch["size"]
+    names = [f"B{i}" for i in range(len(dims))] if isinstance(dims, list) else ["B"]
+    arrays = {}
+    for leaf in tree.leaves:
+        dtype, row = fields[leaf.field]
+        array: dict[str, Any] = {"field": leaf.field}
+        if leaf.columns is not None:
+            array["columns"] = leaf.columns
+            row = [sum(stop - start for start, stop in leaf.columns), *row[1:]]
+        arrays[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
+    parts = {"mesh": mesh, "arrays": arrays, "batch": batch, "dataset": dataset}
+    whole = {"meshfeed": 1, **parts, "prefetch": prefetch, "budget": budget}
+    return json.dumps({key: part for key, part in whole.items() if part is not None})
+
+
+def batch(
+    size: int | tuple[int, ...],
+    remainder: str,
+    mask_name: str,
+    mask_spec: Any,
+    extras: Sequence[str],
+) -> dict[str, Any]:
+    """Makes the document's part of that name from the arguments of a layout or loader."""
+    part: dict[str, Any] = {"size": _integers(size), "remainder": remainder}
+    if remainder == "pad":
+        part["mask"] = mask_name
+    if mask_spec is not None:
+        if not is_spec(mask_spec):
+            message = f"mask_spec is {mask_spec!r}"
+            raise InvalidArgumentError(message, op="layout", hint="give a PartitionSpec")
+        part["mask_spec"] = entries(mask_spec)
+    if extras:
+        part["extras"] = [extras] if isinstance(extras, str) else list(extras)
+    return part
+
+
+def dataset(
+    records: int, fields: Mapping[str, tuple[str, list[int]]], *, shuffle: bool, seed: int
+) -> dict[str, Any]:
+    """Makes the document's part of that name."""
+    facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
+    order = "shuffle.1" if shuffle else "sequential.1"
+    return {"records": records, "fields": facts, "order": order, "seed": seed}
+
+
+def _integers(size: Any) -> int | list[int]:
+    try:
+        if isinstance(size, tuple):
+            return [operator.index(n) for n in size]
+        return operator.index(size)
+    except TypeError:
+        message = f"batch_size is {size!r}"
+        hint = "give the rows of the global batch: an int, or a tuple of ints"
+        raise InvalidArgumentError(message, op="layout", hint=hint) from None
+
+
+def _type_name(dtype: Any) -> str:
+    return dtype if isinstance(dtype, str) else np.dtype(dtype).name
+
+
+def _mesh(mesh: Any, processes: int, devices: Sequence[tuple[int, int]] | None) -> dict[str, Any]:
+    if not isinstance(mesh, Mapping):
+        from meshfeed.jax import describe_mesh
+
+        part = describe_mesh(mesh)
+    else:
+        part = {"axes": [[name, size] for name, size in mesh.items()]}
+    if "devices" not in part and devices is None:
+        part["processes"] = processes
+    elif devices is not None:
+        part["devices"] = [list(device) for device in devices]
+    return part
+
+
+def _picture(form: str, array: str | None, dims: tuple[int, int] | None) -> dict[str, Any]:
+    options: dict[str, Any] = {"format": form}
+    if array is not None:
+        options["array"] = array
+    if dims is not None:
+        options["dims"] = list(dims)
+    return options

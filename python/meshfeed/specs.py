@@ -1,0 +1,242 @@
+"""Trees of partition specs: which array takes which field, and how it is partitioned."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
+
+# One entry of a spec as documents have it: an axis, several, or none.
+Entry = str | list[str] | None
+
+
+class P:
+    """A partition spec where JAX is not installed; with JAX, use `jax.sharding.PartitionSpec`.
+
+    Each entry names the mesh axis, or the tuple of axes, that splits one dimension of an
+    array. `None` leaves a dimension whole, and so does an entry that is not there.
+
+    Examples:
+        >>> import meshfeed as mf
+        >>> mf.P("data", None, ("a", "b"))
+        P('data', None, ('a', 'b'))
+    """
+
+    __slots__ = ("partitions",)
+
+    def __init__(self, *partitions: str | Sequence[str] | None) -> None:
+        self.partitions = partitions
+
+    def __repr__(self) -> str:
+        return f"P{self.partitions!r}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, P) and self.partitions == other.partitions
+
+    def __hash__(self) -> int:
+        return hash(self.partitions)
+
+
+@dataclasses.dataclass(frozen=True)
+class Array:
+    """One array of a batch: a field, or columns of it, and how it is partitioned.
+
+    Attributes:
+        field: the dataset's field.
+        spec: a `PartitionSpec` or `NamedSharding`; `None` where batches are NumPy arrays.
+        columns: `[start, stop)` ranges of the row's first dimension, concatenated in this
+            order; `None` takes the whole row.
+
+    Examples:
+        Inputs and targets from rows of 2,049 tokens:
+
+        >>> import meshfeed as mf
+        >>> spec = mf.P("data")
+        >>> {"inputs": mf.Array("tokens", spec, columns=[(0, 2048)]),
+        ...  "targets": mf.Array("tokens", spec, columns=[(1, 2049)])}  # doctest: +ELLIPSIS
+        {'inputs': Array(field='tokens', spec=P('data',), columns=[(0, 2048)]), ...}
+    """
+
+    field: str
+    spec: Any = None
+    columns: Sequence[tuple[int, int]] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """One array that a tree asks for; `spec` and `sharding` are None for NumPy batches."""
+
+    name: str
+    field: str
+    columns: list[list[int]] | None
+    spec: list[Entry] | None
+    sharding: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """The arrays of a batch, and how to put them into the user's tree.
+
+    Attributes:
+        leaves: the arrays in the tree's own order.
+        build: makes the tree from as many arrays, in the same order.
+        top: the keys at the top of the tree, or None where the top is not a dict.
+    """
+
+    leaves: list[Leaf]
+    build: Callable[[Sequence[Any]], Any]
+    top: tuple[str, ...] | None
+
+
+def resolve(specs: Any, fields: Sequence[str]) -> Tree:
+    """Reads the `specs` argument of a loader.
+
+    Args:
+        specs: None, a list of field names, one spec for all fields, or a tree of specs.
+        fields: the names of the dataset's fields.
+
+    Raises:
+        InvalidArgumentError: a leaf is not a spec, or names are ambiguous.
+        NotFoundError: a leaf's field is not in the dataset.
+    """
+    if specs is None:
+        specs = list(fields)
+    if isinstance(specs, list) and all(isinstance(name, str) for name in specs):
+        specs = {name: Array(name) for name in specs}
+    elif is_spec(specs) or is_sharding(specs):
+        specs = {name: Array(name, specs) for name in fields}
+    if not isinstance(specs, Mapping | tuple | list):
+        raise _not_a_spec(specs, "")
+    paths = list(_walk(specs, ()))
+    if not paths:
+        message = "the tree of specs has no leaf, so a batch would have no array"
+        raise InvalidArgumentError(message, op="specs", hint="name at least one array")
+    nested = any(len(path) > 1 for path, _ in paths)
+    leaves = [_leaf(path, leaf, fields, nested=nested) for path, leaf in paths]
+    top = tuple(specs) if isinstance(specs, Mapping) else None
+    return Tree(leaves, _builder(specs), top)
+
+
+def is_spec(x: Any) -> bool:
+    """Says whether x is a partition spec, JAX's or ours."""
+    return hasattr(x, "partitions") and type(x).__name__ in ("P", "PartitionSpec")
+
+
+def is_sharding(x: Any) -> bool:
+    """Says whether x is a sharding with a mesh and a spec, as `NamedSharding` is."""
+    return hasattr(x, "mesh") and hasattr(x, "spec") and hasattr(x, "memory_kind")
+
+
+def entries(spec: Any) -> list[Entry]:
+    """Gives the entries of a partition spec as documents have them.
+
+    Raises:
+        UnsupportedError: the spec is unreduced or leaves a dimension unconstrained.
+    """
+    if getattr(spec, "unreduced", None):
+        message = f"{spec!r} is unreduced, which says what is left to sum, not what a device holds"
+        raise UnsupportedError(message, op="specs", hint="give the spec without unreduced=")
+    return [_entry(spec, e) for e in spec.partitions]
+
+
+def _entry(spec: Any, e: Any) -> Entry:
+    if e is None or isinstance(e, str):
+        return e or None
+    if isinstance(e, tuple | list) and all(isinstance(axis, str) for axis in e):
+        return list(e) if len(e) > 1 else (e[0] if e else None)
+    if type(e).__name__ == "UnconstrainedSingleton":
+        message = f"{spec!r} leaves a dimension unconstrained, but a batch must have one sharding"
+        raise UnsupportedError(message, op="specs", hint="name the axes, or use None")
+    message = f"entry {e!r} of {spec!r} is neither an axis name, nor a tuple of them, nor None"
+    raise InvalidArgumentError(message, op="specs", hint="name mesh axes by strings")
+
+
+def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(node, Mapping):
+        for key, child in node.items():
+            if not isinstance(key, str) or not key:
+                message = f"key {key!r} is not a name"
+                raise InvalidArgumentError(message, op="specs", hint="use non-empty strings")
+            yield from _walk(child, (*path, key))
+    elif isinstance(node, tuple | list):
+        for i, child in enumerate(node):
+            yield from _walk(child, (*path, str(i)))
+    else:
+        yield path, node
+
+
+def _leaf(path: tuple[str, ...], leaf: Any, fields: Sequence[str], *, nested: bool) -> Leaf:
+    if nested:
+        for key in path:
+            if "/" in key:
+                message = f'key {key!r} holds a "/", which joins the names of a nested tree'
+                raise InvalidArgumentError(message, op="specs", hint="rename the key")
+    name = "/".join(path)
+    array = leaf if isinstance(leaf, Array) else Array(_field_of(path, fields), leaf)
+    if array.field not in fields:
+        message = f"array {name!r} takes field {array.field!r}, which the dataset does not have"
+        known = ", ".join(repr(f) for f in fields)
+        hint = f"it has {known}; name another with mf.Array(field, spec)"
+        raise NotFoundError(message, op="specs", hint=hint)
+    spec, sharding = array.spec, None
+    if is_sharding(spec):
+        spec, sharding = spec.spec, spec
+    elif not is_spec(spec) and not (spec is None and isinstance(leaf, Array)):
+        raise _not_a_spec(spec, name)
+    return Leaf(
+        name=name,
+        field=array.field,
+        columns=_columns(name, array.columns),
+        spec=None if spec is None else entries(spec),
+        sharding=sharding,
+    )
+
+
+def _field_of(path: tuple[str, ...], fields: Sequence[str]) -> str:
+    name = "/".join(path)
+    return name if name in fields else path[-1]
+
+
+def _columns(name: str, columns: Any) -> list[list[int]] | None:
+    if columns is None:
+        return None
+    try:
+        return [[operator.index(start), operator.index(stop)] for start, stop in columns]
+    except (TypeError, ValueError):
+        message = f"columns of array {name!r} are {columns!r}"
+        hint = "give a list of (start, stop), such as [(0, 2048)]"
+        raise InvalidArgumentError(message, op="specs", hint=hint) from None
+
+
+def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
+    message = f"array {name!r} has {x!r} for a spec" if name else f"specs are {x!r}"
+    hint = (
+        "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
+        "and a tree is a dict, a tuple or a list of them"
+    )
+    return InvalidArgumentError(message, op="specs", hint=hint)
+
+
+def _builder(specs: Any) -> Callable[[Sequence[Any]], Any]:
+    """Makes the function that puts arrays into the tree; the flat dict is the fast case."""
+    if type(specs) is dict and not any(_is_node(v) for v in specs.values()):
+        keys = tuple(specs)
+        return lambda arrays: dict(zip(keys, arrays, strict=True))
+    return lambda arrays: _fill(specs, iter(arrays))
+
+
+def _is_node(x: Any) -> bool:
+    return isinstance(x, Mapping | tuple | list)
+
+
+def _fill(node: Any, arrays: Iterator[Any]) -> Any:
+    if isinstance(node, Mapping):
+        return {key: _fill(child, arrays) for key, child in node.items()}
+    if isinstance(node, tuple) and hasattr(node, "_fields"):
+        return type(node)(*(_fill(child, arrays) for child in node))
+    if isinstance(node, tuple | list):
+        return type(node)(_fill(child, arrays) for child in node)
+    return next(arrays)
