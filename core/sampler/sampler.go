@@ -15,8 +15,6 @@
 package sampler
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
@@ -69,47 +67,43 @@ type Epoch interface {
 	Fill(dst []int64, position int64)
 }
 
-// makers holds how each order is made.
-var makers = map[string]func(seed, records int64) Order{
-	Sequential: func(_, records int64) Order { return sequential(records) },
-	Shuffle:    func(seed, records int64) Order { return shuffle{seed, records} },
+// orders lists what New knows, in alphabetical order.
+var orders = []struct {
+	name string
+	make func(seed, records int64) Order
+}{
+	{Sequential, func(_, records int64) Order { return sequential(records) }},
+	{Shuffle, func(seed, records int64) Order { return shuffle{seed, records} }},
 }
 
 // Names lists the orders that New knows, in alphabetical order.
 func Names() []string {
-	names := make([]string, 0, len(makers))
-	for name := range makers {
-		names = append(names, name)
+	names := make([]string, len(orders))
+	for i, o := range orders {
+		names[i] = o.name
 	}
-	slices.Sort(names)
 	return names
 }
 
 // New gives the order of a name. The seed must lie within ±MaxSeed and the
 // number of records within 0…MaxRecords, else the error is InvalidArgument.
 func New(name string, seed, records int64) (Order, error) {
-	maker, ok := makers[name]
-	if !ok {
-		return nil, fail("there is no order %q", name).WithHint("use one of %s", strings.Join(quoted(Names()), ", ")).With("order", name)
-	}
 	if seed < -MaxSeed || seed > MaxSeed {
 		return nil, fail("seed %d is not within ±2^53", seed).WithHint("use a seed that JSON carries exactly").With("seed", seed)
 	}
 	if records < 0 || records > MaxRecords {
 		return nil, fail("%d records are not within 0…2^40", records).With("records", records)
 	}
-	return maker(seed, records), nil
+	for _, o := range orders {
+		if o.name == name {
+			return o.make(seed, records), nil
+		}
+	}
+	return nil, fail("there is no order %q", name).WithHint("use one of %s", strings.Join(Names(), ", ")).With("order", name)
 }
 
 func fail(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "sampler", format, args...)
-}
-
-func quoted(names []string) []string {
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%q", name)
-	}
-	return names
 }
 
 // What a hash is for is its first word, so that no two uses share a value.

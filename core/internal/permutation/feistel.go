@@ -25,7 +25,7 @@ func newFeistel(n int64, key [2]uint64) *feistel {
 	f.a += f.a % 2
 	f.b = (f.n + f.a - 1) / f.a
 	for i := range f.keys {
-		f.keys[i] = Hash(key[0], key[1], uint64(i))
+		f.keys[i] = Hash(uint64(i), key[0], key[1])
 	}
 	return f
 }

@@ -57,8 +57,9 @@ func New(n int64, key ...uint64) Permutation {
 	return newFeistel(n, k)
 }
 
-// subkey is what both constructions draw from: 128 bits, so that no two of a
-// few billion orders share one by chance.
+// subkey is what both constructions hash, after a number of their own, into
+// round keys and draws: 128 bits, so that no two of billions of orders agree by
+// chance.
 func subkey(n int64, key []uint64) (k [2]uint64) {
 	for i := range k {
 		words := append([]uint64{uint64(i), uint64(n)}, key...)

@@ -14,7 +14,7 @@ func newTable(n int64, key [2]uint64) table {
 		t[i] = uint16(i)
 	}
 	for i := len(t) - 1; i > 0; i-- {
-		j, _ := bits.Mul64(Hash(key[0], key[1], uint64(i)), uint64(i)+1)
+		j, _ := bits.Mul64(Hash(uint64(i), key[0], key[1]), uint64(i)+1)
 		t[i], t[j] = t[j], t[i]
 	}
 	return t

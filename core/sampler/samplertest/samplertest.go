@@ -1,0 +1,36 @@
+// Package samplertest holds the tests that every order of package sampler must
+// pass: it is a bijection of every epoch at every size, random access agrees
+// with filling, and nothing but (seed, epoch, records) matters.
+package samplertest
+
+import (
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/sampler"
+)
+
+// New makes the order under test.
+type New func(seed, records int64) (sampler.Order, error)
+
+// Run tests the order that make makes.
+func Run(t *testing.T, make New) {
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.run(make); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+var checks = []struct {
+	name string
+	run  func(New) error
+}{
+	{"Bijection", bijection},
+	{"Bounds", bounds},
+	{"Fill", fill},
+	{"Large", large},
+	{"Purity", purity},
+	{"Concurrency", concurrency},
+}
