@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	// tier 5
 	"capi":                  {"core/loader", "arrowio", "arrowio/cstream", "capi/internal/..."},
 	"capi/internal/handle":  {"core/guard"},
+	"capi/internal/future":  {"core/guard"},
 	"capi/internal/options": {},
 	"cmd/meshfeed":          {"core/loader", "arrowio"},
 	// suites that implementations import in their tests
