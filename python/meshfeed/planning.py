@@ -205,9 +205,7 @@ def layout(
             tree=resolve(specs, tuple(fields)),
             fields=facts,
             batch=batch(batch_size, remainder, mask_name, mask_spec, extras),
-            dataset=None
-            if records is None
-            else dataset(records, facts, shuffle=shuffle, seed=seed),
+            dataset=known,
             prefetch=prefetch,
             budget={key: n for key, n in budget.items() if n is not None},
         )

@@ -1,0 +1,1 @@
+"""Tests of the Python package, end to end on eight CPU devices."""

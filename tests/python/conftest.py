@@ -1,0 +1,62 @@
+"""Eight CPU devices for every test, and no batch or handle left behind by any."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["JAX_NUM_CPU_DEVICES"] = "8"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+
+import jax
+import numpy as np
+import pytest
+
+from meshfeed import _native
+
+DEEP = os.environ.get("MESHFEED_DEEP") == "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip = pytest.mark.skip(reason="set MESHFEED_DEEP=1 (make test-deep)")
+    for item in items:
+        if not DEEP and item.get_closest_marker("deep"):
+            item.add_marker(skip)
+
+
+def alive() -> tuple[int, int]:
+    """Counts the library's handles and delivered batches."""
+    lib = _native.library()
+    return lib.mf_live_handles(), lib.mf_live_batches()
+
+
+def flushed() -> tuple[int, int]:
+    """Counts after JAX has let go of what it holds late."""
+    gc.collect()
+    jax.block_until_ready(jax.device_put(np.zeros(1), jax.devices()[0]))
+    gc.collect(0)
+    return alive()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test after which something of it is still alive in the library."""
+    if request.node.get_closest_marker("plain"):  # needs no library
+        yield
+        return
+    before = alive()
+    yield
+    if alive() > before:
+        after = flushed()
+        assert after <= before, f"(handles, batches) were {before} before, and are {after}"
+
+
+@pytest.fixture
+def seed() -> int:
+    """The seed of a random test: printed by pytest when it fails, MESHFEED_SEED repeats it."""
+    value = int(os.environ.get("MESHFEED_SEED") or np.random.SeedSequence().entropy % 2**32)
+    print(f"MESHFEED_SEED={value}")
+    return value

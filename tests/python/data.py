@@ -1,0 +1,79 @@
+"""Datasets of the tests, and what a right batch of them holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+
+import meshfeed as mf
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+DTYPES = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "uint8",
+    "uint16",
+    "uint32",
+    "float16",
+    "bfloat16",
+    "float32",
+    "complex64",
+)
+
+
+def dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def filled(shape: tuple[int, ...], name: str, start: int = 0) -> np.ndarray[Any, Any]:
+    """An array whose neighbours differ, whatever the type."""
+    numbers = np.arange(start, start + int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    if name == "bool":
+        return (numbers % 3 == 0).astype(np.bool_)
+    if name.startswith(("float16", "bfloat16", "int8", "uint8")):
+        return (numbers % 127).astype(dtype(name))
+    return numbers.astype(dtype(name))
+
+
+def digits(n: int = 50) -> Arrays:
+    return {
+        "image": filled((n, 8, 8), "float32"),
+        "label": filled((n,), "int32", start=7),
+    }
+
+
+def taken(arrays: Arrays, records: np.ndarray[Any, Any]) -> Arrays:
+    """The rows of these records; zeros for record -1."""
+    rows = {name: array[np.maximum(records, 0)] for name, array in arrays.items()}
+    for array in rows.values():
+        array[records < 0] = 0
+    return rows
+
+
+def assert_sharded(array: jax.Array, whole: np.ndarray[Any, Any], sharding: Any) -> None:
+    """The array is `whole` with this sharding: shape, type, index and bytes of every shard."""
+    assert array.shape == whole.shape
+    assert array.dtype == whole.dtype
+    assert array.sharding == sharding
+    shards = {shard.device: shard for shard in array.addressable_shards}
+    wanted = sharding.addressable_devices_indices_map(whole.shape)
+    assert set(shards) == set(wanted)
+    for device, index in wanted.items():
+        shard = shards[device]
+        assert shard.index == index
+        np.testing.assert_array_equal(np.asarray(shard.data), whole[index])
+
+
+def values(batches: Any, name: str = "x") -> list[list[int]]:
+    return [np.asarray(batch[name]).tolist() for batch in batches]
+
+
+def numbers(n: int) -> mf.Dataset:
+    """Record i of field x is i."""
+    return mf.from_arrays({"x": np.arange(n, dtype=np.int32)})
