@@ -67,7 +67,7 @@ func readStream(w *window) (*File, error) {
 func (s *walk) metadata(at place) (meta []byte, skip int, err error) {
 	left := s.size - s.off
 	if left < 4 {
-		return nil, 0, at.damaged(errors.New("the data end without the end-of-stream marker"))
+		return nil, 0, at.unended()
 	}
 	head, err := s.bytes(s.off, int(min(left, 8)), s.ahead)
 	if err != nil {
@@ -75,6 +75,8 @@ func (s *walk) metadata(at place) (meta []byte, skip int, err error) {
 	}
 	skip, length := prefix(head)
 	switch {
+	case left < int64(skip):
+		return nil, 0, at.unended()
 	case length == 0:
 		return nil, skip, nil
 	case length < 0 || length > MaxMessage:
@@ -128,8 +130,11 @@ func (s *walk) record(at place, m message, block Block) error {
 		f.Batches = append(f.Batches, block)
 	case dictionaryMessage:
 		f.Dictionaries = append(f.Dictionaries, block)
+	case tensorMessage, sparseTensorMessage:
+		return at.error(status.Unsupported, fmt.Errorf("a %s", messageName(m.kind))).
+			WithHint("only record batches can be read")
 	default:
-		return at.error(status.Unsupported, fmt.Errorf("a %s", messageName(m.kind)))
+		return at.damaged(fmt.Errorf("a %s", messageName(m.kind)))
 	}
 	return nil
 }
@@ -140,7 +145,14 @@ func (s *walk) end(at place, skip, messages int) error {
 		return at.damaged(errors.New("the stream has no schema"))
 	}
 	if left := s.size - s.off - int64(skip); left > 0 {
-		return at.damaged(fmt.Errorf("%d bytes follow the end of the stream", left))
+		return at.error(status.DataLoss, fmt.Errorf("%d bytes follow the end of the stream", left)).
+			WithHint("streams that were joined must be taken apart")
 	}
 	return nil
+}
+
+// unended gives the error for a stream that stops between two messages.
+func (p place) unended() error {
+	return p.error(status.DataLoss, errors.New("the stream has no end-of-stream marker")).
+		WithHint("it was cut short, or its writer was not closed: write it again")
 }

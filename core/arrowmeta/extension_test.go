@@ -1,0 +1,151 @@
+package arrowmeta_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+)
+
+func TestTensorOfPyarrow(t *testing.T) {
+	f, err := read(load(t, "fixed.arrow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Schema.Fields[1].Tensor()
+	want := &arrowmeta.Tensor{Shape: []int{2, 6}, Permutation: []int{1, 0}, DimNames: []string{"y", "x"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if logical := got.Logical(); !reflect.DeepEqual(logical, []int{6, 2}) {
+		t.Errorf("logical shape %v", logical)
+	}
+	if got, err := f.Schema.Fields[0].Tensor(); got != nil || err != nil {
+		t.Errorf("a plain list is a tensor: %v, %v", got, err)
+	}
+}
+
+// tensor is a field of lists of 6 with the parameters.
+func tensor(parameters string) arrowmeta.Field {
+	return arrowmeta.Field{
+		Name: "x",
+		Type: arrowmeta.Type{Kind: arrowmeta.FixedSizeList, ListSize: 6, Children: []arrowmeta.Field{{Type: arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}}}},
+		Metadata: arrowmeta.Metadata{
+			{Key: "ARROW:extension:name", Value: "arrow.fixed_shape_tensor"},
+			{Key: "ARROW:extension:metadata", Value: parameters},
+		},
+	}
+}
+
+func TestTensorRefused(t *testing.T) {
+	scalar := tensor(`{"shape":[]}`)
+	scalar.Type.ListSize = 1
+	if got, err := scalar.Tensor(); err != nil || len(got.Shape) != 0 {
+		t.Errorf("a tensor without dimensions: %v, %v", got, err)
+	}
+	list := tensor(`{"shape":[6]}`)
+	list.Type.Kind = arrowmeta.List
+	for want, f := range map[string]arrowmeta.Field{
+		"the storage is list<float32> instead of a fixed-size list":     list,
+		"shape [2 4] does not fill a list of 6":                         tensor(`{"shape":[2,4]}`),
+		"shape [-2 -3] does not fill a list of 6":                       tensor(`{"shape":[-2,-3]}`),
+		"shape [4294967296 4294967296 6] does not fill a list of 6":     tensor(`{"shape":[4294967296,4294967296,6]}`),
+		"shape [0 6] does not fill a list of 6":                         tensor(`{"shape":[0,6]}`),
+		"no shape":                                                      tensor(`{}`),
+		"33 dimensions":                                                 tensor(`{"shape":[6` + strings.Repeat(",1", 32) + `]}`),
+		"1 names for 2 dimensions":                                      tensor(`{"shape":[2,3],"dim_names":["a"]}`),
+		"permutation [0 0]":                                             tensor(`{"shape":[2,3],"permutation":[0,0]}`),
+		"permutation [0 2]":                                             tensor(`{"shape":[2,3],"permutation":[0,2]}`),
+		"permutation [0]":                                               tensor(`{"shape":[2,3],"permutation":[0]}`),
+		"parameters of 65550 bytes":                                     tensor(`{"shape":[6]  ` + strings.Repeat(" ", 1<<16-1) + `}`),
+		"the parameters are no such JSON: unexpected end of JSON input": tensor(`{"shape":[2,`),
+		"the parameters are no such JSON: json: cannot unmarshal number 1.5 into Go struct field .shape of type int":      tensor(`{"shape":[1.5,4]}`),
+		"the parameters are no such JSON: json: cannot unmarshal number 1e300 into Go struct field .shape of type int":    tensor(`{"shape":[1e300]}`),
+		"the parameters are no such JSON: json: cannot unmarshal string into Go struct field .dim_names of type []string": tensor(`{"shape":[6],"dim_names":"a"}`),
+	} {
+		got, err := f.Tensor()
+		if err == nil || !strings.HasPrefix(err.Error(), `arrowmeta: field "x": arrow.fixed_shape_tensor: `+want) {
+			t.Errorf("got %v, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// TestRowShapes asks what the datasets library really wrote.
+func TestRowShapes(t *testing.T) {
+	f, err := read(load(t, "huggingface.stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]int{
+		"image": {2, 3}, "open": {-1, 2, 1}, "label": {}, "tokens": {4}, "ragged": {-1, 2, 2}, "box": {2, 2},
+		"shape": nil,
+	}
+	check := func(how string) {
+		for i, got := range f.Schema.RowShapes() {
+			if name := f.Schema.Fields[i].Name; !reflect.DeepEqual(got, want[name]) {
+				t.Errorf("%s: %s has shape %v, want %v", how, name, got, want[name])
+			}
+		}
+	}
+	check("extension types")
+	for i := range f.Schema.Fields {
+		f.Schema.Fields[i].Metadata = nil
+	}
+	check("schema metadata")
+}
+
+func TestRowShapesOfStrangeMetadata(t *testing.T) {
+	deep := strings.Repeat(`{"_type":"List","feature":`, 5000) + "0" + strings.Repeat("}", 5000)
+	for text, want := range map[string][]int{
+		`{"x":{"_type":"Sequence","length":-1,"feature":{"_type":"Value"}}}`:                               {-1},
+		`{"x":{"_type":"LargeList","feature":{"_type":"ClassLabel"}}}`:                                     {-1},
+		`{"shape":{"_type":{"a":1}},"x":{"_type":"Array2D","shape":[1,2]}}`:                                {1, 2},
+		`{"x":{"_type":"Array2D","shape":[1,-2]}}`:                                                         nil,
+		`{"x":{"_type":"Array2D","shape":[1,4294967296]}}`:                                                 nil,
+		`{"x":{"_type":"Array2D","shape":"no"}}`:                                                           nil,
+		`{"x":{"_type":"Array2D"}}`:                                                                        nil,
+		`{"x":[{"_type":"Value"}]}`:                                                                        nil,
+		`{"x":null}`:                                                                                       nil,
+		`{"x":` + deep + `}`:                                                                               nil,
+		`{"x":{"_type":"List","length":2,"feature":{"_type":"Image"}}}`:                                    nil,
+		`{"x":{"_type":"Array2D","shape":[` + strings.Repeat("1,", 32) + `1]}}`:                            nil,
+		`{"x":{"_type":"List","feature":{"_type":"Array2D","shape":[` + strings.Repeat("1,", 31) + `1]}}}`: nil,
+		`nonsense`: nil,
+	} {
+		s := arrowmeta.Schema{
+			Fields:   []arrowmeta.Field{{Name: "x"}},
+			Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":` + text + `}}`}},
+		}
+		if got := s.RowShapes()[0]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%.80s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func FuzzDeclarations(f *testing.F) {
+	f.Add(`{"shape":[2,3],"permutation":[1,0],"dim_names":["a","b"]}`)
+	f.Add(`[[2, null], "float32"]`)
+	f.Add(`{"info":{"features":{"x":{"_type":"List","length":2,"feature":{"_type":"Array2D","shape":[1,2]}}}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		x := tensor(text)
+		if got, err := x.Tensor(); err == nil {
+			n := 1
+			for _, d := range got.Logical() {
+				n *= d
+			}
+			if n != 6 {
+				t.Errorf("shape %v of lists of 6", got.Shape)
+			}
+		}
+		x.Metadata[0].Value = "datasets.features.features.Array2DExtensionType"
+		s := arrowmeta.Schema{Fields: []arrowmeta.Field{x, {Name: "x"}}, Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: text}}}
+		for _, shape := range s.RowShapes() {
+			for _, d := range shape {
+				if d < -1 || len(shape) > 32 {
+					t.Errorf("shape %v", shape)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package arrowmeta_test
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+var (
+	seed      = flag.Uint64("seed", 0, "seed of the mutations; 0 takes one from the clock")
+	mutations = flag.Int("mutations", 12000, "number of mutated inputs")
+)
+
+// examine reads everything that data describe, and fails the test if anything
+// that is accepted lies out of bounds.
+func examine(t testing.TB, data []byte) error {
+	t.Helper()
+	f, err := read(data)
+	if err != nil {
+		return err
+	}
+	for _, list := range [][]arrowmeta.Block{f.Batches, f.Dictionaries} {
+		for _, b := range list {
+			if b.Offset < 0 || b.MetaLen < 4 || b.BodyLen < 0 || b.End() > int64(len(data)) || b.Body() < b.Offset || b.End() < b.Body() {
+				t.Fatalf("block %+v of a file of %d bytes", b, len(data))
+			}
+		}
+	}
+	for i := range f.Schema.Fields {
+		f.Schema.Fields[i].TypeString()
+		f.Schema.Fields[i].Tensor()
+	}
+	f.Schema.RowShapes()
+	r := bytes.NewReader(data)
+	err = f.Scan(r, 0, len(f.Batches), func(i int, b *arrowmeta.RecordBatch) error {
+		for c := range f.Columns {
+			inBounds(t, b, &f.Columns[c], f.Batches[i].BodyLen)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return f.ScanDictionaries(r, func(int, *arrowmeta.DictionaryBatch) error { return nil })
+}
+
+func inBounds(t testing.TB, b *arrowmeta.RecordBatch, c *arrowmeta.Column, body int64) {
+	if !c.Located {
+		return
+	}
+	n := b.Node(c)
+	if n.Length < 0 || n.Nulls < 0 || n.Nulls > n.Length {
+		t.Fatalf("node %+v", n)
+	}
+	for i, r := range b.Buffers(c) {
+		need, ok := c.MinBytes(i, n.Length)
+		bitmap := i == 0 && c.Validity && n.Nulls == 0
+		if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length > body || r.Offset+r.Length < 0 {
+			t.Fatalf("buffer %+v of a body of %d", r, body)
+		}
+		if b.Compression == arrowmeta.Uncompressed && !bitmap && (!ok || r.Length < need) {
+			t.Fatalf("buffer %d of %q has %d bytes, not %d", i, c.Field.Name, r.Length, need)
+		}
+	}
+	for i := range c.Children {
+		inBounds(t, b, &c.Children[i], body)
+	}
+}
+
+// mustBeClear fails unless err is one that names a place.
+func mustBeClear(t testing.TB, err error) {
+	t.Helper()
+	e, ok := err.(*status.Error)
+	if !ok || e.Op != "arrowmeta" || e.Code != status.DataLoss && e.Code != status.Unsupported || e.Attr("offset") == nil || e.Hint == "" {
+		t.Fatalf("error without code, place or hint: %#v", err)
+	}
+}
+
+// TestTruncated cuts every file and stream at every byte: no prefix of one is
+// whole, so none may be accepted.
+func TestTruncated(t *testing.T) {
+	for name := range golden(t) {
+		data := load(t, name)
+		for n := range data {
+			err := examine(t, data[:n:n])
+			if err == nil {
+				t.Fatalf("%s: the first %d of %d bytes were accepted", name, n, len(data))
+			}
+			mustBeClear(t, err)
+		}
+	}
+}
+
+// TestMutated changes files and streams at random. Whatever comes of it, there
+// is no panic, no buffer out of bounds, and no memory beyond the input's scale.
+func TestMutated(t *testing.T) {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed=%d -mutations=%d", *seed, *mutations)
+	rng := rand.New(rand.NewPCG(*seed, 0))
+	var inputs [][]byte
+	for name := range golden(t) {
+		inputs = append(inputs, load(t, name))
+	}
+	accepted := 0
+	for range *mutations {
+		data := mutate(rng, inputs[rng.IntN(len(inputs))])
+		before := allocated()
+		err := examine(t, data)
+		if grown := allocated() - before; grown > 256<<10+64*uint64(len(data)) {
+			t.Fatalf("%d bytes allocated for an input of %d: %x", grown, len(data), data)
+		}
+		if err == nil {
+			accepted++
+			continue
+		}
+		mustBeClear(t, err)
+	}
+	t.Logf("%d accepted", accepted)
+	if accepted == 0 || accepted == *mutations {
+		t.Errorf("%d of %d mutations were accepted: the test does not test", accepted, *mutations)
+	}
+}
+
+// allocated gives the bytes allocated so far. The error of the runtime's count,
+// which lags by a span per size class, is within the slack of the test.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// mutate gives a changed copy: bytes set at random or to values that are apt to
+// be misread, or a range cut out, doubled or overwritten by another.
+func mutate(rng *rand.Rand, data []byte) []byte {
+	data = bytes.Clone(data)
+	for range 1 + rng.IntN(3) {
+		at := rng.IntN(len(data))
+		n := min(1+rng.IntN(16), len(data)-at)
+		switch rng.IntN(8) {
+		case 0, 1:
+			data[at] = byte(rng.Uint32())
+		case 2:
+			data[at] ^= 1 << rng.IntN(8)
+		case 3:
+			data[at] += byte(rng.IntN(17) - 8)
+		case 4:
+			fill := [...]byte{0x00, 0xff, 0x7f, 0x80, 0x01}[rng.IntN(5)]
+			word := data[at&^3:]
+			for i := range word[:min(len(word), 4<<rng.IntN(2))] {
+				word[i] = fill
+			}
+		case 5:
+			copy(data[at:at+n], data[rng.IntN(len(data)-n+1):])
+		case 6:
+			data = append(data[:at:at], data[at+n:]...)
+		case 7:
+			data = append(data[:at+n:at+n], data[at:]...)
+		}
+		if len(data) == 0 {
+			return data
+		}
+	}
+	return data
+}
+
+func FuzzFile(f *testing.F) {
+	seedWith(f, ".arrow")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := examine(t, append([]byte("ARROW1\x00\x00"), data...)); err != nil {
+			mustBeClear(t, err)
+		}
+	})
+}
+
+func FuzzStream(f *testing.F) {
+	seedWith(f, ".stream")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := examine(t, data); err != nil {
+			mustBeClear(t, err)
+		}
+	})
+}
+
+// seedWith adds the files with the extension; of a file without its magic.
+func seedWith(f *testing.F, extension string) {
+	for name := range golden(f) {
+		data := load(f, name)
+		if extension == ".arrow" && bytes.HasPrefix(data, []byte("ARROW1")) {
+			f.Add(data[8:])
+		}
+		if extension == ".stream" && !bytes.HasPrefix(data, []byte("ARROW1")) {
+			f.Add(data)
+		}
+	}
+}

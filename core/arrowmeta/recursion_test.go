@@ -1,0 +1,64 @@
+package arrowmeta_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+)
+
+// cyclic is a stream of 136 bytes with a struct whose only child is said to
+// stand back bytes before the reference to it, modulo 2^32. Readers that add
+// offsets as uint32 and follow them without a bound, such as arrow/go v17,
+// overflow their stack where that is the struct itself; no recover helps.
+func cyclic(back uint32) []byte {
+	schema := schemaOf(fields{4: "a", 8: uint8(13), 10: fields{}, 14: offsets(-back)})
+	return append(framed(flat(message(1, schema, 0)), 0), endOfStream...)
+}
+
+// TestCyclicSchema points the child at every place before it; at one of them
+// is its own parent.
+func TestCyclicSchema(t *testing.T) {
+	for back := range uint32(200) {
+		data := cyclic(back)
+		err := examine(t, data)
+		if err == nil {
+			t.Fatalf("a child %d bytes before itself was accepted", back)
+		}
+		want := fmt.Sprintf("offset %d does not lead forward into the metadata", -int32(back))
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// TestShared makes references meet: 60 levels that refer twice to the next one
+// stand for 2^60 fields, a thousand references to a long text for a thousand
+// copies of it.
+func TestShared(t *testing.T) {
+	level := int32Field("leaf")
+	for range 60 {
+		level = fields{4: "s", 8: uint8(13), 10: fields{}, 14: shared{2, level}}
+	}
+	text := with(int32Field("x"), 16, shared{1000, fields{6: strings.Repeat("t", 100_000)}})
+	for _, f := range []fields{level, text} {
+		err := examine(t, streamOf(schemaOf(f), 0))
+		if err == nil || !strings.Contains(err.Error(), "objects overlap") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestDepthOfFields(t *testing.T) {
+	for _, depth := range []int{arrowmeta.MaxDepth - 1, arrowmeta.MaxDepth} {
+		f := int32Field("leaf")
+		for range depth {
+			f = field("s", 13, fields{}, f)
+		}
+		err := examine(t, streamOf(schemaOf(f), 0))
+		if accepted := err == nil; accepted != (depth < arrowmeta.MaxDepth) {
+			t.Errorf("%d structs round a field: %v", depth, err)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package arrowmeta_test
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+)
+
+// The columns of the tests below: int32, and lists of 3 float32.
+func int32Field(name string) fields {
+	return field(name, 2, fields{4: int32(32), 6: true})
+}
+
+func tripleField(name string) fields {
+	return field(name, 16, fields{4: int32(3)}, field("item", 3, fields{4: int16(1)}))
+}
+
+var (
+	columnsAB  = schemaOf(int32Field("a"), tripleField("b"))
+	nodesAB    = numbers(2, 2, 0, 2, 0, 6, 0)
+	buffersAB  = numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 8, 24)
+	honestAB   = batchOf(2, nodesAB, buffersAB)
+	bodyAB     = 32
+	withSchema = func(schema fields) []byte { return streamOf(schema, 0) }
+	withBatch  = func(batch fields) []byte { return streamOf(columnsAB, bodyAB, honestAB, batch) }
+	withFooter = func(change func(fields)) []byte { return fileOf(columnsAB, bodyAB, change, honestAB, honestAB) }
+)
+
+// with gives a copy of a table with one field set.
+func with(t fields, slot int, value any) fields {
+	c := fields{}
+	for s, v := range t {
+		c[s] = v
+	}
+	c[slot] = value
+	return c
+}
+
+func TestHonestAreAccepted(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"stream": withBatch(honestAB), "file": withFooter(nil),
+		"file with batches out of order": withFooter(func(f fields) {
+			v := f[10].(vec)
+			f[10] = vec{2, append(append([]byte{}, v.data[24:]...), v.data[:24]...)}
+		}),
+	} {
+		if err := examine(t, data); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRefused has one case for every check, with the whole message.
+func TestRefused(t *testing.T) {
+	const (
+		damaged = "; the data are damaged or cut short; write them again"
+		first   = "message 0 at byte 0: "
+		second  = "record batch 1 at byte 504: "
+		footer  = "footer at byte 512: "
+	)
+	blocks := func(values ...int64) []byte {
+		return withFooter(func(f fields) { f[10] = numbers(3, values...) })
+	}
+	deep := int32Field("leaf")
+	for range arrowmeta.MaxDepth {
+		deep = field("list", 12, fields{}, deep)
+	}
+	whole := withBatch(honestAB)
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"empty", nil, "this is no Arrow IPC file or stream: it is empty; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"},
+		{"text", []byte("a,b,c\n1,2,3\n4,5,6\n"), `this is no Arrow IPC file or stream: it begins with "a,b,c\n1,"; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file`},
+		{"parquet", []byte("PAR1 and more bytes"), "this is no Arrow IPC file or stream: it is a Parquet file; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"},
+
+		{"no end marker", whole[:len(whole)-8], "message 3 at byte 752: the stream has no end-of-stream marker; it was cut short, or its writer was not closed: write it again"},
+		{"half an end marker", whole[:len(whole)-4], "message 3 at byte 752: the stream has no end-of-stream marker; it was cut short, or its writer was not closed: write it again"},
+		{"two streams", append(whole[:len(whole):len(whole)], whole...), "message 3 at byte 752: 760 bytes follow the end of the stream; streams that were joined must be taken apart"},
+		{"no schema", endOfStream, first + "the stream has no schema" + damaged},
+		{"two schemas", append(whole[:len(whole)-8:len(whole)-8], whole...), "message 3 at byte 752: a schema; a stream has one schema, as its first message" + damaged},
+		{"batch first", append(framed(flat(message(3, honestAB, 0)), 0), endOfStream...), first + "a record batch; a stream has one schema, as its first message" + damaged},
+		{"tensor", append(append(whole[:len(whole)-8:len(whole)-8], framed(flat(message(4, fields{}, 0)), 0)...), endOfStream...), "message 3 at byte 752: a tensor; only record batches can be read"},
+		{"body beyond the end", whole[:len(whole)-16], "message 2 at byte 504: the body takes 32 bytes, but only 24 are left" + damaged},
+		{"huge metadata", append([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x10}, whole...), first + "metadata of 268435456 bytes" + damaged},
+		{"negative metadata", []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x80}, first + "metadata of -2147483648 bytes" + damaged},
+		{"metadata beyond the end", []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0, 0}, first + "the metadata take 65536 bytes, but only 1 are left" + damaged},
+		{"version", append(framed(flat(with(message(1, columnsAB, 0), 4, int16(2))), 0), endOfStream...), first + "metadata version 3 is not V4 or V5 (at byte 16 of the metadata)" + damaged},
+		{"no header", append(framed(flat(fields{4: int16(4), 6: uint8(1)}), 0), endOfStream...), first + "message without a header (at byte 0 of the metadata)" + damaged},
+		{"negative body", append(framed(flat(message(1, columnsAB, -1)), 0), endOfStream...), first + "body of -1 bytes (at byte 0 of the metadata)" + damaged},
+
+		{"deep", withSchema(schemaOf(deep)), first + "fields nested more than 64 deep (at byte 3767 of the metadata)" + damaged},
+		{"field without a type", withSchema(schemaOf(fields{4: "x", 8: uint8(2)})), first + `field "x" has no type (at byte 69 of the metadata)` + damaged},
+		{"list without a child", withSchema(schemaOf(field("x", 12, fields{}))), first + `field "x" of type list has 0 children instead of 1 (at byte 75 of the metadata)` + damaged},
+		{"number with a child", withSchema(schemaOf(field("x", 2, fields{4: int32(8)}, int32Field("y")))), first + `field "x" of type int has 1 children instead of 0 (at byte 75 of the metadata)` + damaged},
+		{"negative list", withSchema(schemaOf(field("x", 16, fields{4: int32(-3)}, int32Field("y")))), first + "negative size -3 in a type (at byte 104 of the metadata)" + damaged},
+		{"too many fields", withSchema(fields{6: vec{1 << 30, nil}}), first + "1073741824 elements of 4 bytes do not fit into the metadata (at byte 51 of the metadata)" + damaged},
+		{"name out of bounds", withSchema(schemaOf(with(int32Field("x"), 4, offset(1<<20)))), first + "offset 1048576 does not lead forward into the metadata (at byte 79 of the metadata)" + damaged},
+		{"name at zero", withSchema(schemaOf(with(int32Field("x"), 4, offset(0)))), first + "offset 0 does not lead forward into the metadata (at byte 79 of the metadata)" + damaged},
+
+		{"negative rows", withBatch(with(honestAB, 4, int64(-1))), second + "-1 rows" + damaged},
+		{"endless rows", withBatch(with(honestAB, 4, int64(math.MaxInt64))), second + "9223372036854775807 rows" + damaged},
+		{"rows and values", withBatch(with(honestAB, 4, int64(1))), second + `column "a" has 2 values, but the batch has 1 rows` + damaged},
+		{"nodes missing", withBatch(with(honestAB, 6, numbers(2, 2, 0))), second + "1 nodes, but the schema needs 3" + damaged},
+		{"buffers missing", withBatch(with(honestAB, 8, numbers(2, 0, 0))), second + "1 buffers, but the schema needs 5" + damaged},
+		{"buffers too many", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 8, 24, 0, 0))), second + "6 buffers, but the schema needs 5" + damaged},
+		{"view counts", withBatch(with(honestAB, 12, numbers(1, 0))), second + "1 counts of data buffers, but 0 view columns" + damaged},
+		{"negative length", withBatch(with(honestAB, 6, numbers(2, 2, 0, -2, 0, 6, 0))), second + `column "b": 0 nulls among -2 values` + damaged},
+		{"too many nulls", withBatch(with(honestAB, 6, numbers(2, 2, 3, 2, 0, 6, 0))), second + `column "a": 3 nulls among 2 values` + damaged},
+		{"nulls without a bitmap", withBatch(with(honestAB, 6, numbers(2, 2, 1, 2, 0, 6, 0))), second + `column "a": buffer 0 has 0 bytes, too few for 2 values` + damaged},
+		{"short values", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
+		{"short child", withBatch(with(honestAB, 6, numbers(2, 2, 0, 2, 0, 5, 0))), second + `column "b": child "item" has 5 values instead of 6` + damaged},
+		{"buffer before the body", withBatch(with(honestAB, 8, numbers(2, 0, 0, -8, 8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of 8 bytes at -8 lies outside the body of 32 bytes" + damaged},
+		{"buffer behind the body", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, 24))), second + "buffer 4 of 24 bytes at 16 lies outside the body of 32 bytes" + damaged},
+		{"buffer that wraps", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, math.MaxInt64))), second + "buffer 4 of 9223372036854775807 bytes at 16 lies outside the body of 32 bytes" + damaged},
+		{"negative buffer", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, -8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of -8 bytes at 0 lies outside the body of 32 bytes" + damaged},
+		{"codec", withBatch(with(honestAB, 10, fields{4: uint8(2)})), second + "unknown compression 2, method 0 (at byte 213 of the metadata)" + damaged},
+		{"codec method", withBatch(with(honestAB, 10, fields{6: uint8(1)})), second + "unknown compression 0, method 1 (at byte 215 of the metadata)" + damaged},
+		{"compressed without a size", withBatch(with(with(honestAB, 10, fields{}), 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
+
+		{"no trailer", []byte("ARROW1\x00\x00"), "end of the file at byte 0: no footer" + damaged},
+		{"other trailer", append(withFooter(nil), 0), `end of the file at byte 809: no footer: the last bytes are "RROW1\x00" instead of "ARROW1"` + damaged},
+		{"no footer schema", withFooter(func(f fields) { delete(f, 6) }), footer + "no schema (at byte 0 of the metadata)" + damaged},
+		{"footer version", withFooter(func(f fields) { f[4] = int16(9) }), footer + "metadata version 10 is not V4 or V5 (at byte 16 of the metadata)" + damaged},
+		{"long footer", footerSize(withFooter(nil), 1<<20), "end of the file at byte 808: a footer of 1048576 bytes in a file of 818" + damaged},
+		{"negative footer", footerSize(withFooter(nil), -1), "end of the file at byte 808: a footer of -1 bytes in a file of 818" + damaged},
+		{"block at the magic", blocks(0, 216, 32), footer + "record batch 0 of 216 + 32 bytes at byte 0 lies outside the data" + damaged},
+		{"block behind the end", blocks(8, 216, 1<<20), footer + "record batch 0 of 216 + 1048576 bytes at byte 8 lies outside the data" + damaged},
+		{"block that wraps", blocks(8, 216, math.MaxInt64), footer + "record batch 0 of 216 + 9223372036854775807 bytes at byte 8 lies outside the data" + damaged},
+		{"block with a negative body", blocks(8, 216, -8), footer + "record batch 0 of 216 + -8 bytes at byte 8 lies outside the data" + damaged},
+		{"blocks that overlap", blocks(8, 216, 32, 16, 216, 32), footer + "two record batches overlap at byte 16" + damaged},
+		{"block of another size", blocks(8, 224, 32), "record batch 0 at byte 8: metadata of 208 bytes, but the footer says 216" + damaged},
+		{"block that is no message", blocks(16, 208, 32), "record batch 0 at byte 16: metadata of 16 bytes, but the footer says 204" + damaged},
+		{"body smaller than the message's", blocks(8, 216, 24), "record batch 0 at byte 8: a body of 32 bytes, but the footer says 24" + damaged},
+		{"body of the footer", withFooter(func(f fields) { f[10] = f[10].(vec); f[8] = f[10] }), "dictionary batch 0 at byte 8: a record batch" + damaged},
+	} {
+		err := examine(t, c.data)
+		if err == nil {
+			t.Errorf("%s: accepted", c.name)
+			continue
+		}
+		mustBeClear(t, err)
+		if got := strings.TrimPrefix(err.Error(), "arrowmeta: "); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func footerSize(file []byte, n int32) []byte {
+	binary.LittleEndian.PutUint32(file[len(file)-10:], uint32(n))
+	return file
+}
