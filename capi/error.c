@@ -12,21 +12,26 @@ static size_t covered(const mf_error* error) {
 
 void mfi_error_clear(mf_error* error) {
   const size_t head = sizeof error->struct_size;
-  if (error && error->struct_size > head) memset((char*)error + head, 0, covered(error) - head);
+  if (error && error->struct_size > head)
+    memset((char*)error + head, 0, covered(error) - head);
 }
 
 /* Length of the longest whole characters of a text that fit into size bytes. */
 static size_t cut(const char* text, size_t n, size_t size) {
-  if (n <= size) return n;
-  while (size > 0 && ((unsigned char)text[size] & 0xC0) == 0x80) size--;
+  if (n <= size)
+    return n;
+  while (size > 0 && ((unsigned char)text[size] & 0xC0) == 0x80)
+    size--;
   return size;
 }
 
 /* Writes the field at offset, as far as the caller's struct covers it. */
 static void put(mf_error* error, size_t offset, size_t size, const char* text, size_t n) {
   const size_t end = covered(error);
-  if (end <= offset || n == 0) return;
-  if (size > end - offset) size = end - offset;
+  if (end <= offset || n == 0)
+    return;
+  if (size > end - offset)
+    size = end - offset;
   char* to = (char*)error + offset;
   const size_t fits = cut(text, n, size - 1);
   memcpy(to, text, fits);
@@ -35,9 +40,11 @@ static void put(mf_error* error, size_t offset, size_t size, const char* text, s
 
 mf_status mfi_error_set(mf_error* error, mf_status code, const char* op, size_t n_op, const char* message,
                         size_t n_message, const char* hint, size_t n_hint, const char* path, size_t n_path) {
-  if (!error) return code;
+  if (!error)
+    return code;
   mfi_error_clear(error);
-  if (covered(error) >= offsetof(mf_error, code) + sizeof error->code) error->code = code;
+  if (covered(error) >= offsetof(mf_error, code) + sizeof error->code)
+    error->code = code;
   put(error, offsetof(mf_error, op), sizeof error->op, op, n_op);
   put(error, offsetof(mf_error, message), sizeof error->message, message, n_message);
   put(error, offsetof(mf_error, hint), sizeof error->hint, hint, n_hint);
@@ -51,8 +58,10 @@ mf_status mfi_fail(mf_error* error, mf_status code, const char* op, const char* 
 
 bool mfi_bytes_set(mf_bytes* bytes, const char* text, size_t size) {
   char* copy = malloc(size + 1);
-  if (!copy) return false;
-  if (size) memcpy(copy, text, size);
+  if (!copy)
+    return false;
+  if (size)
+    memcpy(copy, text, size);
   copy[size] = 0;
   bytes->data = copy;
   bytes->size = size;
@@ -60,7 +69,8 @@ bool mfi_bytes_set(mf_bytes* bytes, const char* text, size_t size) {
 }
 
 void mf_bytes_free(mf_bytes* bytes) {
-  if (!bytes) return;
+  if (!bytes)
+    return;
   free(bytes->data);
   bytes->data = NULL;
   bytes->size = 0;

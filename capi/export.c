@@ -69,14 +69,17 @@ static void delete_legacy(struct DLManagedTensor* self) {
 }
 
 mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** out) {
-  if (!out) return MF_INVALID_ARGUMENT;
+  if (!out)
+    return MF_INVALID_ARGUMENT;
   *out = NULL;
   mf_tensor block;
-  if (!batch) return MF_INVALID_ARGUMENT;
-  if (!mfi_batch_block(batch, i, &block)) return MF_OUT_OF_RANGE;
-  struct DLManagedTensorVersioned* made =
-      calloc(1, sizeof *made + (size_t)block.ndim * sizeof(int64_t));
-  if (!made) return MF_RESOURCE_EXHAUSTED;
+  if (!batch)
+    return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &block))
+    return MF_OUT_OF_RANGE;
+  struct DLManagedTensorVersioned* made = calloc(1, sizeof *made + (size_t)block.ndim * sizeof(int64_t));
+  if (!made)
+    return MF_RESOURCE_EXHAUSTED;
   made->version.major = 1;
   made->flags = DL_READ_ONLY;
   made->deleter = delete_versioned;
@@ -88,13 +91,17 @@ mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVers
 }
 
 mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** out) {
-  if (!out) return MF_INVALID_ARGUMENT;
+  if (!out)
+    return MF_INVALID_ARGUMENT;
   *out = NULL;
   mf_tensor block;
-  if (!batch) return MF_INVALID_ARGUMENT;
-  if (!mfi_batch_block(batch, i, &block)) return MF_OUT_OF_RANGE;
+  if (!batch)
+    return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &block))
+    return MF_OUT_OF_RANGE;
   struct DLManagedTensor* made = calloc(1, sizeof *made + (size_t)block.ndim * sizeof(int64_t));
-  if (!made) return MF_RESOURCE_EXHAUSTED;
+  if (!made)
+    return MF_RESOURCE_EXHAUSTED;
   made->deleter = delete_legacy;
   made->context = batch;
   fill_tensor(&made->tensor, &block, (int64_t*)(made + 1));
@@ -150,14 +157,16 @@ typedef struct {
    asks; then what they own themselves. */
 static void release_schema(struct ArrowSchema* self) {
   for (int64_t i = 0; i < self->n_children; i++)
-    if (self->children[i]->release) self->children[i]->release(self->children[i]);
+    if (self->children[i]->release)
+      self->children[i]->release(self->children[i]);
   free(self->private_data);
   self->release = NULL;
 }
 
 static void release_array(struct ArrowArray* self) {
   for (int64_t i = 0; i < self->n_children; i++)
-    if (self->children[i]->release) self->children[i]->release(self->children[i]);
+    if (self->children[i]->release)
+      self->children[i]->release(self->children[i]);
   array_node* node = self->private_data;
   mf_batch_release(node->batch);
   free(node);
@@ -189,24 +198,31 @@ static const char* format_of(mf_dtype type) {
   static const char* const floats[] = {NULL, "e", "f", "g"};
   const int size = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : 3;
   switch (type.code) {
-  case 0: return signed_integers[size];
-  case 1: return unsigned_integers[size];
-  case 2: return floats[size];
-  case DL_BOOL: return "c";
-  default: return NULL;
+  case 0:
+    return signed_integers[size];
+  case 1:
+    return unsigned_integers[size];
+  case 2:
+    return floats[size];
+  case DL_BOOL:
+    return "c";
+  default:
+    return NULL;
   }
 }
 
 /* Makes the schema of dimension d of a block, and of those below it. */
 static bool make_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t d) {
   schema_node* node = calloc(1, sizeof *node + strlen(block->name) + 1);
-  if (!node) return false;
+  if (!node)
+    return false;
   memset(out, 0, sizeof *out);
   out->format = node->format;
   out->name = node->name;
   out->private_data = node;
   out->release = release_schema;
-  if (d == 0) strcpy(node->name, block->name);
+  if (d == 0)
+    strcpy(node->name, block->name);
   if (d + 1 == block->ndim) {
     strcpy(node->format, format_of(block->dtype));
     if (block->dtype.code == DL_BOOL) {
@@ -227,9 +243,11 @@ static bool make_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t
 }
 
 /* Makes the array of dimension d of a block, and of those below it. */
-static bool make_array(struct ArrowArray* out, mf_batch* batch, const mf_tensor* block, int32_t d, int64_t above) {
+static bool make_array(struct ArrowArray* out, mf_batch* batch, const mf_tensor* block, int32_t d,
+                       int64_t above) {
   array_node* node = calloc(1, sizeof *node);
-  if (!node) return false;
+  if (!node)
+    return false;
   memset(out, 0, sizeof *out);
   out->length = above * block->shape[d];
   out->n_buffers = 1;
@@ -254,12 +272,17 @@ static bool make_array(struct ArrowArray* out, mf_batch* batch, const mf_tensor*
 }
 
 mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, struct ArrowSchema* schema) {
-  if (array) memset(array, 0, sizeof *array);
-  if (schema) memset(schema, 0, sizeof *schema);
+  if (array)
+    memset(array, 0, sizeof *array);
+  if (schema)
+    memset(schema, 0, sizeof *schema);
   mf_tensor block;
-  if (!batch || !array || !schema) return MF_INVALID_ARGUMENT;
-  if (!mfi_batch_block(batch, i, &block)) return MF_OUT_OF_RANGE;
-  if (!format_of(block.dtype) || block.ndim < 1) return MF_UNSUPPORTED;
+  if (!batch || !array || !schema)
+    return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &block))
+    return MF_OUT_OF_RANGE;
+  if (!format_of(block.dtype) || block.ndim < 1)
+    return MF_UNSUPPORTED;
   if (!make_schema(schema, &block, 0)) {
     memset(schema, 0, sizeof *schema);
     return MF_RESOURCE_EXHAUSTED;

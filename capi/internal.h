@@ -14,6 +14,10 @@
 
 #include <stdbool.h>
 
+/* Parameters of exported Go functions, which cannot say const. */
+typedef const char mfi_text;
+typedef const mf_array mfi_array;
+
 /* ---- fork.c ---- */
 
 /* Says whether this process is a forked child of the one that loaded the
@@ -54,11 +58,9 @@ typedef struct mfi_block {
   int64_t bytes;
 } mfi_block;
 
-enum { MFI_POOL_OK = 0, MFI_POOL_LIMIT = 1, MFI_POOL_MEMORY = 2 };
-
-/* Makes a pool for n blocks that keeps at most max_idle idle pieces, and at
-   most max_bytes of memory in all unless that is 0. NULL without memory. */
-mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle, int64_t max_bytes);
+/* Makes a pool for n blocks that keeps at most max_idle idle pieces. NULL
+   without memory. */
+mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle);
 
 /* Adds the next block. dims holds shape, start and global shape, ndim each,
    then the holders. Gives the block's offset, or -1 without memory. */
@@ -67,8 +69,8 @@ int64_t mfi_pool_add(mfi_pool* pool, mfi_block block, const char* name, size_t n
 /* Bytes of one piece of memory. */
 int64_t mfi_pool_bytes(const mfi_pool* pool);
 
-/* Gives a piece of memory, an idle one if there is one. NULL with the reason. */
-mfi_slot* mfi_pool_get(mfi_pool* pool, int32_t* reason);
+/* Gives a piece of memory, an idle one if there is one. NULL without memory. */
+mfi_slot* mfi_pool_get(mfi_pool* pool);
 
 /* Gives back a piece that was not handed out. */
 void mfi_pool_put(mfi_slot* slot);
@@ -85,9 +87,10 @@ void* mfi_slot_data(mfi_slot* slot);
 
 /* Hands a piece out as a batch. The head's plain numbers are copied from
    values; state is a text of at most 256 bytes. */
-void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state, mf_batch** out);
+void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state,
+                      mf_batch** out);
 
-/* What of block i every export needs. NULL if there is no such block. */
+/* Describes block i in full; false if there is no such block. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 
 /* ---- shim.c ---- */

@@ -33,7 +33,7 @@ struct mfi_pool {
   bool closed;
 
   atomic_int_fast64_t refs; /* the loader, and every slot that is not idle */
-  int64_t max_idle, max_bytes;
+  int64_t max_idle;
   int64_t bytes; /* of one slot */
   int32_t n, capacity;
   block blocks[];
@@ -56,26 +56,28 @@ static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; 
 
 /* ---- making and ending a pool ---- */
 
-mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle, int64_t max_bytes) {
+mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle) {
   mfi_pool* pool = calloc(1, sizeof *pool + (size_t)n * sizeof(block));
-  if (!pool) return NULL;
+  if (!pool)
+    return NULL;
   pthread_mutex_init(&pool->lock, NULL);
   atomic_init(&pool->refs, 1);
   pool->max_idle = max_idle;
-  pool->max_bytes = max_bytes;
   pool->capacity = n;
   return pool;
 }
 
 int64_t mfi_pool_add(mfi_pool* pool, mfi_block facts, const char* name, size_t n_name, const int64_t* dims) {
-  if (pool->n == pool->capacity) return -1;
+  if (pool->n == pool->capacity)
+    return -1;
   const size_t n_dims = 3 * (size_t)facts.ndim + (size_t)facts.n_holders;
   block* b = &pool->blocks[pool->n];
   b->facts = facts;
   b->name = malloc(n_name + 1);
   b->dims = malloc(n_dims * sizeof *dims + 1);
   pool->n++; /* from here on, drop frees it */
-  if (!b->name || !b->dims) return -1;
+  if (!b->name || !b->dims)
+    return -1;
   memcpy(b->name, name, n_name);
   b->name[n_name] = 0;
   memcpy(b->dims, dims, n_dims * sizeof *dims);
@@ -87,7 +89,8 @@ int64_t mfi_pool_add(mfi_pool* pool, mfi_block facts, const char* name, size_t n
 int64_t mfi_pool_bytes(const mfi_pool* pool) { return pool->bytes; }
 
 static void drop(mfi_pool* pool) {
-  if (atomic_fetch_sub(&pool->refs, 1) != 1) return;
+  if (atomic_fetch_sub(&pool->refs, 1) != 1)
+    return;
   for (int32_t i = 0; i < pool->n; i++) {
     free(pool->blocks[i].name);
     free(pool->blocks[i].dims);
@@ -124,16 +127,19 @@ void mfi_pool_close(mfi_pool* pool) {
 static void* memory(int64_t bytes) {
   const size_t size = (size_t)(bytes > 0 ? bytes : ALIGN);
   void* data = NULL;
-  if (posix_memalign(&data, size >= HUGE ? HUGE : PAGE, size) != 0) return NULL;
+  if (posix_memalign(&data, size >= HUGE ? HUGE : PAGE, size) != 0)
+    return NULL;
 #ifdef MADV_HUGEPAGE
-  if (size >= HUGE) madvise(data, size / HUGE * HUGE, MADV_HUGEPAGE);
+  if (size >= HUGE)
+    madvise(data, size / HUGE * HUGE, MADV_HUGEPAGE);
 #endif
   return data;
 }
 
 static mfi_slot* new_slot(mfi_pool* pool) {
   mfi_slot* slot = calloc(1, sizeof *slot);
-  if (!slot) return NULL;
+  if (!slot)
+    return NULL;
   slot->head.data = memory(pool->bytes);
   if (!slot->head.data) {
     free(slot);
@@ -148,33 +154,28 @@ static mfi_slot* new_slot(mfi_pool* pool) {
   return slot;
 }
 
-/* Takes an idle slot, or counts a new one. Gives the reason why not. */
-static int32_t reserve(mfi_pool* pool, mfi_slot** slot) {
-  int32_t reason = MFI_POOL_OK;
+/* Takes an idle slot, or counts a new one and gives NULL. */
+static mfi_slot* reserve(mfi_pool* pool) {
   pthread_mutex_lock(&pool->lock);
-  *slot = pool->idle;
-  if (*slot) {
-    pool->idle = (*slot)->next;
+  mfi_slot* slot = pool->idle;
+  if (slot) {
+    pool->idle = slot->next;
     pool->counts.idle--;
-  } else if (pool->max_bytes > 0 && (pool->counts.all + 1) * pool->bytes > pool->max_bytes) {
-    reason = MFI_POOL_LIMIT;
   } else {
     pool->counts.all++;
   }
   pthread_mutex_unlock(&pool->lock);
-  return reason;
+  return slot;
 }
 
-mfi_slot* mfi_pool_get(mfi_pool* pool, int32_t* reason) {
-  mfi_slot* slot;
-  *reason = reserve(pool, &slot);
-  if (*reason != MFI_POOL_OK) return NULL;
-  if (!slot) slot = new_slot(pool);
+mfi_slot* mfi_pool_get(mfi_pool* pool) {
+  mfi_slot* slot = reserve(pool);
+  if (!slot)
+    slot = new_slot(pool);
   if (!slot) {
     pthread_mutex_lock(&pool->lock);
     pool->counts.all--;
     pthread_mutex_unlock(&pool->lock);
-    *reason = MFI_POOL_MEMORY;
     return NULL;
   }
   atomic_fetch_add(&pool->refs, 1);
@@ -186,7 +187,8 @@ static void give_back(mfi_slot* slot, bool was_live) {
   mfi_pool* pool = slot->pool;
   pthread_mutex_lock(&pool->lock);
   const bool keep = !pool->closed && pool->counts.idle < pool->max_idle;
-  if (was_live) pool->counts.live--;
+  if (was_live)
+    pool->counts.live--;
   if (keep) {
     slot->next = pool->idle;
     pool->idle = slot;
@@ -195,7 +197,8 @@ static void give_back(mfi_slot* slot, bool was_live) {
     pool->counts.all--;
   }
   pthread_mutex_unlock(&pool->lock);
-  if (!keep) free_slot(slot);
+  if (!keep)
+    free_slot(slot);
   drop(pool);
 }
 
@@ -212,7 +215,8 @@ void* mfi_slot_data(mfi_slot* slot) { return slot->head.data; }
 
 /* ---- batches ---- */
 
-void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state, mf_batch** out) {
+void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state,
+                      mf_batch** out) {
   mf_batch* head = &slot->head;
   head->epoch = values->epoch;
   head->step = values->step;
@@ -235,20 +239,25 @@ void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state,
 }
 
 void mf_batch_retain(mf_batch* batch) {
-  if (batch) atomic_fetch_add(&((mfi_slot*)batch)->refs, 1);
+  if (batch)
+    atomic_fetch_add(&((mfi_slot*)batch)->refs, 1);
 }
 
 void mf_batch_release(mf_batch* batch) {
-  if (!batch) return;
+  if (!batch)
+    return;
   mfi_slot* slot = (mfi_slot*)batch;
-  if (atomic_fetch_sub(&slot->refs, 1) != 1) return;
+  if (atomic_fetch_sub(&slot->refs, 1) != 1)
+    return;
   atomic_fetch_sub(&live_batches, 1);
-  if (!mfi_forked()) give_back(slot, true);
+  if (!mfi_forked())
+    give_back(slot, true);
 }
 
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
   const mfi_pool* pool = ((const mfi_slot*)batch)->pool;
-  if (i < 0 || i >= pool->n) return false;
+  if (i < 0 || i >= pool->n)
+    return false;
   const block* b = &pool->blocks[i];
   const int32_t ndim = b->facts.ndim;
   *tensor = (mf_tensor){
@@ -269,14 +278,18 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
 }
 
 mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
-  if (!tensor) return MF_INVALID_ARGUMENT;
+  if (!tensor)
+    return MF_INVALID_ARGUMENT;
   const size_t head = sizeof tensor->struct_size;
   const size_t size = tensor->struct_size < sizeof *tensor ? tensor->struct_size : sizeof *tensor;
-  if (size <= head) return MF_INVALID_ARGUMENT;
+  if (size <= head)
+    return MF_INVALID_ARGUMENT;
   memset((char*)tensor + head, 0, size - head);
   mf_tensor full;
-  if (!batch) return MF_INVALID_ARGUMENT;
-  if (!mfi_batch_block(batch, i, &full)) return MF_OUT_OF_RANGE;
+  if (!batch)
+    return MF_INVALID_ARGUMENT;
+  if (!mfi_batch_block(batch, i, &full))
+    return MF_OUT_OF_RANGE;
   memcpy((char*)tensor + head, (char*)&full + head, size - head);
   return MF_OK;
 }

@@ -46,7 +46,7 @@
  *
  * Fork. The Go runtime does not survive fork(). In a forked child every
  * function gives MF_FORKED, except these, which do what they say:
- * mf_abi_version, mf_version, mf_bytes_free, mf_batch_* and the release
+ * mf_abi_version, mf_bytes_free, mf_batch_* and the release
  * callbacks of exported structs, mf_live_*; and mf_release and mf_cancel_all,
  * which do nothing and succeed. So objects that were inherited can be dropped,
  * and no release callback runs in a child. Create loaders in the child, from a
@@ -83,7 +83,7 @@ extern "C" {
    the same major number, and at least its own minor number. */
 uint32_t mf_abi_version(void);
 
-/* The version of the library, such as "0.1.0". Static. */
+/* The version of the library, such as "0.1.0"; "" in a forked child. Static. */
 const char* mf_version(void);
 
 /* ---- outcomes --------------------------------------------------------- */

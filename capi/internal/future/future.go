@@ -101,6 +101,11 @@ func (f *Future[T]) Drop(patience time.Duration, discard func(T)) {
 }
 
 func (f *Future[T]) within(patience time.Duration) bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+	}
 	if patience < 0 {
 		<-f.done
 		return true

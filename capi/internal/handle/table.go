@@ -157,24 +157,30 @@ func (t *Table) Len() int {
 }
 
 // Release takes a handle out of the table and closes its object, once nobody
-// uses it.
-func (t *Table) Release(h uint64) error {
+// uses it. Gone says whether there was such a handle; err may come from the
+// object's Close too.
+func (t *Table) Release(h uint64) (gone bool, err error) {
 	e, err := t.remove(h)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if e.await(e.Object.Patience()) {
-		return e.Object.Close()
+		return true, e.Object.Close()
 	}
 	guard.Go("handle", func() error {
 		<-e.unused
 		return e.Object.Close()
 	}, func(error) {}) // the caller has gone on
-	return nil
+	return true, nil
 }
 
 // await waits until nobody uses the object, and says whether that came true.
 func (e *Entry) await(patience time.Duration) bool {
+	select {
+	case <-e.unused:
+		return true
+	default:
+	}
 	if patience < 0 {
 		<-e.unused
 		return true

@@ -26,7 +26,7 @@ func (o *object) Close() error            { o.closed.Add(1); return o.err }
 func TestStaleHandles(t *testing.T) {
 	var table Table
 	first := table.Put(&object{})
-	if err := table.Release(first); err != nil {
+	if _, err := table.Release(first); err != nil {
 		t.Fatal(err)
 	}
 	second := table.Put(&object{})
@@ -38,7 +38,7 @@ func TestStaleHandles(t *testing.T) {
 		if status.CodeOf(err) != status.InvalidState {
 			t.Errorf("Pin(%#x): %v", h, err)
 		}
-		if table.Release(h) == nil || table.Cancel(h) == nil {
+		if gone, err := table.Release(h); gone || err == nil || table.Cancel(h) == nil {
 			t.Errorf("%#x was accepted", h)
 		}
 	}
@@ -53,7 +53,7 @@ func TestExhaustedPlaceIsNotTakenAgain(t *testing.T) {
 	var table Table
 	table.Put(&object{})
 	table.slots[0].generation = math.MaxUint32
-	if err := table.Release(math.MaxUint32 << 32); err != nil {
+	if _, err := table.Release(math.MaxUint32 << 32); err != nil {
 		t.Fatal(err)
 	}
 	if h := table.Put(&object{}); uint32(h) != 1 {
@@ -68,7 +68,10 @@ func TestReleaseCancelsAndWaits(t *testing.T) {
 		h := table.Put(o)
 		e, _ := table.Pin(h)
 		done := make(chan error)
-		go func() { done <- table.Release(h) }()
+		go func() {
+			_, err := table.Release(h)
+			done <- err
+		}()
 		<-e.Context.Done()
 		time.Sleep(time.Hour)
 		if o.closed.Load() != 0 {
@@ -91,7 +94,7 @@ func TestReleaseLosesPatience(t *testing.T) {
 		h := table.Put(o)
 		e, _ := table.Pin(h)
 		began := time.Now()
-		if err := table.Release(h); err != nil || time.Since(began) != time.Second {
+		if gone, err := table.Release(h); !gone || err != nil || time.Since(began) != time.Second {
 			t.Errorf("released with %v after %v", err, time.Since(began))
 		}
 		synctest.Wait()
@@ -109,7 +112,7 @@ func TestReleaseLosesPatience(t *testing.T) {
 func TestReleaseGivesTheErrorOfClose(t *testing.T) {
 	var table Table
 	want := errors.New("disk")
-	if err := table.Release(table.Put(&object{err: want})); err != want {
+	if gone, err := table.Release(table.Put(&object{err: want})); !gone || err != want {
 		t.Errorf("got %v", err)
 	}
 }
