@@ -8,6 +8,7 @@
 package mesh
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,43 +36,56 @@ type Device struct {
 }
 
 // Mesh is an immutable mesh. Position i of it is the device at the i-th
-// coordinate in row-major order.
+// coordinate in row-major order. A mesh without axes has one device.
 type Mesh struct {
 	axes      []Axis
 	devices   []Device
-	processes []int // sorted, distinct
+	processes []int   // ascending, distinct
+	positions []int32 // by process, each group in mesh order
+	starts    []int32 // of each process's group in positions, and the end
 }
 
 // New gives the mesh of devices over axes. The devices are copied. Their number
 // must be the product of the axis sizes, and no axis name and no device id may
-// occur twice (JAX lets both through and then collapses them).
+// occur twice (JAX lets both through and then collapses them), else the error
+// is InvalidArgument.
 func New(axes []Axis, devices []Device) (*Mesh, error) {
 	size, err := checkAxes(axes)
 	if err != nil {
 		return nil, err
 	}
+	if len(axes) == 0 && len(devices) != 1 {
+		return nil, fail("a mesh without axes needs 1 device, but there are %d", len(devices))
+	}
 	if len(devices) != size {
 		return nil, fail("axes %s need %d devices, but there are %d", axesText(axes), size, len(devices)).
 			WithHint("give one device for every coordinate, in row-major order")
 	}
-	seen := make(map[int]int, size)
-	for i, d := range devices {
-		if d.Process < 0 || d.ID < 0 {
-			return nil, fail("device %d is (process %d, id %d), but neither may be negative", i, d.Process, d.ID)
-		}
-		if j, dup := seen[d.ID]; dup {
-			return nil, fail("device id %d stands at mesh positions %d and %d", d.ID, j, i).
-				WithHint("name every device once")
-		}
-		seen[d.ID] = i
+	if err := checkDevices(devices); err != nil {
+		return nil, err
 	}
 	m := &Mesh{axes: slices.Clone(axes), devices: slices.Clone(devices)}
-	for _, d := range devices {
-		m.processes = append(m.processes, d.Process)
-	}
-	slices.Sort(m.processes)
-	m.processes = slices.Compact(m.processes)
+	m.group()
 	return m, nil
+}
+
+// group sorts the mesh positions by process.
+func (m *Mesh) group() {
+	m.positions = make([]int32, len(m.devices))
+	for i := range m.positions {
+		m.positions[i] = int32(i)
+	}
+	slices.SortFunc(m.positions, func(i, j int32) int {
+		return cmp.Or(cmp.Compare(m.devices[i].Process, m.devices[j].Process), cmp.Compare(i, j))
+	})
+	for n, i := range m.positions {
+		p := m.devices[i].Process
+		if last := len(m.processes) - 1; last < 0 || m.processes[last] != p {
+			m.processes = append(m.processes, p)
+			m.starts = append(m.starts, int32(n))
+		}
+	}
+	m.starts = append(m.starts, int32(len(m.positions)))
 }
 
 // Uniform gives the mesh of devices 0…n-1 in order, owned in equal parts by
@@ -120,6 +134,30 @@ func checkAxes(axes []Axis) (size int, err error) {
 	return size, nil
 }
 
+// checkDevices refuses negative numbers and ids that occur twice. Ascending
+// ids, the common case, need no table.
+func checkDevices(devices []Device) error {
+	ascending, last := true, -1
+	for i, d := range devices {
+		if d.Process < 0 || d.ID < 0 {
+			return fail("device %d is (process %d, id %d), but neither may be negative", i, d.Process, d.ID)
+		}
+		ascending = ascending && d.ID > last
+		last = d.ID
+	}
+	if ascending {
+		return nil
+	}
+	seen := make(map[int]int, len(devices))
+	for i, d := range devices {
+		if j, dup := seen[d.ID]; dup {
+			return fail("device id %d stands at mesh positions %d and %d", d.ID, j, i).WithHint("name every device once")
+		}
+		seen[d.ID] = i
+	}
+	return nil
+}
+
 func fail(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "mesh", format, args...)
 }
@@ -155,13 +193,26 @@ func (m *Mesh) Processes() []int { return slices.Clone(m.processes) }
 // Local lists the mesh positions that a process owns, in mesh order. It is
 // empty for a process without devices in the mesh, which is legal.
 func (m *Mesh) Local(process int) []int {
-	var list []int
-	for i, d := range m.devices {
-		if d.Process == process {
-			list = append(list, i)
-		}
+	group := m.local(process)
+	if len(group) == 0 {
+		return nil
+	}
+	list := make([]int, len(group))
+	for i, position := range group {
+		list[i] = int(position)
 	}
 	return list
+}
+
+// NumLocal gives the number of devices that a process owns.
+func (m *Mesh) NumLocal(process int) int { return len(m.local(process)) }
+
+func (m *Mesh) local(process int) []int32 {
+	n, ok := slices.BinarySearch(m.processes, process)
+	if !ok {
+		return nil
+	}
+	return m.positions[m.starts[n]:m.starts[n+1]]
 }
 
 // Coordinates gives the position's coordinate on every axis.
