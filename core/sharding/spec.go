@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // PartitionSpec says, for each dimension of an array, over which mesh axes it
@@ -12,52 +14,161 @@ import (
 // partitioned. Trailing empty entries count for the rank of the spec, as in JAX.
 type PartitionSpec [][]string
 
-// P makes a spec as JAX's P does: nil for a dimension that is not partitioned,
-// a string for one axis, a []string for several. It panics on any other type,
-// which is a mistake in the program.
-func P(entries ...any) PartitionSpec {
+// NewSpec makes a spec of entries as they stand in JAX's P and in a layout
+// document: nil for a dimension that is not partitioned, a string for one axis,
+// a list of strings ([]string or []any) for several. An empty list is nil. Any
+// other entry is InvalidArgument, an empty name and a list inside a list too.
+func NewSpec(entries ...any) (PartitionSpec, error) {
 	spec := make(PartitionSpec, len(entries))
-	for i, e := range entries {
-		switch e := e.(type) {
-		case nil:
-		case string:
-			spec[i] = []string{e}
-		case []string:
-			spec[i] = slices.Clone(e)
-		default:
-			panic(fmt.Sprintf("sharding.P: entry %d is a %T, want nil, string or []string", i, e))
+	for d, e := range entries {
+		axes, err := entryOf(d, e)
+		if err != nil {
+			return nil, err
 		}
+		spec[d] = axes
+	}
+	return spec, nil
+}
+
+func entryOf(d int, entry any) (axes []string, err error) {
+	switch e := entry.(type) {
+	case nil:
+	case string:
+		axes = []string{e}
+	case []string:
+		axes = slices.Clone(e)
+	case []any:
+		for _, x := range e {
+			name, ok := x.(string)
+			if !ok {
+				return nil, badEntry(d, "a list that holds "+kindOf(x))
+			}
+			axes = append(axes, name)
+		}
+	default:
+		return nil, badEntry(d, kindOf(entry))
+	}
+	if slices.Contains(axes, "") {
+		return nil, badEntry(d, "an axis without a name")
+	}
+	return axes, nil
+}
+
+func badEntry(d int, what string) error {
+	return fail("entry %d of the spec is %s, but must be nothing, an axis or a list of axes", d, what).
+		WithHint("name the axes of one dimension in one flat list").With("dimension", d)
+}
+
+func kindOf(x any) string {
+	switch x.(type) {
+	case nil:
+		return "nothing"
+	case []any, []string:
+		return "another list"
+	}
+	return fmt.Sprintf("a value of type %T", x)
+}
+
+// P makes a spec as NewSpec does and panics on an error, which is a mistake in
+// the program. It is for specs that are written out in source code.
+func P(entries ...any) PartitionSpec {
+	spec, err := NewSpec(entries...)
+	if err != nil {
+		panic(err)
 	}
 	return spec
+}
+
+// Entries gives the canonical entries, which NewSpec takes: nil, a string for
+// one axis, a []string for several. The list is not nil, also where it is empty.
+func (p PartitionSpec) Entries() []any {
+	entries := make([]any, len(p))
+	for d, axes := range p {
+		switch len(axes) {
+		case 0:
+		case 1:
+			entries[d] = axes[0]
+		default:
+			entries[d] = slices.Clone(axes)
+		}
+	}
+	return entries
+}
+
+// Equal says whether both have the same entries. As in JAX, trailing empty
+// entries make a difference.
+func (p PartitionSpec) Equal(o PartitionSpec) bool {
+	return slices.EqualFunc(p, o, slices.Equal[[]string])
 }
 
 // Clone gives a copy that shares nothing.
 func (p PartitionSpec) Clone() PartitionSpec {
 	c := make(PartitionSpec, len(p))
-	for i, e := range p {
-		c[i] = slices.Clone(e)
+	for d, axes := range p {
+		c[d] = slices.Clone(axes)
 	}
 	return c
 }
 
 // String prints the spec as JAX does: P('data', None, ('a', 'b')), P('x',), P().
 func (p PartitionSpec) String() string {
-	parts := make([]string, len(p))
-	for i, e := range p {
-		parts[i] = entryText(e)
-	}
-	if len(parts) == 1 {
-		return "P(" + parts[0] + ",)"
-	}
-	return "P(" + strings.Join(parts, ", ") + ")"
+	return "P" + tuple(p, func(axes []string) string {
+		switch len(axes) {
+		case 0:
+			return "None"
+		case 1:
+			return repr(axes[0])
+		}
+		return tuple(axes, repr)
+	})
 }
 
-func entryText(axes []string) string {
-	switch len(axes) {
-	case 0:
-		return "None"
-	case 1:
-		return "'" + axes[0] + "'"
+// tuple prints a list as Python prints a tuple.
+func tuple[T any](list []T, text func(T) string) string {
+	parts := make([]string, len(list))
+	for i, x := range list {
+		parts[i] = text(x)
 	}
-	return "('" + strings.Join(axes, "', '") + "')"
+	if len(parts) == 1 {
+		return "(" + parts[0] + ",)"
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+// repr prints a name as Python's repr does: in single quotes, or in double ones
+// if it holds only single ones.
+func repr(name string) string {
+	quote := '\''
+	if strings.ContainsRune(name, '\'') && !strings.ContainsRune(name, '"') {
+		quote = '"'
+	}
+	var b strings.Builder
+	b.WriteRune(quote)
+	for _, r := range name {
+		writeRune(&b, r, quote)
+	}
+	b.WriteRune(quote)
+	return b.String()
+}
+
+func writeRune(b *strings.Builder, r, quote rune) {
+	switch {
+	case r == quote || r == '\\':
+		b.WriteRune('\\')
+		b.WriteRune(r)
+	case r == '\n':
+		b.WriteString(`\n`)
+	case r == '\r':
+		b.WriteString(`\r`)
+	case r == '\t':
+		b.WriteString(`\t`)
+	case unicode.IsPrint(r):
+		b.WriteRune(r)
+	case r < utf8.RuneSelf<<1:
+		fmt.Fprintf(b, `\x%02x`, r)
+	case r < 1<<16:
+		fmt.Fprintf(b, `\u%04x`, r)
+	default:
+		fmt.Fprintf(b, `\U%08x`, r)
+	}
 }

@@ -1,0 +1,126 @@
+package sharding
+
+import "slices"
+
+// Tiling numbers the distinct parts of an array: its tiles, counted from 0 in
+// row-major order. Devices with equal indexes have the same tile.
+//
+// The tile of a device is a linear function of its mesh coordinates, because a
+// spec uses every axis at most once: the sum of coordinate × weight. So a mesh
+// of a million devices takes a few milliseconds, and an array's sizes play no
+// part but one: a dimension of size zero is a single tile, since all its parts
+// are equal.
+type Tiling struct {
+	sizes   []int // of the mesh's axes
+	weights []int // of the mesh's axes; 0 where an axis replicates
+	shape   []int
+	tiles   []int // per dimension
+	count   int
+}
+
+// Tiling checks the shape and cuts it into tiles.
+func (s *NamedSharding) Tiling(shape []int) (Tiling, error) {
+	if err := s.Check(shape); err != nil {
+		return Tiling{}, err
+	}
+	return s.tiling(shape), nil
+}
+
+func (s *NamedSharding) tiling(shape []int) Tiling {
+	t := Tiling{sizes: s.sizes, weights: make([]int, len(s.sizes)), shape: slices.Clone(shape), tiles: make([]int, len(shape)), count: 1}
+	for d := len(shape) - 1; d >= 0; d-- {
+		t.tiles[d] = 1
+		if d >= len(s.axes) || shape[d] == 0 {
+			continue
+		}
+		for _, a := range slices.Backward(s.axes[d]) {
+			t.weights[a] = t.count
+			t.count *= s.sizes[a]
+		}
+		t.tiles[d] = s.tiles[d]
+	}
+	return t
+}
+
+// Count gives the number of distinct parts.
+func (t Tiling) Count() int { return t.count }
+
+// Tiles gives a copy of the number of tiles of every dimension. Their product
+// is Count.
+func (t Tiling) Tiles() []int { return slices.Clone(t.tiles) }
+
+// Same says whether both give every device the same tile, for arrays over the
+// same mesh whatever their sizes.
+func (t Tiling) Same(o Tiling) bool { return slices.Equal(t.weights, o.weights) }
+
+// Weights gives a copy of the weight of every mesh axis. Tilings of one mesh
+// with equal weights are the Same.
+func (t Tiling) Weights() []int { return slices.Clone(t.weights) }
+
+// Leading gives the tiling of the first dims dimensions alone.
+func (t Tiling) Leading(dims int) Tiling {
+	rest := 1
+	for _, k := range t.tiles[dims:] {
+		rest *= k
+	}
+	weights := slices.Clone(t.weights)
+	for a := range weights {
+		weights[a] /= rest // 0 for the axes of later dimensions, whose weights are smaller
+	}
+	return Tiling{sizes: t.sizes, weights: weights, shape: t.shape[:dims], tiles: t.tiles[:dims], count: t.count / rest}
+}
+
+// At gives the tile of the device at a mesh position.
+func (t Tiling) At(position int) int {
+	tile := 0
+	for a := len(t.sizes) - 1; a >= 0; a-- {
+		tile += position % t.sizes[a] * t.weights[a]
+		position /= t.sizes[a]
+	}
+	return tile
+}
+
+// All gives the tile of every device, in mesh order.
+func (t Tiling) All() []int32 {
+	total := 1
+	for _, size := range t.sizes {
+		total *= size
+	}
+	all := make([]int32, 1, total)
+	for a := len(t.sizes) - 1; a >= 0; a-- { // all holds the devices of the axes after a
+		inner := len(all)
+		for c := 1; c < t.sizes[a]; c++ {
+			for _, tile := range all[:inner] {
+				all = append(all, tile+int32(c*t.weights[a]))
+			}
+		}
+	}
+	return all
+}
+
+// Index gives the part that a tile is.
+func (t Tiling) Index(tile int) Index {
+	x := make(Index, len(t.tiles))
+	t.Fill(x, tile)
+	return x
+}
+
+// Fill writes the part that a tile is to x, one pair for every dimension.
+func (t Tiling) Fill(x Index, tile int) {
+	for d := len(t.tiles) - 1; d >= 0; d-- {
+		size, k := t.shape[d]/t.tiles[d], tile%t.tiles[d]
+		x[d] = [2]int{k * size, (k + 1) * size}
+		tile /= t.tiles[d]
+	}
+}
+
+// Replicas gives the replica number of every device, in mesh order: the number
+// of earlier devices with an equal index.
+func (t Tiling) Replicas() []int32 {
+	replicas, seen := t.All(), make([]int32, t.count)
+	for i, tile := range replicas {
+		replicas[i] = seen[tile]
+		seen[tile]++
+	}
+	return replicas
+}
