@@ -155,8 +155,11 @@ func (l *Layout) checkSameRows() {
 		return
 	}
 	read, batch := l.costs.totals.ReadBytes, l.costs.totals.BatchBytes
-	l.report(Info, SameRows, "/mesh",
-		fmt.Sprintf("%d processes read the same rows as another process; together the processes read %.4g times the batch", processes, float64(read)/float64(batch)),
+	message := fmt.Sprintf("%d processes read the same rows as another process", processes)
+	if read > batch {
+		message += fmt.Sprintf(", and together all read the batch %s times", ratio(read, batch))
+	}
+	l.report(Info, SameRows, "/mesh", message,
 		"that is right where an axis that does not partition the batch crosses processes",
 		Fact{"processes", processes}, Fact{"groups", groups}, Fact{"read_bytes", read}, Fact{"batch_bytes", batch})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-const table = "testdata/documents.json"
+const documents = "testdata/documents.json"
 
 // nasty is one row of the table; testdata/README.md describes it.
 type nasty struct {
@@ -68,7 +68,7 @@ func (c nasty) document() []byte {
 }
 
 func readTable(t testing.TB) []nasty {
-	raw, err := os.ReadFile(table)
+	raw, err := os.ReadFile(documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func rewriteTable(t *testing.T, cases []nasty) {
 	}
 	out.WriteString("]\n")
 	text := strings.ReplaceAll(out.String(), "\n,", ",\n")
-	if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(documents, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,213 @@
+package layout
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The weight of a line: none, light or heavy. Heavy lines part processes.
+const (
+	none = iota
+	light
+	heavy
+)
+
+// junctions has the character for every weight of the arms up, right, down and
+// left, the last counting fastest.
+var junctions = []rune(" ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳" +
+	"╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈" +
+	"╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋")
+
+func junction(up, right, down, left int) string {
+	return string(junctions[27*up+9*right+3*down+left])
+}
+
+// table is a grid as text: cells of lines, all of one width.
+type table struct {
+	*grid
+	text  [][][]string // lines of each cell
+	width int          // of every cell, without borders
+	label int          // of the column of row labels
+	dense bool         // no line between rows of the same processes
+	style
+}
+
+// style is how tightly a table is drawn.
+type style struct {
+	split bool // processes stand above their devices
+	start bool // columns are labelled by where they start
+	pad   int  // spaces beside every cell
+}
+
+// styles are tried in this order.
+var styles = []style{{pad: 2}, {pad: 1}, {start: true, pad: 2}, {start: true, pad: 1}, {split: true, pad: 2}, {split: true, pad: 1}, {split: true, start: true, pad: 1}}
+
+func (g *grid) table(l *Layout, s style) *table {
+	t := &table{grid: g, width: 3, dense: len(g.rows) > 16, style: s}
+	for i, line := range g.cells {
+		row := make([][]string, len(line))
+		for j, c := range line {
+			row[j] = c.lines(l, s.split, l.mesh.Size() > roomy)
+			for _, text := range row[j] {
+				t.width = max(t.width, runes(text))
+			}
+		}
+		t.text = append(t.text, row)
+		t.label = max(t.label, len(t.rowLabel(i)))
+	}
+	for j := range g.cols {
+		t.width = max(t.width, len(t.colLabel(j)))
+	}
+	return t
+}
+
+// total gives the width of the whole.
+func (t *table) total() int { return t.label + 2 + len(t.cols)*(t.width+2*t.pad+1) }
+
+func (t *table) rowLabel(i int) string {
+	r := t.rows[i]
+	switch {
+	case r == gap || t.down.dim < 0:
+		return ""
+	case !t.folded:
+		return t.down.span(r)
+	}
+	line := t.down
+	line.tiles, line.size = 1, line.size/line.tiles*min(len(t.cols), line.tiles-r*len(t.cols))
+	start := t.down.size / t.down.tiles * r * len(t.cols)
+	return spanText(start, start+line.size)
+}
+
+func (t *table) colLabel(j int) string {
+	c := t.cols[j]
+	switch {
+	case c == gap:
+		return ""
+	case t.folded:
+		return "+" + itoa(t.down.size/t.down.tiles*c)
+	case t.across.dim < 0:
+		return ""
+	}
+	label := t.across.span(c)
+	if t.start {
+		label = label[:strings.IndexByte(label, ':')+1]
+	}
+	return label
+}
+
+// draw writes the table.
+func (t *table) draw(out *strings.Builder) {
+	width := t.width + 2*t.pad
+	if t.folded || t.across.dim >= 0 {
+		line := strings.Repeat(" ", t.label+2)
+		for j := range t.cols {
+			line += center(t.colLabel(j), width) + " "
+		}
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for i := 0; i <= len(t.rows); i++ {
+		if border := t.border(i, width); border != "" {
+			out.WriteString(strings.Repeat(" ", t.label+1) + border + "\n")
+		}
+		if i < len(t.rows) {
+			t.drawRow(out, i, width)
+		}
+	}
+}
+
+func (t *table) drawRow(out *strings.Builder, i, width int) {
+	height := 1
+	for _, lines := range t.text[i] {
+		height = max(height, len(lines))
+	}
+	for k := range height {
+		label := ""
+		if k == (height-1)/2 {
+			label = t.rowLabel(i)
+			if t.rows[i] == gap {
+				label = "⋮"
+			}
+		}
+		out.WriteString(strings.Repeat(" ", t.label-runes(label)) + label + " ")
+		for j := range t.cols {
+			out.WriteString([]string{" ", "│", "┃"}[t.vertical(i, j)])
+			out.WriteString(center(t.line(i, j, k, height), width))
+		}
+		out.WriteString([]string{" ", "│", "┃"}[t.vertical(i, len(t.cols))] + "\n")
+	}
+}
+
+// line gives the k-th of height lines of a cell, whose own stand in the middle.
+func (t *table) line(i, j, k, height int) string {
+	lines := t.text[i][j]
+	switch {
+	case t.rows[i] == gap && t.cols[j] == gap:
+		return "⋱"
+	case t.rows[i] == gap:
+		return "⋮"
+	case t.cols[j] == gap && k == (height-1)/2:
+		return "⋯"
+	}
+	if k -= (height - len(lines)) / 2; k >= 0 && k < len(lines) {
+		return lines[k]
+	}
+	return ""
+}
+
+// there says whether a cell is in the table and not past the end of a fold.
+func (t *table) there(i, j int) bool {
+	if i < 0 || j < 0 || i >= len(t.rows) || j >= len(t.cols) {
+		return false
+	}
+	return t.rows[i] == gap || t.cols[j] == gap || len(t.cells[i][j].parts) > 0
+}
+
+// between gives the weight of the line between two cells.
+func (t *table) between(i, j, k, m int) int {
+	a, b := t.there(i, j), t.there(k, m)
+	switch {
+	case !a && !b:
+		return none
+	case a != b:
+		return heavy
+	case t.rows[i] == gap || t.cols[j] == gap || t.rows[k] == gap || t.cols[m] == gap:
+		return light
+	case slices.Equal(t.cells[i][j].processes, t.cells[k][m].processes):
+		return light
+	}
+	return heavy
+}
+
+// vertical gives the weight of the line left of column j in row i.
+func (t *table) vertical(i, j int) int { return t.between(i, j-1, i, j) }
+
+// horizontal gives the weight of the line above row i in column j.
+func (t *table) horizontal(i, j int) int { return t.between(i-1, j, i, j) }
+
+// border writes the line above row i, or "" where a dense table has none.
+func (t *table) border(i, width int) string {
+	thin := t.dense
+	for j := range t.cols {
+		thin = thin && t.horizontal(i, j) == light
+	}
+	if thin {
+		return ""
+	}
+	var s strings.Builder
+	for j := 0; j <= len(t.cols); j++ {
+		left, right := t.horizontal(i, j-1), t.horizontal(i, j)
+		s.WriteString(junction(t.vertical(i-1, j), right, t.vertical(i, j), left))
+		if j < len(t.cols) {
+			s.WriteString(strings.Repeat([]string{" ", "─", "━"}[right], width))
+		}
+	}
+	return strings.TrimRight(s.String(), " ")
+}
+
+func center(s string, width int) string {
+	left := max(width-runes(s), 0) / 2
+	return strings.Repeat(" ", left) + s + strings.Repeat(" ", max(width-left-runes(s), 0))
+}
+
+func runes(s string) int { return utf8.RuneCountInString(s) }

@@ -1,0 +1,206 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+)
+
+// gap stands for the tiles that a drawing leaves out.
+const gap = -1
+
+// grid is what the drawing of an array shows, whatever it is drawn with: a
+// table of cells over two dimensions of the array. Every device stands in one
+// cell. Where more dimensions are cut, a cell holds all parts along them.
+type grid struct {
+	down, across side
+	inner        []side // further dimensions that are cut
+	folded       bool   // only down is cut, and is read line by line
+	rows, cols   []int  // the tiles that are drawn, with a gap where some are left out
+	cells        [][]cell
+	replicas     int // devices that hold each part
+}
+
+// side is a dimension of the array along one side of a grid.
+type side struct {
+	dim   int // -1 where the array has no such dimension
+	size  int
+	tiles int
+	axes  []string // that cut it
+}
+
+// span gives the range of a tile, as in "0:64".
+func (s side) span(tile int) string {
+	step := s.size / s.tiles
+	return fmt.Sprintf("%d:%d", tile*step, (tile+1)*step)
+}
+
+// cell is one tile of both sides.
+type cell struct {
+	parts     [][]int32 // mesh positions that hold each part, the first few parts only
+	left      int       // parts that are not listed
+	processes []int     // that hold any of it, sorted
+}
+
+const (
+	maxParts = 4 // of a cell that are listed
+	maxSide  = 8 // tiles along a side of a large mesh
+	roomy    = 64
+)
+
+// gridOf lays out the cells of an array with at most limit tiles across. dims
+// are the two dimensions to draw, or nil; swap exchanges the sides.
+func (l *Layout) gridOf(array int, dims []int, limit int, swap bool) *grid {
+	a, t := &l.arrays[array], l.tilings[array]
+	g := &grid{down: side{dim: -1, tiles: 1}, across: side{dim: -1, tiles: 1}, replicas: l.mesh.Size() / t.count}
+	sides := sidesOf(a, t, dims)
+	if len(sides) > 0 {
+		g.down = sides[0]
+	}
+	if len(sides) > 1 {
+		g.across, g.inner = sides[1], sides[2:]
+	}
+	if swap {
+		g.down, g.across = g.across, g.down
+	}
+	g.folded = g.across.dim < 0 && g.down.tiles > maxSide
+	rows, most := g.down.tiles, maxSide
+	if l.mesh.Size() <= roomy {
+		most = roomy
+	}
+	cols := g.across.tiles
+	if g.folded {
+		cols = foldWidth(g.down.tiles, min(limit, maxSide))
+		rows = (rows + cols - 1) / cols
+	}
+	g.rows, g.cols = shown(rows, most), shown(cols, limit)
+	l.fillCells(g, t)
+	return g
+}
+
+// sidesOf lists the dimensions that are cut, those to be drawn first.
+func sidesOf(a *Array, t tiling, dims []int) []side {
+	var sides []side
+	add := func(d int) {
+		s := side{dim: d, size: a.Shape[d], tiles: t.tiles[d]}
+		if spec := a.Sharding.Spec(); d < len(spec) {
+			s.axes = spec[d]
+		}
+		sides = append(sides, s)
+	}
+	for _, d := range dims {
+		if d >= 0 && d < len(a.Shape) && len(sides) < 2 && !slices.ContainsFunc(sides, func(s side) bool { return s.dim == d }) {
+			add(d)
+		}
+	}
+	for d, k := range t.tiles {
+		if k > 1 && !slices.ContainsFunc(sides, func(s side) bool { return s.dim == d }) {
+			add(d)
+		}
+	}
+	if len(sides) == 0 && len(a.Shape) > 0 {
+		add(0)
+	}
+	return sides
+}
+
+// foldWidth gives the tiles per line of a folded dimension: the most that
+// divide them, but at least half of what fits.
+func foldWidth(tiles, most int) int {
+	for n := most; n > most/2; n-- {
+		if tiles%n == 0 {
+			return n
+		}
+	}
+	return most
+}
+
+// shown lists the tiles to draw: all, or the first ones and the last.
+func shown(tiles, most int) []int {
+	var list []int
+	for i := range min(tiles, most) {
+		list = append(list, i)
+	}
+	if tiles > most {
+		list[len(list)-1] = tiles - 1
+		if most > 2 {
+			list[len(list)-2] = gap
+		}
+	}
+	return list
+}
+
+func (l *Layout) fillCells(g *grid, t tiling) {
+	start, positions := l.holders(t)
+	for _, r := range g.rows {
+		line := make([]cell, len(g.cols))
+		for i, c := range g.cols {
+			if down, across := r, c; r != gap && c != gap {
+				if g.folded {
+					down, across = r*len(g.cols)+c, 0
+				}
+				if down < g.down.tiles {
+					line[i] = l.cellAt(g, t, down, across, start, positions)
+				}
+			}
+		}
+		g.cells = append(g.cells, line)
+	}
+}
+
+// holders groups the mesh positions by tile.
+func (l *Layout) holders(t tiling) (start, positions []int32) {
+	ids := t.all(l.mesh.Axes())
+	start, positions = make([]int32, t.count+1), make([]int32, len(ids))
+	for _, id := range ids {
+		start[id+1]++
+	}
+	for i := range t.count {
+		start[i+1] += start[i]
+	}
+	next := slices.Clone(start)
+	for position, id := range ids {
+		positions[next[id]] = int32(position)
+		next[id]++
+	}
+	return start, positions
+}
+
+func (l *Layout) cellAt(g *grid, t tiling, down, across int, start, positions []int32) cell {
+	base := down*t.stride(g.down.dim) + across*t.stride(g.across.dim)
+	parts := 1
+	for _, s := range g.inner {
+		parts *= s.tiles
+	}
+	var c cell
+	for part := range parts {
+		tile, rest := base, part
+		for _, s := range slices.Backward(g.inner) {
+			tile += rest % s.tiles * t.stride(s.dim)
+			rest /= s.tiles
+		}
+		holders := positions[start[tile]:start[tile+1]]
+		for _, p := range holders {
+			c.processes = append(c.processes, l.mesh.Device(int(p)).Process)
+		}
+		if part < maxParts {
+			c.parts = append(c.parts, holders)
+		} else {
+			c.left++
+		}
+	}
+	slices.Sort(c.processes)
+	c.processes = slices.Compact(c.processes)
+	return c
+}
+
+// stride gives the weight of a dimension's tile in the number of the whole tile.
+func (t tiling) stride(dim int) int {
+	if dim < 0 {
+		return 0
+	}
+	n := 1
+	for _, k := range t.tiles[dim+1:] {
+		n *= k
+	}
+	return n
+}
