@@ -14,6 +14,7 @@ from importlib.metadata import version as _version
 
 from meshfeed.dataset import Dataset as Dataset
 from meshfeed.dataset import Field as Field
+from meshfeed.dataset import Skipped as Skipped
 from meshfeed.dataset import from_arrays as from_arrays
 from meshfeed.dataset import from_arrow as from_arrow
 from meshfeed.dataset import open as open

@@ -304,8 +304,8 @@ def _text(name: str, *arguments: Any) -> str:
     return _taken(out)
 
 
-def _encoded(text: str) -> tuple[bytes, int]:
-    data = text.encode()
+def _encoded(text: str | bytes) -> tuple[bytes, int]:
+    data = text.encode() if isinstance(text, str) else text
     return data, len(data)
 
 
@@ -349,7 +349,7 @@ class Handle:
 class _Layout:
     """A layout handle for the time of one call."""
 
-    def __init__(self, document: str) -> None:
+    def __init__(self, document: str | bytes) -> None:
         self._document = document
 
     def __enter__(self) -> int:
@@ -362,7 +362,7 @@ class _Layout:
         library().mf_release(self._handle, None)
 
 
-def layout_canonical(document: str) -> str:
+def layout_canonical(document: str | bytes) -> str:
     """Reads a layout document and gives its canonical form."""
     with _Layout(document) as handle:
         return _text("mf_layout_json", handle)

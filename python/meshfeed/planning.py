@@ -54,15 +54,15 @@ class Layout:
     Printing it draws it, and a notebook shows it as a picture.
     """
 
-    def __init__(self, document: str) -> None:
+    def __init__(self, document: str | bytes) -> None:
         self._text = _native.layout_canonical(document)
 
     @classmethod
-    def from_json(cls, document: str) -> Layout:
+    def from_json(cls, document: str | bytes) -> Layout:
         """Reads a layout document.
 
         Args:
-            document: the JSON text, as `to_json` gives it.
+            document: the JSON text, such as `to_json` gives; bytes are UTF-8.
 
         Raises:
             InvalidArgumentError: it is not a layout document; the text names the place.

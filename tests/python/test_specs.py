@@ -97,7 +97,8 @@ TREE = "and a tree is a dict, a tuple or a list of them"
         (
             {"a": {"b/c": mf.Array("image", P())}},
             mf.InvalidArgumentError,
-            "specs: key 'b/c' holds a \"/\", which joins the names of a nested tree; rename the key",
+            "specs: key 'b/c' holds a \"/\", which joins the names of a nested tree; "
+            "rename the key",
         ),
         ({1: P()}, mf.InvalidArgumentError, "specs: key 1 is not a name; use non-empty strings"),
         (

@@ -1,0 +1,368 @@
+"""Datasets from files, Arrow objects and NumPy."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import weakref
+from pathlib import Path
+from typing import Any
+
+import datasets
+import duckdb
+import ml_dtypes
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pytest
+
+import meshfeed as mf
+from tests.python.data import DTYPES, digits, filled, taken
+
+
+def rows(ds: mf.Dataset, **kwargs: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """All records, in order, through a loader."""
+    with mf.Loader(ds, batch_size=len(ds), **kwargs) as loader:
+        return {name: np.array(array) for name, array in next(iter(loader)).items()}
+
+
+def write(path: Path, table: pa.Table, *, stream: bool = False, chunk: int | None = None) -> Path:
+    new = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
+    with new(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=chunk)
+    return path
+
+
+def table(n: int = 20, start: int = 0) -> pa.Table:
+    images = filled((n, 4, 3), "float32", start)
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(images.reshape(-1)), 3)
+    return pa.table(
+        {
+            "image": pa.FixedSizeListArray.from_arrays(flat, 4),
+            "label": pa.array(np.arange(start, start + n, dtype=np.int32)),
+        }
+    )
+
+
+WHOLE = {"image": filled((20, 4, 3), "float32"), "label": np.arange(20, dtype=np.int32)}
+
+
+def assert_rows(ds: mf.Dataset, whole: dict[str, np.ndarray[Any, Any]]) -> None:
+    got = rows(ds)
+    assert got.keys() == whole.keys()
+    for name, array in whole.items():
+        np.testing.assert_array_equal(got[name], array)
+        assert got[name].dtype == array.dtype
+
+
+# ---- files ----
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_file(tmp_path: Path, stream: bool) -> None:
+    path = write(tmp_path / "x.arrow", table(), stream=stream, chunk=7)
+    with mf.open(path) as ds:
+        assert_rows(ds, WHOLE)
+        assert repr(ds) == "Dataset of 20 records\n  image: float32[4, 3]\n  label: int32"
+
+
+def test_globs_lists_and_directories_are_in_the_order_of_names(tmp_path: Path) -> None:
+    for i, n in enumerate((5, 1, 14)):
+        start = (0, 5, 6)[i]
+        write(tmp_path / f"part-{i}.arrow", table(n, start))
+    paths = sorted(tmp_path.iterdir())
+    for what in (str(tmp_path / "part-*.arrow"), tmp_path, paths, [str(p) for p in paths]):
+        with mf.open(what) as ds:
+            assert_rows(ds, WHOLE)
+
+
+@pytest.mark.parametrize("io", ["auto", "map", "read"])
+def test_every_way_of_reading(tmp_path: Path, io: str) -> None:
+    with mf.open(write(tmp_path / "x.arrow", table()), io=io) as ds:
+        assert_rows(ds, WHOLE)
+
+
+def test_what_hugging_face_writes(tmp_path: Path) -> None:
+    rows_ = {"tokens": [[i, i + 1, i + 2] for i in range(10)], "label": list(range(10))}
+    features = datasets.Features(
+        {
+            "tokens": datasets.Sequence(datasets.Value("int32")),
+            "label": datasets.Value("int64"),
+        }
+    )
+    whole = datasets.Dataset.from_dict(rows_, features=features)
+    whole.save_to_disk(tmp_path / "hf", num_shards=3, num_proc=None)
+    with mf.open(tmp_path / "hf") as ds:
+        assert_rows(
+            ds,
+            {
+                "tokens": np.array(rows_["tokens"], np.int32),
+                "label": np.arange(10),
+            },
+        )
+
+
+def test_splits_are_named(tmp_path: Path) -> None:
+    part = datasets.Dataset.from_dict({"x": [1, 2]})
+    datasets.DatasetDict({"train": part, "test": part}).save_to_disk(tmp_path / "hf")
+    with pytest.raises(mf.InvalidArgumentError, match="train"):
+        mf.open(tmp_path / "hf")
+    with mf.open(tmp_path / "hf" / "train") as ds:
+        assert len(ds) == 2
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        mf.open(tmp_path / "none.arrow")
+    assert isinstance(caught.value, mf.NotFoundError)
+    assert str(tmp_path / "none.arrow") in str(caught.value)
+
+
+def test_a_damaged_file_names_itself(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.arrow", table())
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(mf.Error) as caught:
+        mf.open(path)
+    assert isinstance(caught.value, mf.DataLossError)
+    assert str(path) in str(caught.value)
+
+
+def test_columns_that_are_no_arrays_are_listed(tmp_path: Path) -> None:
+    mixed = pa.table({"text": ["a", "bc"], "x": pa.array([1, 2], pa.int8())})
+    with mf.from_arrow(mixed) as ds:
+        assert list(ds.schema) == ["x"]
+        (skipped,) = ds.skipped
+        assert skipped.name == "text"
+        assert skipped.reason
+
+
+# ---- Arrow objects ----
+
+
+class OnlyArray:
+    """An object with `__arrow_c_array__` alone, as some libraries have."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        capsules: tuple[object, object] = self.batch.__arrow_c_array__(requested_schema)
+        return capsules
+
+
+def arrow_objects() -> dict[str, Any]:
+    flat = pa.table({"x": pa.array([3, 1, 2], pa.int32()), "y": pa.array([0.5, 1.5, 2.5])})
+    return {
+        "pyarrow.Table": flat,
+        "pyarrow.RecordBatch": flat.to_batches()[0],
+        "pyarrow.RecordBatchReader": flat.to_reader(),
+        "array": OnlyArray(flat.to_batches()[0]),
+        "polars": pl.DataFrame(flat),
+        "duckdb": duckdb.sql(
+            "select * from (values (3, 0.5), (1, 1.5), (2, 2.5)) as t(x, y)"
+        ).select("x::integer as x, y::double as y"),
+        "pandas": pd.DataFrame({"x": np.array([3, 1, 2], np.int32), "y": [0.5, 1.5, 2.5]}),
+    }
+
+
+@pytest.mark.parametrize("name", list(arrow_objects()))
+def test_any_library(name: str) -> None:
+    fill = {"x": 0, "y": 0.0} if name in ("duckdb", "pandas", "polars") else None
+    with mf.from_arrow(arrow_objects()[name]) as ds:
+        got = rows(ds, fill=fill)
+    np.testing.assert_array_equal(got["x"], np.array([3, 1, 2], np.int32))
+    np.testing.assert_array_equal(got["y"], [0.5, 1.5, 2.5])
+
+
+def test_arrow_memory_is_kept_while_it_is_needed_and_no_longer() -> None:
+    gc.collect()
+    before = pa.total_allocated_bytes()
+    data = pa.table({"x": pa.array(range(100_000), pa.int64())})
+    held = pa.total_allocated_bytes() - before
+    assert held >= 800_000
+    ds = mf.from_arrow(data)
+    loader = mf.Loader(ds, batch_size=100)
+    del data
+    ds.close()
+    gc.collect()
+    assert pa.total_allocated_bytes() - before >= held
+    assert next(iter(loader))["x"][99] == 99
+    loader.close()
+    gc.collect()
+    assert pa.total_allocated_bytes() - before < held
+
+
+def test_an_object_without_arrow() -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrow([1, 2])
+    assert str(caught.value) == (
+        "dataset: list has neither __arrow_c_stream__ nor __arrow_c_array__; "
+        "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
+    )
+
+
+def test_a_capsule_of_another_kind() -> None:
+    class Wrong:
+        def __arrow_c_stream__(self) -> object:
+            return pa.schema([]).__arrow_c_schema__()
+
+    with pytest.raises(mf.InvalidArgumentError, match="is not a capsule of the name"):
+        mf.from_arrow(Wrong())
+
+
+def test_an_error_of_the_stream_is_passed_on() -> None:
+    def broken() -> Any:
+        yield table().to_batches()[0]
+        message = "the producer is tired"
+        raise ValueError(message)
+
+    reader = pa.RecordBatchReader.from_batches(table().schema, broken())
+    with pytest.raises(mf.Error, match="the producer is tired"):
+        mf.from_arrow(reader)
+
+
+# ---- NumPy ----
+
+
+@pytest.mark.parametrize("name", [*DTYPES, "int64", "uint64", "float64", "complex128"])
+def test_numpy_types(name: str) -> None:
+    whole = {"x": filled((9, 2, 3), name), "y": filled((9,), name)}
+    with mf.from_arrays(whole) as ds:
+        assert ds.schema["x"] == mf.Field("x", name, (2, 3), nullable=False)
+        assert ds.schema["x"].numpy_dtype == whole["x"].dtype
+        assert_rows(ds, whole)
+
+
+def test_strided_arrays() -> None:
+    base = filled((12, 4, 6), "int32")
+    whole = {
+        "rows": base[::3],
+        "backwards": base[3::-1],
+        "columns": base[:4, :, ::2],
+        "transposed": base[:4].transpose(0, 2, 1),
+        "fortran": np.asfortranarray(base[:4]),
+        "broadcast": np.broadcast_to(base[0, 0], (4, 6)),
+        "unaligned": np.frombuffer(bytes(1) + base[:4].tobytes(), np.int32, offset=1).reshape(
+            4, 4, 6
+        ),
+    }
+    with mf.from_arrays(whole) as ds:
+        assert_rows(ds, whole)
+
+
+def test_lists_and_times_are_taken_too() -> None:
+    times = np.array(["2026-01-01", "2026-01-02"], "datetime64[s]")
+    with mf.from_arrays({"x": [1.5, 2.5], "t": times}) as ds:
+        assert_rows(ds, {"x": np.array([1.5, 2.5]), "t": times.view(np.int64)})
+
+
+def test_numpy_memory_is_kept_while_it_is_needed_and_no_longer() -> None:
+    array = np.arange(10)
+    gone = weakref.ref(array)
+    ds = mf.from_arrays({"x": array})
+    del array
+    loader = mf.Loader(ds, batch_size=5)
+    part = ds.slice(0, 5)
+    ds.close()
+    loader.close()
+    gc.collect()
+    assert gone() is not None
+    part.close()
+    gc.collect()
+    assert gone() is None
+
+
+def test_arrays_that_c_refuses_are_given_back() -> None:
+    array = np.arange(10)
+    gone = weakref.ref(array)
+    with pytest.raises(mf.InvalidArgumentError, match="records"):
+        mf.from_arrays({"x": array, "y": np.arange(9)})
+    del array
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (
+            np.array(["a"]),
+            "dataset: field 'x' has the type <U1, which is not numeric; "
+            "encode it as numbers, or leave it out",
+        ),
+        (
+            np.array([1], ">i4"),
+            "dataset: field 'x' has the type >i4, whose byte order is foreign; "
+            "give array.astype(array.dtype.newbyteorder('='))",
+        ),
+        (
+            np.float32(1),
+            "dataset: field 'x' is a scalar; give arrays whose first dimension counts the records",
+        ),
+        (
+            np.zeros(2, ml_dtypes.float8_e4m3fn),
+            "dataset: field 'x' has the type float8_e4m3fn, which is not numeric; "
+            "encode it as numbers, or leave it out",
+        ),
+    ],
+)
+def test_arrays_that_cannot_be_fields(array: Any, text: str) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrays({"x": array})
+    assert str(caught.value) == text
+
+
+# ---- datasets ----
+
+
+def test_slices() -> None:
+    whole = digits(10)
+    with mf.from_arrays(whole) as ds, ds.slice(3, 7) as part, part.slice(1, 2) as one:
+        assert (len(part), len(one)) == (4, 1)
+        assert_rows(part, {name: array[3:7] for name, array in whole.items()})
+        assert_rows(one, taken(whole, np.array([4])))
+        assert part.fingerprint() != ds.fingerprint()
+        with pytest.raises(mf.Error):
+            ds.slice(3, 11)
+
+
+def test_the_fingerprint_is_of_the_content(tmp_path: Path) -> None:
+    with mf.from_arrays(digits(10)) as ds, mf.from_arrays(digits(10)) as same:
+        assert ds.fingerprint() == same.fingerprint()
+        assert len(ds.fingerprint()) == 32
+    with mf.from_arrays(digits(11)) as other:
+        assert other.fingerprint() != ds_fingerprint()
+
+
+def ds_fingerprint() -> str:
+    with mf.from_arrays(digits(10)) as ds:
+        return ds.fingerprint()
+
+
+def test_a_closed_dataset_says_so() -> None:
+    ds = mf.from_arrays(digits(4))
+    ds.close()
+    ds.close()
+    with pytest.raises(mf.InvalidStateError) as caught:
+        ds.slice(0, 1)
+    assert str(caught.value) == "dataset: the dataset is closed; make another"
+
+
+def test_a_dataset_is_not_pickled() -> None:
+    with mf.from_arrays(digits(4)) as ds, pytest.raises(mf.InvalidStateError) as caught:
+        pickle.dumps(ds)
+    assert str(caught.value) == (
+        "dataset: a dataset cannot be pickled: it belongs to this process; "
+        "send the paths, and open them in the other process"
+    )
+
+
+def test_nulls_need_a_fill_value() -> None:
+    data = pa.table({"x": pa.array([1, None, 3], pa.int32())})
+    with mf.from_arrow(data) as ds:
+        assert ds.schema["x"].nullable
+        with pytest.raises(mf.Error, match="fill"):
+            mf.Loader(ds, batch_size=3)
+        np.testing.assert_array_equal(rows(ds, fill={"x": -1})["x"], [1, -1, 3])

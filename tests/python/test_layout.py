@@ -1,0 +1,213 @@
+"""Layouts: planned without devices or data, the same bytes as in Go."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+
+import meshfeed as mf
+from tests.python.data import digits
+
+P = PartitionSpec
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = json.loads((ROOT / "core/layout/testdata/documents.json").read_text())
+
+FIELDS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "image": ("float32", (8, 8)),
+    "label": ("int32", ()),
+}
+SPECS = {"image": mf.P("data", None, "model"), "label": mf.P("data")}
+
+
+def joined(parts: list[Any]) -> bytes:
+    """The bytes of a document in the table of nasty ones."""
+    out = b""
+    for part in parts:
+        if isinstance(part, str):
+            out += part.encode()
+        elif "hex" in part:
+            out += bytes.fromhex(part["hex"])
+        else:
+            n = part["times"]
+            out += "".join(part["repeat"].replace("#", str(i)) for i in range(n)).encode()
+    return out
+
+
+@pytest.mark.parametrize("row", DOCUMENTS, ids=lambda row: row["name"])
+def test_nasty_documents(row: dict[str, Any]) -> None:
+    if row.get("error"):
+        with pytest.raises(mf.Error) as caught:
+            mf.Layout.from_json(joined(row["text"]))
+        assert str(caught.value) == row["error"]
+        assert caught.value.path == row.get("path", "")
+    else:
+        canonical = mf.Layout.from_json(joined(row["text"])).to_json()
+        assert canonical == row["canonical"]
+        assert hashlib.sha256(canonical.encode()).hexdigest() == row["digest"]
+
+
+def test_the_example_of_the_design() -> None:
+    lay = mf.layout(
+        {"data": 4, "model": 2}, SPECS, FIELDS, batch_size=256, records=1797, processes=4
+    )
+    report = lay.report()
+    assert report["arrays"]["image"]["shard_shape"] == [64, 8, 4]
+    assert report["arrays"]["image"]["devices"][3] == {
+        "mesh_index": 3,
+        "process": 1,
+        "id": 3,
+        "index": [[64, 128], [0, 8], [4, 8]],
+        "replica": 0,
+        "bytes": 8192,
+    }
+    assert report["processes"][2] == {
+        "process": 2,
+        "devices": 2,
+        "rows": [[128, 192]],
+        "bytes_per_step": 16640,
+        "same_rows_as": [],
+    }
+    assert report["totals"] == {
+        "batch_bytes": 66560,
+        "read_bytes": 66560,
+        "device_bytes": 8448,
+        "host_bytes": 49920,
+        "steps_per_epoch": 7,
+        "remainder_records": 5,
+    }
+    assert lay.check() == []
+    assert (
+        repr(lay)
+        == "Layout(mesh=('data': 4, 'model': 2), arrays=['image', 'label'], batch_size=256)"
+    )
+
+
+def test_a_jax_mesh_gives_the_devices_in_its_own_order() -> None:
+    devices = np.array(jax.devices())[::-1].reshape(4, 2)
+    mesh = jax.sharding.Mesh(devices, ("data", "model"))
+    specs = {"image": P("data", None, "model"), "label": NamedSharding(mesh, P("data"))}
+    lay = mf.layout(mesh, specs, FIELDS, batch_size=8)
+    document = json.loads(lay.to_json())
+    assert document["mesh"]["devices"] == [[0, 7 - i] for i in range(8)]
+    for name, leaf in {"image": NamedSharding(mesh, P("data", None, "model"))}.items():
+        wanted = leaf.devices_indices_map((8, 8, 8))
+        for listed, (device, index) in zip(
+            lay.report()["arrays"][name]["devices"], wanted.items(), strict=True
+        ):
+            assert listed["id"] == device.id
+            assert listed["index"] == [list(s.indices(8)[:2]) for s in index]
+
+
+def test_an_abstract_mesh_has_axes_only() -> None:
+    lay = mf.layout(
+        AbstractMesh((2, 2), ("data", "model")), SPECS, FIELDS, batch_size=8, processes=2
+    )
+    assert json.loads(lay.to_json())["mesh"] == {
+        "axes": [["data", 2], ["model", 2]],
+        "processes": 2,
+    }
+
+
+def test_a_dataset_says_what_its_fields_are() -> None:
+    with mf.from_arrays(digits(50)) as ds:
+        lay = mf.layout({"data": 4, "model": 2}, SPECS, ds, batch_size=8, shuffle=True, seed=3)
+    document = json.loads(lay.to_json())
+    assert document["dataset"]["records"] == 50
+    assert document["dataset"]["order"] == "shuffle.1"
+    assert document["dataset"]["seed"] == 3
+
+
+def test_columns_give_the_width() -> None:
+    spec = mf.P("data")
+    lay = mf.layout(
+        {"data": 2},
+        {"x": mf.Array("tokens", spec, columns=[(0, 4), (6, 8)])},
+        {"tokens": ("int32", (9, 2))},
+        batch_size=4,
+    )
+    assert lay.report()["arrays"]["x"]["global_shape"] == [4, 6, 2]
+    assert lay.check() == []
+
+
+def test_problems_name_the_place_the_numbers_and_the_remedy() -> None:
+    lay = mf.layout({"data": 4}, mf.P("data"), {"x": ("float32", (8,))}, batch_size=30)
+    (problem,) = lay.check()
+    assert str(problem) == (
+        'error: dimension 0 of array "x" of shape (30, 8) is split 4 ways by axis "data" (size 4), '
+        "but 30 % 4 = 2; use a batch of 28 or 32"
+    )
+    assert problem.path == "/arrays/x/shape/0"
+    assert problem.facts == {"size": 30, "tiles": 4, "remainder": 2}
+
+
+def test_budgets() -> None:
+    lay = mf.layout(
+        {"data": 4}, mf.P("data"), FIELDS, batch_size=32, device_bytes=10, host_bytes=10
+    )
+    errors = {p.path for p in lay.check() if p.severity == "error"}
+    assert errors == {"/budget/device_bytes", "/budget/host_bytes"}
+
+
+def test_layouts_are_values() -> None:
+    one, same, other = (
+        mf.layout({"data": 4}, mf.P("data"), FIELDS, batch_size=n) for n in (32, 32, 64)
+    )
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert mf.Layout.from_json(one.to_json()) == one
+
+
+def test_pictures() -> None:
+    lay = mf.layout({"data": 4, "model": 2}, SPECS, FIELDS, batch_size=256, processes=4)
+    text = str(lay)
+    assert text == lay.draw()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "image" in text
+    assert "label" in text
+    assert "label" not in lay.draw("image").splitlines()[0]
+    ET.fromstring(lay.to_svg())
+    assert "<svg" in lay._repr_html_()
+
+
+def test_a_notebook_shows_problems_too() -> None:
+    lay = mf.layout({"data": 4}, mf.P("data"), {"<x>": ("int8", ())}, batch_size=30)
+    shown = lay._repr_html_()
+    assert "30 % 4 = 2" in shown
+    assert "<x>" not in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            {"batch_size": 2.5},
+            "layout: batch_size is 2.5; give the rows of the global batch: "
+            "an int, or a tuple of ints",
+        ),
+        (
+            {"batch_size": (4, None)},
+            "layout: batch_size is (4, None); give the rows of the global "
+            "batch: an int, or a tuple of ints",
+        ),
+        (
+            {"remainder": "pad", "mask_spec": "data"},
+            "layout: mask_spec is 'data'; give a PartitionSpec",
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_right(change: dict[str, Any], text: str) -> None:
+    arguments: dict[str, Any] = {"batch_size": 8} | change
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.layout({"data": 4}, mf.P("data"), FIELDS, **arguments)
+    assert str(caught.value) == text
