@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
+	"time"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -29,7 +30,7 @@ func Slice(src Source, start, stop int64) (Source, error) {
 		defer outer.leave()
 		src, start, stop = outer.src, outer.start+start, outer.start+stop
 	}
-	v := &view{src: src, start: start, stop: stop}
+	v := &view{src: src, start: start, stop: stop, idle: make(chan struct{})}
 	v.ctx, v.cancel = context.WithCancel(context.Background())
 	return v, nil
 }
@@ -44,8 +45,13 @@ type view struct {
 
 	mu      sync.Mutex
 	closed  bool
-	running sync.WaitGroup // calls under way
+	running int           // calls under way
+	idle    chan struct{} // closed when the view is closed and no call runs
 }
+
+// patience is how long Close waits for a call that does not heed its context,
+// because it reads from a disk that does not answer.
+const patience = time.Second
 
 // enter begins a call that Close waits for.
 func (v *view) enter() error {
@@ -54,11 +60,23 @@ func (v *view) enter() error {
 	if v.closed {
 		return status.New(status.InvalidState, "source", "the slice is closed")
 	}
-	v.running.Add(1)
+	v.running++
 	return nil
 }
 
-func (v *view) leave() { v.running.Done() }
+func (v *view) leave() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.running--
+	v.settle()
+}
+
+// settle says that nothing runs any more and nothing will.
+func (v *view) settle() {
+	if v.closed && v.running == 0 {
+		close(v.idle)
+	}
+}
 
 func (v *view) Schema() Schema { return v.src.Schema() }
 
@@ -97,12 +115,28 @@ func (v *view) Gatherer(parts []Part) (Gatherer, error) {
 
 // Close ends the gathers of this view, and waits for them.
 func (v *view) Close() error {
-	v.mu.Lock()
-	v.closed = true
-	v.mu.Unlock()
-	v.cancel()
-	v.running.Wait()
+	if v.shut() {
+		v.cancel()
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-v.idle:
+	case <-late.C:
+	}
 	return nil
+}
+
+// shut refuses new calls; it says false if they were refused before.
+func (v *view) shut() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return false
+	}
+	v.closed = true
+	v.settle()
+	return true
 }
 
 // join gives a context that ends with ctx or with the view.

@@ -1,0 +1,188 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// checker collects every fault of a construction, so that a user mends all of
+// them at once.
+type checker struct {
+	faults []error
+}
+
+func (c *checker) add(err error) {
+	if err != nil {
+		c.faults = append(c.faults, err)
+	}
+}
+
+func (c *checker) err() error {
+	if len(c.faults) == 1 {
+		return c.faults[0]
+	}
+	return errors.Join(c.faults...)
+}
+
+// check says everything that is wrong with the options for this dataset.
+func check(src source.Source, o *Options) error {
+	if o.Layout == nil {
+		return fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
+	}
+	if err := checkLayout(o.Layout); err != nil {
+		return err
+	}
+	c := &checker{}
+	c.checkNumbers(o)
+	c.checkArrays(o.Layout, src.Schema())
+	c.checkDataset(o.Layout.Document().Dataset, src)
+	c.checkFill(o.Fill, src.Schema())
+	name, seed := o.order()
+	_, err := sampler.New(name, seed, src.Len())
+	c.add(err)
+	if o.Layout.BatchSize() > 0 {
+		c.add(gridOf(o.Layout, src).checkEpoch())
+	}
+	return c.err()
+}
+
+func gridOf(lay *layout.Layout, src source.Source) grid {
+	return grid{records: src.Len(), batch: lay.BatchSize(), remainder: lay.Remainder()}
+}
+
+// checkLayout gives all problems of severity "error".
+func checkLayout(lay *layout.Layout) error {
+	c := &checker{}
+	for _, p := range lay.Problems() {
+		if p.Severity == layout.Error {
+			e := status.New(status.InvalidArgument, "layout", p.Message).With("code", string(p.Code)).With("path", p.Path)
+			e.Hint = p.Hint
+			c.add(e)
+		}
+	}
+	return c.err()
+}
+
+func (c *checker) checkNumbers(o *Options) {
+	invalid := func(wrong bool, format string, args ...any) {
+		if wrong {
+			c.add(fail(status.InvalidArgument, format, args...))
+		}
+	}
+	invalid(o.Process < 0, "process is %d, but must be at least 0", o.Process)
+	invalid(o.Epochs < -1, "epochs is %d, but must be positive, 0 for one epoch per loop, or -1 for no end", o.Epochs)
+	invalid(o.Prefetch < -1 || o.Prefetch > maxPrefetch, "prefetch is %d, but must be from -1 to %d", o.Prefetch, maxPrefetch)
+	invalid(o.MaxHostBytes < 0, "max_host_bytes is %d, but must be positive, or 0 for no bound", o.MaxHostBytes)
+	invalid(o.Workers < 0 || o.Workers > maxWorkers, "workers is %d, but must be from 1 to %d, or 0 to choose", o.Workers, maxWorkers)
+	invalid(o.Layout.BatchSize() == 0, "the layout has no batch, so there is nothing to load")
+}
+
+const maxPrefetch = 1 << 16
+
+// checkArrays compares what arrays take with the fields there are.
+func (c *checker) checkArrays(lay *layout.Layout, schema source.Schema) {
+	for _, a := range lay.Arrays() {
+		switch a.Kind {
+		case layout.Static:
+			c.add(fail(status.InvalidArgument, "array %q has no batch dimension, so it cannot be loaded", a.Name).
+				WithHint("begin its shape with the batch dimension, or plan it in a layout of its own"))
+		case layout.Data:
+			c.add(checkArray(a, schema))
+		}
+	}
+}
+
+func checkArray(a layout.Array, schema source.Schema) error {
+	_, f, ok := schema.Field(a.Field)
+	if !ok {
+		return noField(a, schema)
+	}
+	if a.Type != f.Type && a.Type != f.Type.Narrow() {
+		return fail(status.InvalidArgument, "array %q is %s, but field %q is %s", a.Name, a.Type, f.Name, f.Type).
+			WithHint("deliver it as %s", deliverable(f))
+	}
+	if len(a.Columns) > 0 && len(f.Shape) == 0 {
+		return fail(status.InvalidArgument, "array %q takes columns of field %q, but its rows are scalars", a.Name, f.Name).
+			WithHint("leave out columns")
+	}
+	want := slices.Clone(f.Shape)
+	if a.Columns != nil {
+		want[0] = 0
+		for _, r := range a.Columns {
+			if r[0] < 0 || r[1] < r[0] || r[1] > f.Shape[0] {
+				return fail(status.OutOfRange, "array %q takes columns [%d, %d) of field %q, whose rows have shape %v", a.Name, r[0], r[1], f.Name, f.Shape).
+					WithHint("columns lie within the row's first dimension")
+			}
+			want[0] += r[1] - r[0]
+		}
+	}
+	if !slices.Equal(a.RowShape(), want) {
+		return fail(status.InvalidArgument, "rows of array %q have shape %v, but field %q gives %v", a.Name, a.RowShape(), f.Name, want).
+			WithHint("give the array the shape of its field's rows behind the batch dimensions")
+	}
+	return nil
+}
+
+func deliverable(f source.Field) string {
+	if n := f.Type.Narrow(); n != f.Type {
+		return fmt.Sprintf("%s, or narrowed as %s", f.Type, n)
+	}
+	return f.Type.String()
+}
+
+func noField(a layout.Array, schema source.Schema) error {
+	for _, s := range schema.Skipped {
+		if s.Name == a.Field {
+			return fail(status.Unsupported, "array %q takes column %q of type %s, which cannot be an array: %s", a.Name, s.Name, s.Type, s.Reason)
+		}
+	}
+	names := make([]string, len(schema.Fields))
+	for i, f := range schema.Fields {
+		names[i] = f.Name
+	}
+	return fail(status.NotFound, "array %q takes field %q, but the dataset has not got it", a.Name, a.Field).
+		WithHint("its fields are %q", names).With("field", a.Field)
+}
+
+// checkDataset compares the facts that the document states with the source.
+func (c *checker) checkDataset(d *layout.DatasetSpec, src source.Source) {
+	if d == nil {
+		return
+	}
+	if d.Records != src.Len() {
+		c.add(fail(status.Incompatible, "the layout is for a dataset of %d records, but this one has %d", d.Records, src.Len()).
+			WithHint("open the dataset that was planned for, or change /dataset/records").With("planned", d.Records).With("records", src.Len()))
+	}
+	for _, want := range d.Fields {
+		_, f, ok := src.Schema().Field(want.Name)
+		switch {
+		case !ok:
+			c.add(fail(status.Incompatible, "the layout is for a dataset with field %q, but this one has not got it", want.Name))
+		case f.Type != want.Type || !slices.Equal(f.Shape, want.Shape):
+			c.add(fail(status.Incompatible, "the layout is for a field %q of %s %v, but it is %s %v", want.Name, want.Type, want.Shape, f.Type, f.Shape))
+		}
+	}
+}
+
+func (c *checker) checkFill(fill map[string]any, schema source.Schema) {
+	for name := range fill {
+		if _, _, ok := schema.Field(name); !ok {
+			c.add(fail(status.NotFound, "there is a fill value for field %q, but the dataset has not got it", name))
+		}
+	}
+}
+
+// checkFingerprint compares the document's fingerprint with the source's.
+func checkFingerprint(d *layout.DatasetSpec, live source.Fingerprint) error {
+	if d == nil || d.Fingerprint == "" || d.Fingerprint == live.String() {
+		return nil
+	}
+	return fail(status.Incompatible, "the layout is for the dataset with fingerprint %s, but this one has %s", d.Fingerprint, live).
+		WithHint("open the dataset that was planned for, or change /dataset/fingerprint")
+}

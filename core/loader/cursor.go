@@ -1,0 +1,95 @@
+package loader
+
+import (
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// State says where the next batch that was not delivered yet starts. Batches
+// that stand ready do not count.
+func (l *Loader) State() State {
+	l.line.mu.Lock()
+	defer l.line.mu.Unlock()
+	return l.stateAt(l.line.cursor)
+}
+
+// StateAfter gives the state behind a batch of this loader: what State gave
+// when it was the last one delivered.
+func (l *Loader) StateAfter(b *batch.Batch) State { return l.stateAt(b.Place().After) }
+
+func (l *Loader) stateAt(c batch.Cursor) State {
+	s := l.live
+	s.Epoch, s.Position = c.Epoch, c.Position
+	return s
+}
+
+// Epoch gives the epoch of the next batch.
+func (l *Loader) Epoch() int64 { return l.State().Epoch }
+
+// Step gives the index of the next batch within its epoch: the position
+// divided by the batch size, rounded down.
+func (l *Loader) Step() int64 { return l.State().Position / l.grid.batch }
+
+// Restore continues where a state stands: the JSON of State, of this loader or
+// of a run on any other topology, batch size or remainder. It is refused with
+// Incompatible where dataset, number of records, order or seed differ;
+// ignoreDataset lets another dataset through that has as many records. What
+// stood ready is dropped. A position that leaves no step in its epoch becomes
+// the start of the next.
+func (l *Loader) Restore(state []byte, ignoreDataset bool) error {
+	s, err := ParseState(state)
+	if err != nil {
+		return err
+	}
+	c, err := l.resume(s, ignoreDataset)
+	if err != nil {
+		return err
+	}
+	return l.line.jump(c)
+}
+
+// Seek continues at a position of an epoch. It need not be a multiple of the
+// batch size. What stood ready is dropped. A position that leaves no step
+// in its epoch becomes the start of the next.
+func (l *Loader) Seek(c batch.Cursor) error {
+	if err := l.grid.check(c); err != nil {
+		return err
+	}
+	return l.line.jump(l.grid.settle(c))
+}
+
+// resume gives the settled cursor of a saved state.
+func (l *Loader) resume(s State, ignoreDataset bool) (batch.Cursor, error) {
+	if err := s.fits(l.live, ignoreDataset); err != nil {
+		return batch.Cursor{}, err
+	}
+	if err := l.grid.check(s.Cursor()); err != nil {
+		return batch.Cursor{}, err
+	}
+	return l.grid.settle(s.Cursor()), nil
+}
+
+// Records gives the records of the global batch that starts at a cursor, row by
+// row; -1 in rows of padding. The error is OutOfRange if no batch starts there.
+func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
+	if err := l.grid.check(c); err != nil {
+		return nil, err
+	}
+	if l.grid.steps(c.Position) == 0 {
+		return nil, fail(status.OutOfRange, "no batch of %d starts at position %d of %d records", l.grid.batch, c.Position, l.grid.records).
+			With("position", c.Position).With("batch", l.grid.batch)
+	}
+	if l.grid.batch > maxListed {
+		return nil, fail(status.ResourceExhausted, "a batch of %d rows is too large to list", l.grid.batch)
+	}
+	list := make([]int64, l.grid.batch)
+	valid := l.grid.place(c).Valid
+	l.order.Epoch(c.Epoch).Fill(list[:valid], c.Position)
+	for i := range list[valid:] {
+		list[valid+int64(i)] = padding
+	}
+	return list, nil
+}
+
+// maxListed bounds what Records allocates.
+const maxListed = 1 << 30

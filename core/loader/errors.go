@@ -1,0 +1,41 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+func fail(code status.Code, format string, args ...any) *status.Error {
+	return status.Errorf(code, "loader", format, args...)
+}
+
+func closed() error { return fail(status.InvalidState, "the loader is closed") }
+
+func ended() error { return status.New(status.End, "loader", "there is no further batch in this loop") }
+
+// interrupted gives the error of a call whose context ended.
+func interrupted(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fail(status.Timeout, "no batch was ready in time: %w", ctx.Err()).WithHint("ask again: nothing is lost")
+	}
+	return fail(status.Cancelled, "the wait for a batch was cancelled: %w", ctx.Err())
+}
+
+// at says at which step an error happened. The code, the facts and the remedy
+// stay those of the cause.
+func at(p batch.Place, err error) error {
+	e := &status.Error{
+		Code: status.CodeOf(err), Op: "loader", Err: err,
+		Msg: fmt.Sprintf("step %d of epoch %d: %v", p.Step, p.Epoch, err),
+	}
+	if cause, ok := err.(*status.Error); ok {
+		e.Msg = fmt.Sprintf("step %d of epoch %d: %s: %s", p.Step, p.Epoch, cause.Op, cause.Msg)
+		e.Hint = cause.Hint
+		e.Attrs = append(e.Attrs, cause.Attrs...)
+	}
+	return e.With("epoch", p.Epoch).With("step", p.Step).With("position", p.Position)
+}

@@ -1,0 +1,165 @@
+// Package loader delivers the batches of one process of a device mesh: rows in
+// the epoch's order, gathered shard by shard, read ahead, resumable anywhere.
+//
+// A [Loader] composes what the packages below it know. The layout says which
+// blocks the process holds and which rows of the global batch they need, the
+// sampler which records stand at those rows, the source copies them, and an
+// allocator provides the memory:
+//
+//	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true})
+//	defer l.Close()
+//	for b, err := range l.All(ctx) {
+//		if err != nil { … }
+//		… b.Bytes(0) …
+//		b.Release()
+//	}
+//
+// Every process runs a loader of its own, on the same layout, dataset, order
+// and seed. They never talk to each other: all of them compute the same
+// sequence of global batches, and each gathers its part. So [Options.Process]
+// can play any process, and a test can play all of them.
+//
+// [Loader.State] names the next batch that was not delivered yet. A run
+// continues from it on any mesh, number of processes, batch size and
+// remainder.
+//
+// README.md beside this file follows one record on its way, and says who owns
+// what when.
+package loader
+
+import (
+	"context"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Loader delivers batches. It has one cursor. All methods are safe for
+// concurrent use; of concurrent calls of Next, each batch goes to one.
+type Loader struct {
+	src   source.Source
+	o     Options
+	plan  *plan
+	grid  grid
+	order sampler.Order
+	live  State // with the cursor at zero: what all states of this loader share
+	count *batch.Count
+	maker *maker
+	line  *prefetch
+}
+
+// New checks everything that can be checked before a row is read, and gives a
+// loader whose cursor is at the start, or at Options.State. If several things
+// are wrong, the error names all of them. Nothing is gathered before the first
+// call that wants a batch.
+//
+// The source stays the caller's, who closes it after the loader.
+func New(src source.Source, o Options) (*Loader, error) {
+	return NewContext(context.Background(), src, o)
+}
+
+// NewContext is New with a context that ends the wait for the dataset's
+// fingerprint, which may have to be read from disk.
+func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, error) {
+	if err := check(src, &o); err != nil {
+		return nil, err
+	}
+	fingerprint, err := src.Fingerprint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFingerprint(o.Layout.Document().Dataset, fingerprint); err != nil {
+		return nil, err
+	}
+	l := &Loader{src: src, o: o, grid: gridOf(o.Layout, src), count: &batch.Count{}}
+	name, seed := o.order()
+	if l.order, err = sampler.New(name, seed, src.Len()); err != nil {
+		return nil, err
+	}
+	l.live = State{Order: name, Dataset: fingerprint, Records: src.Len(), Seed: seed}
+	if l.plan, err = newPlan(o.Layout, o.Process, src.Schema(), o.Fill); err != nil {
+		return nil, err
+	}
+	if o.MaxHostBytes > 0 && l.plan.slab > o.MaxHostBytes {
+		return nil, fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but max_host_bytes is %d", l.plan.slab, o.Process, o.MaxHostBytes).
+			WithHint("raise it: reading ahead takes %d batches more", o.prefetch())
+	}
+	if l.o.Allocator == nil {
+		l.o.Allocator = batch.NewHeap(o.prefetch() + 3)
+	}
+	return l.begin()
+}
+
+// begin places the cursor and opens the first pass.
+func (l *Loader) begin() (*Loader, error) {
+	var c batch.Cursor
+	if l.o.State != nil {
+		s, err := ParseState(l.o.State)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = l.resume(s, l.o.IgnoreDataset); err != nil {
+			return nil, err
+		}
+	}
+	return l, l.open(c)
+}
+
+// open makes the pass that starts at a settled cursor, with a gatherer of its
+// own.
+func (l *Loader) open(c batch.Cursor) error {
+	var g source.Gatherer
+	announce := func([]int64) {}
+	if len(l.plan.parts) > 0 {
+		var err error
+		if g, err = l.src.Gatherer(l.plan.parts); err != nil {
+			return err
+		}
+		announce = g.Ahead
+	}
+	until := int64(l.o.Epochs)
+	l.maker = &maker{
+		plan: l.plan, grid: l.grid, gatherer: g, alloc: l.o.Allocator, count: l.count,
+		seed: l.live.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.bytes)),
+		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.order, announce: announce},
+	}
+	l.line = newPrefetch(l.maker, until, l.o.prefetch(), c)
+	return nil
+}
+
+// Close ends the gathering, waits for it, and frees what stood ready. Batches
+// that were delivered stay their owners'. Calls under way fail with Cancelled,
+// later ones with InvalidState; closing again does nothing. Close waits at
+// most a second for a read that a disk does not answer; such a read ends by
+// itself, and what it used is freed then.
+func (l *Loader) Close() error {
+	l.line.close()
+	return nil
+}
+
+// end closes the gatherer when no gather runs any more.
+func (m *maker) end() {
+	if m.gatherer != nil {
+		_ = guard.Call("loader", m.gatherer.Close) // nobody is left to hear of it
+	}
+}
+
+// Layout gives the layout.
+func (l *Loader) Layout() *layout.Layout { return l.o.Layout }
+
+// Process gives the process whose blocks these are.
+func (l *Loader) Process() int { return l.o.Process }
+
+// Blocks lists the blocks of every batch, in the order of
+// Layout().Process(Process()).Blocks. The list must not be changed.
+func (l *Loader) Blocks() []batch.Block { return l.plan.blocks }
+
+// Prefetch gives the number of batches that may stand ready.
+func (l *Loader) Prefetch() int { return l.o.prefetch() }
+
+// StepsPerEpoch gives the number of steps of a whole epoch.
+func (l *Loader) StepsPerEpoch() int64 { return l.grid.steps(0) }

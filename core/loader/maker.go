@@ -1,0 +1,199 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// maker makes one batch after another: records, memory, gather, commit. Only
+// one call of make runs at a time; what it needs from step to step is kept.
+type maker struct {
+	plan     *plan
+	grid     grid
+	window   *window
+	gatherer source.Gatherer // nil where nothing is gathered
+	alloc    batch.Allocator
+	count    *batch.Count
+	seed     int64
+	limit    int64 // Options.MaxHostBytes
+
+	shares   []share
+	gathered atomic.Int64 // nanoseconds
+}
+
+// share is what one worker does of every step: some rows and their jobs.
+type share struct {
+	rows  [2]int
+	plan  []job // rows count from rows[0]
+	ready []source.Job
+}
+
+// makeBatch makes the batch that starts at a settled cursor. A panic in any
+// part of it, the gatherer and the allocator included, becomes its error.
+func (m *maker) makeBatch(ctx context.Context, c batch.Cursor) (b *batch.Batch, err error) {
+	place := m.grid.place(c)
+	err = guard.Call("loader", func() error {
+		b, err = m.build(ctx, place)
+		return err
+	})
+	if err != nil {
+		return nil, at(place, err)
+	}
+	return b, nil
+}
+
+func (m *maker) build(ctx context.Context, place batch.Place) (*batch.Batch, error) {
+	if err := m.checkLimit(); err != nil {
+		return nil, err
+	}
+	records := m.window.at(place.Cursor)
+	memory, err := m.alloc.Alloc(m.plan.blocks)
+	if err != nil {
+		return nil, err
+	}
+	complete := false
+	defer func() {
+		if !complete {
+			memory.Free()
+		}
+	}()
+	if err := m.fill(ctx, memory, records, place); err != nil {
+		return nil, err
+	}
+	complete = true
+	return batch.New(m.plan.blocks, memory, place, m.count), nil
+}
+
+func (m *maker) fill(ctx context.Context, memory batch.Memory, records []int64, place batch.Place) error {
+	began := time.Now()
+	if err := m.gather(ctx, memory, records); err != nil {
+		return err
+	}
+	m.gathered.Add(int64(time.Since(began)))
+	for _, b := range m.plan.made {
+		b.fill(memory.Dst(b.block), records, m.seed, place.Epoch)
+	}
+	return memory.Commit(ctx)
+}
+
+// gather does the jobs of all workers, the first on this goroutine. It returns
+// when none of them writes any more.
+func (m *maker) gather(ctx context.Context, memory batch.Memory, records []int64) error {
+	if m.gatherer == nil {
+		return nil
+	}
+	for i := range m.shares {
+		m.shares[i].aim(memory)
+	}
+	if len(m.shares) == 1 {
+		return m.gatherer.Gather(ctx, records, m.shares[0].ready)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan error, len(m.shares))
+	for i := range m.shares[1:] {
+		s := &m.shares[i+1]
+		guard.Go("loader", func() error {
+			results <- m.work(ctx, cancel, s, records)
+			return nil
+		}, func(error) {}) // work neither fails nor panics: it says so itself
+	}
+	err := m.work(ctx, cancel, &m.shares[0], records)
+	for range m.shares[1:] {
+		err = worse(err, <-results)
+	}
+	return err
+}
+
+// work does one share; a failure ends the others.
+func (m *maker) work(ctx context.Context, cancel func(), s *share, records []int64) error {
+	err := guard.Call("loader", func() error {
+		return m.gatherer.Gather(ctx, records[s.rows[0]:s.rows[1]], s.ready)
+	})
+	if err != nil {
+		cancel()
+	}
+	return err
+}
+
+// worse prefers a failure to the cancellation that followed from it.
+func worse(a, b error) error {
+	if a == nil || (b != nil && errors.Is(a, context.Canceled)) {
+		return b
+	}
+	return a
+}
+
+// aim points the jobs at a batch's memory.
+func (s *share) aim(memory batch.Memory) {
+	block, dst := -1, []byte(nil)
+	for i, j := range s.plan {
+		if j.block != block {
+			block, dst = j.block, memory.Dst(j.block)
+		}
+		s.ready[i].Dst = dst[j.bytes[0]:j.bytes[1]:j.bytes[1]]
+	}
+}
+
+// share cuts the rows of a step into equal parts for workers. A row stays
+// whole: it is touched once, by one worker, for all its blocks.
+func (p *plan) share(workers int) []share {
+	workers = max(1, min(workers, p.rows.count))
+	list := make([]share, workers)
+	for i := range list {
+		s := &list[i]
+		s.rows = [2]int{p.rows.count * i / workers, p.rows.count * (i + 1) / workers}
+		for _, j := range p.jobs {
+			if j, ok := j.within(s.rows); ok {
+				s.plan = append(s.plan, j)
+				s.ready = append(s.ready, source.Job{Part: j.part, Rows: j.rows})
+			}
+		}
+	}
+	return list
+}
+
+// within gives the part of a job that lies in rows, counted from their start.
+func (j job) within(rows [2]int) (job, bool) {
+	start, stop := max(j.rows[0], rows[0]), min(j.rows[1], rows[1])
+	if start >= stop {
+		return job{}, false
+	}
+	size := (j.bytes[1] - j.bytes[0]) / (j.rows[1] - j.rows[0])
+	j.bytes = [2]int{j.bytes[0] + (start-j.rows[0])*size, j.bytes[0] + (stop-j.rows[0])*size}
+	j.rows = [2]int{start - rows[0], stop - rows[0]}
+	return j, true
+}
+
+// live counts the batches that are not released and their bytes: by the
+// allocator if it counts, since it also knows of those that were taken.
+func (m *maker) live() (batches, bytes int64) {
+	if c, ok := m.alloc.(batch.Counter); ok {
+		return c.Live()
+	}
+	return m.count.Live()
+}
+
+// full says whether one more batch would break the limit.
+func (m *maker) full() bool {
+	_, bytes := m.live()
+	return m.limit > 0 && bytes+m.plan.slab > m.limit
+}
+
+func (m *maker) checkLimit() error {
+	if !m.full() {
+		return nil
+	}
+	batches, bytes := m.live()
+	return fail(status.ResourceExhausted, "%d batches of %d bytes in all are not released, and one more of %d would exceed max_host_bytes = %d",
+		batches, bytes, m.plan.slab, m.limit).
+		WithHint("release batches, or drop references to their arrays; then ask again").
+		With("live_batches", batches).With("live_bytes", bytes).With("batch_bytes", m.plan.slab)
+}

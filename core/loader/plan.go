@@ -1,0 +1,184 @@
+package loader
+
+import (
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// plan is what one process does at every step: which rows of the global batch
+// it needs, which parts of those rows, and which bytes of which block they
+// become. It depends on the layout and the schema alone, so it is made once
+// and holds for every batch of every pass.
+type plan struct {
+	blocks []batch.Block // in the order of layout.Process.Blocks
+	slab   int64         // bytes of one batch, slots included
+	bytes  int64         // of the blocks alone
+	rows   rows          // of the global batch, as one list without gaps
+	parts  []source.Part
+	jobs   []job  // by part, for all rows
+	made   []made // blocks that the loader fills itself
+}
+
+// job is a source.Job without its memory.
+type job struct {
+	part  int
+	rows  [2]int // of the list
+	block int
+	bytes [2]int // of the block
+}
+
+// planner collects the plan.
+type planner struct {
+	plan
+	lay    *layout.Layout
+	schema source.Schema
+	fill   map[string]any
+	known  map[string]int // parts by their text
+}
+
+// newPlan works out the plan of a process. The layout and the schema were
+// checked against each other before.
+func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[string]any) (*plan, error) {
+	p := &planner{lay: lay, schema: schema, fill: fill, known: map[string]int{}}
+	mine := lay.Process(process)
+	p.rows = rowsOf(mine.Rows)
+	if err := p.checkSize(mine); err != nil {
+		return nil, err
+	}
+	for _, b := range mine.Blocks {
+		if err := p.addBlock(lay.Arrays()[b.Array], b); err != nil {
+			return nil, err
+		}
+	}
+	p.slab = batch.SlabBytes(p.blocks)
+	return &p.plan, nil
+}
+
+// maxRuns bounds the pieces in which the rows of all blocks of a process come:
+// each costs a job at every step.
+const maxRuns = 1 << 20
+
+// checkSize refuses, before anything of that size is made, what would end the
+// process. Sizes of arrays were bounded by the layout, so the sums stay within
+// 63 bits.
+func (p *planner) checkSize(mine layout.Process) error {
+	bytes, runs := 8*int64(p.rows.count), int64(0)
+	for _, b := range mine.Blocks {
+		a := p.lay.Arrays()[b.Array]
+		bytes += blockBytes(a, b) + batch.Align
+		runs += countRuns(a.Shape[:a.BatchDims], b.Index)
+	}
+	if bytes > batch.MaxSlab {
+		return fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but may take %d", bytes, mine.Process, int64(batch.MaxSlab)).
+			WithHint("use a smaller batch, or more processes").With("bytes", bytes)
+	}
+	if runs > maxRuns {
+		return fail(status.ResourceExhausted, "the blocks of process %d take their rows from %d separate runs, but may take them from %d", mine.Process, runs, maxRuns).
+			WithHint("partition the first batch dimension rather than a later one, or make the first one smaller").With("runs", runs)
+	}
+	return nil
+}
+
+func blockBytes(a layout.Array, b layout.Block) int64 {
+	n := int64(a.Type.Size())
+	for _, d := range b.Index.Shape() {
+		n *= int64(d)
+	}
+	return n
+}
+
+// addBlock adds one distinct index.
+func (p *planner) addBlock(a layout.Array, b layout.Block) error {
+	bytes, number := int(blockBytes(a, b)), len(p.blocks)
+	p.blocks = append(p.blocks, batch.Block{Array: b.Array, Type: a.Type, Shape: b.Index.Shape(), Bytes: bytes, Holders: b.Holders})
+	p.bytes += int64(bytes)
+	if bytes == 0 {
+		return nil
+	}
+	runs := p.rows.runs(a.Shape[:a.BatchDims], b.Index[:a.BatchDims])
+	if a.Kind != layout.Data {
+		p.made = append(p.made, made{block: number, kind: a.Kind, runs: runs, words: wordsOf(b.Index[a.BatchDims:])})
+		return nil
+	}
+	part, err := p.part(a, b.Index[a.BatchDims:])
+	if err != nil {
+		return err
+	}
+	p.addJobs(part, number, runs, bytes/rowsIn(runs))
+	return nil
+}
+
+func rowsIn(runs [][2]int) int {
+	n := 0
+	for _, r := range runs {
+		n += r[1] - r[0]
+	}
+	return n
+}
+
+// addJobs adds a job for every run of rows; the runs fill the block in order.
+func (p *planner) addJobs(part, block int, runs [][2]int, rowBytes int) {
+	start := 0
+	for _, r := range runs {
+		stop := start + (r[1]-r[0])*rowBytes
+		p.jobs = append(p.jobs, job{part: part, rows: r, block: block, bytes: [2]int{start, stop}})
+		start = stop
+	}
+}
+
+// part gives the number of the part that a block needs of every row. Blocks
+// that need the same share it.
+func (p *planner) part(a layout.Array, index sharding.Index) (int, error) {
+	number, field, ok := p.schema.Field(a.Field)
+	if !ok {
+		return 0, fail(status.NotFound, "array %q takes field %q, which the dataset has not", a.Name, a.Field)
+	}
+	part := source.Part{Field: number, To: a.Type, Boxes: boxes(index, a.Columns), Fill: p.fill[a.Field]}
+	if part.To == field.Type {
+		part.To = dtype.Invalid // as it is
+	}
+	key := fmt.Sprint(part.Field, part.To, part.Boxes)
+	if n, ok := p.known[key]; ok {
+		return n, nil
+	}
+	p.known[key] = len(p.parts)
+	p.parts = append(p.parts, part)
+	return len(p.parts) - 1, nil
+}
+
+// boxes gives the parts of a field's row that make up a part of an array's row.
+// Columns name ranges of the field's first dimension; the array's first
+// dimension is these, one after the other, so a part of it may begin and end
+// inside any of them.
+func boxes(index sharding.Index, columns [][2]int) [][][2]int {
+	if columns == nil {
+		return [][][2]int{append([][2]int{}, index...)}
+	}
+	var list [][][2]int
+	first := 0 // index of the array where a range begins
+	for _, c := range columns {
+		start := max(index[0][0], first)
+		stop := min(index[0][1], first+c[1]-c[0])
+		if start < stop {
+			r := [2]int{c[0] + start - first, c[0] + stop - first}
+			list = appendBox(list, r, index[1:])
+		}
+		first += c[1] - c[0]
+	}
+	return list
+}
+
+// appendBox adds a box, or makes the last one longer where it goes on.
+func appendBox(list [][][2]int, r [2]int, rest sharding.Index) [][][2]int {
+	if last := len(list) - 1; last >= 0 && list[last][0][1] == r[0] {
+		list[last][0][1] = r[1]
+		return list
+	}
+	return append(list, append([][2]int{r}, rest...))
+}

@@ -1,0 +1,338 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// prefetch makes batches ahead of their callers and hands them over in order.
+//
+// One goroutine makes them, and it exists only while there is something to
+// make: it ends when enough batches stand ready, when the run ends, after a
+// failure and with the loader, and the next call that makes room starts it
+// again. So an idle loader has no goroutine, and nothing ever waits for a
+// batch to be released.
+type prefetch struct {
+	maker *maker
+	until int64 // Options.Epochs
+	depth int   // batches that may stand ready
+
+	mu       sync.Mutex
+	cursor   batch.Cursor // of the next batch to be delivered
+	frontier batch.Cursor // of the next batch to be made
+	ready    queue        // made, in order; a failure is always the last
+	waiting  []chan answer
+	loop     loop
+
+	running bool // the goroutine is there
+	failed  bool // it stopped at a failure; only a call that waits goes on
+	run     int  // counts the jumps of the cursor; what an older run made is dropped
+	ctx     context.Context
+	cancel  context.CancelFunc
+	closed  bool
+	settled bool          // end was called, or is being called
+	idle    chan struct{} // closed after end
+
+	counts counts
+}
+
+// answer is what a call of next gets.
+type answer struct {
+	batch *batch.Batch
+	err   error
+}
+
+// loop is the epoch that a loop goes through where Options.Epochs is 0.
+type loop struct {
+	open  bool
+	epoch int64
+}
+
+// newPrefetch starts nothing yet.
+func newPrefetch(m *maker, until int64, depth int, c batch.Cursor) *prefetch {
+	p := &prefetch{maker: m, until: until, depth: depth, cursor: c, frontier: c, idle: make(chan struct{})}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// next gives the next batch, and waits for it if need be.
+func (p *prefetch) next(ctx context.Context) (*batch.Batch, error) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, interrupted(ctx)
+	}
+	a, wait := p.ask()
+	if wait == nil {
+		return a.batch, a.err
+	}
+	began := time.Now()
+	select {
+	case a = <-wait:
+	case <-ctx.Done():
+		a = p.give(wait, answer{err: interrupted(ctx)})
+	}
+	p.waited(time.Since(began))
+	return a.batch, a.err
+}
+
+// ask gives an answer, or where it will come.
+func (p *prefetch) ask() (answer, chan answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return answer{err: closed()}, nil
+	}
+	if len(p.waiting) == 0 {
+		if a, ok := p.take(); ok {
+			p.start()
+			return a, nil
+		}
+	}
+	wait := make(chan answer, 1)
+	p.waiting = append(p.waiting, wait)
+	p.start()
+	return answer{}, wait
+}
+
+// give ends a wait: with what was handed over meanwhile, since it is this
+// caller's, else with other.
+func (p *prefetch) give(wait chan answer, other answer) answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, w := range p.waiting {
+		if w == wait {
+			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+			return other
+		}
+	}
+	return <-wait
+}
+
+// take gives what the next caller gets, if that is known.
+func (p *prefetch) take() (answer, bool) {
+	if p.loopEnds() {
+		return answer{err: ended()}, true
+	}
+	if p.ready.len() == 0 {
+		return answer{}, false
+	}
+	a := p.ready.pop()
+	if a.err == nil {
+		place := a.batch.Place()
+		p.loop = loop{open: true, epoch: place.Epoch}
+		p.cursor = place.After
+		p.counts.deliver(p.maker.plan.rows.below(int(place.Valid)), p.maker.plan.bytes)
+	}
+	return a, true
+}
+
+// loopEnds says whether the next caller's loop is over. Where every loop is
+// one epoch, it says so once: the call after that begins the next loop.
+func (p *prefetch) loopEnds() bool {
+	if p.until != 0 {
+		return p.past(p.cursor)
+	}
+	ends := p.loop.open && p.loop.epoch != p.cursor.Epoch
+	if ends {
+		p.loop = loop{}
+	}
+	return ends
+}
+
+// past says whether a cursor lies behind the last epoch.
+func (p *prefetch) past(c batch.Cursor) bool { return p.until > 0 && c.Epoch >= p.until }
+
+// begin begins a loop: an epoch that has ended before is not this loop's end.
+func (p *prefetch) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loop = loop{}
+}
+
+// start starts the goroutine if there is something to make.
+func (p *prefetch) start() {
+	p.retry()
+	if p.running || !p.wanted() {
+		return
+	}
+	p.running = true
+	p.counts.resume()
+	guard.Go("loader", p.produce, p.broken)
+}
+
+// wanted says whether one more batch should be made now.
+func (p *prefetch) wanted() bool {
+	if p.closed || p.failed || p.past(p.frontier) {
+		return false
+	}
+	missing := p.ready.len() == 0 && len(p.waiting) > 0
+	return missing || (p.ready.len() < p.depth && !p.maker.full())
+}
+
+// produce makes batches as long as they are wanted.
+func (p *prefetch) produce() error {
+	for {
+		o, ok := p.order()
+		if !ok {
+			p.settle()
+			return nil
+		}
+		b, err := p.maker.makeBatch(o.ctx, o.cursor)
+		p.accept(o.run, answer{b, err})
+	}
+}
+
+// order says what to make next. Without an order the goroutine ends.
+func (p *prefetch) order() (o order, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.wanted() {
+		p.running = false
+		p.counts.pause(!p.closed && !p.failed && !p.past(p.frontier))
+		return order{}, false
+	}
+	o = order{ctx: p.ctx, cursor: p.frontier, run: p.run}
+	p.frontier = p.maker.grid.place(p.frontier).After
+	return o, true
+}
+
+// order is one batch to be made.
+type order struct {
+	ctx    context.Context
+	cursor batch.Cursor
+	run    int
+}
+
+// accept takes what was made, and hands it to those who wait.
+func (p *prefetch) accept(run int, a answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if run != p.run || p.closed {
+		discard(a)
+		return
+	}
+	p.ready.push(a)
+	p.failed = a.err != nil
+	p.serve()
+}
+
+// serve answers those who wait, in the order in which they came.
+func (p *prefetch) serve() {
+	for len(p.waiting) > 0 {
+		a, ok := p.take()
+		if !ok {
+			break
+		}
+		p.waiting[0] <- a
+		p.waiting = append(p.waiting[:0], p.waiting[1:]...)
+	}
+	p.retry()
+}
+
+// retry makes a failed step the next one again, once its error was delivered
+// and somebody waits for more.
+func (p *prefetch) retry() {
+	if p.failed && p.ready.len() == 0 && len(p.waiting) > 0 {
+		p.failed, p.frontier = false, p.cursor
+	}
+}
+
+// broken is the way out of a panic in produce itself, which would be a bug
+// here: those who wait learn of it.
+func (p *prefetch) broken(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = true
+	p.ready.push(answer{err: err})
+	p.serve()
+	p.running = false
+	p.start()
+}
+
+// jump moves the cursor. What stood ready is dropped.
+func (p *prefetch) jump(c batch.Cursor) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return closed()
+	}
+	p.reset()
+	p.cursor, p.frontier = c, c
+	p.loop, p.failed = loop{}, false
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.serve()
+	p.start()
+	return nil
+}
+
+// reset ends the run that goes on.
+func (p *prefetch) reset() {
+	p.run++
+	p.cancel()
+	for p.ready.len() > 0 {
+		discard(p.ready.pop())
+	}
+}
+
+// patience is how long close waits for a gather that does not heed its
+// context, because it reads from a disk that does not answer. It ends by
+// itself when the disk does.
+const patience = time.Second
+
+// close ends everything and waits for it.
+func (p *prefetch) close() {
+	p.shut()
+	p.settle()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-p.idle:
+	case <-late.C:
+	}
+}
+
+// shut refuses later calls and ends those under way.
+func (p *prefetch) shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.closed = true
+	p.reset()
+	for _, w := range p.waiting {
+		w <- answer{err: fail(status.Cancelled, "the loader was closed while this call waited for a batch")}
+	}
+	p.waiting = nil
+}
+
+// settle calls end if the loader is closed and its goroutine gone: whichever
+// of close and the goroutine is the last does it, outside the lock.
+func (p *prefetch) settle() {
+	if !p.last() {
+		return
+	}
+	p.maker.end()
+	close(p.idle)
+}
+
+func (p *prefetch) last() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.closed && !p.running && !p.settled
+	p.settled = p.settled || last
+	return last
+}
+
+// discard gives back what nobody will get. A panic of the allocator has no
+// caller here whose fault it could be.
+func discard(a answer) {
+	if a.batch != nil {
+		_ = guard.Call("loader", func() error { a.batch.Release(); return nil })
+	}
+}
