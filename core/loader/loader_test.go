@@ -1,0 +1,132 @@
+package loader_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+func TestBytesOfEveryProcess(t *testing.T) {
+	d := document(8)
+	d.Batch.Remainder = layout.Pad
+	d.Batch.Extras = []string{layout.ExtraRecord, layout.ExtraKey}
+	lay := newLayout(t, d)
+	for process := range 3 { // the third has no devices
+		src := digits(21)
+		l := newLoader(t, src, loader.Options{Layout: lay, Process: process, Shuffle: true, Seed: 5, Epochs: 2})
+		n := 0
+		for b, err := range l.All(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkBytes(t, l, b)
+			b.Release()
+			n++
+		}
+		if n != 6 {
+			t.Errorf("process %d got %d batches, want 6", process, n)
+		}
+		closeLoader(t, l)
+		if c := src.Counts(); c.Gatherers != 0 {
+			t.Errorf("%d gatherers are left open", c.Gatherers)
+		}
+	}
+}
+
+// With several batch dimensions a part of an inner one makes rows jump.
+func TestMicroBatches(t *testing.T) {
+	for process := range 2 {
+		l := newLoader(t, digits(40), loader.Options{Layout: newLayout(t, document(3, 4)), Process: process, Shuffle: true})
+		for range 3 {
+			next(t, l)
+		}
+	}
+}
+
+// Columns that are not in order, overlap, and are cut by the mesh inside a range.
+func TestColumns(t *testing.T) {
+	src := synthetic.New(9, source.Field{Name: "tokens", Type: dtype.Int64, Shape: []int{10, 3}})
+	lay := newLayout(t, &layout.Document{
+		Mesh: layout.MeshSpec{Axes: []mesh.Axis{{Name: "seq", Size: 4}}, Processes: 2},
+		Arrays: []layout.ArraySpec{
+			{Name: "zigzag", Field: "tokens", Columns: [][2]int{{7, 10}, {0, 3}, {2, 4}}, RowShape: []int{8, 3}, Type: dtype.Int32, Spec: sharding.P(nil, "seq")},
+			{Name: "targets", Field: "tokens", Columns: [][2]int{{1, 5}, {5, 9}}, RowShape: []int{8, 3}, Type: dtype.Int64, Spec: sharding.P()},
+		},
+		Batch: &layout.BatchSpec{Size: []int{3}},
+	})
+	for process := range 2 {
+		l := newLoader(t, src, loader.Options{Layout: lay, Process: process})
+		for range 3 {
+			next(t, l)
+		}
+	}
+	parts := src.Counts().Parts[0]
+	if got, want := parts[len(parts)-1].Boxes, [][][2]int{{{1, 9}, {0, 3}}}; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("columns that go on are not one box: %v", got)
+	}
+}
+
+// A row is asked for once per step, whatever the number of blocks, and a block
+// once whatever the number of devices.
+func TestEachRowOnce(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		src := digits(64)
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(16)), Workers: workers, Prefetch: -1})
+		next(t, l)
+		c := src.Counts()
+		if c.Gathers != workers {
+			t.Errorf("%d gathers, want %d", c.Gathers, workers)
+		}
+		if len(c.Rows) != 8 {
+			t.Errorf("%d rows were touched, want the 8 of process 0", len(c.Rows))
+		}
+		for r, n := range c.Rows {
+			if n != 1 || r >= 8 {
+				t.Errorf("record %d was asked for %d times", r, n)
+			}
+		}
+		if n := len(l.Blocks()); n != 3 {
+			t.Errorf("%d blocks, want 3: two halves of the images, and the labels that both devices hold", n)
+		}
+	}
+}
+
+// Coming rows are announced, each once, before they are gathered.
+func TestAhead(t *testing.T) {
+	src := digits(64)
+	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Epochs: 1, Prefetch: -1})
+	announced := map[int64]int{}
+	for step := range 8 {
+		next(t, l)
+		c := src.Counts()
+		for r := range c.Rows {
+			if step > 0 && announced[r] != 1 {
+				t.Errorf("step %d: record %d was announced %d times before", step, r, announced[r])
+			}
+		}
+		for r, n := range c.Ahead {
+			announced[r] += n
+		}
+	}
+	if len(announced) != 28 { // rows of process 0, without the first step
+		t.Errorf("%d rows were announced, want 28", len(announced))
+	}
+}
+
+func TestProcessWithoutDevices(t *testing.T) {
+	src := digits(20)
+	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Process: 7})
+	if n := len(places(t, l)); n != 2 || len(l.Blocks()) != 0 {
+		t.Errorf("%d batches of %d blocks, want 2 of none", n, len(l.Blocks()))
+	}
+	if c := src.Counts(); c.Gathers != 0 {
+		t.Errorf("%d gathers", c.Gathers)
+	}
+}
