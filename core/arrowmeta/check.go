@@ -18,7 +18,7 @@ func (l *layout) check(b *RecordBatch, body int64) error {
 		return err
 	}
 	for i, r := range b.buffers {
-		if r.Offset < 0 || r.Length < 0 || r.Length > body || r.Offset > body-r.Length {
+		if r.Offset < 0 || r.Length < 0 || r.Offset > body-r.Length {
 			return fmt.Errorf("buffer %d of %d bytes at %d lies outside the body of %d bytes", i, r.Length, r.Offset, body)
 		}
 	}

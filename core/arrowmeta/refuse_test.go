@@ -69,6 +69,16 @@ func TestRefused(t *testing.T) {
 		deep = field("list", 12, fields{}, deep)
 	}
 	whole := withBatch(honestAB)
+	views := schemaOf(field("v", 24, fields{}))
+	viewsOf := func(counts vec) []byte {
+		return streamOf(views, 16, with(batchOf(1, numbers(2, 1, 0), numbers(2, 0, 0, 0, 16, 16, 0)), 12, counts))
+	}
+	pair := schemaOf(field("p", 13, fields{}, int32Field("x")))
+	sparseUnion := schemaOf(field("u", 14, fields{}, int32Field("x")))
+	huge := schemaOf(field("x", 16, fields{4: int32(1 << 30)}, int32Field("y")))
+	short := numbers(2, 2, 0, 1, 0) // a child of 1 value for 2 rows
+	unionsV4 := framed(flat(with(message(1, sparseUnion, 0), 4, int16(3))), 0)
+	unionsV4 = append(append(unionsV4, framed(flat(message(3, batchOf(0, short, numbers(2)), 0)), 0)...), endOfStream...)
 	for _, c := range []struct {
 		name string
 		data []byte
@@ -122,6 +132,14 @@ func TestRefused(t *testing.T) {
 		{"codec method", withBatch(with(honestAB, 10, fields{6: uint8(1)})), second + "unknown compression 0, method 1 (at byte 215 of the metadata)" + damaged},
 		{"compressed without a size", withBatch(with(with(honestAB, 10, fields{}), 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
 
+		{"view with too many buffers", viewsOf(numbers(1, 4)), "record batch 0 at byte 120: 4 data buffers of a view column" + damaged},
+		{"view with negative buffers", viewsOf(numbers(1, -1)), "record batch 0 at byte 120: -1 data buffers of a view column" + damaged},
+		{"view without a count", viewsOf(numbers(1)), "record batch 0 at byte 120: 0 counts of data buffers, but 1 view columns" + damaged},
+		{"short struct", streamOf(pair, 8, batchOf(2, short, numbers(2, 0, 0, 0, 0, 0, 8))), "record batch 0 at byte 184: column \"p\": child \"x\" has 1 values instead of 2" + damaged},
+		{"short sparse union", streamOf(sparseUnion, 8, batchOf(2, short, numbers(2, 0, 2, 0, 0, 0, 8))), "record batch 0 at byte 184: column \"u\": child \"x\" has 1 values instead of 2" + damaged},
+		{"lists that wrap", streamOf(huge, 0, batchOf(1<<34, numbers(2, 1<<34, 0, 0, 0), numbers(2, 0, 0, 0, 0, 0, 0))), "record batch 0 at byte 192: column \"x\": 17179869184 lists of 1073741824 values" + damaged},
+		{"unions of two versions", unionsV4, "record batch 0 at byte 184: metadata version 5 is not that of the schema, which has unions or run-end encoding (at byte 0 of the metadata)" + damaged},
+
 		{"no trailer", []byte("ARROW1\x00\x00"), "end of the file at byte 0: no footer" + damaged},
 		{"other trailer", append(withFooter(nil), 0), `end of the file at byte 809: no footer: the last bytes are "RROW1\x00" instead of "ARROW1"` + damaged},
 		{"no footer schema", withFooter(func(f fields) { delete(f, 6) }), footer + "no schema (at byte 0 of the metadata)" + damaged},
@@ -130,6 +148,7 @@ func TestRefused(t *testing.T) {
 		{"negative footer", footerSize(withFooter(nil), -1), "end of the file at byte 808: a footer of -1 bytes in a file of 818" + damaged},
 		{"block at the magic", blocks(0, 216, 32), footer + "record batch 0 of 216 + 32 bytes at byte 0 lies outside the data" + damaged},
 		{"block behind the end", blocks(8, 216, 1<<20), footer + "record batch 0 of 216 + 1048576 bytes at byte 8 lies outside the data" + damaged},
+		{"block beyond all files", blocks(math.MaxInt64, math.MaxInt32, 32), footer + "record batch 0 of 2147483647 + 32 bytes at byte 9223372036854775807 lies outside the data" + damaged},
 		{"block that wraps", blocks(8, 216, math.MaxInt64), footer + "record batch 0 of 216 + 9223372036854775807 bytes at byte 8 lies outside the data" + damaged},
 		{"block with a negative body", blocks(8, 216, -8), footer + "record batch 0 of 216 + -8 bytes at byte 8 lies outside the data" + damaged},
 		{"blocks that overlap", blocks(8, 216, 32, 16, 216, 32), footer + "two record batches overlap at byte 16" + damaged},
@@ -153,4 +172,63 @@ func TestRefused(t *testing.T) {
 func footerSize(file []byte, n int32) []byte {
 	binary.LittleEndian.PutUint32(file[len(file)-10:], uint32(n))
 	return file
+}
+
+// TestSizesAreCapped: however large a file is, a footer, a message or a schema
+// beyond the bounds is refused before it is read.
+func TestSizesAreCapped(t *testing.T) {
+	trailer := func(footer uint32) []byte {
+		return append(binary.LittleEndian.AppendUint32(make([]byte, 6), footer), "ARROW1"...)
+	}
+	const size = 1 << 30
+	file := sparse{size, map[int64][]byte{0: []byte("ARROW1\x00\x00"), size - 16: trailer(arrowmeta.MaxFooter + 1)}, 16}
+	_, err := arrowmeta.Read(&counting{ReaderAt: file}, size)
+	want := "arrowmeta: end of the file at byte 1073741814: a footer of 268435457 bytes in a file of 1073741824; the data are damaged or cut short; write them again"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+
+	footer := flat(fields{4: int16(4), 6: columnsAB, 10: numbers(3, 8, arrowmeta.MaxMessage+1, 0)})
+	end := append(append(make([]byte, 4096-10-len(footer)), footer...), trailer(uint32(len(footer)))[6:]...)
+	file = sparse{size, map[int64][]byte{0: []byte("ARROW1\x00\x00"), size - 4096: end}, 4096}
+	f, err := arrowmeta.Read(file, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Batch(file, 0)
+	want = "arrowmeta: record batch 0 at byte 8: metadata of 67108865 bytes; the data are damaged or cut short; write them again"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+
+	// So many references to one field, and unused bytes that account for them.
+	many := fields{4: "x", 8: uint8(13), 10: fields{}, 14: shared{arrowmeta.MaxFields, int32Field("y")}, 20: strings.Repeat("-", 8<<20)}
+	err = examine(t, streamOf(schemaOf(many), 0))
+	if err == nil || !strings.Contains(err.Error(), "more than 1048576 fields") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBrokenTables takes apart the field list of the first table, byte by byte
+// and at the end of the metadata, where reading on would leave them.
+func TestBrokenTables(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		meta []byte
+		want string
+	}{
+		{"odd field list", []byte{8, 0, 0, 0, 0, 0, 0, 0, 252, 255, 255, 255, 5, 0, 4, 0, 4}, "broken field list (at byte 8"},
+		{"field list beyond the end", []byte{8, 0, 0, 0, 0, 0, 0, 0, 252, 255, 255, 255, 16, 0, 4, 0}, "broken field list (at byte 8"},
+		{"field list before the start", []byte{4, 0, 0, 0, 64, 0, 0, 0}, "without a field list (at byte 4"},
+		{"field in the table's head", []byte{12, 0, 0, 0, 6, 0, 8, 0, 2, 0, 0, 0, 8, 0, 0, 0, 4, 0, 0, 0}, "outside its table (at byte 12"},
+		{"table shorter than its head", []byte{8, 0, 0, 0, 4, 0, 2, 0, 4, 0, 0, 0}, "broken field list (at byte 8"},
+		{"table beyond the end", []byte{8, 0, 0, 0, 4, 0, 8, 0, 4, 0, 0, 0}, "broken field list (at byte 8"},
+		{"no table", []byte{0, 0, 0, 0, 0, 0, 0, 0}, "offset 0 does not lead forward into the metadata (at byte 0"},
+		{"three bytes", []byte{4, 0, 0}, "offset outside the metadata (at byte 0"},
+	} {
+		err := examine(t, append(framed(c.meta, 0), endOfStream...))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
 }
