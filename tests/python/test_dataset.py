@@ -161,8 +161,9 @@ def arrow_objects() -> dict[str, Any]:
         "array": OnlyArray(flat.to_batches()[0]),
         "polars": pl.DataFrame(flat),
         "duckdb": duckdb.sql(
-            "select * from (values (3, 0.5), (1, 1.5), (2, 2.5)) as t(x, y)"
-        ).select("x::integer as x, y::double as y"),
+            "select x::integer as x, y::double as y "
+            "from (values (3, 0.5), (1, 1.5), (2, 2.5)) as t(x, y)"
+        ),
         "pandas": pd.DataFrame({"x": np.array([3, 1, 2], np.int32), "y": [0.5, 1.5, 2.5]}),
     }
 
@@ -233,6 +234,11 @@ def test_numpy_types(name: str) -> None:
         assert ds.schema["x"] == mf.Field("x", name, (2, 3), nullable=False)
         assert ds.schema["x"].numpy_dtype == whole["x"].dtype
         assert_rows(ds, whole)
+
+
+def unaligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    data = np.frombuffer(bytes(1) + array.tobytes(), array.dtype, offset=1)
+    return data.reshape(array.shape)
 
 
 def test_strided_arrays() -> None:

@@ -1,0 +1,374 @@
+"""Iterating, state and restore: what a loop yields, and where the next one begins."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import PartitionSpec
+
+import meshfeed as mf
+from tests.python.data import digits, numbers, values
+
+P = PartitionSpec
+
+
+def loader(n: int = 10, size: Any = 4, **kwargs: Any) -> mf.Loader:
+    with numbers(n) as ds:
+        return mf.Loader(ds, batch_size=size, **kwargs)
+
+
+def flat(lists: Iterable[list[int]]) -> list[int]:
+    return [x for part in lists for x in part]
+
+
+FIRST, SECOND = [0, 1, 2, 3], [4, 5, 6, 7]
+
+
+def test_a_loop_is_an_epoch() -> None:
+    with loader() as it:
+        assert len(it) == it.steps_per_epoch == 2
+        assert values(it) == [FIRST, SECOND]
+        assert (it.epoch, it.step) == (1, 0)
+        assert values(it) == [FIRST, SECOND]
+        assert it.epoch == 2
+
+
+def test_shuffled_epochs_differ_and_hold_every_record() -> None:
+    with loader(12, shuffle=True, seed=1) as it, loader(12, shuffle=True, seed=1) as same:
+        first, second = values(it), values(it)
+        assert first != second
+        assert sorted(flat(first)) == sorted(flat(second)) == list(range(12))
+        assert values(same) == first
+        assert it.records(1, 4).tolist() == second[1]
+
+
+def test_after_a_break_the_next_loop_continues() -> None:
+    with loader() as it:
+        for batch in it:
+            assert batch["x"].tolist() == FIRST
+            break
+        assert (it.epoch, it.step, len(it)) == (0, 1, 1)
+        assert values(it) == [SECOND]
+
+
+def test_a_break_after_the_last_batch_leaves_no_empty_loop() -> None:
+    with loader() as it:
+        for step, _ in enumerate(it):
+            if step == 1:
+                break
+        assert (it.epoch, it.step, len(it)) == (1, 0, 2)
+        assert values(it) == [FIRST, SECOND]
+        assert it.epoch == 2
+
+
+def test_a_loop_that_is_over_stays_over() -> None:
+    with loader() as it:
+        loop = iter(it)
+        assert values(loop) == [FIRST, SECOND]
+        assert next(loop, None) is None
+        assert it.epoch == 1
+
+
+def test_epochs_are_absolute() -> None:
+    with loader(epochs=3) as it:
+        assert len(it) == 6
+        loop = iter(it)
+        next(loop)
+        assert len(it) == 5
+        assert len(values(it)) == 5
+        assert it.epoch == 3
+        assert values(it) == []
+        assert len(it) == 0
+        state = it.state()
+    with loader(epochs=3, state=state) as over:
+        assert values(over) == []
+    with loader(epochs=4, state=state) as more:
+        assert len(values(more)) == 2
+
+
+def test_without_end() -> None:
+    with loader(epochs=-1) as it:
+        with pytest.raises(TypeError) as caught:
+            len(it)
+        assert str(caught.value) == (
+            "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
+        )
+        loop = iter(it)
+        assert [next(loop)["x"].tolist() for _ in range(5)] == [FIRST, SECOND, FIRST, SECOND, FIRST]
+        assert (it.epoch, it.step) == (2, 1)
+
+
+def test_one_epoch_does_not_move_the_loader() -> None:
+    with loader(shuffle=True) as it:
+        next(iter(it))
+        state = it.state()
+        whole = it.one_epoch()
+        assert len(whole) == 2
+        assert len(values(whole)) == 2
+        assert len(whole) == 0
+        assert it.state() == state
+        assert values(it.one_epoch(epoch=3)) == values(it.one_epoch(epoch=3))
+        evaluation = it.one_epoch()
+    assert len(values(evaluation)) == 2  # it outlives the loader
+    evaluation.close()
+
+
+def test_state_travels_with_the_batch() -> None:
+    with loader(shuffle=True, prefetch=4) as it:
+        pairs = [(batch["x"].tolist(), state) for batch, state in it.with_state()]
+        assert [state["position"] for _, state in pairs] == [4, 0]
+        it.restore(pairs[0][1])
+        assert values(it) == [pairs[1][0]]
+
+
+def test_the_state_is_small_and_json() -> None:
+    with loader(shuffle=True, seed=2**53) as it:
+        text = json.dumps(it.state(), separators=(",", ":"))
+        assert len(text) <= 256
+        assert json.loads(text) == it.state()
+        assert it.state() | {"dataset": ""} == {
+            "meshfeed": 1,
+            "order": "shuffle.1",
+            "dataset": "",
+            "records": 10,
+            "seed": 2**53,
+            "epoch": 0,
+            "position": 0,
+        }
+
+
+@pytest.mark.parametrize("device_prefetch", [0, 1, 3])
+@pytest.mark.parametrize("prefetch", [0, 1, 5])
+def test_restoring_at_every_step_continues_exactly(prefetch: int, device_prefetch: int) -> None:
+    options: dict[str, Any] = {"shuffle": True, "seed": 9, "epochs": 3}
+    with loader(22, **options) as whole:
+        pairs = [(batch["x"].tolist(), state) for batch, state in whole.with_state()]
+    assert len(pairs) == 15
+    options |= {"prefetch": prefetch, "device_prefetch": device_prefetch}
+    for i, (_, state) in enumerate(pairs):
+        with loader(22, state=state, **options) as rest:
+            assert len(rest) == len(pairs) - i - 1
+            assert values(rest) == [x for x, _ in pairs[i + 1 :]]
+
+
+def test_another_mesh_and_batch_size_continue_with_the_next_record() -> None:
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    other = jax.make_mesh((2,), ("data",), devices=jax.devices()[3:5])
+    with numbers(48) as ds:
+        options: dict[str, Any] = {"shuffle": True, "seed": 4, "epochs": 2}
+        with mf.Loader(ds, mesh, P("data"), batch_size=8, **options) as first:
+            loop = iter(first)
+            seen = flat(np.asarray(next(loop)["x"]).tolist() for _ in range(4))
+            state = first.state()
+        with mf.Loader(ds, other, P("data"), batch_size=4, state=state, **options) as second:
+            seen += flat(values(second))
+        with mf.Loader(ds, batch_size=16, **options) as whole:
+            assert seen == flat(values(whole))
+
+
+def test_seek() -> None:
+    with loader(shuffle=True) as it:
+        epochs = [values(it) for _ in range(3)]
+        it.seek(epoch=1)
+        assert values(it) == epochs[1]
+        it.seek(epoch=2, position=4)
+        assert values(it) == epochs[2][1:]
+        it.seek(epoch=0, position=7)  # no step is left there
+        assert (it.epoch, it.step) == (1, 0)
+
+
+def test_save_state(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    with loader(shuffle=True) as it:
+        next(iter(it))
+        it.save_state(path)
+        rest = values(it)
+        assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
+    with loader(shuffle=True, state=path) as again:
+        assert values(again) == rest
+        again.restore(str(path))
+        assert values(again) == rest
+
+
+def test_a_state_of_something_else_is_refused() -> None:
+    with loader(shuffle=True, seed=1) as it:
+        state = it.state()
+    with loader(11, shuffle=True, seed=1) as it:
+        for wrong in (state, state | {"seed": 2}, state | {"order": "sequential.1"}):
+            with pytest.raises(mf.IncompatibleError):
+                it.restore(wrong)
+        assert len(values(it)) == 2
+    with pytest.raises(mf.IncompatibleError):
+        loader(shuffle=True, seed=2, state=state)
+    with pytest.raises(mf.InvalidArgumentError):
+        loader(state={"epoch": 1})
+
+
+def test_another_dataset_can_be_accepted() -> None:
+    with loader(shuffle=True) as it:
+        next(iter(it))
+        state = it.state()
+    with mf.from_arrays({"x": np.arange(100, 110)}) as ds:
+        with pytest.raises(mf.IncompatibleError):
+            mf.Loader(ds, batch_size=4, shuffle=True, state=state)
+        with mf.Loader(ds, batch_size=4, shuffle=True, state=state, dataset="ignore") as it:
+            assert it.step == 1
+            with pytest.raises(mf.InvalidArgumentError) as caught:
+                it.restore(state, dataset="no")
+            assert str(caught.value) == (
+                "loader: dataset is 'no'; "
+                'use "check", or "ignore" to accept the state of another dataset'
+            )
+
+
+# ---- NumPy ----
+
+
+def test_numpy_batches_are_whole_and_read_only() -> None:
+    arrays = digits(10)
+    with mf.from_arrays(arrays) as ds, mf.Loader(ds, specs=["image"], batch_size=4) as it:
+        batch = next(iter(it))
+        assert list(batch) == ["image"]
+        np.testing.assert_array_equal(batch["image"], arrays["image"][:4])
+        assert not batch["image"].flags.writeable
+        assert batch["image"].flags.c_contiguous
+        assert it.element_spec["image"].shape == (4, 8, 8)
+        assert it.element_spec["image"].dtype == np.float32
+
+
+def test_numpy_trees_padding_and_extras() -> None:
+    specs = {"a": {"x": mf.Array("x")}}
+    with numbers(6) as ds:
+        with mf.Loader(ds, specs=specs, batch_size=4, remainder="pad", extras=["record"]) as it:
+            last = list(it)[-1]
+            assert last["a"]["x"].tolist() == [4, 5, 0, 0]
+            assert last["valid"].tolist() == [True, True, False, False]
+            assert last["record"].tolist() == [[4, 0], [5, 0], [2**32 - 1] * 2, [2**32 - 1] * 2]
+
+
+def test_64_bit_types_stay_in_numpy() -> None:
+    with mf.from_arrays({"x": np.arange(4) + 2**40}) as ds, mf.Loader(ds, batch_size=4) as it:
+        assert next(iter(it))["x"].tolist() == [2**40 + i for i in range(4)]
+
+
+# ---- the blocks of one process ----
+
+
+def test_a_layout_s_processes_together_hold_the_batch() -> None:
+    arrays = digits(64)
+    specs = {"image": mf.P("data", None, "model"), "label": mf.P("data")}
+    with mf.from_arrays(arrays) as ds:
+        lay = mf.layout({"data": 4, "model": 2}, specs, ds, batch_size=16, processes=4)
+        whole = {name: np.full_like(array[:16], 99) for name, array in arrays.items()}
+        for process in range(4):
+            with mf.Loader(ds, layout=lay, process=process) as it:
+                batch = next(iter(it))
+                assert [len(batch[name]) for name in specs] == [2, 1]
+                for name, blocks in batch.items():
+                    for index, block in blocks:
+                        whole[name][index] = block
+                assert it.layout == lay
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(whole[name], array[:16])
+
+
+def test_a_layout_says_it_all() -> None:
+    with numbers(8) as ds:
+        lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=4)
+        for wrong in ({"batch_size": 4, "process": 0}, {}):
+            with pytest.raises(mf.InvalidArgumentError) as caught:
+                mf.Loader(ds, layout=lay, **wrong)
+            assert str(caught.value) == (
+                "loader: a layout says the mesh, the specs and the batch size, "
+                "but not the process; use mf.Loader(source, layout=layout, process=p)"
+            )
+
+
+# ---- facts ----
+
+
+def test_stats_are_flat_numbers() -> None:
+    with loader(epochs=2) as it:
+        list(it)
+        stats = it.stats()
+    assert all(isinstance(value, float) for value in stats.values())
+    assert (stats["batches"], stats["rows"], stats["bytes"]) == (4, 16, 64)
+    assert (stats["epoch"], stats["step"], stats["position"]) == (2, 0, 0)
+    assert {"wait_seconds", "gather_seconds", "live_batches", "host_bytes"} <= stats.keys()
+
+
+def test_a_loader_prints_its_place() -> None:
+    with loader() as it:
+        next(iter(it))
+        assert repr(it) == "Loader(['x'], batch_size=4, epoch=0, step=1 of 2)"
+    with loader(size=(2, 2)) as it:
+        assert repr(it) == "Loader(['x'], batch_size=(2, 2), epoch=0, step=0 of 2)"
+
+
+def test_the_layout_of_a_loader() -> None:
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    with numbers(64) as ds, mf.Loader(ds, mesh, P("data"), batch_size=8) as it:
+        report = it.layout.report()
+        assert report["arrays"]["x"]["shard_shape"] == [2]
+        assert report["totals"]["steps_per_epoch"] == 8
+        assert "data" in str(it.layout)
+
+
+# ---- end ----
+
+
+def test_a_closed_loader_says_so_and_its_batches_live_on() -> None:
+    it = loader()
+    loop = iter(it)
+    batch = next(loop)
+    it.close()
+    it.close()
+    for use in (lambda: next(loop), lambda: len(it), it.stats, lambda: it.seek(epoch=0)):
+        with pytest.raises(mf.InvalidStateError) as caught:
+            use()
+        assert str(caught.value) == "loader: the loader is closed; make another"
+    assert batch["x"].tolist() == FIRST
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_loader_is_not_pickled(copied: Any) -> None:
+    with loader() as it, pytest.raises(mf.InvalidStateError) as caught:
+        copied(it)
+    assert str(caught.value) == (
+        "loader: a loader cannot be pickled: it belongs to this process; "
+        "save loader.state(), and give it to a new loader in the other process"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            {},
+            "loader: batch_size is not given; "
+            "give the rows of the global batch, over all processes",
+        ),
+        ({"batch_size": 11}, ""),
+        ({"batch_size": 0}, ""),
+        ({"batch_size": 4, "remainder": "error"}, ""),
+        ({"batch_size": 4, "remainder": "wrap"}, ""),
+        ({"batch_size": 4, "extras": ["hash"]}, ""),
+        ({"batch_size": 4, "epochs": -2}, ""),
+        ({"batch_size": 4, "prefetch": -1}, ""),
+        ({"batch_size": 4, "seed": 2**60}, ""),
+        ({"batch_size": 4, "specs": {"x": mf.Array("x", columns=[(0, 2)])}}, ""),
+    ],
+    ids=lambda v: str(v)[:30],
+)
+def test_arguments_that_cannot_be_right(arguments: dict[str, Any], text: str) -> None:
+    with numbers(10) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.Loader(ds, **arguments)
+    assert str(caught.value) == text

@@ -1,0 +1,169 @@
+"""Who owns a batch's memory: kept batches never change, dropped ones are used again."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+import psutil
+import pytest
+from jax.sharding import PartitionSpec
+
+import meshfeed as mf
+from meshfeed import _native
+from tests.python.conftest import flushed
+from tests.python.data import numbers
+
+P = PartitionSpec
+
+
+@contextmanager
+def wide(rows: int = 64, width: int = 256, **kwargs: Any) -> Iterator[mf.Loader]:
+    """A loader over eight devices whose rows say which record they are."""
+    records = np.arange(rows, dtype=np.int32)
+    table = np.broadcast_to(records[:, None], (rows, width))
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    with mf.from_arrays({"x": table, "label": records}) as ds:
+        with mf.Loader(ds, mesh, P("data"), batch_size=16, epochs=-1, **kwargs) as it:
+            yield it
+
+
+def assert_is(batch: Any, records: np.ndarray[Any, Any]) -> None:
+    np.testing.assert_array_equal(np.asarray(batch["label"]), records)
+    np.testing.assert_array_equal(
+        np.asarray(batch["x"]), np.broadcast_to(records[:, None], batch["x"].shape)
+    )
+
+
+def test_a_kept_batch_never_changes() -> None:
+    with wide(shuffle=True) as it:
+        loop = iter(it)
+        kept, wanted = [], []
+        for step in range(1000):
+            place = it.state()
+            batch = next(loop)
+            if step in (0, 1, 7, 200, 500):
+                kept.append(batch)
+                wanted.append(it.records(place["epoch"], place["position"]))
+        for batch, records in zip(kept, wanted, strict=True):
+            assert_is(batch, records)
+
+
+def test_one_shard_keeps_its_batch() -> None:
+    with wide() as it:
+        loop = iter(it)
+        shard = next(loop)["label"].addressable_shards[3].data
+        for _ in range(100):
+            next(loop)
+        assert np.asarray(shard).tolist() == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("collect", [True, False])
+def test_all_batches_can_be_kept(collect: bool) -> None:
+    if not collect:
+        gc.disable()
+    try:
+        with wide() as it:
+            loop = iter(it)
+            batches = [next(loop) for _ in range(200)]
+            for step, batch in enumerate(batches):
+                assert_is(batch, np.arange(16) + 16 * (step % 4))
+    finally:
+        gc.enable()
+
+
+def test_batches_outlive_the_loader_and_the_dataset() -> None:
+    with wide() as it:
+        batches = [batch for batch, _ in zip(it, range(4), strict=False)]
+    assert_is(batches[3], np.arange(48, 64))
+
+
+@pytest.mark.parametrize("collect", [True, False])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_dropped_batches_are_used_again(kept: int, collect: bool) -> None:
+    if not collect:
+        gc.disable()
+    try:
+        with wide(prefetch=2) as it:
+            loop = iter(it)
+            window: deque[Any] = deque(maxlen=kept)
+            most = 0.0
+            for _ in range(500):
+                window.append(jax.block_until_ready(next(loop)))
+                most = max(most, it.stats()["live_batches"])
+            assert most <= kept + 5
+            assert it.stats()["idle_batches"] <= 2 + 3
+    finally:
+        gc.enable()
+
+
+def test_nothing_leaks_over_thousands_of_batches() -> None:
+    process = psutil.Process()
+    with wide(rows=256, width=4096) as it:  # 256 KiB a batch
+        loop = iter(it)
+        for _ in range(300):
+            next(loop)
+        before = process.memory_info().rss
+        for _ in range(4000):
+            next(loop)
+        grown = process.memory_info().rss - before
+    assert grown < 24 << 20, f"{grown >> 20} MiB more after 1 GiB of batches"
+
+
+def test_nothing_is_left_after_many_loaders() -> None:
+    flushed()
+    lib = _native.library()
+    before = lib.mf_live_handles(), lib.mf_live_batches(), lib.mf_live_bytes()
+    for _ in range(100):
+        with numbers(40) as ds, mf.Loader(ds, batch_size=4) as it:
+            for _ in it.one_epoch():
+                break
+            next(iter(it))
+    flushed()
+    assert (lib.mf_live_handles(), lib.mf_live_batches(), lib.mf_live_bytes()) == before
+
+
+def test_forgotten_loaders_are_collected() -> None:
+    flushed()
+    before = flushed()
+    for _ in range(10):
+        next(iter(mf.Loader(numbers(40), batch_size=4)))
+    assert flushed() == before
+
+
+def test_a_memory_limit_is_an_error_that_counts_what_is_kept() -> None:
+    with wide(max_host_bytes=8 * 16 * 1028) as it:
+        loop = iter(it)
+        for _ in range(50):
+            next(loop)  # what is dropped does not count
+        kept: list[Any] = []
+        with pytest.raises(mf.ResourceExhaustedError, match="batches") as caught:
+            kept.extend(batch for batch, _ in zip(loop, range(20), strict=False))
+        assert isinstance(caught.value, MemoryError)
+        del kept
+        flushed()
+        assert_is(next(loop), it.records(0, it.state()["position"] - 16))
+
+
+def test_arrays_are_released_on_another_thread() -> None:
+    with wide() as it:
+        batches = [batch for batch, _ in zip(it, range(8), strict=False)]
+        thread = threading.Thread(target=batches.clear)
+        thread.start()
+        thread.join()
+        flushed()
+        assert it.stats()["live_batches"] <= 1
+
+
+def test_device_prefetch_makes_arrays_ahead() -> None:
+    with wide(device_prefetch=2, prefetch=4) as it, wide() as plain:
+        ahead, loop = iter(it), iter(plain)
+        for _ in range(40):
+            assert_is(next(ahead), np.asarray(next(loop)["label"]))
+            assert it.state() == plain.state()

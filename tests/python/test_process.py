@@ -1,0 +1,346 @@
+"""Threads, Ctrl-C, fork, exit and crashes, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A hang is caught after 20 times what is promised, and after a slow start.
+START, HANG = 60, 20
+
+HEAD = """
+import os, sys, threading, time
+import numpy as np
+import meshfeed as mf
+def loader(**kwargs):
+    ds = mf.from_arrays({"x": np.arange(1000, dtype=np.int32)})
+    return mf.Loader(ds, batch_size=10, epochs=-1, **kwargs)
+"""
+
+
+def started(body: str, *flags: str, **env: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *flags, "-W", "error", "-c", HEAD + textwrap.dedent(body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | env,
+    )
+
+
+def run(body: str, *flags: str, **env: str) -> str:
+    """Runs a program, which must end well and say nothing on stderr; gives what it printed."""
+    process = started(body, *flags, **env)
+    out, err = process.communicate(timeout=START + HANG)
+    assert (process.returncode, err) == (0, ""), out
+    return out
+
+
+# ---- threads ----
+
+
+def test_threads_share_a_loader_and_lose_nothing() -> None:
+    out = run("""
+        ds = mf.from_arrays({"x": np.arange(4000, dtype=np.int32)})
+        it = mf.Loader(ds, batch_size=4, shuffle=True)
+        loop, seen = iter(it), []
+        def take():
+            for batch in loop:
+                seen.extend(batch["x"].tolist())
+        threads = [threading.Thread(target=take) for _ in range(8)]
+        [t.start() for t in threads]; [t.join() for t in threads]
+        assert sorted(seen) == list(range(4000))
+        assert it.epoch == 1
+        print("ok")
+    """)
+    assert out == "ok\n"
+
+
+def test_closing_ends_a_take_on_another_thread() -> None:
+    out = run("""
+        it = loader()
+        said = []
+        def take():
+            try:
+                for _ in it: pass
+            except mf.Error as e:
+                said.append(type(e).__name__)
+        thread = threading.Thread(target=take)
+        thread.start()
+        time.sleep(0.1)
+        it.close()
+        thread.join()
+        print(*said)
+    """)
+    assert out in ("CancelledError\n", "InvalidStateError\n")
+
+
+# ---- without JAX ----
+
+
+def test_numpy_batches_need_no_jax() -> None:
+    out = run("""
+        class Blocked:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in ("jax", "jaxlib", "ml_dtypes", "pyarrow"):
+                    raise ImportError(f"{name} is blocked")
+        sys.meta_path.insert(0, Blocked())
+        it = loader(extras=["record"])
+        print(next(iter(it))["x"].tolist(), it.layout.check(), it.stats()["batches"])
+        lay = mf.layout({"data": 2}, mf.P("data"), {"x": ("bfloat16", ())}, batch_size=4)
+        print(lay.report()["totals"]["batch_bytes"])
+    """)
+    assert out == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] [] 1.0\n8\n"
+
+
+def test_importing_opens_nothing() -> None:
+    out = run("""
+        from meshfeed import _native
+        print(_native._library, threading.active_count(), "jax" in sys.modules)
+    """)
+    assert out == "None 1 False\n"
+
+
+# ---- fork ----
+
+
+FORK = """
+    import warnings; warnings.simplefilter("ignore")
+    def child(do):
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            try: do()
+            except mf.ForkedError as e: print(e)
+            except BaseException as e: print("wrong", type(e), e)
+            sys.stdout.flush(); os._exit(0)
+        os.waitpid(pid, 0)
+"""
+
+
+def test_a_forked_child_is_told_what_to_do() -> None:
+    out = run(
+        FORK
+        + """
+    it = loader()
+    batch = next(iter(it))
+    for do in (lambda: next(iter(it)), it.stats, lambda: loader(), lambda: it.layout):
+        child(do)
+    print(next(iter(it))["x"][0], batch["x"][0])
+    """
+    )
+    *said, parent = out.splitlines()
+    assert parent == "10 0"
+    assert len(said) == 4
+    assert len(set(said)) == 1, said
+    assert "fork" in said[0]
+    assert "spawn" in said[0]
+
+
+def test_a_forked_child_can_drop_what_it_inherited() -> None:
+    out = run(
+        FORK
+        + """
+    held = [loader()]
+    held.append(next(iter(held[0])))
+    child(lambda: (held[0].close(), held.clear(), print("dropped")))
+    held[0].close()
+    """
+    )
+    assert out == "dropped\n"
+
+
+def test_a_child_of_a_process_that_only_imported_can_load() -> None:
+    out = run(FORK + "    child(lambda: print(next(iter(loader()))['x'][:2]))")
+    assert out == "[0 1]\n"
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_the_advice_works(method: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(f"""
+            import multiprocessing, numpy as np, meshfeed as mf
+            def first(n):
+                ds = mf.from_arrays({{"x": np.arange(n)}})
+                return next(iter(mf.Loader(ds, batch_size=2)))["x"].tolist()
+            if __name__ == "__main__":
+                first(4)
+                with multiprocessing.get_context("{method}").Pool(2) as pool:
+                    print(pool.map(first, [4, 6]))
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=START + HANG, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[[0, 1], [0, 1]]\n", "")
+
+
+# ---- Ctrl-C ----
+
+# A loader that has nothing to give: 2 batches exist, and nobody drops them.
+WAITING = """
+    it = loader()
+    loop = iter(it)
+    next(loop)
+    lib = mf.loader._native.library()
+    it._cursor._next = lambda handle, ms, batch, error: time.sleep(ms / 1000) or 1
+    print("waiting", flush=True)
+"""
+
+
+def interrupted(body: str) -> tuple[float, str]:
+    """Sends Ctrl-C to a program that waits; gives the seconds it took to end, and its output."""
+    process = started(body)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    time.sleep(0.3)
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=HANG)
+    assert process.returncode == 0, err
+    return time.monotonic() - sent, out
+
+
+def test_ctrl_c_ends_a_wait() -> None:
+    seconds, out = interrupted(
+        WAITING
+        + """
+    try: next(loop)
+    except KeyboardInterrupt: print("interrupted")
+    """
+    )
+    assert out == "interrupted\n"
+    assert seconds < HANG * 0.2
+
+
+def test_ctrl_c_inside_with_closes() -> None:
+    _, out = interrupted(
+        WAITING
+        + """
+    try:
+        with it: next(loop)
+    except KeyboardInterrupt: print("interrupted")
+    """
+    )
+    assert out == "interrupted\n"
+
+
+def test_ctrl_c_loses_no_batch() -> None:
+    out = run("""
+        import random, signal
+        it = loader(prefetch=4, device_prefetch=2)
+        loop, taken, interrupts, over = iter(it), 0, 0, threading.Event()
+        def interrupt():
+            while not over.wait(random.uniform(0, 0.002)):
+                signal.raise_signal(signal.SIGINT)  # handled on the main thread, anywhere in it
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        while taken < 3000 or interrupts < 20:
+            try:
+                place = it.state()["position"]
+                batch = next(loop)
+                assert batch["x"][0] == place, (batch["x"][0], place)
+                taken += 1
+            except KeyboardInterrupt:
+                interrupts += 1
+        while thread.is_alive():
+            try: over.set(); thread.join()
+            except KeyboardInterrupt: pass
+        print("ok")
+    """)
+    assert out == "ok\n"
+
+
+# ---- exit ----
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "it = loader(); next(iter(it))",
+        "it = loader(); batches = [b for b, _ in zip(it, range(20))]",
+        "it = loader(); threading.Thread(target=lambda: list(it), daemon=True).start()",
+        "it = loader(); sys.exit(0)",
+        "ds = mf.from_arrays({'x': np.arange(8)}); keep = mf.Loader(ds, batch_size=2).one_epoch()",
+    ],
+)
+def test_exit_is_clean(body: str) -> None:
+    run("    " + body)
+
+
+def test_exit_wakes_a_thread_that_waits() -> None:
+    process = started("""
+        it = loader()
+        def take():
+            try:
+                for _ in it: pass
+            except mf.CancelledError: pass
+        threading.Thread(target=take).start()
+        time.sleep(0.2)
+    """)
+    _, err = process.communicate(timeout=START + HANG)
+    assert (process.returncode, err) == (0, "")
+
+
+def test_exit_with_global_arrays_alive() -> None:
+    out = run(
+        """
+        import jax
+        from jax.sharding import PartitionSpec as P
+        ds = mf.from_arrays({"x": np.arange(1024, dtype=np.int32)})
+        it = mf.Loader(ds, jax.make_mesh((8,), ("d",)), P("d"), batch_size=64)
+        keep = list(it)
+        print(len(keep))
+        """,
+        JAX_NUM_CPU_DEVICES="8",
+        JAX_PLATFORMS="cpu",
+    )
+    assert out == "16\n"
+
+
+# ---- faulthandler ----
+
+
+@pytest.mark.parametrize("when", ["before", "after", "never"])
+def test_faulthandler_before_or_after_the_library_is_opened(when: str) -> None:
+    flags = ["-X", "faulthandler"] if when == "before" else []
+    out = run(
+        f"""
+        it = loader()
+        if {when!r} == "after":
+            import faulthandler; faulthandler.enable()
+        for step, batch in zip(range(50), it): pass
+        print(step)
+        """,
+        *flags,
+    )
+    assert out == "49\n"
+
+
+def test_broken_stdout_is_python_s_own_error() -> None:
+    process = started("""
+        it = loader()
+        try:
+            for batch in it: os.write(1, b"x" * 4096)
+        except BrokenPipeError:
+            it.close()
+            os._exit(7)
+    """)
+    assert process.stdout is not None
+    process.stdout.read(1)
+    process.stdout.close()
+    assert process.wait(timeout=START + HANG) == 7
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
