@@ -78,11 +78,9 @@ func (l *Layout) extra(name string) Array {
 
 // add appends an array with its sharding, unless the spec does not fit.
 func (l *Layout) add(a Array, spec sharding.PartitionSpec, path string) {
-	var t tiling
-	if l.checkSpec(a, spec, path) {
-		if s, err := sharding.New(l.mesh, spec); err == nil {
-			a.Sharding, t = s, tilingOf(l.mesh, spec, a.Shape)
-		}
+	s, t, ok := l.checkSpec(a, spec, path)
+	if ok {
+		a.Sharding = s
 	}
 	l.arrays = append(l.arrays, a)
 	l.tilings = append(l.tilings, t)

@@ -115,7 +115,7 @@ func (l *Layout) checkReplicated() {
 		if a.Kind != Data || a.Sharding == nil {
 			continue
 		}
-		if bytes := shardBytes(a, l.tilings[i]); bytes > 0 && bytes < slot && l.tilings[i].count > 1 {
+		if bytes := shardBytes(a, l.tilings[i]); bytes > 0 && bytes < slot && l.tilings[i].Count() > 1 {
 			l.report(Info, TinyShards, "/arrays/"+escape(a.Name)+"/spec",
 				fmt.Sprintf("a shard of array %s has %d bytes and takes %d", quote(a.Name), bytes, slot),
 				"use a larger batch, or partition over fewer axes", Fact{"bytes", bytes}, Fact{"slot", slot})
@@ -169,12 +169,14 @@ func (l *Layout) checkAxes() {
 	if !l.costs.known {
 		return
 	}
-	for n, axis := range l.mesh.Axes() {
-		used := axis.Size == 1 || len(l.arrays) == 0
-		for _, t := range l.tilings {
-			used = used || t.weights[n] > 0
+	used := make([]bool, l.mesh.NumAxes())
+	for _, t := range l.tilings {
+		for n, weight := range t.Weights() {
+			used[n] = used[n] || weight > 0
 		}
-		if !used {
+	}
+	for n, axis := range l.mesh.Axes() {
+		if axis.Size > 1 && !used[n] && len(l.arrays) > 0 {
 			l.report(Info, UnusedAxis, at("/mesh/axes", n), fmt.Sprintf("no array is partitioned over axis %s: its %d devices hold the same data", quote(axis.Name), axis.Size),
 				"name it in a spec, unless that is meant", Fact{"size", int64(axis.Size)})
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// checkSpec says whether a spec fits its array, and reports why not. Every
-// fault of the array is reported, not just the first.
-func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) bool {
+// checkSpec gives the sharding of an array if the spec fits it, and reports
+// why not. Every fault of the array is reported, not just the first.
+func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (s *sharding.NamedSharding, t sharding.Tiling, ok bool) {
 	before := len(l.problems)
 	specPath := path + "/spec"
 	if a.Kind != Data && a.Kind != Static {
@@ -20,17 +20,24 @@ func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) bo
 		l.report(Error, TooLarge, path+"/shape", fmt.Sprintf("array %s of shape %s takes more than 2^53 bytes", quote(a.Name), shapeText(a.Shape)), "make the batch or the row smaller")
 	}
 	if len(spec) > len(a.Shape) {
-		l.report(Error, SpecRank, specPath, fmt.Sprintf("spec %s of array %s has %d entries, but shape %s has rank %d", spec, quote(a.Name), len(spec), shapeText(a.Shape), len(a.Shape)),
+		l.report(Error, SpecRank, specPath, fmt.Sprintf("spec %s of array %s has %d entries, but shape %s has rank %d", plain(spec.String()), quote(a.Name), len(spec), shapeText(a.Shape), len(a.Shape)),
 			"give at most one entry per dimension", Fact{"entries", int64(len(spec))}, Fact{"rank", int64(len(a.Shape))})
 	}
-	if !l.checkSpecAxes(a, spec, specPath) || before != len(l.problems) {
-		return false
+	if l.checkSpecAxes(a, spec, specPath) && before == len(l.problems) {
+		l.checkDivides(a, spec, path)
 	}
-	l.checkDivides(a, spec, path)
-	if before == len(l.problems) {
-		l.checkRanges(a, spec, specPath)
+	if before < len(l.problems) {
+		return nil, t, false
 	}
-	return before == len(l.problems)
+	s, err := sharding.New(l.mesh, spec)
+	if err == nil {
+		t, err = s.Tiling(a.Shape)
+	}
+	if err != nil { // not reached: what sharding refuses was reported above
+		l.report(Error, Indivisible, specPath, err.Error(), "")
+		return nil, t, false
+	}
+	return s, t, l.checkRanges(a, t, specPath)
 }
 
 func (l *Layout) checkSpecAxes(a Array, spec sharding.PartitionSpec, path string) bool {
@@ -138,15 +145,16 @@ func lcm(a, b int) int {
 	return a / x * b
 }
 
-func (l *Layout) checkRanges(a Array, spec sharding.PartitionSpec, path string) {
+func (l *Layout) checkRanges(a Array, t sharding.Tiling, path string) bool {
 	if a.Kind == Static {
-		return
+		return true
 	}
-	t := tilingOf(l.mesh, spec, a.Shape)
-	if n := runs(a.Shape[:a.BatchDims], t.tiles[:a.BatchDims]); n > MaxRanges {
+	n := runs(a.Shape[:a.BatchDims], t.Tiles())
+	if n > MaxRanges {
 		l.report(Error, TooManyRanges, path, fmt.Sprintf("a block of array %s takes %d separate row ranges of the batch, but may take %d", quote(a.Name), n, MaxRanges),
 			"partition an earlier batch dimension, or make the earlier ones smaller", Fact{"ranges", n}, Fact{"limit", MaxRanges})
 	}
+	return n <= MaxRanges
 }
 
 func shapeText(shape []int) string {

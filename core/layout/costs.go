@@ -1,6 +1,11 @@
 package layout
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
 
 // slot is what every block's memory is rounded up to, so that each begins
 // aligned and a device can alias it.
@@ -64,7 +69,7 @@ func (l *Layout) countShards(c *costs) {
 		if a.Kind == Static {
 			continue
 		}
-		key := t.key()
+		key := tilingKey(t)
 		if counts[key] == nil {
 			counts[key] = l.distinct(t)
 		}
@@ -80,8 +85,8 @@ func (l *Layout) countShards(c *costs) {
 }
 
 // distinct counts the distinct tiles of every process.
-func (l *Layout) distinct(t tiling) []int32 {
-	ids, seen := t.all(l.mesh.Axes()), make([]int32, t.count)
+func (l *Layout) distinct(t sharding.Tiling) []int32 {
+	ids, seen := t.All(), make([]int32, t.Count())
 	counts := make([]int32, len(l.owners.processes))
 	for n := range counts {
 		for _, position := range l.owners.group(n) {
@@ -92,6 +97,24 @@ func (l *Layout) distinct(t tiling) []int32 {
 		}
 	}
 	return counts
+}
+
+// tilingKey tells tilings of one mesh apart that are not the same.
+func tilingKey(t sharding.Tiling) string {
+	var key []byte
+	for _, w := range t.Weights() {
+		key = binary.AppendUvarint(key, uint64(w))
+	}
+	return string(key)
+}
+
+// shardBytes gives the size of one part of an array.
+func shardBytes(a Array, t sharding.Tiling) int64 {
+	n := int64(a.Type.Size())
+	for _, size := range t.Index(0).Shape() {
+		n *= int64(size)
+	}
+	return n
 }
 
 // steps gives the steps of an epoch and the records that do not fill the last.

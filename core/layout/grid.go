@@ -3,6 +3,8 @@ package layout
 import (
 	"fmt"
 	"slices"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
 // gap stands for the tiles that a drawing leaves out.
@@ -22,10 +24,11 @@ type grid struct {
 
 // side is a dimension of the array along one side of a grid.
 type side struct {
-	dim   int // -1 where the array has no such dimension
-	size  int
-	tiles int
-	axes  []string // that cut it
+	dim    int // -1 where the array has no such dimension
+	size   int
+	tiles  int
+	stride int      // weight of a tile in the number of the whole tile
+	axes   []string // that cut it
 }
 
 // span gives the range of a tile, as in "0:64".
@@ -51,7 +54,7 @@ const (
 // are the two dimensions to draw, or nil; swap exchanges the sides.
 func (l *Layout) gridOf(array int, dims []int, limit int, swap bool) *grid {
 	a, t := &l.arrays[array], l.tilings[array]
-	g := &grid{down: side{dim: -1, tiles: 1}, across: side{dim: -1, tiles: 1}, replicas: l.mesh.Size() / t.count}
+	g := &grid{down: side{dim: -1, tiles: 1}, across: side{dim: -1, tiles: 1}, replicas: l.mesh.Size() / t.Count()}
 	sides := sidesOf(a, t, dims)
 	if len(sides) > 0 {
 		g.down = sides[0]
@@ -78,10 +81,15 @@ func (l *Layout) gridOf(array int, dims []int, limit int, swap bool) *grid {
 }
 
 // sidesOf lists the dimensions that are cut, those to be drawn first.
-func sidesOf(a *Array, t tiling, dims []int) []side {
+func sidesOf(a *Array, t sharding.Tiling, dims []int) []side {
 	var sides []side
+	tiles, strides := t.Tiles(), make([]int, len(a.Shape))
+	for d, stride := len(tiles)-1, 1; d >= 0; d-- {
+		strides[d] = stride
+		stride *= tiles[d]
+	}
 	add := func(d int) {
-		s := side{dim: d, size: a.Shape[d], tiles: t.tiles[d]}
+		s := side{dim: d, size: a.Shape[d], tiles: tiles[d], stride: strides[d]}
 		if spec := a.Sharding.Spec(); d < len(spec) {
 			s.axes = spec[d]
 		}
@@ -92,7 +100,7 @@ func sidesOf(a *Array, t tiling, dims []int) []side {
 			add(d)
 		}
 	}
-	for d, k := range t.tiles {
+	for d, k := range tiles {
 		if k > 1 && !slices.ContainsFunc(sides, func(s side) bool { return s.dim == d }) {
 			add(d)
 		}
@@ -129,7 +137,7 @@ func shown(tiles, most int) []int {
 	return list
 }
 
-func (l *Layout) fillCells(g *grid, t tiling) {
+func (l *Layout) fillCells(g *grid, t sharding.Tiling) {
 	start, positions := l.holders(t)
 	for _, r := range g.rows {
 		line := make([]cell, len(g.cols))
@@ -139,7 +147,7 @@ func (l *Layout) fillCells(g *grid, t tiling) {
 					down, across = r*len(g.cols)+c, 0
 				}
 				if down < g.down.tiles {
-					line[i] = l.cellAt(g, t, down, across, start, positions)
+					line[i] = l.cellAt(g, down, across, start, positions)
 				}
 			}
 		}
@@ -148,13 +156,13 @@ func (l *Layout) fillCells(g *grid, t tiling) {
 }
 
 // holders groups the mesh positions by tile.
-func (l *Layout) holders(t tiling) (start, positions []int32) {
-	ids := t.all(l.mesh.Axes())
-	start, positions = make([]int32, t.count+1), make([]int32, len(ids))
+func (l *Layout) holders(t sharding.Tiling) (start, positions []int32) {
+	ids := t.All()
+	start, positions = make([]int32, t.Count()+1), make([]int32, len(ids))
 	for _, id := range ids {
 		start[id+1]++
 	}
-	for i := range t.count {
+	for i := range t.Count() {
 		start[i+1] += start[i]
 	}
 	next := slices.Clone(start)
@@ -165,8 +173,8 @@ func (l *Layout) holders(t tiling) (start, positions []int32) {
 	return start, positions
 }
 
-func (l *Layout) cellAt(g *grid, t tiling, down, across int, start, positions []int32) cell {
-	base := down*t.stride(g.down.dim) + across*t.stride(g.across.dim)
+func (l *Layout) cellAt(g *grid, down, across int, start, positions []int32) cell {
+	base := down*g.down.stride + across*g.across.stride
 	parts := 1
 	for _, s := range g.inner {
 		parts *= s.tiles
@@ -175,7 +183,7 @@ func (l *Layout) cellAt(g *grid, t tiling, down, across int, start, positions []
 	for part := range parts {
 		tile, rest := base, part
 		for _, s := range slices.Backward(g.inner) {
-			tile += rest % s.tiles * t.stride(s.dim)
+			tile += rest % s.tiles * s.stride
 			rest /= s.tiles
 		}
 		holders := positions[start[tile]:start[tile+1]]
@@ -191,16 +199,4 @@ func (l *Layout) cellAt(g *grid, t tiling, down, across int, start, positions []
 	slices.Sort(c.processes)
 	c.processes = slices.Compact(c.processes)
 	return c
-}
-
-// stride gives the weight of a dimension's tile in the number of the whole tile.
-func (t tiling) stride(dim int) int {
-	if dim < 0 {
-		return 0
-	}
-	n := 1
-	for _, k := range t.tiles[dim+1:] {
-		n *= k
-	}
-	return n
 }

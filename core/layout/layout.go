@@ -25,6 +25,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -35,7 +36,7 @@ type Layout struct {
 	doc      *Document
 	mesh     *mesh.Mesh
 	arrays   []Array
-	tilings  []tiling // of arrays, by number; the zero value for a broken array
+	tilings  []sharding.Tiling // of arrays, by number; the zero value for a broken array
 	owners   owners
 	costs    costs
 	problems []Problem

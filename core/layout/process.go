@@ -11,7 +11,7 @@ import (
 type Process struct {
 	Process int
 	Blocks  []Block  // one per distinct index of each array that is read, by array, then by first holder in mesh order
-	Rows    [][2]int // the rows of the global batch that the blocks need: sorted, merged [start, stop) ranges
+	Rows    [][2]int // the rows of the global batch in any of the blocks, of mask and extras too: sorted, merged [start, stop) ranges
 }
 
 // Block is one distinct index of an array in a process.
@@ -24,7 +24,7 @@ type Block struct {
 // Process gives the part of any process, freshly made; it is empty for a
 // process without devices in the mesh. Arrays whose Sharding is nil are left out.
 func (l *Layout) Process(p int) Process {
-	local := l.owners.local(p)
+	local := l.mesh.Local(p)
 	out := Process{Process: p}
 	var rows [][2]int
 	for i, a := range l.arrays {
@@ -42,19 +42,19 @@ func (l *Layout) Process(p int) Process {
 	return out
 }
 
-func (l *Layout) blocks(array int, local []int32) []Block {
-	a, t, axes := &l.arrays[array], l.tilings[array], l.mesh.Axes()
+func (l *Layout) blocks(array int, local []int) []Block {
+	t := l.tilings[array]
 	var blocks []Block
 	number := map[int]int{}
 	for _, position := range local {
-		tile := t.at(axes, int(position))
+		tile := t.At(position)
 		n, ok := number[tile]
 		if !ok {
 			n = len(blocks)
 			number[tile] = n
-			blocks = append(blocks, Block{Array: array, Index: t.index(a.Shape, tile)})
+			blocks = append(blocks, Block{Array: array, Index: t.Index(tile)})
 		}
-		blocks[n].Holders = append(blocks[n].Holders, int(position))
+		blocks[n].Holders = append(blocks[n].Holders, position)
 	}
 	return blocks
 }
@@ -89,12 +89,3 @@ func ownersOf(m *mesh.Mesh) owners {
 
 // group gives the positions of the n-th process.
 func (o owners) group(n int) []int32 { return o.positions[o.start[n]:o.start[n+1]] }
-
-// local gives the positions of a process; none for one without devices.
-func (o owners) local(process int) []int32 {
-	n, ok := slices.BinarySearch(o.processes, process)
-	if !ok {
-		return nil
-	}
-	return o.group(n)
-}

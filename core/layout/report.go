@@ -58,7 +58,7 @@ func (w *writer) reportArray(l *Layout, i int, list bool) {
 		w.close('}')
 		return
 	}
-	w.key("shard_shape").ints(t.index(a.Shape, 0).Shape()...)
+	w.key("shard_shape").ints(t.Index(0).Shape()...)
 	w.key("replicated").bool(a.Sharding.IsFullyReplicated())
 	if w.key("devices"); list {
 		w.devices(l, a, t)
@@ -68,13 +68,13 @@ func (w *writer) reportArray(l *Layout, i int, list bool) {
 	w.close('}')
 }
 
-func (w *writer) devices(l *Layout, a Array, t tiling) {
-	replicas := make([]int32, t.count)
+func (w *writer) devices(l *Layout, a Array, t sharding.Tiling) {
+	replicas := make([]int32, t.Count())
 	index, bytes := make(sharding.Index, len(a.Shape)), shardBytes(a, t)
 	w.open('[')
-	for position, tile := range t.all(l.mesh.Axes()) {
+	for position, tile := range t.All() {
 		d := l.mesh.Device(position)
-		t.fill(index, a.Shape, int(tile))
+		t.Fill(index, int(tile))
 		w.open('{')
 		w.key("mesh_index").int(int64(position))
 		w.key("process").int(int64(d.Process))

@@ -11,8 +11,8 @@ import (
 // together. A layout beyond it still answers Process by Process.
 const maxTable = 1 << 22
 
-// rowTable says which processes read which rows. Processes with equal rows
-// form a group.
+// rowTable says which processes read which rows of the dataset's arrays; mask
+// and extras are made, not read. Processes with equal rows form a group.
 type rowTable struct {
 	known  bool
 	group  []int32    // of the n-th process of the mesh
@@ -22,7 +22,7 @@ type rowTable struct {
 
 // rowTiling is one way in which arrays cut the batch.
 type rowTiling struct {
-	tiling
+	sharding.Tiling
 	ids []int32 // of every device
 }
 
@@ -55,15 +55,15 @@ func (l *Layout) tableRows() rowTable {
 // ranges that all of them make on one device.
 func (l *Layout) rowTilings() (cuts []rowTiling, perDevice int64) {
 	for i, a := range l.arrays {
-		if a.Kind == Static {
+		if a.Kind != Data {
 			continue
 		}
-		t := l.tilings[i].leading(a.BatchDims)
-		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.same(t) }) {
+		t := l.tilings[i].Leading(a.BatchDims)
+		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.Same(t) }) {
 			continue
 		}
-		cuts = append(cuts, rowTiling{tiling: t, ids: t.all(l.mesh.Axes())})
-		perDevice += runs(a.Shape[:a.BatchDims], t.tiles)
+		cuts = append(cuts, rowTiling{Tiling: t, ids: t.All()})
+		perDevice += runs(a.Shape[:a.BatchDims], t.Tiles())
 	}
 	return cuts, perDevice
 }
@@ -75,7 +75,7 @@ func (l *Layout) rowsOf(rows [][2]int, batch []int, cuts []rowTiling, n int) [][
 		last := int32(-1)
 		for _, position := range l.owners.group(n) {
 			if tile := cut.ids[position]; tile != last { // others that repeat are merged away
-				cut.fill(part, batch, int(tile))
+				cut.Fill(part, int(tile))
 				rows = appendRows(rows, batch, part)
 				last = tile
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
 // PictureOptions chooses what a picture shows.
@@ -74,8 +76,8 @@ func (l *Layout) look(i int) string {
 	if a.Sharding == nil {
 		return fmt.Sprint("broken ", i)
 	}
-	key := t.key()
-	for d, k := range t.tiles {
+	key := tilingKey(t)
+	for d, k := range t.Tiles() {
 		if k > 1 || d == 0 {
 			key += fmt.Sprintf(",%d:%d/%d", d, a.Shape[d], k)
 		}
@@ -101,24 +103,31 @@ func (t *page) line(indent int, pieces ...string) {
 }
 
 func (t *page) head() {
-	t.line(2, t.mesh.String(), count(int64(t.mesh.Size()), "device", "devices"), count(int64(len(t.owners.processes)), "process", "processes"))
+	for _, pieces := range t.headLines() {
+		t.line(2, pieces...)
+	}
+}
+
+// headLines says what the whole is: mesh, epoch, bytes.
+func (t *page) headLines() [][]string {
+	lines := [][]string{{plain(t.mesh.String()), count(int64(t.mesh.Size()), "device", "devices"), count(int64(len(t.owners.processes)), "process", "processes")}}
 	if b := t.doc.Batch; b != nil {
 		size := "batch " + thousands(t.BatchSize())
 		if len(b.Size) > 1 {
 			size += " = " + strings.ReplaceAll(strings.Trim(fmt.Sprint(b.Size), "[]"), " ", " × ")
 		}
-		t.line(2, append([]string{size}, t.epoch()...)...)
+		lines = append(lines, append([]string{size}, t.epoch()...))
 	}
 	c := t.costs.totals
-	if t.costs.known {
-		pieces := []string{bytesText(c.BatchBytes) + " per batch"}
-		if c.ReadBytes > c.BatchBytes && c.BatchBytes > 0 {
-			pieces[0] += fmt.Sprintf(", read %s times", ratio(c.ReadBytes, c.BatchBytes))
-		}
-		pieces = append(pieces, within(c.DeviceBytes, t.doc.Budget.DeviceBytes)+" per device",
-			fmt.Sprintf("%s per process for %s", within(c.HostBytes, t.doc.Budget.HostBytes), count(int64(t.Prefetch())+1, "batch", "batches")))
-		t.line(2, pieces...)
+	if !t.costs.known {
+		return lines
 	}
+	pieces := []string{bytesText(c.BatchBytes) + " per batch"}
+	if c.ReadBytes > c.BatchBytes && c.BatchBytes > 0 {
+		pieces[0] += fmt.Sprintf(", read %s times", ratio(c.ReadBytes, c.BatchBytes))
+	}
+	return append(lines, append(pieces, within(c.DeviceBytes, t.doc.Budget.DeviceBytes)+" per device",
+		fmt.Sprintf("%s per process for %s", within(c.HostBytes, t.doc.Budget.HostBytes), count(int64(t.Prefetch())+1, "batch", "batches"))))
 }
 
 // epoch says in words what an epoch is.
@@ -163,14 +172,16 @@ func (t *page) group(arrays []int) {
 	}
 }
 
-func (t *page) title(a Array, cut tiling) {
+func (t *page) title(a Array, cut sharding.Tiling) { t.line(2, t.titlePieces(a, cut)...) }
+
+// titlePieces says what an array is: its name, its type and shape, and more.
+func (t *page) titlePieces(a Array, cut sharding.Tiling) []string {
 	pieces := []string{plain(a.Name), a.Type.String() + " " + shapeText(a.Shape)}
 	if a.Sharding == nil {
-		t.line(2, append(pieces, "cannot be sharded; see below")...)
-		return
+		return append(pieces, "cannot be sharded; see below")
 	}
-	pieces = append(pieces, plain(a.Sharding.Spec().String()), "shard "+shapeText(cut.index(a.Shape, 0).Shape()), bytesText(shardBytes(a, cut)))
-	if r := t.mesh.Size() / cut.count; r > 1 {
+	pieces = append(pieces, plain(a.Sharding.Spec().String()), "shard "+shapeText(cut.Index(0).Shape()), bytesText(shardBytes(a, cut)))
+	if r := t.mesh.Size() / cut.Count(); r > 1 {
 		pieces = append(pieces, fmt.Sprintf("on %s devices", thousands(int64(r))))
 	}
 	if a.Columns != nil {
@@ -178,17 +189,24 @@ func (t *page) title(a Array, cut tiling) {
 	} else if a.Kind == Data && a.Field != a.Name {
 		pieces = append(pieces, "from "+plain(a.Field))
 	}
-	t.line(2, pieces...)
+	return pieces
 }
 
 // sides says which dimension runs along which side.
 func (t *page) sides(g *grid) {
+	pieces := g.sidePieces()
+	t.line(2, append([]string{"  " + pieces[0]}, pieces[1:]...)...)
+}
+
+func (g *grid) sidePieces() []string {
 	var pieces []string
-	if g.down.dim >= 0 && g.down.tiles > 1 {
+	switch {
+	case g.folded:
+		pieces = append(pieces, "↵ "+g.down.title()+", line by line")
+	case g.down.dim >= 0 && g.down.tiles > 1:
 		pieces = append(pieces, "↓ "+g.down.title())
-	}
-	if g.folded {
-		pieces[0] = "↵ " + g.down.title() + ", line by line"
+	case g.across.dim < 0:
+		pieces = append(pieces, "not partitioned")
 	}
 	if g.across.dim >= 0 {
 		pieces = append(pieces, "→ "+g.across.title())
@@ -196,9 +214,7 @@ func (t *page) sides(g *grid) {
 	for _, s := range g.inner {
 		pieces = append(pieces, "| "+s.title())
 	}
-	if len(pieces) > 0 {
-		t.line(2, append([]string{"  " + pieces[0]}, pieces[1:]...)...)
-	}
+	return pieces
 }
 
 func (s side) title() string {

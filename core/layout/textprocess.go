@@ -172,24 +172,28 @@ func (t *page) problemList() {
 	t.out.WriteByte('\n')
 	for _, p := range t.problems {
 		t.out.WriteString(fmt.Sprintf("%s %s at %s\n", p.Severity, p.Code, plain(short(p.Path))))
-		t.paragraph("  ", p.Message)
-		if p.Hint != "" {
-			t.paragraph("  → ", p.Hint)
+		for _, line := range append(wrap("  ", p.Message, t.Width), wrap("  → ", p.Hint, t.Width)...) {
+			t.out.WriteString(line + "\n")
 		}
 	}
 }
 
-// paragraph writes text wrapped at the width.
-func (t *page) paragraph(indent, text string) {
+// wrap breaks text into lines of at most this width; the first is indented by
+// indent, the others by as many spaces. Of empty text there is no line.
+func wrap(indent, text string, width int) []string {
+	var lines []string
 	line := indent
 	for i, word := range strings.Fields(text) {
-		if i > 0 && runes(line)+1+runes(word) > t.Width {
-			t.out.WriteString(line + "\n")
+		if i > 0 && runes(line)+1+runes(word) > width {
+			lines = append(lines, line)
 			line = strings.Repeat(" ", runes(indent))
 		} else if i > 0 {
 			line += " "
 		}
 		line += word
 	}
-	t.out.WriteString(line + "\n")
+	if text == "" {
+		return nil
+	}
+	return append(lines, line)
 }

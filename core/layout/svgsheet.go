@@ -1,0 +1,269 @@
+package layout
+
+import (
+	"fmt"
+	"strings"
+)
+
+// sheet is a grid as a drawing.
+type sheet struct {
+	*grid
+	canvas *canvas
+	rowsOf [][][]chipRow
+	cellW  int
+	cellH  []int // of each row
+	label  int   // of the row labels
+	table  *table
+}
+
+// chipRow is a line of a cell: a process and its devices, part by part.
+type chipRow struct {
+	process string
+	color   string // "" for several processes
+	parts   [][]chipID
+	more    string // in place of what is left out
+}
+
+type chipID struct {
+	id    int
+	first bool // the first device of the mesh that holds the part
+}
+
+const (
+	cellGap  = 4
+	cellPad  = 7
+	chipGap  = 4
+	maxChips = 8 // of a process in a cell
+)
+
+func (c *canvas) sheet(g *grid) *sheet {
+	s := &sheet{grid: g, canvas: c, table: &table{grid: g}}
+	longest := 0
+	for i, line := range g.cells {
+		height := 1
+		row := make([][]chipRow, len(line))
+		for j, cell := range line {
+			row[j] = cell.chips(c.Layout)
+			height = max(height, len(row[j]))
+			for _, r := range row[j] {
+				s.cellW = max(s.cellW, r.width())
+			}
+		}
+		s.rowsOf = append(s.rowsOf, row)
+		s.cellH = append(s.cellH, height*(chipH+chipGap)-chipGap+2*cellPad)
+		longest = max(longest, runes(s.table.rowLabel(i)))
+	}
+	for j := range g.cols {
+		s.cellW = max(s.cellW, runes(s.table.colLabel(j))*letter)
+	}
+	s.cellW = max(s.cellW+2*cellPad, 40)
+	s.label = longest*letter + 8
+	return s
+}
+
+// chips lists what stands in a cell.
+func (c cell) chips(l *Layout) []chipRow {
+	n := len(c.processes)
+	if n == 0 {
+		return nil
+	}
+	if n > maxLines || l.mesh.Size() > roomy && n > 1 {
+		return []chipRow{c.summary()}
+	}
+	rows := make([]chipRow, n)
+	for i, p := range c.processes {
+		rows[i] = chipRow{process: "p" + itoa(p), color: l.color(p)}
+		left := 0
+		for _, part := range c.parts {
+			var ids []chipID
+			for k, position := range part {
+				switch d := l.mesh.Device(int(position)); {
+				case d.Process != p:
+				case len(ids) == maxChips/len(c.parts):
+					left++
+				default:
+					ids = append(ids, chipID{d.ID, k == 0})
+				}
+			}
+			rows[i].parts = append(rows[i].parts, ids)
+		}
+		if left += c.left; left > 0 {
+			rows[i].more = "+" + itoa(left)
+		}
+	}
+	return rows
+}
+
+// summary stands for more processes than have room.
+func (c cell) summary() chipRow {
+	r := chipRow{process: fmt.Sprintf("p%d…p%d", c.processes[0], c.processes[len(c.processes)-1])}
+	devices := 0
+	for _, part := range c.parts {
+		devices += len(part)
+	}
+	r.more = count(int64(devices), "device", "devices")
+	if c.left > 0 {
+		r.more = count(int64(c.left+len(c.parts)), "part", "parts")
+	}
+	return r
+}
+
+func (r chipRow) width() int {
+	w := runes(r.process)*letter + 6
+	for i, part := range r.parts {
+		if i > 0 {
+			w += 2 * chipGap
+		}
+		for _, chip := range part {
+			w += chipWidth(chip.id) + chipGap
+		}
+	}
+	if r.more != "" {
+		w += runes(r.more)*letter + chipGap
+	}
+	return w - chipGap
+}
+
+func (s *sheet) width() int { return s.label + len(s.cols)*(s.cellW+cellGap) - cellGap }
+
+func (s *sheet) draw(c *canvas) {
+	c.width = max(c.width, s.width())
+	x0 := margin + s.label
+	if s.folded || s.across.dim >= 0 {
+		for j := range s.cols {
+			c.label(x0+j*(s.cellW+cellGap)+s.cellW/2, c.y+11, "mf-m", "middle", s.table.colLabel(j))
+		}
+		c.y += lineStep - 2
+	}
+	for i, h := range s.cellH {
+		if s.rows[i] == gap {
+			h = chipH
+		}
+		text := s.table.rowLabel(i)
+		if s.rows[i] == gap {
+			text = "⋮"
+		}
+		c.label(x0-8, c.y+h/2+4, "mf-m", "end", text)
+		for j := range s.cols {
+			s.cell(c, i, j, x0+j*(s.cellW+cellGap), h)
+		}
+		c.y += h + cellGap
+	}
+	c.y += 2
+}
+
+func (s *sheet) cell(c *canvas, i, j, x, h int) {
+	if s.rows[i] == gap || s.cols[j] == gap {
+		sign := "⋮"
+		if s.cols[j] == gap {
+			sign = "⋯"
+		}
+		c.label(x+s.cellW/2, c.y+h/2+4, "mf-m", "middle", sign)
+		return
+	}
+	rows := s.rowsOf[i][j]
+	if len(rows) == 0 {
+		return // past the end of a fold
+	}
+	tint := `fill="none"`
+	if len(rows) == 1 && rows[0].color != "" {
+		tint = fmt.Sprintf(`fill="%s" fill-opacity="0.12"`, rows[0].color)
+	}
+	fmt.Fprintf(&c.body, `<rect class="mf-cell" x="%d" y="%d" width="%d" height="%d" rx="6" %s/>`+"\n", x, c.y, s.cellW, h, tint)
+	y := c.y + (h-len(rows)*(chipH+chipGap)+chipGap)/2
+	widest := 0
+	for _, r := range rows {
+		widest = max(widest, r.width())
+	}
+	for _, r := range rows {
+		r.draw(c, x+(s.cellW-widest)/2, y)
+		y += chipH + chipGap
+	}
+}
+
+func (r chipRow) draw(c *canvas, x, y int) {
+	c.label(x, y+13, "mf-t", "", r.process)
+	x += runes(r.process)*letter + 6
+	for i, part := range r.parts {
+		if i > 0 {
+			c.separator(x+chipGap/2, y)
+			x += 2 * chipGap
+		}
+		for _, chip := range part {
+			x += c.chip(x, y, chip.id, r.color, chip.first) + chipGap
+		}
+	}
+	if r.more != "" {
+		c.label(x, y+13, "mf-m", "", r.more)
+	}
+}
+
+// processBars draws which rows every process reads.
+func (c *canvas) processBars() {
+	if !c.costs.known || len(c.owners.processes) == 0 || c.doc.Batch == nil {
+		return
+	}
+	all, most := c.readers(), roomy
+	if c.mesh.Size() > roomy {
+		most = 2 * maxSide
+	}
+	c.y += 14
+	c.text(margin, "mf-b", "rows of the batch that each process reads")
+	c.y += 2
+	name, rows := 0, 0
+	for _, i := range shown(len(all), most) {
+		if i != gap {
+			name, rows = max(name, runes(all[i].name())), max(rows, runes(spansText(all[i].rows)))
+		}
+	}
+	for _, i := range shown(len(all), most) {
+		if i == gap {
+			c.text(margin, "mf-m", "⋮")
+			continue
+		}
+		c.bar(all[i], margin+(name+2)*letter, rows)
+	}
+}
+
+func (c *canvas) bar(r readers, x, rows int) {
+	line := r.line(c.Layout)
+	c.label(margin, c.y+12, "mf-t", "", line[0])
+	fmt.Fprintf(&c.body, `<rect class="mf-track" x="%d" y="%d" width="%d" height="10" rx="3"/>`+"\n", x, c.y+3, barWidth)
+	fill := `class="mf-many"`
+	if len(r.processes) == 1 {
+		fill = `fill="` + c.color(r.processes[0]) + `"`
+	}
+	for _, run := range bars(r.rows, int(c.BatchSize())) {
+		fmt.Fprintf(&c.body, `<rect %s x="%d" y="%d" width="%d" height="10" rx="3"/>`+"\n", fill, x+run[0], c.y+3, max(run[1]-run[0], 1))
+	}
+	text := strings.Join([]string{line[2] + strings.Repeat(" ", rows-runes(line[2])), line[4]}, "  ")
+	c.text(x+barWidth+12, "mf-m", text)
+}
+
+// bars gives the pixels of a bar that ranges of rows cover.
+func bars(rows [][2]int, size int) [][2]int {
+	var out [][2]int
+	for _, r := range rows {
+		b := [2]int{share(r[0], barWidth, size), share(r[1], barWidth, size)}
+		if n := len(out); n > 0 && b[0] <= out[n-1][1] && r[1]-r[0] < size/barWidth {
+			out[n-1][1] = max(out[n-1][1], b[1])
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func (c *canvas) problemList() {
+	const width = (svgWidth - margin) / letter
+	for _, p := range c.problems {
+		c.y += 10
+		c.text(margin, "mf-"+string(p.Severity), fmt.Sprintf("%s %s at %s", p.Severity, p.Code, plain(short(p.Path))))
+		for _, line := range wrap("", p.Message, width) {
+			c.text(margin, "mf-t", line)
+		}
+		for _, line := range wrap("→ ", p.Hint, width) {
+			c.text(margin, "mf-m", line)
+		}
+	}
+}
