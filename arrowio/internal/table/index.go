@@ -1,0 +1,100 @@
+package table
+
+import (
+	"math/bits"
+	"sort"
+)
+
+// Index finds the record batch of a record. It takes 12 bytes per batch.
+//
+// The records are cut into about as many equal buckets as there are batches,
+// each a power of two wide. A bucket knows the batches that its records can be
+// in. With batches of nearly one size that is one or two, and no search is
+// needed; else a binary search among them finds the right one.
+type Index struct {
+	first  []int64  // first record of each batch that has any, then the total
+	batch  []uint32 // number of each of them; nil if none is empty
+	bucket []uint32 // position in first of the batch that holds the bucket's first record
+	shift  uint
+}
+
+// NewIndex makes the index of record batches with the given numbers of rows.
+func NewIndex(rows []int64) *Index {
+	x := &Index{first: make([]int64, 0, len(rows)+1)}
+	empty := false
+	for _, n := range rows {
+		empty = empty || n == 0
+	}
+	total := int64(0)
+	for i, n := range rows {
+		if n == 0 {
+			continue
+		}
+		x.first = append(x.first, total)
+		if empty {
+			x.batch = append(x.batch, uint32(i))
+		}
+		total += n
+	}
+	x.first = append(x.first, total)
+	x.fill(total)
+	return x
+}
+
+// fill makes the buckets: at most twice as many as batches.
+func (x *Index) fill(total int64) {
+	n := len(x.first) - 1
+	if n == 0 {
+		return
+	}
+	x.shift = uint(max(bits.Len64(uint64(total-1))-bits.Len64(uint64(n)), 0))
+	x.bucket = make([]uint32, (total-1)>>x.shift+2)
+	at := 0
+	for b := range x.bucket {
+		for at < n-1 && x.first[at+1] <= int64(b)<<x.shift {
+			at++
+		}
+		x.bucket[b] = uint32(at)
+	}
+}
+
+// Len gives the number of records.
+func (x *Index) Len() int64 { return x.first[len(x.first)-1] }
+
+// Single reports whether all records lie in one batch, and gives its number.
+func (x *Index) Single() (batch int32, ok bool) {
+	return x.number(0), len(x.first) == 2
+}
+
+// Locate gives the batch of a record and the row in it. The record must be in
+// [0, Len).
+func (x *Index) Locate(record int64) (batch int32, row int64) {
+	b := record >> x.shift
+	at, end := int(x.bucket[b]), int(x.bucket[b+1])
+	switch {
+	case end <= at+2:
+		for at < end && x.first[at+1] <= record {
+			at++
+		}
+	default:
+		at += sort.Search(end-at, func(i int) bool { return x.first[at+i+1] > record })
+	}
+	return x.number(at), record - x.first[at]
+}
+
+// number gives the number of the i-th batch that has records.
+func (x *Index) number(i int) int32 {
+	if x.batch == nil {
+		return int32(i)
+	}
+	if i >= len(x.batch) {
+		return 0
+	}
+	return int32(x.batch[i])
+}
+
+// First gives the first record of the batch that holds record.
+func (x *Index) First(record int64) int64 {
+	_, row := x.Locate(record)
+	return record - row
+}

@@ -1,0 +1,101 @@
+package table
+
+import (
+	"context"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// Column says where the buffers of a field's nodes are: one Plane per node.
+type Column struct {
+	Planes       []Plane
+	Dictionaries []*Dictionary // where the last node is one
+}
+
+// Plane holds the positions of one node's buffers, with an entry per record
+// batch. A position is an offset in the batch's file, or an address where the
+// table lies in memory.
+type Plane struct {
+	Valid  []int64 // validity bitmap, -1 where the batch has no nulls here; nil if no batch has
+	Data   []int64 // offsets, indices or values; nil for fixed-size lists
+	Length []int64 // elements of the node; nil where metadata make sure that there are enough
+	Shift  []int64 // elements to skip at the front of the buffers; nil for none
+}
+
+// Dictionary holds the rows of a dictionary, each as long as a row of the
+// field, one after the other.
+type Dictionary struct {
+	From   int32 // first record batch that uses it
+	Len    int64
+	Values []byte
+}
+
+// Store is where the record batches lie. A nil Store is memory: positions are
+// addresses.
+type Store interface {
+	// Base gives the address at which a file begins in memory, once all of
+	// it is there to stay.
+	Base(file int32) (address uintptr, ok bool)
+
+	// Acquire gives the address of every span. They stay valid until the
+	// lease is released.
+	Acquire(ctx context.Context, spans []Span, to []uintptr) (Lease, error)
+
+	// Check fails if a file of a list is no longer what it was.
+	Check(files []int32) error
+}
+
+// Lease keeps addresses valid.
+type Lease interface{ Release() }
+
+// Span is a range of a file.
+type Span struct {
+	File   int32
+	Offset int64
+	Length int64
+}
+
+// Table is a list of fields over record batches.
+type Table struct {
+	Fields []*Field
+	Schema source.Schema
+	Index  *Index
+	Files  []int32 // file of each record batch; nil where there is one file or none
+	Store  Store
+
+	// Load finds the buffers of a field. It is called once per field.
+	Load func(field int) (*Column, error)
+
+	// Gate counts the gathers, for Close.
+	Gate *Gate
+
+	mu      sync.Mutex
+	columns map[int]*Column
+}
+
+// column gives the column of a field, found when it is first asked for.
+func (t *Table) column(field int) (*Column, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.columns[field]; c != nil {
+		return c, nil
+	}
+	c, err := t.Load(field)
+	if err != nil {
+		return nil, err
+	}
+	if t.columns == nil {
+		t.columns = map[int]*Column{}
+	}
+	t.columns[field] = c
+	return c, nil
+}
+
+// file gives the file of a record batch.
+func (t *Table) file(batch int32) int32 {
+	if t.Files == nil {
+		return 0
+	}
+	return t.Files[batch]
+}
