@@ -59,7 +59,7 @@ func (l *Layout) rowTilings() (cuts []rowTiling, perDevice int64) {
 			continue
 		}
 		t := l.tilings[i].Leading(a.BatchDims)
-		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.Same(t) }) {
+		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.Same(t) && slices.Equal(c.Tiles(), t.Tiles()) }) {
 			continue
 		}
 		cuts = append(cuts, rowTiling{Tiling: t, ids: t.All()})

@@ -1,0 +1,277 @@
+package layout
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+var seed = flag.Uint64("seed", 0, "seed of the random layouts; 0 takes a new one")
+
+// TestRandomLayouts compares layouts with what follows, device by device and
+// row by row, from the index map of package sharding.
+func TestRandomLayouts(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("repeat with -seed %d", *seed)
+	r := rand.New(rand.NewPCG(*seed, 0))
+	for i := range 400 {
+		d := randomDocument(r)
+		l, err := New(d)
+		if err != nil {
+			t.Fatalf("layout %d, %s: %v", i, d.Canonical(), err)
+		}
+		if l.Err() != nil {
+			t.Fatalf("layout %d, %s: %v", i, d.Canonical(), l.Err())
+		}
+		if err := compare(l); err != nil {
+			t.Fatalf("layout %d, %s: %v", i, d.Canonical(), err)
+		}
+		again, err := Parse(d.Canonical())
+		if err != nil || string(again.Canonical()) != string(d.Canonical()) {
+			t.Fatalf("layout %d, %s: becomes %s, %v", i, d.Canonical(), again.Canonical(), err)
+		}
+		l.Text(PictureOptions{Width: 20 + r.IntN(80)})
+		wellFormed(t, l.SVG(PictureOptions{}))
+	}
+}
+
+// randomDocument makes a document without errors.
+func randomDocument(r *rand.Rand) *Document {
+	d := &Document{Batch: &BatchSpec{}}
+	size := 1
+	for a := range r.IntN(4) {
+		n := []int{1, 2, 2, 3, 4}[r.IntN(5)]
+		d.Mesh.Axes = append(d.Mesh.Axes, mesh.Axis{Name: string(rune('a' + a)), Size: n})
+		size *= n
+	}
+	for i, id := range r.Perm(size) {
+		d.Mesh.Devices = append(d.Mesh.Devices, mesh.Device{Process: i * 4 / size * (1 + r.IntN(2)), ID: id * (1 + id%2)})
+	}
+	ids := map[int]bool{}
+	for i := range d.Mesh.Devices { // ids may repeat after the stretch: make them distinct
+		for ids[d.Mesh.Devices[i].ID] {
+			d.Mesh.Devices[i].ID++
+		}
+		ids[d.Mesh.Devices[i].ID] = true
+	}
+	for range 1 + r.IntN(2) {
+		d.Batch.Size = append(d.Batch.Size, size*(1+r.IntN(2)))
+	}
+	if r.IntN(2) == 0 {
+		d.Batch.Remainder = Pad
+	}
+	if r.IntN(2) == 0 {
+		d.Batch.Extras = []string{ExtraRecord, ExtraKey}[:1+r.IntN(2)]
+	}
+	for i := range 1 + r.IntN(4) {
+		d.Arrays = append(d.Arrays, randomArray(r, d, fmt.Sprint("array", i), size))
+	}
+	d.Dataset = &DatasetSpec{Records: int64(size*size*4 + r.IntN(100))}
+	return d
+}
+
+func randomArray(r *rand.Rand, d *Document, name string, size int) ArraySpec {
+	types := dtype.All()
+	a := ArraySpec{Name: name, Type: types[r.IntN(len(types))], Static: r.IntN(6) == 0}
+	rank := r.IntN(3)
+	for range rank {
+		a.RowShape = append(a.RowShape, size*r.IntN(3))
+	}
+	if !a.Static {
+		rank += len(d.Batch.Size)
+	}
+	a.Spec = make(sharding.PartitionSpec, r.IntN(rank+1))
+	for _, n := range r.Perm(len(d.Mesh.Axes)) {
+		if len(a.Spec) > 0 && r.IntN(3) > 0 {
+			k := r.IntN(len(a.Spec))
+			a.Spec[k] = append(a.Spec[k], d.Mesh.Axes[n].Name)
+		}
+	}
+	return a
+}
+
+type reported struct {
+	Arrays map[string]struct {
+		Devices []struct {
+			MeshIndex int `json:"mesh_index"`
+			Process   int
+			ID        int
+			Index     [][2]int
+			Replica   int
+			Bytes     int64
+		}
+	}
+	Processes []struct {
+		Process    int
+		Rows       [][2]int
+		Bytes      int64 `json:"bytes_per_step"`
+		SameRowsAs []int `json:"same_rows_as"`
+	}
+	Totals map[string]int64
+}
+
+func compare(l *Layout) error {
+	var rep reported
+	if err := json.Unmarshal(l.Report(ReportOptions{}), &rep); err != nil {
+		return err
+	}
+	b := brute{l: l, rep: &rep, rows: map[int]map[int]bool{}, blocks: map[int]map[string]int64{}}
+	for i, a := range l.Arrays() {
+		if err := b.array(i, a); err != nil {
+			return err
+		}
+	}
+	return b.processes()
+}
+
+// brute holds what processes read by going over every device of every array.
+type brute struct {
+	l      *Layout
+	rep    *reported
+	rows   map[int]map[int]bool     // rows of data arrays by process
+	blocks map[int]map[string]int64 // bytes of distinct blocks by process
+	device int64
+	whole  int64
+}
+
+func (b *brute) array(i int, a Array) error {
+	indexes, replicas, err := a.Sharding.Map(a.Shape)
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	for position, index := range indexes {
+		d := b.l.Mesh().Device(position)
+		bytes = int64(a.Type.Size())
+		for _, n := range index.Shape() {
+			bytes *= int64(n)
+		}
+		got := b.rep.Arrays[a.Name].Devices[position]
+		if got.MeshIndex != position || got.Process != d.Process || got.ID != d.ID || !index.Equal(got.Index) || got.Replica != replicas[position] || got.Bytes != bytes {
+			return fmt.Errorf("array %s, position %d: reported %+v, want %v replica %d", a.Name, position, got, index, replicas[position])
+		}
+		if a.Kind != Static {
+			b.read(i, a, d.Process, index, bytes)
+		}
+	}
+	b.device += bytes
+	if a.Kind != Static {
+		b.whole += arrayBytes(a)
+	}
+	return nil
+}
+
+func (b *brute) read(i int, a Array, process int, index sharding.Index, bytes int64) {
+	if b.rows[process] == nil {
+		b.rows[process], b.blocks[process] = map[int]bool{}, map[string]int64{}
+	}
+	b.blocks[process][fmt.Sprint(i, index)] = bytes
+	if a.Kind == Data && !emptyIndex(index[:a.BatchDims]) {
+		forEachRow(a.Shape[:a.BatchDims], index, 0, func(row int) { b.rows[process][row] = true })
+	}
+}
+
+func emptyIndex(x sharding.Index) bool { return slices.Contains(x.Shape(), 0) }
+
+func forEachRow(batch []int, index sharding.Index, base int, visit func(row int)) {
+	if len(batch) == 0 {
+		visit(base)
+		return
+	}
+	for c := index[0][0]; c < index[0][1]; c++ {
+		forEachRow(batch[1:], index[1:], base*batch[0]+c, visit)
+	}
+}
+
+func (b *brute) processes() error {
+	var read, host int64
+	all := map[int]bool{}
+	for n, p := range b.l.Mesh().Processes() {
+		var bytes, slots int64
+		for _, k := range b.blocks[p] {
+			bytes += k
+			slots += (k + 63) / 64 * 64
+		}
+		read, host = read+bytes, max(host, slots*int64(b.l.Prefetch()+1))
+		got := b.rep.Processes[n]
+		if got.Process != p || got.Bytes != bytes || len(b.l.Process(p).Blocks) != len(b.blocks[p]) {
+			return fmt.Errorf("process %d: reported %+v, want %d bytes in %d blocks", p, got, bytes, len(b.blocks[p]))
+		}
+		if !sameRows(got.Rows, b.rows[p]) {
+			return fmt.Errorf("process %d: rows %v, want %v", p, got.Rows, b.rows[p])
+		}
+		for row := range b.rows[p] {
+			all[row] = true
+		}
+		for _, q := range b.l.Mesh().Processes() {
+			same := q != p && len(b.rows[p]) > 0 && sameRows(got.Rows, b.rows[q])
+			if same != slices.Contains(got.SameRowsAs, q) {
+				return fmt.Errorf("process %d reads the same rows as %v, and %d: %v", p, got.SameRowsAs, q, same)
+			}
+		}
+		if err := b.holders(b.l.Process(p)); err != nil {
+			return err
+		}
+	}
+	if data := slices.ContainsFunc(b.l.Arrays(), func(a Array) bool { return a.Kind == Data }); data && int64(len(all)) != b.l.BatchSize() {
+		return fmt.Errorf("all processes read %d of %d rows", len(all), b.l.BatchSize())
+	}
+	t := b.l.Totals()
+	if t.BatchBytes != b.whole || t.ReadBytes != read || t.DeviceBytes != b.device || t.HostBytes != host {
+		return fmt.Errorf("totals %+v, want batch %d, read %d, device %d, host %d", t, b.whole, read, b.device, host)
+	}
+	return nil
+}
+
+// sameRows says whether sorted, merged ranges are just these rows.
+func sameRows(ranges [][2]int, rows map[int]bool) bool {
+	n, last := 0, -1
+	for _, r := range ranges {
+		if r[0] <= last || r[0] >= r[1] {
+			return false // not merged
+		}
+		last = r[1]
+		for row := r[0]; row < r[1]; row++ {
+			if !rows[row] {
+				return false
+			}
+			n++
+		}
+	}
+	return n == len(rows)
+}
+
+// holders checks that every block names just the devices that hold it, in mesh
+// order, and that blocks stand by array and first holder.
+func (b *brute) holders(p Process) error {
+	held := map[[2]int]bool{}
+	for i, block := range p.Blocks {
+		if i > 0 {
+			before := p.Blocks[i-1]
+			if before.Array > block.Array || before.Array == block.Array && before.Holders[0] > block.Holders[0] {
+				return fmt.Errorf("process %d: block %d stands before its turn", p.Process, i)
+			}
+		}
+		a := b.l.Arrays()[block.Array]
+		for _, position := range block.Holders {
+			key := [2]int{block.Array, position}
+			if held[key] || b.l.Mesh().Device(position).Process != p.Process || !a.Sharding.IndexAt(a.Shape, position).Equal(block.Index) {
+				return fmt.Errorf("process %d: position %d does not hold %v of %s", p.Process, position, block.Index, a.Name)
+			}
+			held[key] = true
+		}
+		if !slices.IsSorted(block.Holders) {
+			return fmt.Errorf("process %d: holders %v", p.Process, block.Holders)
+		}
+	}
+	return nil
+}
