@@ -59,6 +59,9 @@ func place(e *status.Error) string {
 // chars gives the bytes of a string to a C function that keeps none of them.
 func chars(s string) *C.char { return (*C.char)(unsafe.Pointer(unsafe.StringData(s))) }
 
+// bytesOf is chars for bytes.
+func bytesOf(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
+
 // text copies what the caller passed in.
 func text(p *C.mfi_text, n C.size_t) []byte {
 	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(p)), int(n))...)
@@ -66,7 +69,7 @@ func text(p *C.mfi_text, n C.size_t) []byte {
 
 // give makes a text the caller's.
 func give(out *C.mf_bytes, b []byte) error {
-	if !C.mfi_bytes_set(out, (*C.char)(unsafe.Pointer(unsafe.SliceData(b))), C.size_t(len(b))) {
+	if !C.mfi_bytes_set(out, bytesOf(b), C.size_t(len(b))) {
 		return status.Errorf(status.ResourceExhausted, "capi", "there is no memory for a text of %d bytes", len(b))
 	}
 	return nil
@@ -97,12 +100,4 @@ func within(ctx context.Context, ms C.int64_t) (context.Context, context.CancelF
 	}
 	const most = 1 << 40 // milliseconds: 34 years, and no overflow
 	return context.WithTimeout(ctx, time.Duration(min(int64(ms), most))*time.Millisecond)
-}
-
-// asInt checks that a number of C's fits into one of this machine.
-func asInt(op, name string, n C.int64_t) (int, error) {
-	if int64(int(n)) != int64(n) {
-		return 0, status.Errorf(status.OutOfRange, op, "%s %d does not fit into %d bits", name, n, 8*unsafe.Sizeof(int(0)))
-	}
-	return int(n), nil
 }

@@ -18,6 +18,8 @@
 typedef const char mfi_text;
 typedef const mf_array mfi_array;
 
+typedef void (*mfi_release)(void* context);
+
 /* ---- fork.c ---- */
 
 /* Says whether this process is a forked child of the one that loaded the
@@ -85,10 +87,13 @@ mfi_counts mfi_pool_counts(mfi_pool* pool);
 
 void* mfi_slot_data(mfi_slot* slot);
 
-/* Hands a piece out as a batch. The head's plain numbers are copied from
-   values; state is a text of at most 256 bytes. */
-void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state,
-                      mf_batch** out);
+/* Which batch a piece of memory became. */
+typedef struct mfi_place {
+  int64_t epoch, step, position, rows, next_epoch, next_position;
+} mfi_place;
+
+/* Hands a piece out as a batch; state is a text of at most 256 bytes. */
+void mfi_slot_deliver(mfi_slot* slot, mfi_place place, const char* state, size_t n_state, mf_batch** out);
 
 /* Describes block i in full; false if there is no such block. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);

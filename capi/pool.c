@@ -215,15 +215,14 @@ void* mfi_slot_data(mfi_slot* slot) { return slot->head.data; }
 
 /* ---- batches ---- */
 
-void mfi_slot_deliver(mfi_slot* slot, const mf_batch* values, const char* state, size_t n_state,
-                      mf_batch** out) {
+void mfi_slot_deliver(mfi_slot* slot, mfi_place place, const char* state, size_t n_state, mf_batch** out) {
   mf_batch* head = &slot->head;
-  head->epoch = values->epoch;
-  head->step = values->step;
-  head->position = values->position;
-  head->rows = values->rows;
-  head->next_epoch = values->next_epoch;
-  head->next_position = values->next_position;
+  head->epoch = place.epoch;
+  head->step = place.step;
+  head->position = place.position;
+  head->rows = place.rows;
+  head->next_epoch = place.next_epoch;
+  head->next_position = place.next_position;
   head->state_size = (int64_t)(n_state < STATE ? n_state : STATE);
   memcpy(slot->state, state, (size_t)head->state_size);
   slot->state[head->state_size] = 0;

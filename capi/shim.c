@@ -117,6 +117,132 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
   return mfgo_layout_report(layout, options, size, json, error);
 }
 
+/* ---- datasets ---- */
+
+mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void*), void* context,
+                                 mf_dataset* dataset, mf_error* error) {
+  clear_handle(dataset);
+  GUARD;
+  mf_status status;
+  if (!arrays || !dataset)
+    status = is_null(error, arrays ? "dataset" : "arrays");
+  else
+    status = mfgo_dataset_open_arrays(arrays, n, release, context, dataset, error);
+  if (status != MF_OK && release)
+    release(context);
+  return status;
+}
+
+mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error) {
+  clear_bytes(json);
+  GUARD;
+  NEED(json);
+  return mfgo_dataset_info(dataset, json, error);
+}
+
+mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error) {
+  clear_bytes(text);
+  GUARD;
+  NEED(text);
+  return mfgo_dataset_fingerprint(dataset, timeout_ms, text, error);
+}
+
+mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
+                           mf_error* error) {
+  clear_handle(slice);
+  GUARD;
+  NEED(slice);
+  return mfgo_dataset_slice(dataset, start, stop, slice, error);
+}
+
+/* ---- loaders ---- */
+
+mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* options, size_t size,
+                           mf_loader* loader, mf_error* error) {
+  clear_handle(loader);
+  GUARD;
+  TEXT(options, size);
+  NEED(loader);
+  return mfgo_loader_create(dataset, layout, options, size, loader, error);
+}
+
+mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error) {
+  clear_bytes(json);
+  GUARD;
+  NEED(json);
+  return mfgo_loader_info(loader, json, error);
+}
+
+mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch, mf_error* error) {
+  if (batch)
+    *batch = NULL;
+  GUARD;
+  NEED(batch);
+  return mfgo_loader_next(loader, timeout_ms, batch, error);
+}
+
+mf_status mf_loader_state(mf_loader loader, mf_bytes* json, mf_error* error) {
+  clear_bytes(json);
+  GUARD;
+  NEED(json);
+  return mfgo_loader_state(loader, json, error);
+}
+
+mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, uint32_t flags,
+                            mf_error* error) {
+  GUARD;
+  NEED(state);
+  return mfgo_loader_restore(loader, state, size, flags, error);
+}
+
+mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_error* error) {
+  GUARD;
+  return mfgo_loader_seek(loader, epoch, position, error);
+}
+
+mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error) {
+  if (batches)
+    *batches = 0;
+  GUARD;
+  NEED(batches);
+  return mfgo_loader_len(loader, batches, error);
+}
+
+mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error) {
+  clear_handle(pass);
+  GUARD;
+  NEED(pass);
+  return mfgo_loader_one_epoch(loader, epoch, pass, error);
+}
+
+mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, int64_t* records,
+                            int64_t capacity, int64_t* count, mf_error* error) {
+  if (count)
+    *count = 0;
+  GUARD;
+  NEED(count);
+  if (capacity > 0)
+    NEED(records);
+  return mfgo_loader_records(loader, epoch, position, records, capacity, count, error);
+}
+
+mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
+  const size_t head = sizeof stats->struct_size;
+  size_t size = 0;
+  if (stats) {
+    size = stats->struct_size < sizeof *stats ? stats->struct_size : sizeof *stats;
+    if (size > head)
+      memset((char*)stats + head, 0, size - head);
+  }
+  GUARD;
+  NEED(stats);
+  mf_stats full = {.struct_size = sizeof full};
+  const mf_status status = mfgo_loader_stats(loader, &full, error);
+  if (status == MF_OK && size > head)
+    memcpy((char*)stats + head, (char*)&full + head, size - head);
+  return status;
+}
+
 /* ---- orders ---- */
 
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,

@@ -22,7 +22,7 @@ type Future[T any] struct {
 
 	mu      sync.Mutex
 	settled bool
-	discard func(T) // set by a Drop that did not wait
+	last    func(T, error) // set by a Drop that did not wait
 }
 
 // Start makes a value in the background. A panic of fn becomes the error.
@@ -50,16 +50,16 @@ func Of[T any](value T) *Future[T] {
 
 func (f *Future[T]) settle(value T, err error) {
 	f.mu.Lock()
-	if f.settled { // the discarding has panicked
+	if f.settled { // last has panicked
 		f.mu.Unlock()
 		return
 	}
-	discard := f.discard
+	last := f.last
 	f.value, f.err, f.settled = value, err, true
 	close(f.done)
 	f.mu.Unlock()
-	if discard != nil && err == nil {
-		discard(value)
+	if last != nil {
+		last(value, err)
 	}
 }
 
@@ -80,24 +80,22 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	}
 }
 
-// Drop gives the value to discard: on this thread if it comes within patience
-// (negative is for ever), else on the thread that makes it. It is called once,
-// and nobody waits after it. A value whose making failed is not discarded.
-func (f *Future[T]) Drop(patience time.Duration, discard func(T)) {
+// Drop gives the outcome to last: on this thread if it comes within patience
+// (negative is for ever), else on the goroutine that makes it. It is called
+// once, and nobody waits after it.
+func (f *Future[T]) Drop(patience time.Duration, last func(T, error)) {
 	if !f.within(patience) {
 		f.mu.Lock()
 		late := !f.settled
 		if late {
-			f.discard = discard
+			f.last = last
 		}
 		f.mu.Unlock()
 		if late {
 			return
 		}
 	}
-	if f.err == nil {
-		discard(f.value)
-	}
+	last(f.value, f.err)
 }
 
 func (f *Future[T]) within(patience time.Duration) bool {

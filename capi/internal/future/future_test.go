@@ -34,7 +34,11 @@ func TestFailure(t *testing.T) {
 	if _, err := f.Wait(t.Context()); err != want {
 		t.Errorf("got %v", err)
 	}
-	f.Drop(-1, func(int) { t.Error("discarded a value that was never made") })
+	f.Drop(-1, func(_ int, err error) {
+		if err != want {
+			t.Errorf("the last to know got %v", err)
+		}
+	})
 	f = Start("test", func() (int, error) { panic("oops") })
 	if _, err := f.Wait(t.Context()); status.CodeOf(err) != status.Internal {
 		t.Errorf("a panic gives %v", err)
@@ -59,7 +63,7 @@ func TestDrop(t *testing.T) {
 				if c.takes == 0 {
 					f = Of(int32(1))
 				}
-				f.Drop(c.patience, func(v int32) { discarded.Add(v) })
+				f.Drop(c.patience, func(v int32, _ error) { discarded.Add(v) })
 				if n := discarded.Load(); n != c.after {
 					t.Errorf("%d discarded when Drop returned, want %d", n, c.after)
 				}
@@ -73,10 +77,10 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-func TestDiscardPanics(t *testing.T) {
+func TestLastPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := Start("test", func() (int, error) { time.Sleep(time.Hour); return 1, nil })
-		f.Drop(0, func(int) { panic("oops") })
+		f.Drop(0, func(int, error) { panic("oops") })
 		time.Sleep(2 * time.Hour)
 	})
 }

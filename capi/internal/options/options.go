@@ -110,6 +110,9 @@ func (o *Object) fail(key, format string, args ...any) {
 	o.err = e.With("path", path)
 }
 
+// Refuse notes that a value is not acceptable, for Err to give.
+func (o *Object) Refuse(key, format string, args ...any) { o.fail(key, format, args...) }
+
 // Err gives the first fault of the text, or refuses the first unknown key.
 func (o *Object) Err() error {
 	for _, key := range o.keys {

@@ -1,0 +1,154 @@
+package cstream
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
+	"github.com/meshfeed/meshfeed/arrowio/internal/part"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// gatherer copies rows of arrays.
+type gatherer struct {
+	source *arrays
+	fields []int // that have parts, ascending
+	parts  []*part.Program
+	field  []int // of each part
+	spare  sync.Pool
+}
+
+// Gatherer implements source.Source.
+func (s *arrays) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	g := &gatherer{source: s}
+	g.spare.New = func() any { return &scratch{} }
+	for _, p := range parts {
+		if p.Field < 0 || p.Field >= len(s.columns) {
+			return nil, refuse("a part asks for field %d, but there are %d", p.Field, len(s.columns))
+		}
+		compiled, err := part.Compile(s.schema.Fields[p.Field], false, p)
+		if err != nil {
+			return nil, err
+		}
+		g.parts, g.field = append(g.parts, compiled), append(g.field, p.Field)
+		g.fields = append(g.fields, p.Field)
+	}
+	slices.Sort(g.fields)
+	g.fields = slices.Compact(g.fields)
+	return g, nil
+}
+
+// scratch is the working memory of one gather.
+type scratch struct {
+	rows []uintptr
+	jobs []gather.Job
+	pack []byte
+}
+
+// Gather implements source.Gatherer.
+func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+	if err := g.source.enter(); err != nil {
+		return err
+	}
+	defer g.source.leave()
+	if err := g.check(records, jobs); err != nil {
+		return err
+	}
+	bytes := 0
+	for i := range jobs {
+		bytes += len(jobs[i].Dst)
+	}
+	o := gather.Options{Streaming: gather.OutgrowsCache(4 * bytes)}
+	s := g.spare.Get().(*scratch)
+	defer g.spare.Put(s)
+	for _, field := range g.fields {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := g.gather(s, field, records, jobs, o); err != nil {
+			return err
+		}
+	}
+	clear(s.jobs) // keeps no Dst
+	return nil
+}
+
+// check refuses records that do not exist and jobs that do not fit.
+func (g *gatherer) check(records []int64, jobs []source.Job) error {
+	for _, r := range records {
+		if r < -1 || r >= g.source.records {
+			return status.Errorf(status.OutOfRange, "arrays", "record %d is not one of the %d", r, g.source.records).With("record", r)
+		}
+	}
+	for i := range jobs {
+		if p := jobs[i].Part; p < 0 || p >= len(g.parts) {
+			return status.Errorf(status.Internal, "arrays", "a job names part %d of %d", p, len(g.parts))
+		}
+	}
+	return nil
+}
+
+// gather does the jobs of one field.
+func (g *gatherer) gather(s *scratch, field int, records []int64, jobs []source.Job, o gather.Options) error {
+	s.jobs = s.jobs[:0]
+	for _, j := range jobs {
+		if g.field[j.Part] == field {
+			s.jobs = append(s.jobs, gather.Job{Program: g.parts[j.Part].Program, Rows: j.Rows, Dst: j.Dst})
+		}
+	}
+	if len(s.jobs) == 0 {
+		return nil
+	}
+	s.locate(&g.source.columns[field], records)
+	err := gather.Run(s.rows, s.jobs, o)
+	runtime.KeepAlive(s.pack)
+	var overflow *gather.RangeError
+	if errors.As(err, &overflow) {
+		return overflows(g.source.schema.Fields[field].Name, records[overflow.Row], overflow)
+	}
+	return err
+}
+
+func overflows(field string, record int64, e *gather.RangeError) error {
+	return status.Errorf(status.InvalidArgument, "arrays", "field %q of record %d holds %v, which %s cannot", field, record, e.Value, e.To).
+		WithHint("deliver the field in its own type (JAX needs x64 for that), or correct the value").
+		With("field", field).With("record", record)
+}
+
+// locate finds the rows of the records, and packs them where they are not in C
+// order.
+func (s *scratch) locate(c *column, records []int64) {
+	s.rows = slices.Grow(s.rows[:0], len(records))[:len(records)]
+	for i, r := range records {
+		s.rows[i] = 0
+		if r >= 0 {
+			s.rows[i] = c.row(r)
+		}
+	}
+	if !c.packed || c.bytes == 0 {
+		return
+	}
+	s.pack = slices.Grow(s.pack[:0], len(records)*c.bytes)[:len(records)*c.bytes]
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(s.pack)))
+	for i, row := range s.rows {
+		if row != 0 {
+			c.pack(s.pack[i*c.bytes:], row)
+			s.rows[i] = first + uintptr(i*c.bytes)
+		}
+	}
+}
+
+// Ahead implements source.Gatherer: everything is in memory.
+func (g *gatherer) Ahead([]int64) {}
+
+// Close implements source.Gatherer.
+func (g *gatherer) Close() error { return nil }

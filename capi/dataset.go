@@ -1,0 +1,191 @@
+package main
+
+/*
+#include "internal.h"
+*/
+import "C"
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/meshfeed/meshfeed/capi/internal/future"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// dataset is what an mf_dataset names. Loaders and slices made of it count as
+// owners too, so that its source is closed with the last of them.
+type dataset struct {
+	owners   atomic.Int32
+	opened   *future.Future[source.Source]
+	borrowed bool     // in the caller's memory: whoever releases it waits for it
+	parent   *dataset // of a slice, which closes nothing itself
+
+	mu          sync.Mutex
+	fingerprint *future.Future[source.Fingerprint] // once it was asked for
+}
+
+// newDataset makes a dataset with one owner.
+func newDataset(opened *future.Future[source.Source], borrowed bool) *dataset {
+	d := &dataset{opened: opened, borrowed: borrowed}
+	d.owners.Store(1)
+	return d
+}
+
+func (*dataset) String() string { return "a dataset" }
+
+// Patience implements handle.Object.
+func (d *dataset) Patience() time.Duration {
+	if d.borrowed {
+		return -1
+	}
+	return patience
+}
+
+func (d *dataset) wait(ctx context.Context) error {
+	_, err := d.opened.Wait(ctx)
+	return err
+}
+
+// keep adds an owner.
+func (d *dataset) keep() *dataset {
+	d.owners.Add(1)
+	return d
+}
+
+// Close drops an owner. The last one closes the source, on this thread where
+// memory is borrowed.
+func (d *dataset) Close() error {
+	if d.owners.Add(-1) > 0 {
+		return nil
+	}
+	if d.parent != nil {
+		return d.parent.Close()
+	}
+	var failed error
+	d.opened.Drop(d.Patience(), func(s source.Source, err error) {
+		if err == nil {
+			failed = guard.Call("capi", s.Close)
+		}
+	})
+	return failed
+}
+
+// slice makes a dataset of some of the records.
+func (d *dataset) slice(ctx context.Context, start, stop int64) (*dataset, error) {
+	src, err := d.opened.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	part, err := source.Slice(src, start, stop)
+	if err != nil {
+		return nil, err
+	}
+	s := newDataset(future.Of(part), d.borrowed)
+	s.parent = d.keep()
+	return s, nil
+}
+
+// hash gives the fingerprint, which is worked out in the background so that a
+// caller whose time is over finds it begun.
+func (d *dataset) hash(ctx context.Context) (source.Fingerprint, error) {
+	src, err := d.opened.Wait(ctx)
+	if err != nil {
+		return source.Fingerprint{}, err
+	}
+	d.mu.Lock()
+	if d.fingerprint == nil {
+		d.fingerprint = future.Start("capi", func() (source.Fingerprint, error) {
+			return src.Fingerprint(context.Background())
+		})
+	}
+	f := d.fingerprint
+	d.mu.Unlock()
+	return f.Wait(ctx)
+}
+
+// info is the answer of mf_dataset_info.
+type info struct {
+	Records int64         `json:"records"`
+	Fields  []fieldInfo   `json:"fields"`
+	Skipped []skippedInfo `json:"skipped"`
+	Files   []fileInfo    `json:"files"`
+}
+
+type fieldInfo struct {
+	Name     string `json:"name"`
+	Type     string `json:"dtype"`
+	Shape    []int  `json:"shape"`
+	Nullable bool   `json:"nullable"`
+}
+
+type skippedInfo struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+}
+
+type fileInfo struct {
+	Path    string `json:"path"`
+	Records int64  `json:"records"`
+}
+
+func infoOf(s source.Source) info {
+	out := info{Records: s.Len(), Fields: []fieldInfo{}, Skipped: []skippedInfo{}, Files: []fileInfo{}}
+	for _, f := range s.Schema().Fields {
+		out.Fields = append(out.Fields, fieldInfo{f.Name, f.Type.String(), append([]int{}, f.Shape...), f.Nullable})
+	}
+	for _, k := range s.Schema().Skipped {
+		out.Skipped = append(out.Skipped, skippedInfo(k))
+	}
+	return out
+}
+
+//export mfgo_dataset_info
+func mfgo_dataset_info(h C.mf_dataset, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(h, func(ctx context.Context, d *dataset) error {
+			src, err := d.opened.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			text, err := json.Marshal(infoOf(src))
+			if err != nil {
+				return err
+			}
+			return give(out, text)
+		})
+	})
+}
+
+//export mfgo_dataset_fingerprint
+func mfgo_dataset_fingerprint(h C.mf_dataset, ms C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(h, func(ctx context.Context, d *dataset) error {
+			ctx, cancel := within(ctx, ms)
+			defer cancel()
+			f, err := d.hash(ctx)
+			if err != nil {
+				return err
+			}
+			return give(out, []byte(f.String()))
+		})
+	})
+}
+
+//export mfgo_dataset_slice
+func mfgo_dataset_slice(h C.mf_dataset, start, stop C.int64_t, out *C.mf_dataset, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(h, func(ctx context.Context, d *dataset) error {
+			s, err := d.slice(ctx, int64(start), int64(stop))
+			if err == nil {
+				put(s, out)
+			}
+			return err
+		})
+	})
+}

@@ -1,0 +1,98 @@
+package main
+
+/*
+#include "internal.h"
+*/
+import "C"
+
+import (
+	"encoding/json"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// loaderInfo is the answer of mf_loader_info.
+type loaderInfo struct {
+	Process       int         `json:"process"`
+	StepsPerEpoch int64       `json:"steps_per_epoch"`
+	Prefetch      int         `json:"prefetch"`
+	BatchShape    []int       `json:"batch_shape"`
+	BatchBytes    int64       `json:"batch_bytes"`
+	Arrays        []arrayInfo `json:"arrays"`
+}
+
+type arrayInfo struct {
+	Name   string      `json:"name"`
+	Field  string      `json:"field"`
+	Kind   string      `json:"kind"`
+	Type   string      `json:"dtype"`
+	Shape  []int       `json:"shape"`
+	Spec   []any       `json:"spec"`
+	Blocks []blockInfo `json:"blocks"`
+}
+
+type blockInfo struct {
+	Tensor  int            `json:"tensor"`
+	Offset  int            `json:"offset"`
+	Bytes   int            `json:"bytes"`
+	Shape   []int          `json:"shape"`
+	Index   sharding.Index `json:"index"`
+	Holders []int          `json:"holders"`
+}
+
+var kindNames = map[layout.Kind]string{
+	layout.Data: "data", layout.Mask: "mask", layout.Key: "key", layout.Record: "record", layout.Static: "static",
+}
+
+// describe says what every batch looks like.
+func describe(l *loader.Loader, memory *pool) loaderInfo {
+	lay := l.Layout()
+	out := loaderInfo{
+		Process: l.Process(), StepsPerEpoch: l.StepsPerEpoch(), Prefetch: l.Prefetch(),
+		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: []arrayInfo{},
+	}
+	for _, a := range lay.Arrays() {
+		out.Arrays = append(out.Arrays, arrayInfo{
+			Name: a.Name, Field: a.Field, Kind: kindNames[a.Kind], Type: a.Type.String(),
+			Shape: append([]int{}, a.Shape...), Spec: entries(a.Sharding.Spec()), Blocks: []blockInfo{},
+		})
+	}
+	for i, b := range lay.Process(l.Process()).Blocks {
+		a := &out.Arrays[b.Array]
+		a.Blocks = append(a.Blocks, blockInfo{
+			Tensor: i, Offset: memory.offsets[i], Bytes: memory.sizes[i],
+			Shape: append([]int{}, b.Index.Shape()...), Index: b.Index, Holders: b.Holders,
+		})
+	}
+	return out
+}
+
+// entries gives a spec as documents write it.
+func entries(spec sharding.PartitionSpec) []any {
+	out := make([]any, len(spec))
+	for i, axes := range spec {
+		switch len(axes) {
+		case 0:
+		case 1:
+			out[i] = axes[0]
+		default:
+			out[i] = axes
+		}
+	}
+	return out
+}
+
+//export mfgo_loader_info
+func mfgo_loader_info(h C.mf_loader, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
+			text, err := json.Marshal(describe(l, o.memory.pool))
+			if err != nil {
+				return err
+			}
+			return give(out, text)
+		})
+	})
+}

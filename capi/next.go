@@ -1,0 +1,72 @@
+package main
+
+/*
+#include "internal.h"
+*/
+import "C"
+
+import (
+	"context"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// over is a context whose time has passed: a call with it takes what stands
+// ready, and costs no timer.
+var over = func() context.Context {
+	ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
+	cancel()
+	return ctx
+}()
+
+//export mfgo_loader_next
+func mfgo_loader_next(h C.mf_loader, ms C.int64_t, out **C.mf_batch, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(h, func(ctx context.Context, o *loaderObject) error {
+			b, l, err := o.next(ctx, ms)
+			if err != nil {
+				return err
+			}
+			return deliver(l, b, out)
+		})
+	})
+}
+
+// next gives a batch that stands ready, or waits for one.
+func (o *loaderObject) next(ctx context.Context, ms C.int64_t) (*batch.Batch, *loader.Loader, error) {
+	l, err := o.made.Wait(over)
+	if err == nil {
+		var b *batch.Batch
+		if b, err = l.Next(over); err == nil {
+			return b, l, nil
+		}
+	}
+	if status.CodeOf(err) != status.Timeout || ms == 0 {
+		return nil, nil, err
+	}
+	ctx, cancel := within(ctx, ms)
+	defer cancel()
+	if l, err = o.made.Wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	b, err := l.Next(ctx)
+	return b, l, err
+}
+
+// deliver makes a batch the caller's: its memory leaves Go.
+func deliver(l *loader.Loader, b *batch.Batch, out **C.mf_batch) error {
+	place, state := b.Place(), l.StateAfter(b).JSON()
+	taken, err := b.Take()
+	if err != nil {
+		return err
+	}
+	m := taken.(*memory) // the loader has no other allocator
+	C.mfi_slot_deliver(m.slot, C.mfi_place{
+		epoch: C.int64_t(place.Epoch), step: C.int64_t(place.Step), position: C.int64_t(place.Position), rows: C.int64_t(place.Valid),
+		next_epoch: C.int64_t(place.After.Epoch), next_position: C.int64_t(place.After.Position),
+	}, bytesOf(state), C.size_t(len(state)), out)
+	return nil
+}
