@@ -112,11 +112,6 @@ func (t table) field(slot, n int) (int, bool) {
 	return t.pos + off, true
 }
 
-func (t table) present(slot int) bool {
-	_, ok := t.field(slot, 1)
-	return ok
-}
-
 func (t table) bool(slot int) bool { return t.u8(slot, 0) != 0 }
 
 func (t table) u8(slot int, missing uint8) uint8 {

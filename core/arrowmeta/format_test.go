@@ -231,3 +231,16 @@ func TestMinBytes(t *testing.T) {
 		t.Error("an overflow was not seen")
 	}
 }
+
+func TestCompression(t *testing.T) {
+	for name, want := range map[string]string{"fixed.arrow": "uncompressed", "lz4.arrow": "lz4", "zstd.stream": "zstd"} {
+		data := load(t, name)
+		f, err := read(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := f.Batch(bytes.NewReader(data), 0); err != nil || b.Compression.String() != want {
+			t.Errorf("%s: %v, %v", name, b.Compression, err)
+		}
+	}
+}
