@@ -1,0 +1,149 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+const state = `{"meshfeed":1,"order":"shuffle.1","dataset":"000102030405060708090a0b0c0d0e0f","records":1797,"seed":-3,"epoch":2,"position":512}`
+
+func TestStateText(t *testing.T) {
+	s := loader.State{
+		Order: "shuffle.1", Dataset: source.Fingerprint{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+		Records: 1797, Seed: -3, Epoch: 2, Position: 512,
+	}
+	if got := string(s.JSON()); got != state {
+		t.Errorf("got  %s\nwant %s", got, state)
+	}
+	back, err := loader.ParseState([]byte(state))
+	if err != nil || back != s {
+		t.Errorf("read as %+v, %v", back, err)
+	}
+	var in struct{ Saved loader.State }
+	text, err := json.Marshal(struct{ Saved loader.State }{s})
+	if err != nil || json.Unmarshal(text, &in) != nil || in.Saved != s {
+		t.Errorf("inside another document: %s became %+v, %v", text, in.Saved, err)
+	}
+}
+
+func TestLongestState(t *testing.T) {
+	for _, order := range sampler.Names() {
+		s := loader.State{Order: order, Records: sampler.MaxRecords, Seed: -sampler.MaxSeed, Epoch: 1 << 53, Position: sampler.MaxRecords}
+		if n := len(s.JSON()); n > 256 {
+			t.Errorf("%d bytes: %s", n, s)
+		}
+	}
+}
+
+// What other writers make of the same state: spaces, another order of keys.
+func TestStateOfOtherWriters(t *testing.T) {
+	var m map[string]any
+	d := json.NewDecoder(strings.NewReader(state))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(m, "", "    ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := loader.ParseState(text); err != nil || s.String() != state {
+		t.Errorf("read as %v, %v", s, err)
+	}
+}
+
+func TestStateRefused(t *testing.T) {
+	with := func(old, new string) string { return strings.Replace(state, old, new, 1) }
+	for _, c := range []struct{ text, want string }{
+		{"", "it is not a JSON object"},
+		{"[]", "it is not a JSON object"},
+		{"null", "it is not a JSON object"},
+		{state[:40], `unexpected EOF`},
+		{state[:len(state)-1], "the text is cut off"},
+		{state + "{}", "something stands behind the object"},
+		{with(`"seed":-3,`, ``), `key "seed" is missing`},
+		{with(`"seed":-3`, `"seed":-3,"seed":-3`), `key "seed" stands there twice`},
+		{with(`"seed"`, `"Seed"`), `key "seed" is missing`},
+		{with(`"seed":-3`, `"seed":-3,"mesh":[1]`), `key "mesh" has neither a number nor a text`},
+		{with(`"seed":-3`, `"seed":-3,"b":1,"a":1`), `key "a" is not one of a state's`},
+		{with(`:-3`, `:"-3"`), `key "seed" is not a number`},
+		{with(`:-3`, `:-3.0`), `key "seed" is -3.0, but must be an integer from -9007199254740992 to 9007199254740992`},
+		{with(`:-3`, `:9007199254740993`), `key "seed" is 9007199254740993, but must be an integer from -9007199254740992 to 9007199254740992`},
+		{with(`:2,`, `:-1,`), `key "epoch" is -1, but must be an integer from 0 to 9007199254740992`},
+		{with(`:512`, `:1798`), `position 1798 is beyond the 1797 records`},
+		{with(`0f"`, `0g"`), `key "dataset" is not a fingerprint (32 hexadecimal digits)`},
+		{with(`"shuffle.1"`, `7`), `key "order" is not a text of at most 64 bytes`},
+		{with(`"shuffle.1"`, `"`+strings.Repeat("x", 65)+`"`), `key "order" is not a text of at most 64 bytes`},
+		{strings.Repeat(" ", 4097), "the text has 4097 bytes, but a state has at most 256"},
+	} {
+		_, err := loader.ParseState([]byte(c.text))
+		wantError(t, err, status.InvalidArgument, "loader: this is not a saved state: "+c.want+"; pass on what state() gave, unchanged")
+	}
+	_, err := loader.ParseState([]byte(with(`"meshfeed":1`, `"meshfeed":2`)))
+	wantError(t, err, status.Incompatible, "loader: the state is of version 2, but this release reads version 1; read it with the release that wrote it")
+}
+
+func TestRestoreRefused(t *testing.T) {
+	lay := newLayout(t, document(8))
+	l := newLoader(t, digits(80), loader.Options{Layout: lay, Shuffle: true, Seed: 1})
+	next(t, l)
+	live := l.State()
+	change := func(f func(*loader.State)) []byte {
+		s := live
+		s.Epoch = 4
+		f(&s)
+		return s.JSON()
+	}
+	const another = "loader: the saved state is of another run: "
+	const go_back = "; continue with the dataset, order and seed that were saved"
+	fp := live.Dataset.String()
+	for _, c := range []struct {
+		state []byte
+		want  string
+	}{
+		{change(func(s *loader.State) { s.Seed = 2 }), another + "seed saved 2, live 1" + go_back},
+		{change(func(s *loader.State) { s.Order = "sequential.1" }), another + `order saved "sequential.1", live "shuffle.1"` + go_back},
+		{change(func(s *loader.State) { s.Dataset[0] ^= 0xff }), another + "dataset saved 73772c" + fp[6:] + ", live " + fp +
+			`; open the dataset that was saved, or pass dataset="ignore" (Go: IgnoreDataset) if its records are the same`},
+		{change(func(s *loader.State) { s.Dataset, s.Records, s.Seed = source.Fingerprint{}, 100, 0 }),
+			another + "dataset saved 00000000000000000000000000000000, live " + fp + "; records saved 100, live 80; seed saved 0, live 1" + go_back},
+	} {
+		wantError(t, l.Restore(c.state, false), status.Incompatible, strings.ReplaceAll(c.want, "73772c", hexFlip(fp)))
+		if l.State() != live {
+			t.Error("a refused state moved the cursor")
+		}
+	}
+	if err := l.Restore(change(func(s *loader.State) { s.Dataset[0] ^= 1 }), true); err != nil || l.Epoch() != 4 {
+		t.Errorf("IgnoreDataset: %v, at %v", err, l.State())
+	}
+	wantError(t, l.Restore(change(func(s *loader.State) { s.Records = 81 }), true), status.Incompatible,
+		another+"records saved 81, live 80"+go_back)
+}
+
+// hexFlip gives the first three bytes with the first one inverted.
+func hexFlip(fp string) string {
+	f, _ := source.ParseFingerprint(fp)
+	f[0] ^= 0xff
+	return f.String()[:6]
+}
+
+func FuzzParseState(f *testing.F) {
+	f.Add([]byte(state))
+	f.Add([]byte(`{"meshfeed":1e0}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := loader.ParseState(text)
+		if err != nil {
+			return
+		}
+		again, err := loader.ParseState(s.JSON())
+		if err != nil || again != s {
+			t.Fatalf("%q became %+v, then %+v, %v", text, s, again, err)
+		}
+	})
+}
