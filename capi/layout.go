@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/meshfeed/meshfeed/capi/internal/options"
@@ -58,4 +59,40 @@ func mfgo_layout_report(h C.mf_layout, opts *C.mfi_text, n C.size_t, out *C.mf_b
 			return give(out, l.Report(r))
 		})
 	})
+}
+
+//export mfgo_layout_draw
+func mfgo_layout_draw(h C.mf_layout, opts *C.mfi_text, n C.size_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(h, func(_ context.Context, l *layoutObject) error {
+			picture, err := l.draw(text(opts, n))
+			if err != nil {
+				return err
+			}
+			return give(out, []byte(picture))
+		})
+	})
+}
+
+// draw gives a picture of the layout.
+func (l *layoutObject) draw(opts []byte) (string, error) {
+	o := options.Parse("layout", opts)
+	format := o.String("format", "text")
+	p := layout.PictureOptions{Width: o.IntFrom("width", 0, 0), Array: o.String("array", "")}
+	if o.Has("dims") {
+		p.Dims = o.Ints("dims")
+	}
+	if known := slices.ContainsFunc(l.Arrays(), func(a layout.Array) bool { return a.Name == p.Array }); p.Array != "" && !known {
+		o.Refuse("array", "there is no array %q", p.Array)
+	}
+	if format != "text" && format != "svg" {
+		o.Refuse("format", `expected "text" or "svg", but found %q`, format)
+	}
+	if err := o.Err(); err != nil {
+		return "", err
+	}
+	if format == "svg" {
+		return l.SVG(p), nil
+	}
+	return l.Text(p), nil
 }

@@ -141,10 +141,8 @@ func loaderOptions(l *layout.Layout, json []byte) (loader.Options, error) {
 		}
 		out.Fill[field] = fill.Scalar(field)
 	}
-	if err := o.Err(); err != nil {
-		return out, err
-	}
-	return out, fill.Err()
+	o.Join(fill)
+	return out, o.Err()
 }
 
 //export mfgo_loader_create

@@ -117,7 +117,23 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
   return mfgo_layout_report(layout, options, size, json, error);
 }
 
+mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error) {
+  clear_bytes(text);
+  GUARD;
+  TEXT(options, size);
+  NEED(text);
+  return mfgo_layout_draw(layout, options, size, text, error);
+}
+
 /* ---- datasets ---- */
+
+mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset, mf_error* error) {
+  clear_handle(dataset);
+  GUARD;
+  TEXT(options, size);
+  NEED(dataset);
+  return mfgo_dataset_open(options, size, dataset, error);
+}
 
 mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void*), void* context,
                                  mf_dataset* dataset, mf_error* error) {

@@ -172,6 +172,7 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
 /* A picture of who holds what. Options are a JSON object or NULL:
      "format": "text" (default) or "svg"
      "array": the name of one array; all of them if left out
+     "dims": [0, 2]   the two dimensions to draw, first the one that runs down
      "width": columns of a text, 80 if left out */
 mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error);
 
@@ -248,7 +249,7 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
      "state": {...}              continue where this state stands
      "ignore_dataset": true      accept a state of another dataset of equal length
      "fill": {"label": 0}        values for nulls, per field
-     "max_host_bytes": 1e9       fail instead of holding more batch memory than this
+     "max_host_bytes": 1073741824       fail instead of holding more batch memory than this
      "workers": 2                goroutines that gather */
 mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* options, size_t size,
                            mf_loader* loader, mf_error* error);
@@ -256,7 +257,7 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* opt
 /* What every batch of this loader looks like:
      {"process": 0, "steps_per_epoch": 7, "prefetch": 2, "batch_shape": [256], "batch_bytes": 16640,
       "arrays": [{"name": "image", "field": "image", "kind": "data", "dtype": "float32",
-                  "shape": [256, 8, 8],
+                  "shape": [256, 8, 8], "spec": ["data", null, "model"],
                   "blocks": [{"tensor": 0, "offset": 0, "bytes": 16384, "shape": [64, 8, 8],
                               "index": [[0, 64], [0, 8], [0, 8]], "holders": [0, 1]}]}]}
    kind is "data", "mask", "key" or "record". Offsets count from mf_batch.data
@@ -298,7 +299,7 @@ mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, ui
 /* Continues at a position of an epoch. Batches read ahead are dropped. */
 mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
 
-/* The number of batches until MF_END, from here; -1 without end. */
+/* The number of batches that a pass begun now would give; -1 without end. */
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
 
 /* An independent pass over one epoch, with a handle of its own. The cursor of

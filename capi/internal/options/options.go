@@ -205,9 +205,16 @@ func (o *Object) Ints(key string) []int {
 	return out
 }
 
-// Object gives an object in the object. Its faults must be asked for.
+// Object gives an object in the object. Its faults are its own, until Join.
 func (o *Object) Object(key string) *Object {
 	return parse(o.op, o.path+"/"+key, o.Raw(key))
+}
+
+// Join makes the faults of an object in the object its own.
+func (o *Object) Join(inner *Object) {
+	if err := inner.Err(); o.err == nil {
+		o.err = err
+	}
 }
 
 // Scalar gives a number or boolean: a bool, int64, uint64, float64, or
