@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 from collections.abc import Iterator
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -57,6 +58,6 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def seed() -> int:
     """The seed of a random test: printed by pytest when it fails, MESHFEED_SEED repeats it."""
-    value = int(os.environ.get("MESHFEED_SEED") or np.random.SeedSequence().entropy % 2**32)
+    value = int(os.environ.get("MESHFEED_SEED") or random.SystemRandom().getrandbits(32))
     print(f"MESHFEED_SEED={value}")
     return value

@@ -182,7 +182,8 @@ def test_trees_keep_their_form() -> None:
     }
     with mf.from_arrays(arrays) as ds, mf.Loader(ds, mesh, specs, batch_size=8) as loader:
         batch = next(iter(loader))
-        assert jax.tree.structure(batch) == jax.tree.structure(loader.element_spec)
+        structure: Any = jax.tree.structure(batch)
+        assert structure == jax.tree.structure(loader.element_spec)
         assert_sharded(batch["in"]["image"], arrays["image"][:8], NamedSharding(mesh, P("data")))
         assert_sharded(batch["out"][0], arrays["label"][:8], NamedSharding(mesh, P("data")))
         assert_sharded(batch["out"][1][0], arrays["label"][:8], NamedSharding(mesh, P()))
@@ -308,7 +309,7 @@ def test_without_a_copy() -> None:
     with mf.from_arrays(digits(64)) as ds:
         with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
             for name in ("image", "label"):
-                pointers = {}
+                pointers: dict[str, set[int]] = {}
                 for shard in next(iter(loader))[name].addressable_shards:
                     at = shard.data.unsafe_buffer_pointer()
                     assert at % 64 == 0
@@ -333,10 +334,21 @@ def test_without_a_copy() -> None:
         (
             {"label": P("data", "model")},
             8,
-            "",
+            "layout: spec P('data', 'model') of array \"label\" has 2 entries, "
+            "but shape (8,) has rank 1; give at most one entry per dimension",
         ),
-        ({"label": P("rows")}, 8, ""),
-        ({"label": P("data"), "image": P("data", "data")}, 8, ""),
+        (
+            {"label": P("rows")},
+            8,
+            'layout: axis "rows" of array "label" is not in Mesh(\'data\': 4, \'model\': 2); '
+            'use one of "data", "model"',
+        ),
+        (
+            {"label": P("data"), "image": P("data", "data")},
+            8,
+            'layout: axis "data" partitions dimension 0 and dimension 1 of array "image"; '
+            "an axis can partition one dimension once",
+        ),
     ],
 )
 @pytest.mark.parametrize("kind", ["explicit", "auto"])

@@ -70,19 +70,20 @@ def test_the_sdist_gives_a_wheel_that_works(tmp_path: Path) -> None:
 
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    pip = [venv / "bin/pip", "install", "-q", "--disable-pip-version-check"]
+    pip: list[str | Path] = [venv / "bin/pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, wheel], check=True)
     program = (
         "import meshfeed as mf, numpy as np; "
         "print(next(iter(mf.Loader(mf.from_arrays({'x': np.arange(4)}), batch_size=2)))['x'])"
     )
+    commands: list[list[str | Path]] = [
+        [venv / "bin/python", "-c", program],
+        [venv / "bin/meshfeed", "--version"],
+        [venv / "bin/python", "-m", "meshfeed", "--version"],
+    ]
     ran = [
         subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        for command in (
-            [venv / "bin/python", "-c", program],
-            [venv / "bin/meshfeed", "--version"],
-            [venv / "bin/python", "-m", "meshfeed", "--version"],
-        )
+        for command in commands
     ]
     assert ran[0] == "[0 1]\n"
     assert ran[1] == ran[2]

@@ -94,17 +94,18 @@ def test_the_example_of_the_design() -> None:
 def test_a_jax_mesh_gives_the_devices_in_its_own_order() -> None:
     devices = np.array(jax.devices())[::-1].reshape(4, 2)
     mesh = jax.sharding.Mesh(devices, ("data", "model"))
-    specs = {"image": P("data", None, "model"), "label": NamedSharding(mesh, P("data"))}
+    specs: dict[str, Any] = {
+        "image": P("data", None, "model"),
+        "label": NamedSharding(mesh, P("data")),
+    }
     lay = mf.layout(mesh, specs, FIELDS, batch_size=8)
     document = json.loads(lay.to_json())
     assert document["mesh"]["devices"] == [[0, 7 - i] for i in range(8)]
-    for name, leaf in {"image": NamedSharding(mesh, P("data", None, "model"))}.items():
-        wanted = leaf.devices_indices_map((8, 8, 8))
-        for listed, (device, index) in zip(
-            lay.report()["arrays"][name]["devices"], wanted.items(), strict=True
-        ):
-            assert listed["id"] == device.id
-            assert listed["index"] == [list(s.indices(8)[:2]) for s in index]
+    wanted: dict[Any, Any] = NamedSharding(mesh, specs["image"]).devices_indices_map((8, 8, 8))
+    listed = lay.report()["arrays"]["image"]["devices"]
+    for entry, (device, index) in zip(listed, wanted.items(), strict=True):
+        assert entry["id"] == device.id
+        assert entry["index"] == [list(s.indices(8)[:2]) for s in index]
 
 
 def test_an_abstract_mesh_has_axes_only() -> None:

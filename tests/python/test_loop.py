@@ -283,7 +283,8 @@ def test_a_layout_s_processes_together_hold_the_batch() -> None:
 def test_a_layout_says_it_all() -> None:
     with numbers(8) as ds:
         lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=4)
-        for wrong in ({"batch_size": 4, "process": 0}, {}):
+        wrongs: list[dict[str, Any]] = [{"batch_size": 4, "process": 0}, {}]
+        for wrong in wrongs:
             with pytest.raises(mf.InvalidArgumentError) as caught:
                 mf.Loader(ds, layout=lay, **wrong)
             assert str(caught.value) == (
@@ -356,15 +357,46 @@ def test_a_loader_is_not_pickled(copied: Any) -> None:
             "loader: batch_size is not given; "
             "give the rows of the global batch, over all processes",
         ),
-        ({"batch_size": 11}, ""),
-        ({"batch_size": 0}, ""),
-        ({"batch_size": 4, "remainder": "error"}, ""),
-        ({"batch_size": 4, "remainder": "wrap"}, ""),
-        ({"batch_size": 4, "extras": ["hash"]}, ""),
-        ({"batch_size": 4, "epochs": -2}, ""),
-        ({"batch_size": 4, "prefetch": -1}, ""),
-        ({"batch_size": 4, "seed": 2**60}, ""),
-        ({"batch_size": 4, "specs": {"x": mf.Array("x", columns=[(0, 2)])}}, ""),
+        (
+            {"batch_size": 11},
+            "layout: the dataset has 10 records, fewer than one batch of 11, so that an epoch "
+            'has no step; use a batch of at most 10, or "remainder": "pad"',
+        ),
+        (
+            {"batch_size": 0},
+            "layout: /batch/size: expected a batch size from 1 to 1099511627776, but found 0",
+        ),
+        (
+            {"batch_size": 4, "remainder": "error"},
+            "layout: 10 records in batches of 4 leave 2 over, but the remainder is an error; "
+            'use "drop" or "pad", or a batch that divides the records',
+        ),
+        (
+            {"batch_size": 4, "remainder": "wrap"},
+            'layout: /batch/remainder: "wrap" is not a way to treat the remainder; '
+            'write "drop", "pad" or "error"',
+        ),
+        (
+            {"batch_size": 4, "extras": ["hash"]},
+            'layout: /batch/extras/0: "hash" is not an extra; the extras are "key" and "record"',
+        ),
+        (
+            {"batch_size": 4, "epochs": -2},
+            "loader: options /epochs: expected an integer from -1 to 2147483647, but found -2",
+        ),
+        (
+            {"batch_size": 4, "prefetch": -1},
+            "layout: /prefetch: expected a number of batches from 0 to 65536, but found -1",
+        ),
+        (
+            {"batch_size": 4, "seed": 2**60},
+            "layout: /dataset/seed: the number is outside ±2^53 (line 1, byte 271)",
+        ),
+        (
+            {"batch_size": 4, "specs": {"x": mf.Array("x", columns=[(0, 2)])}},
+            'layout: rows of array "x" have shape (2,), but those of field "x" have (); '
+            "write () after the batch dimensions",
+        ),
     ],
     ids=lambda v: str(v)[:30],
 )

@@ -122,8 +122,7 @@ def test_nothing_is_left_after_many_loaders() -> None:
     before = lib.mf_live_handles(), lib.mf_live_batches(), lib.mf_live_bytes()
     for _ in range(100):
         with numbers(40) as ds, mf.Loader(ds, batch_size=4) as it:
-            for _ in it.one_epoch():
-                break
+            next(it.one_epoch())
             next(iter(it))
     flushed()
     assert (lib.mf_live_handles(), lib.mf_live_batches(), lib.mf_live_bytes()) == before
