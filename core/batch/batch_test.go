@@ -1,0 +1,190 @@
+package batch_test
+
+import (
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// blocks of all awkward sizes.
+func blocks(bytes ...int) []batch.Block {
+	list := make([]batch.Block, len(bytes))
+	for i, n := range bytes {
+		list[i] = batch.Block{Array: i, Type: dtype.Uint8, Shape: []int{n}, Bytes: n, Holders: []int{i}}
+	}
+	return list
+}
+
+func alloc(t testing.TB, h *batch.Heap, b []batch.Block) batch.Memory {
+	t.Helper()
+	m, err := h.Alloc(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+func wantLive(t testing.TB, c batch.Counter, batches, bytes int64) {
+	t.Helper()
+	if n, b := c.Live(); n != batches || b != bytes {
+		t.Errorf("%d batches of %d bytes live, want %d of %d", n, b, batches, bytes)
+	}
+}
+
+func TestSlots(t *testing.T) {
+	offsets, size := batch.Slots(blocks(1, 0, 64, 65, 7))
+	want := []int{0, 64, 64, 128, 256}
+	for i, o := range offsets {
+		if o != want[i] {
+			t.Errorf("block %d begins at %d, want %d", i, o, want[i])
+		}
+	}
+	if size != 320 || batch.SlabBytes(blocks(1, 0, 64, 65, 7)) != 320 {
+		t.Errorf("the slab has %d bytes, want 320", size)
+	}
+}
+
+func TestBlocksAreAlignedAndApart(t *testing.T) {
+	h := batch.NewHeap(2)
+	b := blocks(1, 3, 64, 65, 4096, 5)
+	m := alloc(t, h, b)
+	for i := range b {
+		dst := m.Dst(i)
+		if len(dst) != b[i].Bytes || cap(dst) != b[i].Bytes || address(dst)%batch.Align != 0 {
+			t.Errorf("block %d: length %d, capacity %d, address %#x", i, len(dst), cap(dst), address(dst))
+		}
+		for k := range dst {
+			dst[k] = byte(i + 1)
+		}
+	}
+	for i := range b {
+		for _, v := range m.Dst(i) {
+			if v != byte(i+1) {
+				t.Fatalf("block %d was overwritten", i)
+			}
+		}
+	}
+	m.Free()
+}
+
+func TestHeapUsesSlabsAgain(t *testing.T) {
+	h := batch.NewHeap(2)
+	b := blocks(100, 1)
+	var all []batch.Memory
+	for range 4 {
+		all = append(all, alloc(t, h, b))
+	}
+	wantLive(t, h, 4, 4*192)
+	last := address(all[1].Dst(0))
+	for i := range 4 {
+		all[i].Free()
+		all[i].Free() // does nothing
+	}
+	wantLive(t, h, 0, 0)
+	if h.Idle() != 2 {
+		t.Errorf("%d slabs wait, want 2", h.Idle())
+	}
+	m := alloc(t, h, b)
+	if address(m.Dst(0)) != last {
+		t.Error("the slab released last, which is the warmest, was not used again")
+	}
+	all[1].Free() // an old owner cannot free the new one's slab
+	wantLive(t, h, 1, 192)
+	m.Free()
+
+	other := alloc(t, h, blocks(7)) // other blocks: the old slabs are of no use
+	if h.Idle() != 0 {
+		t.Errorf("%d slabs wait, want 0", h.Idle())
+	}
+	other.Free()
+}
+
+func TestHeapRefusesWhatEndsTheProcess(t *testing.T) {
+	_, err := batch.NewHeap(1).Alloc(blocks(40<<30, 40<<30))
+	const want = "batch: a batch of 85899345920 bytes is larger than the limit of 68719476736; use a smaller batch or more processes"
+	if status.CodeOf(err) != status.ResourceExhausted || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+func TestOwnership(t *testing.T) {
+	h, count := batch.NewHeap(4), &batch.Count{}
+	b := blocks(10, 20)
+	place := batch.Place{Cursor: batch.Cursor{Epoch: 1, Position: 8}, Step: 1, Valid: 8, After: batch.Cursor{Epoch: 2}}
+	released := batch.New(b, alloc(t, h, b), place, count)
+	taken := batch.New(b, alloc(t, h, b), place, count)
+	wantLive(t, count, 2, 256)
+	if len(released.Bytes(1)) != 20 || len(released.Blocks()) != 2 || released.Place() != place {
+		t.Error("the batch lost something")
+	}
+
+	released.Release()
+	released.Release()
+	wantLive(t, count, 1, 128)
+	wantLive(t, h, 1, 128)
+	if released.Bytes(0) != nil {
+		t.Error("a released batch shows memory that may be another's")
+	}
+
+	m, err := taken.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLive(t, count, 0, 0)
+	wantLive(t, h, 1, 128) // the allocator still counts it
+	taken.Release()
+	wantLive(t, h, 1, 128)
+	const want = "batch: the memory of this batch was released or taken before; a batch has one owner: take it once, and not after Release"
+	for _, b := range []*batch.Batch{released, taken} {
+		if _, err := b.Take(); status.CodeOf(err) != status.InvalidState || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+	m.Free()
+	wantLive(t, h, 0, 0)
+}
+
+// Of many who release and take, one wins.
+func TestOneOwner(t *testing.T) {
+	h, count := batch.NewHeap(4), &batch.Count{}
+	b := blocks(10)
+	for range 200 {
+		x := batch.New(b, alloc(t, h, b), batch.Place{}, count)
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				if i%2 == 0 {
+					x.Release()
+				} else if m, err := x.Take(); err == nil {
+					m.Free()
+				}
+			})
+		}
+		all.Wait()
+	}
+	wantLive(t, count, 0, 0)
+	wantLive(t, h, 0, 0)
+}
+
+func TestCountIsOptional(t *testing.T) {
+	h := batch.NewHeap(1)
+	b := blocks(1)
+	var none *batch.Count
+	batch.New(b, alloc(t, h, b), batch.Place{}, none).Release()
+	wantLive(t, none, 0, 0)
+}
+
+func BenchmarkHeap(b *testing.B) {
+	h, list := batch.NewHeap(4), blocks(1<<20, 512)
+	b.ReportAllocs()
+	for b.Loop() {
+		m := alloc(b, h, list)
+		batch.New(list, m, batch.Place{}, nil).Release()
+	}
+}
