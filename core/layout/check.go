@@ -42,7 +42,7 @@ func (l *Layout) checkNames() {
 	}
 	made := map[string]string{}
 	for _, a := range l.arrays[len(l.doc.Arrays):] {
-		what := "the extra"
+		what := "an extra"
 		if a.Kind == Mask {
 			what = "the mask"
 		}
@@ -151,7 +151,7 @@ func (l *Layout) checkSameRows() {
 			groups++
 		}
 	}
-	if groups == 0 || l.costs.totals.BatchBytes == 0 {
+	if groups == 0 || l.costs.totals.ReadBytes > MaxInteger {
 		return
 	}
 	read, batch := l.costs.totals.ReadBytes, l.costs.totals.BatchBytes
@@ -176,7 +176,7 @@ func (l *Layout) checkAxes() {
 		}
 	}
 	for n, axis := range l.mesh.Axes() {
-		if axis.Size > 1 && !used[n] && len(l.arrays) > 0 {
+		if axis.Size > 1 && !used[n] && slices.Contains(used, true) {
 			l.report(Info, UnusedAxis, at("/mesh/axes", n), fmt.Sprintf("no array is partitioned over axis %s: its %d devices hold the same data", quote(axis.Name), axis.Size),
 				"name it in a spec, unless that is meant", Fact{"size", int64(axis.Size)})
 		}

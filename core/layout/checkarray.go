@@ -50,10 +50,14 @@ func (l *Layout) checkSpecAxes(a Array, spec sharding.PartitionSpec, path string
 			switch {
 			case !known:
 				ok = false
-				l.report(Error, UnknownAxis, at(path, d), fmt.Sprintf("axis %s of array %s is not in %s", quote(name), quote(a.Name), l.mesh), "use one of "+l.axisNames(), Fact{"dimension", int64(d)})
+				l.report(Error, UnknownAxis, at(path, d), fmt.Sprintf("axis %s of array %s is not in %s", quote(name), quote(a.Name), l.mesh), l.axisHint(), Fact{"dimension", int64(d)})
 			case dup:
 				ok = false
-				l.report(Error, DuplicateAxis, at(path, d), fmt.Sprintf("axis %s partitions dimension %d and dimension %d of array %s", quote(name), e, d, quote(a.Name)),
+				where := fmt.Sprintf("dimension %d and dimension %d", e, d)
+				if e == d {
+					where = fmt.Sprintf("dimension %d twice", d)
+				}
+				l.report(Error, DuplicateAxis, at(path, d), fmt.Sprintf("axis %s partitions %s of array %s", quote(name), where, quote(a.Name)),
 					"an axis can partition one dimension once", Fact{"dimension", int64(d)}, Fact{"other", int64(e)})
 			}
 			used[name] = d
@@ -62,16 +66,16 @@ func (l *Layout) checkSpecAxes(a Array, spec sharding.PartitionSpec, path string
 	return ok
 }
 
-func (l *Layout) axisNames() string {
+func (l *Layout) axisHint() string {
 	axes := l.mesh.Axes()
 	if len(axes) == 0 {
-		return "no axis: the mesh has none"
+		return "leave it out: the mesh has no axes"
 	}
 	names := make([]string, len(axes))
 	for i, a := range axes {
 		names[i] = quote(a.Name)
 	}
-	return strings.Join(names, ", ")
+	return "use one of " + strings.Join(names, ", ")
 }
 
 func (l *Layout) checkDivides(a Array, spec sharding.PartitionSpec, path string) {

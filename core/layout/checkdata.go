@@ -66,7 +66,7 @@ func (l *Layout) checkField(a *ArraySpec) {
 		if a.Field != "" {
 			path += "/field"
 		}
-		l.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", quote(a.Name), quote(a.field())), "the fields are "+fieldNames(fields))
+		l.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", quote(a.Name), quote(a.field())), fieldHint(fields))
 		return
 	}
 	f := fields[i]
@@ -100,20 +100,18 @@ func (l *Layout) checkFieldShape(a *ArraySpec, f FieldSpec, path string) {
 	}
 }
 
-func fieldNames(fields []FieldSpec) string {
+func fieldHint(fields []FieldSpec) string {
 	const most = 8
-	s := ""
-	for i, f := range fields {
-		if i == most {
-			return s + fmt.Sprintf(" and %d more", len(fields)-most)
-		}
-		if i > 0 {
-			s += ", "
-		}
-		s += quote(f.Name)
+	if len(fields) == 0 {
+		return "the dataset has no fields"
 	}
-	if s == "" {
-		return "none"
+	names := make([]string, 0, most)
+	for _, f := range fields[:min(len(fields), most)] {
+		names = append(names, quote(f.Name))
+	}
+	s := "the fields are " + strings.Join(names, ", ")
+	if len(fields) > most {
+		s += fmt.Sprintf(" and %d more", len(fields)-most)
 	}
 	return s
 }

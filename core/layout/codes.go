@@ -32,8 +32,15 @@ const (
 	NoPrefetch Code = "no-prefetch" // reading does not overlap the step
 
 	// Infos.
-	UnusedAxis  Code = "unused-axis"  // no array is partitioned over an axis; facts size
+	UnusedAxis  Code = "unused-axis"  // no array is partitioned over an axis, though some are over others; facts size
 	SameRows    Code = "same-rows"    // several processes read the same rows; facts processes, groups, read_bytes, batch_bytes
 	TinyShards  Code = "tiny-shards"  // shards far below the 64 bytes that each takes; facts bytes, slot
 	IdleProcess Code = "idle-process" // a process number below the highest owns no device; facts process, processes
 )
+
+// Codes lists every code a problem can have, errors first.
+func Codes() []Code {
+	return []Code{
+		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, UnusedAxis, SameRows, TinyShards, IdleProcess,
+	}
+}

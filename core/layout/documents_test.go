@@ -51,6 +51,10 @@ func (p *part) UnmarshalJSON(b []byte) error {
 	}
 	raw, err := hex.DecodeString(o.Hex)
 	p.text = raw
+	if !strings.Contains(o.Repeat, "#") {
+		p.text = append(p.text, strings.Repeat(o.Repeat, o.Times)...)
+		return err
+	}
 	for i := range o.Times {
 		p.text = append(p.text, strings.ReplaceAll(o.Repeat, "#", strconv.Itoa(i))...)
 	}

@@ -50,10 +50,10 @@ const (
 	roomy    = 64
 )
 
-// gridOf lays out the cells of an array with at most limit tiles across. dims
+// gridOf lays out the cells of the array that h belongs to, with at most limit tiles across. dims
 // are the two dimensions to draw, or nil; swap exchanges the sides.
-func (l *Layout) gridOf(array int, dims []int, limit int, swap bool) *grid {
-	a, t := &l.arrays[array], l.tilings[array]
+func (l *Layout) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
+	a, t := &l.arrays[h.array], l.tilings[h.array]
 	g := &grid{down: side{dim: -1, tiles: 1}, across: side{dim: -1, tiles: 1}, replicas: l.mesh.Size() / t.Count()}
 	sides := sidesOf(a, t, dims)
 	if len(sides) > 0 {
@@ -76,7 +76,7 @@ func (l *Layout) gridOf(array int, dims []int, limit int, swap bool) *grid {
 		rows = (rows + cols - 1) / cols
 	}
 	g.rows, g.cols = shown(rows, most), shown(cols, limit)
-	l.fillCells(g, t)
+	l.fillCells(g, h)
 	return g
 }
 
@@ -137,8 +137,7 @@ func shown(tiles, most int) []int {
 	return list
 }
 
-func (l *Layout) fillCells(g *grid, t sharding.Tiling) {
-	start, positions := l.holders(t)
+func (l *Layout) fillCells(g *grid, h *holders) {
 	for _, r := range g.rows {
 		line := make([]cell, len(g.cols))
 		for i, c := range g.cols {
@@ -147,7 +146,7 @@ func (l *Layout) fillCells(g *grid, t sharding.Tiling) {
 					down, across = r*len(g.cols)+c, 0
 				}
 				if down < g.down.tiles {
-					line[i] = l.cellAt(g, down, across, start, positions)
+					line[i] = l.cellAt(g, down, across, h)
 				}
 			}
 		}
@@ -155,25 +154,32 @@ func (l *Layout) fillCells(g *grid, t sharding.Tiling) {
 	}
 }
 
-// holders groups the mesh positions by tile.
-func (l *Layout) holders(t sharding.Tiling) (start, positions []int32) {
-	ids := t.All()
-	start, positions = make([]int32, t.Count()+1), make([]int32, len(ids))
-	for _, id := range ids {
-		start[id+1]++
-	}
-	for i := range t.Count() {
-		start[i+1] += start[i]
-	}
-	next := slices.Clone(start)
-	for position, id := range ids {
-		positions[next[id]] = int32(position)
-		next[id]++
-	}
-	return start, positions
+// holders lists the mesh positions by the tile of an array that they hold.
+type holders struct {
+	array     int
+	start     []int32 // of each tile's group in positions, and the end
+	positions []int32
 }
 
-func (l *Layout) cellAt(g *grid, down, across int, start, positions []int32) cell {
+func (l *Layout) holders(array int) *holders {
+	t := l.tilings[array]
+	ids := t.All()
+	h := &holders{array: array, start: make([]int32, t.Count()+1), positions: make([]int32, len(ids))}
+	for _, id := range ids {
+		h.start[id+1]++
+	}
+	for i := range t.Count() {
+		h.start[i+1] += h.start[i]
+	}
+	next := slices.Clone(h.start)
+	for position, id := range ids {
+		h.positions[next[id]] = int32(position)
+		next[id]++
+	}
+	return h
+}
+
+func (l *Layout) cellAt(g *grid, down, across int, h *holders) cell {
 	base := down*g.down.stride + across*g.across.stride
 	parts := 1
 	for _, s := range g.inner {
@@ -186,12 +192,12 @@ func (l *Layout) cellAt(g *grid, down, across int, start, positions []int32) cel
 			tile += rest % s.tiles * s.stride
 			rest /= s.tiles
 		}
-		holders := positions[start[tile]:start[tile+1]]
-		for _, p := range holders {
+		holding := h.positions[h.start[tile]:h.start[tile+1]]
+		for _, p := range holding {
 			c.processes = append(c.processes, l.mesh.Device(int(p)).Process)
 		}
 		if part < maxParts {
-			c.parts = append(c.parts, holders)
+			c.parts = append(c.parts, holding)
 		} else {
 			c.left++
 		}

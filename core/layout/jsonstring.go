@@ -46,12 +46,17 @@ func unquote(text []byte) string {
 // backslashes and control characters are escaped.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
+	done := 0
 	for i := range len(s) {
-		switch c := s[i]; {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[done:i]...)
+		done = i + 1
+		switch {
 		case c == '"' || c == '\\':
 			b = append(b, '\\', c)
-		case c >= 0x20:
-			b = append(b, c)
 		case c == '\b' || c == '\t' || c == '\n' || c == '\f' || c == '\r':
 			b = append(b, '\\', "btn_fr"[c-'\b'])
 		default:
@@ -59,5 +64,5 @@ func appendString(b []byte, s string) []byte {
 			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
 		}
 	}
-	return append(b, '"')
+	return append(append(b, s[done:]...), '"')
 }

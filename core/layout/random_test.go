@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -23,7 +24,11 @@ func TestRandomLayouts(t *testing.T) {
 	}
 	t.Logf("repeat with -seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
-	for i := range 400 {
+	layouts := 150
+	if os.Getenv("MESHFEED_DEEP") != "" {
+		layouts = 10000
+	}
+	for i := range layouts {
 		d := randomDocument(r)
 		l, err := New(d)
 		if err != nil {

@@ -174,13 +174,14 @@ func (c *canvas) group(arrays []int) {
 
 // fit lays out a grid no wider than the drawing, as far as cells can be left out.
 func (c *canvas) fit(array int) *sheet {
+	h := c.holders(array)
 	most := maxSide
 	if c.mesh.Size() <= roomy {
 		most = 16
 	}
 	for limit := most; limit > 1; limit-- {
 		for _, swap := range []bool{false, true} {
-			g := c.gridOf(array, c.Dims, limit, swap)
+			g := c.gridOf(h, c.Dims, limit, swap)
 			if swap && (g.folded || g.down.dim < 0 || limit < most || c.Dims != nil) {
 				continue
 			}
@@ -189,7 +190,7 @@ func (c *canvas) fit(array int) *sheet {
 			}
 		}
 	}
-	return c.sheet(c.gridOf(array, c.Dims, 1, false))
+	return c.sheet(c.gridOf(h, c.Dims, 1, false))
 }
 
 // key explains the chips.

@@ -231,13 +231,14 @@ func (s side) title() string {
 // fit chooses how to draw an array within the width: in the loosest style that
 // fits, else with the sides exchanged, else in part.
 func (t *page) fit(array int) *table {
+	h := t.holders(array)
 	most := maxSide
 	if t.mesh.Size() <= roomy {
 		most = roomy
 	}
 	for limit := most; limit > 1; limit = min(limit-1, maxSide) {
 		for _, swap := range []bool{false, true} {
-			g := t.gridOf(array, t.Dims, limit, swap)
+			g := t.gridOf(h, t.Dims, limit, swap)
 			if swap && (g.folded || g.down.dim < 0 || limit < most || t.Dims != nil) {
 				continue
 			}
@@ -248,7 +249,7 @@ func (t *page) fit(array int) *table {
 			}
 		}
 	}
-	return t.gridOf(array, t.Dims, 1, false).table(t.Layout, style{split: true, pad: 1})
+	return t.gridOf(h, t.Dims, 1, false).table(t.Layout, style{split: true, pad: 1})
 }
 
 // legend explains the signs that were used.

@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -25,4 +27,35 @@ func pictureOptions(t *testing.T, d *datadriven.TestData) PictureOptions {
 		d.ScanArgs(t, "dims", &o.Dims[0], &o.Dims[1])
 	}
 	return o
+}
+
+// TestProblems lists the problems of documents, with their facts, and the
+// error that New's caller gets.
+func TestProblems(t *testing.T) {
+	seen := map[Code]bool{}
+	datadriven.Walk(t, "testdata/problems", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			l := mustNew(t, d.Input)
+			var out strings.Builder
+			for _, p := range l.Problems() {
+				seen[p.Code] = true
+				fmt.Fprintln(&out, p)
+				for _, f := range p.Facts {
+					fmt.Fprintf(&out, "  %s=%d\n", f.Name, f.Value)
+				}
+			}
+			if err := l.Err(); err != nil {
+				fmt.Fprintln(&out, err)
+			}
+			if out.Len() == 0 {
+				return "none\n"
+			}
+			return out.String()
+		})
+	})
+	for _, code := range Codes() {
+		if !seen[code] {
+			t.Errorf("no document has the problem %s", code)
+		}
+	}
 }

@@ -1,0 +1,151 @@
+package layout
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// simple gives a document as a Go program would write it.
+func simple() *Document {
+	return &Document{
+		Mesh:   MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}}, Processes: 2},
+		Arrays: []ArraySpec{{Name: "x", RowShape: []int{3}, Type: dtype.Float32, Spec: sharding.P("data")}},
+		Batch:  &BatchSpec{Size: []int{8}},
+	}
+}
+
+// What text cannot say, a Go program can: New refuses it all the same.
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		change func(d *Document)
+	}{
+		{"layout: /prefetch: prefetch is -1, but must be from 0 to 65536", func(d *Document) { d.Prefetch = new(-1) }},
+		{"layout: /mesh/processes: there are -1 processes, but must be from 1 to 4, the number of devices", func(d *Document) { d.Mesh.Processes = -1 }},
+		{`layout: /mesh/axes/0/1: axis "data" has size 0, but the smallest size is 1`, func(d *Document) { d.Mesh.Axes[0].Size = 0 }},
+		{`layout: /mesh/axes/0/0: an axis is named "\xff", which is not valid UTF-8`, func(d *Document) { d.Mesh.Axes[0].Name = "\xff" }},
+		{"layout: /mesh/axes: there are 33 axes, but a mesh may have 32", func(d *Document) { d.Mesh.Axes = make([]mesh.Axis, 33) }},
+		{"layout: /mesh/devices/1: the device is [-1, 1], but a process is from 0 to 2147483647 and an id from 0 to 2^53", func(d *Document) {
+			d.Mesh = MeshSpec{Axes: d.Mesh.Axes, Devices: []mesh.Device{{}, {Process: -1, ID: 1}, {ID: 2}, {ID: 3}}}
+		}},
+		{"layout: /batch/size: the batch has 0 dimensions, but must have from 1 to 32", func(d *Document) { d.Batch.Size = nil }},
+		{"layout: /batch/size/1: the batch size is 0, but must be at least 1", func(d *Document) { d.Batch.Size = []int{4, 0} }},
+		{"layout: /dataset/records: the dataset has -1 records, but may have from 0 to 2^40", func(d *Document) { d.Dataset = &DatasetSpec{Records: -1} }},
+		{"layout: /dataset/seed: seed 9007199254740993 is outside ±2^53", func(d *Document) { d.Dataset = &DatasetSpec{Seed: 1<<53 + 1} }},
+		{`layout: /dataset/order: "\xff" is not valid UTF-8`, func(d *Document) { d.Dataset = &DatasetSpec{Order: "\xff"} }},
+		{`layout: /dataset/fields/f: field "f" stands there already; name every field once`, func(d *Document) {
+			d.Dataset = &DatasetSpec{Fields: []FieldSpec{{Name: "f", Type: dtype.Bool}, {Name: "f", Type: dtype.Bool}}}
+		}},
+		{"layout: /dataset/fields/f/dtype: there is no element type", func(d *Document) { d.Dataset = &DatasetSpec{Fields: []FieldSpec{{Name: "f"}}} }},
+		{"layout: /budget/host_bytes: the budget is -1 bytes, but must be from 1 to 2^53; leave it out for no bound", func(d *Document) { d.Budget.HostBytes = -1 }},
+		{`layout: /arrays/x: array "x" stands there already; name every array once`, func(d *Document) { d.Arrays = append(d.Arrays, d.Arrays[0]) }},
+		{"layout: /arrays: there are 1025 arrays, but may be 1024", func(d *Document) { d.Arrays = make([]ArraySpec, 1025) }},
+		{"layout: /arrays/x/dtype: there is no element type", func(d *Document) { d.Arrays[0].Type = 0 }},
+		{"layout: /arrays/x/shape/1: the dimension is -3, but must be from 0 to 2^53", func(d *Document) { d.Arrays[0].RowShape[0] = -3 }},
+		{"layout: /arrays/x/shape: the shape has rank 33, but may have 32", func(d *Document) { d.Arrays[0].RowShape = make([]int, 32) }},
+		{"layout: /arrays/x/spec: the spec has 33 entries, but may have 32", func(d *Document) { d.Arrays[0].Spec = make(sharding.PartitionSpec, 33) }},
+		{"layout: /arrays/x/spec/0: the entry names 33 axes, but a mesh may have 32", func(d *Document) { d.Arrays[0].Spec[0] = make([]string, 33) }},
+		{`layout: /arrays/x/field: "\xff" is not valid UTF-8`, func(d *Document) { d.Arrays[0].Field = "\xff" }},
+		{`layout: /arrays/x/shape: array "x" has a batch dimension, but there is no batch; add "batch": {"size": …}`, func(d *Document) { d.Batch = nil }},
+	} {
+		d := simple()
+		c.change(d)
+		_, err := New(d)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("error %v\nwant  %s", err, c.want)
+		}
+		if status.CodeOf(err) != status.InvalidArgument {
+			t.Errorf("%v has code %s", err, status.CodeOf(err))
+		}
+	}
+}
+
+// A layout shares nothing with the document it was made of, nor with the one
+// it gives.
+func TestNewCopies(t *testing.T) {
+	d := simple()
+	d.Arrays[0].Columns = [][2]int{{0, 3}}
+	d.Batch.Extras, d.Prefetch, d.Dataset = []string{ExtraKey}, new(4), &DatasetSpec{Records: 100, Fields: []FieldSpec{{Name: "x", Shape: []int{3}, Type: dtype.Float32}}}
+	l, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := string(l.Document().Canonical())
+	for _, d := range []*Document{d, l.Document()} {
+		d.Mesh.Axes[0].Name, d.Arrays[0].Name, d.Arrays[0].RowShape[0], d.Arrays[0].Spec[0] = "z", "z", 9, nil
+		d.Arrays[0].Columns[0], d.Batch.Size[0], d.Batch.Extras[0], *d.Prefetch = [2]int{1, 2}, 9, "z", 9
+		d.Dataset.Records, d.Dataset.Fields[0].Shape[0] = 9, 9
+	}
+	l.BatchShape()[0] = 9
+	if after := string(l.Document().Canonical()); after != before || l.BatchSize() != 8 || l.Prefetch() != 4 || l.Remainder() != Drop {
+		t.Errorf("the layout has become %s", after)
+	}
+}
+
+// TestArrays holds the order, types and specs of what a loader makes itself.
+func TestArrays(t *testing.T) {
+	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["a",2],["b",2],["c",2]]},"arrays":{
+		"x":{"field":"f","shape":["B0","B1",6],"dtype":"int8","spec":["a",["b","c"]]},
+		"y":{"shape":["B0","B1"],"dtype":"int8","spec":[null,["b","c"]]},
+		"w":{"shape":[4],"dtype":"float32","spec":["a"]}},
+		"batch":{"size":[4,8],"remainder":"pad","mask":"real","extras":["record","key"]}}`)
+	type row struct {
+		Name, Field, Spec string
+		Shape             []int
+		BatchDims         int
+		Type              dtype.Type
+		Kind              Kind
+	}
+	want := []row{
+		{"x", "f", "P('a', ('b', 'c'))", []int{4, 8, 6}, 2, dtype.Int8, Data},
+		{"y", "y", "P(None, ('b', 'c'))", []int{4, 8}, 2, dtype.Int8, Data},
+		{"w", "", "P('a',)", []int{4}, 0, dtype.Float32, Static},
+		{"real", "", "P(None, ('b', 'c'))", []int{4, 8}, 2, dtype.Bool, Mask},
+		{"record", "", "P(None, ('b', 'c'), None)", []int{4, 8, 2}, 2, dtype.Uint32, Record},
+		{"key", "", "P(None, ('b', 'c'), None)", []int{4, 8, 2}, 2, dtype.Uint32, Key},
+	}
+	var got []row
+	for _, a := range l.Arrays() {
+		got = append(got, row{a.Name, a.Field, a.Sharding.Spec().String(), a.Shape, a.BatchDims, a.Type, a.Kind})
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the arrays are\n%+v\nwant\n%+v", got, want)
+	}
+	if row := l.Arrays()[0].RowShape(); !reflect.DeepEqual(row, []int{6}) {
+		t.Errorf("a row of x has shape %v", row)
+	}
+}
+
+func TestProcessOfNoDevices(t *testing.T) {
+	l, err := New(simple())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []int{-1, 2, 1 << 40} {
+		if got := l.Process(p); got.Process != p || got.Blocks != nil || got.Rows != nil {
+			t.Errorf("process %d is %+v", p, got)
+		}
+	}
+}
+
+func TestErrCarriesFacts(t *testing.T) {
+	d := simple()
+	d.Batch.Size[0] = 30
+	l, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *status.Error
+	if !errors.As(l.Err(), &e) || e.Attr("path") != "/arrays/x/shape/0" || e.Attr("code") != "indivisible" || e.Attr("remainder") != int64(2) {
+		t.Errorf("the error is %#v", l.Err())
+	}
+	if l.Arrays()[0].Sharding != nil || len(l.Process(0).Blocks) != 0 {
+		t.Error("a broken array has a sharding or blocks")
+	}
+}
