@@ -1,0 +1,347 @@
+// Package metamorphic plays whole runs on random meshes and compares them with
+// what must never depend on the mesh.
+//
+// A test draws a dataset, and topologies for it: meshes with permuted devices
+// and any ownership, specs that also split trailing dimensions, columns, batch
+// sizes with several dimensions, remainders, prefetch depths, workers. It plays
+// every process of every topology, restarts some in the middle on another one,
+// and checks the promises of the design: rows, shards, sequence, restarts,
+// memory, ends. The expected bytes come from a formula, element by element.
+//
+// Every failure prints its seed. To see it again:
+//
+//	go test ./tests/metamorphic -seed=N
+package metamorphic
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+var seed = flag.Uint64("seed", 0, "run only the world of this seed")
+
+// TestWorlds checks 150 random worlds, or 5,000 with MESHFEED_DEEP=1.
+func TestWorlds(t *testing.T) {
+	if *seed != 0 {
+		testWorld(t, *seed)
+		return
+	}
+	rounds := 150
+	if os.Getenv("MESHFEED_DEEP") == "1" {
+		rounds = 5000
+	}
+	before := runtime.NumGoroutine()
+	first := uint64(time.Now().UnixNano())
+	for i := range rounds {
+		s := first + uint64(i)
+		if !t.Run(fmt.Sprintf("seed=%d", s), func(t *testing.T) { testWorld(t, s) }) {
+			t.Fatalf("failed: go test ./tests/metamorphic -seed=%d", s)
+		}
+	}
+	noMoreGoroutines(t, before)
+}
+
+// noMoreGoroutines waits for those that are just ending.
+func noMoreGoroutines(t *testing.T, before int) {
+	for range 1000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+func testWorld(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := newWorld(r)
+	remainder := []string{layout.Drop, layout.Pad, layout.Pad}[r.IntN(3)]
+	a := w.topology(t, 0, remainder)
+	if size := a.lay.BatchSize(); remainder == layout.Drop && size > w.records {
+		w.records += size
+	}
+	if r.IntN(4) == 0 { // a dataset that divides, and must
+		w.records += a.lay.BatchSize() - w.records%a.lay.BatchSize()
+		remainder = layout.Refuse
+		a = w.topology(t, int(a.lay.BatchSize()), remainder)
+	}
+	t.Logf("%v\n%v", w, a)
+	p := &player{t: t, w: w}
+	const epochs = 2
+	p.play(a, batch.Cursor{}, epochs)
+
+	// The same batch size on another topology: the same global batches.
+	b := w.topology(t, int(a.lay.BatchSize()), remainder)
+	t.Logf("then %v", b)
+	p.play(b, batch.Cursor{}, epochs)
+
+	// Stop a at some step, go on with b, then with any batch size.
+	stop := r.IntN(int(a.steps(w.records))*epochs + 1)
+	state := p.stop(a, stop)
+	p.resume(b, state, epochs)
+	c := w.topology(t, 0, layout.Pad)
+	t.Logf("then %v", c)
+	p.resume(c, state, epochs)
+}
+
+func (u run) steps(records int64) int64 {
+	n := records / u.lay.BatchSize()
+	if u.lay.Remainder() == layout.Pad && records%u.lay.BatchSize() > 0 {
+		n++
+	}
+	return n
+}
+
+// player plays runs of one world.
+type player struct {
+	t *testing.T
+	w *world
+}
+
+func (p *player) open(u run, process int, src *synthetic.Source, o loader.Options) *loader.Loader {
+	o.Layout, o.Process = u.lay, process
+	o.Order, o.Seed, o.Prefetch, o.Workers = p.w.order, p.w.seed, u.prefetch, u.workers
+	l, err := loader.New(src, o)
+	if err != nil {
+		p.t.Fatalf("%v: %v", u, err)
+	}
+	return l
+}
+
+// processes lists those of the mesh and one without devices.
+func processes(u run) []int { return append(u.lay.Mesh().Processes(), 1) }
+
+// want says which batches must come from a cursor on, straight from the order.
+func (p *player) want(u run, c batch.Cursor, epochs int64) (list []step) {
+	order, err := sampler.New(p.w.order, p.w.seed, p.w.records)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	size := u.lay.BatchSize()
+	for ; c.Epoch < epochs; c = (batch.Cursor{Epoch: c.Epoch + 1}) {
+		e := order.Epoch(c.Epoch)
+		for ; c.Position < p.w.records; c.Position += size {
+			s := step{cursor: c}
+			for i := c.Position; i < c.Position+size; i++ {
+				if i < p.w.records {
+					s.records = append(s.records, e.At(i))
+				} else {
+					s.records = append(s.records, -1)
+				}
+			}
+			if s.records[size-1] >= 0 || u.lay.Remainder() == layout.Pad {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+type step struct {
+	cursor  batch.Cursor
+	records []int64
+}
+
+// play runs every process from a cursor to the end and checks everything.
+func (p *player) play(u run, c batch.Cursor, epochs int64) {
+	p.check(u, loader.Options{Epochs: int(epochs)}, p.want(u, c, epochs))
+}
+
+func (p *player) check(u run, o loader.Options, want []step) {
+	p.once(u, want)
+	for _, process := range processes(u) {
+		src := p.w.source()
+		l := p.open(u, process, src, o)
+		if n := l.Len(); n != int64(len(want)) {
+			p.t.Fatalf("process %d: len is %d, want %d", process, n, len(want))
+		}
+		p.all(u, l, want)
+		p.asked(u, process, src, want)
+		if err := l.Close(); err != nil {
+			p.t.Fatal(err)
+		}
+		if s := l.Stats(); s.LiveBatches != 0 || s.LiveBytes != 0 {
+			p.t.Fatalf("process %d: %+v are alive", process, s)
+		}
+		if n := src.Counts().Gatherers; n != 0 {
+			p.t.Fatalf("process %d: %d gatherers are open", process, n)
+		}
+	}
+}
+
+// all takes every batch, and keeps some of them to the end.
+func (p *player) all(u run, l *loader.Loader, want []step) {
+	type kept struct {
+		b *batch.Batch
+		s step
+	}
+	var keep []kept
+	i := 0
+	for b, err := range l.All(context.Background()) {
+		if err != nil {
+			p.t.Fatalf("process %d: %v", l.Process(), err)
+		}
+		if i == len(want) || b.Place().Cursor != want[i].cursor {
+			p.t.Fatalf("process %d: batch %d is %+v", l.Process(), i, b.Place())
+		}
+		p.bytes(u, l.Process(), b, want[i])
+		keep = append(keep, kept{b, want[i]})
+		if len(keep) > 3 || p.w.r.IntN(3) > 0 {
+			n := p.w.r.IntN(len(keep))
+			keep[n].b.Release()
+			keep = slices.Delete(keep, n, n+1)
+		}
+		i++
+	}
+	if i != len(want) {
+		p.t.Fatalf("process %d: %d batches, want %d", l.Process(), i, len(want))
+	}
+	for _, k := range keep {
+		p.bytes(u, l.Process(), k.b, k.s) // unchanged
+		k.b.Release()
+	}
+}
+
+// bytes compares every block that the process holds with the formula.
+func (p *player) bytes(u run, process int, b *batch.Batch, s step) {
+	held := map[[2]int]bool{} // (array, device)
+	for i, block := range u.lay.Process(process).Blocks {
+		a := u.lay.Arrays()[block.Array]
+		want := synthetic.Expect(a, block.Index, synthetic.Batch{Records: s.records, Seed: p.w.seed, Epoch: s.cursor.Epoch})
+		if !bytes.Equal(b.Bytes(i), want) {
+			p.t.Fatalf("process %d, %+v: block %d of %s%v is wrong", process, s.cursor, i, a.Name, block.Index)
+		}
+		for _, device := range block.Holders {
+			if !block.Index.Equal(a.Sharding.IndexAt(a.Shape, device)) || held[[2]int{block.Array, device}] {
+				p.t.Fatalf("process %d: device %d of %s is given %v", process, device, a.Name, block.Index)
+			}
+			held[[2]int{block.Array, device}] = true
+		}
+	}
+	if n := len(u.lay.Mesh().Local(process)) * len(u.lay.Arrays()); len(held) != n {
+		p.t.Fatalf("process %d: %d shards, want %d", process, len(held), n)
+	}
+}
+
+// asked checks that the process read just its rows, each once per step.
+func (p *player) asked(u run, process int, src *synthetic.Source, want []step) {
+	counts := map[int64]int{}
+	for _, s := range want {
+		for _, r := range rowsOf(u, process) {
+			counts[s.records[r]]++
+		}
+	}
+	got := src.Counts().Rows
+	if len(got) == 0 && !reads(u, process) {
+		return // masks and keys alone touch no row
+	}
+	for r, n := range counts {
+		if r >= 0 && got[r] != n {
+			p.t.Fatalf("process %d: record %d was read %d times, want %d", process, r, got[r], n)
+		}
+		delete(got, r)
+	}
+	for r := range got {
+		p.t.Fatalf("process %d: record %d was read, which it does not need", process, r)
+	}
+}
+
+func rowsOf(u run, process int) (list []int) {
+	for _, r := range u.lay.Process(process).Rows {
+		for i := r[0]; i < r[1]; i++ {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func reads(u run, process int) bool {
+	return slices.ContainsFunc(u.lay.Process(process).Blocks, func(b layout.Block) bool {
+		return u.lay.Arrays()[b.Array].Kind == layout.Data
+	})
+}
+
+// once checks that the processes together read every row of the batch, and
+// that over an epoch each position comes once.
+func (p *player) once(u run, want []step) {
+	covered := map[int]bool{}
+	for _, process := range processes(u) {
+		for _, r := range rowsOf(u, process) {
+			covered[r] = true
+		}
+	}
+	if len(covered) != int(u.lay.BatchSize()) {
+		p.t.Fatalf("%d rows of %d are read by nobody", int(u.lay.BatchSize())-len(covered), u.lay.BatchSize())
+	}
+	seen := map[[2]int64]bool{} // (epoch, record)
+	for _, s := range want {
+		for _, r := range s.records {
+			key := [2]int64{s.cursor.Epoch, r}
+			if r >= 0 && seen[key] {
+				p.t.Fatalf("record %d comes twice in epoch %d", r, s.cursor.Epoch)
+			}
+			seen[key] = true
+		}
+	}
+}
+
+// stop runs one process for some steps and gives its state, which is the same
+// as behind that batch, and on every process.
+func (p *player) stop(u run, steps int) []byte {
+	var states []loader.State
+	for _, process := range processes(u) {
+		l := p.open(u, process, p.w.source(), loader.Options{Epochs: -1})
+		after := l.State()
+		for range steps {
+			b, err := l.Next(context.Background())
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			after = l.StateAfter(b)
+			b.Release()
+		}
+		if after != l.State() {
+			p.t.Fatalf("the state is %v, behind the last batch %v", l.State(), after)
+		}
+		states = append(states, after)
+		if err := l.Close(); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if len(slices.Compact(states)) != 1 {
+		p.t.Fatalf("processes differ: %v", states)
+	}
+	return states[0].JSON()
+}
+
+// resume goes on from a state: nothing comes again, nothing is left out.
+func (p *player) resume(u run, state []byte, epochs int64) {
+	s, err := loader.ParseState(state)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	c := s.Cursor()
+	if left := p.w.records - c.Position; u.lay.Remainder() == layout.Refuse && left%u.lay.BatchSize() != 0 {
+		o := loader.Options{Layout: u.lay, Order: p.w.order, Seed: p.w.seed, State: state}
+		if _, err := loader.New(p.w.source(), o); status.CodeOf(err) != status.InvalidArgument {
+			p.t.Fatalf("position %d was let through: %v", c.Position, err)
+		}
+		return
+	}
+	p.check(u, loader.Options{State: state, Epochs: int(epochs)}, p.want(u, c, epochs))
+}

@@ -1,0 +1,169 @@
+package metamorphic
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+// world is a dataset and what is wanted of it. A run chooses a topology for it.
+type world struct {
+	r       *rand.Rand
+	records int64
+	fields  []source.Field
+	arrays  []layout.ArraySpec // without specs
+	order   string
+	seed    int64
+}
+
+// Sizes are multiples of these, so that many meshes divide them.
+var dims = []int{1, 2, 4, 6, 8, 12}
+
+func newWorld(r *rand.Rand) *world {
+	w := &world{r: r, records: 1 + r.Int64N(150), order: "shuffle.1", seed: r.Int64N(1<<40) - 1<<39}
+	if r.IntN(4) == 0 {
+		w.order = "sequential.1"
+	}
+	for i := range 1 + r.IntN(3) {
+		f := source.Field{Name: fmt.Sprintf("f%d", i), Type: dtype.All()[r.IntN(len(dtype.All()))]}
+		for range r.IntN(3) {
+			f.Shape = append(f.Shape, dims[r.IntN(len(dims))])
+		}
+		w.fields = append(w.fields, f)
+	}
+	for i := range 1 + r.IntN(4) {
+		w.arrays = append(w.arrays, w.array(fmt.Sprintf("a/%d", i)))
+	}
+	return w
+}
+
+func (w *world) array(name string) layout.ArraySpec {
+	f := w.fields[w.r.IntN(len(w.fields))]
+	a := layout.ArraySpec{Name: name, Field: f.Name, Type: f.Type, RowShape: slices.Clone(f.Shape)}
+	if w.r.IntN(2) == 0 {
+		a.Type = f.Type.Narrow()
+	}
+	if len(f.Shape) > 0 && w.r.IntN(2) == 0 {
+		a.Columns, a.RowShape[0] = w.columns(f.Shape[0])
+	}
+	return a
+}
+
+// columns chooses ranges in any order, also overlapping, whose sum divides well.
+func (w *world) columns(size int) (list [][2]int, sum int) {
+	want := dims[w.r.IntN(len(dims))]
+	for sum < want {
+		start := w.r.IntN(size)
+		n := 1 + w.r.IntN(min(size-start, want-sum))
+		list = append(list, [2]int{start, start + n})
+		sum += n
+	}
+	return list, sum
+}
+
+// run is one topology and one way of cutting epochs.
+type run struct {
+	doc      *layout.Document
+	lay      *layout.Layout
+	prefetch int
+	workers  int
+}
+
+func (u run) String() string { return string(u.doc.Canonical()) }
+
+// topology chooses a mesh with permuted devices of any ownership, a batch and
+// specs. Size 0 leaves the batch size open.
+func (w *world) topology(t *testing.T, size int, remainder string) run {
+	for range 100 {
+		d := &layout.Document{Mesh: w.mesh(), Arrays: slices.Clone(w.arrays), Batch: w.batch(size, remainder)}
+		for i := range d.Arrays {
+			d.Arrays[i].Spec = w.spec(d.Mesh.Axes, append(slices.Clone(d.Batch.Size), d.Arrays[i].RowShape...))
+		}
+		lay, err := layout.New(d)
+		if err != nil {
+			t.Fatalf("%s: %v", d.Canonical(), err)
+		}
+		if lay.Err() != nil { // such as a mask spec that does not divide
+			continue
+		}
+		return run{doc: d, lay: lay, prefetch: w.r.IntN(5) - 1, workers: 1 + w.r.IntN(3)}
+	}
+	t.Fatal("no topology fits")
+	return run{}
+}
+
+func (w *world) mesh() layout.MeshSpec {
+	var s layout.MeshSpec
+	size := 1
+	for i := range w.r.IntN(4) {
+		n := []int{1, 2, 2, 3, 4}[w.r.IntN(5)]
+		s.Axes = append(s.Axes, mesh.Axis{Name: string(rune('x' + i)), Size: n})
+		size *= n
+	}
+	processes := 1 + w.r.IntN(min(size, 5))
+	for _, i := range w.r.Perm(size) {
+		s.Devices = append(s.Devices, mesh.Device{ID: 3*i + 1, Process: 2 * w.r.IntN(processes)})
+	}
+	return s
+}
+
+func (w *world) batch(size int, remainder string) *layout.BatchSpec {
+	b := &layout.BatchSpec{Remainder: remainder}
+	if size == 0 {
+		size = []int{1, 2, 4, 6, 8, 12, 24}[w.r.IntN(7)]
+	}
+	for w.r.IntN(3) == 0 && len(b.Size) < 2 {
+		n := divisors(size)[w.r.IntN(len(divisors(size)))]
+		b.Size, size = append(b.Size, n), size/n
+	}
+	b.Size = append(b.Size, size)
+	for _, name := range []string{layout.ExtraKey, layout.ExtraRecord} {
+		if w.r.IntN(3) == 0 {
+			b.Extras = append(b.Extras, name)
+		}
+	}
+	return b
+}
+
+func divisors(n int) (list []int) {
+	for d := 1; d <= n; d++ {
+		if n%d == 0 {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// spec puts axes on dimensions that they divide.
+func (w *world) spec(axes []mesh.Axis, shape []int) sharding.PartitionSpec {
+	spec := make(sharding.PartitionSpec, len(shape))
+	left := slices.Clone(shape)
+	for _, i := range w.r.Perm(len(axes)) {
+		d := w.r.IntN(len(shape))
+		if left[d]%axes[i].Size == 0 && w.r.IntN(5) > 0 {
+			left[d] /= axes[i].Size
+			spec[d] = append(spec[d], axes[i].Name)
+		}
+	}
+	return spec
+}
+
+// source opens the dataset anew, as every process does.
+func (w *world) source() *synthetic.Source { return synthetic.New(w.records, w.fields...) }
+
+func (w *world) String() string {
+	var s []string
+	for _, f := range w.fields {
+		s = append(s, fmt.Sprintf("%s %s%v", f.Name, f.Type, f.Shape))
+	}
+	return fmt.Sprintf("%d records of %s, %s seed %d", w.records, strings.Join(s, ", "), w.order, w.seed)
+}
