@@ -33,6 +33,7 @@ os.environ["JAX_NUM_CPU_DEVICES"] = str(DEVICES)
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
+from stand_ins import Device, Process  # noqa: E402
 
 TABLES = Path(__file__).parent / "testdata" / "sharding.json.gz"
 FORMAT = 1
@@ -44,42 +45,6 @@ NAMES = ["data", "model", "x", "y", "expert", "it's", 'say "hi"', "é", "a b"]
 
 Case = dict[str, Any]
 Entry = None | str | list[str]
-
-
-class Process:
-    """What JAX asks of a device's client: which process this is."""
-
-    platform = "cpu"
-    runtime_type = "stand-in"
-
-    def __init__(self, process: int) -> None:
-        self.process = process
-
-    def process_index(self) -> int:
-        return self.process
-
-
-class Memory:
-    kind = "device"
-
-
-class Device:
-    """A device of some process, as JAX's own mesh tests imitate them."""
-
-    platform = "cpu"
-    device_kind = "stand-in"
-
-    def __init__(self, process: int, number: int, me: Process) -> None:
-        self.process_index, self.id, self.client = process, number, me
-
-    def default_memory(self) -> Memory:
-        return Memory()
-
-    def addressable_memories(self) -> list[Memory]:
-        return [Memory()]
-
-    def memory(self, kind: str) -> Memory:
-        return Memory()
 
 
 class Plan:
@@ -145,9 +110,12 @@ def draw_spec(rng: random.Random, plan: Plan, rank: int) -> list[Entry]:
     return [entry[0] if len(entry) == 1 else entry or None for entry in dealt]
 
 
+def names_of(entry: Entry) -> list[str]:
+    return [entry] if isinstance(entry, str) else entry or []
+
+
 def tiles(plan: Plan, entry: Entry) -> int:
-    names = [entry] if isinstance(entry, str) else entry or []
-    return int(np.prod([plan.sizes[plan.names.index(n)] for n in names], dtype=int))
+    return int(np.prod([plan.sizes[plan.names.index(n)] for n in names_of(entry)], dtype=int))
 
 
 def draw_shape(rng: random.Random, plan: Plan, spec: list[Entry], rank: int) -> list[int]:
@@ -209,41 +177,52 @@ def ask_processes(plan: Plan, spec: list[Entry], shape: list[int], indexes: list
     return answers
 
 
+DUPLICATE = re.compile(r"has duplicate entries for `(.*)`")
+UNKNOWN = re.compile(r"Resource axis: (.*) of P\(.* is not found in mesh")
+RANK = re.compile(r"rank at least (\d+), but was applied to a value of rank (\d+)")
+INDIVISIBLE = re.compile(
+    r"array axis (\d+) is partitioned (\d+) times, but the dimension size is (\d+)"
+)
+
+
 def fault(plan: Plan, spec: list[Entry], shape: list[int]) -> Case | None:
     """What JAX objects to, or None."""
     try:
         sharding = NamedSharding(plan.mesh(), partition_spec(spec))
-    except Exception as e:  # DuplicateSpecError is a bare Exception
-        if found := re.search(r"has duplicate entries for `(.*)`", str(e)):
-            return {"error": "duplicate", "axis": found[1], "jax": type(e).__name__}
-        found = re.search(r"Resource axis: (.*) of P\(.* is not found in mesh", str(e))
-        assert found, e
-        return {"error": "unknown", "axis": found[1], "jax": type(e).__name__}
-    try:
         sharding.check_compatible_aval(tuple(shape))
         sharding.shard_shape(tuple(shape))
-    except ValueError as e:
-        if found := re.search(r"rank at least (\d+), but was applied to a value of rank (\d+)", str(e)):
-            return {"error": "rank", "entries": int(found[1]), "rank": int(found[2]), "jax": type(e).__name__}
-        found = re.search(r"array axis (\d+) is partitioned (\d+) times, but the dimension size is (\d+)", str(e))
-        assert found, e
-        dimension, count, size = map(int, found.groups())
-        return {"error": "indivisible", "dimension": dimension, "tiles": count, "size": size, "jax": type(e).__name__}
+    except Exception as e:  # DuplicateSpecError is a bare Exception
+        return {**facts(str(e)), "jax": type(e).__name__}
     return None
 
 
-def spoil(rng: random.Random, plan: Plan, spec: list[Entry], shape: list[int]) -> tuple[list[Entry], list[int]]:
+def facts(message: str) -> Case:
+    if found := DUPLICATE.search(message):
+        return {"error": "duplicate", "axis": found[1]}
+    if found := UNKNOWN.search(message):
+        return {"error": "unknown", "axis": found[1]}
+    if found := RANK.search(message):
+        return {"error": "rank", "entries": int(found[1]), "rank": int(found[2])}
+    if found := INDIVISIBLE.search(message):
+        dimension, count, size = map(int, found.groups())
+        return {"error": "indivisible", "dimension": dimension, "tiles": count, "size": size}
+    raise ValueError(f"JAX's wording has changed: {message}")
+
+
+def spoil(
+    rng: random.Random, plan: Plan, spec: list[Entry], shape: list[int]
+) -> tuple[list[Entry], list[int]]:
     """Put one or two faults into a good case."""
-    spec, shape = list(spec), list(shape)
+    spec, shape = [*spec], [*shape]
     for _ in range(rng.choice([1, 1, 2])):
         kind = rng.randint(0, 3)
         if kind == 0 and spec:  # a name of no axis, alone or beside others
             d = rng.randrange(len(spec))
-            old = spec[d]
-            spec[d] = rng.choice(["nowhere", [*([old] if isinstance(old, str) else old or []), "nowhere"]])
+            spec[d] = [*names_of(spec[d]), "nowhere"]
         elif kind == 1 and plan.names and len(spec) > 1:  # a name twice
             name = rng.choice(plan.names)
-            spec[0], spec[-1] = name, rng.choice([name, [name, name]])
+            spec[0] = name
+            spec[-1] = [name] * rng.randint(1, 2)
         elif kind == 2:  # more entries than dimensions
             spec += [None] * (len(shape) - len(spec) + rng.randint(1, 2))
         elif shape:  # sizes that need not divide
@@ -276,11 +255,14 @@ def spec_faults() -> list[Case]:
     found: list[Case] = []
     for entries in ([["a"], None], [[], "a"], [["a", "b"], None, None], [["a", ["b"]]], [[["a"]]]):
         try:
-            frozen = [tuple(tuple(x) if isinstance(x, list) else x for x in e) if isinstance(e, list) else e for e in entries]
-            found.append({"entries": entries, "text": str(PartitionSpec(*frozen))})
+            found.append({"entries": entries, "text": str(PartitionSpec(*map(frozen, entries)))})
         except ValueError as e:
             found.append({"entries": entries, "jax": type(e).__name__})
     return found
+
+
+def frozen(entry: Any) -> Any:
+    return tuple(map(frozen, entry)) if isinstance(entry, list) else entry
 
 
 def draw(rng: random.Random, plan: Plan) -> tuple[list[Entry], list[int]]:
@@ -295,8 +277,7 @@ def tables(seed: int, progress: bool) -> Case:
     for number in range(MESHES):
         plan = Plan(rng)
         meshes.append(plan.record())
-        for _ in range(CASES_PER_MESH):
-            cases.append(ask(plan, number, *draw(rng, plan)))
+        cases += [ask(plan, number, *draw(rng, plan)) for _ in range(CASES_PER_MESH)]
         for _ in range(ERRORS_PER_MESH):
             spec, shape = spoil(rng, plan, *draw(rng, plan))
             if answer := fault(plan, spec, shape):
@@ -332,8 +313,8 @@ def write(table: Case) -> None:
     lines = []
     for key, value in table.items():
         if isinstance(value, list):
-            rows = ",\n".join(json.dumps(row, separators=(",", ":"), ensure_ascii=False) for row in value)
-            lines.append(f'"{key}":[\n{rows}\n]')
+            rows = [json.dumps(r, separators=(",", ":"), ensure_ascii=False) for r in value]
+            lines.append(f'"{key}":[\n' + ",\n".join(rows) + "\n]")
         else:
             lines.append(f'"{key}":{json.dumps(value)}')
     text = "{" + ",\n".join(lines) + "}\n"
@@ -342,16 +323,15 @@ def write(table: Case) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare with the tables that stand there, and write nothing")
-    parser.add_argument("--seed", type=int, help="draw other cases (with --check: the seed of the tables is used)")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare with the tables that stand")
+    parser.add_argument("--seed", type=int, default=SEED, help="draw other cases to write")
     options = parser.parse_args()
     start = time.monotonic()
     old = json.loads(gzip.decompress(TABLES.read_bytes())) if options.check else None
-    seed = old["seed"] if old else options.seed if options.seed is not None else SEED
-    table = tables(seed, progress=sys.stderr.isatty())
-    seconds = time.monotonic() - start
-    print(f"JAX {jax.__version__}: {len(table['cases'])} cases, {len(table['errors'])} errors, {seconds:.0f} s")
+    table = tables(old["seed"] if old else options.seed, progress=sys.stderr.isatty())
+    counts = f"{len(table['cases'])} cases, {len(table['errors'])} errors"
+    print(f"JAX {jax.__version__}: {counts}, {time.monotonic() - start:.0f} s")
     if old is None:
         write(table)
         return 0
