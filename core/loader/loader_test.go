@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
@@ -47,6 +49,29 @@ func TestMicroBatches(t *testing.T) {
 		for range 3 {
 			next(t, l)
 		}
+	}
+}
+
+// Two outer batch dimensions, the inner one in part.
+func TestPartOfMiddleBatchDimension(t *testing.T) {
+	d := document(2, 4, 2)
+	for i := range d.Arrays {
+		d.Arrays[i].Spec = sharding.P(nil, "data", "model")
+	}
+	for process := range 2 {
+		l := newLoader(t, digits(40), loader.Options{Layout: newLayout(t, d), Process: process, Shuffle: true})
+		next(t, l)
+	}
+}
+
+// Blocks of other rows that take the same part of each row share it.
+func TestPartsAreShared(t *testing.T) {
+	d := document(8)
+	d.Mesh.Processes = 1
+	src := digits(40)
+	l := newLoader(t, src, loader.Options{Layout: newLayout(t, d)})
+	if parts := src.Counts().Parts[0]; len(l.Blocks()) != 6 || len(parts) != 3 {
+		t.Errorf("%d blocks of %d parts, want 6 of 3: two halves of an image, and a label", len(l.Blocks()), len(parts))
 	}
 }
 
@@ -101,24 +126,48 @@ func TestEachRowOnce(t *testing.T) {
 // Coming rows are announced, each once, before they are gathered.
 func TestAhead(t *testing.T) {
 	src := digits(64)
-	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Epochs: 1, Prefetch: -1})
-	announced := map[int64]int{}
-	for step := range 8 {
-		next(t, l)
-		c := src.Counts()
-		for r := range c.Rows {
-			if step > 0 && announced[r] != 1 {
-				t.Errorf("step %d: record %d was announced %d times before", step, r, announced[r])
-			}
-		}
-		for r, n := range c.Ahead {
+	announced, steps := map[int64]int{}, 0
+	src.Hook = func(_ context.Context, records []int64) error {
+		for r, n := range src.Counts().Ahead {
 			announced[r] += n
 		}
+		for _, r := range records {
+			if steps > 0 && announced[r] != 1 {
+				t.Errorf("step %d: record %d was announced %d times before", steps, r, announced[r])
+			}
+		}
+		steps++
+		return nil
+	}
+	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Epochs: 1, Prefetch: -1})
+	if n := len(places(t, l)); n != 8 || steps != 8 {
+		t.Errorf("%d batches, %d gathers", n, steps)
 	}
 	if len(announced) != 28 { // rows of process 0, without the first step
 		t.Errorf("%d rows were announced, want 28", len(announced))
 	}
 }
+
+// A gatherer whose hints panic fails its own loader alone, in order.
+func TestAheadPanics(t *testing.T) {
+	l := newLoader(t, deaf{digits(64)}, loader.Options{Layout: newLayout(t, document(8))})
+	next(t, l)
+	_, err := l.Next(t.Context())
+	wantError(t, err, status.Internal, "loader: step 1 of epoch 0: loader: panic: no hints, please; "+
+		"this is a bug in meshfeed: please report it with the file and the options that led here")
+	next(t, l)
+}
+
+type deaf struct{ source.Source }
+
+func (d deaf) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	g, err := d.Source.Gatherer(parts)
+	return deafGatherer{g}, err
+}
+
+type deafGatherer struct{ source.Gatherer }
+
+func (deafGatherer) Ahead([]int64) { panic("no hints, please") }
 
 func TestProcessWithoutDevices(t *testing.T) {
 	src := digits(20)

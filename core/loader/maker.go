@@ -26,6 +26,7 @@ type maker struct {
 
 	shares   []share
 	gathered atomic.Int64 // nanoseconds
+	hintErr  error        // of the last lookAhead: the next batch fails with it
 }
 
 // share is what one worker does of every step: some rows and their jobs.
@@ -49,7 +50,17 @@ func (m *maker) makeBatch(ctx context.Context, c batch.Cursor) (b *batch.Batch, 
 	return b, nil
 }
 
+// lookAhead announces what comes next. A panic of the gatherer is the next
+// batch's error.
+func (m *maker) lookAhead() {
+	m.hintErr = guard.Call("loader", func() error { m.window.extend(); return nil })
+}
+
 func (m *maker) build(ctx context.Context, place batch.Place) (*batch.Batch, error) {
+	if err := m.hintErr; err != nil {
+		m.hintErr = nil
+		return nil, err
+	}
 	if err := m.checkLimit(); err != nil {
 		return nil, err
 	}

@@ -184,6 +184,9 @@ func (p *prefetch) produce() error {
 		}
 		b, err := p.maker.makeBatch(o.ctx, o.cursor)
 		p.accept(o.run, answer{b, err})
+		if err == nil {
+			p.maker.lookAhead()
+		}
 	}
 }
 

@@ -44,10 +44,16 @@ func (w *window) at(c batch.Cursor) []int64 {
 		w.count, w.next = 0, c
 		w.add()
 	}
-	for n := 0; n < 2 && w.room(); n++ { // grow slowly: the first step is wanted at once
+	return w.steps[w.first].records
+}
+
+// extend computes the records of later steps and announces them. It is called
+// behind a batch, when nobody waits for it, and grows the window slowly, since
+// the next batch is wanted soon.
+func (w *window) extend() {
+	for n := 0; n < 2 && w.room(); n++ {
 		w.announce(w.add())
 	}
-	return w.steps[w.first].records
 }
 
 func (w *window) room() bool {

@@ -121,7 +121,7 @@ func (w *world) batch(size int, remainder string) *layout.BatchSpec {
 	if size == 0 {
 		size = []int{1, 2, 4, 6, 8, 12, 24}[w.r.IntN(7)]
 	}
-	for w.r.IntN(3) == 0 && len(b.Size) < 2 {
+	for w.r.IntN(2) == 0 && len(b.Size) < 3 {
 		n := divisors(size)[w.r.IntN(len(divisors(size)))]
 		b.Size, size = append(b.Size, n), size/n
 	}
