@@ -10,7 +10,7 @@
 //
 // Random rows are bound by latency, not by bandwidth: each row begins with a
 // miss in the cache and in the TLB, and the hardware prefetcher has to learn
-// it anew. So long rows are copied eight at a time in lock-step, short ones
+// it anew. So long rows are copied four at a time in lock-step, short ones
 // with prefetches some rows ahead. Both exist as assembly for amd64 with AVX2
 // and as plain Go for everything else; Options.Portable forces the latter.
 //

@@ -3,10 +3,13 @@ package gather
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 takes one from the clock")
@@ -94,7 +97,7 @@ func randomBoxes(r *rand.Rand, shape []int) [][][2]int {
 // destination.
 func TestRun(t *testing.T) {
 	r := random(t)
-	for range 3000 {
+	for range 1000 {
 		testRun(t, r)
 	}
 }
@@ -161,4 +164,73 @@ func randomRows(r *rand.Rand, n, size int) (rows []uintptr, data [][]byte, zero 
 		}
 	}
 	return rows, data, make([]byte, size)
+}
+
+func TestRunChecksJobs(t *testing.T) {
+	p := Compile([]int{4}, 2, [][][2]int{{{0, 4}}}, Copy)
+	for _, j := range []Job{
+		{p, [2]int{0, 1}, make([]byte, 7)}, {p, [2]int{0, 3}, make([]byte, 24)},
+		{p, [2]int{-1, 0}, make([]byte, 8)}, {p, [2]int{2, 1}, nil},
+	} {
+		if err := Run(make([]uintptr, 2), []Job{j}, Options{}); status.CodeOf(err) != status.Internal {
+			t.Errorf("job %v: got %v", j.Rows, err)
+		}
+	}
+	err := Run(make([]uintptr, 2), []Job{{p, [2]int{0, 1}, make([]byte, 7)}}, Options{})
+	if want := "gather: a job takes rows [0 1] of 2, 8 bytes each, into 7 bytes"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestRunAllocates nothing, whatever the number of rows.
+func TestRunAllocates(t *testing.T) {
+	data, dst := make([]byte, 64<<10), make([]byte, 64<<10)
+	p := Compile([]int{16}, 4, [][][2]int{{{0, 16}}}, Copy)
+	rows := make([]uintptr, 1024)
+	for i := range rows {
+		rows[i] = address(data) + uintptr(i*64)
+	}
+	jobs := []Job{{p, [2]int{0, 512}, dst[:32<<10]}, {p, [2]int{512, 1024}, dst[32<<10:]}}
+	if n := testing.AllocsPerRun(10, func() { _ = Run(rows, jobs, Options{}) }); n > 0 {
+		t.Errorf("%v allocations per run", n)
+	}
+}
+
+func FuzzRun(f *testing.F) {
+	f.Add(uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64) { testRun(t, rand.New(rand.NewPCG(seed, 2))) })
+}
+
+// BenchmarkRun takes 3 MB per iteration from rows in random order in 256 MB.
+func BenchmarkRun(b *testing.B) {
+	data := make([]byte, 256<<20)
+	for i := range data {
+		data[i] = byte(i >> 12)
+	}
+	for _, size := range []int{4, 52, 104, 512, 2048, 12288} {
+		for _, o := range []Options{{}, {Streaming: true}, {Portable: true}} {
+			b.Run(fmt.Sprintf("%dB/%+v", size, o), func(b *testing.B) { benchmark(b, data, size, o) })
+		}
+	}
+}
+
+func benchmark(b *testing.B, data []byte, size int, o Options) {
+	n := min(3<<20/size, 4096)
+	order := rand.New(rand.NewPCG(1, 1)).Perm(len(data) / size)
+	rows := make([]uintptr, len(order))
+	for i, k := range order {
+		rows[i] = address(data) + uintptr(k*size)
+	}
+	jobs := []Job{{Compile([]int{size}, 1, [][][2]int{{{0, size}}}, Copy), [2]int{0, n}, make([]byte, n*size)}}
+	b.SetBytes(int64(n * size))
+	at := 0
+	for b.Loop() {
+		if at+n > len(rows) {
+			at = 0
+		}
+		if err := Run(rows[at:at+n], jobs, o); err != nil {
+			b.Fatal(err)
+		}
+		at += n
+	}
 }

@@ -1,3 +1,5 @@
+//go:build !amd64
+
 package gather
 
 // lockstep is empty where there are no assembly kernels.

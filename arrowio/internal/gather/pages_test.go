@@ -1,0 +1,125 @@
+//go:build unix
+
+package gather
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// page gives size bytes that end, or begin, at a page that cannot be touched.
+func page(t *testing.T, size int, atEnd bool) []byte {
+	t.Helper()
+	unit := unix.Getpagesize()
+	inner := (size + unit - 1) / unit * unit
+	all, err := unix.Mmap(-1, 0, inner+2*unit, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(all) })
+	for _, guard := range [][]byte{all[:unit], all[unit+inner:]} {
+		if err := unix.Mprotect(guard, unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if atEnd {
+		return all[unit+inner-size : unit+inner]
+	}
+	return all[unit : unit+size]
+}
+
+// TestEveryLength copies rows of every length from the very end (or beginning)
+// of a mapping to the very end (or beginning) of another, at every distance of
+// up to 40 bytes, in every kind of store. A kernel that reads or writes one
+// byte too far dies.
+func TestEveryLength(t *testing.T) {
+	const most = 40 * 2400
+	for _, atEnd := range []bool{false, true} {
+		src, dst := page(t, most, atEnd), page(t, most, atEnd)
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		for _, o := range []Options{{}, {Streaming: true}, {Portable: true}} {
+			for _, run := range lengths() {
+				for _, n := range []int{1, 3, 4, 9, 33, 40} {
+					everyLength(t, src, dst, run, n, r.IntN(40), atEnd, o)
+				}
+			}
+		}
+	}
+}
+
+func lengths() []int {
+	var list []int
+	for n := 1; n <= 300; n++ {
+		list = append(list, n)
+	}
+	for _, n := range []int{511, 512, 1000, 2047, 2048, 2049, 2111, 2112, 2143, 2176, 2303, 2304, 2305} {
+		list = append(list, n)
+	}
+	return list
+}
+
+// everyLength takes n rows of run bytes that lie gap bytes apart, in a random
+// order, with one source row and one destination row against the guard page.
+func everyLength(t *testing.T, src, dst []byte, run, n, gap int, atEnd bool, o Options) {
+	t.Helper()
+	stride := run + gap
+	rows, want := make([]uintptr, n), []byte(nil)
+	for i, k := range rand.New(rand.NewPCG(uint64(run), uint64(n))).Perm(n) {
+		at := k * stride
+		if atEnd {
+			at = len(src) - k*stride - run
+		}
+		rows[i] = address(src[at:])
+		want = append(want, src[at:at+run]...)
+	}
+	part := dst[:n*run]
+	if atEnd {
+		part = dst[len(dst)-n*run:]
+	}
+	clear(part)
+	p := Compile([]int{run}, 1, [][][2]int{{{0, run}}}, Copy)
+	if err := Run(rows, []Job{{p, [2]int{0, n}, part}}, o); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(part, want) {
+		t.Fatal(fmt.Sprintf("%d rows of %d bytes, %d apart, %+v: wrong bytes", n, run, stride, o))
+	}
+}
+
+// TestStridedAtPageEnd takes a column from the right edge of rows, the last of
+// which ends with its mapping.
+func TestStridedAtPageEnd(t *testing.T) {
+	for cols := 1; cols <= 70; cols++ {
+		for take := 1; take <= cols; take++ {
+			const lines, n = 5, 6
+			src, dst := page(t, n*lines*cols, true), page(t, n*lines*take, true)
+			rows := make([]uintptr, n)
+			for i := range src {
+				src[i] = byte(i * 7)
+			}
+			shape, boxes := []int{lines, cols}, [][][2]int{{{0, lines}, {cols - take, cols}}}
+			var want []byte
+			for i := range rows {
+				row := src[i*lines*cols : (i+1)*lines*cols]
+				rows[i] = address(row)
+				want = append(want, reference(row, shape, 1, boxes)...)
+			}
+			if err := Run(rows, []Job{{Compile(shape, 1, boxes, Copy), [2]int{0, n}, dst}}, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(dst, want) {
+				t.Fatalf("%d of %d columns: wrong bytes", take, cols)
+			}
+		}
+		if cols > 20 && cols%7 != 0 {
+			cols += 3
+		}
+	}
+}
