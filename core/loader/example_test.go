@@ -1,0 +1,120 @@
+package loader_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+// exampleLayout shards the record numbers of batches of 4 over two devices.
+func exampleLayout(remainder string) *layout.Layout {
+	lay, err := layout.New(&layout.Document{
+		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 2}}},
+		Arrays: []layout.ArraySpec{{Name: "x", Type: dtype.Float32, Spec: sharding.P("data")}},
+		Batch:  &layout.BatchSpec{Size: []int{4}, Remainder: remainder, Extras: []string{layout.ExtraRecord}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return lay
+}
+
+func exampleSource() source.Source {
+	return synthetic.New(10, source.Field{Name: "x", Type: dtype.Float32})
+}
+
+// records reads the low words of the extra "record", block by block.
+func records(b *batch.Batch) (list []int32) {
+	for i, block := range b.Blocks() {
+		if block.Type != dtype.Uint32 {
+			continue
+		}
+		for bytes := b.Bytes(i); len(bytes) > 0; bytes = bytes[8:] {
+			list = append(list, int32(binary.LittleEndian.Uint32(bytes)))
+		}
+	}
+	return list
+}
+
+func Example() {
+	ctx := context.Background()
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Pad), Epochs: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	for b, err := range l.All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("step", b.Place().Step, "records", records(b))
+		b.Release()
+	}
+	// Output:
+	// step 0 records [0 1 2 3]
+	// step 1 records [4 5 6 7]
+	// step 2 records [8 9 -1 -1]
+}
+
+// A run stops after one batch of four, and goes on with batches of eight.
+func ExampleLoader_State() {
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Drop), Shuffle: true, Seed: 7})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	b, err := l.Next(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b.Release()
+	fmt.Println(l.State())
+	// Output:
+	// {"meshfeed":1,"order":"shuffle.1","dataset":"a00f249698038d4662913566e65f5265","records":10,"seed":7,"epoch":0,"position":4}
+}
+
+func ExampleLoader_Seek() {
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Drop)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	fmt.Println(l.Seek(batch.Cursor{Epoch: 2, Position: 3}), l.Epoch(), l.Len())
+	fmt.Println(l.Seek(batch.Cursor{Epoch: 2, Position: 8}), l.Epoch(), l.Len()) // no step is left there
+	fmt.Println(l.Seek(batch.Cursor{Epoch: 2, Position: 11}))
+	// Output:
+	// <nil> 2 1
+	// <nil> 3 2
+	// loader: position 11 is outside the epoch of 10 records
+}
+
+func ExampleLoader_Records() {
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Pad)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	fmt.Println(l.Records(batch.Cursor{Position: 8}))
+	// Output: [8 9 -1 -1] <nil>
+}
+
+func ExampleParseState() {
+	s, err := loader.ParseState([]byte(`{"meshfeed":1,"order":"shuffle.1","dataset":"a00f249698038d4662913566e65f5265","records":10,"seed":7,"epoch":3,"position":4}`))
+	fmt.Println(s.Epoch, s.Position, err)
+	// Output: 3 4 <nil>
+}

@@ -1,0 +1,185 @@
+package loader_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Eight goroutines do everything to one loader at once, and some keep what
+// they get. Nothing may be lost, wrong or left behind, and no call may fail
+// with a code that it should not.
+func TestHammer(t *testing.T) {
+	before := runtime.NumGoroutine()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	lay := newLayout(t, document(8))
+	for round := range uint64(30) {
+		src := digits(100)
+		l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: int(round%3) - 1, Workers: 1 + int(round%2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := make(chan struct{})
+		var all sync.WaitGroup
+		for i := range uint64(8) {
+			all.Go(func() {
+				<-start
+				hammer(t, l, rand.New(rand.NewPCG(seed+round, i)))
+			})
+		}
+		close(start)
+		all.Wait()
+		closeLoader(t, l)
+		if n := src.Counts().Gatherers; n != 0 {
+			t.Fatalf("round %d: %d gatherers are open", round, n)
+		}
+	}
+	for range 1000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+func hammer(t *testing.T, l *loader.Loader, r *rand.Rand) {
+	var kept []*batch.Batch
+	allow := func(err error, codes ...status.Code) bool {
+		for _, c := range append(codes, status.OK, status.InvalidState, status.Cancelled) {
+			if status.CodeOf(err) == c {
+				return err == nil
+			}
+		}
+		t.Errorf("unexpected %v: %v", status.CodeOf(err), err)
+		return false
+	}
+	for range 40 {
+		switch n := r.IntN(100); {
+		case n < 60:
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(300))*time.Microsecond)
+			b, err := l.Next(ctx)
+			cancel()
+			if allow(err, status.End, status.Timeout) {
+				checkBytes(t, l, b)
+				kept = append(kept, b)
+			}
+		case n < 75:
+			if s := l.Stats(); s.LiveBatches < 0 || s.LiveBytes < 0 || s.Queued > 2 {
+				t.Errorf("stats %+v", s)
+			}
+			_ = l.Len()
+		case n < 85:
+			allow(l.Restore(l.State().JSON(), false))
+		case n < 95:
+			allow(l.Seek(batch.Cursor{Epoch: r.Int64N(3), Position: r.Int64N(101)}))
+		case n < 97:
+			allow(l.Close())
+		default:
+			if pass, err := l.OneEpoch(r.Int64N(3)); allow(err) {
+				b, err := pass.Next(t.Context())
+				if allow(err) {
+					kept = append(kept, b)
+				}
+				allow(pass.Close())
+			}
+		}
+		if len(kept) > 4 {
+			kept[0].Release()
+			kept = kept[1:]
+		}
+	}
+	for _, b := range kept {
+		b.Release()
+	}
+}
+
+// An idle loader has no goroutine: not before the first call, not while enough
+// batches stand ready, not after the end.
+func TestIdleLoaderHasNoGoroutine(t *testing.T) {
+	before := runtime.NumGoroutine()
+	settled := func(what string) {
+		t.Helper()
+		for range 10000 {
+			if runtime.NumGoroutine() == before {
+				return
+			}
+			runtime.Gosched()
+		}
+		t.Errorf("%s: %d goroutines, %d before", what, runtime.NumGoroutine(), before)
+	}
+	l := newLoader(t, digits(100), loader.Options{Layout: newLayout(t, document(8)), Epochs: 1})
+	settled("new")
+	next(t, l)
+	settled("two batches stand ready")
+	places(t, l)
+	settled("at the end")
+}
+
+func TestOneEpoch(t *testing.T) {
+	l := newLoader(t, digits(30), loader.Options{Layout: newLayout(t, document(8)), Shuffle: true})
+	next(t, l)
+	before := l.State()
+	for _, epoch := range []int64{0, 7} {
+		pass, err := l.OneEpoch(epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := pass.Len(); n != 3 {
+			t.Errorf("len %d, want 3", n)
+		}
+		for range 2 {
+			b, err := pass.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Place().Epoch != epoch {
+				t.Errorf("%+v is of another epoch", b.Place())
+			}
+			checkBytes(t, pass, b)
+			b.Release()
+		}
+		if list := places(t, pass); len(list) != 1 {
+			t.Errorf("%d batches after the second, want 1", len(list))
+		}
+		if list := places(t, pass); len(list) != 0 {
+			t.Errorf("a pass that is over yields %d batches", len(list))
+		}
+		if err := pass.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if l.State() != before {
+		t.Errorf("the cursor moved from %v to %v", before, l.State())
+	}
+	_, err := l.OneEpoch(-1)
+	wantError(t, err, status.OutOfRange, "loader: epoch -1 is outside 0…2^53")
+	if p := next(t, l); p.Step != 1 {
+		t.Errorf("step %d came, want 1", p.Step)
+	}
+}
+
+// A pass outlives the loader it came from.
+func TestOneEpochOutlivesLoader(t *testing.T) {
+	l, err := loader.New(digits(30), loader.Options{Layout: newLayout(t, document(8))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass, err := l.OneEpoch(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLoader(t, l)
+	if n := len(places(t, pass)); n != 3 {
+		t.Errorf("%d batches, want 3", n)
+	}
+	closeLoader(t, pass)
+}
