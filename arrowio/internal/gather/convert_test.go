@@ -113,7 +113,7 @@ func TestNarrowLengths(t *testing.T) {
 
 func TestBits(t *testing.T) {
 	r := random(t)
-	for range 2000 {
+	for range 2000 / underRace {
 		n, shape := 1+r.IntN(20), []int{1 + r.IntN(5), 1 + r.IntN(70)}
 		size, offset := product(shape), r.IntN(30)
 		data := make([]byte, (offset+n*size+7)/8)

@@ -97,7 +97,7 @@ func randomBoxes(r *rand.Rand, shape []int) [][][2]int {
 // destination.
 func TestRun(t *testing.T) {
 	r := random(t)
-	for range 1000 {
+	for range 1000 / underRace {
 		testRun(t, r)
 	}
 }

@@ -56,7 +56,7 @@ func TestEveryLength(t *testing.T) {
 
 func lengths() []int {
 	var list []int
-	for n := 1; n <= 300; n++ {
+	for n := 1; n <= 300; n += underRace {
 		list = append(list, n)
 	}
 	for _, n := range []int{511, 512, 1000, 2047, 2048, 2049, 2111, 2112, 2143, 2176, 2303, 2304, 2305} {
@@ -96,7 +96,7 @@ func everyLength(t *testing.T, src, dst []byte, run, n, gap int, atEnd bool, o O
 // TestStridedAtPageEnd takes a column from the right edge of rows, the last of
 // which ends with its mapping.
 func TestStridedAtPageEnd(t *testing.T) {
-	for cols := 1; cols <= 70; cols++ {
+	for cols := 1; cols <= 70; cols += underRace {
 		for take := 1; take <= cols; take++ {
 			const lines, n = 5, 6
 			src, dst := page(t, n*lines*cols, true), page(t, n*lines*take, true)
