@@ -96,6 +96,7 @@ func compression(c table) Compression {
 // the values of the dictionary.
 type DictionaryBatch struct {
 	RecordBatch
-	ID    int64
-	Delta bool // appends to the dictionary instead of replacing it
+	ID     int64
+	Delta  bool    // appends to the dictionary instead of replacing it
+	Values *Column // of the values
 }

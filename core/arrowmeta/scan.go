@@ -95,6 +95,7 @@ func (d *DictionaryBatch) decode(fb *flatbuf, m message, layouts map[int64]*layo
 	if l == nil {
 		return fmt.Errorf("no field uses dictionary %d", d.ID)
 	}
+	d.Values = &l.columns[0]
 	return l.decode(fb, m, data, &d.RecordBatch)
 }
 
