@@ -220,6 +220,11 @@ func TestImmutable(t *testing.T) {
 	if tiling.Same(whole) || !tiling.Same(whole.Leading(1)) {
 		t.Error("Same compares how devices are numbered")
 	}
+	m := uniform(t, 1, mesh.Axis{Name: "one", Size: 1}, mesh.Axis{Name: "two", Size: 2})
+	plain, _ := newSharding(t, m, p("two")).Tiling([]int{2})
+	if with, _ := newSharding(t, m, p([]string{"one", "two"})).Tiling([]int{2}); !plain.Same(with) {
+		t.Error("an axis of size 1 makes no difference")
+	}
 }
 
 func BenchmarkMap(b *testing.B) {

@@ -12,7 +12,7 @@ import "slices"
 // are equal.
 type Tiling struct {
 	sizes   []int // of the mesh's axes
-	weights []int // of the mesh's axes; 0 where an axis replicates
+	weights []int // of the mesh's axes; 0 where an axis replicates or has one device
 	shape   []int
 	tiles   []int // per dimension
 	count   int
@@ -34,8 +34,10 @@ func (s *NamedSharding) tiling(shape []int) Tiling {
 			continue
 		}
 		for _, a := range slices.Backward(s.axes[d]) {
-			t.weights[a] = t.count
-			t.count *= s.sizes[a]
+			if s.sizes[a] > 1 {
+				t.weights[a] = t.count
+				t.count *= s.sizes[a]
+			}
 		}
 		t.tiles[d] = s.tiles[d]
 	}
