@@ -25,6 +25,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -234,7 +235,7 @@ def _open(path: Path) -> ctypes.CDLL:
     return lib
 
 
-_exiting = False
+_leaving: list[bool] = []  # not empty once the interpreter exits
 _borrowed: dict[int, Any] = {}  # what C borrows from Python, by context number
 
 
@@ -246,8 +247,7 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
     """
 
     def leave() -> None:
-        global _exiting
-        _exiting = True
+        _leaving.append(True)
         cancel_all()
         # A gather may still read what it borrowed: this reference is never given back.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_borrowed))
@@ -312,35 +312,76 @@ def _encoded(text: str | bytes) -> tuple[bytes, int]:
 class Handle:
     """A handle of the library, released once: by `close`, or with the object."""
 
-    __slots__ = ("_lock", "_value", "_what")
+    __slots__ = ("_lock", "_release", "_value", "_what")
 
     def __init__(self, value: int, what: str) -> None:
         self._value = value
         self._what = what
+        self._release = library().mf_release
         self._lock = threading.Lock()
 
     @property
     def value(self) -> int:
         """The number; an error once it is released."""
+        self.check()
+        return self._value
+
+    def check(self) -> None:
+        """Raises an error if the handle is released."""
         if self._value == 0:
             message = f"the {self._what} is closed"
             raise errors.InvalidStateError(message, op=self._what, hint="make another")
-        return self._value
-
-    @property
-    def closed(self) -> bool:
-        """Whether it is released."""
-        return self._value == 0
 
     def close(self) -> None:
         """Releases the handle. The interpreter's exit releases nothing."""
         with self._lock:
             value, self._value = self._value, 0
-        if value and not _exiting:
-            library().mf_release(value, None)
+        if value and not _leaving:
+            self._release(value, None)
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, leaving: list[bool] = _leaving) -> None:
+        if not leaving:  # module names may be gone by now
+            self.close()
+
+
+class Next:
+    """`mf_loader_next`: the one call per batch, with all its arguments made beforehand.
+
+    A loader's threads share it under the cursor's lock.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._batch = c_void_p()
+        self._failure = Failure()
+        # A function object of its own, without argtypes: ctypes converts nothing.
+        function = library()["mf_loader_next"]
+        function.restype = c_int32
+        out = byref(self._batch), byref(self._failure)
+        self._wait = partial(function, c_uint64(handle), c_int64(SLICE_MS), *out)
+        self._poll = partial(function, c_uint64(handle), c_int64(0), *out)
+
+    def __call__(self, *, wait: bool) -> Head | None:
+        """Gives a batch; None at the end of the pass and, without waiting, where none is ready."""
+        code = self._wait() if wait else self._poll()
+        while code == _TIMEOUT and wait:
+            code = self._wait()
+        if code == 0:
+            return Head.from_address(self._batch.value)  # type: ignore[arg-type]
+        if code < 0:
+            raise self._failure.exception(code)
+        return None
+
+    def forget(self) -> None:
+        """Says that the batch has another owner."""
+        self._batch.value = None
+
+    def drop(self) -> None:
+        """Releases the batch of a call that was interrupted before it got an owner."""
+        library().mf_batch_release(self._batch.value)
+        self.forget()
+
+
+_TIMEOUT = int(Code.Timeout)
 
 
 # ---- layouts ----

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import threading
 from collections import deque
-from collections.abc import Callable
-from ctypes import POINTER, byref, c_void_p, cast
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from meshfeed import _native
-from meshfeed.errors import Code
 
 Root = npt.NDArray[np.uint8]
 Make = Callable[[Root], Any]
@@ -35,11 +34,15 @@ class Cursor:
     Args:
         handle: the loader's, or that of one epoch; the cursor closes it.
         make: makes a batch over memory that the array it gets keeps alive.
+        size: the bytes of a batch.
         ahead: how many batches to make before they are asked for.
         across: whether to make batches of the next epoch ahead too.
+        keep: as many live batches are no reason to collect.
     """
 
-    def __init__(self, handle: int, make: Make, *, ahead: int, across: bool, keep: int) -> None:
+    def __init__(
+        self, handle: int, make: Make, *, size: int, ahead: int, across: bool, keep: int
+    ) -> None:
         self.handle = _native.Handle(handle, "loader")
         self._make = make
         self._ahead = ahead
@@ -47,14 +50,15 @@ class Cursor:
         self._lock = threading.Lock()
         self._ready: deque[Item | Exception] = deque()
         self._torn = False
-        state = _native.loader_state(handle)
-        self.epoch: int = state["epoch"]
-        self.position: int = state["position"]
+        self._next = _native.Next(handle)
+        self._owner = owner_of(size)
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
         self._live = 0
-        self._next = _native.library().mf_loader_next
+        state = _native.loader_state(handle)
+        self.epoch: int = state["epoch"]
+        self.position: int = state["position"]
 
     def take(self) -> Item | None:
         """Gives the next batch, or None at the end of the pass."""
@@ -62,11 +66,12 @@ class Cursor:
             if self._torn:
                 self._mend()
             try:
-                item = self._ready.popleft() if self._ready else self._fetch(_native.SLICE_MS)
+                item = self._ready.popleft() if self._ready else self._fetch(wait=True)
                 if isinstance(item, Exception):
                     raise item
                 if item is not None:
-                    self._run_ahead(item)
+                    if self._ahead:
+                        self._run_ahead(item)
                     self.epoch, self.position = item.epoch, item.position
             except KeyboardInterrupt:
                 self._torn = True  # a batch may be lost between C and here
@@ -75,8 +80,9 @@ class Cursor:
 
     def _mend(self) -> None:
         """Goes back to the batch after the last one delivered, after an interrupt."""
-        _native.loader_seek(self.handle.value, self.epoch, self.position)
+        self._next.drop()
         self._ready.clear()
+        _native.loader_seek(self.handle.value, self.epoch, self.position)
         self._torn = False
 
     def _run_ahead(self, item: Item) -> None:
@@ -86,7 +92,7 @@ class Cursor:
             if isinstance(before, Exception) or (before.last and not self._across):
                 return
             try:
-                further = self._fetch(0)
+                further = self._fetch(wait=False)
             except Exception as e:  # delivered in its place, by a later take
                 self._ready.append(e)
                 return
@@ -94,32 +100,30 @@ class Cursor:
                 return
             self._ready.append(further)
 
-    def _fetch(self, timeout: int) -> Item | None:
-        """Gets a batch from C; None at the end, and with no timeout where none stands ready."""
+    def _fetch(self, *, wait: bool) -> Item | None:
+        """Gets a batch from C; None at the end and, without waiting, where none is ready."""
+        self.handle.check()
         collected = self._live > self._bound and gc.collect(0) >= 0
-        batch = c_void_p()
-        failure = _native.Failure()
-        handle = self.handle.value
-        while True:
-            code = self._next(handle, timeout, byref(batch), byref(failure))
-            if code == Code.OK:
-                break
-            if code < 0:
-                raise failure.exception(code)
-            if code == Code.End or timeout == 0:
-                return None
-        return self._item(batch, collected=collected)
-
-    def _item(self, batch: c_void_p, *, collected: bool) -> Item:
-        head = cast(batch, POINTER(_native.Head)).contents
-        owner = Owner(batch.value, head.data, head.bytes)
-        self._live = head.live
-        if collected and self._live > self._bound:
-            self._bound = 2 * self._live
-        elif self._live <= self._keep:
+        head = self._next(wait=wait)
+        if head is None:
+            return None
+        root = self._adopt(head)
+        self._live = live = head.live
+        if collected and live > self._bound:
+            self._bound = 2 * live
+        elif live <= self._keep:
             self._bound = self._keep
         epoch = head.next_epoch
-        return Item(self._make(np.asarray(owner)), epoch, head.next_position, epoch != head.epoch)
+        return Item(self._make(root), epoch, head.next_position, epoch != head.epoch)
+
+    def _adopt(self, head: _native.Head) -> Root:
+        """Gives the batch's memory an owner in Python."""
+        owner = self._owner.from_address(head.data or ctypes.addressof(head))
+        self._next.forget()
+        owner.batch = ctypes.addressof(head)
+        root = np.ndarray(len(owner), np.uint8, owner)
+        root.flags.writeable = False
+        return root
 
     def remaining(self) -> int:
         """Gives the number of batches that a loop started now yields; -1 without end."""
@@ -131,11 +135,12 @@ class Cursor:
             return rest if rest < 0 else rest + len(ready)
 
     @contextlib.contextmanager
-    def moved(self) -> Any:
+    def moved(self) -> Iterator[int]:
         """Guards a change of the place: what was made ahead is dropped, the place read anew."""
         with self._lock:
             yield self.handle.value
             self._ready.clear()
+            self._torn = False
             state = _native.loader_state(self.handle.value)
             self.epoch, self.position = state["epoch"], state["position"]
 
@@ -145,19 +150,16 @@ class Cursor:
         self._ready.clear()
 
 
-class Owner:
-    """The root of every view of a batch: when the last of them is gone, so is the batch."""
+def owner_of(size: int) -> Any:
+    """Makes the type that owns a batch of so many bytes.
 
-    __slots__ = ("__array_interface__", "_batch")
+    Its instances are the root of every view of their batch: when JAX or the user has dropped
+    the last view, on whatever thread, the root dies, and with it the batch.
+    """
+    release = _native.library().mf_batch_release
 
-    def __init__(self, batch: int | None, data: int, size: int) -> None:
-        self._batch = batch
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": "|u1",
-            "shape": (size,),
-            "data": (data, True),  # read-only
-        }
+    def finalize(self: Any) -> None:
+        if self.batch is not None:
+            release(self.batch)
 
-    def __del__(self, library: Callable[[], Any] = _native.library) -> None:
-        library().mf_batch_release(self._batch)
+    return type("Owner", (ctypes.c_uint8 * size,), {"batch": None, "__del__": finalize})

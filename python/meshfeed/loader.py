@@ -134,7 +134,14 @@ class Loader:
 
     def _new_cursor(self, handle: int, *, across: bool) -> Cursor:
         keep = 1 if self._tight else self._info["prefetch"] + 3
-        return Cursor(handle, self._feed.make, ahead=self._ahead, across=across, keep=keep)
+        return Cursor(
+            handle,
+            self._feed.make,
+            size=self._info["batch_bytes"],
+            ahead=self._ahead,
+            across=across,
+            keep=keep,
+        )
 
     # ---- iterating ----
 

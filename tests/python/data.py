@@ -37,7 +37,7 @@ def filled(shape: tuple[int, ...], name: str, start: int = 0) -> np.ndarray[Any,
     if name == "bool":
         return (numbers % 3 == 0).astype(np.bool_)
     if name.startswith(("float16", "bfloat16", "int8", "uint8")):
-        return (numbers % 127).astype(dtype(name))
+        return np.asarray((numbers % 127).astype(dtype(name)))
     array: np.ndarray[Any, Any] = numbers.astype(dtype(name))
     return array
 

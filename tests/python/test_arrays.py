@@ -340,7 +340,7 @@ def test_without_a_copy() -> None:
         (
             {"label": P("rows")},
             8,
-            'layout: axis "rows" of array "label" is not in Mesh(\'data\': 4, \'model\': 2); '
+            "layout: axis \"rows\" of array \"label\" is not in Mesh('data': 4, 'model': 2); "
             'use one of "data", "model"',
         ),
         (

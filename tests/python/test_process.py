@@ -193,8 +193,7 @@ WAITING = """
     it = loader()
     loop = iter(it)
     next(loop)
-    lib = mf.loader._native.library()
-    it._cursor._next = lambda handle, ms, batch, error: time.sleep(ms / 1000) or 1
+    it._cursor._next._wait = lambda: time.sleep(0.05) or 1
     print("waiting", flush=True)
 """
 
