@@ -117,7 +117,8 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
   return mfgo_layout_report(layout, options, size, json, error);
 }
 
-mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error) {
+mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text,
+                         mf_error* error) {
   clear_bytes(text);
   GUARD;
   TEXT(options, size);
@@ -133,6 +134,34 @@ mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset,
   TEXT(options, size);
   NEED(dataset);
   return mfgo_dataset_open(options, size, dataset, error);
+}
+
+/* The Arrow C stream interface. */
+struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+  void (*release)(struct ArrowArrayStream*);
+  void* private_data;
+};
+
+mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* options, size_t size,
+                                 mf_dataset* dataset, mf_error* error) {
+  clear_handle(dataset);
+  GUARD;
+  NEED(stream);
+  if (!stream->release)
+    return mfi_fail(error, MF_INVALID_ARGUMENT, "arrowio", "the stream was released or moved before",
+                    "ask the producer for a new stream");
+  mf_status status;
+  if (!dataset || (!options && size))
+    status = is_null(error, dataset ? "options" : "dataset");
+  else
+    status = mfgo_dataset_open_stream(stream, options, size, dataset, error);
+  if (stream->release)
+    stream->release(stream); /* refused before it was read */
+  stream->release = NULL;
+  return status;
 }
 
 mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void*), void* context,

@@ -34,13 +34,13 @@ const (
 
 // arrays is a source over arrays.
 type arrays struct {
-	gate
+	gate    gate
 	schema  source.Schema
 	columns []column
 	records int64
 
-	once        sync.Once
-	fingerprint source.Fingerprint
+	mu     sync.Mutex
+	hashed *source.Fingerprint
 }
 
 // FromArrays makes a source of arrays that have the same number of records. The
@@ -59,7 +59,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 			return nil, err
 		}
 	}
-	s.release = release
+	s.gate.release = release
 	return s, nil
 }
 
@@ -137,16 +137,20 @@ func (s *arrays) Len() int64 { return s.records }
 
 // Close implements source.Source.
 func (s *arrays) Close() error {
-	s.close()
+	s.gate.close()
 	return nil
 }
 
 // Fingerprint implements source.Source.
-func (s *arrays) Fingerprint(context.Context) (source.Fingerprint, error) {
-	if err := s.enter(); err != nil {
-		return source.Fingerprint{}, err
+func (s *arrays) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hashed == nil {
+		f, err := fingerprint(ctx, s)
+		if err != nil {
+			return f, err
+		}
+		s.hashed = &f
 	}
-	defer s.leave()
-	s.once.Do(func() { s.fingerprint = fingerprint(s.schema.Fields, s.columns, s.records) })
-	return s.fingerprint, nil
+	return *s.hashed, nil
 }

@@ -25,10 +25,10 @@ type gatherer struct {
 
 // Gatherer implements source.Source.
 func (s *arrays) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	if err := s.enter(); err != nil {
+	if err := s.gate.enter(); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.gate.leave()
 	g := &gatherer{source: s}
 	g.spare.New = func() any { return &scratch{} }
 	for _, p := range parts {
@@ -56,10 +56,10 @@ type scratch struct {
 
 // Gather implements source.Gatherer.
 func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	if err := g.source.enter(); err != nil {
+	if err := g.source.gate.enter(); err != nil {
 		return err
 	}
-	defer g.source.leave()
+	defer g.source.gate.leave()
 	if err := g.check(records, jobs); err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (g *gatherer) gather(s *scratch, field int, records []int64, jobs []source.
 }
 
 func overflows(field string, record int64, e *gather.RangeError) error {
-	return status.Errorf(status.InvalidArgument, "arrays", "field %q of record %d holds %v, which %s cannot", field, record, e.Value, e.To).
-		WithHint("deliver the field in its own type (JAX needs x64 for that), or correct the value").
+	return status.Errorf(status.OutOfRange, "arrays", "field %q: record %d holds %d, which %s cannot", field, record, e.Value, e.To).
+		WithHint("deliver the field in its own type (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values").
 		With("field", field).With("record", record)
 }
 
