@@ -95,11 +95,11 @@ func TestRefused(t *testing.T) {
 			doc: func(d *layout.Document) {
 				d.Batch.Size, d.Batch.Remainder = []int{1 << 16, 2}, layout.Pad
 				d.Arrays = nil
-				for i := range 20 {
+				for i := range 5 {
 					d.Arrays = append(d.Arrays, layout.ArraySpec{Name: fmt.Sprint(i), Field: "label", Type: dtype.Int64, Spec: sharding.P(nil, "data")})
 				}
 			},
-			code: status.ResourceExhausted, want: "loader: the blocks of process 0 take their rows from 1376256 separate runs, but may take them from 1048576; partition the first batch dimension rather than a later one, or make the first one smaller",
+			code: status.ResourceExhausted, want: "loader: the blocks of process 0 take their rows from 393216 separate runs, but may take them from 262144; partition the first batch dimension rather than a later one, or make the first one smaller",
 		},
 	} {
 		d := document(8)

@@ -42,13 +42,18 @@ func TestHammer(t *testing.T) {
 			t.Fatalf("round %d: %d gatherers are open", round, n)
 		}
 	}
-	for range 1000 {
-		if runtime.NumGoroutine() <= before {
+	settled(t, before, "after all")
+}
+
+// settled waits for goroutines that are just ending.
+func settled(t *testing.T, before int, when string) {
+	t.Helper()
+	for late := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Errorf("%s: %d goroutines, %d before", when, runtime.NumGoroutine(), before)
 			return
 		}
-		runtime.Gosched()
 	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
 func hammer(t *testing.T, l *loader.Loader, r *rand.Rand) {
@@ -106,22 +111,12 @@ func hammer(t *testing.T, l *loader.Loader, r *rand.Rand) {
 // batches stand ready, not after the end.
 func TestIdleLoaderHasNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
-	settled := func(what string) {
-		t.Helper()
-		for range 10000 {
-			if runtime.NumGoroutine() == before {
-				return
-			}
-			runtime.Gosched()
-		}
-		t.Errorf("%s: %d goroutines, %d before", what, runtime.NumGoroutine(), before)
-	}
 	l := newLoader(t, digits(100), loader.Options{Layout: newLayout(t, document(8)), Epochs: 1})
-	settled("new")
+	settled(t, before, "new")
 	next(t, l)
-	settled("two batches stand ready")
+	settled(t, before, "two batches stand ready")
 	places(t, l)
-	settled("at the end")
+	settled(t, before, "at the end")
 }
 
 func TestOneEpoch(t *testing.T) {

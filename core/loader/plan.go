@@ -62,7 +62,7 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 
 // maxRuns bounds the pieces in which the rows of all blocks of a process come:
 // each costs a job at every step.
-const maxRuns = 1 << 20
+const maxRuns = 1 << 18
 
 // checkSize refuses, before anything of that size is made, what would end the
 // process. Sizes of arrays were bounded by the layout, so the sums stay within

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/loader"
@@ -248,6 +250,24 @@ func TestPanicBecomesError(t *testing.T) {
 	}
 }
 
+// Of several workers one fails: the others are told to stop, and the error is
+// the failure, whichever worker had it.
+func TestWorkersFailTogether(t *testing.T) {
+	for row := range int64(4) {
+		src := digits(80)
+		src.Hook = func(ctx context.Context, records []int64) error {
+			if slices.Contains(records, row) {
+				return status.New(status.DataLoss, "disk", "sector 7 is unreadable")
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Workers: 4})
+		_, err := l.Next(t.Context())
+		wantError(t, err, status.DataLoss, "loader: step 0 of epoch 0: disk: sector 7 is unreadable")
+	}
+}
+
 // badAllocator fails, or panics, from the third batch on.
 type badAllocator struct {
 	heap    *batch.Heap
@@ -321,13 +341,19 @@ func TestMaxHostBytes(t *testing.T) {
 				t.Errorf("%d bytes live, want %d", s.LiveBytes, 3*slab)
 			}
 		}
-		_, err = l.Next(t.Context())
-		wantError(t, err, status.ResourceExhausted, "loader: step 3 of epoch 0: loader: 3 batches of 576 bytes in all are not released, "+
-			"and one more of 192 would exceed max_host_bytes = 576; release batches, or drop references to their arrays; then ask again")
+		for range 2 {
+			_, err = l.Next(t.Context())
+			wantError(t, err, status.ResourceExhausted, "loader: step 3 of epoch 0: loader: 3 batches of 576 bytes in all are not released, "+
+				"and one more of 192 would exceed max_host_bytes = 576; release batches, or drop references to their arrays; then ask again")
+		}
+		kept[0].Release() // room before it is asked for: no failure is waiting from before
+		if p := next(t, l); p.Step != 3 {
+			t.Errorf("step %d came, want 3", p.Step)
+		}
 		for _, b := range kept {
 			b.Release()
 		}
-		for step := int64(3); step < 10; step++ {
+		for step := int64(4); step < 10; step++ {
 			if p := next(t, l); p.Step != step {
 				t.Errorf("step %d came, want %d", p.Step, step)
 			}
@@ -374,4 +400,53 @@ func TestConcurrentNext(t *testing.T) {
 	if len(seen) != 200 {
 		t.Errorf("%d batches came, want 200", len(seen))
 	}
+}
+
+// A cancellation that meets the hand-over loses nothing either.
+func TestCancelAtHandOver(t *testing.T) {
+	src := digits(8000)
+	var mu sync.Mutex
+	cancel := func() {}
+	src.Hook = func(context.Context, []int64) error {
+		mu.Lock()
+		defer mu.Unlock()
+		cancel()
+		return nil
+	}
+	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: -1, Epochs: 1})
+	for step := int64(0); step < 1000; {
+		ctx, stop := context.WithCancel(t.Context())
+		mu.Lock()
+		cancel = stop
+		mu.Unlock()
+		b, err := l.Next(ctx)
+		stop()
+		if status.CodeOf(err) == status.Cancelled {
+			continue
+		}
+		if err != nil || b.Place().Step != step {
+			t.Fatalf("step %d came, want %d: %v", b.Place().Step, step, err)
+		}
+		b.Release()
+		step++
+	}
+}
+
+// A batch that was handed over belongs to its owner alone: the loader does not
+// keep it from the collector.
+func TestLoaderLetsGo(t *testing.T) {
+	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4})
+	next(t, l)
+	b, err := l.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	gone := weak.Make(b)
+	b = nil
+	runtime.GC()
+	if gone.Value() != nil {
+		t.Error("the loader still refers to a batch that it handed over")
+	}
+	next(t, l)
 }

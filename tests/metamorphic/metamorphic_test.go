@@ -58,13 +58,12 @@ func TestWorlds(t *testing.T) {
 
 // noMoreGoroutines waits for those that are just ending.
 func noMoreGoroutines(t *testing.T, before int) {
-	for range 1000 {
-		if runtime.NumGoroutine() <= before {
+	for late := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 			return
 		}
-		runtime.Gosched()
 	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
 func testWorld(t *testing.T, seed uint64) {
