@@ -2,19 +2,29 @@ package arrowio
 
 import (
 	"context"
-	"crypto/sha256"
+	"sync"
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Dataset is Arrow data as a source.Source.
+// Dataset is Arrow data as a source.Source. All methods are safe for
+// concurrent use.
 type Dataset struct {
-	files []*file
-	table *table.Table
-	tops  []int // column of the files' schema for each field
+	files   []*file // none in memory
+	table   *table.Table
+	columns []int // of the files' schema, for each field
+	cache   decodeCache
+	borrow  bool // the memory is the caller's: Close waits for as long as it takes
+
+	fingerprint struct {
+		sync.Mutex
+		value source.Fingerprint
+		known bool
+	}
 }
 
 var _ source.Source = (*Dataset)(nil)
@@ -22,62 +32,99 @@ var _ source.Source = (*Dataset)(nil)
 // patience is how long Close waits for a read that the kernel does not answer.
 const patience = time.Second
 
+// maxRecords bounds a dataset, as the orders of records are bounded.
+const maxRecords = 1 << 40
+
+// newDataset makes a dataset of open files.
 func newDataset(files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
-	d.table = &table.Table{Gate: table.NewGate(func() error { return closeFiles(files) }), Store: d, Load: d.load}
-	schema := &files[0].meta.Schema
-	for i := range schema.Fields {
-		f := &schema.Fields[i]
-		field, reason := table.Describe(f)
-		if reason == "" && field.Open() {
-			reason = "lists of variable length are not read yet"
-		}
-		if reason != "" {
-			d.table.Schema.Skipped = append(d.table.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reason})
-			continue
-		}
-		d.tops = append(d.tops, i)
-		d.table.Fields = append(d.table.Fields, field)
-		d.table.Schema.Fields = append(d.table.Schema.Fields, field.Source(false))
-	}
-	var rows []int64
-	for i, f := range files {
-		err := f.meta.Scan(f.os, 0, len(f.meta.Batches), func(_ int, b *arrowmeta.RecordBatch) error {
-			rows = append(rows, b.Length)
-			d.table.Files = append(d.table.Files, int32(i))
-			return nil
-		})
-		if err != nil {
-			return nil, f.named(err)
+	d.table = &table.Table{Gate: table.NewGate(func() error { return closeFiles(files) }), Load: d.load}
+	d.table.Store = (*store)(d)
+	for _, f := range files[1:] {
+		if err := agree(files[0], f); err != nil {
+			return nil, err
 		}
 	}
-	d.table.Index = table.NewIndex(rows)
-	return d, nil
+	fields, err := d.scan()
+	if err != nil {
+		return nil, err
+	}
+	return d, d.setFields(fields, o)
 }
 
-// load finds the buffers of a field in every record batch.
-func (d *Dataset) load(field int) (*table.Column, error) {
-	nodes := d.table.Fields[field].Nodes
-	c := &table.Column{Planes: make([]table.Plane, len(nodes))}
-	for _, f := range d.files {
-		err := f.meta.Scan(f.os, 0, len(f.meta.Batches), func(i int, b *arrowmeta.RecordBatch) error {
-			col := &f.meta.Columns[d.tops[field]]
-			body := f.meta.Batches[i].Body()
-			for n := range nodes {
-				if nodes[n].Kind == table.Values {
-					buffers := b.Buffers(col)
-					c.Planes[n].Data = append(c.Planes[n].Data, body+buffers[len(buffers)-1].Offset)
-				} else {
-					col = &col.Children[0]
-				}
-			}
+// scan reads the header of every record batch: their rows go to the index. It
+// says which columns hold nulls.
+func (d *Dataset) scan() (nulls []bool, err error) {
+	rows := make([][]int64, len(d.files))
+	nulls = make([]bool, len(d.files[0].meta.Columns))
+	var mu sync.Mutex
+	err = parallel(len(d.files), func(i int) error {
+		f := d.files[i]
+		rows[i] = make([]int64, 0, len(f.meta.Batches))
+		found := make([]bool, len(nulls))
+		err := f.batches(func(_ int, b *arrowmeta.RecordBatch) error {
+			rows[i] = append(rows[i], b.Length)
+			f.note(b, found)
 			return nil
 		})
-		if err != nil {
-			return nil, f.named(err)
+		mu.Lock()
+		defer mu.Unlock()
+		for c := range nulls {
+			nulls[c] = nulls[c] || found[c]
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nulls, d.index(rows)
+}
+
+// note keeps what matters of one record batch.
+func (f *file) note(b *arrowmeta.RecordBatch, nulls []bool) {
+	f.records += b.Length
+	f.largest = max(f.largest, b.Length)
+	if f.packing == arrowmeta.Uncompressed {
+		f.packing = b.Compression
+	}
+	for c := range f.meta.Columns {
+		nulls[c] = nulls[c] || hasNulls(b, &f.meta.Columns[c])
+	}
+}
+
+// hasNulls says whether a column or a list's child has nulls in a batch.
+func hasNulls(b *arrowmeta.RecordBatch, c *arrowmeta.Column) bool {
+	for c.Located {
+		if b.Node(c).Nulls > 0 {
+			return true
+		}
+		if len(c.Children) != 1 {
+			return false
+		}
+		c = &c.Children[0]
+	}
+	return false
+}
+
+// index joins the rows of all files.
+func (d *Dataset) index(rows [][]int64) error {
+	var all []int64
+	total := int64(0)
+	for i, list := range rows {
+		f := d.files[i]
+		f.first = len(all)
+		all = append(all, list...)
+		for _, n := range list {
+			if total += n; total > maxRecords {
+				return status.Errorf(status.ResourceExhausted, "arrowio", "%s: the dataset has more than 2^40 records", f.path).With("path", f.path)
+			}
+			if len(d.files) > 1 {
+				d.table.Files = append(d.table.Files, int32(i))
+			}
 		}
 	}
-	return c, nil
+	d.table.Index = table.NewIndex(all)
+	return nil
 }
 
 // Schema implements source.Source.
@@ -95,25 +142,93 @@ func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return g, nil
 }
 
-// Fingerprint implements source.Source.
-func (d *Dataset) Fingerprint(context.Context) (source.Fingerprint, error) {
-	h := sha256.New()
-	for _, f := range d.files {
-		h.Write(f.meta.Digest[:])
+// Close implements source.Source.
+func (d *Dataset) Close() error {
+	if d.borrow {
+		return d.table.Gate.Close(0)
 	}
-	return source.Fingerprint(h.Sum(nil)[:16]), nil
+	return d.table.Gate.Close(patience)
 }
 
-// Close implements source.Source.
-func (d *Dataset) Close() error { return d.table.Gate.Close(patience) }
+// FileInfo describes one file of a dataset.
+type FileInfo struct {
+	Path         string
+	Format       string // "file" or "stream"
+	Records      int64
+	Batches      int
+	LargestBatch int64  // rows
+	Bytes        int64  // of the whole file
+	Compression  string // "", "lz4" or "zstd"
+}
+
+// Files describes the files in the order of their records.
+func (d *Dataset) Files() []FileInfo {
+	list := make([]FileInfo, len(d.files))
+	for i, f := range d.files {
+		list[i] = FileInfo{Path: f.path, Format: "file", Records: f.records, Batches: len(f.meta.Batches), LargestBatch: f.largest, Bytes: f.meta.Size}
+		if f.meta.Stream {
+			list[i].Format = "stream"
+		}
+		if f.packing != arrowmeta.Uncompressed {
+			list[i].Compression = f.packing.String()
+		}
+	}
+	return list
+}
+
+// Slow says of which fields whole record batches have to be decoded to get at
+// one row, and why: shuffling them is slow.
+func (d *Dataset) Slow() []source.Skipped {
+	var list []source.Skipped
+	for _, f := range d.files {
+		if f.packing == arrowmeta.Uncompressed {
+			continue
+		}
+		for i, field := range d.table.Schema.Fields {
+			list = append(list, source.Skipped{
+				Name: field.Name, Type: f.meta.Schema.Fields[d.columns[i]].TypeString(),
+				Reason: "its record batches are compressed with " + f.packing.String() + ": every row costs the decoding of a batch, unless it is cached",
+			})
+		}
+		break
+	}
+	return list
+}
+
+// store gives the table access to the files.
+type store Dataset
 
 // Base implements table.Store.
-func (d *Dataset) Base(file int32) (uintptr, bool) { return d.files[file].base, true }
+func (s *store) Base(file int32) (uintptr, bool) { return s.files[file].content.Base() }
 
 // Acquire implements table.Store.
-func (d *Dataset) Acquire(context.Context, []table.Span, []uintptr) (table.Lease, error) {
-	return nil, nil
+func (s *store) Acquire(context.Context, []table.Span, []uintptr) (table.Lease, error) {
+	return nil, status.New(status.Internal, "arrowio", "not mapped")
 }
 
+// Ahead implements table.Store.
+func (s *store) Ahead([]table.Span) {}
+
+// Encoded implements table.Store.
+func (s *store) Encoded(file int32) bool { return s.files[file].packing != arrowmeta.Uncompressed }
+
 // Check implements table.Store.
-func (d *Dataset) Check([]int32) error { return nil }
+func (s *store) Check(files []int32) error {
+	for _, i := range files {
+		if err := s.files[i].content.Check(); err != nil {
+			return s.files[i].named(err)
+		}
+	}
+	return nil
+}
+
+// Named implements table.Store.
+func (s *store) Named(batch int32, err error) error { return s.of(batch).named(err) }
+
+// of gives the file of a record batch.
+func (s *store) of(batch int32) *file {
+	if s.table.Files == nil {
+		return s.files[0]
+	}
+	return s.files[s.table.Files[batch]]
+}

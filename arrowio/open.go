@@ -1,6 +1,10 @@
 package arrowio
 
 import (
+	"runtime"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -12,8 +16,9 @@ type Options struct {
 	IO string
 
 	// Shapes gives the row shape of fields that are stored as lists of
-	// variable length. Without it, the shape comes from the metadata that
-	// Hugging Face's datasets library writes, or from the first record.
+	// variable length, or in fewer dimensions than they have. Without it, the
+	// shape of lists comes from the metadata that Hugging Face's datasets
+	// library writes, or from the first record.
 	Shapes map[string][]int
 }
 
@@ -36,14 +41,14 @@ func OpenFiles(patterns []string, o Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := make([]*file, 0, len(paths))
-	for _, p := range paths {
-		f, err := openFile(p, o)
-		if err != nil {
-			closeFiles(files)
-			return nil, err
-		}
-		files = append(files, f)
+	files := make([]*file, len(paths))
+	err = parallel(len(paths), func(i int) (err error) {
+		files[i], err = openFile(paths[i], o)
+		return err
+	})
+	if err != nil {
+		closeFiles(files)
+		return nil, err
 	}
 	d, err := newDataset(files, o)
 	if err != nil {
@@ -56,9 +61,47 @@ func OpenFiles(patterns []string, o Options) (*Dataset, error) {
 func closeFiles(files []*file) error {
 	var first error
 	for _, f := range files {
-		if err := f.close(); err != nil && first == nil {
-			first = err
+		if f == nil {
+			continue
+		}
+		if err := f.content.Close(); err != nil && first == nil {
+			first = f.named(err)
 		}
 	}
+	return first
+}
+
+// parallel calls do for 0 to n-1, several at a time, since each waits for a
+// disk. It gives the error of the lowest number.
+func parallel(n int, do func(i int) error) error {
+	var mu sync.Mutex
+	next, failed, first := 0, n, error(nil)
+	fail := func(i int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if i < failed {
+			failed, first = i, err
+		}
+	}
+	take := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next-1 < min(n, failed)
+	}
+	var wait sync.WaitGroup
+	for range min(n, 4*runtime.GOMAXPROCS(0), 32) {
+		wait.Add(1)
+		guard.Go("arrowio", func() error {
+			defer wait.Done()
+			for i, ok := take(); ok; i, ok = take() {
+				if err := guard.Call("arrowio", func() error { return do(i) }); err != nil {
+					fail(i, err)
+				}
+			}
+			return nil
+		}, func(error) {})
+	}
+	wait.Wait()
 	return first
 }

@@ -80,7 +80,7 @@ func (f *Field) bits(node int) int {
 		case Fixed, List:
 			n *= level.Size
 		case Coded:
-			return n * 8 * f.Values.rowBytes()
+			return n * 8 * f.Values.RowBytes()
 		case Values:
 			if level.Size > 0 {
 				n *= 8 * level.Size
@@ -90,8 +90,8 @@ func (f *Field) bits(node int) int {
 	return n
 }
 
-// rowBytes gives the size of a row of bytes, or of a packed row of bits.
-func (f *Field) rowBytes() int { return (f.bits(0) + 7) / 8 }
+// RowBytes gives the size of a row of bytes, or of a packed row of bits.
+func (f *Field) RowBytes() int { return (f.bits(0) + 7) / 8 }
 
 // Source gives the field as sources describe it.
 func (f *Field) Source(nullable bool) source.Field {
@@ -104,9 +104,9 @@ const (
 	maxRowBytes = 1 << 31
 )
 
-// dtypeKey is the key of a field's metadata by which values of 16 bits are
+// DTypeKey is the key of a field's metadata by which values of 16 bits are
 // marked as bfloat16, which Arrow has no type for.
-const dtypeKey = "meshfeed.dtype"
+const DTypeKey = "meshfeed.dtype"
 
 // Describe says how the field is stored. A field whose rows cannot be rows of
 // an array gives a nil Field and the reason with a remedy.
@@ -206,7 +206,7 @@ func (d *describer) dictionary(f *arrowmeta.Field) string {
 
 // extension applies what the field's metadata say about its storage.
 func (d *describer) extension(f *arrowmeta.Field) string {
-	if name, ok := f.Metadata.Get(dtypeKey); ok {
+	if name, ok := f.Metadata.Get(DTypeKey); ok {
 		return d.bfloat16(name)
 	}
 	tensor, err := f.Tensor()
@@ -236,7 +236,7 @@ func (d *describer) bfloat16(name string) string {
 	f := d.field
 	leaf := &f.Nodes[len(f.Nodes)-1]
 	if name != dtype.BFloat16.String() {
-		return fmt.Sprintf("its metadata say %s=%q; only %q is known", dtypeKey, name, dtype.BFloat16)
+		return fmt.Sprintf("its metadata say %s=%q; only %q is known", DTypeKey, name, dtype.BFloat16)
 	}
 	switch {
 	case f.Type == dtype.Uint16 && f.Values == nil:

@@ -2,6 +2,7 @@ package table
 
 import (
 	"math/bits"
+	"slices"
 	"sort"
 )
 
@@ -97,4 +98,16 @@ func (x *Index) number(i int) int32 {
 func (x *Index) First(record int64) int64 {
 	_, row := x.Locate(record)
 	return record - row
+}
+
+// Rows gives the number of rows of a record batch.
+func (x *Index) Rows(batch int) int64 {
+	at, found := batch, true
+	if x.batch != nil {
+		at, found = slices.BinarySearch(x.batch, uint32(batch))
+	}
+	if !found || at >= len(x.first)-1 {
+		return 0
+	}
+	return x.first[at+1] - x.first[at]
 }

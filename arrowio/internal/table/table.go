@@ -42,8 +42,33 @@ type Store interface {
 	// lease is released.
 	Acquire(ctx context.Context, spans []Span, to []uintptr) (Lease, error)
 
+	// Ahead says which spans come next.
+	Ahead(spans []Span)
+
+	// Encoded says whether the buffers of a file have to be decoded.
+	Encoded(file int32) bool
+
+	// Decode gives the buffers of one field in a record batch of such a file.
+	Decode(ctx context.Context, batch int32, field int) (*Decoded, error)
+
 	// Check fails if a file of a list is no longer what it was.
 	Check(files []int32) error
+
+	// Named adds the name of the record batch's file to an error.
+	Named(batch int32, err error) error
+}
+
+// Decoded holds the buffers of a field in one record batch, by node.
+type Decoded struct {
+	Nodes []DecodedNode
+	Bytes int64
+}
+
+// DecodedNode holds the buffers of a node.
+type DecodedNode struct {
+	Valid  []byte // nil if there are no nulls
+	Data   []byte // nil for fixed-size lists
+	Length int64
 }
 
 // Lease keeps addresses valid.

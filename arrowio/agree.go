@@ -1,0 +1,41 @@
+package arrowio
+
+import (
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// agree makes sure that a file has the schema of the first one: the same
+// columns in the same order. Whether they may hold nulls, and metadata, may
+// differ.
+func agree(first, f *file) error {
+	want, have := first.meta.Schema.Fields, f.meta.Schema.Fields
+	for i := range min(len(want), len(have)) {
+		w, h := &want[i], &have[i]
+		switch {
+		case w.Name != h.Name:
+			return disagree(first, f, w.Name, fmt.Sprintf("column %d is %q, but %q in %s", i, h.Name, w.Name, first.path))
+		case w.TypeString() != h.TypeString():
+			return disagree(first, f, w.Name, fmt.Sprintf("field %q is %s, but %s in %s", w.Name, h.TypeString(), w.TypeString(), first.path))
+		}
+		wt, _, _ := w.Extension()
+		ht, _, _ := h.Extension()
+		wd, _ := w.Metadata.Get(table.DTypeKey)
+		hd, _ := h.Metadata.Get(table.DTypeKey)
+		if wt != ht || wd != hd {
+			return disagree(first, f, w.Name, fmt.Sprintf("field %q has the extension type %q, but %q in %s", w.Name, ht+hd, wt+wd, first.path))
+		}
+	}
+	if len(want) != len(have) {
+		return disagree(first, f, "", fmt.Sprintf("there are %d columns, but %d in %s", len(have), len(want), first.path))
+	}
+	return nil
+}
+
+func disagree(first, f *file, field, msg string) error {
+	return status.New(status.Incompatible, "arrowio", f.path+": "+msg).
+		WithHint("all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema").
+		With("path", f.path).With("field", field)
+}

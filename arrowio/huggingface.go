@@ -1,0 +1,85 @@
+package arrowio
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// maxJSON bounds what is read of state.json and dataset_dict.json.
+const maxJSON = 16 << 20
+
+// savedToDisk gives the files of a directory that Hugging Face's save_to_disk
+// wrote, in their order, and nothing for any other directory.
+func savedToDisk(dir string) ([]string, error) {
+	var dict struct {
+		Splits []string `json:"splits"`
+	}
+	if found, err := readJSON(dir, "dataset_dict.json", &dict); err != nil {
+		return nil, err
+	} else if found {
+		return nil, severalSplits(dir, dict.Splits)
+	}
+	var state struct {
+		Files *[]struct {
+			Name string `json:"filename"`
+		} `json:"_data_files"`
+		Indices *[]json.RawMessage `json:"_indices_data_files"`
+	}
+	found, err := readJSON(dir, "state.json", &state)
+	if !found || err != nil || state.Files == nil {
+		return nil, err
+	}
+	if state.Indices != nil && len(*state.Indices) > 0 {
+		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the dataset was saved with an indices mapping", dir).
+			WithHint("call flatten_indices() before save_to_disk()").With("path", dir)
+	}
+	list := make([]string, 0, len(*state.Files))
+	for _, f := range *state.Files {
+		if !filepath.IsLocal(f.Name) {
+			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json names a file outside of the directory: %q", dir, f.Name).With("path", dir)
+		}
+		list = append(list, filepath.Join(dir, f.Name))
+	}
+	if len(list) == 0 {
+		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files", dir).With("path", dir)
+	}
+	return list, nil
+}
+
+// severalSplits is the error for a directory that holds a DatasetDict.
+func severalSplits(dir string, splits []string) error {
+	e := status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets with the splits %s", dir, strings.Join(splits, ", ")).With("path", dir)
+	if len(splits) == 0 {
+		e.Msg = dir + ": this is a dictionary of datasets without splits"
+		return e
+	}
+	return e.WithHint("open one of them: %s", filepath.Join(dir, splits[0]))
+}
+
+// readJSON reads a JSON file of a directory, if it is there.
+func readJSON(dir, name string, into any) (found bool, err error) {
+	path := filepath.Join(dir, name)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, openError(path, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxJSON))
+	if err != nil {
+		return false, openError(path, err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return false, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, err).With("path", path)
+	}
+	return true, nil
+}

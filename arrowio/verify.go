@@ -1,0 +1,147 @@
+package arrowio
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// VerifyOptions say how thoroughly to verify.
+type VerifyOptions struct {
+	Hash     bool                    // hash every byte of every file
+	Progress func(done, total int64) // called now and then, with bytes of all files; may be nil
+}
+
+// Verification is what a dataset that passed was found to hold.
+type Verification struct {
+	Records     int64
+	Batches     int64
+	Bytes       int64 // of all files
+	Fingerprint source.Fingerprint
+	Hash        string // SHA-256 of all bytes in the order of the files, hexadecimal; "" unless asked for
+}
+
+// Verify reads the dataset from end to end, every row of every field: that the
+// bytes are there, that lists have their length, that indices are in their
+// dictionary. What it finds wrong is an error that names file and place.
+func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (Verification, error) {
+	v := verifier{d: d, ctx: ctx, o: o}
+	if err := d.table.Gate.Enter(); err != nil {
+		return v.report, err
+	}
+	defer d.table.Gate.Leave()
+	var stop func()
+	v.ctx, stop = d.table.Gate.Join(ctx)
+	defer stop()
+	return v.report, v.run()
+}
+
+type verifier struct {
+	d      *Dataset
+	ctx    context.Context
+	o      VerifyOptions
+	report Verification
+	total  int64 // bytes to go through
+	done   int64
+}
+
+func (v *verifier) run() (err error) {
+	v.report.Records = v.d.Len()
+	for _, f := range v.d.files {
+		v.report.Bytes += f.meta.Size
+		v.report.Batches += int64(len(f.meta.Batches))
+	}
+	if v.total = v.report.Bytes; v.o.Hash {
+		v.total *= 2
+	}
+	if err := v.rows(); err != nil {
+		return err
+	}
+	if v.o.Hash {
+		if err := v.hash(); err != nil {
+			return err
+		}
+	}
+	v.report.Fingerprint, err = v.d.Fingerprint(v.ctx)
+	return err
+}
+
+func (v *verifier) progress(bytes int64) {
+	if v.done += bytes; v.o.Progress != nil {
+		v.o.Progress(v.done, v.total)
+	}
+}
+
+// verifyBytes is about how much is gathered at once.
+const verifyBytes = 8 << 20
+
+// rows gathers every row.
+func (v *verifier) rows() error {
+	fields := v.d.table.Schema.Fields
+	parts, width := make([]source.Part, len(fields)), 0
+	for i, f := range fields {
+		parts[i] = v.d.whole(i)
+		width += f.RowBytes()
+	}
+	g, err := v.d.table.Gatherer(parts)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	n := v.d.Len()
+	each := min(n, int64(max(1, verifyBytes/max(width, 1))), 1<<16)
+	records := make([]int64, each)
+	jobs := make([]source.Job, len(fields))
+	for i, f := range fields {
+		jobs[i] = source.Job{Part: i, Dst: make([]byte, each*int64(f.RowBytes()))}
+	}
+	for from := int64(0); from < n; from += each {
+		m := min(each, n-from)
+		for i := range m {
+			records[i] = from + i
+		}
+		for i, f := range fields {
+			jobs[i].Rows = [2]int{0, int(m)}
+			jobs[i].Dst = jobs[i].Dst[:m*int64(f.RowBytes())]
+		}
+		if err := g.Gather(v.ctx, records[:m], jobs); err != nil {
+			return err
+		}
+		v.progress(int64(float64(v.report.Bytes)*float64(from+m)/float64(n)) - v.done)
+	}
+	v.progress(v.report.Bytes - v.done)
+	return nil
+}
+
+// hash reads every byte of every file.
+func (v *verifier) hash() error {
+	h := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for _, f := range v.d.files {
+		if err := v.hashFile(h, f, buffer); err != nil {
+			return err
+		}
+	}
+	v.report.Hash = hex.EncodeToString(h.Sum(nil))
+	return nil
+}
+
+func (v *verifier) hashFile(h hash.Hash, f *file, buffer []byte) error {
+	for off := int64(0); off < f.meta.Size; {
+		if err := v.ctx.Err(); err != nil {
+			return status.Errorf(status.CodeOf(err), "arrowio", "the verification was ended: %w", err)
+		}
+		b := buffer[:min(int64(len(buffer)), f.meta.Size-off)]
+		if _, err := f.content.ReadAt(b, off); err != nil {
+			return f.named(err)
+		}
+		h.Write(b)
+		off += int64(len(b))
+		v.progress(int64(len(b)))
+	}
+	return nil
+}
