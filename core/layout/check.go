@@ -77,6 +77,10 @@ func (l *Layout) checkCosts() {
 		l.report(Error, TooLarge, "/arrays", "a batch takes more than 2^53 bytes", "make the batch or the arrays smaller")
 		return
 	}
+	if n := l.costs.blocks; n > MaxBlocks {
+		l.report(Error, TooManyBlocks, "/mesh", fmt.Sprintf("a process gathers %d blocks for every batch, but may gather %d", n, MaxBlocks),
+			"use more processes, or fewer arrays", Fact{"blocks", n}, Fact{"limit", MaxBlocks})
+	}
 	if b := l.doc.Budget.DeviceBytes; b > 0 && t.DeviceBytes > b {
 		l.report(Error, DeviceBudget, "/budget/device_bytes",
 			fmt.Sprintf("a device holds %d bytes of one batch, but its budget is %d", t.DeviceBytes, b),

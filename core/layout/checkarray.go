@@ -149,13 +149,15 @@ func lcm(a, b int) int {
 	return a / x * b
 }
 
+// checkRanges bounds the row ranges of an array in the process that has most
+// devices, before they are worked out.
 func (l *Layout) checkRanges(a Array, t sharding.Tiling, path string) bool {
 	if a.Kind == Static {
 		return true
 	}
 	n := runs(a.Shape[:a.BatchDims], t.Tiles())
-	if n > MaxRanges {
-		l.report(Error, TooManyRanges, path, fmt.Sprintf("a block of array %s takes %d separate row ranges of the batch, but may take %d", quote(a.Name), n, MaxRanges),
+	if n = plus(0, n, int64(min(t.Count(), l.owners.most()))); n > MaxRanges {
+		l.report(Error, TooManyRanges, path, fmt.Sprintf("array %s makes up to %d separate row ranges in a process, but may make %d", quote(a.Name), n, MaxRanges),
 			"partition an earlier batch dimension, or make the earlier ones smaller", Fact{"ranges", n}, Fact{"limit", MaxRanges})
 	}
 	return n <= MaxRanges

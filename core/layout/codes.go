@@ -8,7 +8,8 @@ const (
 	SpecRank      Code = "spec-rank"       // a spec has more entries than the array has dimensions
 	Indivisible   Code = "indivisible"     // a dimension does not divide by its number of tiles; facts size, tiles, remainder
 	TooLarge      Code = "too-large"       // sizes beyond 2^53 bytes
-	TooManyRanges Code = "too-many-ranges" // a block takes more than MaxRanges separate row ranges; facts ranges, limit
+	TooManyBlocks Code = "too-many-blocks" // a process gathers more than MaxBlocks blocks; facts blocks, limit
+	TooManyRanges Code = "too-many-ranges" // a process takes more than MaxRanges separate row ranges for an array; facts ranges, limit
 	NameTaken     Code = "name-taken"      // the mask or an extra has the name of another array
 
 	// Errors where array and dataset differ.
@@ -41,6 +42,6 @@ const (
 // Codes lists every code a problem can have, errors first.
 func Codes() []Code {
 	return []Code{
-		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, UnusedAxis, SameRows, TinyShards, IdleProcess,
+		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, UnusedAxis, SameRows, TinyShards, IdleProcess,
 	}
 }

@@ -27,6 +27,7 @@ type costs struct {
 	totals    Totals
 	known     bool    // no array is broken
 	processes []int64 // bytes gathered by the n-th process of the mesh
+	blocks    int64   // of the process that has most
 	rows      rowTable
 }
 
@@ -60,28 +61,48 @@ func (l *Layout) count() costs {
 }
 
 func (l *Layout) countShards(c *costs) {
-	slots := make([]int64, len(c.processes))
-	counts := map[string][]int32{}
-	for i, a := range l.arrays {
-		t := l.tilings[i]
-		bytes := shardBytes(a, t)
-		c.totals.DeviceBytes = plus(c.totals.DeviceBytes, bytes, 1)
-		if a.Kind == Static {
-			continue
+	slots, blocks := make([]int64, len(c.processes)), make([]int64, len(c.processes))
+	for _, alike := range l.alike() {
+		var bytes, rounded int64 // of one part of each array
+		for _, i := range alike {
+			b := shardBytes(l.arrays[i], l.tilings[i])
+			bytes, rounded = plus(bytes, b, 1), plus(rounded, (b+slot-1)/slot*slot, 1)
 		}
-		key := tilingKey(t)
-		if counts[key] == nil {
-			counts[key] = l.distinct(t)
-		}
-		for n, k := range counts[key] {
+		for n, k := range l.distinct(l.tilings[alike[0]]) {
 			c.processes[n] = plus(c.processes[n], bytes, int64(k))
-			slots[n] = plus(slots[n], (bytes+slot-1)/slot*slot, int64(k))
+			slots[n] = plus(slots[n], rounded, int64(k))
+			blocks[n] += int64(k) * int64(len(alike))
+			c.blocks = max(c.blocks, blocks[n])
 		}
+	}
+	for i, a := range l.arrays {
+		c.totals.DeviceBytes = plus(c.totals.DeviceBytes, shardBytes(a, l.tilings[i]), 1)
 	}
 	for n := range slots {
 		c.totals.ReadBytes = plus(c.totals.ReadBytes, c.processes[n], 1)
 		c.totals.HostBytes = max(c.totals.HostBytes, plus(0, slots[n], int64(l.Prefetch())+1))
 	}
+}
+
+// alike groups the arrays that are read by their tilings, so that a large mesh
+// is walked once for each.
+func (l *Layout) alike() [][]int {
+	var groups [][]int
+	number := map[string]int{}
+	for i, a := range l.arrays {
+		if a.Kind == Static {
+			continue
+		}
+		key := tilingKey(l.tilings[i])
+		n, ok := number[key]
+		if !ok {
+			n = len(groups)
+			number[key] = n
+			groups = append(groups, nil)
+		}
+		groups[n] = append(groups[n], i)
+	}
+	return groups
 }
 
 // distinct counts the distinct tiles of every process.

@@ -15,12 +15,13 @@ const Version = 1
 // Limits of a document, beside those of package mesh. They are checked before
 // anything of that size is allocated.
 const (
-	MaxBytes   = 8 << 20  // of text
-	MaxDepth   = 32       // of nested objects and lists
-	MaxArrays  = 1024     // in a document
-	MaxRank    = 32       // of an array, and entries of a spec
-	MaxInteger = 1 << 53  // the largest integer; the smallest is its negative
-	MaxRanges  = 64 << 10 // separate row ranges of one process
+	MaxBytes   = 8 << 20 // of text
+	MaxDepth   = 32      // of nested objects and lists
+	MaxArrays  = 1024    // in a document
+	MaxRank    = 32      // of an array, and entries of a spec
+	MaxInteger = 1 << 53 // the largest integer; the smallest is its negative
+	MaxRanges  = 1 << 22 // separate row ranges of one array in a process
+	MaxBlocks  = 1 << 20 // blocks of one process
 
 	maxRecords  = sampler.MaxRecords
 	maxPrefetch = 1 << 16

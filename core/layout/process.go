@@ -89,3 +89,12 @@ func ownersOf(m *mesh.Mesh) owners {
 
 // group gives the positions of the n-th process.
 func (o owners) group(n int) []int32 { return o.positions[o.start[n]:o.start[n+1]] }
+
+// most gives the devices of the process that has most.
+func (o owners) most() int {
+	most := 0
+	for n := range o.processes {
+		most = max(most, len(o.group(n)))
+	}
+	return most
+}

@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/mesh"
@@ -43,6 +45,11 @@ func TestRandomLayouts(t *testing.T) {
 		again, err := Parse(d.Canonical())
 		if err != nil || string(again.Canonical()) != string(d.Canonical()) {
 			t.Fatalf("layout %d, %s: becomes %s, %v", i, d.Canonical(), again.Canonical(), err)
+		}
+		for line := range strings.Lines(l.Text(PictureOptions{})) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Fatalf("layout %d, %s: a line has %d characters: %s", i, d.Canonical(), n, line)
+			}
 		}
 		l.Text(PictureOptions{Width: 20 + r.IntN(80)})
 		wellFormed(t, l.SVG(PictureOptions{}))

@@ -1,10 +1,20 @@
 package layout
 
-import "github.com/meshfeed/meshfeed/core/sharding"
+import (
+	"slices"
 
-// maxListed is the largest mesh whose devices are listed without asking, and
-// the largest number of processes that are.
-const maxListed = 1024
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+const (
+	// maxListed is the largest mesh whose devices are listed without asking,
+	// and the largest number of processes that are.
+	maxListed = 1024
+
+	// maxPairs bounds the [start, stop) pairs in the lists of devices, so that
+	// no document makes a report that fills the memory.
+	maxPairs = 1 << 24
+)
 
 // ReportOptions says what a report lists.
 type ReportOptions struct {
@@ -19,19 +29,22 @@ type ReportOptions struct {
 // and for every device its mesh position, process, id, index (a full
 // [start, stop) pair per dimension), replica number and bytes. For every
 // process the rows of the global batch it reads, the bytes per step, and the
-// processes that read the same rows. What cannot be known is null: the shards
+// processes that read the same rows of the dataset. What cannot be known is null: the shards
 // of a broken array, sums over it, an epoch without a dataset. Devices are null
 // beyond 1,024 unless o asks for tables, and so are processes; same_rows_as is
-// null beyond 1,024 processes always.
+// null beyond 1,024 processes always, and devices are from the array on with
+// which all lists would hold more than 16 million ranges.
 func (l *Layout) Report(o ReportOptions) []byte {
 	w := &writer{}
 	w.open('{')
 	w.key("meshfeed").int(Version)
 	w.key("arrays").open('{')
 	seen := map[string]bool{}
+	pairs, list := 0, o.Tables || l.mesh.Size() <= maxListed
 	for i, a := range l.arrays {
+		pairs += l.mesh.Size() * max(len(a.Shape), 1)
 		if !seen[a.Name] { // a mask or extra whose name is taken is left out
-			w.key(a.Name).reportArray(l, i, o.Tables || l.mesh.Size() <= maxListed)
+			w.key(a.Name).reportArray(l, i, list && pairs <= maxPairs)
 		}
 		seen[a.Name] = true
 	}
@@ -71,6 +84,7 @@ func (w *writer) reportArray(l *Layout, i int, list bool) {
 func (w *writer) devices(l *Layout, a Array, t sharding.Tiling) {
 	replicas := make([]int32, t.Count())
 	index, bytes := make(sharding.Index, len(a.Shape)), shardBytes(a, t)
+	w.text = slices.Grow(w.text, l.mesh.Size()*(90+20*len(index)))
 	w.open('[')
 	for position, tile := range t.All() {
 		d := l.mesh.Device(position)

@@ -28,8 +28,8 @@ type rowTiling struct {
 
 func (l *Layout) tableRows() rowTable {
 	batch := l.BatchShape()
-	cuts, perDevice := l.rowTilings()
-	if perDevice*int64(l.mesh.Size()) > maxTable {
+	cuts, ok := l.rowTilings()
+	if !ok {
 		return rowTable{}
 	}
 	t := rowTable{known: true, group: make([]int32, len(l.owners.processes))}
@@ -51,9 +51,10 @@ func (l *Layout) tableRows() rowTable {
 	return t
 }
 
-// rowTilings gives the different ways in which arrays cut the batch, and the
-// ranges that all of them make on one device.
-func (l *Layout) rowTilings() (cuts []rowTiling, perDevice int64) {
+// rowTilings gives the different ways in which arrays cut the batch, unless all
+// of them make too many ranges.
+func (l *Layout) rowTilings() (cuts []rowTiling, ok bool) {
+	total := int64(0)
 	for i, a := range l.arrays {
 		if a.Kind != Data {
 			continue
@@ -62,10 +63,13 @@ func (l *Layout) rowTilings() (cuts []rowTiling, perDevice int64) {
 		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.Same(t) && slices.Equal(c.Tiles(), t.Tiles()) }) {
 			continue
 		}
+		total += runs(a.Shape[:a.BatchDims], t.Tiles()) * int64(l.mesh.Size())
+		if total > maxTable {
+			return nil, false
+		}
 		cuts = append(cuts, rowTiling{Tiling: t, ids: t.All()})
-		perDevice += runs(a.Shape[:a.BatchDims], t.Tiles())
 	}
-	return cuts, perDevice
+	return cuts, true
 }
 
 // rowsOf appends the rows that the n-th process needs.

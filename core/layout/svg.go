@@ -36,7 +36,13 @@ func (l *Layout) SVG(o PictureOptions) string {
 		return c.document()
 	}
 	c.head()
-	for _, g := range l.groups() {
+	groups := l.groups()
+	for i, g := range groups {
+		if i == maxGroups {
+			c.y += 14
+			c.text(margin, "mf-m", moreText(groups[i:]))
+			break
+		}
 		c.group(g)
 	}
 	c.key()

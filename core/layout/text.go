@@ -35,14 +35,29 @@ func (l *Layout) Text(o PictureOptions) string {
 		return t.out.String()
 	}
 	t.head()
-	for _, g := range groups {
+	for i, g := range groups {
 		t.out.WriteByte('\n')
+		if i == maxGroups {
+			t.line(0, moreText(groups[i:]))
+			break
+		}
 		t.group(g)
 	}
 	t.legend()
 	t.processTable()
 	t.problemList()
 	return t.out.String()
+}
+
+// maxGroups bounds the drawings of one picture.
+const maxGroups = 16
+
+func moreText(groups [][]int) string {
+	n := 0
+	for _, g := range groups {
+		n += len(g)
+	}
+	return fmt.Sprintf("… and %s, which can be drawn by name", count(int64(n), "more array", "more arrays"))
 }
 
 // page is a text in the making.
