@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+func newBench() *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use:   "bench LAYOUT.json FILE…",
+		Short: "rows and bytes per second of a layout, and what limits them",
+		Long: `Loads the batches of one process as fast as it can and drops them: what the loader can deliver when
+nothing else is in the way. A plain copy of as many bytes, timed in the same run, gives the scale.`,
+		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --seconds 10 --json layout.json data/",
+		Args:    need(2, -1, "a layout document and files"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := readLayout(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			ds, err := arrowio.OpenFiles(args[1:], arrowio.Options{IO: o.io})
+			if err != nil {
+				return err
+			}
+			defer ds.Close()
+			m, err := o.measure(cmd.Context(), ds, l)
+			if err != nil {
+				return err
+			}
+			if o.json {
+				return writeJSON(cmd.OutOrStdout(), m)
+			}
+			return m.print(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.process, "process", 0, "whose blocks to load")
+	f.DurationVar(&o.time, "time", 3*time.Second, "how long to measure, after the first epoch or a third of this")
+	f.BoolVar(&o.sequential, "sequential", false, "in the order of the files instead of shuffled")
+	f.StringVar(&o.io, "io", "auto", "auto, map or read")
+	f.BoolVar(&o.json, "json", false, "print as JSON")
+	return cmd
+}
+
+type benchOptions struct {
+	process          int
+	time             time.Duration
+	sequential, json bool
+	io               string
+}
+
+// measurement is what the verb prints, in the form of its JSON. Times are in
+// seconds.
+type measurement struct {
+	Process       int     `json:"process"`
+	Batches       int     `json:"batches"`
+	Rows          int64   `json:"rows"`
+	Bytes         int64   `json:"bytes"`
+	Seconds       float64 `json:"seconds"`
+	RowsPerSecond float64 `json:"rows_per_second"`
+	BytesPerSec   float64 `json:"bytes_per_second"`
+	First         float64 `json:"first_batch_seconds"`
+	P50           float64 `json:"p50_seconds"`
+	P99           float64 `json:"p99_seconds"`
+	Gather        float64 `json:"gather_seconds_per_batch"`
+	Copy          float64 `json:"copy_seconds_per_batch"`
+	Limit         string  `json:"limit"`
+}
+
+func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layout.Layout) (*measurement, error) {
+	if o.time <= 0 {
+		return nil, status.Errorf(status.InvalidArgument, "bench", "--time %v is not a duration to measure for", o.time)
+	}
+	began := time.Now()
+	options := loader.Options{Layout: l, Process: o.process, Shuffle: !o.sequential, Epochs: -1}
+	feed, err := loader.NewContext(ctx, ds, options)
+	if err != nil {
+		return nil, err
+	}
+	defer feed.Close()
+	if err := take(ctx, feed); err != nil {
+		return nil, err
+	}
+	m := &measurement{Process: o.process, First: time.Since(began).Seconds()}
+	if err := warmUp(ctx, feed, o.time/3); err != nil {
+		return nil, err
+	}
+	if err := m.run(ctx, feed, o.time); err != nil {
+		return nil, err
+	}
+	m.Copy = copySeconds(m.Bytes / int64(m.Batches))
+	m.Limit = m.cause()
+	return m, nil
+}
+
+// warmUp loads the rest of the first epoch, but no longer than a time.
+func warmUp(ctx context.Context, feed *loader.Loader, most time.Duration) error {
+	for end := time.Now().Add(most); feed.Epoch() == 0 && time.Now().Before(end); {
+		if err := take(ctx, feed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func take(ctx context.Context, feed *loader.Loader) error {
+	b, err := feed.Next(ctx)
+	if err != nil {
+		return err
+	}
+	b.Release()
+	return nil
+}
+
+func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Duration) error {
+	before, began := feed.Stats(), time.Now()
+	var waits []float64
+	for last := began; last.Sub(began) < most; {
+		if err := take(ctx, feed); err != nil {
+			return err
+		}
+		now := time.Now()
+		waits = append(waits, now.Sub(last).Seconds())
+		last = now
+	}
+	after := feed.Stats()
+	m.Seconds = time.Since(began).Seconds()
+	m.Batches = len(waits)
+	m.Rows, m.Bytes = after.Rows-before.Rows, after.Bytes-before.Bytes
+	m.RowsPerSecond, m.BytesPerSec = float64(m.Rows)/m.Seconds, float64(m.Bytes)/m.Seconds
+	m.Gather = (after.Gather - before.Gather).Seconds() / float64(m.Batches)
+	slices.Sort(waits)
+	m.P50, m.P99 = waits[len(waits)/2], waits[len(waits)*99/100]
+	return nil
+}
+
+// copySeconds times a plain copy of n bytes: the median of several.
+func copySeconds(n int64) float64 {
+	from, to := make([]byte, n), make([]byte, n)
+	copy(to, from) // touches the pages
+	times := make([]float64, 21)
+	for i := range times {
+		began := time.Now()
+		copy(to, from)
+		times[i] = time.Since(began).Seconds()
+	}
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// cause says what limits the rate. While the consumer only drops batches, the
+// time of a batch is the time to gather it, and what is beyond a plain copy is
+// the price of scattered rows, or of a disk.
+func (m *measurement) cause() string {
+	batch := m.Seconds / float64(m.Batches)
+	switch {
+	case m.Bytes == 0:
+		return "process without devices: there is nothing to gather"
+	case m.Gather < batch/2:
+		return "handing over: batches are so small that passing them on takes longer than gathering them"
+	case m.Copy > 0 && m.Gather > 8*m.Copy && m.Bytes/int64(m.Batches) > 64<<10:
+		return "reading: rows come from a disk, a decoder or tiny pieces, not from memory at copy speed"
+	}
+	return "memory: gathering runs at the speed of copying scattered rows"
+}
+
+func (m *measurement) print(out io.Writer) error {
+	_, err := fmt.Fprintf(out, `process %d, %s in %.2f s
+
+  %s rows per second, %s per second
+  a batch every %s (p99 %s), the first after %s
+  gathering takes %s per batch, a plain copy of its bytes %s
+
+limited by %s
+`, m.Process, counted(m.Batches, "batch"), m.Seconds,
+		grouped(int64(m.RowsPerSecond)), sized(int64(m.BytesPerSec)),
+		spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), m.Limit)
+	return err
+}
+
+// spent prints seconds with three digits.
+func spent(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}

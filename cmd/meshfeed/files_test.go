@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+)
+
+// writeDigits makes a folder with train-0.arrow (12 records in record batches
+// of up to 5) and train-1.arrow (7 records in one): a 2 × 2 image, a label, and
+// a text that cannot be an array.
+func writeDigits(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	next := 0
+	for i, batches := range [][]int{{5, 5, 2}, {7}} {
+		file, err := os.Create(filepath.Join(dir, fmt.Sprintf("train-%d.arrow", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := ipc.NewFileWriter(file, ipc.WithSchema(digits))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rows := range batches {
+			if err := w.Write(someDigits(next, rows)); err != nil {
+				t.Fatal(err)
+			}
+			next += rows
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+	}
+	return dir
+}
+
+var digits = arrow.NewSchema([]arrow.Field{
+	{Name: "image", Type: arrow.FixedSizeListOfNonNullable(2, arrow.FixedSizeListOfNonNullable(2, arrow.PrimitiveTypes.Float32))},
+	{Name: "label", Type: arrow.PrimitiveTypes.Int32},
+	{Name: "text", Type: arrow.BinaryTypes.String},
+}, nil)
+
+func someDigits(first, rows int) arrow.Record {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, digits)
+	image := b.Field(0).(*array.FixedSizeListBuilder)
+	row := image.ValueBuilder().(*array.FixedSizeListBuilder)
+	pixel := row.ValueBuilder().(*array.Float32Builder)
+	for i := first; i < first+rows; i++ {
+		image.Append(true)
+		for y := range 2 {
+			row.Append(true)
+			for x := range 2 {
+				pixel.Append(float32(100*i + 10*y + x))
+			}
+		}
+		b.Field(1).(*array.Int32Builder).Append(int32(i % 10))
+		b.Field(2).(*array.StringBuilder).Append(fmt.Sprint("digit ", i))
+	}
+	return b.NewRecord()
+}

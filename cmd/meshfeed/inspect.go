@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+func newInspect() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect FILE…",
+		Short: "say what is in Arrow files, what is loadable, and why not",
+		Long: `Opens Arrow IPC files, streams, globs and directories as one dataset and prints its fields, the
+columns that cannot be arrays with the reason, and its files. Reads metadata only, and a few rows for the fingerprint.`,
+		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --json some-directory",
+		Args:    need(1, -1, "files, globs or directories"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ds, err := arrowio.Open(args[0], args[1:]...)
+			if err != nil {
+				return err
+			}
+			defer ds.Close()
+			fingerprint, err := ds.Fingerprint(cmd.Context())
+			if err != nil {
+				return err
+			}
+			i := inspection{Records: ds.Len(), Fields: []fieldFacts{}, Skipped: []skippedFacts{}, Fingerprint: fingerprint.String()}
+			i.addSchema(ds.Schema())
+			i.addFiles(ds.Files())
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), i)
+			}
+			return i.print(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+// inspection is what the verb prints, in the form of its JSON.
+type inspection struct {
+	Records     int64          `json:"records"`
+	Fields      []fieldFacts   `json:"fields"`
+	Skipped     []skippedFacts `json:"skipped"`
+	Files       []fileFacts    `json:"files"`
+	Fingerprint string         `json:"fingerprint"`
+}
+
+type fieldFacts struct {
+	Name     string `json:"name"`
+	DType    string `json:"dtype"`
+	Shape    []int  `json:"shape"`
+	RowBytes int    `json:"row_bytes"`
+	Nullable bool   `json:"nullable"`
+}
+
+type skippedFacts struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+}
+
+type fileFacts struct {
+	Path         string `json:"path"`
+	Format       string `json:"format"`
+	Records      int64  `json:"records"`
+	Batches      int    `json:"record_batches"`
+	LargestBatch int64  `json:"largest_batch"`
+	Bytes        int64  `json:"bytes"`
+	Compression  string `json:"compression,omitempty"`
+}
+
+func (i *inspection) addSchema(s source.Schema) {
+	for _, f := range s.Fields {
+		shape := f.Shape
+		if shape == nil {
+			shape = []int{}
+		}
+		i.Fields = append(i.Fields, fieldFacts{f.Name, f.Type.String(), shape, f.RowBytes(), f.Nullable})
+	}
+	for _, s := range s.Skipped {
+		i.Skipped = append(i.Skipped, skippedFacts(s))
+	}
+}
+
+func (i *inspection) addFiles(files []arrowio.FileInfo) {
+	for _, f := range files {
+		i.Files = append(i.Files, fileFacts{f.Path, f.Format, f.Records, f.Batches, f.LargestBatch, f.Bytes, f.Compression})
+	}
+}
+
+func (i *inspection) print(out io.Writer) error {
+	var bytes int64
+	for _, f := range i.Files {
+		bytes += f.Bytes
+	}
+	fmt.Fprintf(out, "%s in %s, %s\n\n", counted(i.Records, "record"), counted(len(i.Files), "file"), sized(bytes))
+	if err := i.printFields(out); err != nil {
+		return err
+	}
+	if err := i.printSkipped(out); err != nil {
+		return err
+	}
+	if err := i.printFiles(out); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nfingerprint %s\n", i.Fingerprint)
+	return err
+}
+
+func (i *inspection) printFields(out io.Writer) error {
+	if len(i.Fields) == 0 {
+		fmt.Fprintln(out, "no column can be loaded as an array")
+		return nil
+	}
+	rows := [][]string{{"FIELD", "TYPE", "ROW", "BYTES PER ROW", ""}}
+	for _, f := range i.Fields {
+		note := ""
+		if f.Nullable {
+			note = "may hold nulls: needs a fill value"
+		}
+		rows = append(rows, []string{f.Name, f.DType, shapeText(f.Shape), grouped(int64(f.RowBytes)), note})
+	}
+	return table(out, rows)
+}
+
+func (i *inspection) printSkipped(out io.Writer) error {
+	if len(i.Skipped) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, "\nNot loadable as arrays:")
+	for _, s := range i.Skipped {
+		fmt.Fprintf(out, "  %s (%s): %s\n", s.Name, s.Type, s.Reason)
+	}
+	return nil
+}
+
+func (i *inspection) printFiles(out io.Writer) error {
+	fmt.Fprintln(out)
+	rows := [][]string{{"FILE", "FORMAT", "RECORDS", "RECORD BATCHES", "UP TO ROWS", "SIZE", ""}}
+	compressed := false
+	for _, f := range i.Files {
+		rows = append(rows, []string{f.Path, f.Format, grouped(f.Records), grouped(int64(f.Batches)), grouped(f.LargestBatch), sized(f.Bytes), f.Compression})
+		compressed = compressed || f.Compression != ""
+	}
+	if err := table(out, rows); err != nil {
+		return err
+	}
+	if compressed {
+		fmt.Fprintln(out, "\nCompressed record batches are decoded whole to read one row: slow to shuffle. Write them without compression for training.")
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// readLayout reads a layout document from a file, or from standard input for "-".
+func readLayout(cmd *cobra.Command, path string) (*layout.Layout, error) {
+	text, err := readText(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	document, err := layout.Parse(text)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	planned, err := layout.New(document)
+	return planned, named(path, err)
+}
+
+func readText(cmd *cobra.Command, path string) ([]byte, error) {
+	in := cmd.InOrStdin()
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, openError(path, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	// One byte more than a document may have, so that Parse sees it is too long.
+	text, err := io.ReadAll(io.LimitReader(in, layout.MaxBytes+1))
+	if err != nil {
+		return nil, status.Errorf(status.IO, "", "%s: %w", path, err)
+	}
+	return text, nil
+}
+
+func openError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return status.Errorf(status.NotFound, "", "%s does not exist", path).
+			WithHint("give the path of a layout document, or - for standard input")
+	}
+	return status.Errorf(status.IO, "", "%w", err)
+}
+
+// named puts the name of a file before the message of an error.
+func named(path string, err error) error {
+	var e *status.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c := *e
+	c.Op, c.Msg, c.Err = "", path+": "+e.Msg, err
+	return &c
+}

@@ -1,0 +1,72 @@
+// Command meshfeed looks into Arrow data and plans how it reaches a device mesh.
+//
+//	meshfeed inspect FILE…             what is in the files, what is loadable, and why not
+//	meshfeed plan LAYOUT.json          who holds and who reads what, drawn or as a report
+//	meshfeed check LAYOUT.json         what is wrong with a layout; an exit code for CI
+//	meshfeed verify FILE…              read everything once: bounds, counts, hash
+//	meshfeed bench LAYOUT.json FILE…   rows and bytes per second, and what limits them
+//
+// The exit status is 0 when all is well, 1 when a check found something, 2 when
+// the command could not do its work, and 130 after Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Exit statuses.
+const (
+	exitFine        = 0
+	exitFound       = 1
+	exitFailed      = 2
+	exitInterrupted = 130
+)
+
+// errFound says that a check found something which was already printed.
+var errFound = errors.New("found")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run executes one command line and gives its exit status.
+func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.Writer) int {
+	cmd := newRoot()
+	cmd.SetArgs(append([]string{}, args...)) // never nil, which would mean the arguments of the process
+	cmd.SetIn(in)
+	cmd.SetOut(out)
+	cmd.SetErr(diagnostics)
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.Is(err, errFound):
+		return exitFound
+	case ctx.Err() != nil:
+		fmt.Fprintln(diagnostics, "meshfeed: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(diagnostics, "meshfeed:", describe(err))
+	return exitFailed
+}
+
+// describe gives an error on one line for its message and one for its remedy.
+func describe(err error) string {
+	var e *status.Error
+	if !errors.As(err, &e) || e.Hint == "" {
+		return err.Error()
+	}
+	short := *e
+	short.Hint = ""
+	return short.Error() + "\n  " + e.Hint
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestVerbs runs command lines from golden scripts:
+//
+//	run ARGUMENTS…      the input is standard input
+//	file NAME           writes the input to a file that later commands may name
+//
+// The output is what went to standard output, then what went to standard error,
+// then the exit status unless it is 0.
+func TestVerbs(t *testing.T) {
+	testdata, err := filepath.Abs("testdata") // the commands run in another folder
+	if err != nil {
+		t.Fatal(err)
+	}
+	datadriven.Walk(t, testdata, func(t *testing.T, path string) {
+		t.Chdir(writeDigits(t))
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "file":
+				if err := os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input), 0o600); err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				return ""
+			case "run":
+				return runScript(d)
+			}
+			d.Fatalf(t, "unknown command %q", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func runScript(d *datadriven.TestData) string {
+	var args []string
+	for _, a := range d.CmdArgs {
+		args = append(args, strings.Trim(a.String(), `"`))
+	}
+	var out, diagnostics bytes.Buffer
+	code := run(context.Background(), args, strings.NewReader(d.Input), &out, &diagnostics)
+	text := out.String()
+	if diagnostics.Len() > 0 {
+		text += "stderr: " + diagnostics.String()
+	}
+	if code != exitFine {
+		text += fmt.Sprintf("exit %d\n", code)
+	}
+	return text
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	t.Chdir(writeDigits(t))
+	var out, diagnostics bytes.Buffer
+	code := run(ctx, []string{"verify", "train-0.arrow"}, strings.NewReader(""), &out, &diagnostics)
+	if code != exitInterrupted || diagnostics.String() != "meshfeed: interrupted\n" {
+		t.Errorf("got exit %d and %q", code, diagnostics.String())
+	}
+}
+
+func TestBench(t *testing.T) {
+	dir := writeDigits(t)
+	layout := `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{"image":{"shape":["B",2,2],"dtype":"float32","spec":["data"]}},"batch":{"size":4}}`
+	path := filepath.Join(dir, "layout.json")
+	if err := os.WriteFile(path, []byte(layout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, diagnostics bytes.Buffer
+	args := []string{"bench", "--time", "30ms", "--json", path, filepath.Join(dir, "train-*.arrow")}
+	if code := run(context.Background(), args, strings.NewReader(""), &out, &diagnostics); code != exitFine {
+		t.Fatalf("exit %d: %s", code, diagnostics.String())
+	}
+	var m measurement
+	if err := json.Unmarshal(out.Bytes(), &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Rows != int64(4*m.Batches) || m.Bytes != 16*m.Rows || m.P50 > m.P99 || m.Limit == "" {
+		t.Errorf("the numbers do not fit together: %+v", m)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for got, want := range map[string]string{
+		grouped(0): "0", grouped(999): "999", grouped(1797): "1,797", grouped(-1234567): "-1,234,567",
+		sized(0): "0 B", sized(1023): "1023 B", sized(1536): "1.5 KiB", sized(3 << 40): "3.0 TiB",
+		counted(1, "record batch"): "1 record batch", counted(1000, "record batch"): "1,000 record batches",
+		shapeText(nil): "scalar", shapeText([]int{8, 8}): "8 × 8", spent(0.00012345): "123µs", spent(1.5): "1.5s",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

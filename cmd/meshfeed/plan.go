@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+func newPlan() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use:   "plan LAYOUT.json",
+		Short: "draw who holds and who reads what",
+		Long: `Draws a layout: which device holds which part of each array, which process reads which rows,
+and what it costs. Needs neither devices nor data. LAYOUT.json may be - for standard input.`,
+		Example: "  meshfeed plan layout.json\n  meshfeed plan --json layout.json | jq .totals\n  meshfeed plan --svg layout.json > layout.svg",
+		Args:    need(1, 1, "one layout document"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := readLayout(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			text, err := o.render(l)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.BoolVar(&o.svg, "svg", false, "print the picture as SVG")
+	f.BoolVar(&o.tables, "tables", false, "with --json: list the devices of meshes of any size")
+	f.StringVar(&o.array, "array", "", "draw one array only")
+	f.IntSliceVar(&o.dims, "dims", nil, "the two dimensions to draw, such as 0,2; the first that are cut")
+	f.IntVar(&o.width, "width", 0, "columns of the text; the terminal's, or 80")
+	cmd.MarkFlagsMutuallyExclusive("json", "svg")
+	return cmd
+}
+
+type planOptions struct {
+	json, svg, tables bool
+	array             string
+	dims              []int
+	width             int
+}
+
+func (o planOptions) render(l *layout.Layout) ([]byte, error) {
+	if o.array != "" && !hasArray(l, o.array) {
+		return nil, status.Errorf(status.NotFound, "plan", "the layout has no array %q", o.array).
+			WithHint("its arrays: %s", arrayNames(l))
+	}
+	switch {
+	case o.json:
+		return endLine(l.Report(layout.ReportOptions{Tables: o.tables})), nil
+	case o.svg:
+		return endLine([]byte(l.SVG(o.picture()))), nil
+	}
+	return endLine([]byte(l.Text(o.picture()))), nil
+}
+
+func (o planOptions) columns() int {
+	if o.width > 0 {
+		return o.width
+	}
+	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return 80
+}
+
+func endLine(text []byte) []byte { return append(bytes.TrimRight(text, "\n"), '\n') }
+
+func hasArray(l *layout.Layout, name string) bool {
+	for _, a := range l.Arrays() {
+		if a.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func arrayNames(l *layout.Layout) string {
+	text := ""
+	for i, a := range l.Arrays() {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%q", a.Name)
+	}
+	return text
+}
+
+func (o planOptions) picture() layout.PictureOptions {
+	return layout.PictureOptions{Array: o.array, Dims: o.dims, Width: o.columns()}
+}
