@@ -3,8 +3,10 @@ package arrowmeta_test
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,7 +108,7 @@ func TestMutated(t *testing.T) {
 	t.Logf("-seed=%d -mutations=%d", *seed, *mutations)
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	var inputs [][]byte
-	for name := range golden(t) {
+	for _, name := range slices.Sorted(maps.Keys(golden(t))) {
 		inputs = append(inputs, load(t, name))
 	}
 	accepted := 0
