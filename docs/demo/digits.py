@@ -101,7 +101,7 @@ def main() -> None:
     }
     for name, value in facts.items():
         print(f"{name:<26}{value}")
-    layouts = {"4 x 2": first_layout.draw(format="svg"), "2 x 4": second_layout.draw(format="svg")}
+    layouts = {"4 x 2": first_layout.to_svg(), "2 x 4": second_layout.to_svg()}
     report.write(out / "report.html", facts=facts, losses=run.losses, resumed_at=stop, layouts=layouts)
     print(f"\nReport: {out / 'report.html'}; all in {time.monotonic() - began:.0f} s")
     if accuracy < 0.95:
