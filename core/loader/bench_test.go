@@ -104,6 +104,18 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
+func BenchmarkStateJSON(b *testing.B) {
+	s, err := loader.ParseState([]byte(state))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var text []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		text = s.AppendJSON(text[:0])
+	}
+}
+
 // Nothing is allocated per batch that grows with the batch.
 func TestAllocationsPerBatch(t *testing.T) {
 	allocs := func(batch int) float64 {

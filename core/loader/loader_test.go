@@ -123,6 +123,34 @@ func TestEachRowOnce(t *testing.T) {
 	}
 }
 
+// A mask may be on every device where the data are split: its rows are not
+// read for it, nor announced.
+func TestMaskOfOtherRows(t *testing.T) {
+	d := document(8)
+	d.Batch.Remainder, d.Batch.MaskSpec = layout.Pad, sharding.P(nil)
+	for process := range 2 {
+		src := digits(21)
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, d), Process: process, Epochs: 1})
+		for range 3 {
+			next(t, l)
+		}
+		c := src.Counts()
+		for r := range c.Rows {
+			if r >= 0 && r/4%2 != int64(process) {
+				t.Errorf("process %d read record %d", process, r)
+			}
+		}
+		for r := range c.Ahead {
+			if r >= 0 && r/4%2 != int64(process) {
+				t.Errorf("process %d was told of record %d", process, r)
+			}
+		}
+		if n := l.Stats().Rows; n != 21 {
+			t.Errorf("process %d has %d rows, want 21: its mask has all", process, n)
+		}
+	}
+}
+
 // Coming rows are announced, each once, before they are gathered.
 func TestAhead(t *testing.T) {
 	src := digits(64)

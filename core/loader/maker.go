@@ -26,6 +26,7 @@ type maker struct {
 
 	shares   []share
 	gathered atomic.Int64 // nanoseconds
+	others   []int64      // records of plan.all, where these are more than those gathered
 	hintErr  error        // of the last lookAhead: the next batch fails with it
 }
 
@@ -88,10 +89,23 @@ func (m *maker) fill(ctx context.Context, memory batch.Memory, records []int64, 
 		return err
 	}
 	m.gathered.Add(int64(time.Since(began)))
+	m.fillMade(memory, records, place)
+	return memory.Commit(ctx)
+}
+
+// fillMade fills the mask and the extras. They nearly always have the rows of
+// the data; where they have others, their record list is computed here.
+func (m *maker) fillMade(memory batch.Memory, records []int64, place batch.Place) {
+	if len(m.plan.made) > 0 && m.plan.all.count > len(records) {
+		if m.others == nil {
+			m.others = make([]int64, m.plan.all.count)
+		}
+		records = m.others
+		m.window.fill(records, m.plan.all, place.Cursor)
+	}
 	for _, b := range m.plan.made {
 		b.fill(memory.Dst(b.block), records, m.seed, place.Epoch)
 	}
-	return memory.Commit(ctx)
 }
 
 // gather does the jobs of all workers, the first on this goroutine. It returns

@@ -19,7 +19,8 @@ type plan struct {
 	blocks []batch.Block // in the order of layout.Process.Blocks
 	slab   int64         // bytes of one batch, slots included
 	bytes  int64         // of the blocks alone
-	rows   rows          // of the global batch, as one list without gaps
+	rows   rows          // of the global batch that are gathered
+	all    rows          // and those that only the mask or the extras of this process have
 	parts  []source.Part
 	jobs   []job  // by part, for all rows
 	made   []made // blocks that the loader fills itself
@@ -47,10 +48,11 @@ type planner struct {
 func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[string]any) (*plan, error) {
 	p := &planner{lay: lay, schema: schema, fill: fill, known: map[string]int{}}
 	mine := lay.Process(process)
-	p.rows = rowsOf(mine.Rows)
+	p.all = rowsOf(mine.Rows)
 	if err := p.checkSize(mine); err != nil {
 		return nil, err
 	}
+	p.rows = p.gathered(mine)
 	for _, b := range mine.Blocks {
 		if err := p.addBlock(lay.Arrays()[b.Array], b); err != nil {
 			return nil, err
@@ -58,6 +60,18 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 	}
 	p.slab = batch.SlabBytes(p.blocks)
 	return &p.plan, nil
+}
+
+// gathered gives the rows whose data the process needs. A mask or an extra may
+// be partitioned otherwise than all data; its rows are not read for it.
+func (p *planner) gathered(mine layout.Process) rows {
+	var runs [][2]int
+	for _, b := range mine.Blocks {
+		if a := p.lay.Arrays()[b.Array]; a.Kind == layout.Data && blockBytes(a, b) > 0 {
+			runs = append(runs, runsOf(a.Shape[:a.BatchDims], b.Index)...)
+		}
+	}
+	return rowsOf(runs)
 }
 
 // maxRuns bounds the pieces in which the rows of all blocks of a process come:
@@ -68,7 +82,7 @@ const maxRuns = 1 << 18
 // process. Sizes of arrays were bounded by the layout, so the sums stay within
 // 63 bits.
 func (p *planner) checkSize(mine layout.Process) error {
-	bytes, runs := 8*int64(p.rows.count), int64(0)
+	bytes, runs := 8*int64(p.all.count), int64(0)
 	for _, b := range mine.Blocks {
 		a := p.lay.Arrays()[b.Array]
 		bytes += blockBytes(a, b) + batch.Align
@@ -101,11 +115,12 @@ func (p *planner) addBlock(a layout.Array, b layout.Block) error {
 	if bytes == 0 {
 		return nil
 	}
-	runs := p.rows.runs(a.Shape[:a.BatchDims], b.Index[:a.BatchDims])
+	runs := runsOf(a.Shape[:a.BatchDims], b.Index)
 	if a.Kind != layout.Data {
-		p.made = append(p.made, made{block: number, kind: a.Kind, runs: runs, words: wordsOf(b.Index[a.BatchDims:])})
+		p.made = append(p.made, made{block: number, kind: a.Kind, runs: p.all.locate(runs), words: wordsOf(b.Index[a.BatchDims:])})
 		return nil
 	}
+	runs = p.rows.locate(runs)
 	part, err := p.part(a, b.Index[a.BatchDims:])
 	if err != nil {
 		return err

@@ -435,8 +435,13 @@ func TestCancelAtHandOver(t *testing.T) {
 // A batch that was handed over belongs to its owner alone: the loader does not
 // keep it from the collector.
 func TestLoaderLetsGo(t *testing.T) {
-	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4})
-	next(t, l)
+	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4, Epochs: 1})
+	for range 7 {
+		next(t, l)
+	}
+	for l.Stats().Queued < 3 { // the rest of the epoch: nothing follows that could take the place
+		runtime.Gosched()
+	}
 	b, err := l.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,10 +38,34 @@ const (
 
 // JSON gives the state as one line of JSON: at most 256 bytes, always the
 // same bytes for the same state.
-func (s State) JSON() []byte {
-	order, _ := json.Marshal(s.Order) // a string never fails
-	return fmt.Appendf(nil, `{"meshfeed":%d,"order":%s,"dataset":"%s","records":%d,"seed":%d,"epoch":%d,"position":%d}`,
-		stateVersion, order, s.Dataset, s.Records, s.Seed, s.Epoch, s.Position)
+func (s State) JSON() []byte { return s.AppendJSON(make([]byte, 0, 256)) }
+
+// AppendJSON appends what JSON gives.
+func (s State) AppendJSON(dst []byte) []byte {
+	number := func(key string, v int64) {
+		dst = append(dst, key...)
+		dst = strconv.AppendInt(dst, v, 10)
+	}
+	number(`{"meshfeed":`, stateVersion)
+	dst = appendText(append(dst, `,"order":`...), s.Order)
+	dst = append(dst, `,"dataset":"`...)
+	dst = hex.AppendEncode(dst, s.Dataset[:])
+	number(`","records":`, s.Records)
+	number(`,"seed":`, s.Seed)
+	number(`,"epoch":`, s.Epoch)
+	number(`,"position":`, s.Position)
+	return append(dst, '}')
+}
+
+// appendText writes a JSON string. The names of orders are plain.
+func appendText(dst []byte, s string) []byte {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			text, _ := json.Marshal(s) // a string never fails
+			return append(dst, text...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
 }
 
 // String gives the JSON.

@@ -68,19 +68,19 @@ func (w *window) add() []int64 {
 	if s.records == nil {
 		s.records = make([]int64, w.rows.count)
 	}
-	w.fill(s.records, s.cursor)
+	w.fill(s.records, w.rows, s.cursor)
 	w.next = w.grid.place(s.cursor).After
 	return s.records
 }
 
-// fill writes the records of this process's rows of a step; -1 for padding.
-func (w *window) fill(dst []int64, c batch.Cursor) {
+// fill writes the records of some rows of a step; -1 for padding.
+func (w *window) fill(dst []int64, rows rows, c batch.Cursor) {
 	if w.keeper == nil || w.epoch != c.Epoch {
 		w.epoch, w.keeper = c.Epoch, w.order.Epoch(c.Epoch)
 	}
 	valid := int(w.grid.place(c).Valid)
-	for i, r := range w.rows.ranges {
-		list := dst[w.rows.first[i]:][:r[1]-r[0]]
+	for i, r := range rows.ranges {
+		list := dst[rows.first[i]:][:r[1]-r[0]]
 		n := min(max(valid-r[0], 0), len(list))
 		if n > 0 {
 			w.keeper.Fill(list[:n], c.Position+int64(r[0]))
