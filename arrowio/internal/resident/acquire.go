@@ -1,0 +1,196 @@
+package resident
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Lease keeps the addresses that Acquire gave valid until Release.
+type Lease struct {
+	set    *Set
+	buffer *buffer // what was read; nil if every span was resident
+}
+
+// Release ends the lease. It must be called once.
+func (l *Lease) Release() {
+	if l.buffer != nil {
+		buffers.Put(l.buffer)
+	}
+	l.set.leave()
+}
+
+// buffer is memory to read into. A step needs as much as the step before, so
+// buffers are used again.
+type buffer struct{ bytes []byte }
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+func newBuffer(size int) *buffer {
+	b := buffers.Get().(*buffer)
+	if cap(b.bytes) < size {
+		b.bytes = make([]byte, size)
+	}
+	b.bytes = b.bytes[:size]
+	return b
+}
+
+// Acquire makes the spans resident and writes their addresses to the first
+// entries of to. It returns when all of them may be read without waiting, with
+// Cancelled when ctx ends or the set is closed before that, with DataLoss if a
+// file has shrunk.
+func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	missing, err := s.locate(spans, to)
+	lease := &Lease{set: s}
+	if err == nil && len(missing) > 0 {
+		lease.buffer, err = s.fetch(ctx, spans, missing, to)
+	}
+	if err != nil {
+		s.leave()
+		return nil, err
+	}
+	return lease, nil
+}
+
+// locate gives the addresses of mapped spans, and the indices of the spans
+// that are not known to be resident.
+func (s *Set) locate(spans []Span, to []uintptr) (missing []int, err error) {
+	for i, span := range spans {
+		f := s.files[span.File]
+		if !f.covers(span) {
+			return nil, status.Errorf(status.Internal, "arrowio", "%s: bytes %d to %d are asked of a file of %d",
+				f.name, span.Offset, span.Offset+int64(span.Length), f.size)
+		}
+		to[i] = f.base() + uintptr(span.Offset)
+		if !f.resident(span) {
+			missing = append(missing, i)
+		}
+	}
+	return missing, nil
+}
+
+// region is one piece of a file to be read or populated; it covers spans that
+// lie close together.
+type region struct {
+	file     *File
+	from, to int64
+	at       int // of its bytes in the buffer, where the file is not mapped
+}
+
+// Spans less than gapBytes apart are read at once, up to regionBytes.
+const (
+	gapBytes    = 4 << 10
+	regionBytes = 1 << 20
+)
+
+// regions puts the spans with the given indices into file order, and joins
+// neighbours. The spans order[first[k]:first[k+1]] lie in region k.
+func (s *Set) regions(spans []Span, order []int) (list []region, first []int) {
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(spans[a].File, spans[b].File), cmp.Compare(spans[a].Offset, spans[b].Offset))
+	})
+	for k, i := range order {
+		file, from := s.files[spans[i].File], spans[i].Offset
+		to := from + int64(spans[i].Length)
+		if n := len(list); n > 0 {
+			last := &list[n-1]
+			if last.file == file && from <= last.to+gapBytes && to-last.from <= regionBytes {
+				last.to = max(last.to, to)
+				continue
+			}
+		}
+		list, first = append(list, region{file: file, from: from, to: to}), append(first, k)
+	}
+	return list, append(first, len(order))
+}
+
+// fetch makes the missing spans resident. What has to be read goes to a buffer,
+// and the addresses of those spans point there.
+func (s *Set) fetch(ctx context.Context, spans []Span, missing []int, to []uintptr) (*buffer, error) {
+	list, first := s.regions(spans, missing)
+	size := 0
+	for k := range list {
+		if r := &list[k]; r.file.mapping == nil {
+			r.at = size
+			size += (int(r.to-r.from) + 63) &^ 63
+		}
+	}
+	b := newBuffer(size)
+	if err := s.load(ctx, list, b); err != nil {
+		return nil, err // a reader may still be writing to b: it is not used again
+	}
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.bytes)))
+	for k, r := range list {
+		for _, i := range missing[first[k]:first[k+1]] {
+			if r.file.mapping == nil {
+				to[i] = base + uintptr(r.at) + uintptr(spans[i].Offset-r.from)
+			}
+		}
+	}
+	return b, nil
+}
+
+// readers is how many regions are read at a time: a disk answers many requests
+// in the time of one.
+const readers = 32
+
+// load does the regions on several goroutines and waits for them, for ctx or
+// for the set to be closed. A goroutine that is stuck in a system call goes on
+// alone.
+func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
+	var next, left atomic.Int64
+	var stopped atomic.Bool
+	done := make(chan error, 1) // the first error, or nil after the last region
+	left.Store(int64(len(list)))
+	work := func() error {
+		defer s.leave()
+		for k := next.Add(1) - 1; k < int64(len(list)) && !stopped.Load(); k = next.Add(1) - 1 {
+			if err := list[k].load(b); err != nil {
+				return err
+			}
+			if left.Add(-1) == 0 {
+				done <- nil
+			}
+		}
+		return nil
+	}
+	failed := func(err error) {
+		stopped.Store(true)
+		select {
+		case done <- err:
+		default:
+		}
+	}
+	for range min(readers, len(list)) {
+		if s.enter() != nil {
+			break // closed: the wait below says so
+		}
+		guard.Go("arrowio", work, failed)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		stopped.Store(true)
+		return &status.Error{Code: status.CodeOf(ctx.Err()), Op: "arrowio", Msg: "the read was cancelled", Err: ctx.Err()}
+	case <-s.stop:
+		stopped.Store(true)
+		return status.New(status.Cancelled, "arrowio", "the dataset was closed during the read")
+	}
+}
+
+func (r *region) load(b *buffer) error {
+	if r.file.mapping != nil {
+		return r.file.populate(r.from, r.to)
+	}
+	return r.file.read(b.bytes[r.at:r.at+int(r.to-r.from)], r.from)
+}

@@ -1,0 +1,58 @@
+package resident
+
+import "sync"
+
+// hints are the regions that somebody will need soon. Only the latest hint
+// counts: an older one that has not been passed on comes too late.
+type hints struct {
+	mu      sync.Mutex
+	running bool
+	pending []region
+}
+
+// Ahead says which spans come next. It returns at once; the kernel is asked to
+// read them in the background, in file order.
+func (s *Set) Ahead(spans []Span) {
+	var missing []int
+	for i, span := range spans {
+		f := s.files[span.File]
+		if f.file != nil && f.covers(span) && !f.resident(span) {
+			missing = append(missing, i)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	list, _ := s.regions(spans, missing)
+	h := &s.ahead
+	h.mu.Lock()
+	h.pending = list
+	start := !h.running
+	h.running = true
+	h.mu.Unlock()
+	if start {
+		s.background(s.passHints)
+	}
+}
+
+// passHints passes hints on to the kernel until there are none.
+func (s *Set) passHints() error {
+	for {
+		s.ahead.mu.Lock()
+		list := s.ahead.pending
+		s.ahead.pending = nil
+		s.ahead.running = list != nil
+		s.ahead.mu.Unlock()
+		if list == nil {
+			return nil
+		}
+		for _, r := range list {
+			select {
+			case <-s.stop:
+				return nil
+			default:
+				r.file.willNeed(r.from, r.to)
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package resident
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// File is one file of a set, or a reader in its place.
+type File struct {
+	name    string
+	size    int64
+	reader  io.ReaderAt
+	file    *os.File // nil for a reader
+	mapping []byte   // nil unless mapped; all of the file
+
+	ready atomic.Int64 // bytes from the beginning that are resident
+}
+
+// Open opens a regular file for reading.
+func Open(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return &File{name: path, size: info.Size(), reader: file, file: file}, nil
+}
+
+// OpenReader makes a file of a reader of size bytes, which may be slow and is
+// never mapped.
+func OpenReader(name string, r io.ReaderAt, size int64) *File {
+	return &File{name: name, size: size, reader: r}
+}
+
+// Name gives the path the file was opened by.
+func (f *File) Name() string { return f.name }
+
+// Size gives the file's size when it was opened.
+func (f *File) Size() int64 { return f.size }
+
+// ReadAt reads from the file itself, not from the mapping.
+func (f *File) ReadAt(p []byte, offset int64) (int, error) { return f.reader.ReadAt(p, offset) }
+
+// Base gives the address of the file's first byte once all of it is resident.
+// It is valid until the last user leaves the closed set.
+func (f *File) Base() (uintptr, bool) {
+	return f.base(), f.mapping != nil && f.ready.Load() == f.size
+}
+
+func (f *File) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(f.mapping))) }
+
+// Close closes a file that belongs to no set.
+func (f *File) Close() error {
+	err := f.mapOut()
+	if f.file != nil {
+		err = errors.Join(err, f.file.Close())
+	}
+	return err
+}
+
+// Check fails with DataLoss if the file has become shorter since it was
+// opened: what was gathered from its mapping may then be zeros.
+func (f *File) Check() error {
+	if f.file == nil {
+		return nil
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return f.ioError(err)
+	}
+	if info.Size() < f.size {
+		return f.shrank()
+	}
+	return nil
+}
+
+func (f *File) shrank() error {
+	e := status.Errorf(status.DataLoss, "arrowio", "%s ends before the %d bytes that it had when it was opened", f.name, f.size)
+	if f.file != nil {
+		e.WithHint("do not write to a file while it is read: write another and rename it")
+	}
+	return e.With("path", f.name)
+}
+
+func (f *File) ioError(cause error) error {
+	var path *os.PathError
+	if errors.As(cause, &path) {
+		cause = path.Err
+	}
+	return status.Errorf(status.IO, "arrowio", "%s: %w", f.name, cause).With("path", f.name)
+}
+
+// read fills p from offset. A file that ends early has shrunk.
+func (f *File) read(p []byte, offset int64) error {
+	n, err := f.reader.ReadAt(p, offset)
+	switch {
+	case n == len(p):
+		return nil
+	case err == nil, errors.Is(err, io.EOF):
+		return f.shrank()
+	default:
+		return f.ioError(err)
+	}
+}
+
+// pieceBytes is how much is populated at a time: small enough to notice soon
+// that the set is closed.
+const pieceBytes = 64 << 20
+
+// populateAll makes the file resident from the beginning to the end, until
+// stop.
+func (f *File) populateAll(stop <-chan struct{}) error {
+	for at := int64(0); at < f.size; {
+		select {
+		case <-stop:
+			return errStopped
+		default:
+		}
+		end := min(at+pieceBytes, f.size)
+		if err := f.populate(at, end); err != nil {
+			return err
+		}
+		f.ready.Store(end)
+		at = end
+	}
+	return nil
+}
+
+var errStopped = errors.New("stopped")
+
+// resident reports whether a span has been populated.
+func (f *File) resident(s Span) bool {
+	return f.mapping != nil && s.Offset+int64(s.Length) <= f.ready.Load()
+}
+
+// covers reports whether a span lies in the file.
+func (f *File) covers(s Span) bool {
+	return s.Offset >= 0 && s.Length >= 0 && s.Offset <= f.size-int64(s.Length)
+}

@@ -1,0 +1,195 @@
+// Package resident gives the addresses of pieces of files, and sees to it that
+// reading there does not wait for a disk.
+//
+// A goroutine that waits in a page fault cannot be preempted: the next garbage
+// collection stops the whole process until the disk has answered. So no byte of
+// a mapping is touched before the kernel has been asked, in a system call, to
+// make its page resident; a system call that waits holds up nobody else.
+//
+// A [Set] chooses for all its files: local files that fit in free memory
+// together are mapped, and populated from first to last in the background;
+// until then, and for files forced into a mapping, the pages that a step needs
+// are populated first ([Set.Acquire]). Larger files, network file systems,
+// readers that are no files, and systems other than Linux are read into buffers
+// by many goroutines at a time. Both go in file order, whatever the order of
+// the records, and a hint ([Set.Ahead]) starts the reads a step earlier.
+//
+// A file that shrinks is an error: of the system call that populates or reads
+// it, or of [File.Check] after a step. What still goes wrong in between is a
+// fault that guard.Fault turns into an error.
+package resident
+
+import (
+	"sync"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Span is a piece of a file.
+type Span struct {
+	File   int // index into the files of the set
+	Offset int64
+	Length int
+}
+
+// Options choose how the files of a set are read.
+type Options struct {
+	// IO is "map", "read" or "auto" (also ""), as the package comment says.
+	IO string
+
+	// Memory is the memory in bytes that the files may fill when they are
+	// mapped; 0 asks the system, and counts the limits of control groups.
+	Memory int64
+}
+
+// Set serves spans of files. It is safe for concurrent use.
+type Set struct {
+	files []*File
+	stop  chan struct{} // closed by Close
+	ahead hints
+
+	mu       sync.Mutex
+	users    int // leases and goroutines
+	closed   bool
+	released chan struct{} // closed when files and mappings are gone
+}
+
+// closeWait is how long Close waits for reads that the kernel has not returned
+// from.
+const closeWait = time.Second
+
+// NewSet takes over the files, which nobody else closes from now on, also if
+// it fails. The files may be read with ReadAt before and after.
+func NewSet(files []*File, o Options) (*Set, error) {
+	s := &Set{files: files, stop: make(chan struct{}), released: make(chan struct{})}
+	if err := s.choose(o); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// choose maps the files or leaves them to be read.
+func (s *Set) choose(o Options) error {
+	total := int64(0)
+	for _, f := range s.files {
+		total += f.size
+	}
+	free := o.Memory
+	if free == 0 {
+		free = freeMemory(root())
+	}
+	fits := total <= free/4*3
+	switch o.IO {
+	case "read":
+		return nil
+	case "", "auto":
+		if !fits || !canPopulate() || s.anyRemote() {
+			return nil
+		}
+	case "map":
+		if !canPopulate() {
+			return status.New(status.Unsupported, "arrowio", `io "map" needs Linux 5.14 or later`).WithHint(`use io "auto" or "read"`)
+		}
+	default:
+		return status.Errorf(status.InvalidArgument, "arrowio", `io must be "auto", "map" or "read", not %q`, o.IO)
+	}
+	for _, f := range s.files {
+		if err := f.mapIn(!fits); err != nil {
+			return err
+		}
+	}
+	if fits {
+		s.background(s.populate)
+	}
+	return nil
+}
+
+func (s *Set) anyRemote() bool {
+	for _, f := range s.files {
+		if f.remote() {
+			return true
+		}
+	}
+	return false
+}
+
+// populate makes the files resident, from first to last.
+func (s *Set) populate() error {
+	for _, f := range s.files {
+		if err := f.populateAll(s.stop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// background runs fn on a goroutine of its own, which keeps files and mappings
+// alive. What it does is only done early: an error comes again, and is
+// reported, where somebody needs the bytes.
+func (s *Set) background(fn func() error) {
+	if s.enter() != nil {
+		return
+	}
+	guard.Go("arrowio", func() error {
+		defer s.leave()
+		return fn()
+	}, func(error) {})
+}
+
+// enter adds a user; leave takes one away, and the last one to leave a closed
+// set releases its files.
+func (s *Set) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return status.New(status.InvalidState, "arrowio", "the dataset is closed")
+	}
+	s.users++
+	return nil
+}
+
+func (s *Set) leave() {
+	s.mu.Lock()
+	s.users--
+	last := s.closed && s.users == 0
+	s.mu.Unlock()
+	if last {
+		s.release()
+	}
+}
+
+func (s *Set) release() {
+	for _, f := range s.files {
+		_ = f.Close()
+	}
+	close(s.released)
+}
+
+// Close cancels everything that waits, and waits for the last user at most one
+// second. A read that the kernel has not returned from, and a lease that is
+// still held, go on alone: the last of them releases files and mappings.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.stop)
+	idle := s.users == 0
+	s.mu.Unlock()
+	if idle {
+		s.release()
+		return nil
+	}
+	timer := time.NewTimer(closeWait)
+	defer timer.Stop()
+	select {
+	case <-s.released:
+	case <-timer.C:
+	}
+	return nil
+}
