@@ -181,9 +181,9 @@ func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
 		for k := range piece.passes {
 			first, at := piece.pass(k)
 			c := copier{
-				rows: g.rows[from:to], src: uintptr(first * p.src),
+				rows: g.rows[from:to], src: uintptr(first),
 				dst: dst[at*p.dst:], width: p.bytes,
-				run: piece.run, count: piece.inner.count, stride: piece.inner.stride * p.src,
+				run: piece.run, count: piece.inner.count, stride: piece.inner.stride,
 			}
 			if err := g.pass(p.conv, c, from); err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
@@ -194,6 +195,74 @@ func TestRunAllocates(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { _ = Run(rows, jobs, Options{}) }); n > 0 {
 		t.Errorf("%v allocations per run", n)
 	}
+}
+
+// TestStrided takes random boxes of rows in Fortran order, mirrored, thinned
+// out and repeated, and compares with a row made contiguous first.
+func TestStrided(t *testing.T) {
+	r := random(t)
+	for range 2000 / underRace {
+		size := []int{1, 2, 4, 8, 16}[r.IntN(5)]
+		shape, strides, data, origin := randomStrided(r, size)
+		row := contiguous(data, origin, shape, strides, size)
+		boxes := randomBoxes(r, shape)
+		p := CompileStrided(strides, size, boxes, Copy)
+		dst := make([]byte, 3*p.Bytes())
+		rows := []uintptr{address(data) + uintptr(origin), 0, address(data) + uintptr(origin)}
+		o := Options{Portable: r.IntN(4) == 0}
+		if err := Run(rows, []Job{{p, [2]int{0, 3}, dst}}, o); err != nil {
+			t.Fatal(err)
+		}
+		want := reference(row, shape, size, boxes)
+		whole := append(append(append([]byte(nil), want...), make([]byte, len(want))...), want...)
+		if !bytes.Equal(dst, whole) {
+			t.Fatalf("shape %v strides %v size %d boxes %v %+v: wrong bytes", shape, strides, size, boxes, o)
+		}
+		runtime.KeepAlive(data)
+	}
+}
+
+// randomStrided gives a view of a contiguous array: dimensions permuted,
+// mirrored, thinned out, and some repeated by a stride of zero.
+func randomStrided(r *rand.Rand, size int) (shape, strides []int, data []byte, origin int) {
+	stride := size
+	for range r.IntN(4) {
+		n, step := 1+r.IntN(9), 1+r.IntN(2)
+		shape, strides = append(shape, n), append(strides, stride*step)
+		stride *= n * step
+		switch r.IntN(4) {
+		case 0:
+			origin += (n - 1) * strides[len(strides)-1]
+			strides[len(strides)-1] *= -1
+		case 1:
+			shape, strides = append(shape, 1+r.IntN(3)), append(strides, 0)
+		}
+	}
+	r.Shuffle(len(shape), func(i, j int) {
+		shape[i], shape[j] = shape[j], shape[i]
+		strides[i], strides[j] = strides[j], strides[i]
+	})
+	data = make([]byte, stride)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return shape, strides, data, origin
+}
+
+func contiguous(data []byte, origin int, shape, strides []int, size int) []byte {
+	var out []byte
+	index, box := make([]int, len(shape)), make([][2]int, len(shape))
+	for d, n := range shape {
+		box[d][1] = n
+	}
+	for more := true; more; more = advance(index, box) {
+		at := origin
+		for d, i := range index {
+			at += i * strides[d]
+		}
+		out = append(out, data[at:at+size]...)
+	}
+	return out
 }
 
 func FuzzRun(f *testing.F) {

@@ -63,7 +63,7 @@ func newBurst(c *copier) burst {
 	b := burst{width: c.width, src: c.src, run: c.run, count: c.count, stride: c.stride, step: 64}
 	extent := (c.count-1)*c.stride + c.run
 	switch {
-	case c.stride >= 128:
+	case c.stride >= 128, c.stride < 0:
 		b.step, b.lines = c.stride, min(c.count, 64)
 	case extent < 512:
 		b.lines = (extent + 63) / 64
@@ -72,7 +72,7 @@ func newBurst(c *copier) burst {
 	default:
 		b.lines = 4 // the processor sees the pattern and goes on by itself
 	}
-	b.last = min((b.lines-1)*b.step+63, extent-1)
+	b.last = max(0, min((b.lines-1)*b.step+63, extent-1))
 	b.distance = max(8, min(24, 64/b.lines))
 	return b
 }

@@ -48,10 +48,10 @@ func (p *Program) Extent() int { return p.extent }
 func (p *Program) simple() bool { return len(p.pieces) == 1 && p.pieces[0].passes == 1 }
 
 // piece is one box of a row: runs of adjacent elements at regular distances.
-// All distances count elements.
+// Distances in the source count its units, everything else elements.
 type piece struct {
-	first  int    // first element in the source
-	at     int    // and in the destination, where the piece is contiguous
+	first  int    // distance of the first element from the row's address
+	at     int    // first element in the destination, where the piece is contiguous
 	run    int    // adjacent elements
 	inner  loop   // the innermost repeat; its count is 1 if there is none
 	outer  []loop // the other repeats, innermost first
@@ -60,8 +60,8 @@ type piece struct {
 
 type loop struct{ count, stride int }
 
-// pass gives the first source and destination element of the k-th time that
-// the inner repeat is done.
+// pass gives the distance of the first source element, and the first
+// destination element, of the k-th time that the inner repeat is done.
 func (p *piece) pass(k int) (first, at int) {
 	first, at = p.first, p.at+k*p.run*p.inner.count
 	for _, l := range p.outer {
@@ -74,16 +74,37 @@ func (p *piece) pass(k int) (first, at int) {
 // elements gives how many elements the piece takes.
 func (p *piece) elements() int { return p.run * p.inner.count * p.passes }
 
-// end gives the element after the last one taken.
-func (p *piece) end() int {
-	last, _ := p.pass(p.passes - 1)
-	return last + (p.inner.count-1)*p.inner.stride + p.run
+// end gives the distance at which the last element taken ends.
+func (p *piece) end(unit int) int {
+	end := p.first + max(0, (p.inner.count-1)*p.inner.stride) + p.run*unit
+	for _, l := range p.outer {
+		end += max(0, (l.count-1)*l.stride)
+	}
+	return end
 }
 
-// Compile makes the program that takes boxes from rows of the given shape and
-// concatenates them in order. An element has size bytes (only Copy asks). A box
-// holds a [start, stop) range per dimension; the one of a scalar is empty.
+// Compile makes the program that takes boxes from rows of the given shape, in
+// C order without gaps, and concatenates them in order. An element has size
+// bytes (only Copy asks). A box holds a [start, stop) range per dimension; the
+// one of a scalar is empty.
 func Compile(shape []int, size int, boxes [][][2]int, conv Conversion) *Program {
+	stride, _ := conv.units()
+	if conv == Copy {
+		stride = size
+	}
+	strides := make([]int, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		strides[d] = stride
+		stride *= shape[d]
+	}
+	return CompileStrided(strides, size, boxes, conv)
+}
+
+// CompileStrided is Compile for rows whose elements lie strides apart, in bytes
+// (bits for Bits), per dimension; strides may be negative or zero. The address
+// of a row is that of its element 0, 0, …, and the caller vouches for what lies
+// before it too.
+func CompileStrided(strides []int, size int, boxes [][][2]int, conv Conversion) *Program {
 	p := &Program{conv: conv}
 	p.src, p.dst = conv.units()
 	if conv != Copy {
@@ -91,13 +112,13 @@ func Compile(shape []int, size int, boxes [][][2]int, conv Conversion) *Program 
 	}
 	elements := 0
 	for _, box := range boxes {
-		next := compileBox(shape, box, size)
+		next := compileBox(strides, box, size, p.src)
 		if next.elements() == 0 {
 			continue
 		}
 		next.at = elements
 		elements += next.elements()
-		p.extent = max(p.extent, next.end()*p.src)
+		p.extent = max(p.extent, next.end(p.src))
 		p.append(next)
 	}
 	p.bytes = elements * p.dst
@@ -110,7 +131,7 @@ func (p *Program) append(next piece) {
 	if n := len(p.pieces); n > 0 {
 		last := &p.pieces[n-1]
 		single := last.elements() == last.run && next.elements() == next.run
-		if single && last.first+last.run == next.first {
+		if single && last.first+last.run*p.src == next.first {
 			last.run += next.run
 			return
 		}
@@ -119,26 +140,24 @@ func (p *Program) append(next piece) {
 }
 
 // compileBox walks the dimensions from the innermost outwards: a dimension
-// lengthens the run as long as everything inside it is taken whole, then
-// becomes a repeat, and merges with the repeat inside it where the distances
-// allow. Innermost of all are the size parts of an element.
-func compileBox(shape []int, box [][2]int, size int) piece {
+// lengthens the run as long as everything inside it is adjacent, then becomes a
+// repeat, and merges with the repeat inside it where the distances allow.
+// Innermost of all are the size parts of an element, of unit source units each.
+func compileBox(strides []int, box [][2]int, size, unit int) piece {
 	p := piece{run: size, inner: loop{1, 0}, passes: 1}
 	var loops []loop
-	stride := size
-	for d := len(shape) - 1; d >= 0; d-- {
-		n, last := box[d][1]-box[d][0], len(loops)-1
+	for d := len(strides) - 1; d >= 0; d-- {
+		n, stride, last := box[d][1]-box[d][0], strides[d], len(loops)-1
 		p.first += box[d][0] * stride
 		switch {
 		case n == 1:
-		case last < 0 && p.run == stride:
+		case last < 0 && p.run*unit == stride:
 			p.run *= n
 		case last >= 0 && loops[last].count*loops[last].stride == stride:
 			loops[last].count *= n
 		default:
 			loops = append(loops, loop{n, stride})
 		}
-		stride *= shape[d]
 	}
 	if len(loops) > 0 {
 		p.inner, p.outer = loops[0], loops[1:]
