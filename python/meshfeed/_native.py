@@ -371,17 +371,25 @@ class Next:
             raise self._failure.exception(code)
         return None
 
-    def forget(self) -> None:
-        """Says that the batch has another owner."""
+    def hand_over(self) -> c_void_p:
+        """Gives the address of the batch to its new owner."""
+        batch = c_void_p(self._batch.value)
         self._batch.value = None
+        return batch
 
     def drop(self) -> None:
         """Releases the batch of a call that was interrupted before it got an owner."""
-        library().mf_batch_release(self._batch.value)
-        self.forget()
+        library().mf_batch_release(self.hand_over())
 
 
 _TIMEOUT = int(Code.Timeout)
+
+
+def batch_release() -> Any:
+    """Gives `mf_batch_release` as a function object of its own, without argtypes."""
+    function = library()["mf_batch_release"]
+    function.restype = None
+    return function
 
 
 # ---- layouts ----

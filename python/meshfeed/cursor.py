@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -51,7 +52,8 @@ class Cursor:
         self._ready: deque[Item | Exception] = deque()
         self._torn = False
         self._next = _native.Next(handle)
-        self._owner = owner_of(size)
+        self._owner: Any = type("Owner", (ctypes.c_uint8 * size, Owner), {})
+        self._release = _native.batch_release()
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
@@ -119,8 +121,9 @@ class Cursor:
     def _adopt(self, head: _native.Head) -> Root:
         """Gives the batch's memory an owner in Python."""
         owner = self._owner.from_address(head.data or ctypes.addressof(head))
-        self._next.forget()
-        owner.batch = ctypes.addressof(head)
+        release = Release(owner, self._release)
+        release._as_parameter_ = self._next.hand_over()
+        owner.release = release
         root = np.ndarray(len(owner), np.uint8, owner)
         root.flags.writeable = False
         return root
@@ -150,16 +153,19 @@ class Cursor:
         self._ready.clear()
 
 
-def owner_of(size: int) -> Any:
-    """Makes the type that owns a batch of so many bytes.
+class Release(weakref.ref[Any]):
+    """Drops a batch when its owner dies, without a line of Python.
 
-    Its instances are the root of every view of their batch: when JAX or the user has dropped
-    the last view, on whatever thread, the root dies, and with it the batch.
+    A finalizer in Python could be interrupted by Ctrl-C, which would then be lost, and the batch
+    with it. The callback of a weak reference is called with that reference, and where it is a
+    function of ctypes, `_as_parameter_` is what the function gets.
     """
-    release = _native.library().mf_batch_release
 
-    def finalize(self: Any) -> None:
-        if self.batch is not None:
-            release(self.batch)
+    __slots__ = ("_as_parameter_",)
+    _as_parameter_: ctypes.c_void_p
 
-    return type("Owner", (ctypes.c_uint8 * size,), {"batch": None, "__del__": finalize})
+
+class Owner:
+    """The root of every view of a batch: when the last of them is gone, so is the batch."""
+
+    release: Release

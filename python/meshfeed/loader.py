@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -340,6 +341,7 @@ class Batches(Iterator[Any]):
         self._again = again
         self._own = own
         self._over = False
+        self._lock = threading.Lock()
 
     def __iter__(self) -> Batches:
         return self
@@ -352,18 +354,16 @@ class Batches(Iterator[Any]):
 
     def item(self) -> Item | None:
         """Gives the next batch with the place after it, or None at the end."""
-        if self._over:
-            return None
-        with self._mark():
+        with self._lock, self._mark():  # threads that share a loop share its end
+            if self._over:
+                return None
             item = self._cursor.take()
             if item is None and self._again:
                 item = self._cursor.take()
-        self._again = False
-        if item is None:
-            self._over = True
-            if self._own:
+            self._again = False
+            if item is None:
                 self.close()
-        return item
+            return item
 
     def __len__(self) -> int:
         return 0 if self._over else self._cursor.remaining()

@@ -36,7 +36,7 @@ def write(path: Path, table: pa.Table, *, stream: bool = False, chunk: int | Non
 
 
 def table(n: int = 20, start: int = 0) -> pa.Table:
-    images = filled((n, 4, 3), "float32", start)
+    images = filled((n, 4, 3), "float32", 12 * start)
     flat = pa.FixedSizeListArray.from_arrays(pa.array(images.reshape(-1)), 3)
     return pa.table(
         {
