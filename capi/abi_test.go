@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write abi.txt anew")
+
+// TestABI compares what compiled callers depend on with abi.txt. A change that
+// only adds at the end raises MF_ABI_MINOR, any other MF_ABI_MAJOR.
+func TestABI(t *testing.T) {
+	folder := library(t)
+	got := execute(t, compile(t, folder, "abi.c")) + strings.Join(exported(t, folder), "\n") + "\n"
+	if *rewrite {
+		if err := os.WriteFile("abi.txt", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("abi.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the ABI is not that of abi.txt: raise MF_ABI_MINOR or MF_ABI_MAJOR, then run this test with -args -rewrite\ngot\n%s", got)
+	}
+}
+
+func open(t *testing.T, folder string) *elf.File {
+	t.Helper()
+	f, err := elf.Open(filepath.Join(folder, "libmeshfeed.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// exported lists what the library shows.
+func exported(t *testing.T, folder string) []string {
+	symbols, err := open(t, folder).DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestSymbols compares the exported functions with those that the header
+// declares.
+func TestSymbols(t *testing.T) {
+	header, err := os.ReadFile("include/meshfeed.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(header, nil)
+	var declared []string
+	for _, m := range regexp.MustCompile(`\b(mf_\w+)\(`).FindAllSubmatch(code, -1) {
+		declared = append(declared, string(m[1]))
+	}
+	slices.Sort(declared)
+	if got := exported(t, library(t)); !slices.Equal(got, declared) {
+		t.Errorf("the library exports\n%v\nbut the header declares\n%v", got, declared)
+	}
+}
+
+// TestNeeds makes sure that the library asks for nothing but the C library,
+// and that of a version which the wheel's tag can say.
+func TestNeeds(t *testing.T) {
+	f := open(t, library(t))
+	libraries, err := f.ImportedLibraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range libraries {
+		if !slices.Contains([]string{"libc.so.6", "libpthread.so.0", "libdl.so.2", "libresolv.so.2"}, l) && !strings.HasPrefix(l, "ld-linux") {
+			t.Errorf("the library needs %s", l)
+		}
+	}
+	symbols, err := f.ImportedSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	highest := 0
+	for _, s := range symbols {
+		if minor, ok := strings.CutPrefix(s.Version, "GLIBC_2."); ok {
+			n, _ := strconv.Atoi(strings.Split(minor, ".")[0])
+			highest = max(highest, n)
+		}
+	}
+	t.Logf("needs GLIBC 2.%d", highest)
+	if highest > 36 {
+		t.Errorf("the library needs GLIBC 2.%d", highest)
+	}
+	if soname, _ := f.DynString(elf.DT_SONAME); !slices.Equal(soname, []string{"libmeshfeed.so.1"}) {
+		t.Errorf("the library's name is %v", soname)
+	}
+}
+
+// codes gives name=number for every code, in Go's spelling, from a text.
+func codes(t *testing.T, path, pattern string, spell func(string) string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+		list = append(list, spell(string(m[1]))+"="+string(m[2]))
+	}
+	return list
+}
+
+// TestErrorCodes compares the codes of Go, of the header and of Python.
+func TestErrorCodes(t *testing.T) {
+	var want []string
+	for _, c := range status.Codes() {
+		want = append(want, fmt.Sprintf("%v=%d", c, c))
+	}
+	camel := func(s string) string {
+		out := ""
+		for _, word := range strings.Split(s, "_") {
+			if word == "OK" || word == "IO" {
+				out += word
+			} else {
+				out += word[:1] + strings.ToLower(word[1:])
+			}
+		}
+		return out
+	}
+	header := codes(t, "include/meshfeed.h", `(?m)^  MF_([A-Z_]+) = (-?\d+)\b`, camel)
+	if !slices.Equal(header, want) {
+		t.Errorf("the header has\n%v\nand Go has\n%v", header, want)
+	}
+}
+
+// TestExportsAreGuarded makes sure that every function that C calls is one
+// guarded call, so that no panic ends the process.
+func TestExportsAreGuarded(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Doc == nil || !strings.Contains(f.Doc.List[0].Text, "//export ") {
+				continue
+			}
+			found++
+			if !guarded(f.Body.List) {
+				t.Errorf("%s: %s must consist of one call of call()", name, f.Name.Name)
+			}
+		}
+	}
+	if found < 25 {
+		t.Errorf("found only %d exported functions", found)
+	}
+}
+
+func guarded(body []ast.Stmt) bool {
+	if len(body) != 1 {
+		return false
+	}
+	var e ast.Expr
+	switch s := body[0].(type) {
+	case *ast.ReturnStmt:
+		e = s.Results[0]
+	case *ast.ExprStmt:
+		e = s.X
+	}
+	c, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name, ok := c.Fun.(*ast.Ident)
+	return ok && name.Name == "call"
+}
+
+// TestGoStoresNoPointers looks for assignments of Go code to what an
+// out-parameter points at, other than numbers: the collector's write barrier
+// would read what stood there before, which may be anything.
+func TestGoStoresNoPointers(t *testing.T) {
+	files, _ := filepath.Glob("*.go")
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if regexp.MustCompile(`^\s*\*\w+ = (?:nil|unsafe|\(?\*)`).Match(line) {
+				t.Errorf("%s:%d stores a pointer into memory of C: %s", name, i+1, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+/*
+ * abi.c: prints what a compiled caller depends on, for comparison with abi.txt.
+ */
+#include "check.h"
+
+#define STRUCT(type) printf("struct %s: %u bytes\n", #type, (unsigned)sizeof(type))
+#define FIELD(type, field)                                                                                   \
+  printf("  %-14s at %4u, %u bytes\n", #field, (unsigned)offsetof(type, field),                              \
+         (unsigned)sizeof(((type*)0)->field))
+#define CODE(code) printf("%s = %d\n", #code, (int)code)
+
+int main(void) {
+  printf("ABI %d.%d\n", MF_ABI_MAJOR, MF_ABI_MINOR);
+  STRUCT(mf_error);
+  FIELD(mf_error, struct_size);
+  FIELD(mf_error, code);
+  FIELD(mf_error, op);
+  FIELD(mf_error, message);
+  FIELD(mf_error, hint);
+  FIELD(mf_error, path);
+  STRUCT(mf_bytes);
+  FIELD(mf_bytes, data);
+  FIELD(mf_bytes, size);
+  STRUCT(mf_dtype);
+  FIELD(mf_dtype, code);
+  FIELD(mf_dtype, bits);
+  FIELD(mf_dtype, lanes);
+  STRUCT(mf_array);
+  FIELD(mf_array, struct_size);
+  FIELD(mf_array, ndim);
+  FIELD(mf_array, name);
+  FIELD(mf_array, data);
+  FIELD(mf_array, dtype);
+  FIELD(mf_array, reserved);
+  FIELD(mf_array, shape);
+  FIELD(mf_array, strides);
+  STRUCT(mf_batch);
+  FIELD(mf_batch, struct_size);
+  FIELD(mf_batch, tensors);
+  FIELD(mf_batch, data);
+  FIELD(mf_batch, bytes);
+  FIELD(mf_batch, epoch);
+  FIELD(mf_batch, step);
+  FIELD(mf_batch, position);
+  FIELD(mf_batch, rows);
+  FIELD(mf_batch, next_epoch);
+  FIELD(mf_batch, next_position);
+  FIELD(mf_batch, state);
+  FIELD(mf_batch, state_size);
+  FIELD(mf_batch, live);
+  FIELD(mf_batch, idle);
+  STRUCT(mf_tensor);
+  FIELD(mf_tensor, struct_size);
+  FIELD(mf_tensor, array);
+  FIELD(mf_tensor, name);
+  FIELD(mf_tensor, data);
+  FIELD(mf_tensor, bytes);
+  FIELD(mf_tensor, dtype);
+  FIELD(mf_tensor, ndim);
+  FIELD(mf_tensor, shape);
+  FIELD(mf_tensor, start);
+  FIELD(mf_tensor, global_shape);
+  FIELD(mf_tensor, holders);
+  FIELD(mf_tensor, n_holders);
+  STRUCT(mf_stats);
+  FIELD(mf_stats, struct_size);
+  FIELD(mf_stats, reserved);
+  FIELD(mf_stats, epoch);
+  FIELD(mf_stats, step);
+  FIELD(mf_stats, position);
+  FIELD(mf_stats, batches);
+  FIELD(mf_stats, rows);
+  FIELD(mf_stats, bytes);
+  FIELD(mf_stats, wait_ns);
+  FIELD(mf_stats, stall_ns);
+  FIELD(mf_stats, gather_ns);
+  FIELD(mf_stats, queued);
+  FIELD(mf_stats, live_batches);
+  FIELD(mf_stats, idle_batches);
+  FIELD(mf_stats, host_bytes);
+  CODE(MF_OK);
+  CODE(MF_TIMEOUT);
+  CODE(MF_END);
+  CODE(MF_INVALID_ARGUMENT);
+  CODE(MF_OUT_OF_RANGE);
+  CODE(MF_NOT_FOUND);
+  CODE(MF_INVALID_STATE);
+  CODE(MF_INCOMPATIBLE);
+  CODE(MF_DATA_LOSS);
+  CODE(MF_IO);
+  CODE(MF_RESOURCE_EXHAUSTED);
+  CODE(MF_UNSUPPORTED);
+  CODE(MF_CANCELLED);
+  CODE(MF_FORKED);
+  CODE(MF_INTERNAL);
+  CODE(MF_IGNORE_DATASET);
+  return 0;
+}

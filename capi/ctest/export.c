@@ -1,0 +1,148 @@
+/*
+ * export.c: blocks as DLPack tensors and Arrow arrays, which outlive
+ * everything and are freed on any thread.
+ */
+#include "check.h"
+
+#include <pthread.h>
+
+struct ArrowSchema {
+  const char *format, *name, *metadata;
+  int64_t flags, n_children;
+  struct ArrowSchema **children, *dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length, null_count, offset, n_buffers, n_children;
+  const void** buffers;
+  struct ArrowArray **children, *dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+
+typedef struct {
+  void* data;
+  int32_t device_type, device_id, ndim;
+  mf_dtype dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} dl_tensor;
+
+struct DLManagedTensor {
+  dl_tensor tensor;
+  void* context;
+  void (*deleter)(struct DLManagedTensor*);
+};
+
+struct DLManagedTensorVersioned {
+  uint32_t major, minor;
+  void* context;
+  void (*deleter)(struct DLManagedTensorVersioned*);
+  uint64_t flags;
+  dl_tensor tensor;
+};
+
+static mf_batch* batch;
+
+static void check_tensor(const dl_tensor* t, int32_t i) {
+  mf_tensor want;
+  want.struct_size = sizeof want;
+  CHECK(mf_batch_tensor(batch, i, &want) == MF_OK);
+  CHECK(t->data == want.data && t->byte_offset == 0 && t->device_type == 1 && t->device_id == 0);
+  CHECK(t->ndim == want.ndim && t->dtype.code == want.dtype.code && t->dtype.bits == want.dtype.bits);
+  int64_t step = 1;
+  for (int32_t d = t->ndim - 1; d >= 0; d--) {
+    CHECK(t->shape[d] == want.shape[d] && t->strides[d] == step);
+    step *= want.shape[d];
+  }
+}
+
+static void check_arrow(int32_t i) {
+  mf_error error = no_error();
+  mf_tensor want;
+  want.struct_size = sizeof want;
+  OK(mf_batch_tensor(batch, i, &want));
+  struct ArrowArray array;
+  struct ArrowSchema schema;
+  OK(mf_batch_arrow(batch, i, &array, &schema));
+  CHECK(strcmp(schema.name, want.name) == 0 && schema.flags == 0);
+  struct ArrowArray* a = &array;
+  struct ArrowSchema* s = &schema;
+  int64_t length = want.shape[0];
+  for (int32_t d = 1; d < want.ndim; d++) {
+    char format[32];
+    snprintf(format, sizeof format, "+w:%d", (int)want.shape[d]);
+    CHECK(strcmp(s->format, format) == 0 && a->length == length && a->n_buffers == 1 && a->n_children == 1);
+    CHECK(a->null_count == 0 && a->offset == 0 && a->buffers[0] == NULL);
+    length *= want.shape[d];
+    a = a->children[0];
+    s = s->children[0];
+  }
+  CHECK(a->length == length && a->n_buffers == 2 && a->buffers[1] == want.data && a->n_children == 0);
+  if (want.dtype.code == 6) {
+    CHECK(strcmp(s->format, "c") == 0 && memcmp(s->metadata + 28, "\x0b\0\0\0arrow.bool8", 15) == 0);
+  } else {
+    CHECK(strcmp(s->format, want.dtype.code == 2 ? "f" : want.dtype.code == 1 ? "I" : "i") == 0);
+  }
+  if (want.ndim > 1) { /* a child that was moved out lives on its own */
+    struct ArrowArray moved = *array.children[0];
+    array.children[0]->release = NULL;
+    array.release(&array);
+    CHECK(array.release == NULL && moved.release != NULL);
+    moved.release(&moved);
+  } else {
+    array.release(&array);
+  }
+  schema.release(&schema);
+  CHECK(schema.release == NULL);
+}
+
+static void* delete_all(void* list) {
+  struct DLManagedTensorVersioned** tensors = (struct DLManagedTensorVersioned**)list;
+  for (int i = 0; i < 3; i++)
+    tensors[i]->deleter(tensors[i]);
+  return NULL;
+}
+
+int main(void) {
+  mf_error error = no_error();
+  records* r = make_records();
+  const mf_dataset dataset = open_records(r);
+  const mf_layout layout = make_layout(DOCUMENT(100, 8, ",\"remainder\":\"pad\",\"extras\":[\"key\"]"));
+  const mf_loader loader = make_loader(dataset, layout, "");
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  CHECK(batch->tensors == 8 + 4 + 4 + 4);
+  struct DLManagedTensorVersioned* exported[3];
+  struct DLManagedTensor* legacy;
+  for (int32_t i = 0; i < batch->tensors; i++) {
+    OK(mf_batch_dlpack(batch, i, &exported[0]));
+    CHECK(exported[0]->major == 1 && exported[0]->flags == 1);
+    check_tensor(&exported[0]->tensor, i);
+    exported[0]->deleter(exported[0]);
+    OK(mf_batch_dlpack_legacy(batch, i, &legacy));
+    check_tensor(&legacy->tensor, i);
+    legacy->deleter(legacy);
+    check_arrow(i);
+  }
+  struct ArrowArray array;
+  struct ArrowSchema schema;
+  EXPECT(MF_OUT_OF_RANGE, mf_batch_dlpack(batch, batch->tensors, &exported[0]));
+  EXPECT(MF_OUT_OF_RANGE, mf_batch_arrow(batch, -1, &array, &schema));
+  CHECK(exported[0] == NULL && array.release == NULL && schema.release == NULL);
+  for (int i = 0; i < 3; i++)
+    OK(mf_batch_dlpack(batch, i, &exported[i]));
+  OK(mf_release(loader, &error));
+  OK(mf_release(dataset, &error));
+  OK(mf_release(layout, &error));
+  mf_batch_release(batch);
+  CHECK(mf_live_batches() == 1);
+  pthread_t thread;
+  CHECK(!pthread_create(&thread, NULL, delete_all, exported));
+  pthread_join(thread, NULL);
+  CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0 && mf_live_handles() == 0);
+  free(r);
+  puts("ok");
+  return 0;
+}

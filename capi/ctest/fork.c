@@ -1,0 +1,79 @@
+/*
+ * fork.c: in a forked child every call says so, what was inherited can be
+ * dropped, and no callback runs; the parent goes on.
+ */
+#define _DEFAULT_SOURCE
+#include "check.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static records* r;
+static mf_dataset dataset;
+static mf_layout layout;
+static mf_loader loader;
+static mf_batch* batch;
+
+static void in_child(void) {
+  mf_error error = no_error();
+  mf_bytes bytes;
+  mf_batch* other;
+  mf_loader made;
+  mf_tensor tensor;
+  EXPECT(MF_FORKED, mf_loader_next(loader, -1, &other, &error));
+  CHECK(strcmp(error.message, "the library was loaded before fork() and does not work in the child") == 0);
+  CHECK(other == NULL);
+  EXPECT(MF_FORKED, mf_loader_state(loader, &bytes, &error));
+  EXPECT(MF_FORKED, mf_loader_create(dataset, layout, "", 0, &made, &error));
+  EXPECT(MF_FORKED, mf_wait(loader, -1, &error));
+  CHECK(mf_abi_version() >> 16 == MF_ABI_MAJOR && mf_version()[0] == 0);
+  tensor.struct_size = sizeof tensor;
+  OK(mf_batch_tensor(batch, 0, &tensor));
+  CHECK(mf_live_batches() == 1);
+  mf_batch_retain(batch);
+  mf_batch_release(batch);
+  mf_batch_release(batch);
+  CHECK(mf_live_batches() == 0);
+  OK(mf_release(loader, &error));
+  OK(mf_release(dataset, &error));
+  mf_cancel_all();
+  CHECK(r->released == 0);
+  _exit(0);
+}
+
+static void expect_success(pid_t child) {
+  int outcome;
+  CHECK(child > 0);
+  CHECK(waitpid(child, &outcome, 0) == child);
+  CHECK(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
+}
+
+int main(void) {
+  mf_error error = no_error();
+  alarm(60); /* a child that hangs ends the program */
+  r = make_records();
+  dataset = open_records(r);
+  layout = make_layout(DOCUMENT(100, 4, ""));
+  loader = make_loader(dataset, layout, "");
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  pid_t child = fork();
+  if (child == 0)
+    in_child();
+  expect_success(child);
+  child = (pid_t)syscall(SYS_fork); /* runs no handlers of pthread_atfork */
+  if (child == 0)
+    in_child();
+  expect_success(child);
+  mf_batch* next;
+  OK(mf_loader_next(loader, -1, &next, &error));
+  mf_batch_release(next);
+  mf_batch_release(batch);
+  OK(mf_release(loader, &error));
+  OK(mf_release(layout, &error));
+  OK(mf_release(dataset, &error));
+  CHECK(r->released == 1);
+  free(r);
+  puts("ok");
+  return 0;
+}

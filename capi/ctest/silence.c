@@ -1,0 +1,35 @@
+/*
+ * silence.c: nothing is written to descriptors 1 and 2, also when things go
+ * wrong and nobody reads the other end; and a program may end while loaders
+ * are at work.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "check.h"
+
+#include <unistd.h>
+
+int main(void) {
+  mf_error error = no_error();
+  int ends[2];
+  CHECK(pipe(ends) == 0);
+  const int out = dup(1);
+  CHECK(dup2(ends[1], 1) == 1 && dup2(ends[1], 2) == 2);
+  close(ends[0]);
+  close(ends[1]); /* from here on, a write to 1 or 2 ends the process */
+
+  records* r = make_records();
+  const mf_dataset dataset = open_records(r);
+  const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
+  const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1,\"prefetch\":8}");
+  mf_batch* batch;
+  uint64_t handle;
+  for (int i = 0; i < 100; i++) {
+    OK(mf_loader_next(loader, -1, &batch, &error));
+    mf_batch_release(batch);
+    EXPECT(MF_INVALID_ARGUMENT, mf_layout_create("{", 1, &handle, &error));
+    EXPECT(MF_INVALID_STATE, mf_wait(loader + 1, 0, &error));
+  }
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  CHECK(write(out, "ok\n", 3) == 3);
+  return 0; /* with a loader, a dataset and a batch alive */
+}

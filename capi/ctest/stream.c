@@ -1,0 +1,269 @@
+/*
+ * stream.c: datasets from Arrow C streams: who is released when, on which
+ * thread, also if the stream fails or its arrays are wrong.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+struct ArrowSchema {
+  const char *format, *name, *metadata;
+  int64_t flags, n_children;
+  struct ArrowSchema **children, *dictionary;
+  void (*release)(struct ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length, null_count, offset, n_buffers, n_children;
+  const void** buffers;
+  struct ArrowArray **children, *dictionary;
+  void (*release)(struct ArrowArray*);
+  void* private_data;
+};
+
+struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+  void (*release)(struct ArrowArrayStream*);
+  void* private_data;
+};
+
+/* What may go wrong with a stream. */
+enum fault {
+  SOUND,
+  NO_SCHEMA,
+  NO_NEXT,
+  BAD_FORMAT,
+  FEW_COLUMNS,
+  NO_VALUES,
+  SHORT_CHILD,
+  NULL_ROWS,
+  NEGATIVE
+};
+
+enum { BATCHES = 5, ROWS = 20 };
+
+/* A stream of int32 "label" and fixed-size lists "image", 5 batches of 20. */
+typedef struct producer {
+  struct ArrowArrayStream stream;
+  struct ArrowSchema schema, fields[2], item;
+  struct ArrowSchema *field_list[2], *item_list[1];
+  struct {
+    struct ArrowArray columns[2], item;
+    struct ArrowArray *column_list[2], *item_list[1];
+    const void *none[1], *labels[2], *images[2];
+  } batch[BATCHES];
+  const records* data;
+  enum fault fault;
+  int given, arrays_released, schemas_released, streams_released;
+  pthread_t owner;
+} producer;
+
+static void schema_gone(struct ArrowSchema* s) {
+  producer* p = (producer*)s->private_data;
+  CHECK(pthread_equal(pthread_self(), p->owner));
+  p->schemas_released++;
+  s->release = NULL;
+}
+
+static void array_gone(struct ArrowArray* a) {
+  producer* p = (producer*)a->private_data;
+  CHECK(pthread_equal(pthread_self(), p->owner));
+  p->arrays_released++;
+  a->release = NULL;
+}
+
+static void stream_gone(struct ArrowArrayStream* s) {
+  producer* p = (producer*)s->private_data;
+  CHECK(pthread_equal(pthread_self(), p->owner));
+  p->streams_released++;
+  s->release = NULL;
+}
+
+static void leave_schema(struct ArrowSchema* s) { s->release = NULL; }
+static void leave_array(struct ArrowArray* a) { a->release = NULL; }
+static const char* last_error(struct ArrowArrayStream* s) {
+  (void)s;
+  return "the disk is on fire";
+}
+
+static int get_schema(struct ArrowArrayStream* s, struct ArrowSchema* out) {
+  producer* p = (producer*)s->private_data;
+  if (p->fault == NO_SCHEMA)
+    return EIO;
+  *out = p->schema;
+  return 0;
+}
+
+static int get_next(struct ArrowArrayStream* s, struct ArrowArray* out) {
+  producer* p = (producer*)s->private_data;
+  memset(out, 0, sizeof *out);
+  if (p->given == 3 && p->fault == NO_NEXT)
+    return EIO;
+  if (p->given == BATCHES)
+    return 0;
+  const int b = p->given++;
+  out->length = p->fault == NEGATIVE ? -1 : ROWS;
+  out->null_count = p->fault == NULL_ROWS;
+  out->n_buffers = 1;
+  out->buffers = p->batch[b].none;
+  out->n_children = p->fault == FEW_COLUMNS && b == 2 ? 1 : 2;
+  out->children = p->batch[b].column_list;
+  out->release = array_gone;
+  out->private_data = p;
+  return 0;
+}
+
+static void column(struct ArrowArray* a, int64_t length, const void** buffers) {
+  a->length = length;
+  a->n_buffers = 2;
+  a->buffers = buffers;
+  a->release = leave_array;
+}
+
+static producer* produce(const records* data, enum fault fault) {
+  producer* p = (producer*)calloc(1, sizeof *p);
+  p->data = data;
+  p->fault = fault;
+  p->owner = pthread_self();
+  p->stream.get_schema = get_schema;
+  p->stream.get_next = get_next;
+  p->stream.get_last_error = last_error;
+  p->stream.release = stream_gone;
+  p->stream.private_data = p;
+  p->schema.format = fault == BAD_FORMAT ? "+x" : "+s";
+  p->schema.name = "";
+  p->schema.n_children = 2;
+  p->schema.children = p->field_list;
+  p->schema.release = schema_gone;
+  p->schema.private_data = p;
+  p->fields[0].format = "i";
+  p->fields[0].name = "label";
+  p->fields[1].format = "+w:18";
+  p->fields[1].name = "image";
+  p->fields[1].n_children = 1;
+  p->fields[1].children = p->item_list;
+  p->item.format = "f";
+  p->item.name = "item";
+  p->item_list[0] = &p->item;
+  p->fields[0].release = p->fields[1].release = p->item.release = leave_schema;
+  p->field_list[0] = &p->fields[0];
+  p->field_list[1] = &p->fields[1];
+  for (int b = 0; b < BATCHES; b++) {
+    /* Every batch is a slice of the whole: offsets, not pointers, say where. */
+    p->batch[b].labels[1] = fault == NO_VALUES && b == 1 ? NULL : data->label;
+    p->batch[b].images[1] = data->image;
+    column(&p->batch[b].columns[0], ROWS, p->batch[b].labels);
+    p->batch[b].columns[0].offset = b * ROWS;
+    column(&p->batch[b].columns[1], ROWS, p->batch[b].none);
+    p->batch[b].columns[1].n_buffers = 1;
+    p->batch[b].columns[1].offset = b * ROWS;
+    p->batch[b].columns[1].n_children = 1;
+    p->batch[b].columns[1].children = p->batch[b].item_list;
+    column(&p->batch[b].item, fault == SHORT_CHILD ? 17 : RECORDS * ROW, p->batch[b].images);
+    p->batch[b].column_list[0] = &p->batch[b].columns[0];
+    p->batch[b].column_list[1] = &p->batch[b].columns[1];
+    p->batch[b].item_list[0] = &p->batch[b].item;
+  }
+  return p;
+}
+
+static const char document[] =
+    "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",4]]},\"arrays\":{"
+    "\"image\":{\"shape\":[\"B\",18],\"dtype\":\"float32\",\"spec\":[\"data\"]},"
+    "\"label\":{\"shape\":[\"B\"],\"dtype\":\"int32\",\"spec\":[\"data\"]}},"
+    "\"batch\":{\"size\":20},\"dataset\":{\"records\":100,\"order\":\"shuffle.1\"}}";
+
+/* A loader over a slice keeps the arrays until it is released. */
+static void sound(const records* data) {
+  mf_error error = no_error();
+  producer* p = produce(data, SOUND);
+  mf_dataset dataset, slice;
+  OK(mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
+  CHECK(p->stream.release == NULL && p->streams_released == 1);
+  CHECK(p->schemas_released == 1 && p->arrays_released == 0);
+  OK(mf_dataset_slice(dataset, 0, 100, &slice, &error));
+  OK(mf_release(dataset, &error));
+  const mf_layout layout = make_layout(document);
+  const mf_loader loader = make_loader(slice, layout, "");
+  OK(mf_release(slice, &error));
+  mf_batch* batch;
+  int64_t order[20], count;
+  for (int i = 0; i < 7; i++) {
+    const mf_status status = mf_loader_next(loader, -1, &batch, &error);
+    if (i == 5) {
+      CHECK(status == MF_END);
+      continue;
+    }
+    EXPECT(MF_OK, status);
+    OK(mf_loader_records(loader, batch->epoch, batch->position, order, 20, &count, &error));
+    for (int b = 0; b < batch->tensors; b++) {
+      mf_tensor t;
+      t.struct_size = sizeof t;
+      OK(mf_batch_tensor(batch, b, &t));
+      for (int64_t k = 0; k < t.shape[0]; k++) {
+        const int64_t record = order[t.start[0] + k];
+        if (t.ndim == 1)
+          CHECK(((int32_t*)t.data)[k] == data->label[record]);
+        else
+          CHECK(memcmp((float*)t.data + k * ROW, data->image[record], sizeof data->image[0]) == 0);
+      }
+    }
+    mf_batch_release(batch);
+  }
+  CHECK(p->arrays_released == 0);
+  OK(mf_release(layout, &error));
+  OK(mf_release(loader, &error));
+  CHECK(p->arrays_released == BATCHES);
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
+  CHECK(strcmp(error.message, "the stream was released or moved before") == 0);
+  free(p);
+}
+
+/* Options that are wrong release a stream that nobody has read. */
+static void refused(const records* data) {
+  mf_error error = no_error();
+  producer* p = produce(data, SOUND);
+  mf_dataset dataset;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, "{\"paths\":[]}", 12, &dataset, &error));
+  CHECK(strcmp(error.message, "options /paths: \"paths\" is not an option") == 0);
+  CHECK(p->given == 0 && p->streams_released == 1 && p->stream.release == NULL);
+  free(p);
+}
+
+static void failing(const records* data, enum fault fault, mf_status want, const char* message) {
+  mf_error error = no_error();
+  producer* p = produce(data, fault);
+  mf_dataset dataset = 5;
+  EXPECT(want, mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
+  if (strcmp(error.message, message) != 0) {
+    fprintf(stderr, "fault %d\ngot  %s\nwant %s\n", (int)fault, error.message, message);
+    exit(1);
+  }
+  CHECK(dataset == 0 && p->stream.release == NULL && p->streams_released == 1);
+  CHECK(p->arrays_released == p->given && p->schemas_released == (fault != NO_SCHEMA));
+  free(p);
+}
+
+int main(void) {
+  records* r = make_records();
+  sound(r);
+  refused(r);
+  failing(r, NO_SCHEMA, MF_IO, "the stream failed: the disk is on fire (error 5)");
+  failing(r, NO_NEXT, MF_IO, "the stream failed: the disk is on fire (error 5)");
+  failing(r, BAD_FORMAT, MF_UNSUPPORTED, "the stream cannot be read: field \"\": format \"+x\" is not known");
+  failing(r, FEW_COLUMNS, MF_DATA_LOSS, "record batch 2 of the stream has 1 columns, but the schema has 2");
+  failing(r, NO_VALUES, MF_DATA_LOSS,
+          "record batch 1 of the stream: column \"label\": level 0 has no values");
+  failing(r, SHORT_CHILD, MF_DATA_LOSS,
+          "record batch 0 of the stream: column \"image\": level 1 has 17 values, but 360 are needed");
+  failing(r, NULL_ROWS, MF_UNSUPPORTED, "record batch 0 of the stream has 1 rows that are null as a whole");
+  failing(r, NEGATIVE, MF_DATA_LOSS, "record batch 0 of the stream has -1 rows from row 0 on");
+  CHECK(mf_live_handles() == 0 && mf_live_bytes() == 0);
+  free(r);
+  puts("ok");
+  return 0;
+}

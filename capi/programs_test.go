@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// hang is how long a program may take: far more than any of them needs.
+const hang = 2 * time.Minute
+
+// built is the library in a folder of its own, made once for all tests.
+var built = sync.OnceValues(func() (string, error) { return buildLibrary("") })
+
+var temporary string
+
+func TestMain(m *testing.M) {
+	var err error
+	if temporary, err = os.MkdirTemp("", "meshfeed capi "); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(temporary)
+	os.Exit(code)
+}
+
+// buildLibrary runs the recipe and gives the folder of the library. The
+// folder's name has a space, as users' folders do.
+func buildLibrary(variant string, flags ...string) (string, error) {
+	folder := filepath.Join(temporary, "lib"+variant)
+	out := filepath.Join(folder, "libmeshfeed.so")
+	cmd := exec.Command("sh", append([]string{"build.sh", out}, flags...)...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return "", err
+	}
+	return folder, os.Symlink("libmeshfeed.so", filepath.Join(folder, "libmeshfeed.so.1"))
+}
+
+// library gives the folder of the library.
+func library(t *testing.T) string {
+	t.Helper()
+	folder, err := built()
+	if err != nil {
+		t.Fatalf("capi/build.sh: %v", err)
+	}
+	return folder
+}
+
+// compile builds a program of ctest/ against the library in a folder, with
+// warnings as errors.
+func compile(t *testing.T, folder, source string, flags ...string) string {
+	t.Helper()
+	compiler, standard := "gcc", "-std=c99"
+	if strings.HasSuffix(source, ".cc") {
+		compiler, standard = "g++", "-std=c++17"
+	}
+	out := filepath.Join(t.TempDir(), "program")
+	args := []string{standard, "-pedantic", "-Wall", "-Wextra", "-Werror", "-g", "-Iinclude", filepath.Join("ctest", source), "-o", out}
+	args = append(args, flags...)
+	args = append(args, filepath.Join(folder, "libmeshfeed.so"), "-pthread", "-Wl,-rpath,"+folder)
+	if text, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", compiler, args, err, text)
+	}
+	return out
+}
+
+// execute runs a program, with a bound, and gives its standard output.
+func execute(t *testing.T, program string, env ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Dir = t.TempDir()
+	var out, problems strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), problems.String())
+	}
+	return out.String()
+}
+
+// programs are the tests in C and C++.
+var programs = []string{"life.c", "errors.c", "export.c", "fork.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
+
+func TestPrograms(t *testing.T) {
+	folder := library(t)
+	for _, source := range programs {
+		t.Run(source, func(t *testing.T) {
+			t.Parallel()
+			if out := execute(t, compile(t, folder, source)); out != "ok\n" {
+				t.Errorf("printed %q", out)
+			}
+		})
+	}
+}
+
+// TestEveryProgramIsRun makes sure that no program is forgotten.
+func TestEveryProgramIsRun(t *testing.T) {
+	entries, err := os.ReadDir("ctest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := " abi.c check.h faults.c "
+	for _, e := range entries {
+		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
+			t.Errorf("ctest/%s is not run by any test", e.Name())
+		}
+	}
+}
