@@ -73,6 +73,9 @@ func nameHint(what string) string {
 
 func (l *Layout) checkCosts() {
 	t := l.costs.totals
+	if l.costs.walks > maxWalks {
+		l.report(Error, TooLarge, "/arrays", fmt.Sprintf("the arrays are partitioned in so many ways over %d devices that their cost is not worked out", l.mesh.Size()), "use fewer arrays, or partition them alike")
+	}
 	if max(t.BatchBytes, t.ReadBytes, t.DeviceBytes, t.HostBytes) > MaxInteger {
 		l.report(Error, TooLarge, "/arrays", "a batch takes more than 2^53 bytes", "make the batch or the arrays smaller")
 		return

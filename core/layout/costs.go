@@ -11,6 +11,10 @@ import (
 // aligned and a device can alias it.
 const slot = 64
 
+// maxWalks bounds the devices that are visited to work out costs, a few
+// seconds' worth.
+const maxWalks = 1 << 28
+
 // Totals sums a layout up. A number that cannot be known, since an array is
 // broken or the dataset is not described, is -1.
 type Totals struct {
@@ -28,6 +32,7 @@ type costs struct {
 	known     bool    // no array is broken
 	processes []int64 // bytes gathered by the n-th process of the mesh
 	blocks    int64   // of the process that has most
+	walks     int64   // devices to be visited: those of the mesh, for every different tiling
 	rows      rowTable
 }
 
@@ -51,18 +56,21 @@ func (l *Layout) count() costs {
 			c.totals.BatchBytes = plus(c.totals.BatchBytes, arrayBytes(l.arrays[i]), 1)
 		}
 	}
-	if !c.known {
+	alike := l.alike()
+	c.walks = int64(len(alike)) * int64(l.mesh.Size())
+	if !c.known || c.walks > maxWalks {
+		c.known = false
 		c.totals.ReadBytes, c.totals.DeviceBytes, c.totals.HostBytes, c.processes = -1, -1, -1, nil
 		return c
 	}
-	l.countShards(&c)
+	l.countShards(&c, alike)
 	c.rows = l.tableRows()
 	return c
 }
 
-func (l *Layout) countShards(c *costs) {
+func (l *Layout) countShards(c *costs, groups [][]int) {
 	slots, blocks := make([]int64, len(c.processes)), make([]int64, len(c.processes))
-	for _, alike := range l.alike() {
+	for _, alike := range groups {
 		var bytes, rounded int64 // of one part of each array
 		for _, i := range alike {
 			b := shardBytes(l.arrays[i], l.tilings[i])
@@ -90,7 +98,7 @@ func (l *Layout) alike() [][]int {
 	var groups [][]int
 	number := map[string]int{}
 	for i, a := range l.arrays {
-		if a.Kind == Static {
+		if a.Kind == Static || a.Sharding == nil {
 			continue
 		}
 		key := tilingKey(l.tilings[i])

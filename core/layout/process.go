@@ -22,16 +22,24 @@ type Block struct {
 }
 
 // Process gives the part of any process, freshly made; it is empty for a
-// process without devices in the mesh. Arrays whose Sharding is nil are left out.
+// process without devices in the mesh. Arrays whose Sharding is nil are left
+// out, those from which on there are more than MaxBlocks blocks, and all of
+// them where the costs are too many to work out; Err says so.
 func (l *Layout) Process(p int) Process {
 	local := l.mesh.Local(p)
 	out := Process{Process: p}
+	if l.costs.walks > maxWalks {
+		return out
+	}
 	var rows [][2]int
 	for i, a := range l.arrays {
 		if a.Sharding == nil || a.Kind == Static {
 			continue
 		}
 		blocks := l.blocks(i, local)
+		if len(out.Blocks)+len(blocks) > MaxBlocks {
+			break
+		}
 		for _, b := range blocks {
 			rows = appendRows(rows, a.Shape[:a.BatchDims], b.Index[:a.BatchDims])
 		}
@@ -64,6 +72,7 @@ type owners struct {
 	processes []int   // sorted
 	start     []int32 // of each process's group in positions, and the end
 	positions []int32
+	most      int // devices of the process that has most
 }
 
 func ownersOf(m *mesh.Mesh) owners {
@@ -76,6 +85,7 @@ func ownersOf(m *mesh.Mesh) owners {
 		o.start[n+1]++
 	}
 	for n := range o.processes {
+		o.most = max(o.most, int(o.start[n+1]))
 		o.start[n+1] += o.start[n]
 	}
 	next := slices.Clone(o.start)
@@ -89,12 +99,3 @@ func ownersOf(m *mesh.Mesh) owners {
 
 // group gives the positions of the n-th process.
 func (o owners) group(n int) []int32 { return o.positions[o.start[n]:o.start[n+1]] }
-
-// most gives the devices of the process that has most.
-func (o owners) most() int {
-	most := 0
-	for n := range o.processes {
-		most = max(most, len(o.group(n)))
-	}
-	return most
-}
