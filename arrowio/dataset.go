@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -18,7 +19,8 @@ type Dataset struct {
 	table   *table.Table
 	columns []int // of the files' schema, for each field
 	cache   decodeCache
-	borrow  bool // the memory is the caller's: Close waits for as long as it takes
+	set     *resident.Set // of the files
+	borrow  bool          // the memory is the caller's: Close waits for as long as it takes
 
 	fingerprint struct {
 		sync.Mutex
@@ -38,18 +40,26 @@ const maxRecords = 1 << 40
 // newDataset makes a dataset of open files.
 func newDataset(files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
-	d.table = &table.Table{Gate: table.NewGate(func() error { return closeFiles(files) }), Load: d.load}
+	d.table = &table.Table{Gate: table.NewGate(func() error { return d.set.Close() }), Load: d.load}
 	d.table.Store = (*store)(d)
 	for _, f := range files[1:] {
 		if err := agree(files[0], f); err != nil {
 			return nil, err
 		}
 	}
-	fields, err := d.scan()
+	nulls, err := d.scan()
 	if err != nil {
 		return nil, err
 	}
-	return d, d.setFields(fields, o)
+	if err := d.setFields(nulls, o); err != nil {
+		return nil, err
+	}
+	contents := make([]*resident.File, len(files))
+	for i, f := range files {
+		contents[i] = f.content
+	}
+	d.set, err = resident.NewSet(contents, resident.Options{IO: o.IO})
+	return d, err
 }
 
 // scan reads the header of every record batch: their rows go to the index. It
@@ -202,12 +212,16 @@ type store Dataset
 func (s *store) Base(file int32) (uintptr, bool) { return s.files[file].content.Base() }
 
 // Acquire implements table.Store.
-func (s *store) Acquire(context.Context, []table.Span, []uintptr) (table.Lease, error) {
-	return nil, status.New(status.Internal, "arrowio", "not mapped")
+func (s *store) Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (table.Lease, error) {
+	lease, err := s.set.Acquire(ctx, spans, to)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
 }
 
 // Ahead implements table.Store.
-func (s *store) Ahead([]table.Span) {}
+func (s *store) Ahead(spans []resident.Span) { s.set.Ahead(spans) }
 
 // Encoded implements table.Store.
 func (s *store) Encoded(file int32) bool { return s.files[file].packing != arrowmeta.Uncompressed }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -12,7 +13,7 @@ import (
 // file is an open file and its metadata.
 type file struct {
 	path    string
-	content content
+	content *resident.File
 	meta    *arrowmeta.File
 	first   int                   // number of its first record batch in the dataset
 	records int64                 // in all its batches
@@ -22,7 +23,7 @@ type file struct {
 
 // openFile opens a file and reads its schema and the places of its batches.
 func openFile(path string, o Options) (*file, error) {
-	b, err := openContent(path, o)
+	b, err := o.openFile(path)
 	if err != nil {
 		return nil, openError(path, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -20,6 +21,15 @@ type Options struct {
 	// shape of lists comes from the metadata that Hugging Face's datasets
 	// library writes, or from the first record.
 	Shapes map[string][]int
+
+	open func(path string) (*resident.File, error) // for tests; nil for resident.Open
+}
+
+func (o Options) openFile(path string) (*resident.File, error) {
+	if o.open != nil {
+		return o.open(path)
+	}
+	return resident.Open(path)
 }
 
 // Open opens Arrow IPC files or streams as one dataset: paths, globs and
@@ -58,17 +68,12 @@ func OpenFiles(patterns []string, o Options) (*Dataset, error) {
 	return d, nil
 }
 
-func closeFiles(files []*file) error {
-	var first error
+func closeFiles(files []*file) {
 	for _, f := range files {
-		if f == nil {
-			continue
-		}
-		if err := f.content.Close(); err != nil && first == nil {
-			first = f.named(err)
+		if f != nil {
+			_ = f.content.Close()
 		}
 	}
-	return first
 }
 
 // parallel calls do for 0 to n-1, several at a time, since each waits for a

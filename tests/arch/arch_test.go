@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	// tier 4
 	"arrowio/internal/gather":   {"core/dtype"},
 	"arrowio/internal/resident": {"core/guard"},
-	"arrowio/internal/table":    {"core/source", "core/arrowmeta", "arrowio/internal/gather", "arrowio/internal/part"},
+	"arrowio/internal/table":    {"core/source", "core/arrowmeta", "arrowio/internal/gather", "arrowio/internal/part", "arrowio/internal/resident"},
 	"arrowio/internal/part":     {"core/source", "arrowio/internal/gather"},
 	"arrowio":                   {"core/source", "core/arrowmeta", "arrowio/internal/..."},
 	"arrowio/cstream":           {"core/source", "core/arrowmeta", "arrowio", "arrowio/internal/..."},

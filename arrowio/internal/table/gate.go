@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -52,9 +53,13 @@ func (g *Gate) Leave() {
 	}
 }
 
+// finish releases on a goroutine of its own, since that may wait for a disk.
 func (g *Gate) finish() {
-	g.err = g.release()
-	close(g.empty)
+	guard.Go("arrowio", func() error {
+		defer close(g.empty)
+		g.err = g.release()
+		return nil
+	}, func(error) {})
 }
 
 // Join gives a context that also ends when the gate is closed. The caller

@@ -2,6 +2,7 @@ package table
 
 import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 )
 
 // rowCopier puts a row together, value by value where need be.
@@ -207,7 +208,7 @@ func (c *rowCopier) at(position, length int64) ([]byte, error) {
 	if base := s.base[c.record]; base != 0 || t.Store == nil {
 		return view(base+uintptr(position), length), nil
 	}
-	c.w.spans = append(c.w.spans[:0], Span{t.file(c.batch), position, length})
+	c.w.spans = append(c.w.spans[:0], resident.Span{File: int(t.file(c.batch)), Offset: position, Length: int(length)})
 	if err := c.w.acquire(); err != nil {
 		return nil, err
 	}

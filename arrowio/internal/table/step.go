@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -225,7 +226,8 @@ func (s *step) ahead(r *reader) {
 	for i, b := range s.batch {
 		if b >= 0 && s.base[i] == 0 && !t.Store.Encoded(t.file(b)) {
 			from := s.row[i] * bits
-			s.walk.spans = append(s.walk.spans, Span{t.file(b), r.column.Planes[n].Data[b] + from>>3, (from+bits+7)>>3 - from>>3 + extra})
+			s.walk.spans = append(s.walk.spans, resident.Span{
+				File: int(t.file(b)), Offset: r.column.Planes[n].Data[b] + from>>3, Length: int((from+bits+7)>>3 - from>>3 + extra)})
 		}
 	}
 }

@@ -3,14 +3,17 @@ package table
 import (
 	"context"
 	"sync"
+	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // Column says where the buffers of a field's nodes are: one Plane per node.
 type Column struct {
 	Planes       []Plane
-	Dictionaries []*Dictionary // where the last node is one
+	Dictionaries []*Dictionary    // where the last node is one, in the order of From
+	Memory       []unsafe.Pointer // Go memory that positions are addresses in, kept alive
 }
 
 // Plane holds the positions of one node's buffers, with an entry per record
@@ -40,10 +43,10 @@ type Store interface {
 
 	// Acquire gives the address of every span. They stay valid until the
 	// lease is released.
-	Acquire(ctx context.Context, spans []Span, to []uintptr) (Lease, error)
+	Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (Lease, error)
 
 	// Ahead says which spans come next.
-	Ahead(spans []Span)
+	Ahead(spans []resident.Span)
 
 	// Encoded says whether the buffers of a file have to be decoded.
 	Encoded(file int32) bool
@@ -73,13 +76,6 @@ type DecodedNode struct {
 
 // Lease keeps addresses valid.
 type Lease interface{ Release() }
-
-// Span is a range of a file.
-type Span struct {
-	File   int32
-	Offset int64
-	Length int64
-}
 
 // Table is a list of fields over record batches.
 type Table struct {

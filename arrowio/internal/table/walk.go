@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -29,7 +30,7 @@ type walk struct {
 	state []rowState
 
 	pick   []int32 // records that the next fetch is for
-	spans  []Span
+	spans  []resident.Span
 	to     []uintptr
 	leases []Lease
 	stop   func()          // of ctx
@@ -141,7 +142,7 @@ func (w *walk) fetch(position []int64, bits, count, extra int64) error {
 			continue
 		}
 		length := (from+(count+extra)*bits+7)>>3 - from>>3
-		w.spans = append(w.spans, Span{t.file(b), at, length})
+		w.spans = append(w.spans, resident.Span{File: int(t.file(b)), Offset: at, Length: int(length)})
 		waiting = append(waiting, i)
 	}
 	if len(w.spans) == 0 {

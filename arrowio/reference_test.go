@@ -1,0 +1,264 @@
+package arrowio_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/float16"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+)
+
+// everything is a schema with every kind of field, and some that are skipped.
+var everything = arrow.NewSchema([]arrow.Field{
+	{Name: "int8", Type: arrow.PrimitiveTypes.Int8},
+	{Name: "uint64", Type: arrow.PrimitiveTypes.Uint64},
+	{Name: "int64", Type: arrow.PrimitiveTypes.Int64},
+	{Name: "float16", Type: arrow.FixedWidthTypes.Float16},
+	{Name: "float64", Type: arrow.PrimitiveTypes.Float64},
+	{Name: "bool", Type: arrow.FixedWidthTypes.Boolean},
+	{Name: "time", Type: arrow.FixedWidthTypes.Timestamp_us},
+	{Name: "text", Type: arrow.BinaryTypes.String},
+	{Name: "hash", Type: &arrow.FixedSizeBinaryType{ByteWidth: 3}},
+	{Name: "image", Type: arrow.FixedSizeListOfNonNullable(4, arrow.FixedSizeListOfNonNullable(3, arrow.PrimitiveTypes.Float32))},
+	{Name: "bits", Type: arrow.FixedSizeListOfNonNullable(5, arrow.FixedWidthTypes.Boolean)},
+	{Name: "tokens", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int64)},
+	{Name: "large", Type: arrow.LargeListOfNonNullable(arrow.FixedSizeListOfNonNullable(2, arrow.PrimitiveTypes.Uint16))},
+	{Name: "nested", Type: arrow.ListOfNonNullable(arrow.ListOfNonNullable(arrow.PrimitiveTypes.Uint8))},
+	{Name: "null int", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+	{Name: "null bool", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+	{Name: "null image", Type: arrow.FixedSizeListOf(4, arrow.PrimitiveTypes.Int16), Nullable: true},
+	{Name: "null tokens", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true},
+	{Name: "null nested", Type: arrow.ListOf(arrow.LargeListOf(arrow.FixedWidthTypes.Boolean)), Nullable: true},
+	{Name: "null hash", Type: &arrow.FixedSizeBinaryType{ByteWidth: 3}, Nullable: true},
+	{Name: "code", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.PrimitiveTypes.Float32}, Nullable: true},
+}, nil)
+
+// lengths are those of the lists, by depth.
+var lengths = map[string][]int{"tokens": {6}, "large": {3}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}}
+
+// writer is what ipc's writers for files and streams have in common.
+type writer interface {
+	Write(arrow.Record) error
+	Close() error
+}
+
+// save writes record batches of the given sizes to a file, and gives them.
+func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []int, seed uint64, options ...ipc.Option) []arrow.Record {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	options = append(options, ipc.WithSchema(schema))
+	var w writer = ipc.NewWriter(f, options...)
+	if !stream {
+		if w, err = ipc.NewFileWriter(f, options...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, 2))
+	var records []arrow.Record
+	for _, n := range sizes {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		for i, field := range schema.Fields() {
+			if d, ok := b.Field(i).(*array.Float32DictionaryBuilder); ok && !stream {
+				insertAll(d) // a file has one dictionary; in streams each batch replaces it
+			}
+			for range n {
+				add(random, b.Field(i), field, field.Nullable, lengths[field.Name])
+			}
+		}
+		rec := b.NewRecord()
+		if err := w.Write(rec); err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, rec)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// insertAll makes the dictionary 0 to 9.
+func insertAll(d *array.Float32DictionaryBuilder) {
+	values := array.NewFloat32Builder(memory.DefaultAllocator)
+	values.AppendValues([]float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, nil)
+	if err := d.InsertDictValues(values.NewFloat32Array()); err != nil {
+		panic(err)
+	}
+}
+
+// add appends a random value, sometimes null.
+func add(random *rand.Rand, b array.Builder, field arrow.Field, nullable bool, lengths []int) {
+	if nullable && random.IntN(5) == 0 {
+		b.AppendNull()
+		return
+	}
+	switch b := b.(type) {
+	case *array.Int8Builder:
+		b.Append(int8(random.Int()))
+	case *array.Int16Builder:
+		b.Append(int16(random.Int()))
+	case *array.Int32Builder:
+		b.Append(random.Int32())
+	case *array.Int64Builder:
+		b.Append(random.Int64N(1 << 31))
+	case *array.Uint8Builder:
+		b.Append(uint8(random.Int()))
+	case *array.Uint16Builder:
+		b.Append(uint16(random.Int()))
+	case *array.Uint64Builder:
+		b.Append(random.Uint64())
+	case *array.Float16Builder:
+		b.Append(float16.New(random.Float32()))
+	case *array.Float32Builder:
+		b.Append(random.Float32())
+	case *array.Float64Builder:
+		b.Append(random.NormFloat64())
+	case *array.BooleanBuilder:
+		b.Append(random.IntN(2) == 1)
+	case *array.TimestampBuilder:
+		b.Append(arrow.Timestamp(random.Int64()))
+	case *array.StringBuilder:
+		b.Append(fmt.Sprint(random.Int()))
+	case *array.FixedSizeBinaryBuilder:
+		b.Append([]byte{byte(random.Int()), byte(random.Int()), byte(random.Int())})
+	case *array.Float32DictionaryBuilder:
+		if err := b.Append(float32(random.IntN(10))); err != nil {
+			panic(err)
+		}
+	default:
+		addList(random, b, field, lengths)
+	}
+}
+
+func addList(random *rand.Rand, b array.Builder, field arrow.Field, lengths []int) {
+	elem := field.Type.(arrow.ListLikeType).ElemField()
+	var n int
+	switch b := b.(type) {
+	case *array.FixedSizeListBuilder:
+		b.Append(true)
+		n = int(field.Type.(*arrow.FixedSizeListType).Len())
+	case array.ListLikeBuilder:
+		b.Append(true)
+		n, lengths = lengths[0], lengths[1:]
+	}
+	for range n {
+		add(random, b.(array.ListLikeBuilder).ValueBuilder(), elem, elem.Nullable, lengths)
+	}
+}
+
+// bytesOf gives the bytes of count values from start on, with zeros for nulls,
+// as Arrow's own library understands them.
+func bytesOf(a arrow.Array, start, count int, each []int) []byte {
+	var out []byte
+	for i := start; i < start+count; i++ {
+		if a.IsNull(i) {
+			out = append(out, make([]byte, size(a.DataType(), each))...)
+			continue
+		}
+		switch a := a.(type) {
+		case *array.FixedSizeList:
+			from, to := a.ValueOffsets(i)
+			out = append(out, bytesOf(a.ListValues(), int(from), int(to-from), each)...)
+		case array.ListLike:
+			from, to := a.ValueOffsets(i)
+			out = append(out, bytesOf(a.ListValues(), int(from), int(to-from), each[1:])...)
+		case *array.Boolean:
+			if a.Value(i) {
+				out = append(out, 1)
+			} else {
+				out = append(out, 0)
+			}
+		case *array.FixedSizeBinary:
+			out = append(out, a.Value(i)...)
+		case *array.Dictionary:
+			out = append(out, bytesOf(a.Dictionary(), a.GetValueIndex(i), 1, nil)...)
+		default:
+			w := a.DataType().(arrow.FixedWidthDataType).Bytes()
+			at := (a.Data().Offset() + i) * w
+			out = append(out, a.Data().Buffers()[1].Bytes()[at:at+w]...)
+		}
+	}
+	return out
+}
+
+// size gives the bytes of one value of a type.
+func size(t arrow.DataType, each []int) int {
+	switch t := t.(type) {
+	case *arrow.FixedSizeListType:
+		return int(t.Len()) * size(t.Elem(), each)
+	case *arrow.ListType:
+		return each[0] * size(t.Elem(), each[1:])
+	case *arrow.LargeListType:
+		return each[0] * size(t.Elem(), each[1:])
+	case *arrow.DictionaryType:
+		return size(t.ValueType, nil)
+	case *arrow.BooleanType:
+		return 1
+	}
+	return t.(arrow.FixedWidthDataType).Bytes()
+}
+
+// readBack reads a file with Arrow's own library.
+func readBack(t testing.TB, path string, stream bool) []arrow.Record {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var records []arrow.Record
+	if stream {
+		r, err := ipc.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r.Next() {
+			r.Record().Retain()
+			records = append(records, r.Record())
+		}
+		return records
+	}
+	r, err := ipc.NewFileReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.NumRecords() {
+		rec, err := r.RecordAt(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, rec)
+	}
+	return records
+}
+
+// reference gives the bytes of a row of a dataset's field, as Arrow's library
+// read the files.
+func reference(ds *arrowio.Dataset, records []arrow.Record) func(field int, record int64) []byte {
+	fields := ds.Schema().Fields
+	return func(field int, record int64) []byte {
+		for _, rec := range records {
+			if record >= rec.NumRows() {
+				record -= rec.NumRows()
+				continue
+			}
+			column := rec.Schema().FieldIndices(fields[field].Name)[0]
+			return bytesOf(rec.Column(column), int(record), 1, lengths[fields[field].Name])
+		}
+		panic("no such record")
+	}
+}
+
+func temp(t testing.TB, name string) string { return filepath.Join(t.TempDir(), name) }

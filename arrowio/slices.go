@@ -1,0 +1,132 @@
+package arrowio
+
+import (
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Element is a Go type that can be an element of an array.
+type Element interface {
+	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
+}
+
+// Values is a field for [FromSlices]: see [Slice].
+type Values struct {
+	name  string
+	typ   dtype.Type
+	data  unsafe.Pointer
+	len   int // elements
+	shape []int
+}
+
+// Slice makes a field of a Go slice, which holds the rows one after the other.
+// Without a shape, a row is one element.
+//
+//	ds, err := arrowio.FromSlices(arrowio.Slice("image", pixels, 28, 28), arrowio.Slice("label", labels))
+func Slice[T Element](name string, values []T, shape ...int) Values {
+	return Values{name, elementType[T](), unsafe.Pointer(unsafe.SliceData(values)), len(values), shape}
+}
+
+func elementType[T Element]() dtype.Type {
+	var zero T
+	switch any(zero).(type) {
+	case bool:
+		return dtype.Bool
+	case int8:
+		return dtype.Int8
+	case int16:
+		return dtype.Int16
+	case int32:
+		return dtype.Int32
+	case int64:
+		return dtype.Int64
+	case uint8:
+		return dtype.Uint8
+	case uint16:
+		return dtype.Uint16
+	case uint32:
+		return dtype.Uint32
+	case uint64:
+		return dtype.Uint64
+	case float32:
+		return dtype.Float32
+	case float64:
+		return dtype.Float64
+	case complex64:
+		return dtype.Complex64
+	}
+	return dtype.Complex128
+}
+
+// As reads the bits of the elements as another type of the same size: a slice
+// of uint16 as dtype.Float16 or dtype.BFloat16, which Go has no types for.
+func (v Values) As(typ dtype.Type) Values {
+	if v.typ.Size() != typ.Size() {
+		v.typ = dtype.Invalid
+		return v
+	}
+	v.typ = typ
+	return v
+}
+
+// FromSlices makes a dataset of Go slices without copying them. They must not
+// be changed while it is open. All need the same number of rows.
+func FromSlices(fields ...Values) (*Dataset, error) {
+	if len(fields) == 0 {
+		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")
+	}
+	d := &Dataset{borrow: true}
+	columns := make([]*table.Column, len(fields))
+	d.table = &table.Table{Load: func(i int) (*table.Column, error) { return columns[i], nil }}
+	d.table.Gate = table.NewGate(func() error { clear(columns); return nil })
+	rows := make([]int64, len(fields))
+	for i, v := range fields {
+		f, err := v.field()
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = int64(v.len / f.RowElements())
+		if rows[i] != rows[0] {
+			return nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q has %d rows, but %q has %d", v.name, rows[i], fields[0].name, rows[0]).
+				With("field", v.name)
+		}
+		columns[i] = &table.Column{Planes: f.Planes([]int64{int64(uintptr(v.data))}), Memory: []unsafe.Pointer{v.data}}
+		d.table.Fields = append(d.table.Fields, f)
+		d.table.Schema.Fields = append(d.table.Schema.Fields, f.Source(false))
+	}
+	d.table.Index = table.NewIndex(rows[:1])
+	return d, uniqueNames(d.table.Schema)
+}
+
+// field describes the slice's rows.
+func (v Values) field() (*table.Field, error) {
+	fail := func(format string, args ...any) error {
+		return status.Errorf(status.InvalidArgument, "arrowio", "field %q "+format, append([]any{v.name}, args...)...).With("field", v.name)
+	}
+	if !v.typ.Valid() {
+		return nil, fail("is read as a type of another size")
+	}
+	f, ok := table.Plain(v.name, v.typ, v.shape)
+	if !ok {
+		return nil, fail("cannot have rows of shape %v", v.shape)
+	}
+	if n := f.RowElements(); v.len%n != 0 {
+		return nil, fail("has %d elements, which is no multiple of the %d of a row", v.len, n)
+	}
+	return f, nil
+}
+
+func uniqueNames(s source.Schema) error {
+	seen := map[string]bool{}
+	for _, f := range s.Fields {
+		if seen[f.Name] {
+			return status.Errorf(status.InvalidArgument, "arrowio", "two fields are called %q", f.Name).With("field", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}

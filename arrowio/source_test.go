@@ -1,0 +1,90 @@
+package arrowio_test
+
+import (
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+)
+
+// TestFiles runs the suite on every kind of field in every container, and
+// compares each row with what Arrow's own library reads.
+func TestFiles(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		streams []bool // of each file
+		sizes   []int
+		options []ipc.Option
+	}{
+		{"file", []bool{false}, []int{40}, nil},
+		{"stream", []bool{true}, []int{40}, nil},
+		{"batches", []bool{false}, []int{7, 0, 1, 64, 13, 0}, nil},
+		{"mixed", []bool{false, true, false}, []int{5, 0, 9}, nil},
+		{"empty", []bool{false, true}, []int{0}, nil},
+		{"lz4", []bool{false, true}, []int{30, 0, 11}, []ipc.Option{ipc.WithLZ4()}},
+		{"zstd", []bool{true, false}, []int{30, 11}, []ipc.Option{ipc.WithZstd()}},
+	} {
+		for i, io := range []string{"map", "read"} {
+			if underRace && i != len(c.sizes)%2 {
+				continue // one of the two is enough for the race detector
+			}
+			t.Run(c.name+"/"+io, func(t *testing.T) {
+				var paths []string
+				var records []arrow.Record
+				for i, stream := range c.streams {
+					path := temp(t, "x.arrow")
+					save(t, path, stream, everything, c.sizes, uint64(i), c.options...)
+					records = append(records, readBack(t, path, stream)...)
+					paths = append(paths, path)
+				}
+				open := func(t *testing.T) source.Source {
+					ds, err := arrowio.OpenFiles(paths, arrowio.Options{IO: io, Shapes: shapes})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return ds
+				}
+				ds := open(t).(*arrowio.Dataset)
+				defer ds.Close()
+				if n := len(ds.Schema().Fields); n != len(everything.Fields())-1 {
+					t.Fatalf("%d fields: %+v", n, ds.Schema())
+				}
+				sourcetest.Suite{Open: open, Row: reference(ds, records)}.Run(t)
+			})
+		}
+	}
+}
+
+// shapes are those of the fields that are lists, given, since there may be no
+// record to take them from.
+var shapes = map[string][]int{"tokens": {6}, "large": {3, 2}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}}
+
+// TestSlices runs the suite on Go slices.
+func TestSlices(t *testing.T) {
+	open := func(t *testing.T) source.Source {
+		ds, err := arrowio.FromSlices(
+			arrowio.Slice("image", counted[float32](24), 2, 3),
+			arrowio.Slice("label", counted[int64](4)),
+			arrowio.Slice("flag", []bool{true, false, false, true}),
+			arrowio.Slice("half", counted[uint16](8), 2).As(dtype.Float16),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ds
+	}
+	sourcetest.Run(t, open)
+}
+
+func counted[T int64 | float32 | uint16](n int) []T {
+	list := make([]T, n)
+	for i := range list {
+		list[i] = T(i)
+	}
+	return list
+}

@@ -1,0 +1,207 @@
+package sourcetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// boxes compares random parts of rows with what whole rows hold.
+func (r *run) boxes() {
+	for i, f := range r.src.Schema().Fields {
+		records := r.sample(20)
+		rows := r.read(r.gatherer(r.whole(i)), f.RowBytes(), records)
+		for range 10 {
+			p := r.randomPart(i)
+			var want []byte
+			for k := range records {
+				want = append(want, cut(rows[k*f.RowBytes():(k+1)*f.RowBytes()], f, p)...)
+			}
+			got := r.read(r.gatherer(p), p.Bytes(f.Type), records)
+			if !bytes.Equal(got, want) {
+				r.Fatalf("field %q, boxes %v of records %v: %x instead of %x", f.Name, p.Boxes, records, got, want)
+			}
+		}
+	}
+}
+
+// randomPart draws up to three boxes that differ in dimension 0 alone.
+func (r *run) randomPart(field int) source.Part {
+	f := r.src.Schema().Fields[field]
+	p := source.Part{Field: field, Fill: zero(f)}
+	if len(f.Shape) == 0 {
+		p.Boxes = [][][2]int{{}}
+		return p
+	}
+	interval := func(n int) [2]int {
+		a, b := r.random.IntN(n+1), r.random.IntN(n+1)
+		return [2]int{min(a, b), max(a, b)}
+	}
+	var inner [][2]int
+	for _, n := range f.Shape[1:] {
+		inner = append(inner, interval(n))
+	}
+	for range 1 + r.random.IntN(3) {
+		p.Boxes = append(p.Boxes, append([][2]int{interval(f.Shape[0])}, inner...))
+	}
+	return p
+}
+
+// cut takes the boxes of a part from a row, element by element.
+func cut(row []byte, f source.Field, p source.Part) []byte {
+	var out []byte
+	size := f.Type.Size()
+	for _, box := range p.Boxes {
+		index := make([]int, len(box))
+		for e := 0; e*size < len(row); e++ {
+			rest, inside := e, true
+			for d := len(box) - 1; d >= 0; d-- {
+				index[d] = rest % f.Shape[d]
+				rest /= f.Shape[d]
+				inside = inside && index[d] >= box[d][0] && index[d] < box[d][1]
+			}
+			if inside {
+				out = append(out, row[e*size:(e+1)*size]...)
+			}
+		}
+	}
+	return out
+}
+
+// jobs does many jobs for several parts at once, over ranges that overlap.
+func (r *run) jobs() {
+	fields := r.src.Schema().Fields
+	if len(fields) == 0 {
+		r.Skip("no fields")
+	}
+	var parts []source.Part
+	for range 6 {
+		parts = append(parts, r.randomPart(r.random.IntN(len(fields))))
+	}
+	g, records := r.gatherer(parts...), r.sample(60)
+	var jobs []source.Job
+	var want [][]byte
+	for range 30 {
+		p := r.random.IntN(len(parts))
+		a, b := r.random.IntN(len(records)+1), r.random.IntN(len(records)+1)
+		a, b = min(a, b), max(a, b)
+		width := parts[p].Bytes(fields[parts[p].Field].Type)
+		jobs = append(jobs, source.Job{Part: p, Rows: [2]int{a, b}, Dst: bytes.Repeat([]byte{0xEE}, (b-a)*width)})
+		want = append(want, r.read(r.gatherer(parts[p]), width, records[a:b]))
+	}
+	if err := g.Gather(context.Background(), records, jobs); err != nil {
+		r.Fatal(err)
+	}
+	for i, j := range jobs {
+		if !bytes.Equal(j.Dst, want[i]) {
+			r.Fatalf("job %d for rows %v, boxes %v: %x instead of %x", i, j.Rows, parts[j.Part].Boxes, j.Dst, want[i])
+		}
+	}
+	r.badJobs(g, records)
+}
+
+// badJobs hands out jobs that do not fit.
+func (r *run) badJobs(g source.Gatherer, records []int64) {
+	for _, j := range []source.Job{
+		{Part: -1}, {Part: 99},
+		{Rows: [2]int{-1, 0}}, {Rows: [2]int{1, 0}}, {Rows: [2]int{0, len(records) + 1}},
+		{Rows: [2]int{0, 0}, Dst: make([]byte, 1)},
+	} {
+		r.expect(g.Gather(context.Background(), records, []source.Job{j}), status.InvalidArgument, "a bad job")
+	}
+}
+
+// conversions narrows fields of 64 bits and compares with the wide values.
+func (r *run) conversions() {
+	for i, f := range r.src.Schema().Fields {
+		to := f.Type.Narrow()
+		if to == f.Type {
+			continue
+		}
+		records := r.sample(40)
+		wide := r.read(r.gatherer(r.whole(i)), f.RowBytes(), records)
+		want, fits := narrow(wide, f.Type)
+		p := r.whole(i)
+		p.To = to
+		g := r.gatherer(p)
+		dst := make([]byte, len(wide)/2)
+		err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
+		switch {
+		case fits && err != nil:
+			r.Errorf("field %q as %v: %v", f.Name, to, err)
+		case fits && !bytes.Equal(dst, want):
+			r.Errorf("field %q as %v: %x instead of %x", f.Name, to, dst, want)
+		case !fits:
+			r.expect(err, status.OutOfRange, "a value that does not fit")
+		}
+	}
+}
+
+// narrow converts elements of 64 bits, and is false where one does not fit.
+func narrow(wide []byte, typ dtype.Type) (out []byte, fits bool) {
+	for ; len(wide) > 0; wide = wide[8:] {
+		v := binary.LittleEndian.Uint64(wide)
+		u := uint32(v)
+		switch typ {
+		case dtype.Int64:
+			if int64(v) != int64(int32(v)) {
+				return nil, false
+			}
+		case dtype.Uint64:
+			if v != uint64(u) {
+				return nil, false
+			}
+		default:
+			u = math.Float32bits(float32(math.Float64frombits(v)))
+		}
+		out = binary.LittleEndian.AppendUint32(out, u)
+	}
+	return out, true
+}
+
+// badParts asks for parts that are not there.
+func (r *run) badParts() {
+	fields := r.src.Schema().Fields
+	refuse := func(what string, p source.Part) {
+		r.Helper()
+		g, err := r.src.Gatherer([]source.Part{p})
+		if err == nil {
+			g.Close()
+			r.Errorf("%s was accepted", what)
+			return
+		}
+		var e *status.Error
+		if !errors.As(err, &e) || e.Code != status.InvalidArgument && e.Code != status.Unsupported {
+			r.Errorf("%s: %v (%v)", what, err, status.CodeOf(err))
+		}
+	}
+	refuse("a field beyond the last", source.Part{Field: len(fields), Boxes: [][][2]int{{}}})
+	refuse("field -1", source.Part{Field: -1, Boxes: [][][2]int{{}}})
+	for i, f := range fields {
+		whole := r.whole(i)
+		refuse("a part without boxes", source.Part{Field: i, Fill: whole.Fill})
+		refuse("a box of another rank", source.Part{Field: i, Fill: whole.Fill, Boxes: [][][2]int{append(whole.Boxes[0], [2]int{0, 1})}})
+		for _, to := range dtype.All() {
+			if to != f.Type && to != f.Type.Narrow() {
+				p := whole
+				p.To = to
+				refuse("a conversion to "+to.String(), p)
+			}
+		}
+		if f.Nullable {
+			p := whole
+			p.Fill = nil
+			refuse("nulls without a fill value", p)
+		}
+		if len(f.Shape) > 0 {
+			box := append([][2]int{{0, f.Shape[0] + 1}}, whole.Boxes[0][1:]...)
+			refuse("a box beyond the row", source.Part{Field: i, Fill: whole.Fill, Boxes: [][][2]int{box}})
+		}
+	}
+}
