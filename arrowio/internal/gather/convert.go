@@ -11,23 +11,44 @@ func BitAddress(address uintptr, bit int64) uintptr { return address<<3 + uintpt
 
 // convert does one pass of a conversion. The first of the rows is number from
 // of the Run.
-func (c copier) convert(conv Conversion, from int) error {
+func (c copier) convert(conv Conversion, from int, native bool) error {
 	if conv == Bits {
 		c.bits()
 		return nil
 	}
 	size, half := conv.units()
-	kernel := kernels[conv]
 	for i, row := range c.rows {
 		dst := c.dst[i*c.width:]
 		for k := range c.count {
 			src := view(row+c.src+uintptr(k*c.stride), c.run*size)
-			if bad := kernel(dst[k*c.run*half:(k+1)*c.run*half], src); bad >= 0 {
+			if bad := conv.narrow(dst[k*c.run*half:(k+1)*c.run*half], src, native); bad >= 0 {
 				return outOfRange(conv, from+i, binary.LittleEndian.Uint64(src[bad*8:]))
 			}
 		}
 	}
 	return nil
+}
+
+// narrow converts the 8-byte elements of src to the 4-byte elements of dst and
+// gives the index of the first that does not fit, or -1. A complex number is two
+// floating-point ones. The assembly leaves the last few, and a step with an
+// element that does not fit, to plain Go.
+func (c Conversion) narrow(dst, src []byte, native bool) int {
+	done := 0
+	if kernel := c.fast(); native {
+		for n := len(src) / 8; n-done >= 8; {
+			step := min(n-done, callBytes/8)
+			did := kernel(&dst[done*4], &src[done*8], step)
+			done += did
+			if did < step&^7 {
+				break
+			}
+		}
+	}
+	if bad := plain[c](dst[done*4:], src[done*8:]); bad >= 0 {
+		return done + bad
+	}
+	return -1
 }
 
 func outOfRange(conv Conversion, row int, bits uint64) error {
@@ -37,10 +58,8 @@ func outOfRange(conv Conversion, row int, bits uint64) error {
 	return &RangeError{Row: row, Value: bits, To: "uint32"}
 }
 
-// kernels convert the 8-byte elements of src to the 4-byte elements of dst and
-// give the index of the first that does not fit, or -1. A complex number is
-// two floating-point ones.
-var kernels = [...]func(dst, src []byte) int{
+// plain holds the conversions in plain Go.
+var plain = [...]func(dst, src []byte) int{
 	Int64ToInt32:          narrowInts,
 	Uint64ToUint32:        narrowUints,
 	Float64ToFloat32:      narrowFloats,
@@ -48,34 +67,31 @@ var kernels = [...]func(dst, src []byte) int{
 }
 
 func narrowInts(dst, src []byte) int {
-	for i := 0; len(src) >= 8 && len(dst) >= 4; i++ {
-		v := int64(binary.LittleEndian.Uint64(src))
+	for i := range len(src) / 8 {
+		v := int64(binary.LittleEndian.Uint64(src[i*8:]))
 		if v != int64(int32(v)) {
 			return i
 		}
-		binary.LittleEndian.PutUint32(dst, uint32(v))
-		src, dst = src[8:], dst[4:]
+		binary.LittleEndian.PutUint32(dst[i*4:], uint32(v))
 	}
 	return -1
 }
 
 func narrowUints(dst, src []byte) int {
-	for i := 0; len(src) >= 8 && len(dst) >= 4; i++ {
-		v := binary.LittleEndian.Uint64(src)
+	for i := range len(src) / 8 {
+		v := binary.LittleEndian.Uint64(src[i*8:])
 		if v > math.MaxUint32 {
 			return i
 		}
-		binary.LittleEndian.PutUint32(dst, uint32(v))
-		src, dst = src[8:], dst[4:]
+		binary.LittleEndian.PutUint32(dst[i*4:], uint32(v))
 	}
 	return -1
 }
 
 func narrowFloats(dst, src []byte) int {
-	for len(src) >= 8 && len(dst) >= 4 {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(src))
-		binary.LittleEndian.PutUint32(dst, math.Float32bits(float32(v)))
-		src, dst = src[8:], dst[4:]
+	for i := range len(src) / 8 {
+		v := math.Float64frombits(binary.LittleEndian.Uint64(src[i*8:]))
+		binary.LittleEndian.PutUint32(dst[i*4:], math.Float32bits(float32(v)))
 	}
 	return -1
 }
@@ -90,10 +106,20 @@ func (c copier) bits() {
 	}
 }
 
-// expand writes the bits from a bit address on as bytes 0 and 1.
+// expand writes the bits from a bit address on as bytes 0 and 1, eight at a
+// time: the product repeats the eight bits in every byte of a word, the mask
+// leaves bit k in byte k, and the sum carries it to the top of its byte.
 func expand(dst []byte, bit uintptr) {
-	src := view(bit>>3, (int(bit&7)+len(dst)+7)/8)
 	shift := bit & 7
+	src := view(bit>>3, (int(shift)+len(dst)+7)/8)
+	for ; len(dst) >= 8; dst, src = dst[8:], src[1:] {
+		b := src[0] >> shift
+		if shift > 0 {
+			b |= src[1] << (8 - shift)
+		}
+		each := uint64(b) * 0x0101010101010101 & 0x8040201008040201
+		binary.LittleEndian.PutUint64(dst, (each+0x00406070787C7E7F)>>7&0x0101010101010101)
+	}
 	for i := range dst {
 		at := uintptr(i) + shift
 		dst[i] = src[at>>3] >> (at & 7) & 1

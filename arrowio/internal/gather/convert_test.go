@@ -21,7 +21,8 @@ func words[T int64 | uint64 | float64](values ...T) []byte {
 	return b
 }
 
-// take runs one job over rows of data, shape elements each.
+// take runs one job over rows of data, shape elements each, by both sets of
+// kernels, whose results must agree.
 func take(data []byte, unit int, shape []int, boxes [][][2]int, conv Conversion) ([]byte, error) {
 	n := len(data) / (product(shape) * unit)
 	rows := make([]uintptr, n)
@@ -29,9 +30,13 @@ func take(data []byte, unit int, shape []int, boxes [][][2]int, conv Conversion)
 		rows[i] = address(data) + uintptr(i*product(shape)*unit)
 	}
 	p := Compile(shape, 0, boxes, conv)
-	dst := make([]byte, n*p.Bytes())
+	dst, twin := make([]byte, n*p.Bytes()), make([]byte, n*p.Bytes())
 	err := Run(rows, []Job{{p, [2]int{0, n}, dst}}, Options{})
+	err2 := Run(rows, []Job{{p, [2]int{0, n}, twin}}, Options{Portable: true})
 	runtime.KeepAlive(data)
+	if fmt.Sprint(err) != fmt.Sprint(err2) || err == nil && string(dst) != string(twin) {
+		return nil, fmt.Errorf("the kernels differ: %v, %v", err, err2)
+	}
 	return dst, err
 }
 
@@ -141,5 +146,79 @@ func TestBits(t *testing.T) {
 			t.Fatalf("%d rows of shape %v, boxes %v, from bit %d: wrong", n, shape, boxes, offset)
 		}
 		runtime.KeepAlive(data)
+	}
+}
+
+// TestNarrowWide puts a value that only its sign bits tell from one that fits
+// among values that fit.
+func TestNarrowWide(t *testing.T) {
+	values := []uint64{1, 2, 3, 4, 5, 6, 7, 1<<32 - 1, 9}
+	whole := [][][2]int{{{0, 9}}}
+	if _, err := take(words(values...), 8, []int{9}, whole, Uint64ToUint32); err != nil {
+		t.Error(err)
+	}
+	values[4] = math.MaxUint64 - 4
+	_, err := take(words(values...), 8, []int{9}, whole, Uint64ToUint32)
+	if want := "gather: row 0 holds 18446744073709551611, which uint32 cannot"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	_, err = take(words(values...), 8, []int{9}, whole, Int64ToInt32)
+	if want := "gather: row 0 holds 4294967295, which int32 cannot"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestNarrowTwins compares the kernels on random bits, few of which fit.
+func TestNarrowTwins(t *testing.T) {
+	r := random(t)
+	for range 3000 / underRace {
+		n, m := 1+r.IntN(50), 1+r.IntN(3)
+		data := make([]byte, 16*n*m)
+		for i := 0; i < len(data); i += 8 {
+			binary.LittleEndian.PutUint64(data[i:], r.Uint64()>>(r.UintN(8)*8))
+		}
+		conv := []Conversion{Int64ToInt32, Uint64ToUint32, Float64ToFloat32, Complex128ToComplex64}[r.IntN(4)]
+		unit, _ := conv.units()
+		_, err := take(data[:unit*n*m], unit, []int{n}, randomBoxes(r, []int{n}), conv)
+		var bad *RangeError
+		if err != nil && !errors.As(err, &bad) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkNarrow converts 64 rows of 2,048 int64 per iteration.
+func BenchmarkNarrow(b *testing.B) {
+	data := make([]byte, 64*2048*8)
+	for name, conv := range map[string]Conversion{"int64": Int64ToInt32, "uint64": Uint64ToUint32, "float64": Float64ToFloat32} {
+		b.Run(name, func(b *testing.B) {
+			rows := make([]uintptr, 64)
+			for i := range rows {
+				rows[i] = address(data) + uintptr(i*2048*8)
+			}
+			jobs := []Job{{Compile([]int{2048}, 8, [][][2]int{{{0, 2048}}}, conv), [2]int{0, 64}, make([]byte, len(data)/2)}}
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if err := Run(rows, jobs, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkBits expands 64 rows of 2,048 bits per iteration.
+func BenchmarkBits(b *testing.B) {
+	data := make([]byte, 64*2048/8)
+	rows := make([]uintptr, 64)
+	for i := range rows {
+		rows[i] = BitAddress(address(data), int64(i*2048))
+	}
+	jobs := []Job{{Compile([]int{2048}, 0, [][][2]int{{{0, 2048}}}, Bits), [2]int{0, 64}, make([]byte, 64*2048)}}
+	b.SetBytes(64 * 2048)
+	for b.Loop() {
+		if err := Run(rows, jobs, Options{}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

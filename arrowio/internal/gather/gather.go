@@ -85,6 +85,13 @@ func (j *Job) check(rows int) error {
 	return nil
 }
 
+// Assembly cannot be preempted: a collection waits for it. So no call copies
+// more than callBytes or callRows, which take about 25 µs.
+const (
+	callBytes = 256 << 10
+	callRows  = 1024
+)
+
 // gatherer is the state of one Run.
 type gatherer struct {
 	rows   []uintptr
@@ -197,7 +204,7 @@ func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
 func (g *gatherer) pass(conv Conversion, c copier, from int) error {
 	switch {
 	case conv != Copy:
-		return c.convert(conv, from)
+		return c.convert(conv, from, g.native)
 	case g.native:
 		c.native(&g.steps, g.rows[from:])
 	default:

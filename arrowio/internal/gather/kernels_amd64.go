@@ -9,13 +9,6 @@ import (
 // hasKernels reports whether this processor runs the assembly kernels.
 func hasKernels() bool { return cpu.X86.HasAVX2 }
 
-// Assembly cannot be preempted: a collection waits for it. So no call copies
-// more than callBytes or callRows, which take about 25 µs.
-const (
-	callBytes = 256 << 10
-	callRows  = 1024
-)
-
 // longRun is the length from which rows are copied in lock-step. Shorter ones
 // go one after the other, with prefetches, which then cover enough of a row.
 const longRun = 2048

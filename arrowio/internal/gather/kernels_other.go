@@ -10,3 +10,5 @@ func (*lockstep) flush() {}
 func hasKernels() bool { return false }
 
 func (c copier) native(*lockstep, []uintptr) { c.portable() }
+
+func (Conversion) fast() func(dst, src *byte, n int) int { return nil }
