@@ -23,7 +23,21 @@ PYTHON = os.environ.get("PYTHON", sys.executable)
 
 # What a user of another platform or of the wasm guest compiles.
 PORTABLE = "./core/... ./arrowio ./cmd/..."
-GUEST = "./core/status ./core/guard ./core/dtype ./core/mesh ./core/sharding ./core/sampler ./core/source ./core/arrowmeta ./core/layout ./core/batch"
+GUEST = " ".join(
+    f"./core/{name}"
+    for name in (
+        "status",
+        "guard",
+        "dtype",
+        "mesh",
+        "sharding",
+        "sampler",
+        "source",
+        "arrowmeta",
+        "layout",
+        "batch",
+    )
+)
 RACED = "./core/loader/... ./core/batch/... ./arrowio/..."
 
 
@@ -59,7 +73,8 @@ LINT = [
     Stage("mypy", f"{PYTHON} -m mypy"),
     Stage(
         "clang-format",
-        "sh -c 'git ls-files \"*.c\" \"*.h\" \"*.cc\" | xargs .venv/bin/clang-format --dry-run --Werror'",
+        'sh -c \'git ls-files "*.c" "*.h" "*.cc" |'
+        " xargs .venv/bin/clang-format --dry-run --Werror'",
     ),
     Stage("go.mod is tidy", "go mod tidy -diff"),
     cross("linux", "arm64"),

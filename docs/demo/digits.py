@@ -3,9 +3,9 @@
     make demo          (or: python docs/demo/digits.py --out demo-out)
 
 What it shows, in order: Arrow files as they are on disk, what meshfeed sees in
-them, who holds and who reads what on a 4 x 2 mesh, a training run with the batch
+them, who holds and who reads what on a 4 by 2 mesh, a training run with the batch
 split over "data" and the image columns over "model", a stop in the middle of an
-epoch, a resume from the saved state on a 2 x 4 mesh, proof that the global
+epoch, a resume from the saved state on a 2 by 4 mesh, proof that the global
 batches went on exactly, and the accuracy on a padded test set with its mask.
 """
 
@@ -51,8 +51,12 @@ class Run:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="folder for data and report")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo-out"), help="folder for data and report"
+    )
     out: Path = parser.parse_args().out
     began = time.monotonic()
 
@@ -64,7 +68,7 @@ def main() -> None:
     wide, tall = mesh(4, 2), mesh(2, 4)
     run = Run()
 
-    heading("Who holds and who reads what on a 4 x 2 mesh")
+    heading("Who holds and who reads what on a 4 by 2 mesh")
     loader = open_loader(train, wide)
     first_layout = loader.layout
     print(first_layout)
@@ -78,7 +82,7 @@ def main() -> None:
         state = loader.state()
     print(f"stopped at step {stop}; the whole state of the loader is {json.dumps(state)}")
 
-    heading("Resuming on a 2 x 4 mesh")
+    heading("Resuming on a 2 by 4 mesh")
     with open_loader(train, tall, state=state) as loader:
         second_layout = loader.layout
         params, momenta = model.place(params, tall), model.place(momenta, tall)
@@ -91,7 +95,7 @@ def main() -> None:
     rows = len(run.records) / (run.waiting + run.computing)
     share = run.waiting / (run.waiting + run.computing)
     facts = {
-        "Images": f"{len(train):,} for training in {len(train_files)} files, {len(test)} for the test",
+        "Images": f"{len(train):,} in {len(train_files)} files, and {len(test)} for the test",
         "Accuracy on the test set": f"{accuracy:.1%}",
         "Steps": f"{total} of {BATCH} images, {EPOCHS} epochs",
         "Loss": f"{run.losses[0]:.3f} → {run.losses[-1]:.3f}",
@@ -101,8 +105,10 @@ def main() -> None:
     }
     for name, value in facts.items():
         print(f"{name:<26}{value}")
-    layouts = {"4 x 2": first_layout.to_svg(), "2 x 4": second_layout.to_svg()}
-    report.write(out / "report.html", facts=facts, losses=run.losses, resumed_at=stop, layouts=layouts)
+    layouts = {"4 by 2": first_layout.to_svg(), "2 by 4": second_layout.to_svg()}
+    report.write(
+        out / "report.html", facts=facts, losses=run.losses, resumed_at=stop, layouts=layouts
+    )
     print(f"\nReport: {out / 'report.html'}; all in {time.monotonic() - began:.0f} s")
     if accuracy < 0.95:
         sys.exit(f"the accuracy is {accuracy:.1%}, but at least 95 % was expected")
@@ -162,7 +168,10 @@ def check_records(dataset: mf.Dataset, run: Run, total: int) -> None:
         ]
     if run.records != expected:
         sys.exit("the resumed run did not go on where the first one stopped")
-    print(f"all {total} global batches are those of an uninterrupted run: {len(expected):,} rows in the same order")
+    print(
+        f"all {total} global batches are those of an uninterrupted run: "
+        f"{len(expected):,} rows in the same order"
+    )
 
 
 def evaluate(on: Mesh, test: mf.Dataset, params: model.Tree) -> float:
@@ -171,7 +180,10 @@ def evaluate(on: Mesh, test: mf.Dataset, params: model.Tree) -> float:
         for batch in loader.one_epoch():
             hits, real = model.count_correct(params, batch)
             right, seen = right + int(hits), seen + int(real)
-    print(f"{len(test)} images in {-(-len(test) // BATCH)} batches of {BATCH}; the mask counts {seen} real rows")
+    print(
+        f"{len(test)} images in {-(-len(test) // BATCH)} batches of {BATCH}; "
+        f"the mask counts {seen} real rows"
+    )
     if seen != len(test):
         sys.exit(f"the mask should count {len(test)} rows, but counts {seen}")
     return right / seen

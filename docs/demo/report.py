@@ -6,11 +6,10 @@ import html
 import io
 from pathlib import Path
 
-import matplotlib
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 
-matplotlib.use("Agg")
-
-from matplotlib import pyplot
+mpl.use("Agg")
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -29,11 +28,12 @@ figure {{ margin: 1rem 0; overflow-x: auto; }} svg {{ max-width: 100%; height: a
 figcaption {{ color: #51606f; font-size: .9rem; }}
 </style></head><body>
 <h1>Handwritten digits on eight devices</h1>
-<p class="lead">Trained on a {first} mesh, stopped in the middle of an epoch, resumed on a {second} mesh.</p>
+<p class="lead">Trained on a {first} mesh, stopped in the middle of an epoch,
+resumed on a {second} mesh.</p>
 <table>{rows}</table>
 <h2>Loss</h2>
-<figure>{curve}<figcaption>The vertical line is where the run was stopped and resumed. The global batches
-go on exactly where they ended, so the curve has no step there.</figcaption></figure>
+<figure>{curve}<figcaption>The vertical line is where the run was stopped and resumed. The global
+batches go on exactly where they ended, so the curve has no step there.</figcaption></figure>
 {layouts}
 </body></html>
 """
@@ -63,7 +63,7 @@ def write(
 
 
 def _curve(losses: list[float], resumed_at: int) -> str:
-    figure, axes = pyplot.subplots(figsize=(8, 3.2))
+    figure, axes = plt.subplots(figsize=(8, 3.2))
     axes.plot(range(1, len(losses) + 1), losses, color="#2f6fb0", linewidth=1.4)
     axes.axvline(resumed_at + 0.5, color="#c2502e", linewidth=1, linestyle="--")
     axes.set(xlabel="step", ylabel="cross-entropy", yscale="log")
@@ -72,6 +72,6 @@ def _curve(losses: list[float], resumed_at: int) -> str:
     figure.tight_layout()
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
-    pyplot.close(figure)
+    plt.close(figure)
     svg = text.getvalue()
     return svg[svg.index("<svg") :]
