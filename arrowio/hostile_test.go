@@ -1,0 +1,266 @@
+package arrowio_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+var (
+	mutationSeed = flag.Uint64("mutation-seed", 0, "seed of the damage done to files; 0 takes one from the clock")
+	mutations    = flag.Int("mutations", 10000, "number of damaged files")
+)
+
+// honest gives files of every kind of column, each of at most 4 KiB. A script
+// beside them writes them.
+func honest(t testing.TB) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for _, pattern := range []string{"*.arrow", "*.stream"} {
+		paths, err := filepath.Glob(filepath.Join("../core/arrowmeta/testdata", pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		for _, p := range paths {
+			data, err := os.ReadFile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[filepath.Base(p)] = data
+		}
+	}
+	return files
+}
+
+// named fails unless err is an error of arrowio that names the file.
+func named(t testing.TB, path string, err error) {
+	t.Helper()
+	var e *status.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("no error of the vocabulary: %v", err)
+	}
+	if e.Op != "arrowio" || !strings.Contains(e.Msg, path) || e.Attr("path") != path {
+		t.Fatalf("error without the file's name: %v\n%s", err, e.Attr("stack"))
+	}
+	switch e.Code {
+	case status.DataLoss, status.Unsupported:
+	case status.InvalidArgument: // lists of other lengths
+	case status.ResourceExhausted: // more rows than are ever counted
+	default:
+		t.Fatalf("%v: %v", e.Code, err)
+	}
+}
+
+// whole is a part that takes the field's rows as they are, nulls as zeros.
+func whole(field int, f source.Field) source.Part {
+	box := make([][2]int, len(f.Shape))
+	for d, n := range f.Shape {
+		box[d] = [2]int{0, n}
+	}
+	return source.Part{Field: field, Boxes: [][][2]int{box}, Fill: zero(f.Type)}
+}
+
+func zero(t dtype.Type) any {
+	switch t {
+	case dtype.Bool:
+		return false
+	case dtype.Float16, dtype.BFloat16, dtype.Float32, dtype.Float64:
+		return 0.0
+	case dtype.Uint8, dtype.Uint16, dtype.Uint32, dtype.Uint64:
+		return uint64(0)
+	}
+	return int64(0)
+}
+
+// maxTouched bounds what a test gathers from a damaged file.
+const maxTouched = 1 << 20
+
+// gatherAll opens a file and gathers the first and last records of all fields.
+// It gives the bytes, one slice per field, nil for a field with an error, and
+// the first error.
+func gatherAll(t testing.TB, path, io string) ([][]byte, error) {
+	t.Helper()
+	ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{IO: io})
+	if err != nil {
+		return nil, err
+	}
+	records := ends(ds.Len())
+	var out [][]byte
+	var first error
+	for i, f := range ds.Schema().Fields {
+		dst, err := gatherField(ds, i, f, records)
+		if err != nil {
+			dst = nil
+		}
+		if first == nil {
+			first = err
+		}
+		out = append(out, dst)
+	}
+	if err := ds.Close(); err != nil {
+		t.Fatalf("%s: Close: %v", path, err)
+	}
+	return out, first
+}
+
+// ends gives the first and last 20 record numbers and a row of zeros.
+func ends(n int64) []int64 {
+	records := []int64{-1}
+	for i := int64(0); i < min(n, 20); i++ {
+		records = append(records, i, n-1-i)
+	}
+	return records
+}
+
+func gatherField(ds *arrowio.Dataset, i int, f source.Field, records []int64) ([]byte, error) {
+	if f.RowBytes() > maxTouched/len(records) {
+		return nil, nil
+	}
+	g, err := ds.Gatherer([]source.Part{whole(i, f)})
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	dst := make([]byte, len(records)*f.RowBytes())
+	return dst, g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
+}
+
+// TestHonestFilesAreRead: whatever the tests below refuse, these they must not.
+func TestHonestFilesAreRead(t *testing.T) {
+	for name, data := range honest(t) {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := gatherAll(t, path, "read")
+		if status.CodeOf(err) == status.InvalidArgument && strings.Contains(err.Error(), "has a list of") {
+			continue // some of the lists differ in length
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTruncatedFiles cuts a file and a stream at every byte, and with
+// MESHFEED_DEEP=1 all of them. None of the pieces is whole, so none may be
+// opened.
+func TestTruncatedFiles(t *testing.T) {
+	for name, data := range honest(t) {
+		if name != "fixed.arrow" && name != "huggingface.stream" && os.Getenv("MESHFEED_DEEP") == "" {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for n := len(data) - 1; n >= 0; n-- {
+			if err := os.Truncate(path, int64(n)); err != nil {
+				t.Fatal(err)
+			}
+			ds, err := arrowio.Open(path)
+			if err == nil {
+				ds.Close()
+				t.Fatalf("%s: the first %d of %d bytes were opened", name, n, len(data))
+			}
+			named(t, path, err)
+		}
+	}
+}
+
+// TestMutatedFiles damages files at random. Whatever comes of it is an error
+// that names the file, or the same bytes by every way of reading.
+func TestMutatedFiles(t *testing.T) {
+	if *mutationSeed == 0 {
+		*mutationSeed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-mutation-seed=%d -mutations=%d", *mutationSeed, *mutations)
+	rng, count := rand.New(rand.NewPCG(*mutationSeed, 0)), *mutations
+	if underRace {
+		count /= 10
+	}
+	files := honest(t)
+	var inputs [][]byte
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		inputs = append(inputs, files[name])
+	}
+	path := filepath.Join(t.TempDir(), "damaged.arrow")
+	accepted := 0
+	var data []byte
+	defer func() {
+		if t.Failed() {
+			t.Logf("the damaged file: %x", data)
+		}
+	}()
+	for range count {
+		data = mutate(rng, inputs[rng.IntN(len(inputs))])
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mapped, err := gatherAll(t, path, "map")
+		read, again := gatherAll(t, path, "read")
+		if (err == nil) != (again == nil) {
+			t.Fatalf("mapped: %v, read: %v", err, again)
+		}
+		if err != nil {
+			named(t, path, err)
+			continue
+		}
+		accepted++
+		for i := range mapped {
+			if !bytes.Equal(mapped[i], read[i]) {
+				t.Fatalf("field %d differs mapped and read", i)
+			}
+		}
+	}
+	t.Logf("%d accepted", accepted)
+	if accepted == 0 || accepted == count {
+		t.Error("the test does not test")
+	}
+}
+
+// mutate gives a changed copy: bytes set at random or to values that are apt to
+// be misread, or a range cut out, doubled or overwritten by another.
+func mutate(rng *rand.Rand, data []byte) []byte {
+	data = bytes.Clone(data)
+	for range 1 + rng.IntN(3) {
+		at := rng.IntN(len(data))
+		n := min(1+rng.IntN(16), len(data)-at)
+		switch rng.IntN(8) {
+		case 0, 1, 2:
+			data[at] = byte(rng.Uint32())
+		case 3:
+			data[at] += byte(rng.IntN(17) - 8)
+		case 4:
+			fill := [...]byte{0x00, 0xff, 0x7f, 0x80, 0x01}[rng.IntN(5)]
+			word := data[at&^3:]
+			for i := range word[:min(len(word), 4<<rng.IntN(2))] {
+				word[i] = fill
+			}
+		case 5:
+			copy(data[at:at+n], data[rng.IntN(len(data)-n+1):])
+		case 6:
+			data = append(data[:at:at], data[at+n:]...)
+		case 7:
+			data = append(data[:at+n:at+n], data[at:]...)
+		}
+		if len(data) == 0 {
+			return data
+		}
+	}
+	return data
+}

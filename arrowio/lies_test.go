@@ -1,0 +1,339 @@
+package arrowio_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/endian"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// lie is a file written by Arrow's own library in which single values are then
+// falsified.
+type lie struct {
+	t    *testing.T
+	path string
+	data []byte
+}
+
+// write makes a file of one column x with the JSON values.
+func write(t *testing.T, typ arrow.DataType, values string, options ...ipc.Option) *lie {
+	t.Helper()
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: typ}}, nil)
+	column, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeRecords(t, schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{column}, -1)}, options...)
+}
+
+func writeRecords(t *testing.T, schema *arrow.Schema, records []arrow.Record, options ...ipc.Option) *lie {
+	t.Helper()
+	l := &lie{t: t, path: filepath.Join(t.TempDir(), "x.arrow")}
+	f, err := os.Create(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := ipc.NewFileWriter(f, append(options, ipc.WithSchema(schema))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l.data, err = os.ReadFile(l.path); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// length gives the bytes of one of column x's buffers in the first batch.
+func (l *lie) length(buffer int) int {
+	_, n := l.buffer(buffer)
+	return n
+}
+
+// buffer gives place and length of a buffer in the file.
+func (l *lie) buffer(buffer int) (at, length int) {
+	l.t.Helper()
+	f, err := arrowmeta.Read(bytes.NewReader(l.data), int64(len(l.data)))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	b, err := f.Batch(bytes.NewReader(l.data), 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r := b.Buffers(&f.Columns[0])[buffer]
+	return int(f.Batches[0].Body() + r.Offset), int(r.Length)
+}
+
+// put writes a number over the bytes at offset in one of column x's buffers in
+// the first record batch.
+func (l *lie) put(buffer, offset int, number any) {
+	l.t.Helper()
+	at, _ := l.buffer(buffer)
+	if _, err := binary.Encode(l.data[at+offset:], binary.LittleEndian, number); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.WriteFile(l.path, l.data, 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// gather opens the file with rows of 3 and gathers one record of field x.
+func (l *lie) gather(io string, record int64) error {
+	l.t.Helper()
+	ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {3}}})
+	if err != nil {
+		return err
+	}
+	defer ds.Close()
+	fields := ds.Schema().Fields
+	if len(fields) != 1 {
+		l.t.Fatalf("%+v", ds.Schema())
+	}
+	_, err = gatherField(ds, 0, fields[0], []int64{record})
+	return err
+}
+
+// TestListOffsetsAreChecked: a list whose offsets leave its elements, or that
+// has another length than the field's rows, is an error of its record alone.
+func TestListOffsetsAreChecked(t *testing.T) {
+	for _, large := range []bool{false, true} {
+		typ, width := arrow.DataType(arrow.ListOf(arrow.PrimitiveTypes.Int32)), 4
+		number := func(n int64) any { return int32(n) }
+		if large {
+			typ, width = arrow.LargeListOf(arrow.PrimitiveTypes.Int32), 8
+			number = func(n int64) any { return n }
+		}
+		for _, offset := range []int64{100, -1, -3, 2, 4, 1 << 30, -1 << 31} {
+			for _, io := range []string{"map", "read"} {
+				l := write(t, typ, `[[1,2,3],[4,5,6],[7,8,9]]`)
+				l.put(1, 2*width, number(offset)) // the end of list 1, the start of list 2
+				if err := l.gather(io, 0); err != nil {
+					t.Errorf("%s: record 0 is whole: %v", io, err)
+				}
+				for _, record := range []int64{1, 2} {
+					named(t, l.path, l.gather(io, record))
+				}
+			}
+		}
+	}
+}
+
+// TestListsBeyondTheirElements: offsets that agree with each other but not with
+// the number of elements.
+func TestListsBeyondTheirElements(t *testing.T) {
+	for _, start := range []int32{6, 7, 1 << 20, -9} {
+		l := write(t, arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[1,2,3],[4,5,6],[7,8,9]]`)
+		l.put(1, 2*4, start)
+		l.put(1, 3*4, start+3)
+		err := l.gather("map", 2)
+		if start == 6 {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		named(t, l.path, err)
+	}
+}
+
+func TestDictionaryIndicesAreChecked(t *testing.T) {
+	plain := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float64}
+	for _, index := range []int16{2, -1, 99, -1 << 15} {
+		l := write(t, plain, `[0.5, 1.5, 0.5]`)
+		l.put(1, 2, index)
+		ds, err := arrowio.Open(l.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := ds.Schema().Fields
+		if len(f) != 1 {
+			t.Fatalf("%+v", ds.Schema())
+		}
+		if _, err := gatherField(ds, 0, f[0], []int64{0, 2}); err != nil {
+			t.Error(err)
+		}
+		_, err = gatherField(ds, 0, f[0], []int64{1})
+		named(t, l.path, err)
+		ds.Close()
+	}
+}
+
+// TestCompressedSizesAreChecked: the size before each compressed buffer is
+// believed only if it is what the rows need.
+func TestCompressedSizesAreChecked(t *testing.T) {
+	values := "[" + strings.Repeat("7,", 999) + "7]"
+	for name, codec := range map[string]ipc.Option{"lz4": ipc.WithLZ4(), "zstd": ipc.WithZstd()} {
+		for _, size := range []int64{0, -1, -2, 8, 7999, 8001, 1 << 20, 1 << 40, 1<<63 - 1, -1 << 63} {
+			l := write(t, arrow.PrimitiveTypes.Int64, values, codec)
+			l.put(1, 0, size)
+			before := allocated()
+			ds, err := arrowio.Open(l.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = gatherField(ds, 0, ds.Schema().Fields[0], []int64{0, 999})
+			ds.Close()
+			if grown := allocated() - before; grown > 64<<20 {
+				t.Errorf("%s, size %d: %d bytes allocated", name, size, grown)
+			}
+			if err == nil {
+				t.Errorf("%s: size %d was believed", name, size)
+				continue
+			}
+			named(t, l.path, err)
+		}
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// TestCompressedBytesAreChecked breaks the compressed bytes themselves.
+func TestCompressedBytesAreChecked(t *testing.T) {
+	values := "[" + strings.Repeat("7,8,1000,", 333) + "7]"
+	for _, codec := range []ipc.Option{ipc.WithLZ4(), ipc.WithZstd()} {
+		for at := 8; at < 40; at++ {
+			l := write(t, arrow.PrimitiveTypes.Int64, values, codec)
+			l.put(1, at, byte(0xee))
+			ds, err := arrowio.Open(l.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = gatherField(ds, 0, ds.Schema().Fields[0], []int64{0}); err != nil {
+				named(t, l.path, err) // where the change makes other values, no checksum tells
+			}
+			ds.Close()
+		}
+	}
+}
+
+// TestZstdWindow: a frame may ask its reader to keep a window of gigabytes, for
+// 8,000 bytes in all.
+func TestZstdWindow(t *testing.T) {
+	for _, window := range []byte{0x00, 0x50, 0x80, 0x98, 0xa0, 0xa8, 0xf8} {
+		l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,8,1000,", 333)+"7]", ipc.WithZstd())
+		frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, window}
+		frame = append(frame, 0x03|8000<<3&0xff, 8000>>5&0xff, 8000>>13, 9) // last block, 8,000 times 9
+		frame = append(frame, 0x50, 0x2a, 0x4d, 0x18)                       // skip the rest
+		room := l.length(1) - 8 - len(frame) - 4
+		frame = binary.LittleEndian.AppendUint32(frame, uint32(room))
+		l.put(1, 8, append(frame, make([]byte, room)...))
+		before := allocated()
+		_, err := gatherAll(t, l.path, "read")
+		if grown := allocated() - before; grown > 128<<20 {
+			t.Errorf("window %#x: %d bytes allocated", window, grown)
+		}
+		if err != nil {
+			named(t, l.path, err)
+		}
+	}
+}
+
+// TestHugeShapes: a type may describe rows that no address space holds.
+func TestHugeShapes(t *testing.T) {
+	typ := arrow.DataType(arrow.PrimitiveTypes.Int8)
+	for range 3 {
+		typ = arrow.FixedSizeListOf(1<<31-1, typ)
+	}
+	for _, typ := range []arrow.DataType{typ, arrow.FixedSizeListOf(1<<31-1, arrow.PrimitiveTypes.Int64)} {
+		l := write(t, typ, `[]`)
+		ds, err := arrowio.Open(l.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := ds.Schema(); len(s.Fields) != 0 || len(s.Skipped) != 1 || s.Skipped[0].Reason == "" {
+			t.Errorf("%+v", s)
+		}
+		ds.Close()
+	}
+}
+
+// TestRowsWithoutBytes: nulls take no bytes, so that a small file may claim any
+// number of rows. Their sum is bounded.
+func TestRowsWithoutBytes(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.Null, Nullable: true}}, nil)
+	record := func(rows int) arrow.Record {
+		return array.NewRecord(schema, []arrow.Array{array.NewNull(rows)}, int64(rows))
+	}
+	l := writeRecords(t, schema, []arrow.Record{record(1 << 39), record(1 << 39)})
+	ds, err := arrowio.Open(l.path)
+	if err != nil || ds.Len() != 1<<40 {
+		t.Fatalf("2^40 rows of nulls: %v", err)
+	}
+	ds.Close()
+	l = writeRecords(t, schema, []arrow.Record{record(1 << 40), record(1)})
+	_, err = arrowio.Open(l.path)
+	named(t, l.path, err)
+}
+
+func TestBigEndian(t *testing.T) {
+	schema := arrow.NewSchemaWithEndian([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int32}}, nil, endian.BigEndian)
+	b := array.NewInt32Builder(memory.DefaultAllocator)
+	b.Append(1)
+	l := writeRecords(t, schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{b.NewArray()}, 1)})
+	_, err := arrowio.Open(l.path)
+	named(t, l.path, err)
+	if status.CodeOf(err) != status.Unsupported {
+		t.Error(err)
+	}
+}
+
+// TestRewrittenAfterOpen writes another file over an open one, shorter or of
+// the same size but with other rows. It may be an error or other values, but
+// nothing outside of the file is read.
+func TestRewrittenAfterOpen(t *testing.T) {
+	for _, io := range []string{"map", "read"} {
+		l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 9999)+"7]")
+		other := write(t, arrow.PrimitiveTypes.Int64, "[1,2,3]")
+		for name, data := range map[string][]byte{"shorter": other.data, "empty": nil, "zeros": make([]byte, len(l.data))} {
+			if err := os.WriteFile(l.path, l.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := ds.Schema().Fields[0]
+			if err := os.WriteFile(l.path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err = gatherField(ds, 0, f, []int64{0, 9999, 5000})
+			if err == nil && name != "zeros" {
+				t.Errorf("%s, %s: rows were gathered", io, name)
+			}
+			if err != nil {
+				named(t, l.path, err)
+			}
+			if err := ds.Close(); err != nil {
+				t.Errorf("%s, %s: Close: %v", io, name, err)
+			}
+		}
+	}
+}
