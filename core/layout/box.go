@@ -129,12 +129,12 @@ func (t *table) drawRow(out *strings.Builder, i, width int) {
 				label = "⋮"
 			}
 		}
-		out.WriteString(strings.Repeat(" ", t.label-runes(label)) + label + " ")
+		line := strings.Repeat(" ", t.label-runes(label)) + label + " "
 		for j := range t.cols {
-			out.WriteString([]string{" ", "│", "┃"}[t.vertical(i, j)])
-			out.WriteString(center(t.line(i, j, k, height), width))
+			line += []string{" ", "│", "┃"}[t.vertical(i, j)] + center(t.line(i, j, k, height), width)
 		}
-		out.WriteString([]string{" ", "│", "┃"}[t.vertical(i, len(t.cols))] + "\n")
+		line += []string{" ", "│", "┃"}[t.vertical(i, len(t.cols))]
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 

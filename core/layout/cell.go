@@ -15,11 +15,13 @@ const maxLines = 8
 func (c cell) lines(l *Layout, split, brief bool) []string {
 	var out []string
 	write := func(process, devices string) {
+		lines := broken(devices)
 		if split {
-			out = append(out, process, devices)
+			out = append(out, process)
 		} else {
-			out = append(out, process+" "+devices)
+			lines[0] = process + " " + lines[0]
 		}
+		out = append(out, lines...)
 	}
 	n := len(c.processes)
 	if n > maxLines || brief && n > 1 {
@@ -33,24 +35,49 @@ func (c cell) lines(l *Layout, split, brief bool) []string {
 }
 
 // devices lists the ids of the devices, part by part, of one process or all.
+// Parts of which a process has none are a "-", or "…" where several follow.
 func (c cell) devices(l *Layout, process *int) string {
-	var s strings.Builder
+	var list []string
 	for i, part := range c.parts {
-		if i > 0 {
-			s.WriteByte('|')
+		ids := idsOf(l, part, process)
+		switch {
+		case len(ids) > 0:
+			list = append(list, idList(ids))
+		case i > 0 && (list[len(list)-1] == "-" || list[len(list)-1] == "…"):
+			list[len(list)-1] = "…"
+		default:
+			list = append(list, "-")
 		}
-		var ids []int
-		for _, position := range part {
-			if d := l.mesh.Device(int(position)); process == nil || d.Process == *process {
-				ids = append(ids, d.ID)
-			}
-		}
-		s.WriteString(idList(ids))
 	}
 	if c.left > 0 {
-		fmt.Fprintf(&s, "|+%d", c.left)
+		list = append(list, "+"+strconv.Itoa(c.left))
 	}
-	return s.String()
+	return strings.Join(list, "|")
+}
+
+func idsOf(l *Layout, part []int32, process *int) []int {
+	var ids []int
+	for _, position := range part {
+		if d := l.mesh.Device(int(position)); process == nil || d.Process == *process {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
+}
+
+// broken breaks a list of parts that is too long for a line.
+func broken(parts string) []string {
+	const most = 32
+	var lines []string
+	line := ""
+	for part := range strings.SplitAfterSeq(parts, "|") {
+		if line != "" && runes(line)+runes(part) > most {
+			lines = append(lines, line)
+			line = ""
+		}
+		line += part
+	}
+	return append(lines, line)
 }
 
 // idList joins devices that hold the same by "=".

@@ -45,9 +45,9 @@ type cell struct {
 }
 
 const (
-	maxParts = 4 // of a cell that are listed
-	maxSide  = 8 // tiles along a side of a large mesh
-	roomy    = 64
+	roomy    = 64 // devices of a mesh up to which every cell is drawn
+	maxParts = 4  // parts of a cell that are listed for a larger mesh
+	maxSide  = 8  // tiles along a side that are drawn for a larger mesh
 )
 
 // gridOf lays out the cells of the array that h belongs to, with at most limit tiles across. dims
@@ -196,7 +196,7 @@ func (l *Layout) cellAt(g *grid, down, across int, h *holders) cell {
 		for _, p := range holding {
 			c.processes = append(c.processes, l.mesh.Device(int(p)).Process)
 		}
-		if part < maxParts {
+		if part < maxParts || l.mesh.Size() <= roomy {
 			c.parts = append(c.parts, holding)
 		} else {
 			c.left++

@@ -51,6 +51,9 @@ func TestRandomLayouts(t *testing.T) {
 				t.Fatalf("layout %d, %s: a line has %d characters: %s", i, d.Canonical(), n, line)
 			}
 		}
+		if err := everyDevice(l); err != nil {
+			t.Fatalf("layout %d, %s: %v\n%s", i, d.Canonical(), err, l.Text(PictureOptions{}))
+		}
 		l.Text(PictureOptions{Width: 20 + r.IntN(80)})
 		wellFormed(t, l.SVG(PictureOptions{}))
 	}
@@ -283,6 +286,31 @@ func (b *brute) holders(p Process) error {
 		}
 		if !slices.IsSorted(block.Holders) {
 			return fmt.Errorf("process %d: holders %v", p.Process, block.Holders)
+		}
+	}
+	return nil
+}
+
+// everyDevice checks that each device of a small mesh stands in just one cell
+// of the drawing of every array, among those that hold the same.
+func everyDevice(l *Layout) error {
+	for i, a := range l.arrays {
+		seen := make([]bool, l.mesh.Size())
+		g := l.gridOf(l.holders(i), nil, roomy, false)
+		for r, line := range g.cells {
+			for c, cell := range line {
+				for _, part := range cell.parts {
+					for _, position := range part {
+						if seen[position] || !a.Sharding.IndexAt(a.Shape, int(position)).Equal(a.Sharding.IndexAt(a.Shape, int(part[0]))) {
+							return fmt.Errorf("array %s, cell %d, %d: position %d is out of place", a.Name, r, c, position)
+						}
+						seen[position] = true
+					}
+				}
+			}
+		}
+		if slices.Contains(seen, false) {
+			return fmt.Errorf("array %s: of the devices %v some are not drawn", a.Name, seen)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ const (
 	cellGap  = 4
 	cellPad  = 7
 	chipGap  = 4
-	maxChips = 8 // of a process in a cell
+	maxChips = 16 // of a process in a cell
 )
 
 func (c *canvas) sheet(g *grid) *sheet {
@@ -74,12 +74,16 @@ func (c cell) chips(l *Layout) []chipRow {
 	for i, p := range c.processes {
 		rows[i] = chipRow{process: "p" + itoa(p), color: l.color(p)}
 		left := 0
-		for _, part := range c.parts {
+		for n, part := range c.parts {
+			if n == maxChips {
+				left += c.held(l, p, n)
+				break
+			}
 			var ids []chipID
 			for k, position := range part {
 				switch d := l.mesh.Device(int(position)); {
 				case d.Process != p:
-				case len(ids) == maxChips/len(c.parts):
+				case len(ids) >= max(maxChips/len(c.parts), 1):
 					left++
 				default:
 					ids = append(ids, chipID{d.ID, k == 0})
@@ -92,6 +96,15 @@ func (c cell) chips(l *Layout) []chipRow {
 		}
 	}
 	return rows
+}
+
+// held counts the devices of a process that hold a part from the n-th on.
+func (c cell) held(l *Layout, process, n int) int {
+	devices := 0
+	for _, part := range c.parts[n:] {
+		devices += len(idsOf(l, part, &process))
+	}
+	return devices
 }
 
 // summary stands for more processes than have room.

@@ -17,8 +17,8 @@ type PictureOptions struct {
 
 // Text draws the layout for a person in front of a terminal: who holds which
 // part of every array, which rows every process reads, the bytes, and what is
-// wrong. Arrays that are cut alike share one drawing. Up to 64 devices every
-// one is shown, in 80 columns; larger meshes are summarised.
+// wrong. Arrays that are cut alike share one drawing. For up to 64 devices every
+// cell is drawn, in 80 columns; larger meshes are summarised.
 func (l *Layout) Text(o PictureOptions) string {
 	if o.Width <= 0 {
 		o.Width = 80
@@ -136,6 +136,9 @@ func (t *page) headLines() [][]string {
 	c := t.costs.totals
 	if !t.costs.known {
 		return lines
+	}
+	if t.doc.Batch == nil {
+		return append(lines, []string{within(c.DeviceBytes, t.doc.Budget.DeviceBytes) + " per device"})
 	}
 	pieces := []string{bytesText(c.BatchBytes) + " per batch"}
 	if c.ReadBytes > c.BatchBytes && c.BatchBytes > 0 {
