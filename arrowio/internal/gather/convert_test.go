@@ -157,13 +157,14 @@ func TestNarrowWide(t *testing.T) {
 	if _, err := take(words(values...), 8, []int{9}, whole, Uint64ToUint32); err != nil {
 		t.Error(err)
 	}
-	values[4] = math.MaxUint64 - 4
+	values[4], values[7] = math.MaxUint64-4, 8
 	_, err := take(words(values...), 8, []int{9}, whole, Uint64ToUint32)
 	if want := "gather: row 0 holds 18446744073709551611, which uint32 cannot"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
+	values[4] = math.MaxUint32 - 4
 	_, err = take(words(values...), 8, []int{9}, whole, Int64ToInt32)
-	if want := "gather: row 0 holds 4294967295, which int32 cannot"; err == nil || err.Error() != want {
+	if want := "gather: row 0 holds 4294967291, which int32 cannot"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }
