@@ -151,6 +151,10 @@ func TestErrorCodes(t *testing.T) {
 	if !slices.Equal(header, want) {
 		t.Errorf("the header has\n%v\nand Go has\n%v", header, want)
 	}
+	python := codes(t, "../python/meshfeed/errors.py", `(?m)^    (\w+) = (-?\d+)$`, func(s string) string { return s })
+	if !slices.Equal(python, want) {
+		t.Errorf("Python has\n%v\nand Go has\n%v", python, want)
+	}
 }
 
 // TestExportsAreGuarded makes sure that every function that C calls is one

@@ -34,7 +34,8 @@ func mfgo_loader_state(h C.mf_loader, out *C.mf_bytes, e *C.mf_error) C.mf_statu
 //export mfgo_loader_restore
 func mfgo_loader_restore(h C.mf_loader, state *C.mfi_text, n C.size_t, flags C.uint32_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
+		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
+			o.inject("restore")
 			return l.Restore(text(state, n), flags&C.MF_IGNORE_DATASET != 0)
 		})
 	})

@@ -89,7 +89,7 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return loader.NewContext(ctx, src, o)
+		return loader.NewContext(ctx, l.instrument(src), o)
 	})
 	return l, nil
 }

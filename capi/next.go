@@ -26,6 +26,7 @@ var over = func() context.Context {
 func mfgo_loader_next(h C.mf_loader, ms C.int64_t, out **C.mf_batch, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(ctx context.Context, o *loaderObject) error {
+			o.inject("next")
 			b, l, err := o.next(ctx, ms)
 			if err != nil {
 				return err

@@ -114,3 +114,59 @@ func TestEveryProgramIsRun(t *testing.T) {
 		}
 	}
 }
+
+// TestFaults builds a library whose loaders can be made to panic.
+func TestFaults(t *testing.T) {
+	folder, err := buildLibrary(" faults", "-tags=meshfeed_faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := execute(t, compile(t, folder, "faults.c")); out != "ok\n" {
+		t.Errorf("printed %q", out)
+	}
+}
+
+func deep(t *testing.T) {
+	if os.Getenv("MESHFEED_DEEP") == "" {
+		t.Skip("set MESHFEED_DEEP=1")
+	}
+}
+
+// TestSanitized runs the programs under AddressSanitizer and LeakSanitizer,
+// and Go's reads and writes of C memory with them.
+func TestSanitized(t *testing.T) {
+	deep(t)
+	folder, err := buildLibrary(" asan", "-asan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range programs {
+		t.Run(source, func(t *testing.T) {
+			options := "ASAN_OPTIONS=detect_leaks=1"
+			if source == "fork.c" || source == "silence.c" {
+				options = "ASAN_OPTIONS=detect_leaks=0" // they leave things behind on purpose
+			}
+			if out := execute(t, compile(t, folder, source, "-fsanitize=address"), options); out != "ok\n" {
+				t.Errorf("printed %q", out)
+			}
+		})
+	}
+}
+
+// TestPointerChecks runs the programs with Go's strictest checks of pointers
+// in C memory and of conversions of pointers.
+func TestPointerChecks(t *testing.T) {
+	deep(t)
+	t.Setenv("GOEXPERIMENT", "cgocheck2")
+	folder, err := buildLibrary(" checked", "-gcflags=all=-d=checkptr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range programs {
+		t.Run(source, func(t *testing.T) {
+			if out := execute(t, compile(t, folder, source)); out != "ok\n" {
+				t.Errorf("printed %q", out)
+			}
+		})
+	}
+}

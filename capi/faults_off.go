@@ -1,0 +1,11 @@
+//go:build !meshfeed_faults
+
+package main
+
+import "github.com/meshfeed/meshfeed/core/source"
+
+// inject does nothing: faults are injected in test builds only.
+func (*loaderObject) inject(string) {}
+
+// instrument gives the source as it is.
+func (*loaderObject) instrument(s source.Source) source.Source { return s }
