@@ -92,4 +92,4 @@ func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
 }
 
 // maxListed bounds what Records allocates.
-const maxListed = 1 << 30
+const maxListed = 1 << 26

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -83,6 +84,23 @@ func TestNeverWaitsForRelease(t *testing.T) {
 			b.Release()
 		}
 	})
+}
+
+// Released memory serves later batches: a steady loop lives on what its reading
+// ahead needs, the batch in use and the one being made.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	l := newLoader(t, digits(800), loader.Options{Layout: newLayout(t, document(8)), Prefetch: 3, Epochs: 1})
+	slabs := map[*byte]bool{}
+	for b, err := range l.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		slabs[unsafe.SliceData(b.Bytes(0))] = true
+		b.Release()
+	}
+	if len(slabs) > 3+2 {
+		t.Errorf("100 batches in %d slabs, want at most 5", len(slabs))
+	}
 }
 
 func TestCancelLosesNothing(t *testing.T) {

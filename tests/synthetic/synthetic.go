@@ -86,6 +86,11 @@ func (s *Source) Len() int64 { return s.records }
 
 // Fingerprint depends on the fields and the number of records.
 func (s *Source) Fingerprint(context.Context) (source.Fingerprint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return source.Fingerprint{}, status.New(status.InvalidState, "synthetic", "the dataset is closed")
+	}
 	h := fnv.New128a()
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(s.records)))
 	for _, f := range s.fields {
@@ -120,6 +125,11 @@ func (s *Source) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if s.closed {
 		return nil, status.New(status.InvalidState, "synthetic", "the dataset is closed")
 	}
+	for _, p := range parts {
+		if err := s.checkPart(p); err != nil {
+			return nil, err
+		}
+	}
 	s.counts.Gatherers++
 	s.counts.Parts = append(s.counts.Parts, parts)
 	return &gatherer{s: s, parts: parts}, nil
@@ -140,12 +150,12 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 		}
 	}
 	for _, j := range jobs {
+		if err := g.checkJob(j, len(records)); err != nil {
+			return err
+		}
 		dst := j.Dst
 		for _, r := range records[j.Rows[0]:j.Rows[1]] {
 			dst = g.row(dst, g.parts[j.Part], r)
-		}
-		if len(dst) != 0 {
-			return status.Errorf(status.Internal, "synthetic", "a job left %d bytes", len(dst))
 		}
 	}
 	return ctx.Err()
@@ -169,13 +179,8 @@ func (g *gatherer) count(records []int64) error {
 
 // row writes one row's part, and gives what is left of dst.
 func (g *gatherer) row(dst []byte, p source.Part, record int64) []byte {
-	f := g.s.fields[p.Field]
-	to := p.To
-	if to == dtype.Invalid {
-		to = f.Type
-	}
 	for _, box := range p.Boxes {
-		dst = g.box(dst, f, to, box, 0, record)
+		dst = g.box(dst, g.s.fields[p.Field], g.to(p), box, 0, record)
 	}
 	return dst
 }
