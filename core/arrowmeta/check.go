@@ -68,12 +68,12 @@ func (c *Column) check(b *RecordBatch) error {
 		return fmt.Errorf("%d nulls among %d values", node.Nulls, node.Length)
 	}
 	for i, r := range b.Buffers(c) {
-		if i == 0 && c.Validity && node.Nulls == 0 {
-			continue // the bitmap may be left out
-		}
 		need, ok := c.MinBytes(i, node.Length)
-		if b.Compression != Uncompressed {
-			need, ok = min(need, 8), true
+		if i == 0 && c.Validity && node.Nulls == 0 {
+			need = 0 // the bitmap may be left out
+		}
+		if b.Compression != Uncompressed && (need > 0 || r.Length > 0) {
+			need, ok = 8, true // the size when decompressed
 		}
 		if !ok || r.Length < need {
 			return fmt.Errorf("buffer %d has %d bytes, too few for %d values", i, r.Length, node.Length)

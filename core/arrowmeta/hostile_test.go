@@ -69,6 +69,9 @@ func inBounds(t testing.TB, b *arrowmeta.RecordBatch, c *arrowmeta.Column, body 
 		if b.Compression == arrowmeta.Uncompressed && !bitmap && (!ok || r.Length < need) {
 			t.Fatalf("buffer %d of %q has %d bytes, not %d", i, c.Field.Name, r.Length, need)
 		}
+		if b.Compression != arrowmeta.Uncompressed && r.Length > 0 && r.Length < 8 {
+			t.Fatalf("buffer %d of %q has %d bytes and no size", i, c.Field.Name, r.Length)
+		}
 	}
 	for i := range c.Children {
 		inBounds(t, b, &c.Children[i], body)

@@ -130,6 +130,8 @@ func TestRefused(t *testing.T) {
 		{"negative buffer", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, -8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of -8 bytes at 0 lies outside the body of 32 bytes" + damaged},
 		{"codec", withBatch(with(honestAB, 10, fields{4: uint8(2)})), second + "unknown compression 2, method 0 (at byte 213 of the metadata)" + damaged},
 		{"codec method", withBatch(with(honestAB, 10, fields{6: uint8(1)})), second + "unknown compression 0, method 1 (at byte 215 of the metadata)" + damaged},
+		{"compressed bitmap without a size", withBatch(with(with(with(honestAB, 10, fields{}), 6, numbers(2, 2, 1, 2, 0, 6, 0)), 8, numbers(2, 0, 7, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 7 bytes, too few for 2 values` + damaged},
+		{"compressed bitmap of nothing", withBatch(with(with(honestAB, 10, fields{}), 8, numbers(2, 0, 1, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 1 bytes, too few for 2 values` + damaged},
 		{"compressed without a size", withBatch(with(with(honestAB, 10, fields{}), 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
 
 		{"view with too many buffers", viewsOf(numbers(1, 4)), "record batch 0 at byte 120: 4 data buffers of a view column" + damaged},
