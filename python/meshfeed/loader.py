@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -119,7 +120,7 @@ class Loader:
             "prefetch": prefetch,
             "state": None if state is None else _read_state(state),
             "ignore_dataset": _ignores(dataset),
-            "fill": dict(fill) if fill else None,
+            "fill": {name: _json(value) for name, value in fill.items()} if fill else None,
             "max_host_bytes": max_host_bytes,
         }
         given = {key: value for key, value in options.items() if value is not None}
@@ -389,6 +390,17 @@ def _ignores(dataset: str) -> bool:
         hint = 'use "check", or "ignore" to accept the state of another dataset'
         raise InvalidArgumentError(message, op="loader", hint=hint)
     return dataset == "ignore"
+
+
+def _json(value: Any) -> Any:
+    """Writes a fill value as the C library reads it: NumPy's scalars, infinities, NaN, complex."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex):
+        return [_json(value.real), _json(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
 
 
 def _read_state(state: Mapping[str, Any] | str | os.PathLike[str]) -> State:

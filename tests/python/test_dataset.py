@@ -369,6 +369,25 @@ def test_nulls_need_a_fill_value() -> None:
     data = pa.table({"x": pa.array([1, None, 3], pa.int32())})
     with mf.from_arrow(data) as ds:
         assert ds.schema["x"].nullable
-        with pytest.raises(mf.Error, match="fill"):
+        with pytest.raises(mf.InvalidArgumentError) as caught:
             mf.Loader(ds, batch_size=3)
+        assert str(caught.value) == (
+            'arrowio: field "x" may hold nulls, and arrays cannot; '
+            'give a value for them, such as fill={"x": 0}, or drop the records that have them'
+        )
         np.testing.assert_array_equal(rows(ds, fill={"x": -1})["x"], [1, -1, 3])
+
+
+@pytest.mark.parametrize("value", [0, 2.5, np.nan, -np.inf, np.float32(1.5), np.int64(3)])
+def test_fill_values(value: Any) -> None:
+    data = pa.table({"x": pa.array([1.0, None])})
+    with mf.from_arrow(data) as ds:
+        np.testing.assert_array_equal(rows(ds, fill={"x": value})["x"], [1, value])
+
+
+def test_a_fill_value_that_does_not_fit() -> None:
+    data = pa.table({"x": pa.array([1, None], pa.int8())})
+    with mf.from_arrow(data) as ds:
+        for value in (300, 0.5, True):
+            with pytest.raises(mf.InvalidArgumentError, match="cannot hold it"):
+                mf.Loader(ds, batch_size=2, fill={"x": value})
