@@ -30,6 +30,10 @@ func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
 			return nil, err
 		}
 	}
+	g.plain = true
+	for i := range g.readers {
+		g.plain = g.plain && g.readers[i].plain
+	}
 	g.pool.New = func() any { return newStep(g) }
 	return g, nil
 }
@@ -40,6 +44,7 @@ type Gatherer struct {
 	programs []*part.Program // of each part
 	reader   []int           // of each part: which of readers finds its rows
 	readers  []reader
+	plain    bool      // so are all readers
 	pool     sync.Pool // of *step
 }
 

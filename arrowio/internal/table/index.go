@@ -42,13 +42,14 @@ func NewIndex(rows []int64) *Index {
 	return x
 }
 
-// fill makes the buckets: at most twice as many as batches.
+// fill makes the buckets: two to four times as many as batches, so that few
+// hold the border of more than one.
 func (x *Index) fill(total int64) {
 	n := len(x.first) - 1
 	if n == 0 {
 		return
 	}
-	x.shift = uint(max(bits.Len64(uint64(total-1))-bits.Len64(uint64(n)), 0))
+	x.shift = uint(max(bits.Len64(uint64(total-1))-bits.Len64(uint64(n))-1, 0))
 	x.bucket = make([]uint32, (total-1)>>x.shift+2)
 	at := 0
 	for b := range x.bucket {
@@ -70,17 +71,38 @@ func (x *Index) Single() (batch int32, ok bool) {
 // Locate gives the batch of a record and the row in it. The record must be in
 // [0, Len).
 func (x *Index) Locate(record int64) (batch int32, row int64) {
+	at := x.search(record)
+	return x.number(at), record - x.first[at]
+}
+
+// LocateAll locates many records; for -1 the batch is -1.
+func (x *Index) LocateAll(records []int64, batch []int32, row []int64) {
+	batch, row = batch[:len(records)], row[:len(records)]
+	for i, r := range records {
+		if r < 0 {
+			batch[i] = -1
+			continue
+		}
+		at := x.search(r)
+		row[i] = r - x.first[at]
+		if x.batch != nil {
+			at = int(x.batch[at])
+		}
+		batch[i] = int32(at)
+	}
+}
+
+// search gives the position in first of the batch that holds the record.
+func (x *Index) search(record int64) int {
 	b := record >> x.shift
 	at, end := int(x.bucket[b]), int(x.bucket[b+1])
-	switch {
-	case end <= at+2:
-		for at < end && x.first[at+1] <= record {
-			at++
-		}
-	default:
-		at += sort.Search(end-at, func(i int) bool { return x.first[at+i+1] > record })
+	if end-at > 1 {
+		return at + sort.Search(end-at, func(i int) bool { return x.first[at+i+1] > record })
 	}
-	return x.number(at), record - x.first[at]
+	if x.first[at+1] <= record { // a move, not a jump: it could not be predicted
+		at++
+	}
+	return at
 }
 
 // number gives the number of the i-th batch that has records.

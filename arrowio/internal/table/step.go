@@ -22,10 +22,12 @@ type step struct {
 	base    []uintptr // of the batch's file; 0 where spans must be acquired
 	address []uintptr // of the field's row
 
-	files   []int32 // that are touched, each once
-	seen    []bool  // by file
-	direct  bool    // all files are in memory, to stay
-	encoded bool    // some file has to be decoded
+	files   []int32   // that are touched, each once
+	seen    []bool    // by file: it is touched
+	begin   []uintptr // by file: its address, 0 where it is not in memory
+	single  bool      // one batch in memory and plain fields: nothing was located
+	direct  bool      // all files are in memory, to stay
+	encoded bool      // some file has to be decoded
 
 	walk walk
 	jobs []gather.Job
@@ -61,60 +63,66 @@ func (s *step) locate(ctx context.Context, records []int64) error {
 		s.batch, s.row, s.base, s.address = make([]int32, n), make([]int64, n), make([]uintptr, n), make([]uintptr, n)
 	}
 	s.ctx, s.records = ctx, records
-	s.batch, s.row, s.base, s.address = s.batch[:n], s.row[:n], s.base[:n], s.address[:n]
-	x := s.g.table.Index
-	single, ok := x.Single()
-	for i, r := range records {
-		switch {
-		case r < 0:
-			s.batch[i] = -1
-		case ok:
-			s.batch[i], s.row[i] = single, r
-		default:
-			s.batch[i], s.row[i] = x.Locate(r)
-		}
+	s.direct, s.encoded = true, false
+	s.address = s.address[:n]
+	if s.single = s.trivial(); s.single {
+		return nil
 	}
+	s.batch, s.row, s.base = s.batch[:n], s.row[:n], s.base[:n]
+	s.g.table.Index.LocateAll(records, s.batch, s.row)
 	s.bases()
 	return nil
+}
+
+// trivial says whether the addresses follow from the record numbers alone: one
+// record batch, all of it in memory, and fields without lists or nulls.
+func (s *step) trivial() bool {
+	t := s.g.table
+	if _, one := t.Index.Single(); !one || !s.g.plain {
+		return false
+	}
+	if t.Store == nil {
+		return true
+	}
+	batch, _ := t.Index.Single()
+	file := t.file(batch)
+	s.touch(file)
+	return s.direct && !s.encoded
 }
 
 // bases finds where the records' files begin.
 func (s *step) bases() {
 	t := s.g.table
-	s.direct, s.encoded = true, false
 	if t.Store == nil {
 		clear(s.base)
 		return
 	}
-	last, base := int32(-1), uintptr(0)
 	for i, b := range s.batch {
 		if b < 0 {
 			continue
 		}
-		if file := t.file(b); file != last {
-			last = file
-			base = s.touch(file)
+		file := t.file(b)
+		if int(file) >= len(s.seen) || !s.seen[file] {
+			s.touch(file)
 		}
-		s.base[i] = base
+		s.base[i] = s.begin[file]
 	}
 }
 
-// touch notes that a file is used and gives its address, if it has one.
-func (s *step) touch(file int32) uintptr {
+// touch notes that a file is used, and where it begins if it is in memory.
+func (s *step) touch(file int32) {
 	store := s.g.table.Store
+	for int(file) >= len(s.seen) {
+		s.seen, s.begin = append(s.seen, false), append(s.begin, 0)
+	}
+	s.seen[file] = true
+	s.files = append(s.files, file)
 	base, ok := store.Base(file)
 	if !ok {
 		base, s.direct = 0, false
 	}
+	s.begin[file] = base
 	s.encoded = s.encoded || store.Encoded(file)
-	for int(file) >= len(s.seen) {
-		s.seen = append(s.seen, false)
-	}
-	if !s.seen[file] {
-		s.seen[file] = true
-		s.files = append(s.files, file)
-	}
-	return base
 }
 
 // read does all jobs of one field.
@@ -134,8 +142,10 @@ func (s *step) read(r *reader, jobs []source.Job) error {
 
 // copy finds the rows of a field and copies them.
 func (s *step) copy(r *reader) error {
-	simple := r.plain && s.direct && !s.encoded
-	if simple {
+	simple := r.plain && (s.single || s.direct && !s.encoded)
+	if s.single {
+		s.multiples(r)
+	} else if simple {
 		s.addresses(r)
 	} else if err := s.walk.addresses(r); err != nil {
 		return err
@@ -160,6 +170,25 @@ func (s *step) addresses(r *reader) {
 			s.address[i] = gather.BitAddress(s.base[i]+uintptr(data[b]), s.row[i]*r.stride)
 		default:
 			s.address[i] = s.base[i] + uintptr(data[b]) + uintptr(s.row[i]*r.stride)
+		}
+	}
+}
+
+// multiples computes the addresses of rows of the only batch.
+func (s *step) multiples(r *reader) {
+	batch, _ := s.g.table.Index.Single()
+	first := uintptr(r.column.Planes[len(r.column.Planes)-1].Data[batch])
+	if s.g.table.Store != nil {
+		first += s.begin[s.g.table.file(batch)]
+	}
+	if r.field.packed() {
+		first = gather.BitAddress(first, 0)
+	}
+	address, stride := s.address[:len(s.records)], uintptr(r.stride)
+	for i, record := range s.records {
+		address[i] = first + uintptr(record)*stride
+		if record < 0 {
+			address[i] = 0
 		}
 	}
 }

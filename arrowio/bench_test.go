@@ -1,0 +1,118 @@
+package arrowio_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// BenchmarkGather copies random rows of one field, from memory and from files
+// in the page cache, of one record batch and of many.
+func BenchmarkGather(b *testing.B) {
+	for _, width := range []int{12288, 2048, 104, 4} {
+		rows := 64 << 20 / width
+		ds, err := arrowio.FromSlices(arrowio.Slice("x", make([]float32, rows*width/4), width/4))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("memory/%dB", width), func(b *testing.B) { gatherRandom(b, ds, width) })
+		for _, batches := range []int{1, 64} {
+			path := uniform(b, width/4, rows/batches, batches)
+			for _, io := range []string{"map", "read"} {
+				b.Run(fmt.Sprintf("%s/%dbatches/%dB", io, batches, width), func(b *testing.B) {
+					ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{IO: io})
+					if err != nil {
+						b.Fatal(err)
+					}
+					gatherRandom(b, ds, width)
+				})
+			}
+		}
+	}
+}
+
+// gatherRandom copies about 1.5 MB of random rows per step.
+func gatherRandom(b *testing.B, ds *arrowio.Dataset, width int) {
+	defer ds.Close()
+	n := min(1536<<10/width, 4096)
+	g, err := ds.Gatherer([]source.Part{whole(0, ds.Schema().Fields[0])})
+	if err != nil {
+		b.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	steps := make([][]int64, 64)
+	for i := range steps {
+		steps[i] = make([]int64, n)
+		for k := range steps[i] {
+			steps[i][k] = random.Int64N(ds.Len())
+		}
+	}
+	dst := make([]byte, n*width)
+	jobs := []source.Job{{Rows: [2]int{0, n}, Dst: dst}}
+	b.SetBytes(int64(len(dst)))
+	b.ReportAllocs()
+	step := 0
+	for b.Loop() {
+		if err := g.Gather(context.Background(), steps[step%len(steps)], jobs); err != nil {
+			b.Fatal(err)
+		}
+		step++
+	}
+}
+
+// uniform writes record batches of one fixed-size-list column.
+func uniform(b testing.TB, width, rows, batches int) string {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.FixedSizeListOfNonNullable(int32(width), arrow.PrimitiveTypes.Float32)}}, nil)
+	values := array.NewFloat32Data(array.NewData(arrow.PrimitiveTypes.Float32, rows*width, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 4*rows*width))}, nil, 0, 0))
+	column := array.NewData(schema.Field(0).Type, rows, []*memory.Buffer{nil}, []arrow.ArrayData{values.Data()}, 0, 0)
+	record := array.NewRecord(schema, []arrow.Array{array.NewFixedSizeListData(column)}, int64(rows))
+	path := temp(b, "x.arrow")
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range batches {
+		if err := w.Write(record); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+// BenchmarkOpen opens a file and makes a gatherer.
+func BenchmarkOpen(b *testing.B) {
+	for _, batches := range []int{1, 10_000} {
+		path := uniform(b, 4, 8, batches)
+		b.Run(fmt.Sprintf("%dbatches", batches), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ds, err := arrowio.Open(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := ds.Gatherer([]source.Part{whole(0, ds.Schema().Fields[0])}); err != nil {
+					b.Fatal(err)
+				}
+				ds.Close()
+			}
+		})
+	}
+}
