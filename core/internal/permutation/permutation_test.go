@@ -69,3 +69,32 @@ func TestHash(t *testing.T) {
 		}
 	}
 }
+
+// Fill takes positions through the network together and must agree with At,
+// also where it wraps a row of the rectangle or walks.
+func TestFill(t *testing.T) {
+	for _, n := range []int64{0, 5, permutation.TableSize, permutation.TableSize + 1, 5000, 1 << 33} {
+		p := permutation.New(n, 3)
+		if p.Len() != n {
+			t.Fatalf("Len() = %d, want %d", p.Len(), n)
+		}
+		for _, start := range []int64{0, n / 3, max(0, n-2000)} {
+			dst := make([]int64, min(2000, n-start))
+			p.Fill(dst, start)
+			for i, x := range dst {
+				if want := p.At(start + int64(i)); x != want {
+					t.Fatalf("size %d: Fill gives %d at position %d, At gives %d", n, x, start+int64(i), want)
+				}
+			}
+		}
+	}
+}
+
+func TestPositionOutOfRange(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "permutation: positions [9, 11) are not in [0, 10)" {
+			t.Errorf("got %v", got)
+		}
+	}()
+	permutation.New(10).Fill(make([]int64, 2), 9)
+}

@@ -30,7 +30,7 @@ func bijection(make New) error {
 				return err
 			}
 			if order.Len() != n {
-				return fmt.Errorf("Len() = %d for %d records", order.Len(), n)
+				return fmt.Errorf("an order of %d records says Len() = %d", n, order.Len())
 			}
 			epoch := epochs[i%len(epochs)]
 			if err := once(order.Epoch(epoch), n); err != nil {
@@ -67,10 +67,10 @@ func bounds(make New) error {
 		e := order.Epoch(0)
 		for _, position := range []int64{-1, n, n + 1, -1 << 63, 1<<63 - 1} {
 			if !panics(func() { e.At(position) }) {
-				return fmt.Errorf("At(%d) of %d records did not panic", position, n)
+				return fmt.Errorf("of %d records, At(%d) did not panic", n, position)
 			}
 			if !panics(func() { e.Fill(slices.Repeat([]int64{0}, 2), position-1) }) {
-				return fmt.Errorf("Fill of 2 positions at %d of %d records did not panic", position-1, n)
+				return fmt.Errorf("of %d records, Fill of 2 positions at %d did not panic", n, position-1)
 			}
 		}
 		e.Fill(nil, 0)
