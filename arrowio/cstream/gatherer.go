@@ -3,10 +3,8 @@ package cstream
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
@@ -35,7 +33,7 @@ func (s *arrays) Gatherer(parts []source.Part) (source.Gatherer, error) {
 		if p.Field < 0 || p.Field >= len(s.columns) {
 			return nil, refuse("a part asks for field %d, but there are %d", p.Field, len(s.columns))
 		}
-		compiled, err := part.Compile(s.schema.Fields[p.Field], false, p)
+		compiled, err := part.CompileStrided(s.schema.Fields[p.Field], s.columns[p.Field].strides, p)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +49,6 @@ func (s *arrays) Gatherer(parts []source.Part) (source.Gatherer, error) {
 type scratch struct {
 	rows []uintptr
 	jobs []gather.Job
-	pack []byte
 }
 
 // Gather implements source.Gatherer.
@@ -78,7 +75,7 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 			return err
 		}
 	}
-	clear(s.jobs) // keeps no Dst
+	clear(s.jobs[:cap(s.jobs)]) // keeps no Dst
 	return nil
 }
 
@@ -89,9 +86,16 @@ func (g *gatherer) check(records []int64, jobs []source.Job) error {
 			return status.Errorf(status.OutOfRange, "arrays", "record %d is not one of the %d", r, g.source.records).With("record", r)
 		}
 	}
-	for i := range jobs {
-		if p := jobs[i].Part; p < 0 || p >= len(g.parts) {
-			return status.Errorf(status.Internal, "arrays", "a job names part %d of %d", p, len(g.parts))
+	for i, j := range jobs {
+		if j.Part < 0 || j.Part >= len(g.parts) {
+			return refuse("job %d is for part %d of %d", i, j.Part, len(g.parts))
+		}
+		n := j.Rows[1] - j.Rows[0]
+		if j.Rows[0] < 0 || n < 0 || j.Rows[1] > len(records) {
+			return refuse("job %d is for rows %v of %d records", i, j.Rows, len(records))
+		}
+		if width := g.parts[j.Part].Bytes(); n*width != len(j.Dst) {
+			return refuse("job %d has %d bytes for %d rows of %d bytes", i, len(j.Dst), n, width)
 		}
 	}
 	return nil
@@ -110,7 +114,6 @@ func (g *gatherer) gather(s *scratch, field int, records []int64, jobs []source.
 	}
 	s.locate(&g.source.columns[field], records)
 	err := gather.Run(s.rows, s.jobs, o)
-	runtime.KeepAlive(s.pack)
 	var overflow *gather.RangeError
 	if errors.As(err, &overflow) {
 		return overflows(g.source.schema.Fields[field].Name, records[overflow.Row], overflow)
@@ -124,25 +127,13 @@ func overflows(field string, record int64, e *gather.RangeError) error {
 		With("field", field).With("record", record)
 }
 
-// locate finds the rows of the records, and packs them where they are not in C
-// order.
+// locate finds the rows of the records; address 0 stands for a row of zeros.
 func (s *scratch) locate(c *column, records []int64) {
 	s.rows = slices.Grow(s.rows[:0], len(records))[:len(records)]
 	for i, r := range records {
 		s.rows[i] = 0
 		if r >= 0 {
 			s.rows[i] = c.row(r)
-		}
-	}
-	if !c.packed || c.bytes == 0 {
-		return
-	}
-	s.pack = slices.Grow(s.pack[:0], len(records)*c.bytes)[:len(records)*c.bytes]
-	first := uintptr(unsafe.Pointer(unsafe.SliceData(s.pack)))
-	for i, row := range s.rows {
-		if row != 0 {
-			c.pack(s.pack[i*c.bytes:], row)
-			s.rows[i] = first + uintptr(i*c.bytes)
 		}
 	}
 }

@@ -32,6 +32,20 @@ type Program struct {
 // Unsupported for a conversion other than to the field's own type or to the
 // one JAX narrows it to.
 func Compile(f source.Field, bits bool, p source.Part) (*Program, error) {
+	return compile(f, bits, p, func(conv gather.Conversion) *gather.Program {
+		return gather.Compile(f.Shape, f.Type.Size(), p.Boxes, conv)
+	})
+}
+
+// CompileStrided is [Compile] for rows that are not in C order: strides holds
+// the bytes between neighbours in each dimension of the row.
+func CompileStrided(f source.Field, strides []int, p source.Part) (*Program, error) {
+	return compile(f, false, p, func(conv gather.Conversion) *gather.Program {
+		return gather.CompileStrided(strides, f.Type.Size(), p.Boxes, conv)
+	})
+}
+
+func compile(f source.Field, bits bool, p source.Part, program func(gather.Conversion) *gather.Program) (*Program, error) {
 	to := p.To
 	if to == dtype.Invalid {
 		to = f.Type
@@ -44,7 +58,7 @@ func Compile(f source.Field, bits bool, p source.Part) (*Program, error) {
 		return nil, err
 	}
 	out := &Program{Field: f, To: to, boxes: p.Boxes}
-	out.Program = gather.Compile(f.Shape, f.Type.Size(), p.Boxes, conv)
+	out.Program = program(conv)
 	if !f.Nullable {
 		return out, nil
 	}
