@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -141,6 +142,11 @@ func infoOf(s source.Source) info {
 	}
 	for _, k := range s.Schema().Skipped {
 		out.Skipped = append(out.Skipped, skippedInfo(k))
+	}
+	if d, ok := s.(*arrowio.Dataset); ok {
+		for _, f := range d.Files() {
+			out.Files = append(out.Files, fileInfo{f.Path, f.Records})
+		}
 	}
 	return out
 }
