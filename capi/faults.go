@@ -11,6 +11,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
@@ -46,6 +47,14 @@ type faultyGatherer struct {
 func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
 	g.loader.inject("worker")
 	return g.Gatherer.Gather(ctx, records, jobs)
+}
+
+// openFiles hangs for the path "hang", as a network file system may.
+func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
+	if paths[0] == "hang" {
+		select {}
+	}
+	return arrowio.OpenFiles(paths, o)
 }
 
 // mf_fault arms a loader. It is no part of the library that ships.

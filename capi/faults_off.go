@@ -2,10 +2,17 @@
 
 package main
 
-import "github.com/meshfeed/meshfeed/core/source"
+import (
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/source"
+)
 
 // inject does nothing: faults are injected in test builds only.
 func (*loaderObject) inject(string) {}
 
 // instrument gives the source as it is.
 func (*loaderObject) instrument(s source.Source) source.Source { return s }
+
+func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
+	return arrowio.OpenFiles(paths, o)
+}

@@ -25,7 +25,7 @@ func mfgo_dataset_open(opts *C.mfi_text, n C.size_t, out *C.mf_dataset, e *C.mf_
 			return err
 		}
 		put(newDataset(future.Start("capi", func() (source.Source, error) {
-			return arrowio.OpenFiles(paths, open)
+			return openFiles(paths, open)
 		}), false), out)
 		return nil
 	})

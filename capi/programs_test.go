@@ -87,7 +87,7 @@ func execute(t *testing.T, program string, env ...string) string {
 }
 
 // programs are the tests in C and C++.
-var programs = []string{"life.c", "errors.c", "export.c", "fork.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
+var programs = []string{"life.c", "errors.c", "export.c", "fork.c", "memory.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
 
 func TestPrograms(t *testing.T) {
 	folder := library(t)
@@ -107,7 +107,7 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c check.h faults.c "
+	others := " abi.c check.h faults.c hang.c "
 	for _, e := range entries {
 		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())
@@ -115,14 +115,17 @@ func TestEveryProgramIsRun(t *testing.T) {
 	}
 }
 
-// TestFaults builds a library whose loaders can be made to panic.
+// TestFaults builds a library whose loaders can be made to panic, and which
+// knows a file that hangs.
 func TestFaults(t *testing.T) {
 	folder, err := buildLibrary(" faults", "-tags=meshfeed_faults")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := execute(t, compile(t, folder, "faults.c")); out != "ok\n" {
-		t.Errorf("printed %q", out)
+	for _, source := range []string{"faults.c", "hang.c"} {
+		if out := execute(t, compile(t, folder, source)); out != "ok\n" {
+			t.Errorf("%s printed %q", source, out)
+		}
 	}
 }
 

@@ -1,0 +1,61 @@
+/*
+ * hang.c: a file system that does not answer holds up neither waits, nor
+ * releases, nor other datasets, nor the end of the process. For a library that
+ * was built with the tag meshfeed_faults.
+ */
+#define _DEFAULT_SOURCE
+#include "check.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static mf_dataset open_hanging(void) {
+  mf_error error = no_error();
+  mf_dataset dataset;
+  const char* options = "{\"paths\":[\"hang\"]}";
+  OK(mf_dataset_open(options, strlen(options), &dataset, &error));
+  return dataset;
+}
+
+int main(void) {
+  mf_error error = no_error();
+  alarm(60);
+  records* r = make_records();
+  const mf_dataset stuck = open_hanging();
+  EXPECT(MF_TIMEOUT, mf_wait(stuck, 0, &error));
+  EXPECT(MF_TIMEOUT, mf_wait(stuck, 50, &error));
+  CHECK(error.code == MF_OK && error.message[0] == 0);
+
+  /* A loader of it waits, too, and other datasets do not. */
+  const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
+  mf_loader waiting;
+  mf_batch* batch;
+  OK(mf_loader_create(stuck, layout, NULL, 0, &waiting, &error));
+  EXPECT(MF_TIMEOUT, mf_loader_next(waiting, 50, &batch, &error));
+  const mf_dataset dataset = open_records(r);
+  const mf_loader loader = make_loader(dataset, layout, "");
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  mf_batch_release(batch);
+
+  /* The promise is a second for each. */
+  const double began = seconds();
+  OK(mf_release(stuck, &error));
+  OK(mf_release(waiting, &error));
+  CHECK(seconds() - began < 20);
+  CHECK(mf_live_handles() == 3);
+  OK(mf_release(loader, &error));
+  OK(mf_release(dataset, &error));
+  OK(mf_release(layout, &error));
+
+  open_hanging();
+  mf_cancel_all();
+  free(r);
+  puts("ok");
+  return 0; /* while two opens hang */
+}

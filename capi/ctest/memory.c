@@ -1,0 +1,142 @@
+/*
+ * memory.c: the memory of batches: kept as long as somebody has it, used again
+ * afterwards, counted, and bounded where that was asked for.
+ */
+#include "check.h"
+
+enum { PREFETCH = 2, KEPT = 12, SLAB = 8 * 128 + 4 * 64 }; /* 8 blocks of 2 x 9 floats, 4 of 2 integers */
+
+static mf_error error;
+static records* r;
+
+static mf_stats stats_of(mf_loader loader) {
+  mf_stats stats;
+  stats.struct_size = sizeof stats;
+  OK(mf_loader_stats(loader, &stats, &error));
+  return stats;
+}
+
+static mf_batch* next(mf_loader loader) {
+  mf_batch* batch;
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  return batch;
+}
+
+static void check_at(const mf_batch* batch) {
+  int64_t order[8];
+  for (int i = 0; i < 8; i++)
+    order[i] = batch->position + i;
+  check_batch(batch, r, order);
+}
+
+/* Batches that are kept never change, however many come after them. */
+static void keep(mf_loader loader) {
+  mf_batch* kept[KEPT];
+  for (int i = 0; i < KEPT; i++) {
+    kept[i] = next(loader);
+    CHECK(kept[i]->live == i + 1 && kept[i]->bytes == SLAB);
+    CHECK((uintptr_t)kept[i]->data % 4096 == 0);
+  }
+  for (int i = 0; i < 500; i++)
+    mf_batch_release(next(loader));
+  for (int i = 0; i < KEPT; i++)
+    check_at(kept[i]);
+  CHECK(stats_of(loader).live_batches == KEPT && mf_live_batches() == KEPT);
+  for (int i = 0; i < KEPT; i++)
+    mf_batch_release(kept[i]);
+  const mf_stats stats = stats_of(loader);
+  CHECK(stats.live_batches == 0 && stats.idle_batches <= PREFETCH + 3);
+  CHECK(stats.host_bytes <= (2 * PREFETCH + 3 + 1) * SLAB);
+  CHECK(stats.batches == KEPT + 500 && stats.bytes == stats.batches * (8 * 72 + 4 * 8));
+}
+
+/* A steady loop uses the same pieces of memory. */
+static void reuse(mf_loader loader) {
+  const int64_t before = mf_live_bytes();
+  void* seen[16];
+  int n = 0;
+  for (int i = 0; i < 300; i++) {
+    mf_batch* batch = next(loader);
+    int known = 0;
+    for (int k = 0; k < n; k++)
+      known = known || seen[k] == batch->data;
+    if (!known) {
+      CHECK(n < PREFETCH + 4 + 1);
+      seen[n++] = batch->data;
+    }
+    mf_batch_release(batch);
+  }
+  CHECK(mf_live_bytes() <= before + 2 * SLAB);
+}
+
+/* At the bound next fails, and goes on when something was released. */
+static void bound(mf_dataset dataset, mf_layout layout) {
+  char options[64];
+  snprintf(options, sizeof options, "{\"max_host_bytes\":%d}", 3 * SLAB);
+  const mf_loader loader = make_loader(dataset, layout, options);
+  mf_batch *kept[3], *batch;
+  for (int i = 0; i < 3; i++)
+    kept[i] = next(loader);
+  EXPECT(MF_RESOURCE_EXHAUSTED, mf_loader_next(loader, -1, &batch, &error));
+  CHECK(strstr(error.message, "max_host_bytes") && strcmp(error.op, "loader") == 0);
+  mf_batch_release(kept[1]);
+  batch = next(loader);
+  CHECK(batch->position == 24);
+  check_at(batch);
+  mf_batch_release(batch);
+  mf_batch_release(kept[0]);
+  mf_batch_release(kept[2]);
+  OK(mf_release(loader, &error));
+}
+
+/* State, restore, passes. */
+static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
+  OK(mf_loader_seek(loader, 3, 40, &error));
+  mf_batch* batch = next(loader);
+  char options[400];
+  snprintf(options, sizeof options, "{\"state\":%s}", batch->state);
+  const mf_loader other = make_loader(dataset, layout, options);
+  mf_batch *here = next(loader), *there = next(other);
+  CHECK(there->epoch == 3 && there->position == 48 && here->position == 48);
+  CHECK(memcmp(here->data, there->data, 72) == 0 && here->data != there->data);
+  OK(mf_loader_restore(other, batch->state, (size_t)batch->state_size, 0, &error));
+  mf_batch_release(there);
+  there = next(other);
+  CHECK(there->position == 48);
+  mf_loader pass;
+  OK(mf_loader_one_epoch(loader, 0, &pass, &error));
+  int64_t n;
+  OK(mf_loader_len(pass, &n, &error));
+  CHECK(n == 12);
+  OK(mf_loader_len(loader, &n, &error));
+  CHECK(n == -1);
+  mf_batch* first = next(pass);
+  CHECK(first->position == 0 && stats_of(loader).position == 56);
+  OK(mf_release(other, &error));
+  OK(mf_release(pass, &error));
+  check_at(first);
+  mf_batch_release(first);
+  mf_batch_release(here);
+  mf_batch_release(there);
+  mf_batch_release(batch);
+}
+
+int main(void) {
+  error = no_error();
+  r = make_records();
+  const mf_dataset dataset = open_records(r);
+  const mf_layout layout = make_layout(DOCUMENT(100, 8, ""));
+  const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1}");
+  keep(loader);
+  reuse(loader);
+  bound(dataset, layout);
+  resume(loader, dataset, layout);
+  OK(mf_release(loader, &error));
+  CHECK(mf_live_bytes() == 0 && mf_live_batches() == 0);
+  OK(mf_release(dataset, &error));
+  OK(mf_release(layout, &error));
+  CHECK(r->released == 1 && mf_live_handles() == 0);
+  free(r);
+  puts("ok");
+  return 0;
+}
