@@ -12,13 +12,19 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// sampled is how many rows the fingerprint holds.
-const sampled = 64
+// sampled is how many records the fingerprint looks at, and window how many
+// bytes of each one's record batch.
+const (
+	sampled = 64
+	window  = 4 << 10
+)
 
-// Fingerprint implements source.Source: a SHA-256, cut to 16 bytes, over the
-// schema; of each file its size, its rows, and the footer or all message
-// headers; and 64 rows at places that follow from the sizes. Neither names nor
-// times are part of it.
+// Fingerprint implements source.Source: a SHA-256, cut to 16 bytes. Of files it
+// covers, in their order, the size, the rows, and the footer or all message
+// headers, which hold the schema; and 4 KiB from the record batches of 64
+// records, at places that follow from these facts. Of memory it covers the
+// schema, the number of rows, and 64 rows. Neither names of files nor times are
+// part of it, nor what this release makes of a column.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if err := d.table.Gate.Enter(); err != nil {
 		return source.Fingerprint{}, err
@@ -41,22 +47,21 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return d.fingerprint.value, nil
 }
 
-// hashFacts hashes the schema and the metadata of the files. Every text is
-// quoted and every line ended, so that no two lists of facts give one text.
+// hashFacts hashes what metadata tell. Names are quoted and every line ended,
+// so that no two lists of facts give one text.
 func (d *Dataset) hashFacts(h hash.Hash) {
-	for _, f := range d.table.Schema.Fields {
-		fmt.Fprintf(h, "field %q %v %v\n", f.Name, f.Type, f.Shape)
-	}
-	for _, s := range d.table.Schema.Skipped {
-		fmt.Fprintf(h, "skipped %q %q\n", s.Name, s.Type)
-	}
 	for _, f := range d.files {
 		fmt.Fprintf(h, "file %d %d %x\n", f.meta.Size, f.records, f.meta.Digest)
 	}
-	fmt.Fprintf(h, "records %d\n", d.Len())
+	if d.files == nil {
+		for _, f := range d.table.Schema.Fields {
+			fmt.Fprintf(h, "field %q %v %v\n", f.Name, f.Type, f.Shape)
+		}
+		fmt.Fprintf(h, "records %d\n", d.Len())
+	}
 }
 
-// hashRows hashes the rows at places drawn from the hash so far.
+// hashRows hashes bytes at places drawn from the hash so far.
 func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	n := d.Len()
 	if n == 0 {
@@ -66,45 +71,45 @@ func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	for i := range sampled {
 		place := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
 		record := int64(binary.LittleEndian.Uint64(place[:]) % uint64(n))
-		if err := d.hashRow(ctx, h, record); err != nil {
+		var err error
+		if d.files == nil {
+			err = d.hashRow(ctx, h, record)
+		} else {
+			err = d.hashStored(ctx, h, record, binary.LittleEndian.Uint64(place[8:]))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hashRow hashes all fields of one record. A list of another length than the
-// field's, which only its use makes an error, counts as such.
-func (d *Dataset) hashRow(ctx context.Context, h hash.Hash, record int64) error {
-	if batch, _ := d.table.Index.Locate(record); d.files != nil && (*store)(d).Encoded(d.file(int(batch))) {
-		return d.hashStored(ctx, h, batch)
-	}
-	for i, f := range d.table.Schema.Fields {
-		row, err := d.row(ctx, i, record)
-		if code := status.CodeOf(err); err != nil && code != status.InvalidArgument {
-			return err
-		} else if err != nil {
-			fmt.Fprintf(h, "%q has no row %d\n", f.Name, record)
-			continue
-		}
-		h.Write(row)
-	}
-	return nil
-}
-
-// hashStored hashes the beginning of a batch's compressed bytes, since to
-// decode it takes long.
-func (d *Dataset) hashStored(ctx context.Context, h hash.Hash, batch int32) error {
+// hashStored hashes bytes of the record's batch as they are stored.
+func (d *Dataset) hashStored(ctx context.Context, h hash.Hash, record int64, place uint64) error {
 	if err := ctx.Err(); err != nil {
 		return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
 	}
+	batch, _ := d.table.Index.Locate(record)
 	f := (*store)(d).of(batch)
 	block := f.meta.Batches[int(batch)-f.first]
-	b := make([]byte, min(block.BodyLen, 4<<10))
-	if _, err := f.content.ReadAt(b, block.Body()); err != nil {
+	b := make([]byte, min(block.BodyLen, window))
+	off := int64(place % uint64(block.BodyLen-int64(len(b))+1))
+	if _, err := f.content.ReadAt(b, block.Body()+off); err != nil {
 		return f.named(err)
 	}
 	h.Write(b)
+	return nil
+}
+
+// hashRow hashes all fields of one record in memory.
+func (d *Dataset) hashRow(ctx context.Context, h hash.Hash, record int64) error {
+	for i := range d.table.Schema.Fields {
+		row, err := d.row(ctx, i, record)
+		if err != nil {
+			return err
+		}
+		h.Write(row)
+	}
 	return nil
 }
 

@@ -1,0 +1,157 @@
+package arrowio_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// saveJSON writes one column, given as JSON, to a file of its own.
+func saveJSON(t *testing.T, field arrow.Field, json string) string {
+	t.Helper()
+	column, _, err := array.FromJSON(memory.DefaultAllocator, field.Type, strings.NewReader(json))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := arrow.NewSchema([]arrow.Field{field}, nil)
+	path := temp(t, "x.arrow")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(array.NewRecord(schema, []arrow.Array{column}, int64(column.Len()))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestGatherErrors checks whole messages.
+func TestGatherErrors(t *testing.T) {
+	lists := arrow.ListOf(arrow.PrimitiveTypes.Int32)
+	for _, c := range []struct {
+		typ    arrow.DataType
+		json   string
+		to     dtype.Type
+		record int64
+		code   status.Code
+		want   string
+	}{
+		{lists, `[[1,2],[3],[4,5,6]]`, 0, 1, status.InvalidArgument,
+			`arrowio: PATH: field "x": record 1 has a list of 1 values in dimension 0, where the shape [2] of the rows needs 2; pad or cut the lists to one length, or give the right shape`},
+		{arrow.PrimitiveTypes.Int64, `[1,-2147483649]`, dtype.Int32, 1, status.OutOfRange,
+			`arrowio: field "x": record 1 holds -2147483649, which int32 cannot; deliver the field as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`},
+		{arrow.PrimitiveTypes.Uint64, `[4294967296]`, dtype.Uint32, 0, status.OutOfRange,
+			`arrowio: field "x": record 0 holds 4294967296, which uint32 cannot; deliver the field as uint64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`},
+		{arrow.PrimitiveTypes.Int64, `[1]`, 0, 1, status.OutOfRange, `arrowio: record 1 of 1`},
+	} {
+		path := saveJSON(t, arrow.Field{Name: "x", Type: c.typ}, c.json)
+		ds, err := arrowio.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := whole(0, ds.Schema().Fields[0])
+		p.To = c.to
+		g, err := ds.Gatherer([]source.Part{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		width := p.Bytes(ds.Schema().Fields[0].Type)
+		if c.to != 0 {
+			width = p.Bytes(c.to)
+		}
+		err = g.Gather(context.Background(), []int64{-1, c.record}, []source.Job{{Rows: [2]int{0, 2}, Dst: make([]byte, 2*width)}})
+		if err == nil || status.CodeOf(err) != c.code || strings.ReplaceAll(err.Error(), path, "PATH") != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+		ds.Close()
+	}
+}
+
+// TestSkipped checks what is said of columns that cannot be arrays.
+func TestSkipped(t *testing.T) {
+	for _, c := range []struct {
+		typ        arrow.DataType
+		json, want string
+	}{
+		{arrow.BinaryTypes.String, `["a"]`, "text has no fixed size; store token ids as a fixed-size list of integers"},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[1,2],[3]]`, "its lists differ in length: 2 lists hold 3 values, where 2 each would be 4; pad or cut them to one length"},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[1],[2,3]]`, "its lists differ in length: 2 lists hold 3 values, where 1 each would be 2; pad or cut them to one length"},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[[],[]]`, "record 0, which its shape is taken from, has an empty list in dimension 0; give its shape"},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[]`, "its lists have no declared length, and there is no record to take it from; give its shape"},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int32), `[null]`, "its first records are null; give its shape"},
+		{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}), `[{"a":1}]`, "a struct has no single type; store its children as columns of their own"},
+		{&arrow.Decimal128Type{Precision: 5, Scale: 2}, `["1.25"]`, "arrays have no decimal type; cast it to float64 or to an integer"},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a"]`,
+			"its dictionary holds text; store the indices instead, for example column.combine_chunks().indices in pyarrow"},
+	} {
+		ds, err := arrowio.Open(saveJSON(t, arrow.Field{Name: "x", Type: c.typ, Nullable: true}, c.json))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := ds.Schema().Skipped; len(s) != 1 || s[0].Reason != c.want {
+			t.Errorf("%v %s: got %+v\nwant %s", c.typ, c.json, ds.Schema(), c.want)
+		}
+		ds.Close()
+	}
+}
+
+// TestShapes gives shapes that fit and shapes that do not.
+func TestShapes(t *testing.T) {
+	path := saveJSON(t, arrow.Field{Name: "x", Type: arrow.ListOf(arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int8))}, `[[[1,2],[3,4],[5,6]]]`)
+	for _, c := range []struct {
+		shapes map[string][]int
+		want   string
+	}{
+		{map[string][]int{"x": {3, 2}}, ""},
+		{map[string][]int{"x": {3}}, `arrowio: field "x" has rows of 2 dimensions, not 1; leave its shape out, or correct it`},
+		{map[string][]int{"x": {3, 3}}, `arrowio: field "x" has rows of shape [-1 2] by its type, not [3 3]; leave its shape out, or correct it`},
+		{map[string][]int{"x": {-3, 2}}, `arrowio: field "x" cannot have rows of shape [-3 2]; leave its shape out, or correct it`},
+		{map[string][]int{"y": {3}}, `arrowio: a shape is given for "y", but there is no such column`},
+	} {
+		ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: c.shapes})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			ds.Close()
+		}
+		if got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// TestFromSlicesErrors checks what cannot be a dataset.
+func TestFromSlicesErrors(t *testing.T) {
+	for want, fields := range map[string][]arrowio.Values{
+		`arrowio: a dataset needs at least one field`:                               nil,
+		`arrowio: field "b" has 2 rows, but "a" has 3`:                              {arrowio.Slice("a", make([]int8, 3)), arrowio.Slice("b", make([]int8, 4), 2)},
+		`arrowio: field "a" has 3 elements, which is no multiple of the 2 of a row`: {arrowio.Slice("a", make([]int8, 3), 2)},
+		`arrowio: field "a" cannot have rows of shape [0]`:                          {arrowio.Slice("a", make([]int8, 3), 0)},
+		`arrowio: field "a" is read as a type of another size`:                      {arrowio.Slice("a", make([]int8, 3)).As(dtype.Float16)},
+		`arrowio: two fields are called "a"`:                                        {arrowio.Slice("a", make([]int8, 3)), arrowio.Slice("a", make([]int8, 3))},
+	} {
+		if _, err := arrowio.FromSlices(fields...); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}

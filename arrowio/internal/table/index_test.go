@@ -1,0 +1,70 @@
+package table
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestLocate compares with a walk over the batches.
+func TestLocate(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	for trial := range 300 {
+		rows := make([]int64, 1+random.IntN(40))
+		for i := range rows {
+			switch trial % 3 {
+			case 0:
+				rows[i] = 10
+			case 1:
+				rows[i] = random.Int64N(20)
+			default: // a few huge, many small or empty
+				rows[i] = random.Int64N(3) * (1 + random.Int64N(2)*random.Int64N(5000))
+			}
+		}
+		x := NewIndex(rows)
+		record := int64(0)
+		for b, n := range rows {
+			if got := x.Rows(b); got != n {
+				t.Fatalf("%v: batch %d has %d rows instead of %d", rows, b, got, n)
+			}
+			for row := range n {
+				batch, at := x.Locate(record)
+				if batch != int32(b) || at != row {
+					t.Fatalf("%v: record %d is row %d of batch %d instead of row %d of %d", rows, record, at, batch, row, b)
+				}
+				record++
+			}
+		}
+		if x.Len() != record {
+			t.Fatalf("%v: %d records instead of %d", rows, x.Len(), record)
+		}
+	}
+}
+
+// TestIndexMemory: the promise is 64 MB for a million batches with all that
+// belongs to them; the index may take half of it.
+func TestIndexMemory(t *testing.T) {
+	rows := make([]int64, 1_000_000)
+	for i := range rows {
+		rows[i] = int64(i%1000) + 1
+	}
+	x := NewIndex(rows)
+	if n := 8*cap(x.first) + 4*cap(x.bucket) + 4*cap(x.batch); n > 32<<20 {
+		t.Errorf("the index takes %d bytes", n)
+	}
+}
+
+func BenchmarkLocate(b *testing.B) {
+	rows := make([]int64, 10_000)
+	for i := range rows {
+		rows[i] = 1000
+	}
+	rows[77] = 13
+	x := NewIndex(rows)
+	records, batch, row := make([]int64, 4096), make([]int32, 4096), make([]int64, 4096)
+	for i := range records {
+		records[i] = rand.Int64N(x.Len())
+	}
+	for b.Loop() {
+		x.LocateAll(records, batch, row)
+	}
+}

@@ -1,0 +1,143 @@
+package arrowio
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// golden is a small file with a field "image".
+const golden = "../core/arrowmeta/testdata/fixed.arrow"
+
+// stuck reads a file until it is told to stop; then it waits for release, as a
+// disk does that does not answer.
+type stuck struct {
+	*os.File
+	hangs   atomic.Bool
+	waiting chan struct{}
+	release chan struct{}
+}
+
+func (s *stuck) ReadAt(p []byte, off int64) (int, error) {
+	if s.hangs.Load() {
+		select {
+		case s.waiting <- struct{}{}:
+		default:
+		}
+		<-s.release
+	}
+	return s.File.ReadAt(p, off)
+}
+
+// openStuck opens a dataset whose disk has stopped answering, with a gather
+// that waits for it.
+func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended chan error) {
+	f, err := os.Open(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &stuck{File: f, waiting: make(chan struct{}, 1), release: make(chan struct{})}
+	d, err = OpenFiles([]string{golden}, Options{open: func(path string) (*resident.File, error) {
+		return resident.OpenReader(path, s, info.Size()), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := d.Gatherer([]source.Part{d.whole(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hangs.Store(true)
+	ended = make(chan error, 1)
+	guard.Go("test", func() error {
+		dst := make([]byte, d.Schema().Fields[0].RowBytes())
+		ended <- g.Gather(ctx, []int64{0}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+		return nil
+	}, func(err error) { ended <- err })
+	<-s.waiting
+	return d, s, ended
+}
+
+// within fails if what should take at most a second takes twenty.
+func within(t *testing.T, what string, ended <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal(what + " waits for the disk")
+		return nil
+	}
+}
+
+func TestCancelUnderAHungDisk(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	d, s, ended := openStuck(t, ctx)
+	cancel()
+	if err := within(t, "a cancelled gather", ended); status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got %v", err)
+	}
+	close(s.release)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseUnderAHungDisk(t *testing.T) {
+	d, s, ended := openStuck(t, context.Background())
+	closed := make(chan error, 1)
+	guard.Go("test", func() error { closed <- d.Close(); return nil }, nil)
+	if err := within(t, "Close", closed); err != nil {
+		t.Error(err)
+	}
+	if err := within(t, "a gather under Close", ended); status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got %v", err)
+	}
+	close(s.release)
+}
+
+// TestShrunkFile cuts a file while it is open.
+func TestShrunkFile(t *testing.T) {
+	for _, io := range []string{"map", "read"} {
+		data, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := t.TempDir() + "/x.arrow"
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := OpenFiles([]string{path}, Options{IO: io})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := d.Gatherer([]source.Part{d.whole(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, 64); err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, d.Schema().Fields[0].RowBytes())
+		err = g.Gather(context.Background(), []int64{4}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}})
+		want := "arrowio: " + path + " ends before the " + strconv.Itoa(len(data)) + " bytes that it had when it was opened; do not write to a file while it is read: write another and rename it"
+		if err == nil || status.CodeOf(err) != status.DataLoss || err.Error() != want {
+			t.Errorf("%s: got  %v\nwant %s", io, err, want)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
