@@ -30,20 +30,18 @@ func (c *checker) err() error {
 	return errors.Join(c.faults...)
 }
 
-// check says everything that is wrong with the options for this dataset.
-func check(src source.Source, o *Options) error {
-	if o.Layout == nil {
-		return fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
-	}
+// check says everything that is wrong with the options for this dataset, of
+// which the document says what planned holds.
+func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	if err := checkLayout(o.Layout); err != nil {
 		return err
 	}
 	c := &checker{}
 	c.checkNumbers(o)
 	c.checkArrays(o.Layout, src.Schema())
-	c.checkDataset(o.Layout.Document().Dataset, src)
+	c.checkDataset(planned, src)
 	c.checkFill(o.Fill, src.Schema())
-	name, seed := o.order()
+	name, seed := o.order(planned)
 	_, err := sampler.New(name, seed, src.Len())
 	c.add(err)
 	if o.Layout.BatchSize() > 0 {

@@ -65,33 +65,45 @@ func New(src source.Source, o Options) (*Loader, error) {
 // NewContext is New with a context that ends the wait for the dataset's
 // fingerprint, which may have to be read from disk.
 func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, error) {
-	if err := check(src, &o); err != nil {
+	if o.Layout == nil {
+		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
+	}
+	planned := o.Layout.Document().Dataset // a copy of the whole document: once
+	if err := check(src, &o, planned); err != nil {
 		return nil, err
 	}
 	fingerprint, err := src.Fingerprint(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFingerprint(o.Layout.Document().Dataset, fingerprint); err != nil {
+	if err := checkFingerprint(planned, fingerprint); err != nil {
 		return nil, err
 	}
 	l := &Loader{src: src, o: o, grid: gridOf(o.Layout, src), count: &batch.Count{}}
-	name, seed := o.order()
-	if l.order, err = sampler.New(name, seed, src.Len()); err != nil {
+	l.live = State{Dataset: fingerprint, Records: src.Len()}
+	l.live.Order, l.live.Seed = o.order(planned)
+	if l.order, err = sampler.New(l.live.Order, l.live.Seed, src.Len()); err != nil {
 		return nil, err
 	}
-	l.live = State{Order: name, Dataset: fingerprint, Records: src.Len(), Seed: seed}
-	if l.plan, err = newPlan(o.Layout, o.Process, src.Schema(), o.Fill); err != nil {
+	if err := l.planFor(o.Process); err != nil {
 		return nil, err
-	}
-	if o.MaxHostBytes > 0 && l.plan.slab > o.MaxHostBytes {
-		return nil, fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but max_host_bytes is %d", l.plan.slab, o.Process, o.MaxHostBytes).
-			WithHint("raise it: reading ahead takes %d batches more", o.prefetch())
-	}
-	if l.o.Allocator == nil {
-		l.o.Allocator = batch.NewHeap(o.prefetch() + 3)
 	}
 	return l.begin()
+}
+
+// planFor works out what the process loads, and finds the memory for it.
+func (l *Loader) planFor(process int) (err error) {
+	if l.plan, err = newPlan(l.o.Layout, process, l.src.Schema(), l.o.Fill); err != nil {
+		return err
+	}
+	if bound := l.o.MaxHostBytes; bound > 0 && l.plan.slab > bound {
+		return fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but max_host_bytes is %d", l.plan.slab, process, bound).
+			WithHint("raise it: reading ahead takes %d batches more", l.o.prefetch())
+	}
+	if l.o.Allocator == nil {
+		l.o.Allocator = batch.NewHeap(l.o.prefetch() + 3)
+	}
+	return nil
 }
 
 // begin places the cursor and opens the first pass.

@@ -78,16 +78,14 @@ func (o *Options) prefetch() int {
 	return o.Layout.Prefetch()
 }
 
-// order gives the order's name and seed.
-func (o *Options) order() (name string, seed int64) {
+// order gives the order's name and seed; d is the document's dataset, or nil.
+func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64) {
 	name, seed = sampler.Sequential, o.Seed
-	if d := o.Layout.Document().Dataset; d != nil {
-		if d.Order != "" {
-			name = d.Order
-		}
-		if o.Order == "" && !o.Shuffle && o.Seed == 0 {
-			seed = d.Seed
-		}
+	if d != nil && d.Order != "" {
+		name = d.Order
+	}
+	if d != nil && o.Order == "" && !o.Shuffle && o.Seed == 0 {
+		seed = d.Seed
 	}
 	switch {
 	case o.Order != "":
