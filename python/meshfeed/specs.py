@@ -122,7 +122,7 @@ def resolve(specs: Any, fields: Sequence[str]) -> Tree:
 
 def is_spec(x: Any) -> bool:
     """Says whether x is a partition spec, JAX's or ours."""
-    return hasattr(x, "partitions") and type(x).__name__ in ("P", "PartitionSpec")
+    return type(x).__name__ in ("P", "PartitionSpec")
 
 
 def is_sharding(x: Any) -> bool:
@@ -139,7 +139,9 @@ def entries(spec: Any) -> list[Entry]:
     if getattr(spec, "unreduced", None):
         message = f"{spec!r} is unreduced, which says what is left to sum, not what a device holds"
         raise UnsupportedError(message, op="specs", hint="give the spec without unreduced=")
-    return [_entry(spec, e) for e in spec.partitions]
+    # JAX before 0.10 has no public name for them, and there a spec is iterated safely.
+    partitions = spec.partitions if hasattr(spec, "partitions") else tuple(spec)
+    return [_entry(spec, e) for e in partitions]
 
 
 def _entry(spec: Any, e: Any) -> Entry:
