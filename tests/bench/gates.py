@@ -1,0 +1,58 @@
+"""What must hold before a number counts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import meshfeed as mf
+from tests.bench.cases import Case, Data
+
+
+def check(make: Callable[..., mf.Loader], case: Case, data: Data) -> None:
+    """Fails unless the loader delivers what it should.
+
+    Args:
+        make: makes a loader, given how many epochs.
+        case: the case.
+        data: the rows as they should arrive.
+    """
+    every_record_once(make, case)
+    with make(epochs=-1) as loader:
+        batches = iter(loader)
+        kept = [next(batches) for _ in range(3)]
+        for batch in kept:
+            shards_are_right(batch, data, case.records(batch))
+        digests = [digest(batch) for batch in kept]
+        for _ in range(200):
+            next(batches)
+        assert [digest(batch) for batch in kept] == digests, "a kept batch has changed"
+
+
+def every_record_once(make: Callable[..., mf.Loader], case: Case) -> None:
+    """An epoch delivers every record once, but for a dropped remainder."""
+    with make(epochs=1) as loader:
+        seen = np.concatenate([case.records(batch) for batch in loader])
+    whole = case.rows // case.batch * case.batch
+    assert len(seen) == whole, f"{len(seen)} records were delivered, not {whole}"
+    assert len(np.unique(seen)) == whole, "a record was delivered twice"
+
+
+def shards_are_right(batch: dict[str, Any], data: Data, records: np.ndarray[Any, Any]) -> None:
+    """Every shard is the batch at its index; so replicas are equal too."""
+    for name, array in batch.items():
+        want = data[name][records]
+        for shard in array.addressable_shards:
+            same = np.array_equal(np.asarray(shard.data), want[shard.index])
+            assert same, f"{name}: the shard of device {shard.device.id} is wrong"
+
+
+def digest(batch: dict[str, Any]) -> str:
+    """Gives a hash of all bytes of a batch."""
+    text = hashlib.sha256()
+    for array in batch.values():
+        text.update(np.asarray(array).tobytes())
+    return text.hexdigest()
