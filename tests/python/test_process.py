@@ -335,6 +335,41 @@ def test_faulthandler_before_or_after_the_library_is_opened(when: str) -> None:
     assert out == "49\n"
 
 
+SHRINKING = [
+    (io, when)
+    for io in ("auto", "map", "read")
+    for when in ("before", "after", "never")
+    # A handler that faulthandler installs after the library's keeps a fault in a mapping from it.
+    if (io, when) not in (("auto", "after"), ("map", "after"))
+]
+
+
+@pytest.mark.parametrize(("io", "when"), SHRINKING)
+def test_a_file_that_shrinks_is_an_error(io: str, when: str, tmp_path: Path) -> None:
+    out = run(
+        f"""
+        import pyarrow as pa, pyarrow.ipc
+        path = {str(tmp_path / "x.arrow")!r}
+        values = pa.array(np.arange(5000 * 256, dtype=np.int32))
+        table = pa.table({{"x": pa.FixedSizeListArray.from_arrays(values, 256)}})
+        with pyarrow.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=500)
+        it = mf.Loader(mf.open(path, io={io!r}), batch_size=100, epochs=-1, shuffle=True)
+        if {when!r} == "after":
+            import faulthandler; faulthandler.enable()
+        loop = iter(it)
+        next(loop)
+        os.truncate(path, os.path.getsize(path) // 3)
+        try:
+            for _ in range(1000): next(loop)
+        except mf.DataLossError as e:
+            print(e.path == path, "ends before" in str(e))
+        """,
+        *(["-X", "faulthandler"] if when == "before" else []),
+    )
+    assert out == "True True\n"
+
+
 def test_broken_stdout_is_python_s_own_error() -> None:
     process = started("""
         it = loader()
