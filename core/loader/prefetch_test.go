@@ -38,6 +38,22 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
+// Who waited for whom: the loader for four seconds, then the consumer for one.
+func TestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := digits(80)
+		src.Hook = func(context.Context, []int64) error { time.Sleep(time.Second); return nil }
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 1})
+		next(t, l)                  // made in the first second; the second batch in the next
+		time.Sleep(5 * time.Second) // so that the loader rests for four
+		next(t, l)
+		next(t, l)
+		if s := l.Stats(); s.ProducerWait != 4*time.Second || s.ConsumerWait != 2*time.Second {
+			t.Errorf("the loader waited %v, its consumer %v, want 4s and 2s", s.ProducerWait, s.ConsumerWait)
+		}
+	})
+}
+
 // No more than prefetch batches stand ready, and nobody works then.
 func TestBound(t *testing.T) {
 	for _, c := range []struct{ prefetch, ready int }{{-1, 0}, {1, 1}, {3, 3}} {
