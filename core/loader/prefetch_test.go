@@ -38,11 +38,21 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
+// aSecond is a gather that takes a second, unless it is cancelled.
+func aSecond(ctx context.Context, _ []int64) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Second):
+		return nil
+	}
+}
+
 // Who waited for whom: the loader for four seconds, then the consumer for one.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
-		src.Hook = func(context.Context, []int64) error { time.Sleep(time.Second); return nil }
+		src.Hook = aSecond
 		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 1})
 		next(t, l)                  // made in the first second; the second batch in the next
 		time.Sleep(5 * time.Second) // so that the loader rests for four
@@ -204,14 +214,7 @@ func TestCloseDuringHungRead(t *testing.T) {
 func TestSeekWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
-		src.Hook = func(ctx context.Context, _ []int64) error {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Second):
-				return nil
-			}
-		}
+		src.Hook = aSecond
 		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8))})
 		time.AfterFunc(time.Second/2, func() {
 			if err := l.Seek(batch.Cursor{Epoch: 3, Position: 16}); err != nil {
