@@ -58,22 +58,41 @@ func (d *dataset) keep() *dataset {
 	return d
 }
 
-// Close drops an owner. The last one closes the source, on this thread where
-// memory is borrowed.
-func (d *dataset) Close() error {
+// Close implements handle.Object.
+func (d *dataset) Close() error { return d.leave(time.Now().Add(patience)) }
+
+// leave drops an owner. The last one closes the source: on this thread where
+// memory is borrowed, else in the background, for which it waits until a time.
+func (d *dataset) leave(until time.Time) error {
 	if d.owners.Add(-1) > 0 {
 		return nil
 	}
 	if d.parent != nil {
-		return d.parent.Close()
+		return d.parent.leave(until)
 	}
 	var failed error
 	d.opened.Drop(d.Patience(), func(s source.Source, err error) {
-		if err == nil {
+		switch {
+		case err != nil:
+		case d.borrowed:
 			failed = guard.Call("capi", s.Close)
+		default:
+			failed = closeUntil(until, s)
 		}
 	})
 	return failed
+}
+
+// closeUntil closes a source of files, and goes on at the time given.
+func closeUntil(until time.Time, s source.Source) error {
+	closing := future.Start("capi", func() (struct{}, error) { return struct{}{}, s.Close() })
+	ctx, cancel := context.WithDeadline(context.Background(), until)
+	defer cancel()
+	_, err := closing.Wait(ctx)
+	if ctx.Err() != nil {
+		return nil // it ends when the file system answers
+	}
+	return err
 }
 
 // slice makes a dataset of some of the records.

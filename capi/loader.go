@@ -41,13 +41,14 @@ func (l *loaderObject) wait(ctx context.Context) error {
 // keep their memory.
 func (l *loaderObject) Close() error {
 	l.giveUp()
+	until := time.Now().Add(patience)
 	var failed error
 	l.made.Drop(l.Patience(), func(made *loader.Loader, err error) {
 		if err == nil {
 			failed = guard.Call("capi", made.Close)
 		}
 		l.memory.drop()
-		if err := l.dataset.Close(); failed == nil {
+		if err := l.dataset.leave(until); failed == nil {
 			failed = err
 		}
 	})
