@@ -19,6 +19,7 @@ type Dataset struct {
 	table   *table.Table
 	columns []int // of the files' schema, for each field
 	cache   decodeCache
+	codecs  codecs
 	set     *resident.Set // of the files
 	borrow  bool          // the memory is the caller's: Close waits for as long as it takes
 

@@ -1,20 +1,13 @@
 package arrowio
 
 import (
-	"bytes"
-	"container/list"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -36,7 +29,7 @@ func (d *Dataset) decode(batch int32, field *table.Field, column int) (*table.De
 	if err != nil {
 		return nil, f.named(err)
 	}
-	u := unpacker{r: f.content, body: f.meta.Batches[i].Body(), batch: b}
+	u := unpacker{r: f.content, body: f.meta.Batches[i].Body(), batch: b, codec: &d.codecs}
 	out, err := u.field(field, &f.meta.Columns[column])
 	if err != nil {
 		return nil, f.named(status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).
@@ -50,6 +43,7 @@ type unpacker struct {
 	r     io.ReaderAt
 	body  int64
 	batch *arrowmeta.RecordBatch
+	codec *codecs
 }
 
 func (u *unpacker) field(field *table.Field, col *arrowmeta.Column) (*table.Decoded, error) {
@@ -103,7 +97,7 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 	if size < need || size > need+need/8+4096 {
 		return nil, fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
 	}
-	return decompress(u.batch.Compression, stored, size)
+	return u.codec.decompress(u.batch.Compression, stored, size)
 }
 
 func enough(b []byte, need int64) ([]byte, error) {
@@ -111,177 +105,4 @@ func enough(b []byte, need int64) ([]byte, error) {
 		return nil, fmt.Errorf("a buffer of %d bytes where %d are needed", len(b), need)
 	}
 	return b, nil
-}
-
-// decompress gives exactly size bytes. The output is bounded, whatever the
-// frames claim.
-func decompress(c arrowmeta.Compression, stored []byte, size int64) (out []byte, err error) {
-	err = guard.Call("arrowio", func() error {
-		if c == arrowmeta.LZ4Frame {
-			out, err = unlz4(stored, size)
-		} else {
-			out, err = unzstd(stored, size)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%v: %w", c, err)
-	}
-	return out, nil
-}
-
-func unlz4(stored []byte, size int64) ([]byte, error) {
-	r := lz4.NewReader(bytes.NewReader(stored))
-	return readExactly(r, size)
-}
-
-// maxWindow bounds what a zstd frame may ask its reader to keep.
-const maxWindow = 64 << 20
-
-// zstdRatio is more than zstd can compress: 128 KiB become 4 bytes.
-const zstdRatio = 40 << 10
-
-func unzstd(stored []byte, size int64) ([]byte, error) {
-	var head zstd.Header
-	if err := head.Decode(stored); err != nil {
-		return nil, err
-	}
-	if !head.SingleSegment {
-		r, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		return readExactly(r, size)
-	}
-	if head.FrameContentSize != uint64(size) || size/zstdRatio > int64(len(stored)) {
-		return nil, fmt.Errorf("%d bytes of a frame of %d where %d are announced", len(stored), head.FrameContentSize, size)
-	}
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(max(size, maxWindow))), zstd.WithDecoderMaxWindow(uint64(max(size, maxWindow))))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	out, err := r.DecodeAll(stored, make([]byte, 0, size))
-	if err == nil && int64(len(out)) != size {
-		err = fmt.Errorf("%d bytes instead of %d", len(out), size)
-	}
-	return out, err
-}
-
-// readExactly reads size bytes and makes sure that no more follow. It grows
-// with what is really there.
-func readExactly(r io.Reader, size int64) ([]byte, error) {
-	out := make([]byte, 0, min(size, 1<<20))
-	for int64(len(out)) < size {
-		if len(out) == cap(out) {
-			grown := make([]byte, len(out), min(size, 4*int64(cap(out))))
-			copy(grown, out)
-			out = grown
-		}
-		n, err := r.Read(out[len(out):cap(out)])
-		out = out[:len(out)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if int64(len(out)) < size {
-		return nil, fmt.Errorf("%d bytes instead of %d", len(out), size)
-	}
-	var more [1]byte
-	if n, err := io.ReadFull(r, more[:]); n > 0 || err != io.EOF {
-		return nil, fmt.Errorf("more than the %d bytes that were announced", size)
-	}
-	return out, nil
-}
-
-// cacheBytes bounds the decoded buffers that are kept.
-const cacheBytes = 256 << 20
-
-type cacheKey struct {
-	batch int32
-	field int
-}
-
-// decodeCache keeps the buffers that were decoded last, and lets no two
-// gathers decode the same ones.
-type decodeCache struct {
-	mu    sync.Mutex
-	byKey map[cacheKey]*list.Element
-	order *list.List // of *cacheEntry, the last used in front
-	bytes int64
-}
-
-type cacheEntry struct {
-	key   cacheKey
-	ready chan struct{}
-	done  bool // guarded by the cache's lock: value may be read
-	value *table.Decoded
-	err   error
-}
-
-// get gives what make made, now or earlier. A failure is not kept.
-func (c *decodeCache) get(ctx context.Context, key cacheKey, make func() (*table.Decoded, error)) (*table.Decoded, error) {
-	entry, mine := c.entry(key)
-	if mine {
-		entry.err = guard.Call("arrowio", func() (err error) {
-			entry.value, err = make()
-			return err
-		})
-		c.finish(entry)
-		return entry.value, entry.err
-	}
-	select {
-	case <-entry.ready:
-		return entry.value, entry.err
-	case <-ctx.Done():
-		return nil, status.Errorf(status.CodeOf(ctx.Err()), "arrowio", "the gather was ended: %w", ctx.Err())
-	}
-}
-
-func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, mine bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byKey == nil {
-		c.byKey, c.order = map[cacheKey]*list.Element{}, list.New()
-	}
-	if e := c.byKey[key]; e != nil {
-		c.order.MoveToFront(e)
-		return e.Value.(*cacheEntry), false
-	}
-	entry = &cacheEntry{key: key, ready: make(chan struct{})}
-	c.byKey[key] = c.order.PushFront(entry)
-	return entry, true
-}
-
-// finish counts the entry's bytes and drops the oldest ones.
-func (c *decodeCache) finish(entry *cacheEntry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	close(entry.ready)
-	entry.done = true
-	if entry.err != nil {
-		c.drop(c.byKey[entry.key])
-		return
-	}
-	c.bytes += entry.value.Bytes
-	for e := c.order.Back(); e != nil && c.bytes > cacheBytes; {
-		previous := e.Prev()
-		if old := e.Value.(*cacheEntry); old.done && old != entry {
-			c.drop(e)
-		}
-		e = previous
-	}
-}
-
-func (c *decodeCache) drop(e *list.Element) {
-	entry := e.Value.(*cacheEntry)
-	c.order.Remove(e)
-	delete(c.byKey, entry.key)
-	if entry.value != nil {
-		c.bytes -= entry.value.Bytes
-	}
 }

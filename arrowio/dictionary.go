@@ -20,7 +20,7 @@ func (d *Dataset) dictionaries(f *table.Field, column int) ([]*table.Dictionary,
 			if b.ID != id {
 				return nil
 			}
-			next, err := file.dictionary(i, b, f.Values)
+			next, err := file.dictionary(i, b, f.Values, &d.codecs)
 			if err != nil {
 				return err
 			}
@@ -53,9 +53,9 @@ func dictionaryID(f *arrowmeta.Field) int64 {
 }
 
 // dictionary reads one dictionary batch.
-func (f *file) dictionary(i int, b *arrowmeta.DictionaryBatch, values *table.Field) (*table.Dictionary, error) {
+func (f *file) dictionary(i int, b *arrowmeta.DictionaryBatch, values *table.Field, c *codecs) (*table.Dictionary, error) {
 	block := f.meta.Dictionaries[i]
-	u := unpacker{r: f.content, body: block.Body(), batch: &b.RecordBatch}
+	u := unpacker{r: f.content, body: block.Body(), batch: &b.RecordBatch, codec: c}
 	decoded, err := u.field(values, b.Values)
 	if err != nil {
 		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: dictionary batch %d: %w", values.Name, i, err).

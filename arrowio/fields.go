@@ -17,8 +17,11 @@ func (d *Dataset) setFields(nulls []bool, o Options) error {
 	known := map[string]bool{}
 	for i := range meta.Schema.Fields {
 		f := &meta.Schema.Fields[i]
-		known[f.Name] = true
 		field, reason := table.Describe(f)
+		if known[f.Name] {
+			reason = "a column before it has the same name"
+		}
+		known[f.Name] = true
 		if !meta.Columns[i].Located {
 			reason = "a column before it has a type that is not known"
 		}

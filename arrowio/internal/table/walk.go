@@ -2,14 +2,10 @@ package table
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 	"sort"
-	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // rowState says how far a row can be followed.
@@ -297,67 +293,4 @@ func (c *Column) dictionary(batch int32) *Dictionary {
 		return &Dictionary{}
 	}
 	return c.Dictionaries[i-1]
-}
-
-// ragged is the error for a list of another length than all others.
-func (w *walk) ragged(i, node int, length int64) error {
-	f, record := w.r.field, w.s.records[i]
-	e := status.Errorf(status.InvalidArgument, "arrowio", "field %q: record %d has a list of %d values in dimension %d, where the shape %v of the rows needs %d",
-		f.Name, record, length, node, f.Shape, f.Nodes[node].Size).
-		WithHint("pad or cut the lists to one length, or give the right shape")
-	return w.named(i, e)
-}
-
-// damaged is the error for bytes that cannot be.
-func (w *walk) damaged(i int, format string, args ...any) error {
-	e := status.Errorf(status.DataLoss, "arrowio", "field %q: record %d: "+format, append([]any{w.r.field.Name, w.s.records[i]}, args...)...).
-		WithHint("the data are damaged; write them again")
-	return w.named(i, e)
-}
-
-// named adds to an error what it is about.
-func (w *walk) named(i int, e *status.Error) error {
-	e.With("field", w.r.field.Name).With("record", w.s.records[i])
-	if w.s.g.table.Store == nil {
-		return e
-	}
-	return w.s.g.table.Store.Named(w.s.batch[i], e)
-}
-
-// Integer reads a little-endian integer of width bytes, with its sign.
-func Integer(b []byte, width int) int64 {
-	switch width {
-	case 1:
-		return int64(int8(b[0]))
-	case 2:
-		return int64(int16(binary.LittleEndian.Uint16(b)))
-	case 4:
-		return int64(int32(binary.LittleEndian.Uint32(b)))
-	}
-	return int64(binary.LittleEndian.Uint64(b))
-}
-
-// allSet says whether the n bits from bit first on are all 1.
-func allSet(b []byte, first, n int64) bool {
-	for i := first; i < first+n; {
-		if i&7 == 0 && n+first-i >= 8 {
-			if b[i>>3] != math.MaxUint8 {
-				return false
-			}
-			i += 8
-			continue
-		}
-		if b[i>>3]>>(i&7)&1 == 0 {
-			return false
-		}
-		i++
-	}
-	return true
-}
-
-// view gives the n bytes at an address outside Go's stacks. The detour tells
-// vet that the conversion is meant: the memory is a mapping's, C's, or kept
-// alive by the step.
-func view(address uintptr, n int64) []byte {
-	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), n)
 }

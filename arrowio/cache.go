@@ -1,0 +1,102 @@
+package arrowio
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// cacheBytes bounds the decoded buffers that are kept.
+const cacheBytes = 256 << 20
+
+type cacheKey struct {
+	batch int32
+	field int
+}
+
+// decodeCache keeps the buffers that were decoded last, and lets no two
+// gathers decode the same ones.
+type decodeCache struct {
+	mu    sync.Mutex
+	byKey map[cacheKey]*list.Element
+	order *list.List // of *cacheEntry, the last used in front
+	bytes int64
+}
+
+type cacheEntry struct {
+	key   cacheKey
+	ready chan struct{}
+	done  bool // guarded by the cache's lock: value may be read
+	value *table.Decoded
+	err   error
+}
+
+// get gives what make made, now or earlier. A failure is not kept.
+func (c *decodeCache) get(ctx context.Context, key cacheKey, make func() (*table.Decoded, error)) (*table.Decoded, error) {
+	entry, mine := c.entry(key)
+	if mine {
+		entry.err = guard.Call("arrowio", func() error {
+			value, err := make()
+			if err == nil {
+				entry.value = value
+			}
+			return err
+		})
+		c.finish(entry)
+		return entry.value, entry.err
+	}
+	select {
+	case <-entry.ready:
+		return entry.value, entry.err
+	case <-ctx.Done():
+		return nil, status.Errorf(status.CodeOf(ctx.Err()), "arrowio", "the gather was ended: %w", ctx.Err())
+	}
+}
+
+func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byKey == nil {
+		c.byKey, c.order = map[cacheKey]*list.Element{}, list.New()
+	}
+	if e := c.byKey[key]; e != nil {
+		c.order.MoveToFront(e)
+		return e.Value.(*cacheEntry), false
+	}
+	entry = &cacheEntry{key: key, ready: make(chan struct{})}
+	c.byKey[key] = c.order.PushFront(entry)
+	return entry, true
+}
+
+// finish counts the entry's bytes and drops the oldest ones.
+func (c *decodeCache) finish(entry *cacheEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(entry.ready)
+	entry.done = true
+	if entry.err != nil {
+		c.drop(c.byKey[entry.key])
+		return
+	}
+	c.bytes += entry.value.Bytes
+	for e := c.order.Back(); e != nil && c.bytes > cacheBytes; {
+		previous := e.Prev()
+		if old := e.Value.(*cacheEntry); old.done && old != entry {
+			c.drop(e)
+		}
+		e = previous
+	}
+}
+
+func (c *decodeCache) drop(e *list.Element) {
+	entry := e.Value.(*cacheEntry)
+	c.order.Remove(e)
+	delete(c.byKey, entry.key)
+	if entry.value != nil {
+		c.bytes -= entry.value.Bytes
+	}
+}

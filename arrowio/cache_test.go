@@ -1,0 +1,87 @@
+package arrowio
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// TestCacheDecodesOnce lets many ask for a batch while it is being decoded.
+func TestCacheDecodesOnce(t *testing.T) {
+	var c decodeCache
+	var made atomic.Int32
+	begun, release := make(chan struct{}), make(chan struct{})
+	slow := func() (*table.Decoded, error) {
+		made.Add(1)
+		close(begun)
+		<-release
+		return &table.Decoded{Bytes: 1}, nil
+	}
+	results := make(chan error, 8)
+	get := func() error {
+		_, err := c.get(context.Background(), cacheKey{1, 2}, slow)
+		results <- err
+		return nil
+	}
+	guard.Go("test", get, nil)
+	<-begun
+	for range cap(results) - 1 {
+		guard.Go("test", get, nil)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := c.get(ctx, cacheKey{1, 2}, slow); status.CodeOf(err) != status.Cancelled {
+		t.Errorf("a cancelled wait: %v", err)
+	}
+	close(release)
+	for range cap(results) {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if made.Load() != 1 {
+		t.Errorf("decoded %d times", made.Load())
+	}
+}
+
+// TestCacheIsBounded fills it beyond its bound, with failures in between.
+func TestCacheIsBounded(t *testing.T) {
+	var c decodeCache
+	get := func(batch int32, bytes int64, err error) (made bool) {
+		_, got := c.get(context.Background(), cacheKey{batch, 0}, func() (*table.Decoded, error) {
+			made = true
+			return &table.Decoded{Bytes: bytes}, err
+		})
+		if got != err {
+			t.Errorf("got %v instead of %v", got, err)
+		}
+		return made
+	}
+	failure := errors.New("damaged")
+	get(0, cacheBytes/2, nil)
+	get(1, cacheBytes/2, nil)
+	for range 2 {
+		if !get(2, 1, failure) {
+			t.Error("a failure was kept")
+		}
+	}
+	if get(0, 0, nil) {
+		t.Error("a batch was dropped although there is room")
+	}
+	get(3, cacheBytes/2, nil) // drops 1, which was used longest ago
+	if get(0, 0, nil) || get(3, 0, nil) || !get(1, cacheBytes/2, nil) {
+		t.Error("not the batch used longest ago was dropped")
+	}
+	if c.bytes > cacheBytes || len(c.byKey) != c.order.Len() {
+		t.Errorf("%d bytes, %d keys, %d entries", c.bytes, len(c.byKey), c.order.Len())
+	}
+	get(4, 2*cacheBytes, nil) // larger than all: alone
+	if len(c.byKey) != 1 {
+		t.Errorf("%d entries beside one that is too large", len(c.byKey)-1)
+	}
+}

@@ -1,0 +1,123 @@
+package arrowio
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/core/guard"
+)
+
+// codecs keeps decoders, since to make one costs more than to decode a small
+// buffer.
+type codecs struct {
+	lz4  sync.Pool // of *lz4.Reader
+	zstd sync.Pool // of *zstd.Decoder, for whole frames
+}
+
+// decompress gives exactly size bytes. The output is bounded, whatever the
+// frames claim.
+func (c *codecs) decompress(how arrowmeta.Compression, stored []byte, size int64) (out []byte, err error) {
+	err = guard.Call("arrowio", func() error {
+		if how == arrowmeta.LZ4Frame {
+			out, err = c.unlz4(stored, size)
+		} else {
+			out, err = c.unzstd(stored, size)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", how, err)
+	}
+	return out, nil
+}
+
+func (c *codecs) unlz4(stored []byte, size int64) ([]byte, error) {
+	r, ok := c.lz4.Get().(*lz4.Reader)
+	if !ok {
+		r = lz4.NewReader(nil)
+	}
+	r.Reset(bytes.NewReader(stored))
+	out, err := readExactly(r, size)
+	if err == nil {
+		c.lz4.Put(r)
+	}
+	return out, err
+}
+
+// maxWindow bounds what a zstd frame may ask its reader to keep.
+const maxWindow = 64 << 20
+
+// zstdRatio is more than zstd can compress: 128 KiB become 4 bytes.
+const zstdRatio = 40 << 10
+
+// unzstd decodes a frame in one piece where its header gives its size, as
+// Arrow's writers have it, and as a stream otherwise.
+func (c *codecs) unzstd(stored []byte, size int64) ([]byte, error) {
+	var head zstd.Header
+	if err := head.Decode(stored); err != nil {
+		return nil, err
+	}
+	if !head.SingleSegment {
+		r, err := zstd.NewReader(bytes.NewReader(stored), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return readExactly(r, size)
+	}
+	if head.FrameContentSize != uint64(size) || size/zstdRatio > int64(len(stored)) {
+		return nil, fmt.Errorf("%d bytes of a frame of %d where %d are announced", len(stored), head.FrameContentSize, size)
+	}
+	r, ok := c.zstd.Get().(*zstd.Decoder)
+	if !ok {
+		var err error
+		r, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDecoded), zstd.WithDecoderMaxWindow(maxDecoded), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return nil, err
+		}
+	}
+	out, err := r.DecodeAll(stored, make([]byte, 0, size))
+	if err != nil {
+		return nil, err
+	}
+	c.zstd.Put(r)
+	if int64(len(out)) != size {
+		return nil, fmt.Errorf("%d bytes instead of %d", len(out), size)
+	}
+	return out, nil
+}
+
+// readExactly reads size bytes and makes sure that no more follow. It grows
+// with what is really there.
+func readExactly(r io.Reader, size int64) ([]byte, error) {
+	out := make([]byte, 0, min(size, 1<<20))
+	for int64(len(out)) < size {
+		if len(out) == cap(out) {
+			grown := make([]byte, len(out), min(size, 4*int64(cap(out))))
+			copy(grown, out)
+			out = grown
+		}
+		n, err := r.Read(out[len(out):cap(out)])
+		out = out[:len(out)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if int64(len(out)) < size {
+		return nil, fmt.Errorf("%d bytes instead of %d", len(out), size)
+	}
+	var more [1]byte
+	if n, err := io.ReadFull(r, more[:]); n > 0 || err != io.EOF {
+		return nil, fmt.Errorf("more than the %d bytes that were announced", size)
+	}
+	return out, nil
+}
