@@ -98,6 +98,11 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	if err := s.locate(ctx, records); err != nil {
 		return err
 	}
+	// A file that has already shrunk must not be touched: the fault would only
+	// be an error where nobody else has taken over the process's signals.
+	if err := s.check(); err != nil {
+		return err
+	}
 	for i := range g.readers {
 		if err := s.read(&g.readers[i], jobs); err != nil {
 			return err
