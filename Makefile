@@ -53,12 +53,12 @@ bench: lib ## compare with np.take + device_put and with Grain; writes docs/benc
 	$(PYTHON) -m tests.bench
 
 golden: ## rewrite golden texts; read the diff before you commit it
-	go test ./core/layout ./core/loader -args -rewrite
+	go test ./core/layout ./core/loader ./cmd/meshfeed -args -rewrite
 
 fuzz: ## run every fuzz target for 30 s each
 	@for p in $$(go list ./core/... ./arrowio/...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; done; done
+	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 20x $$p || exit 1; done; done
 
 gpu-check: lib ## the hand-over checks on a machine with a GPU
 	$(PYTHON) tests/python/gpu_check.py
