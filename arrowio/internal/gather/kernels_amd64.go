@@ -11,7 +11,7 @@ func hasKernels() bool { return cpu.X86.HasAVX2 }
 
 // longRun is the length from which rows are copied in lock-step. Shorter ones
 // go one after the other, with prefetches, which then cover enough of a row.
-const longRun = 2048
+const longRun = 2112
 
 // native does a pass with the assembly kernels. Its rows are the first of all,
 // whose further addresses are worth a prefetch.
