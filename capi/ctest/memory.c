@@ -121,6 +121,37 @@ static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   mf_batch_release(batch);
 }
 
+/* A callback may use the library: an interpreter drops other objects there. */
+static mf_loader dropped_with_it;
+
+static void release_more(void* context) {
+  released(context);
+  OK(mf_release(dropped_with_it, &error));
+  OK(mf_release(make_layout(DOCUMENT(100, 8, "")), &error));
+}
+
+static void nested(mf_layout layout) {
+  const int64_t shape[] = {RECORDS};
+  mf_array array;
+  memset(&array, 0, sizeof array);
+  array.struct_size = sizeof array;
+  array.name = "label";
+  array.ndim = 1;
+  array.data = r->label;
+  array.dtype.bits = 32;
+  array.dtype.lanes = 1;
+  array.shape = shape;
+  mf_dataset outer;
+  OK(mf_dataset_open_arrays(&array, 1, release_more, r, &outer, &error));
+  const mf_dataset inner = open_records(r);
+  dropped_with_it = make_loader(inner, layout, "");
+  mf_batch_release(next(dropped_with_it));
+  OK(mf_release(inner, &error));
+  OK(mf_release(outer, &error));
+  CHECK(r->released == 2);
+  r->released = 0;
+}
+
 int main(void) {
   error = no_error();
   r = make_records();
@@ -131,6 +162,7 @@ int main(void) {
   reuse(loader);
   bound(dataset, layout);
   resume(loader, dataset, layout);
+  nested(layout);
   OK(mf_release(loader, &error));
   CHECK(mf_live_bytes() == 0 && mf_live_batches() == 0);
   OK(mf_release(dataset, &error));
