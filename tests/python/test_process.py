@@ -335,16 +335,8 @@ def test_faulthandler_before_or_after_the_library_is_opened(when: str) -> None:
     assert out == "49\n"
 
 
-SHRINKING = [
-    (io, when)
-    for io in ("auto", "map", "read")
-    for when in ("before", "after", "never")
-    # A handler that faulthandler installs after the library's keeps a fault in a mapping from it.
-    if (io, when) not in (("auto", "after"), ("map", "after"))
-]
-
-
-@pytest.mark.parametrize(("io", "when"), SHRINKING)
+@pytest.mark.parametrize("io", ["auto", "map", "read"])
+@pytest.mark.parametrize("when", ["before", "after", "never"])
 def test_a_file_that_shrinks_is_an_error(io: str, when: str, tmp_path: Path) -> None:
     out = run(
         f"""
@@ -359,6 +351,7 @@ def test_a_file_that_shrinks_is_an_error(io: str, when: str, tmp_path: Path) -> 
             import faulthandler; faulthandler.enable()
         loop = iter(it)
         next(loop)
+        while it.stats()["queued"] < 2: time.sleep(0.001)  # no gather is under way
         os.truncate(path, os.path.getsize(path) // 3)
         try:
             for _ in range(1000): next(loop)
