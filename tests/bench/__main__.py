@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="of each loop and round")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
     parser.add_argument("--json", type=Path, help="write the raw numbers here too")
+    parser.add_argument("--group", default="", help="a control group for the limited cells")
     options = parser.parse_args()
     chosen = [c for c in CASES if not options.case or any(o in c.name for o in options.case)]
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +43,7 @@ def main() -> None:
         }
         result["cold"] = [
             {"case": case.name, "kind": kind, "loop": loop}
-            | child("cold", case.name, loop, kind, folder)
+            | child("cold", case.name, loop, kind, folder, options.group)
             for case in chosen[1:]
             for kind in ("dropped", "limited")
             for loop in ("meshfeed", "probe")
