@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
+from meshfeed.cursor import Item
 from tests.python.data import digits, numbers, values
 
 P = PartitionSpec
@@ -157,6 +159,49 @@ def test_restoring_at_every_step_continues_exactly(prefetch: int, device_prefetc
         with loader(22, state=state, **options) as rest:
             assert len(rest) == len(pairs) - i - 1
             assert values(rest) == [x for x, _ in pairs[i + 1 :]]
+
+
+@pytest.mark.parametrize("device_prefetch", [1, 2, 5])
+def test_batches_made_ahead_change_no_rule(device_prefetch: int) -> None:
+    with loader(shuffle=True) as plain, loader(shuffle=True, device_prefetch=device_prefetch) as it:
+        epochs = [values(plain) for _ in range(4)]
+        for epoch in epochs[:2]:
+            assert len(it) == 2
+            loop = iter(it)
+            first = next(loop)["x"].tolist()
+            wait_until(lambda: fetched(it))
+            assert len(it) == len(loop) == 1
+            assert [first, *values(loop)] == epoch
+        loop = iter(it)
+        next(loop)
+        it.seek(epoch=3)
+        assert values(it) == epochs[3]
+        it.seek(epoch=0)
+        next(iter(it)), next(iter(it))  # left after the last batch
+        assert values(it) == epochs[1]
+
+
+def test_batches_made_ahead_count_as_not_delivered() -> None:
+    with loader(epochs=3, device_prefetch=2) as it:
+        next(iter(it))
+        wait_until(lambda: fetched(it))
+        assert len(it) == 5
+        assert it.stats()["position"] == 4
+        assert values(it) == [SECOND, FIRST, SECOND, FIRST, SECOND]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def fetched(it: mf.Loader) -> bool:
+    """Has what stands ready in C made ahead, as the next take would; says whether there is some."""
+    item = Item(None, it._cursor.epoch, it._cursor.position, last=False)
+    it._cursor._run_ahead(item)
+    return bool(it._cursor._ready)
 
 
 def test_another_mesh_and_batch_size_continue_with_the_next_record() -> None:
