@@ -103,6 +103,23 @@ def test_dropped_batches_are_used_again(kept: int, collect: bool) -> None:
         gc.enable()
 
 
+def test_batches_in_cycles_are_found_before_more_memory_is_taken() -> None:
+    class Node:
+        pass
+
+    gc.disable()
+    try:
+        with wide(prefetch=2) as it:
+            loop = iter(it)
+            for _ in range(200):
+                node: Any = Node()
+                node.itself, node.batch = node, next(loop)
+            del node
+            assert it.stats()["live_batches"] <= 2 + 3 + 2
+    finally:
+        gc.enable()
+
+
 def test_nothing_leaks_over_thousands_of_batches() -> None:
     process = psutil.Process()
     with wide(rows=256, width=4096) as it:  # 256 KiB a batch
