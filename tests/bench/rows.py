@@ -1,4 +1,7 @@
-"""G against `np.take(..., out=, mode="clip")` of the same rows, by the size of a row."""
+"""G against `np.take(..., out=, mode="clip")` of as many rows, by the size of a row.
+
+Both write to buffers in turn, three of them, as a loader with batches in flight has to.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +29,17 @@ def _size(whole: np.ndarray[Any, Any], size: int, rounds: int) -> dict[str, Any]
     count = len(whole) // size
     array = whole[: count * size].view(np.int32).reshape(count, size // 4)
     batch = max(8, min(4096, (3 << 20) // size, count // 4))
-    out = aligned_bytes(batch * size).view(np.int32).reshape(batch, size // 4)
+    ring = [aligned_bytes(batch * size).view(np.int32).reshape(batch, size // 4) for _ in range(3)]
     loader = mf.Loader(
         mf.from_arrays({"x": array}), batch_size=batch, shuffle=True, epochs=-1, prefetch=1
     )
     rng = np.random.default_rng(1)
     times: dict[str, list[float]] = {"G": [], "take": [], "memcpy": []}
     gathered = 0.0
-    for r, batch_out in zip(range(rounds), loader, strict=False):
-        while loader.stats()["queued"] < 1:  # nothing gathers while np.take is timed
-            time.sleep(0)
+    for r, delivered in zip(range(rounds), loader, strict=False):
+        out = ring[r % len(ring)]
+        while loader.stats()["queued"] < 1:  # nobody else runs while G or np.take is timed
+            time.sleep(0.001)
         total = loader.stats()["gather_seconds"]
         if r:
             times["G"].append((total - gathered) * 1e6)
@@ -47,7 +51,7 @@ def _size(whole: np.ndarray[Any, Any], size: int, rounds: int) -> dict[str, Any]
         start = time.perf_counter_ns()
         ctypes.memmove(out.ctypes.data, array.ctypes.data + r % 4 * size, out.nbytes)
         times["memcpy"].append((time.perf_counter_ns() - start) / 1e3)
-        del batch_out
+        del delivered
     loader.close()
     return {"size": size, "rows": batch} | {name: float(np.median(t)) for name, t in times.items()}
 
