@@ -57,7 +57,7 @@ class Cursor:
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
-        self._live = 0
+        self._live = self._flushed = 0
         state = _native.loader_state(handle)
         self.epoch: int = state["epoch"]
         self.position: int = state["position"]
@@ -105,18 +105,31 @@ class Cursor:
     def _fetch(self, *, wait: bool) -> Item | None:
         """Gets a batch from C; None at the end and, without waiting, where none is ready."""
         self.handle.check()
-        collected = self._live > self._bound and gc.collect(0) >= 0
+        if self._live > self._bound:
+            self._flush()
         head = self._next(wait=wait)
         if head is None:
             return None
         root = self._adopt(head)
-        self._live = live = head.live
-        if collected and live > self._bound:
-            self._bound = 2 * live
-        elif live <= self._keep:
-            self._bound = self._keep
+        self._live = head.live
+        if self._live <= self._keep:
+            self._bound, self._flushed = self._keep, 0
         epoch = head.next_epoch
         return Item(self._make(root), epoch, head.next_position, epoch != head.epoch)
+
+    def _flush(self) -> None:
+        """Lets Python and JAX drop what nobody uses, before more memory is taken.
+
+        What a collection finds, JAX gives back when it makes the next arrays, so its effect
+        shows two batches later. What two collections have not found is kept on purpose.
+        """
+        self._flushed += 1
+        if self._flushed == 1:
+            gc.collect(0)
+        elif self._flushed == 4:
+            gc.collect(1)
+        elif self._flushed == 7:
+            self._bound, self._flushed = 2 * self._live, 0
 
     def _adopt(self, head: _native.Head) -> Root:
         """Gives the batch's memory an owner in Python."""
