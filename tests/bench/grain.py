@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import grain
@@ -25,8 +25,12 @@ class Rows:
         return {name: array[record] for name, array in self._data.items()}
 
 
-def loop(data: Data, case: Case, shardings: dict[str, Any]) -> Iterator[Any]:
+def loop(data: Data, case: Case, shardings: dict[str, Any]) -> Generator[Any, None, None]:
     """Yields shuffled batches without end."""
     rows = grain.MapDataset.source(Rows(data, case.rows)).seed(0).shuffle().repeat()
-    for batch in rows.batch(case.batch, drop_remainder=True).to_iter_dataset():
-        yield jax.device_put(batch, shardings)
+    batches = iter(rows.batch(case.batch, drop_remainder=True).to_iter_dataset())
+    try:
+        for batch in batches:
+            yield jax.device_put(batch, shardings)
+    finally:
+        batches.close()  # its threads would read ahead while others are measured
