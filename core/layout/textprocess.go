@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -97,17 +98,39 @@ func (t *page) processTable() {
 		}
 	}
 	t.out.WriteByte('\n')
+	if tableWidth(lines) > t.Width { // the strips repeat in pictures what the ranges say
+		for i, line := range lines {
+			lines[i] = slices.Delete(line, 3, 4)
+		}
+		t.columns(lines, "<>><")
+		return
+	}
 	t.columns(lines, "<>><<")
 }
 
-// columns writes lines with aligned columns: "<" to the left, ">" to the right.
-func (t *page) columns(lines [][]string, align string) {
-	width := make([]int, len(align))
+// columnWidths gives the characters of the widest cell of each column.
+func columnWidths(lines [][]string) []int {
+	width := make([]int, len(lines[0]))
 	for _, line := range lines {
 		for j, s := range line {
 			width[j] = max(width[j], runes(s))
 		}
 	}
+	return width
+}
+
+// tableWidth gives the characters of a whole line, with two between columns.
+func tableWidth(lines [][]string) int {
+	total := -2
+	for _, w := range columnWidths(lines) {
+		total += w + 2
+	}
+	return total
+}
+
+// columns writes lines with aligned columns: "<" to the left, ">" to the right.
+func (t *page) columns(lines [][]string, align string) {
+	width := columnWidths(lines)
 	for _, line := range lines {
 		var s strings.Builder
 		for j, text := range line {
