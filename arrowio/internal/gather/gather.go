@@ -43,6 +43,9 @@ type Options struct {
 	// left the cache before somebody reads it (see [OutgrowsCache]).
 	Streaming bool
 
+	// Whole says that no address is 0, which saves looking for one.
+	Whole bool
+
 	// Portable runs the plain Go kernels, whatever the processor can do.
 	Portable bool
 }
@@ -69,7 +72,7 @@ func Run(rows []uintptr, jobs []Job, o Options) error {
 			return err
 		}
 	}
-	g := gatherer{rows: rows, zeros: slices.Contains(rows, 0), native: hasKernels() && !o.Portable}
+	g := gatherer{rows: rows, zeros: !o.Whole && slices.Contains(rows, 0), native: hasKernels() && !o.Portable}
 	g.steps.streaming = o.Streaming
 	err := g.sweep(jobs)
 	g.steps.flush()

@@ -76,11 +76,11 @@ func (f *File) Check() error {
 	if f.file == nil {
 		return nil
 	}
-	info, err := f.file.Stat()
+	size, err := f.sizeNow()
 	if err != nil {
 		return f.ioError(err)
 	}
-	if info.Size() < f.size {
+	if size < f.size {
 		return f.shrank()
 	}
 	return nil

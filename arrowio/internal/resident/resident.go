@@ -73,20 +73,11 @@ func NewSet(files []*File, o Options) (*Set, error) {
 
 // choose maps the files or leaves them to be read.
 func (s *Set) choose(o Options) error {
-	total := int64(0)
-	for _, f := range s.files {
-		total += f.size
-	}
-	free := o.Memory
-	if free == 0 {
-		free = freeMemory(root())
-	}
-	fits := total <= free/4*3
 	switch o.IO {
 	case "read":
 		return nil
 	case "", "auto":
-		if !fits || !canPopulate() || s.anyRemote() {
+		if !canPopulate() || s.anyRemote() || !s.fits(o.Memory) {
 			return nil
 		}
 	case "map":
@@ -96,6 +87,7 @@ func (s *Set) choose(o Options) error {
 	default:
 		return status.Errorf(status.InvalidArgument, "arrowio", `io must be "auto", "map" or "read", not %q`, o.IO)
 	}
+	fits := s.fits(o.Memory)
 	for _, f := range s.files {
 		if err := f.mapIn(!fits); err != nil {
 			return err
@@ -105,6 +97,24 @@ func (s *Set) choose(o Options) error {
 		s.background(s.populate)
 	}
 	return nil
+}
+
+// smallBytes of files always fit; the system is not asked.
+const smallBytes = 16 << 20
+
+// fits says whether the files fit in memory, which is found out where it is 0.
+func (s *Set) fits(memory int64) bool {
+	total := int64(0)
+	for _, f := range s.files {
+		total += f.size
+	}
+	if memory == 0 && total <= smallBytes {
+		return true
+	}
+	if memory == 0 {
+		memory = freeMemory(root())
+	}
+	return total <= memory/4*3
 }
 
 func (s *Set) anyRemote() bool {

@@ -52,6 +52,14 @@ func (f *File) mapOut() error {
 	return unix.Munmap(mapping)
 }
 
+// sizeNow asks for the file's size, without os.FileInfo's garbage: every step
+// does.
+func (f *File) sizeNow() (int64, error) {
+	var stat unix.Stat_t
+	err := unix.Fstat(int(f.file.Fd()), &stat)
+	return stat.Size, err
+}
+
 // populate waits until bytes [from, to) of the mapping are resident.
 func (f *File) populate(from, to int64) error {
 	from &^= int64(os.Getpagesize() - 1)

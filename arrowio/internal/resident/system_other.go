@@ -23,3 +23,11 @@ func (*File) populate(from, to int64) error { return nil }
 func (*File) willNeed(from, to int64) {}
 
 func (*File) remote() bool { return true }
+
+func (f *File) sizeNow() (int64, error) {
+	info, err := f.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
@@ -46,6 +47,7 @@ type Gatherer struct {
 	readers  []reader
 	plain    bool      // so are all readers
 	pool     sync.Pool // of *step
+	origins  atomic.Pointer[origins]
 }
 
 // reader finds the rows of one field.
@@ -89,12 +91,17 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 		return err
 	}
 	defer g.table.Gate.Leave()
-	if err := g.check(records, jobs); err != nil {
+	if err := g.checkJobs(len(records), jobs); err != nil {
+		return err
+	}
+	zeros, err := g.table.checkRecords(records)
+	if err != nil {
 		return err
 	}
 	s := g.pool.Get().(*step)
 	defer g.pool.Put(s)
 	defer s.release()
+	s.zeros = zeros
 	if err := s.locate(ctx, records); err != nil {
 		return err
 	}
@@ -104,34 +111,48 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 		return err
 	}
 	for i := range g.readers {
-		if err := s.read(&g.readers[i], jobs); err != nil {
+		if err := s.read(i, jobs); err != nil {
 			return err
 		}
 	}
 	return s.check()
 }
 
-// check makes sure that all jobs and records are in range.
-func (g *Gatherer) check(records []int64, jobs []source.Job) error {
+// checkJobs makes sure that all jobs are in range.
+func (g *Gatherer) checkJobs(records int, jobs []source.Job) error {
 	for i, j := range jobs {
 		if j.Part < 0 || j.Part >= len(g.programs) {
 			return status.Errorf(status.InvalidArgument, "arrowio", "job %d is for part %d of %d", i, j.Part, len(g.programs))
 		}
 		n, width := j.Rows[1]-j.Rows[0], g.programs[j.Part].Bytes()
-		if j.Rows[0] < 0 || n < 0 || j.Rows[1] > len(records) {
-			return status.Errorf(status.InvalidArgument, "arrowio", "job %d is for rows %v of %d records", i, j.Rows, len(records))
+		if j.Rows[0] < 0 || n < 0 || j.Rows[1] > records {
+			return status.Errorf(status.InvalidArgument, "arrowio", "job %d is for rows %v of %d records", i, j.Rows, records)
 		}
 		if n*width != len(j.Dst) {
 			return status.Errorf(status.InvalidArgument, "arrowio", "job %d has %d bytes for %d rows of %d bytes", i, len(j.Dst), n, width)
 		}
 	}
-	total := uint64(g.table.Index.Len())
+	return nil
+}
+
+// checkRecords makes sure that all records are in range, and says whether some
+// are -1. It asks no question per record: plus one, each is at most the number
+// of records, as an unsigned number.
+func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
+	total, most, signs := t.Index.Len(), uint64(0), int64(0)
 	for _, r := range records {
-		if uint64(r) >= total && r != -1 {
-			return status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", r, total).With("record", r)
+		most = max(most, uint64(r+1))
+		signs |= r
+	}
+	if most <= uint64(total) {
+		return signs < 0, nil
+	}
+	for _, r := range records {
+		if r >= total || r < -1 {
+			return false, status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", r, total).With("record", r)
 		}
 	}
-	return nil
+	return signs < 0, nil
 }
 
 // Ahead implements source.Gatherer. Only what metadata tell can be read ahead:
@@ -142,10 +163,8 @@ func (g *Gatherer) Ahead(records []int64) {
 		return
 	}
 	defer t.Gate.Leave()
-	for _, r := range records {
-		if r >= t.Index.Len() || r < -1 {
-			return
-		}
+	if _, err := t.checkRecords(records); err != nil {
+		return
 	}
 	s := g.pool.Get().(*step)
 	defer g.pool.Put(s)

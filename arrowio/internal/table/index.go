@@ -75,20 +75,28 @@ func (x *Index) Locate(record int64) (batch int32, row int64) {
 	return x.number(at), record - x.first[at]
 }
 
-// LocateAll locates many records; for -1 the batch is -1.
-func (x *Index) LocateAll(records []int64, batch []int32, row []int64) {
-	batch, row = batch[:len(records)], row[:len(records)]
+// places gives the number of batches that have records. They are numbered
+// from 0 on, without those that have none.
+func (x *Index) places() int { return len(x.first) - 1 }
+
+// locate gives the places of the batches of many records, and for -1 the one
+// behind all places.
+func (x *Index) locate(records []int64, place []uint32) {
+	place = place[:len(records)]
+	first, bucket, shift := x.first, x.bucket, x.shift&63
 	for i, r := range records {
 		if r < 0 {
-			batch[i] = -1
+			place[i] = uint32(x.places())
 			continue
 		}
-		at := x.search(r)
-		row[i] = r - x.first[at]
-		if x.batch != nil {
-			at = int(x.batch[at])
+		at := bucket[r>>shift]
+		if first[at+1] <= r { // a move, not a jump: it could not be predicted
+			at++
 		}
-		batch[i] = int32(at)
+		if first[at+1] <= r {
+			at = uint32(x.search(r))
+		}
+		place[i] = at
 	}
 }
 
@@ -99,7 +107,7 @@ func (x *Index) search(record int64) int {
 	if end-at > 1 {
 		return at + sort.Search(end-at, func(i int) bool { return x.first[at+i+1] > record })
 	}
-	if x.first[at+1] <= record { // a move, not a jump: it could not be predicted
+	if x.first[at+1] <= record {
 		at++
 	}
 	return at

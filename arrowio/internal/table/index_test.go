@@ -21,6 +21,11 @@ func TestLocate(t *testing.T) {
 			}
 		}
 		x := NewIndex(rows)
+		records, places := make([]int64, x.Len()), make([]uint32, x.Len())
+		for i := range records {
+			records[i] = int64(i)
+		}
+		x.locate(records, places)
 		record := int64(0)
 		for b, n := range rows {
 			if got := x.Rows(b); got != n {
@@ -28,7 +33,7 @@ func TestLocate(t *testing.T) {
 			}
 			for row := range n {
 				batch, at := x.Locate(record)
-				if batch != int32(b) || at != row {
+				if batch != int32(b) || at != row || x.number(int(places[record])) != batch {
 					t.Fatalf("%v: record %d is row %d of batch %d instead of row %d of %d", rows, record, at, batch, row, b)
 				}
 				record++
@@ -60,11 +65,11 @@ func BenchmarkLocate(b *testing.B) {
 	}
 	rows[77] = 13
 	x := NewIndex(rows)
-	records, batch, row := make([]int64, 4096), make([]int32, 4096), make([]int64, 4096)
+	records, place := make([]int64, 4096), make([]uint32, 4096)
 	for i := range records {
 		records[i] = rand.Int64N(x.Len())
 	}
 	for b.Loop() {
-		x.LocateAll(records, batch, row)
+		x.locate(records, place)
 	}
 }

@@ -17,6 +17,7 @@ type step struct {
 	g       *Gatherer
 	ctx     context.Context
 	records []int64
+	place   []uint32  // of each record's batch in the index
 	batch   []int32   // of each record; -1 for a row of zeros
 	row     []int64   // in the batch
 	base    []uintptr // of the batch's file; 0 where spans must be acquired
@@ -25,8 +26,10 @@ type step struct {
 	files   []int32   // that are touched, each once
 	seen    []bool    // by file: it is touched
 	begin   []uintptr // by file: its address, 0 where it is not in memory
-	single  bool      // one batch in memory and plain fields: nothing was located
-	direct  bool      // all files are in memory, to stay
+	origins origins   // nil while some file of the table is not in memory
+	single  bool      // all follows from origins and lies in one batch: places were not looked up
+	zeros   bool      // some record is -1
+	direct  bool      // all files touched are in memory, to stay
 	encoded bool      // some file has to be decoded
 
 	walk walk
@@ -53,41 +56,72 @@ func (s *step) release() {
 	s.files = s.files[:0]
 }
 
-// locate finds batch and row of every record.
+// locate finds batch and row of every record, as far as the fields ask for
+// them.
 func (s *step) locate(ctx context.Context, records []int64) error {
 	if err := ctx.Err(); err != nil {
 		return status.Errorf(status.CodeOf(err), "arrowio", "the gather was ended: %w", err)
 	}
-	n := len(records)
-	if cap(s.batch) < n {
-		s.batch, s.row, s.base, s.address = make([]int32, n), make([]int64, n), make([]uintptr, n), make([]uintptr, n)
+	g, n := s.g, len(records)
+	if cap(s.address) < n {
+		s.address, s.place = make([]uintptr, n), make([]uint32, n)
 	}
-	s.ctx, s.records = ctx, records
+	s.ctx, s.records, s.address, s.place = ctx, records, s.address[:n], s.place[:n]
 	s.direct, s.encoded = true, false
-	s.address = s.address[:n]
-	if s.single = s.trivial(); s.single {
+	s.origins = g.straight()
+	batch, one := g.table.Index.Single()
+	if s.single = one && g.plain && s.origins != nil; s.single {
+		s.touched(g.table.file(batch))
 		return nil
 	}
-	s.batch, s.row, s.base = s.batch[:n], s.row[:n], s.base[:n]
-	s.g.table.Index.LocateAll(records, s.batch, s.row)
+	g.table.Index.locate(records, s.place)
+	if g.plain && s.origins != nil {
+		s.touchPlaces()
+		return nil
+	}
+	s.rows()
 	s.bases()
 	return nil
 }
 
-// trivial says whether the addresses follow from the record numbers alone: one
-// record batch, all of it in memory, and fields without lists or nulls.
-func (s *step) trivial() bool {
+// rows finds batch and row of every record from the place of the batch.
+func (s *step) rows() {
+	n, x := len(s.records), s.g.table.Index
+	if cap(s.batch) < n {
+		s.batch, s.row, s.base = make([]int32, n), make([]int64, n), make([]uintptr, n)
+	}
+	s.batch, s.row, s.base = s.batch[:n], s.row[:n], s.base[:n]
+	for i, r := range s.records {
+		s.batch[i] = -1
+		if r >= 0 {
+			s.batch[i], s.row[i] = x.number(int(s.place[i])), r-x.first[s.place[i]]
+		}
+	}
+}
+
+// touchPlaces notes which files are used.
+func (s *step) touchPlaces() {
 	t := s.g.table
-	if _, one := t.Index.Single(); !one || !s.g.plain {
-		return false
-	}
 	if t.Store == nil {
-		return true
+		return
 	}
-	batch, _ := t.Index.Single()
-	file := t.file(batch)
-	s.touch(file)
-	return s.direct && !s.encoded
+	if t.Files == nil {
+		s.touched(0)
+		return
+	}
+	places := uint32(t.Index.places())
+	for _, p := range s.place {
+		if p < places {
+			s.touched(t.Files[t.Index.number(int(p))])
+		}
+	}
+}
+
+// touched notes that a file is used.
+func (s *step) touched(file int32) {
+	if s.g.table.Store != nil && (int(file) >= len(s.seen) || !s.seen[file]) {
+		s.touch(file)
+	}
 }
 
 // bases finds where the records' files begin.
@@ -102,9 +136,7 @@ func (s *step) bases() {
 			continue
 		}
 		file := t.file(b)
-		if int(file) >= len(s.seen) || !s.seen[file] {
-			s.touch(file)
-		}
+		s.touched(file)
 		s.base[i] = s.begin[file]
 	}
 }
@@ -125,11 +157,11 @@ func (s *step) touch(file int32) {
 	s.encoded = s.encoded || store.Encoded(file)
 }
 
-// read does all jobs of one field.
-func (s *step) read(r *reader, jobs []source.Job) error {
+// read does all jobs of the k-th reader's field.
+func (s *step) read(k int, jobs []source.Job) error {
 	s.jobs, s.part = s.jobs[:0], s.part[:0]
 	for _, j := range jobs {
-		if &s.g.readers[s.g.reader[j.Part]] == r {
+		if s.g.reader[j.Part] == k {
 			s.jobs = append(s.jobs, gather.Job{Program: s.g.programs[j.Part].Program, Rows: j.Rows, Dst: j.Dst})
 			s.part = append(s.part, j.Part)
 		}
@@ -137,60 +169,26 @@ func (s *step) read(r *reader, jobs []source.Job) error {
 	if len(s.jobs) == 0 {
 		return nil
 	}
-	return guard.Fault(func() error { return s.copy(r) }, s.fault)
+	return guard.Fault(func() error { return s.copy(k) }, s.fault)
 }
 
 // copy finds the rows of a field and copies them.
-func (s *step) copy(r *reader) error {
-	simple := r.plain && (s.single || s.direct && !s.encoded)
-	if s.single {
-		s.multiples(r)
-	} else if simple {
-		s.addresses(r)
-	} else if err := s.walk.addresses(r); err != nil {
+func (s *step) copy(k int) error {
+	r, o := &s.g.readers[k], gather.Options{Streaming: s.streaming()}
+	if s.origins != nil && r.plain {
+		s.multiply(s.origins[k], uintptr(r.stride))
+		o.Whole = !s.zeros
+		return s.describe(r, gather.Run(s.address, s.jobs, o))
+	}
+	if err := s.walk.addresses(r); err != nil {
 		return err
 	}
-	err := gather.Run(s.address, s.jobs, gather.Options{Streaming: s.streaming()})
-	if err == nil && !simple {
+	err := gather.Run(s.address, s.jobs, o)
+	if err == nil {
 		s.walk.fill()
 	}
 	s.walk.release()
 	return s.describe(r, err)
-}
-
-// addresses computes the addresses of rows that follow from metadata.
-func (s *step) addresses(r *reader) {
-	data := r.column.Planes[len(r.column.Planes)-1].Data
-	packed := r.field.packed()
-	for i, b := range s.batch {
-		switch {
-		case b < 0:
-			s.address[i] = 0
-		case packed:
-			s.address[i] = gather.BitAddress(s.base[i]+uintptr(data[b]), s.row[i]*r.stride)
-		default:
-			s.address[i] = s.base[i] + uintptr(data[b]) + uintptr(s.row[i]*r.stride)
-		}
-	}
-}
-
-// multiples computes the addresses of rows of the only batch.
-func (s *step) multiples(r *reader) {
-	batch, _ := s.g.table.Index.Single()
-	first := uintptr(r.column.Planes[len(r.column.Planes)-1].Data[batch])
-	if s.g.table.Store != nil {
-		first += s.begin[s.g.table.file(batch)]
-	}
-	if r.field.packed() {
-		first = gather.BitAddress(first, 0)
-	}
-	address, stride := s.address[:len(s.records)], uintptr(r.stride)
-	for i, record := range s.records {
-		address[i] = first + uintptr(record)*stride
-		if record < 0 {
-			address[i] = 0
-		}
-	}
 }
 
 // ring is how many batches of a loader are likely to be in memory at once.

@@ -1,0 +1,84 @@
+package table
+
+import "github.com/meshfeed/meshfeed/arrowio/internal/gather"
+
+// origins turn records into addresses where these follow from metadata and all
+// files are in memory to stay: the row of record r, which lies in the batch at
+// place p of the index, begins at origin[p] + r*stride. There is one list per
+// reader, nil where rows have to be followed. Behind the places stands the
+// origin for record -1, so that its address becomes 0 without a question.
+type origins [][]uintptr
+
+// straight gives the origins, or nil as long as some file is not in memory.
+func (g *Gatherer) straight() origins {
+	if o := g.origins.Load(); o != nil {
+		return *o
+	}
+	if !g.table.inMemory() {
+		return nil
+	}
+	o := make(origins, len(g.readers))
+	for i := range g.readers {
+		if r := &g.readers[i]; r.plain {
+			o[i] = g.table.origins(r)
+		}
+	}
+	g.origins.Store(&o)
+	return o
+}
+
+// inMemory says whether all files are in memory, to stay, and need no decoding.
+func (t *Table) inMemory() bool {
+	if t.Store == nil {
+		return true
+	}
+	for file := range t.file(int32(len(t.Files)-1)) + 1 {
+		if _, ok := t.Store.Base(file); !ok || t.Store.Encoded(file) {
+			return false
+		}
+	}
+	return true
+}
+
+// origins gives those of one field.
+func (t *Table) origins(r *reader) []uintptr {
+	data, x, packed := r.column.Planes[len(r.column.Planes)-1].Data, t.Index, r.field.packed()
+	list := make([]uintptr, x.places()+1)
+	for p := range x.places() {
+		batch := x.number(p)
+		begin := uintptr(data[batch])
+		if t.Store != nil {
+			base, _ := t.Store.Base(t.file(batch))
+			begin += base
+		}
+		if packed {
+			begin = gather.BitAddress(begin, 0)
+		}
+		list[p] = begin - uintptr(x.first[p]*r.stride)
+	}
+	list[x.places()] = uintptr(r.stride)
+	return list
+}
+
+// multiply computes the addresses of the rows of a field with origins. Where
+// all records lie in one batch, no places were looked up.
+func (s *step) multiply(origin []uintptr, stride uintptr) {
+	records := s.records
+	address := s.address[:len(records)]
+	switch {
+	case !s.single:
+		place := s.place[:len(records)]
+		for i, r := range records {
+			address[i] = origin[place[i]] + uintptr(r)*stride
+		}
+	case s.zeros:
+		for i, r := range records {
+			address[i] = origin[uint64(r)>>63] + uintptr(r)*stride
+		}
+	default:
+		first := origin[0]
+		for i, r := range records {
+			address[i] = first + uintptr(r)*stride
+		}
+	}
+}
