@@ -4,7 +4,6 @@ package gather
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -59,10 +58,7 @@ func lengths() []int {
 	for n := 1; n <= 300; n += underRace {
 		list = append(list, n)
 	}
-	for _, n := range []int{511, 512, 1000, 2048, 2111, 2112, 2113, 2175, 2176, 2207, 2240, 2367, 2368, 2369} {
-		list = append(list, n)
-	}
-	return list
+	return append(list, 511, 512, 1000, 2048, 2111, 2112, 2113, 2175, 2176, 2207, 2240, 2367, 2368, 2369)
 }
 
 // everyLength takes n rows of run bytes that lie gap bytes apart, in a random
@@ -89,7 +85,7 @@ func everyLength(t *testing.T, src, dst []byte, run, n, gap int, atEnd bool, o O
 		t.Fatal(err)
 	}
 	if !bytes.Equal(part, want) {
-		t.Fatal(fmt.Sprintf("%d rows of %d bytes, %d apart, %+v: wrong bytes", n, run, stride, o))
+		t.Fatalf("%d rows of %d bytes, %d apart, %+v: wrong bytes", n, run, stride, o)
 	}
 }
 

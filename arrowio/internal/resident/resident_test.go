@@ -178,7 +178,6 @@ func TestShrunk(t *testing.T) {
 type slow struct {
 	asked  chan int64
 	answer chan error
-	closed bool
 }
 
 func (s *slow) ReadAt(p []byte, offset int64) (int, error) {

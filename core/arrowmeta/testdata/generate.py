@@ -54,7 +54,10 @@ def _nested(n):
         tokens=pa.array([[1, 2], [], None][:n], pa.list_(pa.int64())),
         large=pa.array([["a"], [None]][:n] + [[]] * max(n - 2, 0), pa.large_list(pa.string())),
         view=pa.array([[1], [2, 3], []][:n], pa.list_view(pa.int16())),
-        pair=pa.array([{"a": 1, "b": [0.5]}] * n, pa.struct([("a", pa.int8()), ("b", pa.list_(pa.float64()))])),
+        pair=pa.array(
+            [{"a": 1, "b": [0.5]}] * n,
+            pa.struct([("a", pa.int8()), ("b", pa.list_(pa.float64()))]),
+        ),
         table=pa.array([[("k", 1)], [], None][:n], pa.map_(pa.string(), pa.int32())),
     )
 
@@ -119,7 +122,8 @@ def _write(name, batches, stream=False, **options):
 
 
 def _polars_files():
-    frame = pl.DataFrame({"x": [1.5, 2.5], "s": ["a", "longer than twelve bytes"], "l": [[1], [2, 3]]})
+    text = ["a", "longer than twelve bytes"]
+    frame = pl.DataFrame({"x": [1.5, 2.5], "s": text, "l": [[1], [2, 3]]})
     a, b = io.BytesIO(), io.BytesIO()
     frame.write_ipc(a)
     frame.write_ipc_stream(b)
@@ -165,7 +169,8 @@ def _files():
     out |= _write("zstd.stream", [_fixed(3)], stream=True, compression="zstd")
     v4 = pa.ipc.MetadataVersion.V4
     out |= _write("unions_v4.stream", [_unions(3)], stream=True, metadata_version=v4)
-    out |= _write("legacy.stream", [_primitive(5)], stream=True, metadata_version=v4, use_legacy_format=True)
+    legacy = {"metadata_version": v4, "use_legacy_format": True}
+    out |= _write("legacy.stream", [_primitive(5)], stream=True, **legacy)
     out |= _write("legacy.arrow", [_primitive(5)], metadata_version=v4, use_legacy_format=True)
     out |= _write("dictionary.arrow", [_dictionaries("a", "b"), _dictionaries("a", "b")])
     delta = [_dictionaries("a", "b"), _dictionaries("a", "b", "c")]
@@ -193,7 +198,8 @@ def _spell(t):
         parts = [f"{t[i].name}: {_spell(t[i].type)}={t.type_codes[i]}" for i in range(t.num_fields)]
         return f"{t.mode}_union<" + ", ".join(parts) + ">"
     if pa.types.is_run_end_encoded(t):
-        return f"run_end_encoded<run_ends: {_spell(t.run_end_type)}, values: {_spell(t.value_type)}>"
+        ends, values = _spell(t.run_end_type), _spell(t.value_type)
+        return f"run_end_encoded<run_ends: {ends}, values: {values}>"
     if t.num_fields == 1:
         return str(t).split("<")[0] + f"<{_spell(t.value_type)}>"
     return NAMES.get(str(t), str(t))
@@ -211,7 +217,8 @@ def _describe(name, data):
 
     def places(column):
         storage = column.storage if isinstance(column, pa.ExtensionArray) else column
-        return [[b.address - base.address, b.size] if b and b.size else None for b in storage.buffers()]
+        buffers = storage.buffers()
+        return [[b.address - base.address, b.size] if b and b.size else None for b in buffers]
 
     return {
         "fields": [[f.name, _spell(f.type), f.nullable] for f in reader.schema],
@@ -230,7 +237,8 @@ def _main():
         (HERE / name).write_bytes(data)
         expected[name] = _describe(name, data)
     lines = [f"  {json.dumps(n)}: {json.dumps(e)}" for n, e in expected.items()]
-    text = '{"versions": ' + json.dumps(versions) + ',\n "files": {\n' + ",\n".join(lines) + "\n}}\n"
+    head = '{"versions": ' + json.dumps(versions) + ',\n "files": {\n'
+    text = head + ",\n".join(lines) + "\n}}\n"
     (HERE / "expected.json").write_text(text)
 
 
