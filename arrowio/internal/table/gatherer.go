@@ -136,20 +136,20 @@ func (g *Gatherer) checkJobs(records int, jobs []source.Job) error {
 }
 
 // checkRecords makes sure that all records are in range, and says whether some
-// are -1. It asks no question per record: plus one, each is at most the number
-// of records, as an unsigned number.
+// are -1. It asks no question per record: one of two numbers is negative if the
+// record is out of range.
 func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
-	total, most, signs := t.Index.Len(), uint64(0), int64(0)
+	last, outside, signs := t.Index.Len()-1, int64(0), int64(0)
 	for _, r := range records {
-		most = max(most, uint64(r+1))
+		outside |= last - r | r + 1
 		signs |= r
 	}
-	if most <= uint64(total) {
+	if outside >= 0 {
 		return signs < 0, nil
 	}
 	for _, r := range records {
-		if r >= total || r < -1 {
-			return false, status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", r, total).With("record", r)
+		if r > last || r < -1 {
+			return false, status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", r, last+1).With("record", r)
 		}
 	}
 	return signs < 0, nil

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"sort"
@@ -11,12 +12,16 @@ import (
 // The records are cut into about as many equal buckets as there are batches,
 // each a power of two wide. A bucket knows the batches that its records can be
 // in. With batches of nearly one size that is one or two, and no search is
-// needed; else a binary search among them finds the right one.
+// needed; else a binary search among them finds the right one. If all batches
+// but the last have the same number of rows, many records at once are located
+// by a division instead, which is a multiplication by the inverse.
 type Index struct {
 	first  []int64  // first record of each batch that has any, then the total
 	batch  []uint32 // number of each of them; nil if none is empty
 	bucket []uint32 // position in first of the batch that holds the bucket's first record
 	shift  uint
+
+	inverse uint64 // 2^64 / rows of a batch, rounded up; 0 if they differ
 }
 
 // NewIndex makes the index of record batches with the given numbers of rows.
@@ -39,7 +44,27 @@ func NewIndex(rows []int64) *Index {
 	}
 	x.first = append(x.first, total)
 	x.fill(total)
+	x.invert()
 	return x
+}
+
+// invert finds the inverse. It exceeds the quotient by less than 1, so that a
+// record times it exceeds by less than the record what it should be; that
+// changes no place while records times rows are below 2^64.
+func (x *Index) invert() {
+	n := x.places()
+	if n < 2 {
+		return
+	}
+	rows := x.first[1]
+	for p := range n {
+		if size := x.first[p+1] - x.first[p]; size > rows || size < rows && p < n-1 {
+			return
+		}
+	}
+	if high, _ := bits.Mul64(uint64(x.Len()), uint64(rows)); high == 0 && rows > 1 {
+		x.inverse = math.MaxUint64/uint64(rows) + 1
+	}
 }
 
 // fill makes the buckets: two to four times as many as batches, so that few
@@ -82,6 +107,22 @@ func (x *Index) places() int { return len(x.first) - 1 }
 // locate gives the places of the batches of many records, and for -1 the one
 // behind all places.
 func (x *Index) locate(records []int64, place []uint32) {
+	if x.inverse == 0 {
+		x.lookUp(records, place)
+		return
+	}
+	place = place[:len(records)]
+	for i, r := range records {
+		p, _ := bits.Mul64(uint64(r), x.inverse)
+		if r < 0 {
+			p = uint64(x.places())
+		}
+		place[i] = uint32(p)
+	}
+}
+
+// lookUp is locate for batches of different sizes.
+func (x *Index) lookUp(records []int64, place []uint32) {
 	place = place[:len(records)]
 	first, bucket, shift := x.first, x.bucket, x.shift&63
 	for i, r := range records {
@@ -90,9 +131,7 @@ func (x *Index) locate(records []int64, place []uint32) {
 			continue
 		}
 		at := bucket[r>>shift]
-		if first[at+1] <= r { // a move, not a jump: it could not be predicted
-			at++
-		}
+		at += uint32(uint64(first[at+1]-r-1) >> 63) // if first[at+1] <= r: a jump could not be predicted
 		if first[at+1] <= r {
 			at = uint32(x.search(r))
 		}

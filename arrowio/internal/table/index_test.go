@@ -14,6 +14,9 @@ func TestLocate(t *testing.T) {
 			switch trial % 3 {
 			case 0:
 				rows[i] = 10
+				if i == len(rows)-1 {
+					rows[i] = 1 + random.Int64N(12) // also one row, and more than the others
+				}
 			case 1:
 				rows[i] = random.Int64N(20)
 			default: // a few huge, many small or empty
@@ -58,18 +61,47 @@ func TestIndexMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkLocate(b *testing.B) {
-	rows := make([]int64, 10_000)
-	for i := range rows {
-		rows[i] = 1000
-	}
-	rows[77] = 13
-	x := NewIndex(rows)
-	records, place := make([]int64, 4096), make([]uint32, 4096)
-	for i := range records {
-		records[i] = rand.Int64N(x.Len())
-	}
-	for b.Loop() {
+// TestDivision locates the records round every border of large batches, by the
+// inverse and, where that would not be exact, without it.
+func TestDivision(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	for range 2000 {
+		rows := make([]int64, 2+random.IntN(30))
+		size := 1 + random.Int64N(1<<random.IntN(36))
+		for i := range rows {
+			rows[i] = size
+		}
+		x := NewIndex(rows)
+		records := []int64{-1}
+		for _, first := range x.first[:len(rows)] {
+			records = append(records, first, first+size/2, first+size-1)
+		}
+		place := make([]uint32, len(records))
 		x.locate(records, place)
+		for i, p := range place {
+			if want := (i + 2) / 3; i > 0 && p != uint32(want-1) || i == 0 && p != uint32(len(rows)) {
+				t.Fatalf("batches of %d rows, inverse %d: record %d is at place %d", size, x.inverse, records[i], p)
+			}
+		}
+	}
+}
+
+func BenchmarkLocate(b *testing.B) {
+	for name, odd := range map[string]int64{"even": 1000, "uneven": 13} {
+		rows := make([]int64, 10_000)
+		for i := range rows {
+			rows[i] = 1000
+		}
+		rows[77] = odd
+		x := NewIndex(rows)
+		records, place := make([]int64, 4096), make([]uint32, 4096)
+		for i := range records {
+			records[i] = rand.Int64N(x.Len())
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				x.locate(records, place)
+			}
+		})
 	}
 }
