@@ -141,7 +141,7 @@ func (g *Gatherer) checkJobs(records int, jobs []source.Job) error {
 func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
 	last, outside, signs := t.Index.Len()-1, int64(0), int64(0)
 	for _, r := range records {
-		outside |= last - r | r + 1
+		outside |= (last - r) | (r + 1)
 		signs |= r
 	}
 	if outside >= 0 {
