@@ -1,5 +1,5 @@
 // Package arrowio reads Arrow data as a source of meshfeed: IPC files and
-// streams, one or many, and Go slices.
+// streams, one or many, records of the Arrow library for Go, and Go slices.
 //
 //	ds, err := arrowio.Open("digits/train-*.arrow")
 //	if err != nil {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -141,19 +142,31 @@ func (r *Batches) measure(b *builder, declared []int) string {
 			}
 		}
 	}
-	for i, rows := range r.Rows {
-		if rows > 0 {
-			b.first(i, shape)
-			break
-		}
+	if slices.Contains(shape, -1) {
+		shape = r.firstShape(b, shape)
 	}
 	for _, d := range shape {
 		if d < 0 {
-			return "its rows have no known shape: the first record has no list to measure; give its row shape in shapes"
+			return "its rows have no known shape: its first records are null or empty; give its row shape in shapes"
 		}
 	}
 	if err := b.field.Resolve(shape); err != nil {
 		return fmt.Sprint("it ", err)
 	}
 	return ""
+}
+
+// firstShape completes a shape by the first record that has all its lists, of
+// the first few.
+func (r *Batches) firstShape(b *builder, shape []int) []int {
+	tries := 64
+	for i, rows := range r.Rows {
+		for row := range min(rows, int64(tries)) {
+			tries--
+			if found := slices.Clone(shape); b.first(i, row, found) {
+				return found
+			}
+		}
+	}
+	return shape
 }

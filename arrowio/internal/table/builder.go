@@ -178,31 +178,31 @@ func (b *builder) addDictionary(values unsafe.Pointer, offset, count, rowBytes i
 	}
 }
 
-// first fills the unknown lengths of a shape with those of the first row of a
-// record batch, as far as it has lists.
-func (b *builder) first(batch int, shape []int) {
-	at := int64(0)
+// first fills the unknown lengths of a shape with those of a row of a record
+// batch. It is false for a row with a null or an empty list on the way.
+func (b *builder) first(batch int, row int64, shape []int) bool {
+	at := row
 	for n := range b.field.Nodes {
 		node, p := &b.field.Nodes[n], &b.column.Planes[n]
-		if p.Shift != nil {
-			at += p.Shift[batch]
+		at += shiftOf(p, batch)
+		if p.Valid != nil && p.Valid[batch] >= 0 && view(uintptr(p.Valid[batch]+at>>3), 1)[0]>>(at&7)&1 == 0 {
+			return false
 		}
 		switch node.Kind {
 		case Fixed:
 			at *= int64(node.Size)
 		case List:
-			if at >= p.Length[batch]+shiftOf(p, batch) {
-				return // an empty list above
-			}
 			start, stop := offsetsAt(p.Data[batch], at, node.Width)
-			if shape[n] < 0 && stop >= start && stop-start <= 1<<31 {
-				shape[n] = int(stop - start)
+			if start < 0 || stop <= start || stop > b.column.Planes[n+1].Length[batch] {
+				return false
+			}
+			if shape[n] < 0 {
+				shape[n] = int(min(stop-start, maxRowBytes))
 			}
 			at = start
-		default:
-			return
 		}
 	}
+	return true
 }
 
 func shiftOf(p *Plane, batch int) int64 {
