@@ -44,6 +44,18 @@ func (p *Program) Bytes() int { return p.bytes }
 // address, or bits where the conversion is Bits.
 func (p *Program) Extent() int { return p.extent }
 
+// Element gives the size of the block's rows where each is a copy of the row's
+// first 1, 2, 4 or 8 bytes, else 0. A caller may copy these itself.
+func (p *Program) Element() int {
+	switch p.bytes {
+	case 1, 2, 4, 8:
+		if p.conv == Copy && p.simple() && p.pieces[0].run == p.bytes && p.pieces[0].first == 0 {
+			return p.bytes
+		}
+	}
+	return 0
+}
+
 // simple reports whether one pass over the rows does everything.
 func (p *Program) simple() bool { return len(p.pieces) == 1 && p.pieces[0].passes == 1 }
 

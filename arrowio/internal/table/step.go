@@ -176,6 +176,9 @@ func (s *step) read(k int, jobs []source.Job) error {
 func (s *step) copy(k int) error {
 	r, o := &s.g.readers[k], gather.Options{Streaming: s.streaming()}
 	if s.origins != nil && r.plain {
+		if s.scalars(s.origins[k], uintptr(r.stride)) {
+			return nil
+		}
 		s.multiply(s.origins[k], uintptr(r.stride))
 		o.Whole = !s.zeros
 		return s.describe(r, gather.Run(s.address, s.jobs, o))

@@ -1,6 +1,10 @@
 package table
 
-import "github.com/meshfeed/meshfeed/arrowio/internal/gather"
+import (
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
+)
 
 // origins turn records into addresses where these follow from metadata and all
 // files are in memory to stay: the row of record r, which lies in the batch at
@@ -80,5 +84,58 @@ func (s *step) multiply(origin []uintptr, stride uintptr) {
 		for i, r := range records {
 			address[i] = first + uintptr(r)*stride
 		}
+	}
+}
+
+// scalars does the only job of a field of small elements without a list of
+// addresses, where no record is -1. It is false if there is more to do.
+func (s *step) scalars(origin []uintptr, stride uintptr) bool {
+	if len(s.jobs) != 1 || s.zeros || len(s.jobs[0].Dst) == 0 {
+		return false
+	}
+	j := &s.jobs[0]
+	e := elements{s.records[j.Rows[0]:j.Rows[1]], s.place[j.Rows[0]:j.Rows[1]], origin, stride}
+	if s.single {
+		e.place = nil
+	}
+	to := unsafe.Pointer(unsafe.SliceData(j.Dst))
+	switch j.Program.Element() {
+	case 1:
+		copyElements((*uint8)(to), e)
+	case 2:
+		copyElements((*uint16)(to), e)
+	case 4:
+		copyElements((*uint32)(to), e)
+	case 8:
+		copyElements((*uint64)(to), e)
+	default:
+		return false
+	}
+	return true
+}
+
+// elements says where elements lie: see origins. All are at origin[0] if place
+// is nil.
+type elements struct {
+	records []int64
+	place   []uint32
+	origin  []uintptr
+	stride  uintptr
+}
+
+func copyElements[T uint8 | uint16 | uint32 | uint64](to *T, e elements) {
+	dst, origin, stride := unsafe.Slice(to, len(e.records)), e.origin, e.stride
+	if e.place == nil {
+		first := origin[0]
+		for i, r := range e.records {
+			at := first + uintptr(r)*stride
+			dst[i] = **(**T)(unsafe.Pointer(&at))
+		}
+		return
+	}
+	place := e.place[:len(dst)]
+	for i, r := range e.records {
+		at := origin[place[i]] + uintptr(r)*stride
+		dst[i] = **(**T)(unsafe.Pointer(&at))
 	}
 }
