@@ -58,9 +58,9 @@ func TestGatherErrors(t *testing.T) {
 		{lists, `[[1,2],[3],[4,5,6]]`, 0, 1, status.InvalidArgument,
 			`arrowio: PATH: field "x": record 1 has a list of 1 values in dimension 0, where the shape [2] of the rows needs 2; pad or cut the lists to one length, or give the right shape`},
 		{arrow.PrimitiveTypes.Int64, `[1,-2147483649]`, dtype.Int32, 1, status.OutOfRange,
-			`arrowio: field "x": record 1 holds -2147483649, which int32 cannot; deliver the field as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`},
+			`arrowio: PATH: field "x": record 1 holds -2147483649, which int32 cannot; deliver the field as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`},
 		{arrow.PrimitiveTypes.Uint64, `[4294967296]`, dtype.Uint32, 0, status.OutOfRange,
-			`arrowio: field "x": record 0 holds 4294967296, which uint32 cannot; deliver the field as uint64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`},
+			`arrowio: PATH: field "x": record 0 holds 4294967296, which uint32 cannot; deliver the field as uint64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`},
 		{arrow.PrimitiveTypes.Int64, `[1]`, 0, 1, status.OutOfRange, `arrowio: record 1 of 1`},
 	} {
 		path := saveJSON(t, arrow.Field{Name: "x", Type: c.typ}, c.json)

@@ -1,6 +1,7 @@
 package arrowio_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -79,6 +80,43 @@ func TestSlices(t *testing.T) {
 		return ds
 	}
 	sourcetest.Run(t, open)
+	t.Run("Slice", func(t *testing.T) {
+		sourcetest.Run(t, func(t *testing.T) source.Source {
+			part, err := source.Slice(open(t), 1, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return part
+		})
+	})
+}
+
+// TestFoldedShapes gives flat lists more dimensions than they are stored in.
+func TestFoldedShapes(t *testing.T) {
+	path := temp(t, "x.arrow")
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "tokens", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int64)},
+		{Name: "null image", Type: arrow.FixedSizeListOf(12, arrow.PrimitiveTypes.Int16), Nullable: true},
+	}, nil)
+	save(t, path, false, schema, []int{9, 20}, 3)
+	records := readBack(t, path, false)
+	open := func(t *testing.T) source.Source {
+		ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: map[string][]int{"tokens": {3, 2}, "null image": {2, 2, 3}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ds
+	}
+	ds := open(t).(*arrowio.Dataset)
+	defer ds.Close()
+	if got := fmt.Sprint(ds.Schema().Fields[0].Shape, ds.Schema().Fields[1].Shape); got != "[3 2] [2 2 3]" {
+		t.Errorf("shapes %s", got)
+	}
+	sourcetest.Suite{Open: open, Row: reference(ds, records)}.Run(t)
+	_, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: map[string][]int{"null image": {5, 2}}})
+	if want := `arrowio: field "null image" has rows of 1 dimensions, not 2; leave its shape out, or correct it`; err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
 }
 
 func counted[T int64 | float32 | uint16](n int) []T {

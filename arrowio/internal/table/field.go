@@ -47,9 +47,13 @@ func (f *Field) Open() bool {
 	return false
 }
 
-// Resolve sets the lengths of all lists. It fails if the shape contradicts
-// what the schema says.
+// Resolve sets the lengths of all lists. A shape of more dimensions than the
+// field has folds a row of the same number of elements. It fails if the shape
+// contradicts what the schema says.
 func (f *Field) Resolve(shape []int) error {
+	if len(shape) > len(f.Shape) && f.fold(shape) {
+		return nil
+	}
 	if len(shape) != len(f.Shape) {
 		return fmt.Errorf("has rows of %d dimensions, not %d", len(f.Shape), len(shape))
 	}
@@ -70,6 +74,32 @@ func (f *Field) Resolve(shape []int) error {
 		}
 	}
 	return nil
+}
+
+// fold gives the elements of a row, in their order, the shape. It is false if
+// there are more or fewer of them. A list takes any length.
+func (f *Field) fold(shape []int) bool {
+	elements := 1
+	for _, d := range shape {
+		if d <= 0 || elements > maxRowBytes/d {
+			return false
+		}
+		elements *= d
+	}
+	switch {
+	case len(f.Shape) == 0 || len(shape) > maxRank:
+		return false
+	case !f.Open():
+		if elements != f.RowElements() {
+			return false
+		}
+	case len(f.Shape) > 1:
+		return false
+	default:
+		f.Nodes[0].Size = elements
+	}
+	f.Shape = append([]int{}, shape...)
+	return true
 }
 
 // bits gives the size of a whole row of the source in bits.

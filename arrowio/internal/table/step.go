@@ -214,9 +214,14 @@ func (s *step) describe(r *reader, err error) error {
 		return err
 	}
 	record := s.records[out.Row]
-	return status.Errorf(status.OutOfRange, "arrowio", "field %q: record %d holds %d, which %s cannot", r.field.Name, record, out.Value, out.To).
+	e := status.Errorf(status.OutOfRange, "arrowio", "field %q: record %d holds %d, which %s cannot", r.field.Name, record, out.Value, out.To).
 		WithHint("deliver the field as %v (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values", r.field.Type).
 		With("field", r.field.Name).With("record", record)
+	if s.g.table.Store == nil {
+		return e
+	}
+	batch, _ := s.g.table.Index.Locate(record)
+	return s.g.table.Store.Named(batch, e)
 }
 
 // fault is the error for memory that vanished under the gather.
