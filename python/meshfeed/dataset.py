@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import operator
 import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -17,6 +16,7 @@ from meshfeed.blocks import dtype_of
 from meshfeed.errors import InvalidArgumentError, InvalidStateError
 
 Paths = str | os.PathLike[str]
+_PATH = (str, bytes, os.PathLike)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +101,6 @@ class Dataset:
             >>> len(train), len(valid)
             (8, 2)
         """
-        start, stop = operator.index(start), operator.index(stop)
         return Dataset(_native.dataset_slice(self.handle, start, stop))
 
     @property
@@ -155,11 +154,19 @@ def open(
         NotFoundError: there is no such file.
         DataLossError: a file is damaged; the text names the file and the place.
     """
-    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    options: dict[str, Any] = {"paths": [os.fspath(p) for p in listed], "io": io}
+    options: dict[str, Any] = {"paths": _listed(paths), "io": io}
     if shapes:
         options["shapes"] = {name: list(shape) for name, shape in shapes.items()}
     return Dataset(_native.dataset_open(json.dumps(options)))
+
+
+def _listed(paths: Any) -> list[str]:
+    try:
+        return [os.fsdecode(p) for p in ([paths] if isinstance(paths, _PATH) else paths)]
+    except TypeError:
+        message = f"the paths are {paths!r}"
+        hint = "give a path, a glob, a directory or a list of them"
+        raise InvalidArgumentError(message, op="dataset", hint=hint) from None
 
 
 def from_arrow(data: Any) -> Dataset:
@@ -201,8 +208,16 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
           image: float32[8, 8]
           label: int64
     """
+    _check_names(arrays)
     fields = {name: _plain(name, np.asarray(array)) for name, array in arrays.items()}
     return Dataset(_native.dataset_from_arrays(fields))
+
+
+def _check_names(arrays: Any) -> None:
+    if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
+        message = "the arrays are no dict of names and arrays"
+        hint = 'give a dict, such as {"label": labels}'
+        raise InvalidArgumentError(message, op="dataset", hint=hint)
 
 
 def _plain(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -99,6 +99,8 @@ class Loader:
         layout: planning.Layout | None = None,
         process: int | None = None,
     ) -> None:
+        _check_source(source)
+        shuffle, seed, epochs, prefetch = map(_json, (shuffle, seed, epochs, prefetch))
         plan = (
             feeds.replay(layout, process, mesh, specs, batch_size)
             if layout is not None
@@ -120,8 +122,8 @@ class Loader:
             "prefetch": prefetch,
             "state": None if state is None else _read_state(state),
             "ignore_dataset": _ignores(dataset),
-            "fill": {name: _json(value) for name, value in fill.items()} if fill else None,
-            "max_host_bytes": max_host_bytes,
+            "fill": _fills(fill),
+            "max_host_bytes": _json(max_host_bytes),
         }
         given = {key: value for key, value in options.items() if value is not None}
         handle = _native.loader_create(source.handle, plan.document, given)
@@ -376,6 +378,20 @@ class Batches(Iterator[Any]):
             self._cursor.close()
 
 
+def _check_source(source: Any) -> None:
+    if not isinstance(source, Dataset):
+        message = f"a loader reads a meshfeed.Dataset, but was given {type(source).__name__}"
+        hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
+        raise InvalidArgumentError(message, op="loader", hint=hint)
+
+
+def _fills(fill: Any) -> dict[str, Any] | None:
+    if fill is not None and not isinstance(fill, Mapping):
+        hint = 'give a value for each field that may hold nulls, such as {"label": -1}'
+        raise InvalidArgumentError(f"fill is {fill!r}", op="loader", hint=hint)
+    return {name: _json(value) for name, value in fill.items()} if fill else None
+
+
 def _needed(batch_size: Any) -> Any:
     if batch_size is None:
         message = "batch_size is not given"
@@ -406,5 +422,8 @@ def _json(value: Any) -> Any:
 def _read_state(state: Mapping[str, Any] | str | os.PathLike[str]) -> State:
     if isinstance(state, Mapping):
         return dict(state)
+    if not isinstance(state, str | os.PathLike):
+        hint = "give what state() gave, or the path that save_state() wrote"
+        raise InvalidArgumentError(f"the state is {state!r}", op="loader", hint=hint)
     loaded: State = json.loads(Path(state).read_text())
     return loaded
