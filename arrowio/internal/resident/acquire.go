@@ -15,30 +15,32 @@ import (
 // Lease keeps the addresses that Acquire gave valid until Release.
 type Lease struct {
 	set    *Set
-	buffer *buffer // what was read; nil if every span was resident
+	buffer *buffer // what was read
 }
 
 // Release ends the lease. It must be called once.
 func (l *Lease) Release() {
-	if l.buffer != nil {
-		buffers.Put(l.buffer)
-	}
+	buffers.Put(l.buffer)
 	l.set.leave()
 }
 
-// buffer is memory to read into. A step needs as much as the step before, so
-// buffers are used again.
-type buffer struct{ bytes []byte }
+// buffer is memory to read into, and the lists that it takes to do so. A step
+// needs about as much as the step before, so buffers are used again.
+type buffer struct {
+	bytes   []byte
+	missing []int
+	list    []region
+	first   []int
+}
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-func newBuffer(size int) *buffer {
-	b := buffers.Get().(*buffer)
+// grow makes room for size bytes, and for a step that needs a little more.
+func (b *buffer) grow(size int) {
 	if cap(b.bytes) < size {
-		b.bytes = make([]byte, size)
+		b.bytes = make([]byte, size+size/8)
 	}
 	b.bytes = b.bytes[:size]
-	return b
 }
 
 // Acquire makes the spans resident and writes their addresses to the first
@@ -49,33 +51,34 @@ func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, 
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	missing, err := s.locate(spans, to)
-	lease := &Lease{set: s}
-	if err == nil && len(missing) > 0 {
-		lease.buffer, err = s.fetch(ctx, spans, missing, to)
+	b := buffers.Get().(*buffer)
+	err := s.locate(spans, to, b)
+	if err == nil && len(b.missing) > 0 {
+		err = s.fetch(ctx, spans, to, b)
 	}
 	if err != nil {
 		s.leave()
-		return nil, err
+		return nil, err // a reader may still be writing to b: it is not used again
 	}
-	return lease, nil
+	return &Lease{set: s, buffer: b}, nil
 }
 
-// locate gives the addresses of mapped spans, and the indices of the spans
-// that are not known to be resident.
-func (s *Set) locate(spans []Span, to []uintptr) (missing []int, err error) {
+// locate gives the addresses of mapped spans, and in b.missing the indices of
+// the spans that are not known to be resident.
+func (s *Set) locate(spans []Span, to []uintptr, b *buffer) error {
+	b.missing = b.missing[:0]
 	for i, span := range spans {
 		f := s.files[span.File]
 		if !f.covers(span) {
-			return nil, status.Errorf(status.Internal, "arrowio", "%s: bytes %d to %d are asked of a file of %d",
+			return status.Errorf(status.Internal, "arrowio", "%s: bytes %d to %d are asked of a file of %d",
 				f.name, span.Offset, span.Offset+int64(span.Length), f.size)
 		}
 		to[i] = f.base() + uintptr(span.Offset)
 		if !f.resident(span) {
-			missing = append(missing, i)
+			b.missing = append(b.missing, i)
 		}
 	}
-	return missing, nil
+	return nil
 }
 
 // region is one piece of a file to be read or populated; it covers spans that
@@ -94,7 +97,7 @@ const (
 
 // regions puts the spans with the given indices into file order, and joins
 // neighbours. The spans order[first[k]:first[k+1]] lie in region k.
-func (s *Set) regions(spans []Span, order []int) (list []region, first []int) {
+func (s *Set) regions(spans []Span, order []int, list []region, first []int) ([]region, []int) {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(spans[a].File, spans[b].File), cmp.Compare(spans[a].Offset, spans[b].Offset))
 	})
@@ -115,8 +118,9 @@ func (s *Set) regions(spans []Span, order []int) (list []region, first []int) {
 
 // fetch makes the missing spans resident. What has to be read goes to a buffer,
 // and the addresses of those spans point there.
-func (s *Set) fetch(ctx context.Context, spans []Span, missing []int, to []uintptr) (*buffer, error) {
-	list, first := s.regions(spans, missing)
+func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) error {
+	b.list, b.first = s.regions(spans, b.missing, b.list[:0], b.first[:0])
+	list, first := b.list, b.first
 	size := 0
 	for k := range list {
 		if r := &list[k]; r.file.mapping == nil {
@@ -124,19 +128,19 @@ func (s *Set) fetch(ctx context.Context, spans []Span, missing []int, to []uintp
 			size += (int(r.to-r.from) + 63) &^ 63
 		}
 	}
-	b := newBuffer(size)
+	b.grow(size)
 	if err := s.load(ctx, list, b); err != nil {
-		return nil, err // a reader may still be writing to b: it is not used again
+		return err
 	}
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.bytes)))
 	for k, r := range list {
-		for _, i := range missing[first[k]:first[k+1]] {
+		for _, i := range b.missing[first[k]:first[k+1]] {
 			if r.file.mapping == nil {
 				to[i] = base + uintptr(r.at) + uintptr(spans[i].Offset-r.from)
 			}
 		}
 	}
-	return b, nil
+	return nil
 }
 
 // readers is how many regions are read at a time: a disk answers many requests

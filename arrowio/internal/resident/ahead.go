@@ -23,7 +23,7 @@ func (s *Set) Ahead(spans []Span) {
 	if len(missing) == 0 {
 		return
 	}
-	list, _ := s.regions(spans, missing)
+	list, _ := s.regions(spans, missing, nil, nil)
 	h := &s.ahead
 	h.mu.Lock()
 	h.pending = list
