@@ -179,13 +179,13 @@ func (m *measurement) print(out io.Writer) error {
 	_, err := fmt.Fprintf(out, `process %d, %s in %.2f s
 
   %s rows per second, %s per second
-  a batch every %s (p99 %s), the first after %s
+  a batch every %s; waits: median %s, p99 %s, for the first %s
   gathering takes %s per batch, a plain copy of its bytes %s
 
 limited by %s
 `, m.Process, counted(m.Batches, "batch"), m.Seconds,
 		grouped(int64(m.RowsPerSecond)), sized(int64(m.BytesPerSec)),
-		spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), m.Limit)
+		spent(m.Seconds/float64(m.Batches)), spent(m.P50), spent(m.P99), spent(m.First), spent(m.Gather), spent(m.Copy), m.Limit)
 	return err
 }
 

@@ -104,3 +104,27 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Batches that stand ready are waited for but shortly, so the median wait is
+// not the time between batches.
+func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
+	m := measurement{
+		Batches: 1000, Rows: 8000, Bytes: 1 << 20, Seconds: 2, RowsPerSecond: 4000, BytesPerSec: 1 << 19,
+		P50: 1e-6, P99: 3e-3, First: 0.5, Gather: 1.5e-3, Copy: 1e-3, Limit: "memory",
+	}
+	var out bytes.Buffer
+	if err := m.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := `process 0, 1,000 batches in 2.00 s
+
+  4,000 rows per second, 512.0 KiB per second
+  a batch every 2ms; waits: median 1µs, p99 3ms, for the first 500ms
+  gathering takes 1.5ms per batch, a plain copy of its bytes 1ms
+
+limited by memory
+`
+	if out.String() != want {
+		t.Errorf("got %s\nwant %s", out.String(), want)
+	}
+}
