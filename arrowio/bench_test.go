@@ -21,11 +21,14 @@ import (
 func BenchmarkGather(b *testing.B) {
 	for _, width := range []int{12288, 2048, 104, 4} {
 		rows := 64 << 20 / width
-		ds, err := arrowio.FromSlices(arrowio.Slice("x", make([]float32, rows*width/4), width/4))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("memory/%dB", width), func(b *testing.B) { gatherRandom(b, ds, width) })
+		values := make([]float32, rows*width/4)
+		b.Run(fmt.Sprintf("memory/%dB", width), func(b *testing.B) {
+			ds, err := arrowio.FromSlices(arrowio.Slice("x", values, width/4))
+			if err != nil {
+				b.Fatal(err)
+			}
+			gatherRandom(b, ds, width)
+		})
 		for _, batches := range []int{1, 64} {
 			path := uniform(b, width/4, rows/batches, batches)
 			for _, io := range []string{"map", "read"} {
