@@ -206,11 +206,14 @@ def _columns(name: str, columns: Any) -> list[list[int]] | None:
     if columns is None:
         return None
     try:
-        return [[operator.index(start), operator.index(stop)] for start, stop in columns]
+        ranges = [[operator.index(start), operator.index(stop)] for start, stop in columns]
     except (TypeError, ValueError):
-        message = f"columns of array {name!r} are {columns!r}"
-        hint = "give a list of (start, stop), such as [(0, 2048)]"
-        raise InvalidArgumentError(message, op="specs", hint=hint) from None
+        ranges = [[-1, -1]]
+    if all(0 <= start < stop for start, stop in ranges):
+        return ranges
+    message = f"columns of array {name!r} are {columns!r}"
+    hint = "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]"
+    raise InvalidArgumentError(message, op="specs", hint=hint)
 
 
 def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:

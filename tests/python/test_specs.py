@@ -111,7 +111,7 @@ TREE = "and a tree is a dict, a tuple or a list of them"
             {"x": mf.Array("tokens", P(), columns=[3])},  # type: ignore[list-item]
             mf.InvalidArgumentError,
             "specs: columns of array 'x' are [3]; "
-            "give a list of (start, stop), such as [(0, 2048)]",
+            "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]",
         ),
         (
             P(P.UNCONSTRAINED),

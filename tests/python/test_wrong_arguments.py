@@ -76,3 +76,14 @@ def test_scalars_of_numpy_are_numbers() -> None:
     ]
     first, second = ([batch["x"].tolist() for batch in one] for one in loaders)
     assert first == second
+
+
+@pytest.mark.parametrize("columns", [[(3, 2)], [(-1, 2)], [(0, 0)]])
+def test_columns_that_are_no_ranges_are_named(columns: list[tuple[int, int]]) -> None:
+    text = (
+        f"specs: columns of array 'x' are {columns!r}; "
+        "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]"
+    )
+    source = mf.from_arrays({"x": np.zeros((16, 4), np.int32)})
+    with pytest.raises(mf.InvalidArgumentError, match=f"^{re.escape(text)}$"):
+        mf.Loader(source, specs={"x": mf.Array("x", columns=columns)}, batch_size=4)
