@@ -169,10 +169,12 @@ func (m *measurement) cause() string {
 		return "process without devices: there is nothing to gather"
 	case m.Gather < batch/2:
 		return "handing over: batches are so small that passing them on takes longer than gathering them"
-	case m.Copy > 0 && m.Gather > 8*m.Copy && m.Bytes/int64(m.Batches) > 64<<10:
-		return "reading: rows come from a disk, a decoder or tiny pieces, not from memory at copy speed"
+	case m.Gather < 4*m.Copy:
+		return "memory: gathering runs at the speed of copying scattered rows"
+	case m.Bytes < 512*m.Rows:
+		return "rows: they are so small that finding one takes longer than copying it"
 	}
-	return "memory: gathering runs at the speed of copying scattered rows"
+	return "reading: rows come from a disk, a decoder or many small pieces, not at the speed of memory"
 }
 
 func (m *measurement) print(out io.Writer) error {
