@@ -88,6 +88,7 @@ def _rounds(
     for name in names:
         n, wall, cpu = (sum(part) for part in zip((0, 0, 0), *flow[name], strict=True))
         result[name] = {
+            "p10": float(np.percentile(times[name], 10)),
             "p50": float(np.median(times[name])),
             "p99": float(np.percentile(times[name], 99)),
             "spread": [min(medians[name]), max(medians[name])],
