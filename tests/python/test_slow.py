@@ -1,0 +1,220 @@
+"""A file system that answers late or never: nothing else waits for it (design: resident pages)."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pytest
+
+from tests.python.test_process import HANG, started
+
+MIB = 1 << 20
+NEVER = 3600
+
+pytestmark = pytest.mark.deep
+
+OPENED = """
+import gc
+def other():
+    return next(iter(loader()))["x"].tolist() == list(range(10))
+slow = mf.Loader(mf.open({path!r}, io={io!r}), batch_size=256, epochs=-1, shuffle=True)
+print("made", flush=True)  # the fingerprint has read some rows; from here on, the file is slow
+while not os.path.exists({go!r}): time.sleep(0.01)
+"""
+
+
+class Slow:
+    """A file of 32 MiB in one record batch, on a file system that can be slowed down."""
+
+    def __init__(self, folder: Path, server: subprocess.Popen[str]) -> None:
+        self.path = str(folder / "x.arrow")
+        self.go = str(folder.with_name("go"))
+        self._server = server
+
+    def delay(self, seconds: float, start: int = MIB, stop: int = 31 * MIB) -> None:
+        """Slows reads of the rows; those of headers and footer, and cached ones, stay fast."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        line = f"{seconds} {start} {stop}\n"
+        self._server.stdin.write(line)
+        self._server.stdin.flush()
+        assert self._server.stdout.readline() == line
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[Slow]:
+    source, mount = tmp_path / "source", tmp_path / "mount"
+    source.mkdir()
+    mount.mkdir()
+    values = pa.array(np.arange(32 * MIB // 4, dtype=np.int32))
+    table = pa.table({"x": pa.FixedSizeListArray.from_arrays(values, 256)})
+    with pyarrow.ipc.new_file(source / "x.arrow", table.schema) as writer:
+        writer.write_table(table)
+    server = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("slowfs.py"), source, mount],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    if server.stdout.readline() != "serving\n":
+        _, why = server.communicate()
+        pytest.skip(f"no FUSE file system can be mounted here: {why.splitlines()[-1]}")
+    yield Slow(mount, server)
+    _, err = server.communicate(timeout=HANG)  # which answers what still waits
+    assert err == ""
+
+
+def hang(slow: Slow, process: subprocess.Popen[str]) -> None:
+    """Slows the file down once the program's loader stands, and lets the program go on."""
+    assert line(process) == "made\n"
+    slow.delay(NEVER)
+    Path(slow.go).touch()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str, float]:
+    """Waits for a program; gives its code, output, errors, and the seconds it took."""
+    began = time.monotonic()
+    out, err = process.communicate(timeout=HANG)
+    return process.returncode, out, err, time.monotonic() - began
+
+
+@pytest.mark.parametrize("io", ["auto", "map", "read"])
+def test_rows_that_come_after_two_seconds(slow: Slow, io: str) -> None:
+    process = started(
+        OPENED.format(path=slow.path, go=slow.go, io=io)
+        + """
+rows = slow.records(0, 0)
+assert (next(iter(slow))["x"][:, 0] == 256 * rows).all()
+slow.close()
+print("ok")
+"""
+    )
+    assert line(process) == "made\n"
+    slow.delay(2, 8 * MIB, 9 * MIB)
+    Path(slow.go).touch()
+    code, out, err, _ = ended(process)
+    assert (code, out, err) == (0, "ok\n", "")
+
+
+@pytest.mark.parametrize("io", ["read"])
+def test_others_and_collections_go_on(slow: Slow, io: str) -> None:
+    process = started(
+        OPENED.format(path=slow.path, go=slow.go, io=io)
+        + """
+threading.Thread(target=lambda: next(iter(slow)), daemon=True).start()
+time.sleep(0.3)
+began = time.monotonic()
+for _ in range(200):  # makes garbage in both languages
+    assert other()
+gc.collect()
+print("others", time.monotonic() - began < 20)
+os._exit(0)
+"""
+    )
+    hang(slow, process)
+    code, out, err, _ = ended(process)
+    assert (code, out, err) == (0, "others True\n", "")
+
+
+@pytest.mark.parametrize("io", ["auto", "map", "read"])
+@pytest.mark.parametrize("where", ["opening", "making", "with"])
+def test_ctrl_c_while_reads_hang(slow: Slow, io: str, where: str) -> None:
+    if where != "with":
+        slow.delay(NEVER, *((0, 32 * MIB + 4096) if where == "opening" else ()))
+    bodies = {
+        "opening": f"""
+try:
+    print("waiting", flush=True)
+    mf.open({slow.path!r}, io={io!r}).fingerprint
+except KeyboardInterrupt: print("interrupted", flush=True)
+""",
+        "making": f"""
+try:
+    print("waiting", flush=True)
+    with mf.Loader(mf.open({slow.path!r}, io={io!r}), batch_size=256, shuffle=True) as it: list(it)
+except KeyboardInterrupt: print("interrupted", flush=True)
+""",
+        "with": OPENED.format(path=slow.path, go=slow.go, io=io)
+        + """
+try:
+    with slow:
+        print("waiting", flush=True)
+        next(iter(slow))
+except KeyboardInterrupt: print("interrupted", flush=True)
+assert other()
+print("on", flush=True)
+""",
+    }
+    if where == "with" and io != "read":
+        pytest.skip("the whole file is in memory by then")
+    process = started(bodies[where])
+    if where == "with":
+        hang(slow, process)
+    assert line(process) == "waiting\n"
+    time.sleep(0.5)
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert line(process) == "interrupted\n"
+    seconds = time.monotonic() - sent
+    print(f"{where} {io}: interrupted after {seconds:.3f} s")
+    assert seconds < HANG * 1.2  # 0.2 s, and at most 1 s for the loader's end
+    code, _, err, took = ended(process)
+    print(f"{where} {io}: ended after {took:.3f} s")
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("io", ["read"])
+@pytest.mark.parametrize("daemon", [False, True])
+def test_exit_during_a_read_of_five_seconds(slow: Slow, io: str, daemon: bool) -> None:
+    process = started(
+        OPENED.format(path=slow.path, go=slow.go, io=io)
+        + f"""
+def take():
+    try: next(iter(slow))
+    except mf.CancelledError: pass
+threading.Thread(target=take, daemon={daemon}).start()
+time.sleep(0.3)
+print("leaving", flush=True)
+"""
+    )
+    hang(slow, process)
+    assert line(process) == "leaving\n"
+    code, _, err, took = ended(process)
+    print(f"{io}: exit took {took:.3f} s")
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("io", ["read"])
+def test_close_does_not_wait_for_the_file(slow: Slow, io: str) -> None:
+    process = started(
+        OPENED.format(path=slow.path, go=slow.go, io=io)
+        + """
+threading.Thread(target=lambda: next(iter(slow), None), daemon=True).start()
+threading.excepthook = lambda args: None
+time.sleep(0.3)
+began = time.monotonic()
+slow.close()
+print(time.monotonic() - began, flush=True)
+os._exit(0)
+"""
+    )
+    hang(slow, process)
+    code, out, err, _ = ended(process)
+    print(f"{io}: close took {out}")
+    assert (code, err) == (0, "")
+    assert float(out) < HANG
