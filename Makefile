@@ -31,7 +31,7 @@ $(STAMP): pyproject.toml hatch_build.py VERSION go.mod go.sum
 
 lib: $(STAMP) ## build the C library and the command into the Python package
 	capi/build.sh python/meshfeed/_lib/libmeshfeed.so
-	CGO_ENABLED=0 go build -trimpath -o python/meshfeed/_bin/meshfeed ./cmd/meshfeed
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o python/meshfeed/_bin/meshfeed ./cmd/meshfeed
 
 demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
