@@ -280,8 +280,11 @@ def _made(name: str, *arguments: Any) -> int:
     call(name, *arguments, byref(out))
     try:
         _patiently("mf_wait", out)
-    except BaseException:
+    except Exception:
         library().mf_release(out, None)
+        raise
+    except BaseException:  # Ctrl-C does not wait for a file that does not answer
+        threading.Thread(target=library().mf_release, args=(out, None), daemon=True).start()
         raise
     return out.value
 
