@@ -122,7 +122,7 @@ TREE = "and a tree is a dict, a tuple or a list of them"
         (
             P("a", unreduced={"b"}),
             mf.UnsupportedError,
-            "specs: P('a', unreduced={'b'}) is unreduced, which says what is left to sum, "
+            f"specs: {P('a', unreduced={'b'})} is unreduced, which says what is left to sum, "
             "not what a device holds; give the spec without unreduced=",
         ),
         (
