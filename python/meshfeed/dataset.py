@@ -218,6 +218,15 @@ def _check_names(arrays: Any) -> None:
         message = "the arrays are no dict of names and arrays"
         hint = 'give a dict, such as {"label": labels}'
         raise InvalidArgumentError(message, op="dataset", hint=hint)
+    for name in arrays:
+        if "\0" in name or not _is_unicode(name):
+            message = f"the name {name!r} has a character that no field name may have"
+            hint = "names are Unicode text without NUL"
+            raise InvalidArgumentError(message, op="dataset", hint=hint)
+
+
+def _is_unicode(name: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _plain(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -231,6 +240,10 @@ def _plain(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.ndim == 0:
         message = f"field {name!r} is a scalar"
         hint = "give arrays whose first dimension counts the records"
+        raise InvalidArgumentError(message, op="dataset", hint=hint)
+    if array.dtype.name in {"longdouble", "clongdouble", "float128", "complex256"}:
+        message = f"field {name!r} has the type {array.dtype}, which JAX does not have"
+        hint = "give array.astype(np.float64)"
         raise InvalidArgumentError(message, op="dataset", hint=hint)
     if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
         message = f"field {name!r} has the type {array.dtype}, which is not numeric"

@@ -279,14 +279,17 @@ def dataset(
 
 
 def _integers(size: Any) -> int | list[int]:
-    try:
-        if isinstance(size, tuple):
-            return [operator.index(n) for n in size]
-        return operator.index(size)
-    except TypeError:
-        message = f"batch_size is {size!r}"
-        hint = "give the rows of the global batch: an int, or a tuple of ints"
-        raise InvalidArgumentError(message, op="layout", hint=hint) from None
+    sizes = size if isinstance(size, tuple) else (size,)
+    if all(_is_integer(n) for n in sizes):
+        whole = [operator.index(n) for n in sizes]
+        return whole if isinstance(size, tuple) else whole[0]
+    message = f"batch_size is {size!r}"
+    hint = "give the rows of the global batch: an int, or a tuple of ints"
+    raise InvalidArgumentError(message, op="layout", hint=hint)
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool | np.bool_)
 
 
 def _type_name(dtype: Any) -> str:

@@ -56,6 +56,26 @@ WIDE = "; give an int of 64 bits"
         (lambda: mf.open(wrong(["a", None])), "dataset: the paths are ['a', None]" + PATHS),
         (lambda: mf.from_arrays(wrong(None)), ARRAYS),
         (lambda: mf.from_arrays(wrong({1: np.zeros(3)})), ARRAYS),
+        (
+            lambda: mf.from_arrays({"a\0b": np.zeros(3)}),
+            "dataset: the name 'a\\x00b' has a character that no field name may have; "
+            "names are Unicode text without NUL",
+        ),
+        (
+            lambda: mf.from_arrays({"\ud800": np.zeros(3)}),
+            "dataset: the name '\\ud800' has a character that no field name may have; "
+            "names are Unicode text without NUL",
+        ),
+        (
+            lambda: mf.from_arrays({"x": np.zeros(3, np.longdouble)}),
+            f"dataset: field 'x' has the type {np.dtype(np.longdouble)}, which JAX does not have; "
+            "give array.astype(np.float64)",
+        ),
+        (
+            lambda: mf.Loader(numbers(), specs=["x"], batch_size=True),
+            "layout: batch_size is True; "
+            "give the rows of the global batch: an int, or a tuple of ints",
+        ),
         (lambda: loader().seek(epoch=2**64), f"meshfeed: epoch is {2**64}" + WIDE),
         (lambda: loader().seek(epoch=0, position=wrong("a")), "meshfeed: position is 'a'" + WIDE),
         (lambda: loader().records(0, 2**64 + 4), f"meshfeed: position is {2**64 + 4}" + WIDE),
