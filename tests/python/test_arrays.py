@@ -370,7 +370,9 @@ def test_a_spec_without_a_mesh() -> None:
     )
 
 
-@pytest.mark.skipif(not hasattr(jax, "set_mesh"), reason="JAX before 0.9 has no set_mesh")
+@pytest.mark.skipif(
+    not hasattr(jax.sharding, "get_mesh"), reason="JAX before 0.9 has no jax.sharding.get_mesh"
+)
 def test_the_remedy_for_a_spec_without_a_mesh_works() -> None:
     with jax.set_mesh(MESHES["explicit"]), mf.from_arrays(digits(16)) as ds:
         with mf.Loader(ds, jax.sharding.get_mesh(), P("data"), batch_size=8) as loader:
