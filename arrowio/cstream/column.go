@@ -1,8 +1,6 @@
 package cstream
 
 import (
-	"unsafe"
-
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
@@ -34,9 +32,3 @@ func denseStrides(shape []int, t dtype.Type) []int {
 
 // row gives the address of a record's row.
 func (c *column) row(record int64) uintptr { return c.base + uintptr(int(record)*c.stride) }
-
-// memory gives the bytes at an address outside Go's own memory. The detour
-// tells vet that the conversion is meant.
-func memory(at uintptr, n int) []byte {
-	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), n)
-}
