@@ -48,7 +48,7 @@ func BenchmarkGather(b *testing.B) {
 }
 
 // gatherRandom copies about 1.5 MB of random rows per step.
-func gatherRandom(b *testing.B, ds *arrowio.Dataset, width int) {
+func gatherRandom(b *testing.B, ds source.Source, width int) {
 	defer ds.Close()
 	n := min(1536<<10/width, 4096)
 	g, err := ds.Gatherer([]source.Part{whole(0, ds.Schema().Fields[0])})

@@ -12,16 +12,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Dataset is Arrow data as a source.Source. All methods are safe for
+// Dataset is the records of Arrow files as a source.Source. All methods are safe for
 // concurrent use.
 type Dataset struct {
-	files   []*file // none in memory
+	files   []*file
 	table   *table.Table
 	columns []int // of the files' schema, for each field
 	cache   decodeCache
 	codecs  codecs
 	set     *resident.Set // of the files
-	borrow  bool          // the memory is the caller's: Close waits for as long as it takes
 
 	fingerprint struct {
 		sync.Mutex
@@ -154,12 +153,7 @@ func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
 }
 
 // Close implements source.Source.
-func (d *Dataset) Close() error {
-	if d.borrow {
-		return d.table.Gate.Close(0)
-	}
-	return d.table.Gate.Close(patience)
-}
+func (d *Dataset) Close() error { return d.table.Gate.Close(patience) }
 
 // FileInfo describes one file of a dataset.
 type FileInfo struct {

@@ -1,5 +1,6 @@
 // Package arrowio reads Arrow data as a source of meshfeed: IPC files and
-// streams, one or many, records of the Arrow library for Go, and Go slices.
+// streams, one or many ([Open]), and Go slices ([FromSlices]). Package records,
+// below it, takes record batches of the Arrow library for Go.
 //
 //	ds, err := arrowio.Open("digits/train-*.arrow")
 //	if err != nil {

@@ -1,145 +1,39 @@
 package arrowio_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
-	"github.com/apache/arrow/go/v17/arrow"
-	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/memory"
-
-	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/arrowio/records"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // TestRecords runs the suite on record batches in memory, whole and as slices
-// with offsets, and compares each row with what Arrow's own library reads.
+// with offsets, and compares each row with what Arrow's own library reads. It
+// stands here because the reference does.
 func TestRecords(t *testing.T) {
 	for _, sizes := range [][]int{{40}, {7, 0, 1, 64, 13, 0}, {0}, {}} {
 		for _, cut := range []int64{0, 1, 8} {
 			t.Run(fmt.Sprint(sizes, cut), func(t *testing.T) {
-				records := save(t, temp(t, "x.arrow"), true, everything, sizes, 5)
-				for i, r := range records {
-					records[i] = r.NewSlice(min(cut, r.NumRows()), r.NumRows())
+				batches := save(t, temp(t, "x.arrow"), true, everything, sizes, 5)
+				for i, r := range batches {
+					batches[i] = r.NewSlice(min(cut, r.NumRows()), r.NumRows())
 				}
 				open := func(t *testing.T) source.Source {
-					ds, err := arrowio.FromRecords(everything, records)
+					ds, err := records.New(everything, batches, records.Options{Shapes: shapes})
 					if err != nil {
 						t.Fatal(err)
 					}
 					return ds
 				}
-				ds := open(t).(*arrowio.Dataset)
+				ds := open(t)
 				defer ds.Close()
-				if n := len(ds.Schema().Fields); ds.Len() > 0 && n != len(everything.Fields())-1 {
+				if n := len(ds.Schema().Fields); n != len(everything.Fields())-1 {
 					t.Fatalf("%d fields: %+v", n, ds.Schema())
 				}
-				sourcetest.Suite{Open: open, Row: reference(ds, records)}.Run(t)
+				sourcetest.Suite{Open: open, Row: reference(ds, batches)}.Run(t)
 			})
 		}
 	}
-}
-
-// TestRecordsAreRetained counts the memory of the records: the dataset keeps it
-// until Close, also if it is refused.
-func TestRecordsAreRetained(t *testing.T) {
-	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
-	defer pool.AssertSize(t, 0)
-	record := labelled(pool, 4, 1, 2, 3)
-	other := labelled(pool, 5, 1)
-	defer other.Release()
-	if _, err := arrowio.FromRecords(record.Schema(), []arrow.Record{record, other}); status.CodeOf(err) != status.Incompatible ||
-		err.Error() != `arrowio: record batch 1 of the records has column 0 "image" of type fixed_size_list<item: float32, nullable>[5], but the schema has "image" of type fixed_size_list<item: float32, nullable>[4]; `+
-			"give records of one schema, such as those of one reader or builder" {
-		t.Error(err)
-	}
-	ds, err := arrowio.FromRecords(record.Schema(), []arrow.Record{record})
-	if err != nil {
-		t.Fatal(err)
-	}
-	record.Release()
-	if pool.CurrentAlloc() == 0 {
-		t.Fatal("the records are gone while the dataset is open")
-	}
-	g, err := ds.Gatherer([]source.Part{whole(0, ds.Schema().Fields[0])})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dst := make([]byte, 16)
-	if err := g.Gather(context.Background(), []int64{2}, []source.Job{{Rows: [2]int{0, 1}, Dst: dst}}); err != nil || fmt.Sprint(dst[:4]) != "[0 0 64 64]" {
-		t.Error(dst, err)
-	}
-	if err := ds.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestRecordsThatLie have buffers too small for their lengths.
-func TestRecordsThatLie(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	data := array.NewData(arrow.PrimitiveTypes.Int64, 4, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 32))}, nil, 0, 0)
-	column := array.NewInt64Data(data)
-	record := array.NewRecord(schema, []arrow.Array{column}, 4)
-	data.Buffers()[1].ResizeNoShrink(31)
-	_, err := arrowio.FromRecords(schema, []arrow.Record{record})
-	if want := `arrowio: record batch 0 of the records: column "x": level 0 has a buffer of 31 bytes, but 32 are needed; the producer of the records is at fault`; err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-	if _, err := arrowio.FromRecords(nil, nil); err == nil || err.Error() != "arrowio: records need a schema" {
-		t.Error(err)
-	}
-}
-
-// labelled makes a record of rows with the given labels, whose images hold them.
-func labelled(pool memory.Allocator, width int32, labels ...int32) arrow.Record {
-	b := array.NewRecordBuilder(pool, arrow.NewSchema([]arrow.Field{
-		{Name: "image", Type: arrow.FixedSizeListOf(width, arrow.PrimitiveTypes.Float32)},
-		{Name: "label", Type: arrow.PrimitiveTypes.Int32},
-	}, nil))
-	defer b.Release()
-	images := b.Field(0).(*array.FixedSizeListBuilder)
-	for _, label := range labels {
-		images.Append(true)
-		for range width {
-			images.ValueBuilder().(*array.Float32Builder).Append(float32(label))
-		}
-	}
-	b.Field(1).(*array.Int32Builder).AppendValues(labels, nil)
-	return b.NewRecord()
-}
-
-// Record batches of Arrow's Go library are a dataset as they are.
-func ExampleFromRecords() {
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "label", Type: arrow.PrimitiveTypes.Int32},
-		{Name: "text", Type: arrow.BinaryTypes.String},
-	}, nil)
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	defer b.Release()
-	b.Field(0).(*array.Int32Builder).AppendValues([]int32{10, 11, 12}, nil)
-	b.Field(1).(*array.StringBuilder).AppendValues([]string{"a", "b", "c"}, nil)
-	record := b.NewRecord()
-	defer record.Release()
-
-	ds, err := arrowio.FromRecords(schema, []arrow.Record{record})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer ds.Close()
-	g, err := ds.Gatherer([]source.Part{{Field: 0, Boxes: [][][2]int{{}}}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rows := make([]byte, 8)
-	err = g.Gather(context.Background(), []int64{2, 0}, []source.Job{{Rows: [2]int{0, 2}, Dst: rows}})
-	fmt.Println(ds.Len(), "records;", rows, err)
-	fmt.Println(ds.Schema().Skipped[0].Name, "is no field:", ds.Schema().Skipped[0].Reason)
-	// Output:
-	// 3 records; [12 0 0 0 10 0 0 0] <nil>
-	// text is no field: text has no fixed size; store token ids as a fixed-size list of integers
 }

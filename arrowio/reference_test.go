@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/ipc"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
-	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
 // everything is a schema with every kind of field, and some that are skipped.
@@ -246,7 +246,7 @@ func readBack(t testing.TB, path string, stream bool) []arrow.Record {
 
 // reference gives the bytes of a row of a dataset's field, as Arrow's library
 // read the files.
-func reference(ds *arrowio.Dataset, records []arrow.Record) func(field int, record int64) []byte {
+func reference(ds source.Source, records []arrow.Record) func(field int, record int64) []byte {
 	fields := ds.Schema().Fields
 	return func(field int, record int64) []byte {
 		for _, rec := range records {

@@ -75,14 +75,13 @@ func (v Values) As(typ dtype.Type) Values {
 
 // FromSlices makes a dataset of Go slices without copying them. They must not
 // be changed while it is open. All need the same number of rows.
-func FromSlices(fields ...Values) (*Dataset, error) {
+func FromSlices(fields ...Values) (source.Source, error) {
 	if len(fields) == 0 {
 		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")
 	}
-	d := &Dataset{borrow: true}
 	columns := make([]*table.Column, len(fields))
-	d.table = &table.Table{Load: func(i int) (*table.Column, error) { return columns[i], nil }}
-	d.table.Gate = table.NewGate(func() error { clear(columns); return nil })
+	t := &table.Table{Load: func(i int) (*table.Column, error) { return columns[i], nil }}
+	t.Gate = table.NewGate(func() error { clear(columns); return nil })
 	rows := make([]int64, len(fields))
 	for i, v := range fields {
 		f, err := v.field()
@@ -95,11 +94,14 @@ func FromSlices(fields ...Values) (*Dataset, error) {
 				With("field", v.name)
 		}
 		columns[i] = &table.Column{Planes: f.Planes([]int64{int64(uintptr(v.data))}), Memory: []unsafe.Pointer{v.data}}
-		d.table.Fields = append(d.table.Fields, f)
-		d.table.Schema.Fields = append(d.table.Schema.Fields, f.Source(false))
+		t.Fields = append(t.Fields, f)
+		t.Schema.Fields = append(t.Schema.Fields, f.Source(false))
 	}
-	d.table.Index = table.NewIndex(rows[:1])
-	return d, uniqueNames(d.table.Schema)
+	t.Index = table.NewIndex(rows[:1])
+	if err := uniqueNames(t.Schema); err != nil {
+		return nil, err
+	}
+	return table.NewMemory(t), nil
 }
 
 // field describes the slice's rows.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -55,7 +56,7 @@ func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended c
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := d.Gatherer([]source.Part{d.whole(0)})
+	g, err := d.Gatherer([]source.Part{table.WholeRow(0, d.Schema().Fields[0])})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestShrunkFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := d.Gatherer([]source.Part{d.whole(0)})
+		g, err := d.Gatherer([]source.Part{table.WholeRow(0, d.Schema().Fields[0])})
 		if err != nil {
 			t.Fatal(err)
 		}

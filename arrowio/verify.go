@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -84,7 +85,7 @@ func (v *verifier) rows() error {
 	fields := v.d.table.Schema.Fields
 	parts, width := make([]source.Part, len(fields)), 0
 	for i, f := range fields {
-		parts[i] = v.d.whole(i)
+		parts[i] = table.WholeRow(i, f)
 		width += f.RowBytes()
 	}
 	g, err := v.d.table.Gatherer(parts)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -146,7 +147,7 @@ func (s *arrays) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hashed == nil {
-		f, err := fingerprint(ctx, s)
+		f, err := table.Fingerprint(ctx, s)
 		if err != nil {
 			return f, err
 		}

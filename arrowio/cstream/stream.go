@@ -6,7 +6,6 @@ package cstream
 import "C"
 
 import (
-	"context"
 	"sync"
 	"unsafe"
 
@@ -25,12 +24,10 @@ type Options struct {
 
 // stream is a source over the batches of a C stream.
 type stream struct {
-	*table.Table
-	schema source.Schema
+	*table.Memory
 
-	mu     sync.Mutex
-	held   *C.mfcs_held // nil once it was released
-	hashed *source.Fingerprint
+	mu   sync.Mutex
+	held *C.mfcs_held // nil once it was released
 }
 
 // Read reads an Arrow C stream, a struct ArrowArrayStream, to its end, and
@@ -72,42 +69,13 @@ func newStream(held *C.mfcs_held, o Options) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{Table: t, schema: t.Schema, held: held}, nil
-}
-
-// Schema implements source.Source.
-func (s *stream) Schema() source.Schema { return s.schema }
-
-// Len implements source.Source.
-func (s *stream) Len() int64 { return s.Index.Len() }
-
-// Gatherer implements source.Source.
-func (s *stream) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	g, err := s.Table.Gatherer(parts)
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
-}
-
-// Fingerprint implements source.Source.
-func (s *stream) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hashed == nil {
-		f, err := fingerprint(ctx, s)
-		if err != nil {
-			return f, err
-		}
-		s.hashed = &f
-	}
-	return *s.hashed, nil
+	return &stream{Memory: table.NewMemory(t), held: held}, nil
 }
 
 // Close implements source.Source. It waits for the last gather, and then
 // releases the arrays on this goroutine.
 func (s *stream) Close() error {
-	err := s.Gate.Close(0)
+	err := s.Memory.Close()
 	s.mu.Lock()
 	held := s.held
 	s.held = nil

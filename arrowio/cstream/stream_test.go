@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/cdata"
 	"github.com/apache/arrow/go/v17/arrow/memory/mallocator"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -119,7 +120,7 @@ func checkRows(t *testing.T, rng *rand.Rand, s source.Source, columns []written,
 		if f.Name != c.name || f.Type != c.dtype || !slices.Equal(f.Shape, c.shape) {
 			t.Fatalf("field %+v is not column %s %v %v", f, c.name, c.dtype, c.shape)
 		}
-		part := wholeRow(i, f)
+		part := table.WholeRow(i, f)
 		if f.Nullable {
 			part.Fill = map[dtype.Type]any{dtype.Float32: -1.0, dtype.Bool: true}[f.Type]
 		} else if slices.ContainsFunc(rows, c.null) {
@@ -178,7 +179,7 @@ func TestSkipped(t *testing.T) {
 	if !ok || !slices.Equal(f.Shape, []int{1}) {
 		t.Fatalf("ragged is %+v: its first record has one value", f)
 	}
-	g, err := s.Gatherer([]source.Part{wholeRow(number, f)})
+	g, err := s.Gatherer([]source.Part{table.WholeRow(number, f)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestSkipped(t *testing.T) {
 func TestShapes(t *testing.T) {
 	list := hardColumns[0]
 	_, err := Read(unsafe.Pointer(export(t, []written{list}, [][2]int{{0, 3}})), Options{Shapes: map[string][]int{"lists": {2}}})
-	want := `arrowio: shapes names "lists", but the stream has no such column`
+	want := `arrowio: a shape is given for "lists", but there is no such column`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}

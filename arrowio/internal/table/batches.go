@@ -55,7 +55,7 @@ func (r *Batches) fields() error {
 	declared := r.Schema.RowShapes()
 	for name := range r.Shapes {
 		if !r.has(name) {
-			return status.Errorf(status.InvalidArgument, "arrowio", "shapes names %q, but the %s has no such column", name, r.Origin)
+			return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).With("field", name)
 		}
 	}
 	for i := range r.Schema.Fields {
@@ -114,7 +114,8 @@ func (r *Batches) field(number int, declared []int) (field *Field, column *Colum
 	asked, ok := r.Shapes[f.Name]
 	if ok {
 		if err := field.Resolve(asked); err != nil {
-			return nil, nil, "", status.Errorf(status.InvalidArgument, "arrowio", "field %q %v", f.Name, err).WithHint("correct its entry in shapes")
+			return nil, nil, "", status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
+				WithHint("leave its shape out, or correct it").With("field", f.Name)
 		}
 	} else if field.Open() {
 		reason = r.measure(&b, declared)

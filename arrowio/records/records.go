@@ -1,4 +1,11 @@
-package arrowio
+// Package records serves record batches of Arrow's Go library, apache/arrow/go,
+// as a source of meshfeed, without copying them:
+//
+//	ds, err := records.New(reader.Schema(), batches, records.Options{})
+//
+// It is a package of its own because it links that library; package arrowio,
+// which reads Arrow files, does not.
+package records
 
 import (
 	"bytes"
@@ -12,22 +19,34 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// FromRecords makes a dataset of record batches of Arrow's Go library, without
-// copying them. Columns become fields, or are skipped, as those of files do;
-// lists of variable length have the shape that the metadata declare, or that of
-// the first record. The dataset retains the records until Close, and nobody may
-// change them before.
+// Options say what the records mean. The zero value is good for most.
+type Options struct {
+	// Shapes gives the row shape of fields that are stored as lists of
+	// variable length, or in fewer dimensions than they have. Without it, the
+	// shape of lists comes from the metadata that Hugging Face's datasets
+	// library writes, or from the first record.
+	Shapes map[string][]int
+}
+
+// New makes a source of record batches. Columns become fields, or are skipped,
+// as those of files do. The source retains the batches until Close, and nobody
+// may change them before.
 //
-// It is Incompatible if a record has other columns than the schema, and
-// DataLoss for arrays whose buffers are too small for their lengths.
-func FromRecords(schema *arrow.Schema, records []arrow.Record) (*Dataset, error) {
+// It is Incompatible if a batch has other columns than the schema,
+// InvalidArgument for shapes that do not fit, and DataLoss for arrays whose
+// buffers are too small for their lengths.
+func New(schema *arrow.Schema, batches []arrow.Record, o Options) (source.Source, error) {
 	if schema == nil {
 		return nil, status.New(status.InvalidArgument, "arrowio", "records need a schema")
 	}
-	for i, r := range records {
+	for i, r := range batches {
+		if r == nil {
+			return nil, status.Errorf(status.InvalidArgument, "arrowio", "record batch %d of the records is nil", i)
+		}
 		if err := sameColumns(schema, i, r.Schema()); err != nil {
 			return nil, err
 		}
@@ -36,14 +55,14 @@ func FromRecords(schema *arrow.Schema, records []arrow.Record) (*Dataset, error)
 	if err != nil {
 		return nil, err
 	}
-	records = slices.Clone(records)
-	b := table.Batches{Origin: "records", Schema: meta}
-	for _, r := range records {
+	batches = slices.Clone(batches)
+	b := table.Batches{Origin: "records", Schema: meta, Shapes: o.Shapes}
+	for _, r := range batches {
 		b.Rows = append(b.Rows, r.NumRows())
 	}
-	b.Array = func(batch, column int) *table.Array { return arrayOf(records[batch].Column(column).Data()) }
+	b.Array = func(batch, column int) *table.Array { return arrayOf(batches[batch].Column(column).Data()) }
 	t, err := b.Table(func() error {
-		for _, r := range records {
+		for _, r := range batches {
 			r.Release()
 		}
 		return nil
@@ -51,10 +70,10 @@ func FromRecords(schema *arrow.Schema, records []arrow.Record) (*Dataset, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range records {
+	for _, r := range batches {
 		r.Retain()
 	}
-	return &Dataset{table: t, borrow: true}, nil
+	return table.NewMemory(t), nil
 }
 
 // sameColumns makes sure that record i has the columns of the schema.

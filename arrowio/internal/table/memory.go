@@ -1,21 +1,67 @@
-package cstream
+package table
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"sync"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
+// Memory is a source over a table in memory that is lent: Close waits for the
+// last gather, for as long as it takes.
+type Memory struct {
+	table *Table
+
+	mu     sync.Mutex
+	hashed *source.Fingerprint
+}
+
+// NewMemory makes a source of a table without a store.
+func NewMemory(t *Table) *Memory { return &Memory{table: t} }
+
+// Schema implements source.Source.
+func (m *Memory) Schema() source.Schema { return m.table.Schema }
+
+// Len implements source.Source.
+func (m *Memory) Len() int64 { return m.table.Index.Len() }
+
+// Gatherer implements source.Source.
+func (m *Memory) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	g, err := m.table.Gatherer(parts)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Fingerprint implements source.Source: see [Fingerprint].
+func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.hashed == nil {
+		f, err := Fingerprint(ctx, m)
+		if err != nil {
+			return f, err
+		}
+		m.hashed = &f
+	}
+	return *m.hashed, nil
+}
+
+// Close implements source.Source.
+func (m *Memory) Close() error { return m.table.Gate.Close(0) }
+
 // sampled is how many rows a fingerprint covers.
 const sampled = 64
 
-// fingerprint hashes the schema, the number of records and the bytes of some
-// rows, which are chosen by the number of records. Nulls count as zeros.
-func fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, error) {
+// Fingerprint hashes what a source in memory holds: the schema, the number of
+// records and the bytes of some rows, which are chosen by the number of
+// records. Nulls count as zeros.
+func Fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, error) {
 	h := sha256.New()
 	fields := s.Schema().Fields
 	parts := make([]source.Part, len(fields))
@@ -23,7 +69,7 @@ func fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, erro
 		text, _ := json.Marshal([]any{f.Name, f.Type, append([]int{}, f.Shape...)}) // names and numbers never fail
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
 		h.Write(text)
-		parts[i] = wholeRow(i, f)
+		parts[i] = WholeRow(i, f)
 	}
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(s.Len())))
 	rows, err := sample(ctx, s, parts)
@@ -33,8 +79,8 @@ func fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, erro
 	return out, err
 }
 
-// wholeRow is the part that takes all of a field's row.
-func wholeRow(number int, f source.Field) source.Part {
+// WholeRow is the part that takes all of a field's row, with zeros for nulls.
+func WholeRow(number int, f source.Field) source.Part {
 	box := make([][2]int, len(f.Shape))
 	for d, n := range f.Shape {
 		box[d] = [2]int{0, n}
