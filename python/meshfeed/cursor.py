@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from meshfeed import _native
+from meshfeed import _abi, _handle, _native
 
 Root = npt.NDArray[np.uint8]
 Make = Callable[[Root], Any]
@@ -44,16 +44,16 @@ class Cursor:
     def __init__(
         self, handle: int, make: Make, *, size: int, ahead: int, across: bool, keep: int
     ) -> None:
-        self.handle = _native.Handle(handle, "loader")
+        self.handle = _handle.Handle(handle, "loader")
         self._make = make
         self._ahead = ahead
         self._across = across
         self._lock = threading.Lock()
         self._ready: deque[Item | Exception] = deque()
         self._torn = False
-        self._next = _native.Next(handle)
+        self._next = _handle.Next(handle)
         self._owner: Any = type("Owner", (ctypes.c_uint8 * size, Owner), {})
-        self._release = _native.batch_release()
+        self._release = _handle.batch_release()
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
@@ -131,7 +131,7 @@ class Cursor:
         elif self._flushed == 7:
             self._bound, self._flushed = 2 * self._live, 0
 
-    def _adopt(self, head: _native.Head) -> Root:
+    def _adopt(self, head: _abi.Head) -> Root:
         """Gives the batch's memory an owner in Python."""
         owner = self._owner.from_address(head.data or ctypes.addressof(head))
         release = Release(owner, self._release)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from meshfeed import _arrow, _native
+from meshfeed import _arrow, _handle, _native
 from meshfeed.blocks import dtype_of
 from meshfeed.errors import InvalidArgumentError, InvalidStateError
 
@@ -61,7 +61,7 @@ class Dataset:
     """
 
     def __init__(self, handle: int) -> None:
-        self._handle = _native.Handle(handle, "dataset")
+        self._handle = _handle.Handle(handle, "dataset")
         self._facts = _native.dataset_facts(handle)
 
     def __len__(self) -> int:

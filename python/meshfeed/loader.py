@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
@@ -14,13 +12,13 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from meshfeed import _native, feeds, planning
+from meshfeed import _native, arguments, feeds, planning
+from meshfeed.arguments import State
+from meshfeed.batches import Batches
 from meshfeed.blocks import Blocks
-from meshfeed.cursor import Cursor, Item
+from meshfeed.cursor import Cursor
 from meshfeed.dataset import Dataset
-from meshfeed.errors import InvalidArgumentError, InvalidStateError
-
-State = dict[str, Any]
+from meshfeed.errors import InvalidStateError
 
 
 class Loader:
@@ -99,8 +97,8 @@ class Loader:
         layout: planning.Layout | None = None,
         process: int | None = None,
     ) -> None:
-        _check_source(source)
-        shuffle, seed, epochs, prefetch = map(_json, (shuffle, seed, epochs, prefetch))
+        arguments.check_source(source)
+        shuffle, seed, epochs, prefetch = map(arguments.plain, (shuffle, seed, epochs, prefetch))
         plan = (
             feeds.replay(layout, process, mesh, specs, batch_size)
             if layout is not None
@@ -108,7 +106,9 @@ class Loader:
                 source,
                 mesh,
                 specs,
-                planning.batch(_needed(batch_size), remainder, mask_name, mask_spec, extras),
+                planning.batch(
+                    arguments.needed(batch_size), remainder, mask_name, mask_spec, extras
+                ),
                 shuffle=bool(shuffle),
                 seed=seed or 0,
                 prefetch=2 if prefetch is None else prefetch,
@@ -120,10 +120,10 @@ class Loader:
             "seed": seed,
             "epochs": epochs,
             "prefetch": prefetch,
-            "state": None if state is None else _read_state(state),
-            "ignore_dataset": _ignores(dataset),
-            "fill": _fills(fill),
-            "max_host_bytes": _json(max_host_bytes),
+            "state": None if state is None else arguments.read_state(state),
+            "ignore_dataset": arguments.ignores(dataset),
+            "fill": arguments.fills(fill),
+            "max_host_bytes": arguments.plain(max_host_bytes),
         }
         given = {key: value for key, value in options.items() if value is not None}
         handle = _native.loader_create(source.handle, plan.document, given)
@@ -243,9 +243,9 @@ class Loader:
         Raises:
             IncompatibleError: the state belongs to another dataset, order or seed.
         """
-        text = json.dumps(_read_state(state))
+        text = json.dumps(arguments.read_state(state))
         with self._cursor.moved() as handle:
-            _native.loader_restore(handle, text, ignore_dataset=_ignores(dataset))
+            _native.loader_restore(handle, text, ignore_dataset=arguments.ignores(dataset))
 
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
@@ -329,101 +329,3 @@ class Loader:
         message = "a loader cannot be pickled: it belongs to this process"
         hint = "save loader.state(), and give it to a new loader in the other process"
         raise InvalidStateError(message, op="loader", hint=hint)
-
-
-class Batches(Iterator[Any]):
-    """The batches of one loop, or of one epoch."""
-
-    def __init__(
-        self, cursor: Cursor, mark: Callable[[], Any], *, again: bool, own: bool = False
-    ) -> None:
-        self._cursor = cursor
-        self._mark = mark
-        # A loop that was left after an epoch's last batch never saw the end of that epoch.
-        # The next loop sees it first, and goes on.
-        self._again = again
-        self._own = own
-        self._over = False
-        self._lock = threading.Lock()
-
-    def __iter__(self) -> Batches:
-        return self
-
-    def __next__(self) -> Any:
-        item = self.item()
-        if item is None:
-            raise StopIteration
-        return item.batch
-
-    def item(self) -> Item | None:
-        """Gives the next batch with the place after it, or None at the end."""
-        with self._lock, self._mark():  # threads that share a loop share its end
-            if self._over:
-                return None
-            item = self._cursor.take()
-            if item is None and self._again:
-                item = self._cursor.take()
-            self._again = False
-            if item is None:
-                self.close()
-            return item
-
-    def __len__(self) -> int:
-        return 0 if self._over else self._cursor.remaining()
-
-    def close(self) -> None:
-        """Ends a pass of its own; a loop over a loader ends, and the loader goes on."""
-        self._over = True
-        if self._own:
-            self._cursor.close()
-
-
-def _check_source(source: Any) -> None:
-    if not isinstance(source, Dataset):
-        message = f"a loader reads a meshfeed.Dataset, but was given {type(source).__name__}"
-        hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
-
-
-def _fills(fill: Any) -> dict[str, Any] | None:
-    if fill is not None and not isinstance(fill, Mapping):
-        hint = 'give a value for each field that may hold nulls, such as {"label": -1}'
-        raise InvalidArgumentError(f"fill is {fill!r}", op="loader", hint=hint)
-    return {name: _json(value) for name, value in fill.items()} if fill else None
-
-
-def _needed(batch_size: Any) -> Any:
-    if batch_size is None:
-        message = "batch_size is not given"
-        hint = "give the rows of the global batch, over all processes"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
-    return batch_size
-
-
-def _ignores(dataset: str) -> bool:
-    if dataset not in ("check", "ignore"):
-        message = f"dataset is {dataset!r}"
-        hint = 'use "check", or "ignore" to accept the state of another dataset'
-        raise InvalidArgumentError(message, op="loader", hint=hint)
-    return dataset == "ignore"
-
-
-def _json(value: Any) -> Any:
-    """Writes a fill value as the C library reads it: NumPy's scalars, infinities, NaN, complex."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, complex):
-        return [_json(value.real), _json(value.imag)]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
-
-def _read_state(state: Mapping[str, Any] | str | os.PathLike[str]) -> State:
-    if isinstance(state, Mapping):
-        return dict(state)
-    if not isinstance(state, str | os.PathLike):
-        hint = "give what state() gave, or the path that save_state() wrote"
-        raise InvalidArgumentError(f"the state is {state!r}", op="loader", hint=hint)
-    loaded: State = json.loads(Path(state).read_text())
-    return loaded

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 import pytest
 
-from meshfeed import _native
+from meshfeed import _library
 
 DEEP = os.environ.get("MESHFEED_DEEP") == "1"
 
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def alive() -> tuple[int, int]:
     """Counts the library's handles and delivered batches."""
-    lib = _native.library()
+    lib = _library.library()
     return lib.mf_live_handles(), lib.mf_live_batches()
 
 

@@ -26,7 +26,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
-from meshfeed import _native
+from meshfeed import _library
 
 RECORDS, BATCH = 4096, 256
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -124,7 +124,7 @@ def check_released() -> str:
     gc.collect()
     jax.device_put(np.zeros(1)).block_until_ready()  # JAX drops its references in such a call
     gc.collect()
-    live = _native.library().mf_live_batches()
+    live = _library.library().mf_live_batches()
     assert live == 0, f"{live} batches are still alive"
     return "no batch is alive"
 

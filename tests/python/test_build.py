@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import meshfeed as mf
-from meshfeed import _native
+from meshfeed import _library
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_one_version() -> None:
     version = (ROOT / "VERSION").read_text().strip()
     assert mf.__version__ == version
-    assert _native.library().mf_version().decode() == version
+    assert _library.library().mf_version().decode() == version
 
 
 def test_every_public_name_is_explicit() -> None:

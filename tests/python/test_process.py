@@ -105,8 +105,8 @@ def test_numpy_batches_need_no_jax() -> None:
 
 def test_importing_opens_nothing() -> None:
     out = run("""
-        from meshfeed import _native
-        print(_native._library, threading.active_count(), "jax" in sys.modules)
+        from meshfeed import _library
+        print(_library._library, threading.active_count(), "jax" in sys.modules)
     """)
     assert out == "None 1 False\n"
 

@@ -1,0 +1,175 @@
+"""`meshfeed.h` for ctypes: its structures, and the types of its functions."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from typing import Any
+
+from meshfeed import errors
+
+VERSION = 1, 0  # what this module was written for: the same major number, at least this minor one
+
+
+class Failure(ctypes.Structure):
+    """`mf_error`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("code", c_int32),
+        ("op", c_char * 64),
+        ("message", c_char * 1024),
+        ("hint", c_char * 512),
+        ("path", c_char * 256),
+    )
+
+    def __init__(self) -> None:
+        super().__init__(ctypes.sizeof(Failure))
+
+    def exception(self, code: int) -> errors.Error:
+        """Makes the exception for a call that returned this code."""
+        texts = (self.op, self.message, self.hint, self.path)
+        return errors.of(code, *(text.decode(errors="replace") for text in texts))
+
+
+class Bytes(ctypes.Structure):
+    """`mf_bytes`."""
+
+    _fields_ = (("data", c_void_p), ("size", c_size_t))
+
+
+class Head(ctypes.Structure):
+    """The public head of `mf_batch`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("tensors", c_int32),
+        ("data", c_void_p),
+        ("bytes", c_int64),
+        ("epoch", c_int64),
+        ("step", c_int64),
+        ("position", c_int64),
+        ("rows", c_int64),
+        ("next_epoch", c_int64),
+        ("next_position", c_int64),
+        ("state", c_char_p),
+        ("state_size", c_int64),
+        ("live", c_int64),
+        ("idle", c_int64),
+    )
+
+
+class Stats(ctypes.Structure):
+    """`mf_stats`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("epoch", c_int64),
+        ("step", c_int64),
+        ("position", c_int64),
+        ("batches", c_int64),
+        ("rows", c_int64),
+        ("bytes", c_int64),
+        ("wait_ns", c_int64),
+        ("stall_ns", c_int64),
+        ("gather_ns", c_int64),
+        ("queued", c_int64),
+        ("live_batches", c_int64),
+        ("idle_batches", c_int64),
+        ("host_bytes", c_int64),
+    )
+
+
+class DType(ctypes.Structure):
+    """`mf_dtype`."""
+
+    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
+
+
+class Array(ctypes.Structure):
+    """`mf_array`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("ndim", c_int32),
+        ("name", c_char_p),
+        ("data", c_void_p),
+        ("dtype", DType),
+        ("reserved", c_int32),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+    )
+
+
+RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
+
+_TEXT = (c_char_p, c_size_t)
+_ERROR = c_void_p
+
+# For every function that is called: the types of its arguments. They return an
+# mf_status unless RESULTS names another type.
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "mf_abi_version": (),
+    "mf_version": (),
+    "mf_bytes_free": (c_void_p,),
+    "mf_wait": (c_uint64, c_int64, _ERROR),
+    "mf_cancel_all": (),
+    "mf_release": (c_uint64, _ERROR),
+    "mf_layout_create": (*_TEXT, c_void_p, _ERROR),
+    "mf_layout_json": (c_uint64, c_void_p, _ERROR),
+    "mf_layout_report": (c_uint64, *_TEXT, c_void_p, _ERROR),
+    "mf_layout_draw": (c_uint64, *_TEXT, c_void_p, _ERROR),
+    "mf_dataset_open": (*_TEXT, c_void_p, _ERROR),
+    "mf_dataset_open_stream": (c_void_p, *_TEXT, c_void_p, _ERROR),
+    "mf_dataset_open_arrays": (c_void_p, c_int32, RELEASE, c_void_p, c_void_p, _ERROR),
+    "mf_dataset_info": (c_uint64, c_void_p, _ERROR),
+    "mf_dataset_fingerprint": (c_uint64, c_int64, c_void_p, _ERROR),
+    "mf_dataset_slice": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
+    "mf_loader_create": (c_uint64, c_uint64, *_TEXT, c_void_p, _ERROR),
+    "mf_loader_info": (c_uint64, c_void_p, _ERROR),
+    "mf_loader_next": (c_uint64, c_int64, c_void_p, _ERROR),
+    "mf_loader_state": (c_uint64, c_void_p, _ERROR),
+    "mf_loader_restore": (c_uint64, *_TEXT, c_uint32, _ERROR),
+    "mf_loader_seek": (c_uint64, c_int64, c_int64, _ERROR),
+    "mf_loader_len": (c_uint64, c_void_p, _ERROR),
+    "mf_loader_one_epoch": (c_uint64, c_int64, c_void_p, _ERROR),
+    "mf_loader_records": (c_uint64, c_int64, c_int64, c_void_p, c_int64, c_void_p, _ERROR),
+    "mf_loader_stats": (c_uint64, c_void_p, _ERROR),
+    "mf_batch_release": (c_void_p,),
+    "mf_order_fill": (*_TEXT, c_int64, c_int64, c_int64, c_int64, c_void_p, c_int64, _ERROR),
+    "mf_record_key": (c_int64, c_int64, c_int64, c_void_p, _ERROR),
+    "mf_live_handles": (),
+    "mf_live_batches": (),
+    "mf_live_bytes": (),
+}
+RESULTS: dict[str, Any] = {
+    "mf_abi_version": c_uint32,
+    "mf_version": c_char_p,
+    "mf_bytes_free": None,
+    "mf_cancel_all": None,
+    "mf_batch_release": None,
+    "mf_live_handles": c_int64,
+    "mf_live_batches": c_int64,
+    "mf_live_bytes": c_int64,
+}
+
+
+def declare(library: ctypes.CDLL) -> None:
+    """Tells ctypes the types of the library's functions."""
+    for name, arguments in ARGUMENTS.items():
+        function = getattr(library, name)
+        function.argtypes = arguments
+        function.restype = RESULTS.get(name, c_int32)

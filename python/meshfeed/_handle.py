@@ -1,0 +1,96 @@
+"""What stands for something in the C library: a handle, and the call for its next batch."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import byref, c_int32, c_int64, c_uint64, c_void_p
+from functools import partial
+from typing import Any
+
+from meshfeed import _library, errors
+from meshfeed._abi import Failure, Head
+from meshfeed._library import SLICE_MS
+from meshfeed.errors import Code
+
+
+class Handle:
+    """A handle of the library, released once: by `close`, or with the object."""
+
+    __slots__ = ("_lock", "_release", "_value", "_what")
+
+    def __init__(self, value: int, what: str) -> None:
+        self._value = value
+        self._what = what
+        self._release = _library.library().mf_release
+        self._lock = threading.Lock()
+
+    @property
+    def value(self) -> int:
+        """The number; an error once it is released."""
+        self.check()
+        return self._value
+
+    def check(self) -> None:
+        """Raises an error if the handle is released."""
+        if self._value == 0:
+            message = f"the {self._what} is closed"
+            raise errors.InvalidStateError(message, op=self._what, hint="make another")
+
+    def close(self) -> None:
+        """Releases the handle. The interpreter's exit releases nothing."""
+        with self._lock:
+            value, self._value = self._value, 0
+        if value and not _library.leaving:
+            self._release(value, None)
+
+    def __del__(self, leaving: list[bool] = _library.leaving) -> None:
+        if not leaving:  # module names may be gone by now
+            self.close()
+
+
+class Next:
+    """`mf_loader_next`: the one call per batch, with all its arguments made beforehand.
+
+    A loader's threads share it under the cursor's lock.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._batch = c_void_p()
+        self._failure = Failure()
+        # A function object of its own, without argtypes: ctypes converts nothing.
+        function = _library.library()["mf_loader_next"]
+        function.restype = c_int32
+        out = byref(self._batch), byref(self._failure)
+        self._wait = partial(function, c_uint64(handle), c_int64(SLICE_MS), *out)
+        self._poll = partial(function, c_uint64(handle), c_int64(0), *out)
+
+    def __call__(self, *, wait: bool) -> Head | None:
+        """Gives a batch; None at the end of the pass and, without waiting, where none is ready."""
+        code = self._wait() if wait else self._poll()
+        while code == _TIMEOUT and wait:
+            code = self._wait()
+        if code == 0:
+            return Head.from_address(self._batch.value)  # type: ignore[arg-type]
+        if code < 0:
+            raise self._failure.exception(code)
+        return None
+
+    def hand_over(self) -> c_void_p:
+        """Gives the address of the batch to its new owner."""
+        batch = c_void_p(self._batch.value)
+        self._batch.value = None
+        return batch
+
+    def drop(self) -> None:
+        """Releases the batch of a call that was interrupted before it got an owner."""
+        _library.library().mf_batch_release(self.hand_over())
+
+
+_TIMEOUT = int(Code.Timeout)
+
+
+def batch_release() -> Any:
+    """Gives `mf_batch_release` as a function object of its own, without argtypes."""
+    function = _library.library()["mf_batch_release"]
+    function.restype = None
+    return function

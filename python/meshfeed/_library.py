@@ -1,0 +1,103 @@
+"""The C library: opened at first use, left in peace when the interpreter exits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable
+from ctypes import byref
+from pathlib import Path
+from typing import Any
+
+from meshfeed import _abi, errors
+
+SLICE_MS = 50  # a wait is cut into these, since a signal is seen between calls only
+
+_opening = threading.Lock()
+_library: ctypes.CDLL | None = None
+
+
+def library() -> ctypes.CDLL:
+    """Gives the C library, and opens it at the first call.
+
+    Raises:
+        IncompatibleError: the library has another ABI.
+        NotFoundError: there is no library in this installation.
+    """
+    global _library
+    if _library is None:
+        with _opening:
+            if _library is None:
+                _library = _opened(_path())
+    return _library
+
+
+def _path() -> Path:
+    if path := os.environ.get("MESHFEED_LIBRARY"):
+        return Path(path)
+    names = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}
+    return Path(__file__).parent / "_lib" / names.get(sys.platform, "libmeshfeed.so")
+
+
+def _opened(path: Path) -> ctypes.CDLL:
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as e:
+        raise errors.NotFoundError(
+            f"the C library could not be opened: {e}",
+            op="python",
+            hint="install a wheel, or in a checkout run: make lib",
+            path=str(path),
+        ) from None
+    version, needed = lib.mf_abi_version(), _abi.VERSION
+    major, minor = version >> 16, version & 0xFFFF
+    if major != needed[0] or minor < needed[1]:
+        raise errors.IncompatibleError(
+            f"{path} has ABI {major}.{minor}, and this package needs {needed[0]}.{needed[1]}",
+            op="python",
+            hint="install package and library of one version, or run: make lib",
+            path=str(path),
+        )
+    _abi.declare(lib)
+    _at_exit(lib.mf_cancel_all)
+    return lib
+
+
+leaving: list[bool] = []  # not empty once the interpreter exits
+borrowed: dict[int, Any] = {}  # what C borrows from Python, by context number
+
+
+def _at_exit(cancel_all: Callable[[], None]) -> None:
+    """Arranges that calls under way end, and nothing is freed, when the interpreter exits.
+
+    A thread that waits in C must be woken before the interpreter joins its threads, which is
+    before `atexit`. The hook for that has no public name, hence the fallback.
+    """
+
+    def leave() -> None:
+        leaving.append(True)
+        cancel_all()
+        # A gather may still read what it borrowed: this reference is never given back.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(borrowed))
+
+    try:
+        threading._register_atexit(leave)  # type: ignore[attr-defined]
+    except (AttributeError, RuntimeError):
+        import atexit
+
+        atexit.register(leave)
+
+
+def call(name: str, *arguments: Any) -> int:
+    """Calls a function whose last argument is an `mf_error`, and raises its errors.
+
+    Returns:
+        The code: 0 or a positive outcome.
+    """
+    failure = _abi.Failure()
+    code: int = getattr(library(), name)(*arguments, byref(failure))
+    if code < 0:
+        raise failure.exception(code)
+    return code

@@ -1,0 +1,56 @@
+"""The batches of one `for` loop over a loader, or of one pass of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from meshfeed.cursor import Cursor, Item
+
+
+class Batches(Iterator[Any]):
+    """The batches of one loop, or of one epoch."""
+
+    def __init__(
+        self, cursor: Cursor, mark: Callable[[], Any], *, again: bool, own: bool = False
+    ) -> None:
+        self._cursor = cursor
+        self._mark = mark
+        # A loop that was left after an epoch's last batch never saw the end of that epoch.
+        # The next loop sees it first, and goes on.
+        self._again = again
+        self._own = own
+        self._over = False
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> Any:
+        item = self.item()
+        if item is None:
+            raise StopIteration
+        return item.batch
+
+    def item(self) -> Item | None:
+        """Gives the next batch with the place after it, or None at the end."""
+        with self._lock, self._mark():  # threads that share a loop share its end
+            if self._over:
+                return None
+            item = self._cursor.take()
+            if item is None and self._again:
+                item = self._cursor.take()
+            self._again = False
+            if item is None:
+                self.close()
+            return item
+
+    def __len__(self) -> int:
+        return 0 if self._over else self._cursor.remaining()
+
+    def close(self) -> None:
+        """Ends a pass of its own; a loop over a loader ends, and the loader goes on."""
+        self._over = True
+        if self._own:
+            self._cursor.close()
