@@ -2,7 +2,6 @@ package arrowio
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
@@ -22,29 +21,38 @@ type file struct {
 }
 
 // openFile opens a file and reads its schema and the places of its batches.
-func openFile(path string, o Options) (*file, error) {
-	b, err := o.openFile(path)
+func openFile(c choice, o Options) (*file, error) {
+	b, err := o.openFile(c.path)
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, c.advise(openError(c.path, err))
 	}
-	f := &file{path: path, content: b}
+	f := &file{path: c.path, content: b}
 	if f.meta, err = arrowmeta.Read(b, b.Size()); err != nil {
 		b.Close()
-		return nil, f.foreign(f.named(err))
+		return nil, c.advise(f.named(err))
 	}
 	if f.meta.Schema.BigEndian {
 		b.Close()
-		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the values are big-endian", path).
-			WithHint("write the file on a little-endian machine").With("path", path)
+		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the values are big-endian", c.path).
+			WithHint("write the file on a little-endian machine").With("path", c.path)
 	}
 	return f, nil
 }
 
-// foreign adds to the error for a Parquet file how to convert it.
-func (f *file) foreign(err error) error {
+// advise says what to do about a file that is missing or of another kind.
+func (c choice) advise(err error) error {
 	var e *status.Error
-	if errors.As(err, &e) && e.Code == status.Unsupported && strings.HasSuffix(e.Msg, "Parquet file") {
-		return e.WithHint(parquetHint)
+	if !errors.As(err, &e) {
+		return err
+	}
+	format, foreign := e.Attr("format").(string)
+	switch {
+	case c.foreign != "" && foreign:
+		return e.WithHint("%s", c.foreign)
+	case c.missing != "" && e.Code == status.NotFound:
+		return e.WithHint("%s", c.missing)
+	case strings.HasSuffix(format, "Parquet file"):
+		return e.WithHint("%s", parquetHint)
 	}
 	return err
 }
@@ -52,23 +60,6 @@ func (f *file) foreign(err error) error {
 // batches visits the headers of the record batches.
 func (f *file) batches(visit func(i int, b *arrowmeta.RecordBatch) error) error {
 	return f.named(f.meta.Scan(f.content, 0, len(f.meta.Batches), visit))
-}
-
-// openError is the error for a file that cannot be opened or read.
-func openError(path string, err error) error {
-	var known *status.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	e := status.Errorf(status.IO, "arrowio", "%s: %w", path, err).With("path", path)
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
-		e.Msg, e.Err = path+": "+cause.Err.Error(), cause.Err
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		e.Code, e.Msg = status.NotFound, path+": there is no such file or directory"
-	}
-	return e
 }
 
 // named adds the file's name to an error about its content.

@@ -15,9 +15,12 @@ import (
 // maxJSON bounds what is read of state.json and dataset_dict.json.
 const maxJSON = 16 << 20
 
+// stateFile is where save_to_disk lists the files of a dataset.
+const stateFile = "state.json"
+
 // savedToDisk gives the files of a directory that Hugging Face's save_to_disk
 // wrote, in their order, and nothing for any other directory.
-func savedToDisk(dir string) ([]string, error) {
+func savedToDisk(dir string) ([]choice, error) {
 	var dict struct {
 		Splits []string `json:"splits"`
 	}
@@ -32,7 +35,7 @@ func savedToDisk(dir string) ([]string, error) {
 		} `json:"_data_files"`
 		Indices *[]json.RawMessage `json:"_indices_data_files"`
 	}
-	found, err := readJSON(dir, "state.json", &state)
+	found, err := readJSON(dir, stateFile, &state)
 	if !found || err != nil || state.Files == nil {
 		return nil, err
 	}
@@ -40,12 +43,12 @@ func savedToDisk(dir string) ([]string, error) {
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the dataset was saved with an indices mapping", dir).
 			WithHint("call flatten_indices() before save_to_disk()").With("path", dir)
 	}
-	list := make([]string, 0, len(*state.Files))
+	list := make([]choice, 0, len(*state.Files))
 	for _, f := range *state.Files {
 		if !filepath.IsLocal(f.Name) {
 			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json names a file outside of the directory: %q", dir, f.Name).With("path", dir)
 		}
-		list = append(list, filepath.Join(dir, f.Name))
+		list = append(list, choice{path: filepath.Join(dir, f.Name), missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
 		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files", dir).With("path", dir)

@@ -30,6 +30,9 @@ func (o Options) openFile(path string) (*resident.File, error) {
 	if o.open != nil {
 		return o.open(path)
 	}
+	if err := regular(path); err != nil {
+		return nil, err
+	}
 	return resident.Open(path)
 }
 
@@ -48,13 +51,13 @@ func OpenFiles(patterns []string, o Options) (*Dataset, error) {
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "io=%q is not a way to read files", o.IO).
 			WithHint(`use "auto", "map" or "read"`)
 	}
-	paths, err := expand(patterns)
+	chosen, err := expand(patterns)
 	if err != nil {
 		return nil, err
 	}
-	files := make([]*file, len(paths))
-	err = parallel(len(paths), func(i int) (err error) {
-		files[i], err = openFile(paths[i], o)
+	files := make([]*file, len(chosen))
+	err = parallel(len(chosen), func(i int) (err error) {
+		files[i], err = openFile(chosen[i], o)
 		return err
 	})
 	if err != nil {

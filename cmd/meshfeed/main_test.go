@@ -19,14 +19,15 @@ import (
 //	file NAME           writes the input to a file that later commands may name
 //
 // The output is what went to standard output, then what went to standard error,
-// then the exit status unless it is 0.
+// then the exit status unless it is 0. HERE stands for the working directory.
 func TestVerbs(t *testing.T) {
 	testdata, err := filepath.Abs("testdata") // the commands run in another folder
 	if err != nil {
 		t.Fatal(err)
 	}
 	datadriven.Walk(t, testdata, func(t *testing.T, path string) {
-		t.Chdir(writeDigits(t))
+		here := writeDigits(t)
+		t.Chdir(here)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "file":
@@ -35,7 +36,7 @@ func TestVerbs(t *testing.T) {
 				}
 				return ""
 			case "run":
-				return runScript(d)
+				return strings.ReplaceAll(runScript(d), here, "HERE")
 			}
 			d.Fatalf(t, "unknown command %q", d.Cmd)
 			return ""

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -71,25 +70,7 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	case size >= front && looksLikeStream(head, size):
 		return readStream(w)
 	}
-	return nil, foreign(head)
-}
-
-// foreign gives the error for data that are neither file nor stream.
-func foreign(head []byte) error {
-	e := status.Errorf(status.DataLoss, "arrowmeta", "this is no Arrow IPC file or stream: it begins with %q", head)
-	if len(head) == 0 {
-		e.Msg = "this is no Arrow IPC file or stream: it is empty"
-	}
-	for start, name := range map[string]string{
-		"PAR1": "a Parquet file", "FEA1": "a Feather file of version 1", "ORC": "an ORC file",
-		"\x1f\x8b": "compressed with gzip", "\x28\xb5\x2f\xfd": "compressed with zstd", "\x04\x22\x4d\x18": "compressed with lz4",
-		"PK\x03\x04": "a ZIP archive", "\x93NUMPY": "a NumPy file",
-	} {
-		if strings.HasPrefix(string(head), start) {
-			e.Code, e.Msg = status.Unsupported, "this is no Arrow IPC file or stream: it is "+name
-		}
-	}
-	return e.WithHint("write it as an Arrow IPC file, for example with pyarrow.ipc.new_file").With("offset", int64(0))
+	return nil, foreign(w)
 }
 
 // readFile reads the footer.
@@ -104,7 +85,8 @@ func readFile(w *window) (*File, error) {
 	}
 	n := int64(int32(binary.LittleEndian.Uint32(tail)))
 	if string(tail[4:]) != magic {
-		return nil, end.damaged(fmt.Errorf("no footer: the last bytes are %q instead of %q", tail[4:], magic))
+		return nil, end.error(status.DataLoss, fmt.Errorf("no footer: the last bytes are %q instead of %q", tail[4:], magic)).
+			WithHint("it was cut short, or its writer was not closed: write or download it again")
 	}
 	if n <= 0 || n > MaxFooter || n > w.size-front-int64(trailer) {
 		return nil, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, w.size))

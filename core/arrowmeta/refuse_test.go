@@ -84,12 +84,12 @@ func TestRefused(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"empty", nil, "this is no Arrow IPC file or stream: it is empty; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"},
-		{"text", []byte("a,b,c\n1,2,3\n4,5,6\n"), `this is no Arrow IPC file or stream: it begins with "a,b,c\n1,"; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file`},
+		{"empty", nil, "this is no Arrow IPC file or stream: it is empty; whatever wrote or downloaded it did not finish: make it again"},
+		{"text", []byte("a,b,c\n1,2,3\n4,5,6\n"), `this is no Arrow IPC file or stream: it begins with "a,b,c\n1,2,3\n4,5,6\n"; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file`},
 		{"parquet", []byte("PAR1 and more bytes"), "this is no Arrow IPC file or stream: it is a Parquet file; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"},
 
-		{"no end marker", whole[:len(whole)-8], "message 3 at byte 752: the stream has no end-of-stream marker; it was cut short, or its writer was not closed: write it again"},
-		{"half an end marker", whole[:len(whole)-4], "message 3 at byte 752: the stream has no end-of-stream marker; it was cut short, or its writer was not closed: write it again"},
+		{"no end marker", whole[:len(whole)-8], "message 3 at byte 752: the stream has no end-of-stream marker; it was cut short, or its writer was not closed: write or download it again"},
+		{"half an end marker", whole[:len(whole)-4], "message 3 at byte 752: the stream has no end-of-stream marker; it was cut short, or its writer was not closed: write or download it again"},
 		{"two streams", append(whole[:len(whole):len(whole)], whole...), "message 3 at byte 752: 760 bytes follow the end of the stream; streams that were joined must be taken apart"},
 		{"no schema", endOfStream, first + "the stream has no schema" + damaged},
 		{"two schemas", append(whole[:len(whole)-8:len(whole)-8], whole...), "message 3 at byte 752: a schema; a stream has one schema, as its first message" + damaged},
@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 		{"unions of two versions", unionsV4, "record batch 0 at byte 184: metadata version 5 is not that of the schema, which has unions or run-end encoding (at byte 0 of the metadata)" + damaged},
 
 		{"no trailer", []byte("ARROW1\x00\x00"), "end of the file at byte 0: no footer" + damaged},
-		{"other trailer", append(withFooter(nil), 0), `end of the file at byte 809: no footer: the last bytes are "RROW1\x00" instead of "ARROW1"` + damaged},
+		{"other trailer", append(withFooter(nil), 0), `end of the file at byte 809: no footer: the last bytes are "RROW1\x00" instead of "ARROW1"; it was cut short, or its writer was not closed: write or download it again`},
 		{"no footer schema", withFooter(func(f fields) { delete(f, 6) }), footer + "no schema (at byte 0 of the metadata)" + damaged},
 		{"footer version", withFooter(func(f fields) { f[4] = int16(9) }), footer + "metadata version 10 is not V4 or V5 (at byte 16 of the metadata)" + damaged},
 		{"long footer", footerSize(withFooter(nil), 1<<20), "end of the file at byte 808: a footer of 1048576 bytes in a file of 818" + damaged},

@@ -154,5 +154,5 @@ func (s *walk) end(at place, skip, messages int) error {
 // unended gives the error for a stream that stops between two messages.
 func (p place) unended() error {
 	return p.error(status.DataLoss, errors.New("the stream has no end-of-stream marker")).
-		WithHint("it was cut short, or its writer was not closed: write it again")
+		WithHint("it was cut short, or its writer was not closed: write or download it again")
 }

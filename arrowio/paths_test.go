@@ -1,0 +1,187 @@
+package arrowio_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// badPlaces writes all that a path can wrongly lead to, and changes into its
+// folder.
+func badPlaces(t *testing.T) {
+	number := column(t, "x", arrow.PrimitiveTypes.Int64, "[1]")
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(number); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	folder(t, map[string][]byte{
+		"x.arrow": number, "float.arrow": column(t, "x", arrow.PrimitiveTypes.Float32, "[1]"),
+		"y.arrow": column(t, "y", arrow.PrimitiveTypes.Int64, "[1]"),
+
+		"p.parquet": []byte("PAR1 and more of it PAR1"), "empty.arrow": nil, "text.csv": []byte("name,age\nx,1\n"),
+		"x.arrow.gz": packed.Bytes(), "page.arrow": []byte("<!DOCTYPE html><title>Sign in"),
+		"lfs.arrow": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"), "cut.arrow": number[:len(number)-20],
+
+		"none/readme.txt": nil, "many/a.csv": nil, "many/b.csv": nil, "many/c.csv": nil, "many/d.csv": nil, "parquet/a.parquet": nil, "deep/sub/x.arrow": number,
+		"both/x.arrow": number, "both/sub/y.arrow": number, "fine/x.arrow": number, "fine/.cache/y.arrow": number, "fine/notes/n.txt": nil,
+		"splits/train/x.arrow": number, "splits/test/x.arrow": number, "mixed/x.arrow": number, "mixed/readme.txt": []byte("Read me."),
+
+		"hf/state.json":        []byte(`{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}`),
+		"hf/dataset_info.json": []byte("{}"), "hf/data-00000-of-00001.arrow": number,
+		"dict/dataset_dict.json": []byte(`{"splits": ["train", "test"]}`), "dict/train/state.json": []byte("{}"),
+		"mapped/state.json": []byte(`{"_data_files": [{"filename": "a.arrow"}], "_indices_data_files": [{"filename": "i.arrow"}]}`),
+		"escape/state.json": []byte(`{"_data_files": [{"filename": "../x.arrow"}]}`),
+		"broken/state.json": []byte(`{"_data_files": [`),
+		"gone/state.json":   []byte(`{"_data_files": [{"filename": "gone.arrow"}]}`),
+	})
+	for name, target := range map[string]string{"loop.arrow": "loop.arrow", "dangling.arrow": "blobs/1234"} {
+		if err := os.Symlink(target, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"void", "pipes"} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo("pipes/p.arrow", 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOpenRefused has the whole message of everything that cannot be opened.
+// HERE stands for the working directory.
+func TestOpenRefused(t *testing.T) {
+	badPlaces(t)
+	const (
+		foreign   = ": this is no Arrow IPC file or stream: it "
+		rewrite   = "; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
+		again     = "; whatever wrote or downloaded it did not finish: make it again"
+		oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
+		toIPC     = `write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.parquet; pyarrow.feather.write_feather(pyarrow.parquet.read_table("in.parquet"), "out.arrow", compression="uncompressed")`
+		noArrow   = ": the directory has no Arrow file (.arrow, .arrows, .ipc, .feather); "
+		noFile    = ", not a file; rows are read in any order: copy its content into a file first"
+	)
+	for _, c := range []struct {
+		patterns string // separated by blanks
+		code     status.Code
+		want     string
+	}{
+		{"missing.arrow", status.NotFound, "missing.arrow: there is no such file or directory; HERE has no missing.arrow"},
+		{"hf/missing/x.arrow", status.NotFound, "hf/missing/x.arrow: there is no such file or directory; HERE/hf has no missing"},
+		{"~/x.arrow", status.NotFound, "~/x.arrow: there is no such file or directory; ~ is not replaced here: write the whole path"},
+		{"s3://bucket/x.arrow", status.Unsupported, "s3://bucket/x.arrow: this is a URL, and only files are read; copy the files to this machine, or mount what holds them, and give their paths"},
+
+		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 25 more`},
+		{"many/*.arrow", status.NotFound, `no file matches "many/*.arrow"; HERE/many holds a.csv, b.csv, c.csv, 1 more`},
+		{"void/*", status.NotFound, `no file matches "void/*"; HERE/void is empty`},
+		{"nowhere/at/all/*.arrow", status.NotFound, `no file matches "nowhere/at/all/*.arrow"; HERE has no nowhere`},
+		{"splits/*", status.NotFound, `no file matches "splits/*", only 2 directories; files in directories are taken by splits/*/*.arrow`},
+		{"dee*", status.NotFound, `no file matches "dee*", only the directory deep; files in directories are taken by dee*/*.arrow`},
+		{"hf/**/*.arrow", status.InvalidArgument, `the glob "hf/**/*.arrow" has **, which would be read as *; write one * for each level, as in hf/*/*.arrow`},
+		{"[ x.arrow", status.InvalidArgument, `"[" is not a glob: syntax error in pattern`},
+
+		{"hf/*", status.Unsupported, "hf/dataset_info.json" + foreign + `is JSON; "hf/*" matches files of other kinds, too: open the directory itself, hf`},
+		{"mixed/*", status.DataLoss, "mixed/readme.txt" + foreign + `begins with "Read me."; "mixed/*" matches files of other kinds, too: open mixed/*.arrow`},
+		{"mixed/*[tw]", status.DataLoss, "mixed/readme.txt" + foreign + `begins with "Read me."; "mixed/*[tw]" matches files of other kinds, too: open a glob that ends in .arrow`},
+		{"many/*", status.DataLoss, "many/a.csv" + foreign + "is empty" + again},
+		{"both/*", status.InvalidArgument, `"both/*" matches files, and the directory both/sub with Arrow files in it, which would be left out; say which are meant, as in both/*.arrow or both/*/*.arrow`},
+		{"both", status.InvalidArgument, "both: the directory has Arrow files, and so has both/sub in it, which would be left out; say which are meant, as in both/*.arrow or both/*/*.arrow"},
+
+		{"p.parquet", status.Unsupported, "p.parquet" + foreign + "is a Parquet file; " + toIPC},
+		{"empty.arrow", status.DataLoss, "empty.arrow" + foreign + "is empty" + again},
+		{"text.csv", status.DataLoss, "text.csv" + foreign + `begins with "name,age\nx,1\n"` + rewrite},
+		{"x.arrow.gz", status.Unsupported, "x.arrow.gz" + foreign + "is compressed with gzip; unpack it first: rows are read in any order, which a packed file does not allow"},
+		{"page.arrow", status.Unsupported, "page.arrow" + foreign + "is a page of HTML or XML; a download that fails, or needs a login, leaves such a page: download the file again"},
+		{"lfs.arrow", status.Unsupported, "lfs.arrow" + foreign + "is a pointer of Git LFS; fetch what it points to: git lfs pull"},
+		{"cut.arrow", status.DataLoss, `cut.arrow: end of the file at byte 436: no footer: the last bytes are "\x00\x00\x00\x01@\x00" instead of "ARROW1"; it was cut short, or its writer was not closed: write or download it again`},
+
+		{"none", status.NotFound, "none" + noArrow + "HERE/none holds readme.txt"},
+		{"void", status.NotFound, "void" + noArrow + "HERE/void is empty"},
+		{"parquet", status.NotFound, "parquet" + noArrow + toIPC},
+		{"deep", status.NotFound, "deep" + noArrow + "files in subdirectories are taken by a glob: deep/*/*.arrow"},
+		{"dict", status.InvalidArgument, "dict: this is a dictionary of datasets with the splits train, test; open one of them: dict/train"},
+		{"mapped", status.Unsupported, "mapped: the dataset was saved with an indices mapping; call flatten_indices() before save_to_disk()"},
+		{"escape", status.DataLoss, `escape: state.json names a file outside of the directory: "../x.arrow"`},
+		{"broken", status.DataLoss, "broken/state.json: unexpected end of JSON input"},
+		{"gone", status.NotFound, "gone/gone.arrow: there is no such file or directory; gone/state.json lists it: copy or download the directory again"},
+
+		{"loop.arrow", status.IO, "loop.arrow: too many levels of symbolic links; a link on the way leads back to itself: correct it"},
+		{"dangling.arrow", status.NotFound, "dangling.arrow: this is a link to blobs/1234, which does not exist; fetch or copy the file that the link leads to"},
+		{"dangling.*", status.NotFound, "dangling.arrow: this is a link to blobs/1234, which does not exist; fetch or copy the file that the link leads to"},
+		{"pipes/p.arrow", status.Unsupported, "pipes/p.arrow: this is a pipe" + noFile},
+		{"pipes/*.arrow", status.Unsupported, "pipes/p.arrow: this is a pipe" + noFile},
+		{"pipes", status.Unsupported, "pipes/p.arrow: this is a pipe" + noFile},
+		{"/dev/null", status.Unsupported, "/dev/null: this is a device" + noFile},
+
+		{"x.arrow float.arrow", status.Incompatible, `float.arrow: field "x" is float32, but int64 in x.arrow` + oneSchema},
+		{"x.arrow y.arrow", status.Incompatible, `y.arrow: column 0 is "y", but "x" in x.arrow` + oneSchema},
+	} {
+		refused(t, strings.Fields(c.patterns), c.code, c.want)
+	}
+}
+
+// refused fails unless the patterns give exactly this error.
+func refused(t *testing.T, patterns []string, code status.Code, want string) {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := arrowio.Open(patterns[0], patterns[1:]...)
+	if err == nil {
+		ds.Close()
+		t.Errorf("%q was opened", patterns)
+		return
+	}
+	if status.CodeOf(err) != code {
+		t.Errorf("%q: %v instead of %v", patterns, status.CodeOf(err), code)
+	}
+	if got := strings.ReplaceAll(err.Error(), here, "HERE"); got != "arrowio: "+want {
+		t.Errorf("%q:\n got %s\nwant arrowio: %s", patterns, got, want)
+	}
+}
+
+// TestWithoutPermission opens what this user may not read.
+func TestWithoutPermission(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may read everything")
+	}
+	folder(t, map[string][]byte{"x.arrow": numbered(t, 1), "dir/x.arrow": numbered(t, 1)})
+	const hint = "; give this user the right to read it, and to enter its directories"
+	for _, path := range []string{"x.arrow", "dir"} {
+		if err := os.Chmod(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer os.Chmod("dir", 0o700)
+	refused(t, []string{"x.arrow"}, status.IO, "x.arrow: permission denied"+hint)
+	refused(t, []string{"dir"}, status.IO, "dir: permission denied"+hint)
+	refused(t, []string{"dir/x.arrow"}, status.IO, "dir/x.arrow: permission denied"+hint)
+}
+
+// TestOpenBesideOthers opens Arrow files that do not stand alone.
+func TestOpenBesideOthers(t *testing.T) {
+	badPlaces(t)
+	for _, pattern := range []string{"fine", "fine/*", "fine/*.arrow", "fine/.cache/*", "hf", "hf/*.arrow", "mixed", "both/*.arrow", "splits/train"} {
+		ds, err := arrowio.Open(pattern)
+		if err != nil {
+			t.Errorf("%s: %v", pattern, err)
+			continue
+		}
+		if ds.Len() != 1 {
+			t.Errorf("%s: %d records", pattern, ds.Len())
+		}
+		ds.Close()
+	}
+}

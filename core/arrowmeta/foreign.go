@@ -1,0 +1,56 @@
+package arrowmeta
+
+import (
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// known are the beginnings of data that are sometimes taken for Arrow, what
+// they are, and what to do about it.
+var known = []struct{ start, name, remedy string }{
+	{"PAR1", "a Parquet file", rewrite},
+	{"FEA1", "a Feather file of version 1", rewrite},
+	{"ORC", "an ORC file", rewrite},
+	{"Obj\x01", "an Avro file", rewrite},
+	{"\x93NUMPY", "a NumPy file", rewrite},
+	{"\x89HDF", "an HDF5 file", rewrite},
+	{"\x1f\x8b", "compressed with gzip", unpack},
+	{"\x28\xb5\x2f\xfd", "compressed with zstd", unpack},
+	{"\x04\x22\x4d\x18", "compressed with lz4", unpack},
+	{"\xfd7zXZ", "compressed with xz", unpack},
+	{"BZh", "compressed with bzip2", unpack},
+	{"PK\x03\x04", "a ZIP archive", unpack},
+	{"<", "a page of HTML or XML", "a download that fails, or needs a login, leaves such a page: download the file again"},
+	{"{", "JSON", rewrite},
+	{"version https://git-lfs.", "a pointer of Git LFS", "fetch what it points to: git lfs pull"},
+}
+
+const (
+	rewrite = "write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
+	unpack  = "unpack it first: rows are read in any order, which a packed file does not allow"
+	again   = "whatever wrote or downloaded it did not finish: make it again"
+)
+
+// glance is how many bytes are looked at to say what foreign data are.
+const glance = 32
+
+// foreign gives the error for data that are neither file nor stream. Its
+// attribute "format" says what they are.
+func foreign(w *window) error {
+	head, err := w.bytes(0, int(min(w.size, glance)), 0)
+	if err != nil {
+		return place{"start", -1, 0}.unread(err)
+	}
+	const msg = "this is no Arrow IPC file or stream: it "
+	if len(head) == 0 {
+		return status.New(status.DataLoss, "arrowmeta", msg+"is empty").WithHint(again).With("offset", int64(0)).With("format", "empty")
+	}
+	for _, k := range known {
+		if strings.HasPrefix(string(head), k.start) {
+			return status.New(status.Unsupported, "arrowmeta", msg+"is "+k.name).WithHint("%s", k.remedy).
+				With("offset", int64(0)).With("format", k.name)
+		}
+	}
+	return status.Errorf(status.DataLoss, "arrowmeta", msg+"begins with %q", head).WithHint(rewrite).With("offset", int64(0)).With("format", "unknown")
+}
