@@ -36,11 +36,20 @@ class Handle:
             message = f"the {self._what} is closed"
             raise errors.InvalidStateError(message, op=self._what, hint="make another")
 
-    def close(self) -> None:
-        """Releases the handle. The interpreter's exit releases nothing."""
+    def close(self, cause: type[BaseException] | None = None) -> None:
+        """Releases the handle. The interpreter's exit releases nothing.
+
+        Args:
+            cause: what ends the block whose `__exit__` calls. After Ctrl-C nobody waits for the
+                release, which takes up to a second where a file does not answer.
+        """
         with self._lock:
             value, self._value = self._value, 0
-        if value and not _library.leaving:
+        if not value or _library.leaving:
+            return
+        if cause is not None and issubclass(cause, KeyboardInterrupt | SystemExit):
+            _library.release_later(value)
+        else:
             self._release(value, None)
 
     def __del__(self, leaving: list[bool] = _library.leaving) -> None:

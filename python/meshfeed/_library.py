@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from ctypes import byref
+from ctypes import byref, c_uint64
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ def _opened(path: Path) -> ctypes.CDLL:
 
 leaving: list[bool] = []  # not empty once the interpreter exits
 borrowed: dict[int, Any] = {}  # what C borrows from Python, by context number
+_releasing: set[threading.Thread] = set()
 
 
 def _at_exit(cancel_all: Callable[[], None]) -> None:
@@ -79,6 +80,10 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
     def leave() -> None:
         leaving.append(True)
         cancel_all()
+        # A release of borrowed memory calls back into Python, and is quick. One that waits for
+        # a file calls nothing back, and is left behind.
+        for thread in tuple(_releasing):
+            thread.join(SLICE_MS / 1000)
         # A gather may still read what it borrowed: this reference is never given back.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(borrowed))
 
@@ -88,6 +93,21 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
         import atexit
 
         atexit.register(leave)
+
+
+def release_later(handle: int | c_uint64) -> None:
+    """Releases a handle on a thread of its own, for a caller whom Ctrl-C interrupted.
+
+    A release waits up to a second for a file system that does not answer.
+    """
+
+    def release() -> None:
+        library().mf_release(handle, None)
+        _releasing.discard(thread)
+
+    thread = threading.Thread(target=release, name="meshfeed.release", daemon=True)
+    _releasing.add(thread)
+    thread.start()
 
 
 def call(name: str, *arguments: Any) -> int:

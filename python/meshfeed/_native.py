@@ -8,14 +8,13 @@ from __future__ import annotations
 import ctypes
 import json
 import operator
-import threading
 from collections.abc import Mapping
 from ctypes import byref, c_int64, c_uint64
 from typing import TYPE_CHECKING, Any
 
 from meshfeed import errors
 from meshfeed._abi import RELEASE, Array, Bytes, DType, Stats
-from meshfeed._library import SLICE_MS, borrowed, call, library
+from meshfeed._library import SLICE_MS, borrowed, call, library, release_later
 from meshfeed.errors import Code
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def _made(name: str, *arguments: Any) -> int:
         library().mf_release(out, None)
         raise
     except BaseException:  # Ctrl-C does not wait for a file that does not answer
-        threading.Thread(target=library().mf_release, args=(out, None), daemon=True).start()
+        release_later(out)
         raise
     return out.value
 

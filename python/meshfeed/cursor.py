@@ -160,9 +160,13 @@ class Cursor:
             state = _native.loader_state(self.handle.value)
             self.epoch, self.position = state["epoch"], state["position"]
 
-    def close(self) -> None:
-        """Ends a take under way on another thread, and releases the handle."""
-        self.handle.close()
+    def close(self, cause: type[BaseException] | None = None) -> None:
+        """Ends a take under way on another thread, and releases the handle.
+
+        Args:
+            cause: as for the handle's `close`.
+        """
+        self.handle.close(cause)
         self._ready.clear()
 
 

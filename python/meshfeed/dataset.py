@@ -121,7 +121,7 @@ class Dataset:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self._handle.close(kind)
 
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]

@@ -315,7 +315,7 @@ class Loader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self._cursor.close(kind)
 
     def __repr__(self) -> str:
         arrays = [array["name"] for array in self._info["arrays"]]
