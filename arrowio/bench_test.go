@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -120,5 +121,90 @@ func BenchmarkOpen(b *testing.B) {
 				ds.Close()
 			}
 		})
+	}
+}
+
+// BenchmarkManyFiles opens thousands of small files of forty fields, makes a
+// gatherer of all fields, and copies rows from many files.
+func BenchmarkManyFiles(b *testing.B) {
+	const fields, files, rows = 40, 2000, 8
+	list := make([]arrow.Field, fields)
+	for i := range list {
+		list[i] = arrow.Field{Name: fmt.Sprint("x", i), Type: arrow.PrimitiveTypes.Float32}
+	}
+	one := temp(b, "0.arrow")
+	save(b, one, false, arrow.NewSchema(list, nil), []int{rows, rows, rows}, 1)
+	data, err := os.ReadFile(one)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 1; i < files; i++ {
+		if err := os.WriteFile(fmt.Sprintf("%s/%d.arrow", filepath.Dir(one), i), data, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	open := func() *arrowio.Dataset {
+		ds, err := arrowio.Open(filepath.Dir(one))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return ds
+	}
+	var parts []source.Part
+	gatherer := func(ds *arrowio.Dataset) source.Gatherer {
+		parts = parts[:0]
+		for i, f := range ds.Schema().Fields {
+			parts = append(parts, whole(i, f))
+		}
+		g, err := ds.Gatherer(parts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return g
+	}
+	b.Run("open", func(b *testing.B) {
+		for b.Loop() {
+			open().Close()
+		}
+	})
+	b.Run("gatherer", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			ds := open()
+			b.StartTimer()
+			gatherer(ds)
+			b.StopTimer()
+			ds.Close()
+			b.StartTimer()
+		}
+	})
+	for _, n := range []int{32, 512} {
+		b.Run(fmt.Sprintf("step/%drows", n), func(b *testing.B) {
+			ds := open()
+			defer ds.Close()
+			benchmarkSteps(b, ds, gatherer(ds), n, len(parts))
+		})
+	}
+}
+
+// benchmarkSteps gathers random records, four bytes per part.
+func benchmarkSteps(b *testing.B, ds *arrowio.Dataset, g source.Gatherer, records, parts int) {
+	random := rand.New(rand.NewPCG(1, 2))
+	steps := make([][]int64, 64)
+	for i := range steps {
+		for range records {
+			steps[i] = append(steps[i], random.Int64N(ds.Len()))
+		}
+	}
+	var jobs []source.Job
+	for i := range parts {
+		jobs = append(jobs, source.Job{Part: i, Rows: [2]int{0, records}, Dst: make([]byte, 4*records)})
+	}
+	step := 0
+	for b.Loop() {
+		if err := g.Gather(context.Background(), steps[step%len(steps)], jobs); err != nil {
+			b.Fatal(err)
+		}
+		step++
 	}
 }

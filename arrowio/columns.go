@@ -1,69 +1,129 @@
 package arrowio
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// load finds the buffers of a field in every record batch.
-func (d *Dataset) load(field int) (*table.Column, error) {
-	f := d.table.Fields[field]
-	c, err := d.find(f, d.columns[field])
-	if err == nil && f.Values != nil {
-		c.Dictionaries, err = d.dictionaries(f, d.columns[field])
-	}
-	return c, err
+// placing finds where the buffers of some fields are: of all at once, since
+// what takes long is to read the headers of the record batches.
+type placing struct {
+	d       *Dataset
+	fields  []*table.Field
+	numbers []int // of their columns in the files
+	batches int   // how many of the dataset's are looked at
+	columns []*table.Column
 }
 
-// find finds the buffers of a column's nodes.
-func (d *Dataset) find(field *table.Field, column int) (*table.Column, error) {
-	c := &table.Column{Planes: make([]table.Plane, len(field.Nodes))}
-	nulls := make([]bool, len(field.Nodes))
+// load finds the buffers of fields in every record batch, and dictionaries.
+func (d *Dataset) load(fields []int) ([]*table.Column, error) {
+	p := placing{d: d, batches: d.files[len(d.files)-1].end()}
+	for _, i := range fields {
+		p.add(d.table.Fields[i], d.columns[i])
+	}
+	dictionaries := make([][][]*table.Dictionary, len(d.files))
+	err := parallel(len(d.files), func(i int) (err error) {
+		if err := p.file(d.files[i]); err != nil {
+			return err
+		}
+		dictionaries[i], err = p.dictionaries(d.files[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, ofFile := range dictionaries {
+		for k, list := range ofFile {
+			p.columns[k].Dictionaries = append(p.columns[k].Dictionaries, list...)
+		}
+	}
+	p.finish()
+	return p.columns, nil
+}
+
+// find finds the buffers of one field in the first record batches.
+func (d *Dataset) find(field *table.Field, number, batches int) (*table.Column, error) {
+	p := placing{d: d, batches: batches}
+	p.add(field, number)
 	for _, f := range d.files {
-		err := f.batches(func(i int, b *arrowmeta.RecordBatch) error {
-			if want := d.table.Index.Rows(f.first + i); b.Length != want {
-				return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, b.Length, want).
-					WithHint("do not write to files that are open")
-			}
-			addBatch(c, nulls, field, &f.meta.Columns[column], b, f.meta.Batches[i].Body())
-			return nil
-		})
-		if err != nil {
+		if err := p.file(f); err != nil {
 			return nil, err
 		}
 	}
-	for n := range nulls {
-		if !nulls[n] {
-			c.Planes[n].Valid = nil
-		}
-	}
-	return c, nil
+	p.finish()
+	return p.columns[0], nil
 }
 
-// addBatch adds the places of one record batch.
-func addBatch(c *table.Column, nulls []bool, field *table.Field, col *arrowmeta.Column, b *arrowmeta.RecordBatch, body int64) {
-	packed := b.Compression != arrowmeta.Uncompressed
+// add makes room for a field's places.
+func (p *placing) add(field *table.Field, number int) {
+	c := &table.Column{Planes: make([]table.Plane, len(field.Nodes))}
 	list := false // below a list with offsets
 	for n := range field.Nodes {
-		p, node, buffers := &c.Planes[n], b.Node(col), b.Buffers(col)
-		valid := int64(-1)
-		if col.Validity && node.Nulls > 0 && !packed {
-			valid = body + buffers[0].Offset
-			nulls[n] = true
+		if p.d.nulls[number] {
+			c.Planes[n].Valid = make([]int64, p.batches)
 		}
-		p.Valid = append(p.Valid, valid)
 		if field.Nodes[n].Kind != table.Fixed {
-			p.Data = append(p.Data, body+buffers[dataBuffer(col)].Offset)
+			c.Planes[n].Data = make([]int64, p.batches)
 		}
 		if list {
-			p.Length = append(p.Length, node.Length)
+			c.Planes[n].Length = make([]int64, p.batches)
 		}
 		list = field.Nodes[n].Kind == table.List
+	}
+	p.fields, p.numbers, p.columns = append(p.fields, field), append(p.numbers, number), append(p.columns, c)
+}
+
+// file adds the places in one file. Several files may be added at a time.
+func (p *placing) file(f *file) error {
+	last := min(len(f.meta.Batches), p.batches-f.first)
+	if last <= 0 {
+		return nil
+	}
+	return f.named(f.meta.Scan(f.content, 0, last, func(i int, b *arrowmeta.RecordBatch) error {
+		if want := p.d.table.Index.Rows(f.first + i); b.Length != want {
+			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, b.Length, want).
+				WithHint("do not write to files that are open")
+		}
+		for k, number := range p.numbers {
+			place(p.columns[k], p.fields[k], f.first+i, &f.meta.Columns[number], b, f.meta.Batches[i].Body())
+		}
+		return nil
+	}))
+}
+
+// place notes the places of a field in one record batch.
+func place(c *table.Column, field *table.Field, batch int, col *arrowmeta.Column, b *arrowmeta.RecordBatch, body int64) {
+	packed := b.Compression != arrowmeta.Uncompressed
+	for n := range field.Nodes {
+		p, node, buffers := &c.Planes[n], b.Node(col), b.Buffers(col)
+		if p.Valid != nil {
+			p.Valid[batch] = -1
+			if col.Validity && node.Nulls > 0 && !packed {
+				p.Valid[batch] = body + buffers[0].Offset
+			}
+		}
+		if p.Data != nil {
+			p.Data[batch] = body + buffers[dataBuffer(col)].Offset
+		}
+		if p.Length != nil {
+			p.Length[batch] = node.Length
+		}
 		if n+1 < len(field.Nodes) {
 			col = &col.Children[0]
+		}
+	}
+}
+
+// finish drops the validity of nodes that have no nulls.
+func (p *placing) finish() {
+	for _, c := range p.columns {
+		for n := range c.Planes {
+			if !slices.ContainsFunc(c.Planes[n].Valid, func(at int64) bool { return at >= 0 }) {
+				c.Planes[n].Valid = nil
+			}
 		}
 	}
 }
@@ -75,121 +135,4 @@ func dataBuffer(c *arrowmeta.Column) int {
 		return 1
 	}
 	return 0
-}
-
-// firstShape sets the lengths that are still open to those of the first record
-// that is not null, of the first few.
-func (d *Dataset) firstShape(f *table.Field, column int, shape []int) (reason string, err error) {
-	if d.Len() == 0 {
-		return "its lists have no declared length, and there is no record to take it from; give its shape", nil
-	}
-	c, err := d.find(f, column)
-	if err != nil {
-		return "", err
-	}
-	for record := range min(d.Len(), 64) {
-		batch, row := d.table.Index.Locate(record)
-		p := probe{d: d, field: f, column: c, batch: batch}
-		found, err := p.shape(column, row, shape)
-		if err != nil {
-			return "", err
-		}
-		if found {
-			for i, n := range shape {
-				if n == 0 {
-					return fmt.Sprintf("record %d, which its shape is taken from, has an empty list in dimension %d; give its shape", record, i), nil
-				}
-			}
-			return "", nil
-		}
-	}
-	return "its first records are null; give its shape", nil
-}
-
-// probe follows one row to find the lengths of its lists.
-type probe struct {
-	d       *Dataset
-	field   *table.Field
-	column  *table.Column
-	batch   int32
-	decoded *table.Decoded
-}
-
-// shape fills the open lengths with those of a row, and is false for one with
-// nulls.
-func (p *probe) shape(column int, row int64, shape []int) (found bool, err error) {
-	if (*store)(p.d).Encoded(p.d.file(int(p.batch))) {
-		if p.decoded, err = p.d.decode(p.batch, p.field, column); err != nil {
-			return false, err
-		}
-	}
-	start := row
-	for n, node := range p.field.Nodes {
-		null, err := p.null(n, start)
-		if null || err != nil {
-			return false, err
-		}
-		switch node.Kind {
-		case table.Fixed:
-			start *= int64(node.Size)
-		case table.List:
-			offsets, err := p.bytes(n, start*int64(node.Width), 2*int64(node.Width))
-			if err != nil {
-				return false, err
-			}
-			from, to := table.Integer(offsets, node.Width), table.Integer(offsets[node.Width:], node.Width)
-			if from < 0 || to < from || to-from > 1<<31 {
-				return false, p.damaged("a list from element %d to %d", from, to)
-			}
-			if shape[n] < 0 {
-				shape[n] = int(to - from)
-			}
-			if to == from {
-				return true, nil
-			}
-			start = from
-		}
-	}
-	return true, nil
-}
-
-func (p *probe) null(n int, start int64) (bool, error) {
-	if p.decoded != nil {
-		v := p.decoded.Nodes[n].Valid
-		return v != nil && start>>3 < int64(len(v)) && v[start>>3]>>(start&7)&1 == 0, nil
-	}
-	valid := p.column.Planes[n].Valid
-	if valid == nil || valid[p.batch] < 0 {
-		return false, nil
-	}
-	b, err := p.read(valid[p.batch]+start>>3, 1)
-	return err == nil && b[0]>>(start&7)&1 == 0, err
-}
-
-func (p *probe) bytes(n int, off, length int64) ([]byte, error) {
-	if p.decoded == nil {
-		return p.read(p.column.Planes[n].Data[p.batch]+off, length)
-	}
-	data := p.decoded.Nodes[n].Data
-	if off > int64(len(data))-length {
-		return nil, p.damaged("offsets beyond their buffer")
-	}
-	return data[off : off+length], nil
-}
-
-func (p *probe) read(off, length int64) ([]byte, error) {
-	b, f := make([]byte, length), (*store)(p.d).of(p.batch)
-	if off < 0 || off > f.meta.Size-length {
-		return nil, p.damaged("offsets beyond the end of the file")
-	}
-	if _, err := f.content.ReadAt(b, off); err != nil {
-		return nil, f.named(err)
-	}
-	return b, nil
-}
-
-func (p *probe) damaged(format string, args ...any) error {
-	e := status.Errorf(status.DataLoss, "arrowio", "field %q: "+format, append([]any{p.field.Name}, args...)...).
-		WithHint("the data are damaged; write them again").With("field", p.field.Name)
-	return (*store)(p.d).Named(p.batch, e)
 }

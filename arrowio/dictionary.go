@@ -9,38 +9,52 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// dictionaries reads the values of a field's dictionary, as they are at each
-// record batch: a stream may append to a dictionary or replace it on the way.
-func (d *Dataset) dictionaries(f *table.Field, column int) ([]*table.Dictionary, error) {
-	var all []*table.Dictionary
-	for _, file := range d.files {
-		all = append(all, &table.Dictionary{From: int32(file.first)})
-		id := dictionaryID(&file.meta.Schema.Fields[column])
-		err := file.named(file.meta.ScanDictionaries(file.content, func(i int, b *arrowmeta.DictionaryBatch) error {
-			if b.ID != id {
-				return nil
-			}
-			next, err := file.dictionary(i, b, f.Values, &d.codecs)
+// dictionaries reads the values of the fields' dictionaries in one file, as
+// they are at each record batch: a stream may append to a dictionary or replace
+// it on the way. The list of a field without one is empty.
+func (p *placing) dictionaries(f *file) ([][]*table.Dictionary, error) {
+	all := make([][]*table.Dictionary, len(p.fields))
+	users := map[int64][]int{} // of each dictionary: the fields, by their place in p
+	for k, field := range p.fields {
+		if field.Values != nil {
+			id := dictionaryID(&f.meta.Schema.Fields[p.numbers[k]])
+			users[id] = append(users[id], k)
+			all[k] = []*table.Dictionary{{From: int32(f.first)}}
+		}
+	}
+	if len(users) == 0 {
+		return all, nil
+	}
+	begun := map[int64]bool{}
+	return all, f.named(f.meta.ScanDictionaries(f.content, func(i int, b *arrowmeta.DictionaryBatch) error {
+		if !f.meta.Stream && !b.Delta && begun[b.ID] {
+			return status.Errorf(status.DataLoss, "arrowio", "dictionary batch %d replaces dictionary %d, which only streams may do", i, b.ID).
+				WithHint("write one dictionary for all record batches, with pyarrow: table.unify_dictionaries()")
+		}
+		begun[b.ID] = true
+		for _, k := range users[b.ID] {
+			next, err := f.dictionary(i, b, p.fields[k].Values, &p.d.codecs)
 			if err != nil {
 				return err
 			}
-			last := all[len(all)-1]
-			if b.Delta {
-				next.Values = append(slices.Clone(last.Values), next.Values...)
-				next.Len += last.Len
-			}
-			if next.From == last.From {
-				*last = *next
-				return nil
-			}
-			all = append(all, next)
-			return nil
-		}))
-		if err != nil {
-			return nil, err
+			all[k] = follow(all[k], next, b.Delta)
 		}
+		return nil
+	}))
+}
+
+// follow adds what a dictionary is from some record batch on. What a delta
+// appends to is used by earlier batches only as far as it went then, so that
+// both share their memory.
+func follow(list []*table.Dictionary, next *table.Dictionary, delta bool) []*table.Dictionary {
+	last := list[len(list)-1]
+	if delta {
+		next.Values, next.Len = append(last.Values, next.Values...), last.Len+next.Len
 	}
-	return all, nil
+	if next.From == last.From {
+		list = list[:len(list)-1]
+	}
+	return append(list, next)
 }
 
 // dictionaryID gives the number of the dictionary that a column, or the values

@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -11,55 +12,79 @@ import (
 )
 
 // setFields sorts the columns into fields and skipped ones.
-func (d *Dataset) setFields(nulls []bool, o Options) error {
-	meta := d.files[0].meta
-	declared := meta.Schema.RowShapes()
-	known := map[string]bool{}
-	for i := range meta.Schema.Fields {
-		f := &meta.Schema.Fields[i]
-		field, reason := table.Describe(f)
-		if known[f.Name] {
-			reason = "a column before it has the same name"
-		}
-		known[f.Name] = true
-		if !meta.Columns[i].Located {
-			reason = "a column before it has a type that is not known"
-		}
-		if reason == "" {
-			var err error
-			if reason, err = d.resolve(field, i, declared[i], o.Shapes[f.Name]); err != nil {
-				return err
-			}
-		}
-		if reason != "" {
-			d.table.Schema.Skipped = append(d.table.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reason})
+func (d *Dataset) setFields(o Options) error {
+	schema := &d.files[0].meta.Schema
+	fields, reasons, err := d.describe(o)
+	if err != nil {
+		return err
+	}
+	for i, field := range fields {
+		f := &schema.Fields[i]
+		if reasons[i] != "" {
+			d.table.Schema.Skipped = append(d.table.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reasons[i]})
 			continue
 		}
 		d.columns = append(d.columns, i)
 		d.table.Fields = append(d.table.Fields, field)
-		d.table.Schema.Fields = append(d.table.Schema.Fields, field.Source(nulls[i]))
+		d.table.Schema.Fields = append(d.table.Schema.Fields, field.Source(d.nulls[i]))
 	}
 	for name := range o.Shapes {
-		if !known[name] {
+		if !slices.ContainsFunc(schema.Fields, func(f arrowmeta.Field) bool { return f.Name == name }) {
 			return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).With("field", name)
 		}
 	}
 	return nil
 }
 
-// resolve finds the shape of rows that are lists of variable length: as given,
-// else as declared in the metadata, else as in the first record. What was given
-// must fit; otherwise a field that does not is skipped with a reason.
-func (d *Dataset) resolve(f *table.Field, column int, declared, given []int) (reason string, err error) {
-	if given != nil {
-		if err := f.Resolve(given); err != nil {
-			return "", status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
-				WithHint("leave its shape out, or correct it").With("field", f.Name)
+// describe gives for each column what its rows are, or the reason why they
+// cannot be those of an array.
+func (d *Dataset) describe(o Options) (fields []*table.Field, reasons []string, err error) {
+	meta := d.files[0].meta
+	declared := meta.Schema.RowShapes()
+	fields, reasons = make([]*table.Field, len(declared)), make([]string, len(declared))
+	measured := map[int]*table.Field{} // whose lists have a length that nobody gave
+	known := map[string]bool{}
+	for i := range meta.Schema.Fields {
+		f := &meta.Schema.Fields[i]
+		fields[i], reasons[i] = table.Describe(f)
+		if known[f.Name] {
+			reasons[i] = "a column before it has the same name"
+		}
+		known[f.Name] = true
+		if !meta.Columns[i].Located {
+			reasons[i] = "a column before it has a type that is not known"
+		}
+		if reasons[i] != "" {
+			continue
+		}
+		if err := giveShape(fields[i], o.Shapes[f.Name]); err != nil {
+			return nil, nil, err
+		}
+		if fields[i].Open() {
+			measured[i] = fields[i]
+			if reasons[i], err = d.measure(fields[i], i, declared[i]); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
-	if !f.Open() {
-		return "", nil
+	return fields, reasons, d.ragged(measured, reasons)
+}
+
+// giveShape sets the shape that the user gave, if any.
+func giveShape(f *table.Field, shape []int) error {
+	if shape == nil {
+		return nil
 	}
+	if err := f.Resolve(shape); err != nil {
+		return status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
+			WithHint("leave its shape out, or correct it").With("field", f.Name)
+	}
+	return nil
+}
+
+// measure finds the shape of rows that are lists of variable length: as
+// declared in the metadata, else as in the first record.
+func (d *Dataset) measure(f *table.Field, column int, declared []int) (reason string, err error) {
 	shape := slices.Clone(f.Shape)
 	if len(declared) == len(shape) {
 		for i, n := range declared {
@@ -76,24 +101,39 @@ func (d *Dataset) resolve(f *table.Field, column int, declared, given []int) (re
 	if err := f.Resolve(shape); err != nil {
 		return "it " + err.Error(), nil
 	}
-	return d.ragged(f, column)
+	return "", nil
 }
 
-// ragged gives the reason why lists cannot be rows of one shape, as far as
-// the headers of the record batches and a few offsets tell.
-func (d *Dataset) ragged(f *table.Field, column int) (reason string, err error) {
-	for _, file := range d.files {
-		err := file.batches(func(i int, b *arrowmeta.RecordBatch) error {
-			if reason == "" {
-				reason, err = file.raggedBatch(i, b, f, &file.meta.Columns[column])
+// ragged adds the reasons why lists of some columns cannot be rows of one
+// shape, as far as the headers of the record batches and a few offsets tell.
+func (d *Dataset) ragged(columns map[int]*table.Field, reasons []string) error {
+	if len(columns) == 0 {
+		return nil
+	}
+	found := make([]map[int]string, len(d.files))
+	err := parallel(len(d.files), func(k int) error {
+		f := d.files[k]
+		found[k] = map[int]string{}
+		return f.batches(func(i int, b *arrowmeta.RecordBatch) error {
+			for column, field := range columns {
+				if found[k][column] != "" || reasons[column] != "" {
+					continue
+				}
+				reason, err := f.raggedBatch(i, b, field, &f.meta.Columns[column])
+				if err != nil {
+					return err
+				}
+				found[k][column] = reason
 			}
-			return err
+			return nil
 		})
-		if reason != "" || err != nil {
-			return reason, err
+	})
+	for column := range columns {
+		for k := range found {
+			reasons[column] = cmp.Or(reasons[column], found[k][column])
 		}
 	}
-	return "", nil
+	return err
 }
 
 // raggedBatch compares the number of lists with the number of their values.

@@ -57,6 +57,9 @@ func (c choice) advise(err error) error {
 	return err
 }
 
+// end gives the number of the dataset's first record batch behind the file.
+func (f *file) end() int { return f.first + len(f.meta.Batches) }
+
 // batches visits the headers of the record batches.
 func (f *file) batches(visit func(i int, b *arrowmeta.RecordBatch) error) error {
 	return f.named(f.meta.Scan(f.content, 0, len(f.meta.Batches), visit))

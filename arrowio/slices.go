@@ -80,7 +80,7 @@ func FromSlices(fields ...Values) (source.Source, error) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")
 	}
 	columns := make([]*table.Column, len(fields))
-	t := &table.Table{Load: func(i int) (*table.Column, error) { return columns[i], nil }}
+	t := &table.Table{Load: table.Found(columns)}
 	t.Gate = table.NewGate(func() error { clear(columns); return nil })
 	rows := make([]int64, len(fields))
 	for i, v := range fields {

@@ -224,6 +224,8 @@ func (d *describer) dictionary(f *arrowmeta.Field) string {
 		return "its dictionary has indices of type " + f.Dictionary.Index.String()
 	case values.Open():
 		return "its dictionary holds lists of variable length; store plain values"
+	case values.Values != nil:
+		return "its dictionary holds lists of another dictionary's values; store plain values"
 	case values.Type == dtype.Bool:
 		return "its dictionary holds booleans; store plain values"
 	}

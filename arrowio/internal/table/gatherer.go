@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -27,13 +28,9 @@ func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
 		if g.programs[i], err = part.Compile(t.Schema.Fields[p.Field], f.packed(), p); err != nil {
 			return nil, err
 		}
-		if g.reader[i], err = g.readerOf(p.Field); err != nil {
-			return nil, err
-		}
 	}
-	g.plain = true
-	for i := range g.readers {
-		g.plain = g.plain && g.readers[i].plain
+	if err := g.setReaders(parts); err != nil {
+		return nil, err
 	}
 	g.pool.New = func() any { return newStep(g) }
 	return g, nil
@@ -59,19 +56,30 @@ type reader struct {
 	stride int64
 }
 
-// readerOf gives the number of the field's reader.
-func (g *Gatherer) readerOf(field int) (int, error) {
-	for i := range g.readers {
-		if g.readers[i].number == field {
-			return i, nil
+// setReaders makes a reader for each field that parts take.
+func (g *Gatherer) setReaders(parts []source.Part) error {
+	var fields []int
+	for i, p := range parts {
+		k := slices.Index(fields, p.Field)
+		if k < 0 {
+			k, fields = len(fields), append(fields, p.Field)
 		}
+		g.reader[i] = k
 	}
-	c, err := g.table.column(field)
+	columns, err := g.table.load(fields)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	f := g.table.Fields[field]
-	r := reader{number: field, field: f, column: c, plain: true, stride: int64(f.bits(0))}
+	g.plain = true
+	for k, field := range fields {
+		r := newReader(field, g.table.Fields[field], columns[k])
+		g.readers, g.plain = append(g.readers, r), g.plain && r.plain
+	}
+	return nil
+}
+
+func newReader(number int, f *Field, c *Column) reader {
+	r := reader{number: number, field: f, column: c, plain: true, stride: int64(f.bits(0))}
 	if !f.packed() {
 		r.stride /= 8
 	}
@@ -81,8 +89,7 @@ func (g *Gatherer) readerOf(field int) (int, error) {
 			r.plain = false
 		}
 	}
-	g.readers = append(g.readers, r)
-	return len(g.readers) - 1, nil
+	return r
 }
 
 // Gather implements source.Gatherer.

@@ -85,8 +85,8 @@ type Table struct {
 	Files  []int32 // file of each record batch; nil where there is one file or none
 	Store  Store
 
-	// Load finds the buffers of a field. It is called once per field.
-	Load func(field int) (*Column, error)
+	// Load finds the buffers of fields. It is called once for each.
+	Load func(fields []int) ([]*Column, error)
 
 	// Gate counts the gathers, for Close.
 	Gate *Gate
@@ -95,22 +95,45 @@ type Table struct {
 	columns map[int]*Column
 }
 
-// column gives the column of a field, found when it is first asked for.
-func (t *Table) column(field int) (*Column, error) {
+// load gives the columns of fields. Those that nobody has asked for yet are
+// found at once.
+func (t *Table) load(fields []int) ([]*Column, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.columns[field]; c != nil {
-		return c, nil
-	}
-	c, err := t.Load(field)
-	if err != nil {
-		return nil, err
-	}
 	if t.columns == nil {
 		t.columns = map[int]*Column{}
 	}
-	t.columns[field] = c
-	return c, nil
+	var missing []int
+	for _, field := range fields {
+		if t.columns[field] == nil {
+			missing = append(missing, field)
+		}
+	}
+	if len(missing) > 0 {
+		found, err := t.Load(missing)
+		if err != nil {
+			return nil, err
+		}
+		for i, field := range missing {
+			t.columns[field] = found[i]
+		}
+	}
+	columns := make([]*Column, len(fields))
+	for i, field := range fields {
+		columns[i] = t.columns[field]
+	}
+	return columns, nil
+}
+
+// Found makes a Load of the columns of all fields.
+func Found(columns []*Column) func(fields []int) ([]*Column, error) {
+	return func(fields []int) ([]*Column, error) {
+		list := make([]*Column, len(fields))
+		for i, field := range fields {
+			list[i] = columns[field]
+		}
+		return list, nil
+	}
 }
 
 // file gives the file of a record batch.
