@@ -39,10 +39,20 @@ var everything = arrow.NewSchema([]arrow.Field{
 	{Name: "null nested", Type: arrow.ListOf(arrow.LargeListOf(arrow.FixedWidthTypes.Boolean)), Nullable: true},
 	{Name: "null hash", Type: &arrow.FixedSizeBinaryType{ByteWidth: 3}, Nullable: true},
 	{Name: "code", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.PrimitiveTypes.Float32}, Nullable: true},
+	{Name: "codes", Type: arrow.FixedSizeListOfNonNullable(3, coded)},
+	{Name: "null codes", Type: arrow.ListOf(coded), Nullable: true},
+	{Name: "bfloat16", Type: arrow.PrimitiveTypes.Uint16, Metadata: brain},
+	{Name: "bfloat16 row", Type: arrow.FixedSizeListOf(4, &arrow.FixedSizeBinaryType{ByteWidth: 2}), Nullable: true, Metadata: brain},
+	{Name: "bfloat16 list", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Uint16), Metadata: brain},
 }, nil)
 
+var (
+	coded = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float32}
+	brain = arrow.NewMetadata([]string{"meshfeed.dtype"}, []string{"bfloat16"})
+)
+
 // lengths are those of the lists, by depth.
-var lengths = map[string][]int{"tokens": {6}, "large": {3}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}}
+var lengths = map[string][]int{"tokens": {6}, "large": {3}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}, "null codes": {2}, "bfloat16 list": {3}}
 
 // writer is what ipc's writers for files and streams have in common.
 type writer interface {
@@ -70,7 +80,7 @@ func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []
 	for _, n := range sizes {
 		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 		for i, field := range schema.Fields() {
-			if d, ok := b.Field(i).(*array.Float32DictionaryBuilder); ok && !stream {
+			if d := dictionaryOf(b.Field(i)); d != nil && !stream {
 				insertAll(d) // a file has one dictionary; in streams each batch replaces it
 			}
 			for range n {
@@ -87,6 +97,17 @@ func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []
 		t.Fatal(err)
 	}
 	return records
+}
+
+// dictionaryOf gives the dictionary that a column, or what its lists hold, has.
+func dictionaryOf(b array.Builder) *array.Float32DictionaryBuilder {
+	switch b := b.(type) {
+	case *array.Float32DictionaryBuilder:
+		return b
+	case array.ListLikeBuilder:
+		return dictionaryOf(b.ValueBuilder())
+	}
+	return nil
 }
 
 // insertAll makes the dictionary 0 to 9.
@@ -132,7 +153,11 @@ func add(random *rand.Rand, b array.Builder, field arrow.Field, nullable bool, l
 	case *array.StringBuilder:
 		b.Append(fmt.Sprint(random.Int()))
 	case *array.FixedSizeBinaryBuilder:
-		b.Append([]byte{byte(random.Int()), byte(random.Int()), byte(random.Int())})
+		value := make([]byte, b.Type().(*arrow.FixedSizeBinaryType).ByteWidth)
+		for i := range value {
+			value[i] = byte(random.Int())
+		}
+		b.Append(value)
 	case *array.Float32DictionaryBuilder:
 		if err := b.Append(float32(random.IntN(10))); err != nil {
 			panic(err)

@@ -63,7 +63,7 @@ func TestFiles(t *testing.T) {
 
 // shapes are those of the fields that are lists, given, since there may be no
 // record to take them from.
-var shapes = map[string][]int{"tokens": {6}, "large": {3, 2}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}}
+var shapes = map[string][]int{"tokens": {6}, "large": {3, 2}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}, "null codes": {2}, "bfloat16 list": {3}}
 
 // TestSlices runs the suite on Go slices.
 func TestSlices(t *testing.T) {
