@@ -74,6 +74,7 @@ func (p *sharedPool) drop() {
 
 // newLoader begins to make a loader.
 func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
+	widen()
 	prefetch := o.Prefetch
 	if prefetch == 0 {
 		prefetch = o.Layout.Prefetch()
@@ -83,6 +84,7 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 		return nil, err
 	}
 	o.Allocator = pool
+	o.Nap = nap
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &loaderObject{giveUp: cancel, dataset: d.keep(), memory: (&sharedPool{pool: pool}).keep()}
 	l.made = future.Start("capi", func() (*loader.Loader, error) {

@@ -139,7 +139,7 @@ func (l *Loader) open(c batch.Cursor) error {
 		seed: l.live.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.bytes)),
 		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.order, announce: announce},
 	}
-	l.line = newPrefetch(l.maker, until, l.o.prefetch(), c)
+	l.line = newPrefetch(l.maker, &l.o, c)
 	return nil
 }
 

@@ -65,6 +65,13 @@ type Options struct {
 	// Workers is how many goroutines share the gathering of one batch; 0
 	// chooses by the size of a batch and the number of processors.
 	Workers int
+
+	// Nap, if not nil, passes some ten microseconds without giving the
+	// processor to Go's scheduler. The goroutine that reads ahead then naps
+	// for a while between two batches instead of ending at once. It is for
+	// callers in C, to whom starting a goroutine costs two wake-ups of
+	// sleeping threads, which is more than the rest of a call.
+	Nap func()
 }
 
 // prefetch gives the number of batches that may stand ready.

@@ -17,11 +17,14 @@ import (
 // make: it ends when enough batches stand ready, when the run ends, after a
 // failure and with the loader, and the next call that makes room starts it
 // again. So an idle loader has no goroutine, and nothing ever waits for a
-// batch to be released.
+// batch to be released. Where the loader may nap, the goroutine naps a few
+// times before it ends, because starting it costs the caller who makes room
+// more than looking for him costs it.
 type prefetch struct {
 	maker *maker
-	until int64 // Options.Epochs
-	depth int   // batches that may stand ready
+	until int64  // Options.Epochs
+	depth int    // batches that may stand ready
+	nap   func() // Options.Nap
 
 	mu       sync.Mutex
 	cursor   batch.Cursor // of the next batch to be delivered
@@ -55,8 +58,8 @@ type loop struct {
 }
 
 // newPrefetch starts nothing yet.
-func newPrefetch(m *maker, until int64, depth int, c batch.Cursor) *prefetch {
-	p := &prefetch{maker: m, until: until, depth: depth, cursor: c, frontier: c, idle: make(chan struct{})}
+func newPrefetch(m *maker, o *Options, c batch.Cursor) *prefetch {
+	p := &prefetch{maker: m, until: int64(o.Epochs), depth: o.prefetch(), nap: o.Nap, cursor: c, frontier: c, idle: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
@@ -161,7 +164,6 @@ func (p *prefetch) start() {
 		return
 	}
 	p.running = true
-	p.counts.resume()
 	guard.Go("loader", p.produce, p.broken)
 }
 
@@ -172,43 +174,6 @@ func (p *prefetch) wanted() bool {
 	}
 	missing := p.ready.len() == 0 && len(p.waiting) > 0
 	return missing || (p.ready.len() < p.depth && !p.maker.full())
-}
-
-// produce makes batches as long as they are wanted.
-func (p *prefetch) produce() error {
-	for {
-		o, ok := p.order()
-		if !ok {
-			p.settle()
-			return nil
-		}
-		b, err := p.maker.makeBatch(o.ctx, o.cursor)
-		p.accept(o.run, answer{b, err})
-		if err == nil {
-			p.maker.lookAhead()
-		}
-	}
-}
-
-// order says what to make next. Without an order the goroutine ends.
-func (p *prefetch) order() (o order, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.wanted() {
-		p.running = false
-		p.counts.pause(!p.closed && !p.failed && !p.past(p.frontier))
-		return order{}, false
-	}
-	o = order{ctx: p.ctx, cursor: p.frontier, run: p.run}
-	p.frontier = p.maker.grid.place(p.frontier).After
-	return o, true
-}
-
-// order is one batch to be made.
-type order struct {
-	ctx    context.Context
-	cursor batch.Cursor
-	run    int
 }
 
 // accept takes what was made, and hands it to those who wait.

@@ -50,7 +50,7 @@ func (c *counts) deliver(rows, bytes int64) {
 
 // pause notes that nothing is made from now on, for want of a consumer or not.
 func (c *counts) pause(enough bool) {
-	if enough {
+	if enough && c.paused.IsZero() {
 		c.paused = time.Now()
 	}
 }
