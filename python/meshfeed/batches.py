@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +21,6 @@ class Batches(Iterator[Any]):
         self._again = again
         self._own = own
         self._over = False
-        self._lock = threading.Lock()
 
     def __iter__(self) -> Batches:
         return self
@@ -35,7 +33,7 @@ class Batches(Iterator[Any]):
 
     def item(self) -> Item | None:
         """Gives the next batch with the place after it, or None at the end."""
-        with self._lock, self._mark():  # threads that share a loop share its end
+        with self._cursor.lock, self._mark():  # threads that share a loop share its end
             if self._over:
                 return None
             item = self._cursor.take()

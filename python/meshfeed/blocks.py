@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from meshfeed.errors import InternalError, UnsupportedError
 
@@ -53,16 +52,16 @@ class Blocks:
         self._frame_shape = (len(offsets), *shard)
         self._frame_strides = (slot, *reversed(inner))
 
-    def views(self, root: npt.NDArray[np.uint8]) -> list[np.ndarray[Any, Any]]:
-        """Gives the blocks of the batch whose memory `root` is, read-only, without copying."""
-        return list(
-            np.ndarray(self._frame_shape, self.dtype, root, self._offset, self._frame_strides)
-        )
+    def views(self, owner: Any) -> list[np.ndarray[Any, Any]]:
+        """Gives the blocks of the batch whose memory `owner` exports, read-only, uncopied."""
+        frame = np.ndarray(self._frame_shape, self.dtype, owner, self._offset, self._frame_strides)
+        frame.setflags(write=False)
+        return list(frame)
 
-    def indexed(self, root: npt.NDArray[np.uint8]) -> list[tuple[tuple[slice, ...], Any]]:
+    def indexed(self, owner: Any) -> list[tuple[tuple[slice, ...], Any]]:
         """Gives the blocks, each with the part of the global array that it is."""
         slices = (tuple(slice(a, b) for a, b in index) for index in self.indexes)
-        return list(zip(slices, self.views(root), strict=True))
+        return list(zip(slices, self.views(owner), strict=True))
 
 
 def dtype_of(name: str) -> np.dtype[Any]:

@@ -11,13 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+from meshfeed import _handle, _native
 
-from meshfeed import _abi, _handle, _native
-
-Root = npt.NDArray[np.uint8]
-Make = Callable[[Root], Any]
+Make = Callable[["Owner"], Any]
 
 
 class Item(NamedTuple):
@@ -34,7 +30,7 @@ class Cursor:
 
     Args:
         handle: the loader's, or that of one epoch; the cursor closes it.
-        make: makes a batch over memory that the array it gets keeps alive.
+        make: makes a batch over memory that the owner it gets exports and keeps alive.
         size: the bytes of a batch.
         ahead: how many batches to make before they are asked for.
         across: whether to make batches of the next epoch ahead too.
@@ -48,7 +44,7 @@ class Cursor:
         self._make = make
         self._ahead = ahead
         self._across = across
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._ready: deque[Item | Exception] = deque()
         self._torn = False
         self._next = _handle.Next(handle)
@@ -63,22 +59,21 @@ class Cursor:
         self.position: int = state["position"]
 
     def take(self) -> Item | None:
-        """Gives the next batch, or None at the end of the pass."""
-        with self._lock:
-            if self._torn:
-                self._mend()
-            try:
-                item = self._ready.popleft() if self._ready else self._fetch(wait=True)
-                if isinstance(item, Exception):
-                    raise item
-                if item is not None:
-                    if self._ahead:
-                        self._run_ahead(item)
-                    self.epoch, self.position = item.epoch, item.position
-            except KeyboardInterrupt:
-                self._torn = True  # a batch may be lost between C and here
-                raise
-            return item
+        """Gives the next batch, or None at the end of the pass. The caller holds the lock."""
+        if self._torn:
+            self._mend()
+        try:
+            item = self._ready.popleft() if self._ready else self._fetch(wait=True)
+            if isinstance(item, Exception):
+                raise item
+            if item is not None:
+                if self._ahead:
+                    self._run_ahead(item)
+                self.epoch, self.position = item.epoch, item.position
+        except KeyboardInterrupt:
+            self._torn = True  # a batch may be lost between C and here
+            raise
+        return item
 
     def _mend(self) -> None:
         """Goes back to the batch after the last one delivered, after an interrupt."""
@@ -110,12 +105,14 @@ class Cursor:
         head = self._next(wait=wait)
         if head is None:
             return None
-        root = self._adopt(head)
+        owner = self._owner.from_address(head.data or ctypes.addressof(head))
+        owner.release = release = Release(owner, self._release)
+        release._as_parameter_ = self._next.hand_over()
         self._live = head.live
         if self._live <= self._keep:
             self._bound, self._flushed = self._keep, 0
         epoch = head.next_epoch
-        return Item(self._make(root), epoch, head.next_position, epoch != head.epoch)
+        return Item(self._make(owner), epoch, head.next_position, epoch != head.epoch)
 
     def _flush(self) -> None:
         """Lets Python and JAX drop what nobody uses, before more memory is taken.
@@ -131,19 +128,9 @@ class Cursor:
         elif self._flushed == 7:
             self._bound, self._flushed = 2 * self._live, 0
 
-    def _adopt(self, head: _abi.Head) -> Root:
-        """Gives the batch's memory an owner in Python."""
-        owner = self._owner.from_address(head.data or ctypes.addressof(head))
-        release = Release(owner, self._release)
-        release._as_parameter_ = self._next.hand_over()
-        owner.release = release
-        root = np.ndarray(len(owner), np.uint8, owner)
-        root.flags.writeable = False
-        return root
-
     def remaining(self) -> int:
         """Gives the number of batches that a loop started now yields; -1 without end."""
-        with self._lock:
+        with self.lock:
             ready = [item for item in self._ready if isinstance(item, Item)]
             if ready and ready[-1].last and not self._across:
                 return len(ready)
@@ -153,7 +140,7 @@ class Cursor:
     @contextlib.contextmanager
     def moved(self) -> Iterator[int]:
         """Guards a change of the place: what was made ahead is dropped, the place read anew."""
-        with self._lock:
+        with self.lock:
             yield self.handle.value
             self._ready.clear()
             self._torn = False
@@ -183,6 +170,6 @@ class Release(weakref.ref[Any]):
 
 
 class Owner:
-    """The root of every view of a batch: when the last of them is gone, so is the batch."""
+    """Exports the memory of a batch to its views: when the last is gone, so is the batch."""
 
     release: Release

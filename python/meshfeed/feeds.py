@@ -11,7 +11,7 @@ import numpy as np
 
 from meshfeed import planning
 from meshfeed.blocks import Blocks
-from meshfeed.cursor import Root
+from meshfeed.cursor import Owner
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.specs import Tree, resolve
@@ -37,7 +37,7 @@ class Feed:
 
     def __init__(
         self,
-        make: Callable[[Root], Any],
+        make: Callable[[Owner], Any],
         element_spec: Any,
         mark: Callable[[], Any] = nullcontext,
         ahead: int = 0,
@@ -123,8 +123,8 @@ def replay(layout: planning.Layout, process: int | None, *others: Any) -> Plan:
         raise InvalidArgumentError(message, op="loader", hint=hint)
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
-        def make(root: Root) -> dict[str, Any]:
-            return {b.name: b.indexed(root) for b in blocks}
+        def make(owner: Owner) -> dict[str, Any]:
+            return {b.name: b.indexed(owner) for b in blocks}
 
         return Feed(make, {b.name: ArrayStruct(b.shape, b.dtype) for b in blocks})
 
@@ -150,7 +150,7 @@ def _whole(tree: Tree, mesh: Any) -> _Place:
     def feed(blocks: Sequence[Blocks]) -> Feed:
         build = _with_extras(tree, blocks)
         structs = [ArrayStruct(b.shape, b.dtype) for b in blocks]
-        return Feed(lambda root: build([b.views(root)[0] for b in blocks]), build(structs))
+        return Feed(lambda owner: build([b.views(owner)[0] for b in blocks]), build(structs))
 
     return _Place({"axes": []}, 0, lambda dtype: dtype, feed)
 
@@ -166,7 +166,7 @@ def _sharded(tree: Tree, mesh: Any) -> _Place:
         given = shardings + [None] * (len(blocks) - len(shardings))
         placers = [jax.Placer(b, mesh, s) for b, s in zip(blocks, given, strict=True)]
         return Feed(
-            make=lambda root: build([place(root) for place in placers]),
+            make=lambda owner: build([place(owner) for place in placers]),
             element_spec=build([place.struct() for place in placers]),
             mark=jax.annotation,
             ahead=jax.default_device_prefetch(mesh),

@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import numpy.typing as npt
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from meshfeed.blocks import Blocks, dtype_of
@@ -97,12 +96,13 @@ class Placer:
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
         # JAX caches its index maps, so the same tuples come back every step, and their
         # identity finds the block in a tenth of the time that comparing slices takes. The
-        # tuple stands beside its block, so that no other object can get its identity.
-        self._by_id: dict[int, tuple[int, Index]] = {}
+        # tuples are kept, so that no other object can get the identity of one.
+        self._by_id: dict[int, int] = {}
+        self._kept: list[Index] = []
 
-    def __call__(self, root: npt.NDArray[np.uint8]) -> jax.Array:
-        """Makes the array over the batch's memory, whose owner `root` keeps alive."""
-        views = self._views(root)
+    def __call__(self, owner: Any) -> jax.Array:
+        """Makes the array over the batch's memory, which lives as long as `owner`."""
+        views = self._views(owner)
         return jax.make_array_from_callback(
             self.shape, self.sharding, self._callback(views), dtype=self.dtype
         )
@@ -115,7 +115,7 @@ class Placer:
 
         def shard(index: Any) -> np.ndarray[Any, Any]:
             try:
-                return views[by_id[id(index)][0]]
+                return views[by_id[id(index)]]
             except KeyError:
                 return views[self._find(index)]
 
@@ -125,7 +125,9 @@ class Placer:
         block = self._by_start[tuple(s.start or 0 for s in index)]
         if len(self._by_id) > 4 * self.sharding.num_devices:
             self._by_id.clear()
-        self._by_id[id(index)] = block, index
+            self._kept.clear()
+        self._by_id[id(index)] = block
+        self._kept.append(index)
         return block
 
     def struct(self) -> jax.ShapeDtypeStruct:
