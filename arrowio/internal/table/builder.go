@@ -155,7 +155,7 @@ func (b *builder) coded(indices *Array) error {
 		}
 		first += a.Offset
 		if f.Nodes[n].Kind == Values {
-			if rowBytes > 0 && count > maxElements/rowBytes || count*rowBytes > (a.Length)*int64(f.Nodes[n].Size) {
+			if rowBytes > 0 && count > maxElements/rowBytes || first+count*rowBytes/int64(f.Nodes[n].Size) > a.Offset+a.Length {
 				return fmt.Errorf("its dictionary has not enough values")
 			}
 			b.addDictionary(a.Buffers[1].At, first*int64(f.Nodes[n].Size), count, rowBytes)
