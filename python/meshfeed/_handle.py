@@ -81,7 +81,7 @@ class Next:
         if code == 0:
             return Head.from_address(self._batch.value)  # type: ignore[arg-type]
         if code < 0:
-            raise self._failure.exception(code)
+            raise _library.exception(self._failure, code)
         return None
 
     def hand_over(self) -> c_void_p:

@@ -119,5 +119,16 @@ def call(name: str, *arguments: Any) -> int:
     failure = _abi.Failure()
     code: int = getattr(library(), name)(*arguments, byref(failure))
     if code < 0:
-        raise failure.exception(code)
+        raise exception(failure, code)
     return code
+
+
+def exception(failure: _abi.Failure, code: int) -> BaseException:
+    """Makes the exception for a call that returned this code.
+
+    A daemon thread that works when the interpreter exits did nothing wrong, and nobody waits for
+    it: it ends without a traceback.
+    """
+    if leaving and threading.current_thread().daemon:
+        return SystemExit()
+    return failure.exception(code)
