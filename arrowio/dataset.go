@@ -41,7 +41,7 @@ const maxRecords = 1 << 40
 // newDataset makes a dataset of open files.
 func newDataset(files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
-	d.table = &table.Table{Gate: table.NewGate(func() error { return d.set.Close() }), Load: d.load}
+	d.table = &table.Table{Gate: table.NewGate(func() error { return d.set.Close() }), Load: d.load, Arm: func() { d.set.Arm() }}
 	d.table.Store = (*store)(d)
 	for _, f := range files[1:] {
 		if err := agree(files[0], f); err != nil {
@@ -59,7 +59,7 @@ func newDataset(files []*file, o Options) (*Dataset, error) {
 		contents[i] = f.content
 	}
 	var err error
-	d.set, err = resident.NewSet(contents, resident.Options{IO: o.IO})
+	d.set, err = resident.NewSet(contents, resident.Options{IO: o.IO, FaultHandler: o.FaultHandler})
 	return d, err
 }
 

@@ -23,8 +23,17 @@ type Options struct {
 	// from the first record.
 	Shapes map[string][]int
 
+	// FaultHandler stands in for Go's handling of memory faults, where this is
+	// part of a library and the program's signal handlers are not Go's alone.
+	// Without it, debug.SetPanicOnFault has to do.
+	FaultHandler FaultHandler
+
 	open func(path string) (*resident.File, error) // for tests; nil for resident.Open
 }
+
+// FaultHandler sees to it that a read of a mapping whose file was cut gives
+// zeros and a mark, and no signal. A gather that finds the mark fails.
+type FaultHandler = resident.FaultHandler
 
 func (o Options) openFile(path string) (*resident.File, error) {
 	if o.open != nil {

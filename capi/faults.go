@@ -9,14 +9,17 @@ import "C"
 
 import (
 	"context"
+	"os"
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// armed holds, per loader, the place of its next panic: "next", "restore" or
-// "worker".
+// armed holds, per loader, what happens to it next: a panic in "next",
+// "restore" or "worker", or a gather that begins "late" or never ends ("stuck").
 var armed sync.Map
 
 // inject panics once if the loader is armed for the place.
@@ -46,16 +49,64 @@ type faultyGatherer struct {
 
 func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
 	g.loader.inject("worker")
+	if armed.CompareAndDelete(g.loader, "late") {
+		time.Sleep(late) // as a kernel waits, whom no context ends
+	}
+	if armed.CompareAndDelete(g.loader, "stuck") {
+		select {}
+	}
 	return g.Gatherer.Gather(ctx, records, jobs)
 }
+
+// late is how long a late gather takes to begin: less than the exit of a
+// program waits.
+const late = 300 * time.Millisecond
 
 // openFiles hangs for the path "hang", as a network file system may.
 func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
 	if paths[0] == "hang" {
 		select {}
 	}
+	o.FaultHandler = cutting{signals()}
 	return arrowio.OpenFiles(paths, o)
 }
+
+// cut is a file that is cut in the next gather from any mapping, after its
+// size was checked and before its bytes are read.
+var cut struct {
+	sync.Mutex
+	path string
+	size int64
+}
+
+type cutting struct{ arrowio.FaultHandler }
+
+func (c cutting) Arm() {
+	c.FaultHandler.Arm()
+	cut.Lock()
+	defer cut.Unlock()
+	if cut.path == "" {
+		return
+	}
+	if err := os.Truncate(cut.path, cut.size); err != nil {
+		panic(err)
+	}
+	cut.path = ""
+}
+
+// mf_fault_cut makes the next gather cut a file.
+//
+//export mf_fault_cut
+func mf_fault_cut(path *C.char, size C.int64_t) {
+	cut.Lock()
+	defer cut.Unlock()
+	cut.path, cut.size = C.GoString(path), int64(size)
+}
+
+// mf_fault_collect runs Go's garbage collector.
+//
+//export mf_fault_collect
+func mf_fault_collect() { runtime.GC() }
 
 // mf_fault arms a loader. It is no part of the library that ships.
 //

@@ -14,5 +14,6 @@ func (*loaderObject) inject(string) {}
 func (*loaderObject) instrument(s source.Source) source.Source { return s }
 
 func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
+	o.FaultHandler = signals()
 	return arrowio.OpenFiles(paths, o)
 }

@@ -47,11 +47,6 @@ func mfgo_cancel(h C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error { return handles.Cancel(uint64(h)) })
 }
 
-//export mfgo_cancel_all
-func mfgo_cancel_all() {
-	call(nil, func() error { handles.CancelAll(); return nil })
-}
-
 //export mfgo_release
 func mfgo_release(h C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {

@@ -98,9 +98,26 @@ void mfi_slot_deliver(mfi_slot* slot, mfi_place place, const char* state, size_t
 /* Describes block i in full; false if there is no such block. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 
+/* ---- sigbus_linux.c ---- */
+
+/* A mapped file whose faults become a mark. */
+typedef struct mfi_watch mfi_watch;
+
+/* Begins to watch a mapping; NULL without memory. Stop before it is unmapped. */
+mfi_watch* mfi_watch_add(const void* begin, size_t size);
+void mfi_watch_remove(mfi_watch* watch);
+
+/* The mark: not 0 once some bytes were not there and zeros were read. It is
+   written at any time, and read atomically. */
+uint32_t* mfi_watch_mark(mfi_watch* watch);
+
+/* Puts the signal handler in place, if it is not. */
+void mfi_watch_arm(void);
+
 /* ---- shim.c ---- */
 
-/* Counts handles that exist, also in a forked child. */
+/* Counts handles that exist, also in a forked child. The first one arranges
+   that mf_cancel_all is called at exit. */
 void mfi_handles_add(int64_t n);
 
 #endif

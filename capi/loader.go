@@ -55,6 +55,16 @@ func (l *loaderObject) Close() error {
 	return failed
 }
 
+// stop implements stopper.
+func (l *loaderObject) stop() error {
+	l.giveUp()
+	made, err := l.made.Wait(context.Background())
+	if err != nil {
+		return err
+	}
+	return made.Close()
+}
+
 // sharedPool is the memory of a loader and its passes.
 type sharedPool struct {
 	*pool

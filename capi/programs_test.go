@@ -107,7 +107,7 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c check.h faults.c hang.c "
+	others := " abi.c check.h exit.c faults.c hang.c sigbus.c slow.c soak.c urgent.c "
 	for _, e := range entries {
 		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())
@@ -115,17 +115,57 @@ func TestEveryProgramIsRun(t *testing.T) {
 	}
 }
 
-// TestFaults builds a library whose loaders can be made to panic, and which
-// knows a file that hangs.
+// TestFaults builds a library whose loaders can be made to panic, to hang and
+// to lose files, and which knows a file that hangs.
 func TestFaults(t *testing.T) {
 	folder, err := buildLibrary(" faults", "-tags=meshfeed_faults")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, source := range []string{"faults.c", "hang.c"} {
-		if out := execute(t, compile(t, folder, source)); out != "ok\n" {
-			t.Errorf("%s printed %q", source, out)
-		}
+	for source, cases := range map[string][]string{
+		"faults.c": {"-="},
+		"hang.c":   {"-="},
+		"exit.c":   {"LEAVE=return", "LEAVE=thread", "LEAVE=memory"},
+		"urgent.c": {"URGENT=untouched", "URGENT=taken", "URGENT=ignored", "URGENT=blocked", "URGENT=inherited"},
+		"sigbus.c": {"FILE=" + copied(t, golden)},
+	} {
+		t.Run(source, func(t *testing.T) {
+			t.Parallel()
+			program := compile(t, folder, source)
+			for _, env := range cases {
+				if out := execute(t, program, env); out != "ok\n" {
+					t.Errorf("%s: printed %q", env, out)
+				}
+			}
+		})
+	}
+}
+
+// golden is a small file with a float field "image" of 4 x 3.
+const golden = "../core/arrowmeta/testdata/fixed.arrow"
+
+// copied gives the path of a copy.
+func copied(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := os.WriteFile(out, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestSoak opens, reads, fails, cancels, forks and closes some thousand times.
+func TestSoak(t *testing.T) {
+	rounds := "ROUNDS=200"
+	if os.Getenv("MESHFEED_DEEP") != "" {
+		rounds = "ROUNDS=20000"
+	}
+	if out := execute(t, compile(t, library(t), "soak.c"), rounds, "FILE="+copied(t, golden)); out != "ok\n" {
+		t.Errorf("printed %q", out)
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what every function does first ---- */
@@ -66,8 +67,20 @@ const char* mf_version(void) {
 
 static atomic_int_fast64_t live_handles;
 
+static atomic_bool all_cancelled; /* and no handle was made since */
+
+static void watch_exit(void) { atexit(mf_cancel_all); }
+
 int64_t mf_live_handles(void) { return atomic_load(&live_handles); }
-void mfi_handles_add(int64_t n) { atomic_fetch_add(&live_handles, n); }
+
+void mfi_handles_add(int64_t n) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  atomic_fetch_add(&live_handles, n);
+  if (n > 0) {
+    atomic_store(&all_cancelled, false);
+    pthread_once(&once, watch_exit);
+  }
+}
 
 mf_status mf_wait(uint64_t handle, int64_t timeout_ms, mf_error* error) {
   GUARD;
@@ -80,7 +93,7 @@ mf_status mf_cancel(uint64_t handle, mf_error* error) {
 }
 
 void mf_cancel_all(void) {
-  if (!mfi_forked())
+  if (!mfi_forked() && !atomic_exchange(&all_cancelled, true))
     mfgo_cancel_all();
 }
 

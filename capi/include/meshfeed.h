@@ -143,7 +143,11 @@ mf_status mf_wait(uint64_t handle, int64_t timeout_ms, mf_error* error);
    MF_CANCELLED, except mf_release. Returns at once. */
 mf_status mf_cancel(uint64_t handle, mf_error* error);
 
-/* mf_cancel for every handle there is: for a program that is about to exit. */
+/* mf_cancel for every handle there is, for a program that is about to exit.
+   Returns when no call runs on any of them and no loader copies rows, so that
+   memory they borrowed may go; after a second in any case. Frees nothing, and
+   no callback runs. The library calls it when the program returns from main or
+   calls exit; call it yourself before you join threads that wait in calls. */
 void mf_cancel_all(void);
 
 /* Releases a handle of any kind; 0 is fine. Calls under way on it are

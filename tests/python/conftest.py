@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import random
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
@@ -53,6 +55,17 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     if alive() > before:
         after = flushed()
         assert after <= before, f"(handles, batches) were {before} before, and are {after}"
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Gives the path of a library that was built with faults to inject (capi/faults.go)."""
+    out = tmp_path_factory.mktemp("faulty") / "libmeshfeed.so"
+    root = Path(__file__).resolve().parents[2]
+    recipe: list[str | Path] = [root / "capi" / "build.sh", out, "-tags=meshfeed_faults"]
+    subprocess.run(recipe, check=True, timeout=600)
+    out.with_name("libmeshfeed.so.1").symlink_to(out.name)
+    return str(out)
 
 
 @pytest.fixture

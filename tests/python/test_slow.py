@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
-from tests.python.test_process import HANG, started
+from tests.python.test_process import HANG, ROOT, started
 
 MIB = 1 << 20
 NEVER = 3600
@@ -196,6 +197,31 @@ print("leaving", flush=True)
     assert line(process) == "leaving\n"
     code, _, err, took = ended(process)
     print(f"{io}: exit took {took:.3f} s")
+    assert (code, err) == (0, "")
+
+
+def test_a_c_program_is_not_held_up(slow: Slow, tmp_path: Path, faulty: str) -> None:
+    program = tmp_path / "slow"
+    source = ROOT / "capi" / "ctest" / "slow.c"
+    warnings = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'capi' / 'include'}"]
+    link = [faulty, "-pthread", f"-Wl,-rpath,{Path(faulty).parent}"]
+    subprocess.run(["cc", *warnings, source, "-o", program, *link], check=True)
+    process = subprocess.Popen(
+        [program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"FILE": slow.path},
+    )
+    assert line(process) == "made\n"
+    slow.delay(NEVER)
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    assert line(process) == "leaving\n"
+    code, _, err, took = ended(process)
+    print(f"exit took {took:.3f} s")
     assert (code, err) == (0, "")
 
 

@@ -18,6 +18,9 @@ type File struct {
 	file    *os.File // nil for a reader
 	mapping []byte   // nil unless mapped; all of the file
 
+	faulted *uint32 // not 0 once bytes of the mapping were not there; nil if nobody watches it
+	unwatch func()
+
 	ready atomic.Int64 // bytes from the beginning that are resident
 }
 
@@ -61,8 +64,18 @@ func (f *File) Base() (uintptr, bool) {
 
 func (f *File) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(f.mapping))) }
 
+// watch lets a handler watch the mapping.
+func (f *File) watch(h FaultHandler) {
+	if h != nil && len(f.mapping) > 0 {
+		f.faulted, f.unwatch = h.Watch(f.mapping)
+	}
+}
+
 // Close closes a file that belongs to no set.
 func (f *File) Close() error {
+	if f.unwatch != nil {
+		f.unwatch()
+	}
 	err := f.mapOut()
 	if f.file != nil {
 		err = errors.Join(err, f.file.Close())
@@ -71,7 +84,8 @@ func (f *File) Close() error {
 }
 
 // Check fails with DataLoss if the file has become shorter since it was
-// opened: what was gathered from its mapping may then be zeros.
+// opened, or if bytes of its mapping were not there when they were touched:
+// what was gathered may then be zeros.
 func (f *File) Check() error {
 	if f.file == nil {
 		return nil
@@ -82,6 +96,10 @@ func (f *File) Check() error {
 	}
 	if size < f.size {
 		return f.shrank()
+	}
+	if f.faulted != nil && atomic.LoadUint32(f.faulted) != 0 {
+		return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.name).
+			WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.name)
 	}
 	return nil
 }

@@ -16,7 +16,8 @@
 //
 // A file that shrinks is an error: of the system call that populates or reads
 // it, or of [File.Check] after a step. What still goes wrong in between is a
-// fault that guard.Fault turns into an error.
+// fault: a [FaultHandler] gives zeros and a mark for [File.Check], and where
+// there is none guard.Fault turns it into an error.
 package resident
 
 import (
@@ -42,11 +43,28 @@ type Options struct {
 	// Memory is the memory in bytes that the files may fill when they are
 	// mapped; 0 asks the system, and counts the limits of control groups.
 	Memory int64
+
+	// FaultHandler, if set, watches the mappings.
+	FaultHandler FaultHandler
+}
+
+// FaultHandler makes an error of what would be a signal: the read of a mapping
+// beyond the end that its file has by now. Go's debug.SetPanicOnFault does so,
+// too, but in a library the program may have replaced Go's signal handlers.
+type FaultHandler interface {
+	// Watch watches a mapping until end is called, which must come before it
+	// is unmapped. Bytes that are not there are read as zeros from then on,
+	// after faulted, which is read atomically, was set.
+	Watch(mapping []byte) (faulted *uint32, end func())
+
+	// Arm makes sure, at little cost, that the handler is in place.
+	Arm()
 }
 
 // Set serves spans of files. It is safe for concurrent use.
 type Set struct {
 	files []*File
+	armed FaultHandler  // nil if there is none, or nothing is mapped
 	stop  chan struct{} // closed by Close
 	ahead hints
 
@@ -92,11 +110,21 @@ func (s *Set) choose(o Options) error {
 		if err := f.mapIn(!fits); err != nil {
 			return err
 		}
+		f.watch(o.FaultHandler)
 	}
+	s.armed = o.FaultHandler
 	if fits {
 		s.background(s.populate)
 	}
 	return nil
+}
+
+// Arm is called before bytes of mappings are touched, so that [File.Check]
+// finds out afterwards if some were not there.
+func (s *Set) Arm() {
+	if s.armed != nil {
+		s.armed.Arm()
+	}
 }
 
 // smallBytes of files always fit; the system is not asked.

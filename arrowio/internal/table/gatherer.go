@@ -117,12 +117,14 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	if err := s.check(); err != nil {
 		return err
 	}
-	for i := range g.readers {
-		if err := s.read(i, jobs); err != nil {
-			return err
-		}
+	if g.table.Arm != nil {
+		g.table.Arm()
 	}
-	return s.check()
+	err = s.readAll(jobs)
+	if gone := s.check(); gone != nil {
+		return gone // what was read may be zeros, and err about those
+	}
+	return err
 }
 
 // checkJobs makes sure that all jobs are in range.

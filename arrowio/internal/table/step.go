@@ -157,6 +157,16 @@ func (s *step) touch(file int32) {
 	s.encoded = s.encoded || store.Encoded(file)
 }
 
+// readAll does all jobs.
+func (s *step) readAll(jobs []source.Job) error {
+	for k := range s.g.readers {
+		if err := s.read(k, jobs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // read does all jobs of the k-th reader's field.
 func (s *step) read(k int, jobs []source.Job) error {
 	s.jobs, s.part = s.jobs[:0], s.part[:0]

@@ -88,6 +88,10 @@ type Table struct {
 	// Load finds the buffers of fields. It is called once for each.
 	Load func(fields []int) ([]*Column, error)
 
+	// Arm, if set, is called before bytes of the store are touched, so that
+	// its Check finds out afterwards if some were not there.
+	Arm func()
+
 	// Gate counts the gathers, for Close.
 	Gate *Gate
 

@@ -26,6 +26,8 @@ type Table struct {
 	mu    sync.Mutex
 	slots []slot
 	free  []uint32
+	pins  int           // of all entries, also released ones
+	idle  chan struct{} // closed when pins is 0; nil if nobody waits for it
 }
 
 type slot struct {
@@ -108,6 +110,7 @@ func (t *Table) Pin(h uint64) (*Entry, error) {
 		return nil, err
 	}
 	s.entry.pins++
+	t.pins++
 	return s.entry, nil
 }
 
@@ -118,6 +121,11 @@ func (e *Entry) Unpin() {
 	e.pins--
 	if e.pins == 0 && e.released {
 		close(e.unused)
+	}
+	e.table.pins--
+	if e.table.pins == 0 && e.table.idle != nil {
+		close(e.table.idle)
+		e.table.idle = nil
 	}
 }
 
@@ -132,14 +140,35 @@ func (t *Table) Cancel(h uint64) error {
 	return err
 }
 
-// CancelAll ends the contexts of all handles.
-func (t *Table) CancelAll() {
+// CancelAll ends the contexts of all handles, and gives what they name.
+func (t *Table) CancelAll() []Object {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var all []Object
 	for _, s := range t.slots {
 		if s.entry != nil {
 			s.entry.cancel(errReleased)
+			all = append(all, s.entry.Object)
 		}
+	}
+	return all
+}
+
+// Idle waits until no object is pinned, or ctx ends.
+func (t *Table) Idle(ctx context.Context) {
+	t.mu.Lock()
+	if t.pins == 0 {
+		t.mu.Unlock()
+		return
+	}
+	if t.idle == nil {
+		t.idle = make(chan struct{})
+	}
+	idle := t.idle
+	t.mu.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
 	}
 }
 

@@ -1,0 +1,143 @@
+/*
+ * sigbus.c: a mapped file is cut in the middle of a gather, in a program that
+ * has taken SIGBUS for itself, before or after the library's first use. The
+ * gather is an error, and every other SIGBUS still is the program's. FILE is a
+ * copy of a file with a float field "image" of 4 x 3 and five records.
+ *
+ * For a library that was built with the tag meshfeed_faults.
+ */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void mf_fault_cut(const char* path, int64_t size);
+
+#define SMALL                                                                                                \
+  "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",1]]},\"arrays\":{\"image\":{\"shape\":[\"B\",4,3],"         \
+  "\"dtype\":\"float32\",\"spec\":[\"data\"]}},\"batch\":{\"size\":2},\"dataset\":{\"records\":5}}"
+
+static sigjmp_buf back;
+static volatile int caught, plain;
+
+static void on_bus(int number, siginfo_t* info, void* context) {
+  (void)number;
+  (void)context;
+  CHECK(info->si_code == BUS_ADRERR && info->si_addr);
+  caught++;
+  siglongjmp(back, 1);
+}
+
+static void on_plain_bus(int number) {
+  (void)number;
+  plain++;
+}
+
+static void take(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = on_bus;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  CHECK(sigaction(SIGBUS, &action, NULL) == 0);
+}
+
+/* Reads a mapping of the program's own beyond the end of its file. */
+static void fault(void) {
+  FILE* f = tmpfile();
+  CHECK(f);
+  volatile char* p = (volatile char*)mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(f), 0);
+  CHECK(p != MAP_FAILED);
+  const int before = caught;
+  if (sigsetjmp(back, 1) == 0)
+    CHECK(p[100] == 1 && 0);
+  CHECK(caught == before + 1);
+  CHECK(munmap((void*)p, 4096) == 0);
+  fclose(f);
+}
+
+static void write_file(const char* path, const char* data, size_t size) {
+  FILE* f = fopen(path, "wb");
+  CHECK(f && fwrite(data, 1, size, f) == size);
+  fclose(f);
+}
+
+static mf_loader open_file(const char* path, mf_layout layout) {
+  mf_error error = no_error();
+  char options[512];
+  snprintf(options, sizeof options, "{\"paths\":[\"%s\"],\"io\":\"map\"}", path);
+  mf_dataset dataset;
+  OK(mf_dataset_open(options, strlen(options), &dataset, &error));
+  const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1,\"prefetch\":0}");
+  OK(mf_release(dataset, &error));
+  return loader;
+}
+
+/* Cuts the file in the next gather; it is an error, and stays one. */
+static void cut(mf_loader loader, const char* path, const char* data, size_t size) {
+  mf_error error = no_error();
+  mf_batch* batch;
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  mf_batch_release(batch);
+  mf_fault_cut(path, 0);
+  EXPECT(MF_DATA_LOSS, mf_loader_next(loader, -1, &batch, &error));
+  CHECK(strstr(error.message, "ends before") && strcmp(error.path, path) == 0);
+  write_file(path, data, size); /* the zeros in the mapping are not the file's */
+  EXPECT(MF_DATA_LOSS, mf_loader_next(loader, -1, &batch, &error));
+  CHECK(strstr(error.message, "could not be read from its mapping"));
+}
+
+/* Ends a child by a fault that nobody handles. */
+static void die(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGBUS, SIG_DFL);
+    raise(SIGBUS);
+    _exit(0);
+  }
+  int outcome;
+  CHECK(waitpid(child, &outcome, 0) == child && WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGBUS);
+}
+
+int main(void) {
+  mf_error error = no_error();
+  static char data[1 << 16];
+  const char* path = getenv("FILE");
+  FILE* f = fopen(path, "rb");
+  alarm(60);
+  CHECK(f);
+  const size_t size = fread(data, 1, sizeof data, f);
+  fclose(f);
+  const mf_layout layout = make_layout(SMALL);
+
+  take(); /* before a file is mapped */
+  for (int i = 0; i < 20; i++) {
+    const mf_loader loader = open_file(path, layout);
+    if (i % 2)
+      take(); /* once it is mapped */
+    fault();
+    cut(loader, path, data, size);
+    fault();
+    OK(mf_release(loader, &error));
+  }
+  fault();
+  CHECK(signal(SIGBUS, on_plain_bus) != SIG_ERR);
+  const mf_loader loader = open_file(path, layout);
+  cut(loader, path, data, size);
+  raise(SIGBUS);
+  CHECK(plain == 1);
+  CHECK(signal(SIGBUS, SIG_IGN) != SIG_ERR);
+  OK(mf_release(loader, &error));
+  const mf_loader another = open_file(path, layout);
+  cut(another, path, data, size);
+  raise(SIGBUS);
+  die();
+  OK(mf_release(another, &error));
+  OK(mf_release(layout, &error));
+  CHECK(mf_live_handles() == 0);
+  puts("ok");
+  return 0;
+}

@@ -1,0 +1,163 @@
+/*
+ * soak.c: thousands of datasets, loaders and batches come and go, some with
+ * errors, some cancelled, some in forked children. In the end the process has
+ * what it had after the first rounds: no handle, batch, descriptor or thread
+ * more, and little more memory. ROUNDS says how many, FILE names a file with a
+ * float field "image" of 4 x 3 and five records.
+ */
+#define _DEFAULT_SOURCE
+#include "check.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SMALL                                                                                                \
+  "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",1]]},\"arrays\":{\"image\":{\"shape\":[\"B\",4,3],"         \
+  "\"dtype\":\"float32\",\"spec\":[\"data\"]}},\"batch\":{\"size\":2},\"dataset\":{\"records\":5}}"
+
+static records* r;
+static unsigned seed;
+
+static int entries(const char* folder) {
+  int n = 0;
+  DIR* dir = opendir(folder);
+  CHECK(dir);
+  while (readdir(dir))
+    n++;
+  closedir(dir);
+  return n;
+}
+
+static long resident_pages(void) {
+  long all, resident;
+  FILE* f = fopen("/proc/self/statm", "r");
+  CHECK(f && fscanf(f, "%ld %ld", &all, &resident) == 2);
+  fclose(f);
+  return resident;
+}
+
+static mf_dataset open_path(const char* path) {
+  mf_error error = no_error();
+  char options[512];
+  const char* const io[] = {"auto", "map", "read"};
+  mf_dataset dataset;
+  snprintf(options, sizeof options, "{\"paths\":[\"%s\"],\"io\":\"%s\"}", path, io[rand_r(&seed) % 3]);
+  OK(mf_dataset_open(options, strlen(options), &dataset, &error));
+  return dataset;
+}
+
+/* A loader of a file that is not there gives that error, and so does all else. */
+static void nowhere(mf_layout layout) {
+  mf_error error = no_error();
+  mf_batch* batch;
+  mf_loader loader;
+  const mf_dataset dataset = open_path("/nowhere/x.arrow");
+  OK(mf_loader_create(dataset, layout, NULL, 0, &loader, &error));
+  EXPECT(MF_NOT_FOUND, mf_loader_next(loader, -1, &batch, &error));
+  EXPECT(MF_NOT_FOUND, mf_wait(dataset, -1, &error));
+  OK(mf_release(loader, &error));
+  OK(mf_release(dataset, &error));
+}
+
+/* In a child all that was inherited can be dropped. */
+static void in_child(mf_loader loader, mf_dataset dataset, mf_batch* batch) {
+  mf_error error = no_error();
+  mf_batch* other;
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    if (mf_loader_next(loader, -1, &other, &error) != MF_FORKED)
+      _exit(1);
+    mf_batch_release(batch);
+    mf_release(loader, &error);
+    mf_release(dataset, &error);
+    exit(0); /* runs the exit functions of the library, too */
+  }
+  int outcome;
+  CHECK(waitpid(child, &outcome, 0) == child);
+  CHECK(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
+}
+
+static void* cancel(void* handle) {
+  mf_cancel((uint64_t)(size_t)handle, NULL); /* which may be gone by now */
+  return NULL;
+}
+
+static void read_some(mf_loader loader, mf_dataset dataset, int may_be_cancelled) {
+  mf_error error = no_error();
+  mf_batch* batch;
+  mf_batch* kept = NULL;
+  for (int i = rand_r(&seed) % 8; i > 0; i--) {
+    const mf_status status = mf_loader_next(loader, rand_r(&seed) % 4 ? -1 : 0, &batch, &error);
+    if (status == MF_END || (may_be_cancelled && status == MF_CANCELLED))
+      break;
+    CHECK(status == MF_OK || status == MF_TIMEOUT);
+    if (batch && rand_r(&seed) % 2) {
+      mf_batch_release(kept);
+      kept = batch;
+    } else {
+      mf_batch_release(batch);
+    }
+  }
+  if (rand_r(&seed) % 64 == 0)
+    in_child(loader, dataset, kept);
+  OK(mf_release(loader, &error));
+  mf_batch_release(kept); /* after its loader */
+}
+
+static void once(mf_layout memory, mf_layout small, const char* file) {
+  mf_error error = no_error();
+  const int from_file = rand_r(&seed) % 2, cancelled = rand_r(&seed) % 8 == 0;
+  const mf_layout layout = from_file ? small : memory;
+  if (rand_r(&seed) % 8 == 0)
+    nowhere(layout);
+  const mf_dataset dataset = from_file ? open_path(file) : open_records(r);
+  mf_loader loader;
+  pthread_t thread;
+  OK(mf_loader_create(dataset, layout, "{\"shuffle\":true}", 16, &loader, &error));
+  if (cancelled)
+    CHECK(!pthread_create(&thread, NULL, cancel, (void*)(size_t)loader));
+  if (rand_r(&seed) % 2) {
+    read_some(loader, dataset, cancelled);
+    OK(mf_release(dataset, &error));
+  } else { /* the other way round */
+    OK(mf_release(dataset, &error));
+    read_some(loader, 0, cancelled);
+  }
+  if (cancelled)
+    pthread_join(thread, NULL);
+}
+
+int main(void) {
+  const char* file = getenv("FILE");
+  const int rounds = atoi(getenv("ROUNDS"));
+  mf_error error = no_error();
+  seed = getenv("SEED") ? (unsigned)atoi(getenv("SEED")) : (unsigned)getpid();
+  fprintf(stderr, "SEED=%u\n", seed);
+  r = make_records();
+  const mf_layout memory = make_layout(DOCUMENT(100, 4, "")), small = make_layout(SMALL);
+  int files = 0, threads = 0;
+  long pages = 0;
+  for (int i = 0; i < rounds; i++) {
+    if (i == rounds / 4) {
+      files = entries("/proc/self/fd");
+      threads = entries("/proc/self/task");
+      pages = resident_pages();
+    }
+    once(memory, small, file);
+    CHECK(mf_live_handles() == 2 && mf_live_batches() == 0);
+  }
+  OK(mf_release(memory, &error));
+  OK(mf_release(small, &error));
+  fprintf(stderr, "descriptors %d then %d, threads %d then %d, pages %ld then %ld\n", files,
+          entries("/proc/self/fd"), threads, entries("/proc/self/task"), pages, resident_pages());
+  CHECK(mf_live_handles() == 0 && mf_live_bytes() == 0);
+  CHECK(entries("/proc/self/fd") == files);
+  CHECK(entries("/proc/self/task") <= threads + 2); /* Go may add one for a busy moment */
+  CHECK(resident_pages() < pages + (8 << 20) / 4096);
+  free(r);
+  puts("ok");
+  return 0;
+}
