@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import json
-import operator
 from collections.abc import Mapping
 from ctypes import byref, c_int64, c_uint64
 from typing import TYPE_CHECKING, Any
 
-from meshfeed import errors
 from meshfeed._abi import RELEASE, Array, Bytes, DType, Stats
 from meshfeed._library import SLICE_MS, borrowed, call, library, release_later
 from meshfeed.errors import Code
@@ -101,18 +99,6 @@ def layout_drawing(document: str, options: Mapping[str, Any]) -> str:
 # ---- datasets ----
 
 
-def _int64(value: Any, what: str) -> int:
-    """Gives an integer that C can take: ctypes would wrap a larger one silently."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or not -(2**63) <= number < 2**63:
-        message = f"{what} is {value!r}"
-        raise errors.InvalidArgumentError(message, op="meshfeed", hint="give an int of 64 bits")
-    return number
-
-
 def dataset_open(options: str) -> int:
     """Opens files."""
     return _made("mf_dataset_open", *_encoded(options))
@@ -163,7 +149,7 @@ def dataset_fingerprint(handle: int) -> str:
 
 def dataset_slice(handle: int, start: int, stop: int) -> int:
     """Gives a handle of the records [start, stop)."""
-    return _made("mf_dataset_slice", handle, _int64(start, "start"), _int64(stop, "stop"))
+    return _made("mf_dataset_slice", handle, start, stop)
 
 
 # ---- loaders ----
@@ -177,7 +163,7 @@ def loader_create(dataset: int, document: str, options: Mapping[str, Any]) -> in
 
 def loader_one_epoch(handle: int, epoch: int) -> int:
     """Begins an independent pass over one epoch."""
-    return _made("mf_loader_one_epoch", handle, _int64(epoch, "epoch"))
+    return _made("mf_loader_one_epoch", handle, epoch)
 
 
 def loader_info(handle: int) -> dict[str, Any]:
@@ -199,7 +185,7 @@ def loader_restore(handle: int, state: str, *, ignore_dataset: bool) -> None:
 
 def loader_seek(handle: int, epoch: int, position: int) -> None:
     """Continues at a position of an epoch."""
-    call("mf_loader_seek", handle, _int64(epoch, "epoch"), _int64(position, "position"))
+    call("mf_loader_seek", handle, epoch, position)
 
 
 def loader_len(handle: int) -> int:
@@ -212,7 +198,6 @@ def loader_len(handle: int) -> int:
 def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, Any]) -> int:
     """Writes the records of a batch into an int64 array, and gives their number."""
     count = c_int64()
-    epoch, position = _int64(epoch, "epoch"), _int64(position, "position")
     call("mf_loader_records", handle, epoch, position, out.ctypes.data, out.size, byref(count))
     return count.value
 

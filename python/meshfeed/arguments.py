@@ -1,73 +1,241 @@
-"""The arguments of a loader, checked and written as the C library reads them."""
+"""What the user typed, checked where it arrives: an error names the call, argument and value."""
 
 from __future__ import annotations
 
 import json
 import math
+import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from meshfeed.dataset import Dataset
-from meshfeed.errors import InvalidArgumentError
+from meshfeed.errors import InvalidArgumentError, NotFoundError
 
 State = dict[str, Any]
 
+WIDE = 2**53  # what a number in a layout document may reach
+RECORDS = 2**40
+DEVICES = 2**20
+DEPTH = 65536  # of prefetch
+DIMENSIONS = 32  # of a batch
 
-def check_source(source: Any) -> None:
-    """Refuses what is no dataset."""
-    if not isinstance(source, Dataset):
-        message = f"a loader reads a meshfeed.Dataset, but was given {type(source).__name__}"
-        hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
-
-
-def fills(fill: Any) -> dict[str, Any] | None:
-    """Gives the values that replace nulls, by field; None where there are none."""
-    if fill is not None and not isinstance(fill, Mapping):
-        hint = 'give a value for each field that may hold nulls, such as {"label": -1}'
-        raise InvalidArgumentError(f"fill is {fill!r}", op="loader", hint=hint)
-    return {name: plain(value) for name, value in fill.items()} if fill else None
+_STATE = "give what state() gave, or the path that save_state() wrote"
+_FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
 
 
-def needed(batch_size: Any) -> Any:
-    """Refuses a loader without a batch size."""
-    if batch_size is None:
-        message = "batch_size is not given"
-        hint = "give the rows of the global batch, over all processes"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
-    return batch_size
+class Checks:
+    """The checks of one call's arguments. Each gives the value as the C library reads it.
+
+    Args:
+        call: the call as the user writes it, such as ``"mf.Loader"``.
+
+    Examples:
+        >>> check = Checks("mf.Loader")
+        >>> check.integer("prefetch", np.int64(3), 0, 8)
+        3
+        >>> check.integer("prefetch", 1.5, 0, 8)
+        Traceback (most recent call last):
+            ...
+        meshfeed.InvalidArgumentError: mf.Loader: prefetch=1.5: expected an integer from 0 to 8
+    """
+
+    def __init__(self, call: str) -> None:
+        self._call = call
+
+    def wrong(self, name: str, value: Any, expected: str, hint: str = "") -> InvalidArgumentError:
+        """Makes the error for an argument that is not what was expected."""
+        message = f"{name}={shown(value)}: expected {expected}"
+        return InvalidArgumentError(message, op=self._call, hint=hint)
+
+    def integer(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int:
+        """Takes an int, also one of NumPy, but no boolean."""
+        if not is_integer(value) or not low <= (number := operator.index(value)) <= high:
+            raise self.wrong(name, value, f"an integer from {_bound(low)} to {_bound(high)}", hint)
+        return number
+
+    def optional(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int | None:
+        """Takes an int, or None."""
+        return None if value is None else self.integer(name, value, low, high, hint)
+
+    def epochs(self, epochs: Any) -> int | None:
+        """Takes a number of epochs, -1 for no end, or None."""
+        if epochs is None or (is_integer(epochs) and (epochs == -1 or 1 <= epochs < 2**31)):
+            return None if epochs is None else operator.index(epochs)
+        raise self.wrong("epochs", epochs, "an integer from 1 to 2147483647, or -1 for no end")
+
+    def int64(self, name: str, value: Any) -> int:
+        """Takes an int that C can take; what it may be, the library knows."""
+        return self.integer(name, value, -(2**63), 2**63 - 1)
+
+    def boolean(self, name: str, value: Any) -> bool | None:
+        """Takes a boolean, also one of NumPy, or None."""
+        if value is not None and not isinstance(value, bool | np.bool_):
+            raise self.wrong(name, value, "True or False")
+        return None if value is None else bool(value)
+
+    def choice(self, name: str, value: Any, *choices: str, hint: str = "") -> str:
+        """Takes one of some words."""
+        if not isinstance(value, str) or value not in choices:
+            *others, last = (f'"{choice}"' for choice in choices)
+            raise self.wrong(name, value, f"{', '.join(others)} or {last}", hint)
+        return value
+
+    def name(self, name: str, value: Any) -> str:
+        """Takes a text that is not empty."""
+        if not isinstance(value, str) or not value:
+            raise self.wrong(name, value, "a name")
+        return value
+
+    def batch_size(self, size: Any) -> int | list[int]:
+        """Takes the rows of the global batch: an int, or a tuple of some."""
+        sizes = size if isinstance(size, tuple) else (size,)
+        right = all(is_integer(n) and 1 <= n <= RECORDS for n in sizes)
+        if not right or not 1 <= len(sizes) <= DIMENSIONS:
+            expected = f"an integer from 1 to {_bound(RECORDS)}, or a tuple of them"
+            hint = "give the rows of the global batch, over all processes"
+            raise self.wrong("batch_size", size, expected, hint)
+        whole = [operator.index(n) for n in sizes]
+        return whole if isinstance(size, tuple) else whole[0]
+
+    def extras(self, extras: Any) -> list[str]:
+        """Takes the names of extras, or the name of one."""
+        names = [extras] if isinstance(extras, str) else extras
+        known = isinstance(names, Sequence) and all(n in ("key", "record") for n in names)
+        if not known or len(set(names)) < len(names):
+            raise self.wrong("extras", extras, 'a list of "key" and "record", each at most once')
+        return list(names)
+
+    def state(self, state: Any) -> State:
+        """Takes a state, or the file that holds one."""
+        if isinstance(state, Mapping):
+            return dict(state)
+        if not isinstance(state, str | os.PathLike):
+            raise self.wrong("state", state, "a state or a path", _STATE)
+        try:
+            loaded: State = json.loads(Path(state).read_text())
+        except FileNotFoundError:
+            message = f"state={shown(state)}: there is no such file"
+            raise NotFoundError(message, op=self._call, hint=_STATE) from None
+        except ValueError:
+            raise self.wrong("state", state, "a file that save_state() wrote", _STATE) from None
+        return loaded
+
+    def ignores(self, dataset: Any) -> bool:
+        """Says whether a state of another dataset is accepted."""
+        hint = '"ignore" accepts the state of another dataset'
+        return self.choice("dataset", dataset, "check", "ignore", hint=hint) == "ignore"
+
+    def fills(self, fill: Any) -> dict[str, Any] | None:
+        """Takes the values that replace nulls, by field; gives None where there are none."""
+        if fill is None:
+            return None
+        if not isinstance(fill, Mapping):
+            raise self.wrong("fill", fill, "a dict", _FILL)
+        for name, value in fill.items():
+            number = isinstance(value, int | float | complex | np.number | np.bool_)
+            if not number or not isinstance(name, str):
+                raise self.wrong("fill", fill, "a dict of names and numbers", _FILL)
+        return {name: _plain(value) for name, value in fill.items()} or None
+
+    def fields(self, fields: Any) -> dict[str, tuple[str, list[int]]]:
+        """Takes the type and the row's shape of every field."""
+        try:
+            return {
+                self.name("fields", name): (_type_name(dtype), list(map(operator.index, shape)))
+                for name, (dtype, shape) in fields.items()
+            }
+        except (AttributeError, TypeError, ValueError) as e:
+            if isinstance(e, InvalidArgumentError):
+                raise
+            expected = "a dataset, or the type and the shape of a row for every field"
+            hint = 'such as {"image": ("float32", (8, 8)), "label": ("int32", ())}'
+            raise self.wrong("fields", fields, expected, hint) from None
+
+    def axes(self, mesh: Any) -> list[list[Any]]:
+        """Takes the size of every axis of a mesh."""
+        right = isinstance(mesh, Mapping) and all(
+            isinstance(name, str) and name and is_integer(size) and 1 <= size <= DEVICES
+            for name, size in mesh.items()
+        )
+        if not right:
+            hint = 'such as {"data": 4, "model": 2}'
+            raise self.wrong("mesh", mesh, "the size of every axis, or a JAX mesh", hint)
+        return [[name, operator.index(size)] for name, size in mesh.items()]
+
+    def devices(self, devices: Any, size: int) -> list[list[int]]:
+        """Takes the process and the number of every device of a mesh of that size."""
+        try:
+            pairs = [[operator.index(process), operator.index(n)] for process, n in devices]
+        except (TypeError, ValueError):
+            pairs = []
+        if len(pairs) != size:
+            expected = f"a (process, id) for each of the {size} devices, in mesh order"
+            raise self.wrong("devices", devices, expected)
+        return pairs
+
+    def pair(self, name: str, value: Any) -> list[int]:
+        """Takes two ints."""
+        if not isinstance(value, tuple | list) or [*map(is_integer, value)] != [True, True]:
+            raise self.wrong(name, value, "two integers, such as (0, 2)")
+        return [operator.index(n) for n in value]
 
 
-def ignores(dataset: str) -> bool:
-    """Says whether a state of another dataset is accepted."""
-    if dataset not in ("check", "ignore"):
-        message = f"dataset is {dataset!r}"
-        hint = 'use "check", or "ignore" to accept the state of another dataset'
-        raise InvalidArgumentError(message, op="loader", hint=hint)
-    return dataset == "ignore"
+def is_integer(value: Any) -> bool:
+    """Says whether this is an int, also one of NumPy, but no boolean."""
+    if isinstance(value, bool | np.bool_):
+        return False
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
 
 
-def plain(value: Any) -> Any:
+def shown(value: Any) -> str:
+    """Gives the value as it was typed, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def nearest(name: Any, known: Sequence[str]) -> str:
+    """Gives a hint at the names there are, the most similar one first.
+
+    Examples:
+        >>> nearest("lable", ["image", "label"])
+        "did you mean 'label'? There are 'image', 'label'"
+    """
+    listed = ", ".join(repr(n) for n in known[:12]) + (", …" if len(known) > 12 else "")
+    close = get_close_matches(str(name), known, 1)
+    return f"did you mean {close[0]!r}? There are {listed}" if close else f"there are {listed}"
+
+
+def _type_name(dtype: Any) -> str:
+    if isinstance(dtype, str) and dtype == "bfloat16":  # which NumPy knows only where ml_dtypes is
+        return "bfloat16"
+    known = np.dtype(dtype)
+    if known.kind not in "biufc" and known.name != "bfloat16":
+        raise TypeError
+    return str(known.name)
+
+
+def _bound(n: int) -> str:
+    power = abs(n).bit_length() - 1
+    if power < 31:
+        return str(n)
+    sign, rest = "-" if n < 0 else "", abs(n) - 2**power
+    return f"{sign}2^{power}" if rest == 0 else f"{sign}2^{power + 1}-1"
+
+
+def _plain(value: Any) -> Any:
     """Writes a fill value as the C library reads it: NumPy's scalars, infinities, NaN, complex."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, complex):
-        return [plain(value.real), plain(value.imag)]
+        return [_plain(value.real), _plain(value.imag)]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
-
-
-def read_state(state: Mapping[str, Any] | str | os.PathLike[str]) -> State:
-    """Reads a state, or the file that holds one."""
-    if isinstance(state, Mapping):
-        return dict(state)
-    if not isinstance(state, str | os.PathLike):
-        hint = "give what state() gave, or the path that save_state() wrote"
-        raise InvalidArgumentError(f"the state is {state!r}", op="loader", hint=hint)
-    loaded: State = json.loads(Path(state).read_text())
-    return loaded

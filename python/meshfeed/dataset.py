@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from meshfeed import _arrow, _handle, _native
+from meshfeed.arguments import Checks
 from meshfeed.blocks import dtype_of
 from meshfeed.errors import InvalidArgumentError, InvalidStateError
 
@@ -101,6 +103,8 @@ class Dataset:
             >>> len(train), len(valid)
             (8, 2)
         """
+        check = Checks("Dataset.slice")
+        start, stop = check.int64("start", start), check.int64("stop", stop)
         return Dataset(_native.dataset_slice(self.handle, start, stop))
 
     @property
@@ -154,19 +158,33 @@ def open(
         NotFoundError: there is no such file.
         DataLossError: a file is damaged; the text names the file and the place.
     """
-    options: dict[str, Any] = {"paths": _listed(paths), "io": io}
-    if shapes:
-        options["shapes"] = {name: list(shape) for name, shape in shapes.items()}
+    check = Checks("mf.open")
+    options: dict[str, Any] = {
+        "paths": _listed(check, paths),
+        "io": check.choice("io", io, "auto", "map", "read"),
+    }
+    if shapes is not None:
+        options["shapes"] = _shapes(check, shapes)
     return Dataset(_native.dataset_open(json.dumps(options)))
 
 
-def _listed(paths: Any) -> list[str]:
+def _listed(check: Checks, paths: Any) -> list[str]:
     try:
-        return [os.fsdecode(p) for p in ([paths] if isinstance(paths, _PATH) else paths)]
+        listed = [os.fsdecode(p) for p in ([paths] if isinstance(paths, _PATH) else paths)]
     except TypeError:
-        message = f"the paths are {paths!r}"
-        hint = "give a path, a glob, a directory or a list of them"
-        raise InvalidArgumentError(message, op="dataset", hint=hint) from None
+        listed = []
+    if not listed:
+        expected = "a path, a glob, a directory or a list of them"
+        raise check.wrong("paths", paths, expected)
+    return listed
+
+
+def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]]:
+    try:
+        return {name: [operator.index(n) for n in shape] for name, shape in shapes.items()}
+    except (AttributeError, TypeError):
+        expected = 'the shape of a row for every field named, such as {"tokens": (2048,)}'
+        raise check.wrong("shapes", shapes, expected) from None
 
 
 def from_arrow(data: Any) -> Dataset:

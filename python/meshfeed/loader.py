@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from meshfeed import _native, arguments, feeds, planning
-from meshfeed.arguments import State
+from meshfeed import _native, feeds, planning
+from meshfeed.arguments import DEPTH, WIDE, Checks, State
 from meshfeed.batches import Batches
 from meshfeed.blocks import Blocks
 from meshfeed.cursor import Cursor
@@ -97,8 +97,20 @@ class Loader:
         layout: planning.Layout | None = None,
         process: int | None = None,
     ) -> None:
-        arguments.check_source(source)
-        shuffle, seed, epochs, prefetch = map(arguments.plain, (shuffle, seed, epochs, prefetch))
+        check = Checks("mf.Loader")
+        _check_kinds(check, source, layout, process)
+        options: dict[str, Any] = {
+            "shuffle": check.boolean("shuffle", shuffle),
+            "seed": check.optional("seed", seed, -WIDE, WIDE),
+            "epochs": check.epochs(epochs),
+            "prefetch": check.optional("prefetch", prefetch, 0, DEPTH),
+            "state": None if state is None else check.state(state),
+            "ignore_dataset": check.ignores(dataset),
+            "fill": check.fills(fill),
+            "max_host_bytes": check.optional("max_host_bytes", max_host_bytes, 1, WIDE),
+        }
+        given = {key: value for key, value in options.items() if value is not None}
+        ahead = check.optional("device_prefetch", device_prefetch, 0, DEPTH)
         plan = (
             feeds.replay(layout, process, mesh, specs, batch_size)
             if layout is not None
@@ -106,32 +118,19 @@ class Loader:
                 source,
                 mesh,
                 specs,
-                planning.batch(
-                    arguments.needed(batch_size), remainder, mask_name, mask_spec, extras
-                ),
-                shuffle=bool(shuffle),
-                seed=seed or 0,
-                prefetch=2 if prefetch is None else prefetch,
+                planning.batch(check, batch_size, remainder, mask_name, mask_spec, extras),
+                shuffle=given.get("shuffle", False),
+                seed=given.get("seed", 0),
+                prefetch=given.get("prefetch", 2),
             )
         )
-        options = {
-            "process": plan.process,
-            "shuffle": shuffle,
-            "seed": seed,
-            "epochs": epochs,
-            "prefetch": prefetch,
-            "state": None if state is None else arguments.read_state(state),
-            "ignore_dataset": arguments.ignores(dataset),
-            "fill": arguments.fills(fill),
-            "max_host_bytes": arguments.plain(max_host_bytes),
-        }
-        given = {key: value for key, value in options.items() if value is not None}
+        given["process"] = plan.process
         handle = _native.loader_create(source.handle, plan.document, given)
         self._info = _native.loader_info(handle)
         self._feed = plan.feed([Blocks(array) for array in self._info["arrays"]])
-        self._epochs = epochs
+        self._again = epochs is None
         self._document = plan.document
-        self._ahead = self._feed.ahead if device_prefetch is None else device_prefetch
+        self._ahead = self._feed.ahead if ahead is None else ahead
         self._tight = max_host_bytes is not None
         self._cursor = self._new_cursor(handle, across=epochs is not None)
         self._constants = _native.loader_state(handle)
@@ -150,7 +149,7 @@ class Loader:
     # ---- iterating ----
 
     def __iter__(self) -> Batches:
-        return Batches(self._cursor, self._feed.mark, again=self._epochs is None)
+        return Batches(self._cursor, self._feed.mark, again=self._again)
 
     def with_state(self) -> Iterator[tuple[Any, State]]:
         """Iterates as the loader itself does, and yields every batch with the state after it.
@@ -177,6 +176,7 @@ class Loader:
             >>> sum(int(batch["x"].sum()) for batch in loader.one_epoch())
             6
         """
+        epoch = Checks("Loader.one_epoch").int64("epoch", epoch)
         handle = _native.loader_one_epoch(self._cursor.handle.value, epoch)
         cursor = self._new_cursor(handle, across=True)
         return Batches(cursor, self._feed.mark, again=False, own=True)
@@ -243,9 +243,10 @@ class Loader:
         Raises:
             IncompatibleError: the state belongs to another dataset, order or seed.
         """
-        text = json.dumps(arguments.read_state(state))
+        check = Checks("Loader.restore")
+        text, ignores = json.dumps(check.state(state)), check.ignores(dataset)
         with self._cursor.moved() as handle:
-            _native.loader_restore(handle, text, ignore_dataset=arguments.ignores(dataset))
+            _native.loader_restore(handle, text, ignore_dataset=ignores)
 
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
@@ -254,6 +255,8 @@ class Loader:
             epoch: the epoch, from 0.
             position: how many records of the epoch count as delivered.
         """
+        check = Checks("Loader.seek")
+        epoch, position = check.int64("epoch", epoch), check.int64("position", position)
         with self._cursor.moved() as handle:
             _native.loader_seek(handle, epoch, position)
 
@@ -270,6 +273,8 @@ class Loader:
             >>> loader.records(epoch=0, position=4)
             array([4, 5, 6, 7])
         """
+        check = Checks("Loader.records")
+        epoch, position = check.int64("epoch", epoch), check.int64("position", position)
         out = np.empty(self._batch_rows, np.int64)
         return out[: _native.loader_records(self._cursor.handle.value, epoch, position, out)]
 
@@ -329,3 +334,16 @@ class Loader:
         message = "a loader cannot be pickled: it belongs to this process"
         hint = "save loader.state(), and give it to a new loader in the other process"
         raise InvalidStateError(message, op="loader", hint=hint)
+
+
+def _check_kinds(check: Checks, source: Any, layout: Any, process: Any) -> None:
+    """Refuses what is no dataset or no layout, and a process without a layout."""
+    if not isinstance(source, Dataset):
+        hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
+        raise check.wrong("source", source, "a meshfeed.Dataset", hint)
+    if layout is not None and not isinstance(layout, planning.Layout):
+        raise check.wrong("layout", layout, "a meshfeed.Layout", "make one with mf.layout")
+    check.optional("process", process, 0, 2**31 - 1)
+    if layout is None and process is not None:
+        hint = "without layout= a loader loads for the process it runs in"
+        raise check.wrong("process", process, "a layout= beside it", hint)

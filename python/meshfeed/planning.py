@@ -8,13 +8,12 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
-import operator
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from meshfeed import _native
+from meshfeed.arguments import DEPTH, DEVICES, RECORDS, WIDE, Checks, nearest
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.specs import Tree, entries, is_spec, resolve
 
@@ -55,6 +54,8 @@ class Layout:
     """
 
     def __init__(self, document: str | bytes) -> None:
+        if not isinstance(document, str | bytes):
+            raise Checks("mf.Layout").wrong("document", document, "the text of a layout document")
         self._text = _native.layout_canonical(document)
 
     @classmethod
@@ -107,7 +108,7 @@ class Layout:
         Returns:
             A picture of at most 80 columns.
         """
-        return _native.layout_drawing(self._text, _picture("text", array, dims))
+        return self._drawn("text", array, dims)
 
     def to_svg(self, array: str | None = None, *, dims: tuple[int, int] | None = None) -> str:
         """Draws the same as `draw`, as SVG.
@@ -116,7 +117,19 @@ class Layout:
             array: the name of one array; by default all of them.
             dims: the two dimensions to draw.
         """
-        return _native.layout_drawing(self._text, _picture("svg", array, dims))
+        return self._drawn("svg", array, dims)
+
+    def _drawn(self, form: str, array: Any, dims: Any) -> str:
+        check = Checks("mf.Layout")
+        options: dict[str, Any] = {"format": form}
+        if array is not None:
+            names = list(json.loads(self._text)["arrays"])
+            if array not in names:
+                raise check.wrong("array", array, "the name of an array", nearest(array, names))
+            options["array"] = array
+        if dims is not None:
+            options["dims"] = check.pair("dims", dims)
+        return _native.layout_drawing(self._text, options)
 
     def __str__(self) -> str:
         return self.draw()
@@ -193,21 +206,26 @@ def layout(
         ...           batch_size=30).check()[0].code
         'indivisible'
     """
-    if not isinstance(fields, Mapping):
+    check = Checks("mf.layout")
+    if hasattr(fields, "schema"):
         records = len(fields) if records is None else records
         fields = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
-    facts = {name: (_type_name(t), list(shape)) for name, (t, shape) in fields.items()}
-    known = None if records is None else dataset(records, facts, shuffle=shuffle, seed=seed)
+    facts = check.fields(fields)
+    shuffled = bool(check.boolean("shuffle", shuffle))
+    seed = check.integer("seed", seed, -WIDE, WIDE)
+    records = check.optional("records", records, 0, RECORDS)
+    known = None if records is None else dataset(records, facts, shuffle=shuffled, seed=seed)
     budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
+    limits = {key: check.optional(key, n, 1, WIDE) for key, n in budget.items()}
     return Layout(
         document(
-            mesh=_mesh(mesh, processes, devices),
-            tree=resolve(specs, tuple(fields)),
+            mesh=_mesh(check, mesh, processes, devices),
+            tree=resolve(specs, tuple(facts)),
             fields=facts,
-            batch=batch(batch_size, remainder, mask_name, mask_spec, extras),
+            batch=batch(check, batch_size, remainder, mask_name, mask_spec, extras),
             dataset=known,
-            prefetch=prefetch,
-            budget={key: n for key, n in budget.items() if n is not None},
+            prefetch=check.integer("prefetch", prefetch, 0, DEPTH),
+            budget={key: n for key, n in limits.items() if n is not None},
         )
     )
 
@@ -241,6 +259,10 @@ def document(
         array: dict[str, Any] = {"field": leaf.field}
         if leaf.columns is not None:
             array["columns"] = leaf.columns
+            if not row:
+                message = f"array {leaf.name!r} takes columns of field {leaf.field!r}"
+                message += ", whose rows are scalars"
+                raise InvalidArgumentError(message, op="specs", hint="leave out columns=")
             row = [sum(stop - start for start, stop in leaf.columns), *row[1:]]
         arrays[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
     parts = {"mesh": mesh, "arrays": arrays, "batch": batch, "dataset": dataset}
@@ -249,23 +271,29 @@ def document(
 
 
 def batch(
-    size: int | tuple[int, ...],
+    check: Checks,
+    size: int | tuple[int, ...] | None,
     remainder: str,
     mask_name: str,
     mask_spec: Any,
     extras: Sequence[str],
 ) -> dict[str, Any]:
     """Makes the document's part of that name from the arguments of a layout or loader."""
-    part: dict[str, Any] = {"size": _integers(size), "remainder": remainder}
+    part: dict[str, Any] = {
+        "size": check.batch_size(size),
+        "remainder": check.choice("remainder", remainder, "drop", "pad", "error"),
+    }
     if remainder == "pad":
-        part["mask"] = mask_name
+        part["mask"] = check.name("mask_name", mask_name)
     if mask_spec is not None:
         if not is_spec(mask_spec):
-            message = f"mask_spec is {mask_spec!r}"
-            raise InvalidArgumentError(message, op="layout", hint="give a PartitionSpec")
+            raise check.wrong("mask_spec", mask_spec, "a PartitionSpec")
+        if remainder != "pad":
+            expected, hint = "None", 'there is a mask only with remainder="pad"'
+            raise check.wrong("mask_spec", mask_spec, expected, hint)
         part["mask_spec"] = entries(mask_spec)
-    if extras:
-        part["extras"] = [extras] if isinstance(extras, str) else list(extras)
+    if names := check.extras(extras):
+        part["extras"] = names
     return part
 
 
@@ -278,42 +306,19 @@ def dataset(
     return {"records": records, "fields": facts, "order": order, "seed": seed}
 
 
-def _integers(size: Any) -> int | list[int]:
-    sizes = size if isinstance(size, tuple) else (size,)
-    if all(_is_integer(n) for n in sizes):
-        whole = [operator.index(n) for n in sizes]
-        return whole if isinstance(size, tuple) else whole[0]
-    message = f"batch_size is {size!r}"
-    hint = "give the rows of the global batch: an int, or a tuple of ints"
-    raise InvalidArgumentError(message, op="layout", hint=hint)
-
-
-def _is_integer(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool | np.bool_)
-
-
-def _type_name(dtype: Any) -> str:
-    return dtype if isinstance(dtype, str) else np.dtype(dtype).name
-
-
-def _mesh(mesh: Any, processes: int, devices: Sequence[tuple[int, int]] | None) -> dict[str, Any]:
-    if not isinstance(mesh, Mapping):
+def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> dict[str, Any]:
+    if not isinstance(mesh, Mapping) and isinstance(getattr(mesh, "shape", None), Mapping):
         from meshfeed.jax import describe_mesh
 
         part = describe_mesh(mesh)
     else:
-        part = {"axes": [[name, size] for name, size in mesh.items()]}
-    if "devices" not in part and devices is None:
-        part["processes"] = processes
-    elif devices is not None:
-        part["devices"] = [list(device) for device in devices]
+        part = {"axes": check.axes(mesh)}
+    size = math.prod(n for _, n in part["axes"])
+    if devices is not None:
+        part["devices"] = check.devices(devices, size)
+    elif "devices" not in part:
+        part["processes"] = check.integer("processes", processes, 1, DEVICES)
+        if size % processes:
+            hint = "list them with devices= where processes have different numbers"
+            raise check.wrong("processes", processes, f"a divisor of the {size} devices", hint)
     return part
-
-
-def _picture(form: str, array: str | None, dims: tuple[int, int] | None) -> dict[str, Any]:
-    options: dict[str, Any] = {"format": form}
-    if array is not None:
-        options["array"] = array
-    if dims is not None:
-        options["dims"] = list(dims)
-    return options

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from meshfeed.arguments import nearest, shown
 from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
 
 # One entry of a spec as documents have it: an axis, several, or none.
@@ -164,6 +165,8 @@ def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], A
                 raise InvalidArgumentError(message, op="specs", hint="use non-empty strings")
             yield from _walk(child, (*path, key))
     elif isinstance(node, tuple | list):
+        if any(isinstance(child, str) for child in node):
+            raise _bare_entries(node, "/".join(path))
         for i, child in enumerate(node):
             yield from _walk(child, (*path, str(i)))
     else:
@@ -178,16 +181,13 @@ def _leaf(path: tuple[str, ...], leaf: Any, fields: Sequence[str], *, nested: bo
                 raise InvalidArgumentError(message, op="specs", hint="rename the key")
     name = "/".join(path)
     array = leaf if isinstance(leaf, Array) else Array(_field_of(path, fields), leaf)
-    if array.field not in fields:
-        message = f"array {name!r} takes field {array.field!r}, which the dataset does not have"
-        known = ", ".join(repr(f) for f in fields)
-        hint = f"it has {known}; name another with mf.Array(field, spec)"
-        raise NotFoundError(message, op="specs", hint=hint)
     spec, sharding = array.spec, None
     if is_sharding(spec):
         spec, sharding = spec.spec, spec
     elif not is_spec(spec) and not (spec is None and isinstance(leaf, Array)):
         raise _not_a_spec(spec, name)
+    if array.field not in fields:
+        raise _no_field(name, array.field, fields, named=isinstance(leaf, Array))
     return Leaf(
         name=name,
         field=array.field,
@@ -200,6 +200,14 @@ def _leaf(path: tuple[str, ...], leaf: Any, fields: Sequence[str], *, nested: bo
 def _field_of(path: tuple[str, ...], fields: Sequence[str]) -> str:
     name = "/".join(path)
     return name if name in fields else path[-1]
+
+
+def _no_field(name: str, field: Any, fields: Sequence[str], *, named: bool) -> NotFoundError:
+    message = f"array {name!r} takes field {field!r}, which the dataset does not have"
+    hint = nearest(field, fields)
+    if not named:
+        hint += "; name the field of an array with mf.Array(field, spec)"
+    return NotFoundError(message, op="specs", hint=hint)
 
 
 def _columns(name: str, columns: Any) -> list[list[int]] | None:
@@ -217,12 +225,19 @@ def _columns(name: str, columns: Any) -> list[list[int]] | None:
 
 
 def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
-    message = f"array {name!r} has {x!r} for a spec" if name else f"specs are {x!r}"
+    message = f"array {name!r} has {shown(x)} for a spec" if name else f"specs are {shown(x)}"
     hint = (
         "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
         "and a tree is a dict, a tuple or a list of them"
     )
     return InvalidArgumentError(message, op="specs", hint=hint)
+
+
+def _bare_entries(node: Any, name: str) -> InvalidArgumentError:
+    what = f"array {name!r} has" if name else "specs are"
+    entries = ", ".join(map(repr, node))
+    hint = f"a spec is written PartitionSpec({entries}), and a list of field names has only names"
+    return InvalidArgumentError(f"{what} {shown(node)}", op="specs", hint=hint)
 
 
 def _builder(specs: Any) -> Callable[[Sequence[Any]], Any]:

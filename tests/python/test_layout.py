@@ -186,29 +186,3 @@ def test_a_notebook_shows_problems_too() -> None:
     shown = lay._repr_html_()
     assert "30 % 4 = 2" in shown
     assert "<x>" not in shown
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (
-            {"batch_size": 2.5},
-            "layout: batch_size is 2.5; give the rows of the global batch: "
-            "an int, or a tuple of ints",
-        ),
-        (
-            {"batch_size": (4, None)},
-            "layout: batch_size is (4, None); give the rows of the global "
-            "batch: an int, or a tuple of ints",
-        ),
-        (
-            {"remainder": "pad", "mask_spec": "data"},
-            "layout: mask_spec is 'data'; give a PartitionSpec",
-        ),
-    ],
-)
-def test_arguments_that_cannot_be_right(change: dict[str, Any], text: str) -> None:
-    arguments: dict[str, Any] = {"batch_size": 8} | change
-    with pytest.raises(mf.InvalidArgumentError) as caught:
-        mf.layout({"data": 4}, mf.P("data"), FIELDS, **arguments)
-    assert str(caught.value) == text

@@ -89,10 +89,36 @@ TREE = "and a tree is a dict, a tuple or a list of them"
             f"specs: array 'image' has None for a spec; {ONE_OF}{TREE}",
         ),
         (
+            {"x": mf.Array("lable", P())},
+            mf.NotFoundError,
+            "specs: array 'x' takes field 'lable', which the dataset does not have; "
+            "did you mean 'label'? There are 'image', 'label', 'tokens'",
+        ),
+        (
+            {"image": ("data", None)},
+            mf.InvalidArgumentError,
+            "specs: array 'image' has ('data', None); a spec is written "
+            "PartitionSpec('data', None), and a list of field names has only names",
+        ),
+        (
+            ["image", 3],
+            mf.InvalidArgumentError,
+            "specs: specs are ['image', 3]; a spec is written "
+            "PartitionSpec('image', 3), and a list of field names has only names",
+        ),
+        (
+            [P("data")],
+            mf.NotFoundError,
+            "specs: array '0' takes field '0', which the dataset does not have; "
+            "there are 'image', 'label', 'tokens'; "
+            "name the field of an array with mf.Array(field, spec)",
+        ),
+        (
             {"pixels": P()},
             mf.NotFoundError,
             "specs: array 'pixels' takes field 'pixels', which the dataset does not have; "
-            "it has 'image', 'label', 'tokens'; name another with mf.Array(field, spec)",
+            "there are 'image', 'label', 'tokens'; "
+            "name the field of an array with mf.Array(field, spec)",
         ),
         (
             {"a": {"b/c": mf.Array("image", P())}},

@@ -25,35 +25,184 @@ def wrong(value: Any) -> Any:
     return value
 
 
-SOURCE = "; make one with mf.open, mf.from_arrow or mf.from_arrays"
-STATE = "; give what state() gave, or the path that save_state() wrote"
-PATHS = "; give a path, a glob, a directory or a list of them"
+SOURCE = "expected a meshfeed.Dataset; make one with mf.open, mf.from_arrow or mf.from_arrays"
+STATE = "give what state() gave, or the path that save_state() wrote"
+BATCH = (
+    "expected an integer from 1 to 2^40, or a tuple of them; "
+    "give the rows of the global batch, over all processes"
+)
+DEEP = "expected an integer from 0 to 65536"
+SEED = "expected an integer from -2^53 to 2^53"
+EPOCHS = "expected an integer from 1 to 2147483647, or -1 for no end"
+EXTRAS = 'expected a list of "key" and "record", each at most once'
+FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
+WIDE = "expected an integer from -2^63 to 2^63-1"
+PATHS = "expected a path, a glob, a directory or a list of them"
+SHAPES = 'expected the shape of a row for every field named, such as {"tokens": (2048,)}'
+FIELDS = (
+    "expected a dataset, or the type and the shape of a row for every field; "
+    'such as {"image": ("float32", (8, 8)), "label": ("int32", ())}'
+)
+MESH = 'expected the size of every axis, or a JAX mesh; such as {"data": 4, "model": 2}'
 ARRAYS = (
     'dataset: the arrays are no dict of names and arrays; give a dict, such as {"label": labels}'
 )
-WIDE = "; give an int of 64 bits"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("batch_size", 0, BATCH),
+        ("batch_size", -8, BATCH),
+        ("batch_size", True, BATCH),
+        ("batch_size", np.bool_(True), BATCH),
+        ("batch_size", 8.0, BATCH),
+        ("batch_size", "8", BATCH),
+        ("batch_size", None, BATCH),
+        ("batch_size", 2**70, BATCH),
+        ("batch_size", (), BATCH),
+        ("batch_size", (2, 0), BATCH),
+        ("batch_size", (2, 4.0), BATCH),
+        ("batch_size", [2, 4], BATCH),
+        ("prefetch", 1.5, DEEP),
+        ("prefetch", -1, DEEP),
+        ("prefetch", True, DEEP),
+        ("prefetch", "2", DEEP),
+        ("prefetch", 10**9, DEEP),
+        ("device_prefetch", 1.5, DEEP),
+        ("device_prefetch", -1, DEEP),
+        ("device_prefetch", "1", DEEP),
+        ("seed", 1.5, SEED),
+        ("seed", True, SEED),
+        ("seed", "a", SEED),
+        ("seed", 2**53 + 1, SEED),
+        ("seed", -(2**53) - 1, SEED),
+        ("seed", np.uint64(2**63), SEED),
+        ("shuffle", "yes", "expected True or False"),
+        ("shuffle", 1, "expected True or False"),
+        ("epochs", "3", EPOCHS),
+        ("epochs", 0, EPOCHS),
+        ("epochs", -2, EPOCHS),
+        ("epochs", 1.0, EPOCHS),
+        ("epochs", True, EPOCHS),
+        ("epochs", 2**63, EPOCHS),
+        ("remainder", "Drop", 'expected "drop", "pad" or "error"'),
+        ("remainder", None, 'expected "drop", "pad" or "error"'),
+        ("mask_spec", "data", "expected a PartitionSpec"),
+        ("mask_spec", mf.P(), 'expected None; there is a mask only with remainder="pad"'),
+        ("extras", ["keys"], EXTRAS),
+        ("extras", 3, EXTRAS),
+        ("extras", [1], EXTRAS),
+        ("extras", ["key", "key"], EXTRAS),
+        ("max_host_bytes", 0, "expected an integer from 1 to 2^53"),
+        ("max_host_bytes", 1.5, "expected an integer from 1 to 2^53"),
+        ("max_host_bytes", "1 GB", "expected an integer from 1 to 2^53"),
+        ("state", 3, f"expected a state or a path; {STATE}"),
+        ("state", [], f"expected a state or a path; {STATE}"),
+        ("state", __file__, f"expected a file that save_state() wrote; {STATE}"),
+        (
+            "dataset",
+            "Ignore",
+            'expected "check" or "ignore"; "ignore" accepts the state of another dataset',
+        ),
+        ("fill", 3, f"expected a dict; {FILL}"),
+        ("fill", {"x": "a"}, f"expected a dict of names and numbers; {FILL}"),
+        ("fill", {"x": None}, f"expected a dict of names and numbers; {FILL}"),
+        ("fill", {1: 1}, f"expected a dict of names and numbers; {FILL}"),
+        ("layout", "x", "expected a meshfeed.Layout; make one with mf.layout"),
+        (
+            "process",
+            0,
+            "expected a layout= beside it; "
+            "without layout= a loader loads for the process it runs in",
+        ),
+        ("process", 1.5, "expected an integer from 0 to 2147483647"),
+    ],
+)
+def test_an_option_of_a_loader_is_named_as_it_was_typed(
+    name: str, value: Any, expected: str
+) -> None:
+    options: dict[str, Any] = {"batch_size": 4} | {name: value}
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.Loader(numbers(), specs=["x"], **options)
+    assert str(caught.value) == f"mf.Loader: {name}={value!r}: {expected}"
+
+
+@pytest.mark.parametrize("name", [3, "", None])
+def test_a_mask_has_a_name(name: Any) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        loader(remainder="pad", mask_name=name)
+    assert str(caught.value) == f"mf.Loader: mask_name={name!r}: expected a name"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("batch_size", 2.5, BATCH),
+        ("batch_size", (4, None), BATCH),
+        ("processes", "a", "expected an integer from 1 to 1048576"),
+        (
+            "processes",
+            3,
+            "expected a divisor of the 8 devices; "
+            "list them with devices= where processes have different numbers",
+        ),
+        ("devices", 3, "expected a (process, id) for each of the 8 devices, in mesh order"),
+        ("devices", [(0, 1)], "expected a (process, id) for each of the 8 devices, in mesh order"),
+        ("mesh", 3, MESH),
+        ("mesh", [("data", 4)], MESH),
+        ("mesh", {"data": 4.0}, MESH),
+        ("mesh", {"data": -4}, MESH),
+        ("mesh", {3: 4}, MESH),
+        ("fields", 3, FIELDS),
+        ("fields", {"x": "float32"}, FIELDS),
+        ("fields", {"x": ("float32", 3)}, FIELDS),
+        ("fields", {"x": ("float33", ())}, FIELDS),
+        ("fields", {"x": ("U3", ())}, FIELDS),
+        ("records", -1, "expected an integer from 0 to 2^40"),
+        ("records", "a", "expected an integer from 0 to 2^40"),
+        ("seed", 1.5, SEED),
+        ("prefetch", 1.5, DEEP),
+        ("device_bytes", "a", "expected an integer from 1 to 2^53"),
+        ("host_bytes", 0, "expected an integer from 1 to 2^53"),
+    ],
+)
+def test_an_option_of_a_layout_is_named_as_it_was_typed(
+    name: str, value: Any, expected: str
+) -> None:
+    options: dict[str, Any] = {
+        "mesh": {"data": 8},
+        "specs": mf.P("data"),
+        "fields": {"x": ("float32", ())},
+        "batch_size": 8,
+    }
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.layout(**options | {name: value})
+    assert str(caught.value) == f"mf.layout: {name}={value!r}: {expected}"
+
+
+def lay() -> mf.Layout:
+    return mf.layout({"data": 4}, mf.P("data"), {"x": ("float32", ())}, batch_size=4)
 
 
 @pytest.mark.parametrize(
     ("attempt", "text"),
     [
+        (lambda: mf.Loader(wrong("a.arrow")), f"mf.Loader: source='a.arrow': {SOURCE}"),
+        (lambda: mf.Loader(wrong(None)), f"mf.Loader: source=None: {SOURCE}"),
         (
-            lambda: mf.Loader(wrong("a.arrow"), batch_size=4),
-            "loader: a loader reads a meshfeed.Dataset, but was given str" + SOURCE,
+            lambda: loader().restore(wrong(5)),
+            f"Loader.restore: state=5: expected a state or a path; {STATE}",
         ),
+        (lambda: mf.open(wrong(5)), f"mf.open: paths=5: {PATHS}"),
+        (lambda: mf.open([]), f"mf.open: paths=[]: {PATHS}"),
+        (lambda: mf.open(wrong(["a", None])), f"mf.open: paths=['a', None]: {PATHS}"),
         (
-            lambda: mf.Loader(wrong(None), batch_size=4),
-            "loader: a loader reads a meshfeed.Dataset, but was given NoneType" + SOURCE,
+            lambda: mf.open("a", io="mmap"),
+            'mf.open: io=\'mmap\': expected "auto", "map" or "read"',
         ),
-        (
-            lambda: loader(fill=3),
-            "loader: fill is 3; give a value for each field that may hold nulls, "
-            'such as {"label": -1}',
-        ),
-        (lambda: loader(state=[]), "loader: the state is []" + STATE),
-        (lambda: loader().restore(wrong(5)), "loader: the state is 5" + STATE),
-        (lambda: mf.open(wrong(5)), "dataset: the paths are 5" + PATHS),
-        (lambda: mf.open(wrong(["a", None])), "dataset: the paths are ['a', None]" + PATHS),
+        (lambda: mf.open("a", shapes=wrong(3)), f"mf.open: shapes=3: {SHAPES}"),
+        (lambda: mf.open("a", shapes=wrong({"a": 3})), f"mf.open: shapes={{'a': 3}}: {SHAPES}"),
         (lambda: mf.from_arrays(wrong(None)), ARRAYS),
         (lambda: mf.from_arrays(wrong({1: np.zeros(3)})), ARRAYS),
         (
@@ -71,22 +220,50 @@ WIDE = "; give an int of 64 bits"
             f"dataset: field 'x' has the type {np.dtype(np.longdouble)}, which JAX does not have; "
             "give array.astype(np.float64)",
         ),
+        (lambda: loader().seek(epoch=2**64), f"Loader.seek: epoch={2**64}: {WIDE}"),
+        (lambda: loader().seek(epoch=wrong(True)), f"Loader.seek: epoch=True: {WIDE}"),
         (
-            lambda: mf.Loader(numbers(), specs=["x"], batch_size=True),
-            "layout: batch_size is True; "
-            "give the rows of the global batch: an int, or a tuple of ints",
+            lambda: loader().seek(epoch=0, position=wrong("a")),
+            f"Loader.seek: position='a': {WIDE}",
         ),
-        (lambda: loader().seek(epoch=2**64), f"meshfeed: epoch is {2**64}" + WIDE),
-        (lambda: loader().seek(epoch=0, position=wrong("a")), "meshfeed: position is 'a'" + WIDE),
-        (lambda: loader().records(0, 2**64 + 4), f"meshfeed: position is {2**64 + 4}" + WIDE),
-        (lambda: loader().one_epoch(2**64), f"meshfeed: epoch is {2**64}" + WIDE),
-        (lambda: numbers().slice(0, 2**64 + 4), f"meshfeed: stop is {2**64 + 4}" + WIDE),
-        (lambda: numbers().slice(wrong(0.5), 4), "meshfeed: start is 0.5" + WIDE),
+        (lambda: loader().records(0, 2**64), f"Loader.records: position={2**64}: {WIDE}"),
+        (lambda: loader().one_epoch(2**64), f"Loader.one_epoch: epoch={2**64}: {WIDE}"),
+        (lambda: numbers().slice(0, 2**64), f"Dataset.slice: stop={2**64}: {WIDE}"),
+        (lambda: numbers().slice(wrong(0.5), 4), f"Dataset.slice: start=0.5: {WIDE}"),
+        (
+            lambda: lay().draw("y"),
+            "mf.Layout: array='y': expected the name of an array; there are 'x'",
+        ),
+        (
+            lambda: lay().draw(dims=wrong(3)),
+            "mf.Layout: dims=3: expected two integers, such as (0, 2)",
+        ),
+        (
+            lambda: mf.Layout.from_json(wrong(3)),
+            "mf.Layout: document=3: expected the text of a layout document",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named(attempt: Callable[[], object], text: str) -> None:
     with pytest.raises(mf.InvalidArgumentError, match=f"^{re.escape(text)}$"):
         attempt()
+
+
+def test_a_state_that_is_no_file_is_not_found() -> None:
+    with pytest.raises(mf.NotFoundError) as caught:
+        loader(state="/no/such")
+    assert str(caught.value) == f"mf.Loader: state='/no/such': there is no such file; {STATE}"
+
+
+def test_a_long_value_is_cut() -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        loader(epochs="x" * 1000)
+    assert str(caught.value) == f"mf.Loader: epochs='{'x' * 76}...: {EPOCHS}"
+
+
+def test_an_unknown_option_is_python_s_own_error() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bach_size'"):
+        loader(bach_size=3)
 
 
 def test_scalars_of_numpy_are_numbers() -> None:
@@ -107,3 +284,8 @@ def test_columns_that_are_no_ranges_are_named(columns: list[tuple[int, int]]) ->
     source = mf.from_arrays({"x": np.zeros((16, 4), np.int32)})
     with pytest.raises(mf.InvalidArgumentError, match=f"^{re.escape(text)}$"):
         mf.Loader(source, specs={"x": mf.Array("x", columns=columns)}, batch_size=4)
+
+
+def test_a_batch_size_of_numpy_is_a_number() -> None:
+    with mf.Loader(numbers(), specs=["x"], batch_size=(np.int64(2), np.uint8(4))) as it:
+        assert [batch["x"].shape for batch in it] == [(2, 4), (2, 4)]
