@@ -1,79 +1,99 @@
-"""Runs the cells and writes the page."""
+"""Measures what is missing, and writes the page from all that there is.
+
+python -m tests.bench                  everything, about a quarter of an hour
+python -m tests.bench --quick          a minute: a few cells, printed, nothing kept
+python -m tests.bench --budget 100     for at most 100 s; the next run goes on (exit status 3)
+python -m tests.bench --only warm/tok  pieces whose name holds this, measured again
+python -m tests.bench --render         the page from the JSON file, nothing measured
+python -m tests.bench --list           the pieces, and which are missing
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import subprocess
 import sys
 import tempfile
-from importlib.metadata import version
+import time
 from pathlib import Path
-from typing import Any
 
-from tests.bench import report
-from tests.bench.cases import CASES, MESHES
-from tests.bench.cell import ROUNDS
+from tests.bench import page, pieces, results
+from tests.bench.pieces import ROOT, Piece, Place
 
-ROOT = Path(__file__).resolve().parents[2]
+JSON = ROOT / "docs" / "benchmarks.json"
+REMAINS = 3  # the exit status when the budget was too small for all
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--case", action="append", help="only cases whose name holds this")
-    parser.add_argument("--seconds", type=float, default=0.3, help="of each loop and round")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
-    parser.add_argument("--json", type=Path, help="write the raw numbers here too")
-    parser.add_argument("--group", default="", help="a control group for the limited cells")
-    options = parser.parse_args()
-    chosen = [c for c in CASES if not options.case or any(o in c.name for o in options.case)]
+def main() -> int:
+    options = _options()
+    if options.quick:
+        return _quick()
+    if not options.render:
+        code = _measure(options)
+        if options.list:
+            return 0
+    else:
+        code = 0
+    text = page.markdown(results.load(options.json))
+    options.out.write_text(text)
+    print(f"wrote {options.out}")
+    return code
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="a few cells, printed")
+    parser.add_argument("--render", action="store_true", help="measure nothing")
+    parser.add_argument("--list", action="store_true", help="list the pieces")
+    parser.add_argument("--only", default="", help="pieces whose name holds this")
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured")
+    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds")
+    parser.add_argument("--json", type=Path, default=JSON, help="the results")
+    parser.add_argument("--out", type=Path, default=JSON.with_suffix(".md"), help="the page")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
+    parser.add_argument("--group", type=Path, help="a control group for the limited cell")
+    return parser.parse_args()
+
+
+def _quick() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        result: dict[str, Any] = {"rounds": ROUNDS, "machine": machine()}
-        result["cells"] = [
-            {"case": case.name, "source": source, "mesh": mesh}
-            | child("cell", case.name, source, mesh, folder, str(options.seconds))
-            for case in chosen
-            for source in ("memory", "file")
-            for mesh in MESHES
-        ]
-        result["rows"] = {
-            "in the last cache (8 MB)": child("rows", "8", "300"),
-            "larger than the last cache (1 GB)": child("rows", "1024", "100"),
-        }
-        result["cold"] = [
-            {"case": case.name, "kind": kind, "loop": loop}
-            | child("cold", case.name, loop, kind, folder, options.group)
-            for case in chosen[1:]
-            for kind in ("dropped", "limited")
-            for loop in ("meshfeed", "probe")
-        ]
-    options.out.write_text(report.markdown(result))
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1))
-    sys.stdout.write(f"wrote {options.out}\n")
+        held = {p.key: {"result": p.measure(Place(Path(folder)))} for p in pieces.quick()}
+    print(page.brief(held))
+    return 0
 
 
-def child(module: str, *arguments: str) -> Any:
-    """Runs one measurement in a process of its own."""
-    sys.stderr.write(f"{module} {' '.join(arguments)}\n")
-    command = [sys.executable, "-m", f"tests.bench.{module}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
+def _measure(options: argparse.Namespace) -> int:
+    began = time.monotonic()
+    kept = results.Results(options.json, fresh=options.fresh)
+    build = results.build()
+    todo = [p for p in pieces.everything() if options.only in p.key]
+    if not options.only:
+        todo = kept.missing(todo, build)
+    if options.list:
+        print("\n".join(p.key for p in todo))
+        return 0
+    options.folder.mkdir(parents=True, exist_ok=True)
+    place = Place(options.folder, options.group)
+    for n, piece in enumerate(todo):
+        if time.monotonic() - began + _expected(kept, piece) > options.budget and n:
+            print(f"{len(todo) - n} pieces remain, {piece.key} is next: run again")
+            return REMAINS
+        try:
+            record = kept.add(piece, place, build)
+        except subprocess.CalledProcessError as e:
+            sys.exit(f"{piece.key}: no number, since it failed: {' '.join(map(str, e.cmd))}")
+        print(f"{n + 1}/{len(todo)} {piece.key}: {record['seconds']} s", flush=True)
+    return 0
 
 
-def machine() -> str:
-    """Names the processor, its caches and the versions."""
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    facts = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    facts = {key.strip(): value.strip() for key, value in facts.items()}
-    cores = text.count("processor\t") or "?"
-    name = facts.get("model name", platform.processor())
-    family = f"family {facts.get('cpu family', '?')} model {facts.get('model', '?')}"
-    packages = ", ".join(f"{p} {version(p)}" for p in ("meshfeed", "jax", "numpy", "grain"))
-    system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
-    return f"Machine: {name} ({family}), {cores} cores, {system}, {packages}."
+def _expected(kept: results.Results, piece: Piece) -> float:
+    """Gives the seconds that a piece took the last time, or should take."""
+    return float(kept.pieces.get(piece.key, {}).get("seconds", piece.seconds))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,104 +1,125 @@
-"""One cell: a case from memory or from a file on a mesh, all loops interleaved in one process."""
+"""One warm cell: a case from memory or from a file on a mesh, all loops in one process.
+
+python -m tests.bench.cell CASE SOURCE MESH FOLDER ROUNDS
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 
-import numpy as np
-
 import meshfeed as mf
-from tests.bench import gates, grain, measure, probe
-from tests.bench.cases import CASES, shardings
+from tests.bench import floor, gates, grain, measure, probe, turns
+from tests.bench.cases import Case, Data, named, shardings
 
-ROUNDS = 5
+SECONDS = 0.06  # of each loop in each round, closed and pipelined
+GRAIN_EVERY = 3  # rounds: a batch takes it many times as long as others
 
 
-def run(case_name: str, source: str, mesh: str, folder: Path, seconds: float) -> dict[str, Any]:
+class Cell:
+    """The data of a cell, and how to make a loader over it."""
+
+    def __init__(self, case: Case, source: str, mesh: str, folder: Path) -> None:
+        self.case = case
+        self.split = shardings(case, mesh)
+        self.path = case.file(folder)
+        self._memory = source == "memory"
+        self.data: Data = case.make() if self._memory else case.mapped(self.path)
+        self.dataset = self.open()
+
+    def open(self) -> mf.Dataset:
+        return mf.from_arrays(self.data) if self._memory else mf.open(self.path)
+
+    def make(
+        self, dataset: mf.Dataset | None = None, *, epochs: int = -1, batch: int | None = None
+    ) -> mf.Loader:
+        return mf.Loader(
+            dataset or self.dataset,
+            None,
+            self.split,
+            batch_size=batch or self.case.batch,
+            shuffle=True,
+            epochs=epochs,
+        )
+
+
+def run(case: str, source: str, mesh: str, folder: Path, rounds: int) -> dict[str, Any]:
     """Measures one cell and gives its numbers, times in microseconds."""
-    case = next(c for c in CASES if c.name == case_name)
-    data = case.make()
-    path = folder / f"{case.name.replace(' ', '-')}.arrow"
-    if source == "file":
-        case.write(path, data)
-        data = case.mapped(path)
-    dataset = mf.from_arrays(data) if source == "memory" else mf.open(path)
-    split = shardings(case, mesh)
-
-    def make(epochs: int = -1) -> mf.Loader:
-        return mf.Loader(dataset, None, split, batch_size=case.batch, shuffle=True, epochs=epochs)
-
-    gates.check(make, case, data)
-    first = measure.first_batch(make)
-    loader = make()
-    batches = iter(loader)
-    grown = measure.resident_growth(lambda: measure.closed(batches, seconds))
-    allocated = measure.allocated(batches)
-    loops: dict[str, Iterator[Any]] = {
-        "meshfeed": batches,
-        "probe": probe.plain(data, case, split),
-        "probe aligned": probe.aligned(data, case, split),
-        "F": iter(measure.Floor(next(batches))),
-    }
-    result = _rounds(loops, lambda: grain.loop(data, case, split), case.batch, seconds)
-    result["first_ms"] = first
-    result["grown_mb"] = grown
-    result["allocated"] = allocated
-    result["batch_bytes"] = sum(a.nbytes for a in next(batches).values())
-    stats = loader.stats()
-    result["G"] = stats["gather_seconds"] / (stats["batches"] + stats["queued"]) * 1e6
-    result["wait"] = stats["wait_seconds"] / stats["batches"] * 1e6
+    cell = Cell(named(case), source, mesh, folder)
+    first = measure.first_batch(cell.open, cell.make)
+    gates.check(cell.make, cell.case, cell.data)
+    costs = _costs(cell)
+    loader = cell.make()
+    times = _times(cell, loader, rounds)
     loader.close()
-    return result
+    return {
+        "rounds": rounds,
+        "batch": cell.case.batch,
+        "batch_bytes": cell.case.batch_bytes,
+        "first": first,
+        "costs": costs,
+        "times": times,
+    }
 
 
-def _rounds(
-    loops: dict[str, Iterator[Any]],
-    begin: Callable[[], Generator[Any, None, None]],
-    batch: int,
-    seconds: float,
-) -> dict[str, Any]:
-    """Runs all loops in turn, several times, closed and pipelined.
+def _costs(cell: Cell) -> dict[str, Any]:
+    """Measures what a batch allocates, for a whole batch and for one of a quarter."""
+    out: dict[str, Any] = {}
+    for name, batch in (("whole", cell.case.batch), ("quarter", cell.case.batch // 4)):
+        with cell.make(batch=batch) as loader:
+            batches = iter(loader)
+            out[name] = {
+                "faults": measure.faults_per_batch(batches),
+                "allocated": measure.allocated(batches),
+            }
+    loop = probe.plain(cell.data, cell.case, cell.split)
+    out["probe"] = {
+        "faults": measure.faults_per_batch(loop),
+        "allocated": measure.allocated(loop),
+    }
+    return out
 
-    Grain begins anew in every round, and ends with it: it reads ahead as it likes.
-    """
-    names = [*loops, "grain"]
-    times: dict[str, list[float]] = {name: [] for name in names}
-    medians: dict[str, list[float]] = {name: [] for name in names}
-    flow: dict[str, list[tuple[int, float, float]]] = {name: [] for name in names}
-    for _ in range(ROUNDS):
-        peer = begin()
-        next(peer)
-        for name, loop in [("grain", peer), *loops.items()]:
-            round_ = measure.closed(loop, seconds)
-            times[name] += round_
-            medians[name].append(float(np.median(round_)))
-            if name != "F":
-                flow[name].append(measure.pipelined(loop, seconds))
-            if name == "grain":
-                peer.close()
-    result: dict[str, Any] = {}
-    for name in names:
-        n, wall, cpu = (sum(part) for part in zip((0, 0, 0), *flow[name], strict=True))
-        result[name] = {
-            "p10": float(np.percentile(times[name], 10)),
-            "p50": float(np.median(times[name])),
-            "p99": float(np.percentile(times[name], 99)),
-            "spread": [min(medians[name]), max(medians[name])],
-            "closed_rows_per_second": batch / float(np.mean(times[name])) * 1e6,
-            "rows_per_second": n * batch / max(wall, 1e-9),
-            "cpu_seconds_per_million_rows": cpu / max(n * batch, 1) * 1e6,
-        }
-    return result
+
+def _times(cell: Cell, loader: mf.Loader, rounds: int) -> dict[str, Any]:
+    batches = iter(loader)
+    case = cell.case
+
+    def whole(name: str, **more: Any) -> turns.Stretch:
+        return turns.loop(name, loops[name], case.batch, SECONDS, **more)
+
+    def waits() -> dict[str, float]:
+        return {"wait": loader.stats()["wait_seconds"]}
+
+    loops = {
+        "meshfeed": batches,
+        "probe": probe.plain(cell.data, case, cell.split),
+        "aligned": probe.aligned(cell.data, case, cell.split),
+        "grain": grain.loop(cell.data, case, cell.split),
+    }
+    for loop in loops.values():
+        gates.same_end_point(next(loop), case, cell.data, cell.split)
+    bare = floor.Floor(next(batches))
+    gather = floor.Gather(cell.dataset, loader.layout)
+    stretches = {
+        "meshfeed": whole("meshfeed", sums=waits),
+        "probe": whole("probe"),
+        "aligned": whole("aligned"),
+        "F": lambda: {"F": turns.closed(bare, SECONDS)},
+        "G": lambda: gather.stretch(SECONDS),
+        "both": lambda: floor.both(gather, bare, SECONDS),
+        "grain": turns.seldom(GRAIN_EVERY, whole("grain", skip=1)),
+    }
+    samples = turns.take_turns(stretches, rounds)
+    gather.loader.close()
+    return {name: turns.summary(parts) for name, parts in samples.items()}
 
 
 if __name__ == "__main__":
-    case_name, source, mesh, folder, seconds = sys.argv[1:]
-    print(json.dumps(run(case_name, source, mesh, Path(folder), float(seconds))))
+    case, source, mesh, folder, rounds = sys.argv[1:]
+    print(json.dumps(run(case, source, mesh, Path(folder), int(rounds))))

@@ -1,12 +1,17 @@
-"""Pages that are not in memory: the cache dropped, and a file of twice a memory limit.
+"""A loop over a file whose pages are not in memory, in a process of its own.
 
-The limit needs a control group (version 2) that this user may change, made for the purpose:
-`--group /sys/fs/cgroup/...`. Without one the cell is left out, and says so.
+    python -m tests.bench.cold CASE LOOP FOLDER SECONDS EPOCHS
+
+Drops the file's pages, then runs the loop for so long, or for so many epochs (0: as many as there
+is time for), and counts from the opening of the file. Whoever wants memory short sets the
+limit round this process (`limits`). How much came from the disk is the kernel's count.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
+import mmap
 import os
 import sys
 import time
@@ -18,63 +23,86 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 
 import jax
+import numpy as np
 
 import meshfeed as mf
 from tests.bench import probe
-from tests.bench.cases import CASES, MESHES, shardings
-
-BATCHES = 40
+from tests.bench.cases import MESHES, Case, named, shardings
 
 
-def run(case_name: str, loop: str, folder: Path, group: Path | None) -> dict[str, Any]:
-    """Gives rows per second and the p50 and p99 of `next`, from a file that is not cached."""
-    case = next(c for c in CASES if c.name == case_name)
-    path = folder / f"{case.name.replace(' ', '-')}.arrow"
-    if not path.exists():
-        case.write(path, case.make())
+def run(name: str, loop: str, folder: Path, seconds: float, epochs: int) -> dict[str, Any]:
+    """Gives rows per second, percentiles of `next`, processor seconds, and what the disk gave."""
+    case = named(name)
+    path = case.file(folder)
     split = shardings(case, next(iter(MESHES)))
-    drop(path)
-    if group is not None:
-        limit(group, path.stat().st_size // 2)
-    if loop == "meshfeed":
-        loader = mf.Loader(
-            mf.open(path), None, split, batch_size=case.batch, shuffle=True, epochs=-1
-        )
-        batches: Iterator[Any] = iter(loader)
-    else:
-        batches = probe.plain(case.mapped(path), case, split)
-    times = []
-    for _ in range(BATCHES):
-        start = time.perf_counter()
+    warm_up(case, split)
+    stayed = drop(path)
+    start = began = time.perf_counter()
+    disk, cpu = from_disk(), time.process_time()
+    most = epochs * (case.rows // case.batch) or sys.maxsize
+    batches = begin(loop, path, case, split)
+    times: list[float] = []
+    while len(times) < most and start < began + seconds:
         jax.block_until_ready(next(batches))
-        times.append(time.perf_counter() - start)
-    ordered = sorted(times)
+        times.append((time.perf_counter() - start) * 1e3)
+        start = time.perf_counter()
+    rows = len(times) * case.batch
     return {
-        "rows_per_second": case.batch * BATCHES / sum(times),
-        "p50_ms": ordered[BATCHES // 2] * 1e3,
-        "p99_ms": ordered[-1] * 1e3,
+        "rows": rows,
+        "epochs": rows / case.rows,
+        "rows_per_second": rows / (start - began),
+        "first_ms": times[0],  # with opening the file and making the loop
+        "p50_ms": float(np.percentile(times, 50)),
+        "p99_ms": float(np.percentile(times, 99)),
+        "cpu_per_million": (time.process_time() - cpu) / rows * 1e6,
+        "disk_mb": (from_disk() - disk) / 1e6,
+        "rows_mb": len(times) * case.batch_bytes / 1e6,
+        "file_mb": path.stat().st_size / 1e6,
+        "cached_before": stayed,
+        "cached_after": cached_part(path),
     }
 
 
-def drop(path: Path) -> None:
-    """Writes a file back and drops its pages from the cache."""
+def begin(loop: str, path: Path, case: Case, split: dict[str, Any]) -> Iterator[Any]:
+    """Opens the file and makes a loop over it."""
+    if loop == "probe":
+        return probe.plain(case.mapped(path), case, split)
+    dataset = mf.open(path)
+    return iter(mf.Loader(dataset, None, split, batch_size=case.batch, shuffle=True, epochs=-1))
+
+
+def warm_up(case: Case, split: dict[str, Any]) -> None:
+    """Starts JAX, which is nothing that a loop should be charged with."""
+    shape = {case.field: (case.batch, *case.shape), "label": (case.batch,)}
+    batch = {name: np.zeros(shape[name], np.int32) for name in split}
+    jax.block_until_ready(jax.device_put(batch, split))
+
+
+def drop(path: Path) -> float:
+    """Drops a file's pages from the cache, and gives the part that stayed."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return cached_part(path)
 
 
-def limit(group: Path, size: int) -> None:
-    """Moves this process into a control group of size bytes, and 512 MB for the programs."""
-    if not (group / "cgroup.controllers").exists():
-        raise NotADirectoryError(f"{group} is not a control group of version 2")
-    (group / "memory.max").write_text(str(size + (512 << 20)))
-    (group / "cgroup.procs").write_text(str(os.getpid()))
+def from_disk() -> int:
+    """Gives the bytes that this process made the kernel read from disks."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("read_bytes")).split()[1])
+
+
+def cached_part(path: Path) -> float:
+    """Gives the part of a file that is in the page cache, by mincore(2)."""
+    mapped = np.memmap(path, np.uint8, "r")
+    pages = np.empty(-(-mapped.size // mmap.PAGESIZE), np.uint8)
+    libc = ctypes.CDLL(None, use_errno=True)
+    size = ctypes.c_size_t(mapped.size)
+    if libc.mincore(ctypes.c_void_p(mapped.ctypes.data), size, ctypes.c_void_p(pages.ctypes.data)):
+        raise OSError(ctypes.get_errno(), "mincore")
+    return float(np.mean(pages & 1))
 
 
 if __name__ == "__main__":
-    case_name, loop, kind, folder, group = sys.argv[1:]
-    if kind == "limited" and not group:
-        print(json.dumps({"left_out": "no control group was given"}))
-    else:
-        within = Path(group) if kind == "limited" else None
-        print(json.dumps(run(case_name, loop, Path(folder), within)))
+    case, loop, folder, seconds, epochs = sys.argv[1:]
+    print(json.dumps(run(case, loop, Path(folder), float(seconds), int(epochs))))

@@ -11,6 +11,8 @@ import numpy as np
 import meshfeed as mf
 from tests.bench.cases import Case, Data
 
+KEPT = 3  # batches that are kept while others are made
+
 
 def check(make: Callable[..., mf.Loader], case: Case, data: Data) -> None:
     """Fails unless the loader delivers what it should.
@@ -23,13 +25,24 @@ def check(make: Callable[..., mf.Loader], case: Case, data: Data) -> None:
     every_record_once(make, case)
     with make(epochs=-1) as loader:
         batches = iter(loader)
-        kept = [next(batches) for _ in range(3)]
-        for batch in kept:
-            shards_are_right(batch, data, case.records(batch))
+        promised = [loader.records(0, step * case.batch) for step in range(KEPT)]
+        kept = [next(batches) for _ in range(KEPT)]
+        for batch, records in zip(kept, promised, strict=True):
+            assert np.array_equal(case.records(batch), records), "other records than promised"
+            assert not np.array_equal(np.sort(records), records), "the order is not shuffled"
+            shards_are_right(batch, data, records)
         digests = [digest(batch) for batch in kept]
         for _ in range(200):
             next(batches)
         assert [digest(batch) for batch in kept] == digests, "a kept batch has changed"
+
+
+def same_end_point(batch: dict[str, Any], case: Case, data: Data, split: dict[str, Any]) -> None:
+    """Another loop's batch has the sharding asked for, and its shards are right too."""
+    for name, array in batch.items():
+        assert array.sharding == split[name], f"{name}: {array.sharding}, not {split[name]}"
+    assert batch.keys() == split.keys(), f"arrays {list(batch)}, not {list(split)}"
+    shards_are_right(batch, data, case.records(batch))
 
 
 def every_record_once(make: Callable[..., mf.Loader], case: Case) -> None:

@@ -1,105 +1,89 @@
-"""Times, processor seconds, memory and allocations of a loop."""
+"""Times of single things: the first batch, allocations, page faults, memory."""
 
 from __future__ import annotations
 
+import resource
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-import psutil
 
-from tests.bench.probe import aligned_bytes
+FIRST = 9  # loaders made for the time to the first batch
 
 
-def closed(batches: Iterator[Any], seconds: float) -> list[float]:
-    """Gives the microseconds of each `next` with its batch ready, one after the other."""
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
+def first_batch(open_dataset: Callable[[], Any], make: Callable[[Any], Any]) -> dict[str, Any]:
+    """Gives the milliseconds of opening, and from construction to the first batch ready.
+
+    Every round opens the data anew, so that no loader profits from an earlier one; only the
+    page cache stays warm. The first round, in which the library and JAX run this way for the
+    first time in the process, stands apart.
+    """
+    opened: list[float] = []
+    first: list[float] = []
+    for _ in range(FIRST):
         start = time.perf_counter_ns()
-        jax.block_until_ready(next(batches))
-        times.append((time.perf_counter_ns() - start) / 1e3)
-    return times
-
-
-def pipelined(batches: Iterator[Any], seconds: float) -> tuple[int, float, float]:
-    """Gives batches, seconds and processor seconds of a loop that waits for its last batch only."""
-    cpu, start, n = time.process_time(), time.perf_counter(), 0
-    while time.perf_counter() < start + seconds:
-        batch = next(batches)
-        n += 1
-    jax.block_until_ready(batch)
-    return n, time.perf_counter() - start, time.process_time() - cpu
-
-
-def first_batch(make: Callable[[], Any]) -> float:
-    """Gives the milliseconds from construction to the first batch ready, the best of five."""
-    times = []
-    for _ in range(5):
-        start = time.perf_counter_ns()
-        loader = make()
+        dataset = open_dataset()
+        middle = time.perf_counter_ns()
+        loader = make(dataset)
         jax.block_until_ready(next(iter(loader)))
-        times.append((time.perf_counter_ns() - start) / 1e6)
+        first.append((time.perf_counter_ns() - middle) / 1e6)
+        opened.append((middle - start) / 1e6)
         loader.close()
-    return min(times)
+    return {
+        "open_ms": float(np.median(opened)),
+        "first_ms": float(np.median(first[1:])),
+        "worst_ms": max(first[1:]),
+        "process_first_ms": first[0],
+    }
 
 
-def allocated(batches: Iterator[Any], rounds: int = 20) -> int:
-    """Gives the most bytes that Python and NumPy allocate during one `next`."""
-    most = 0
+def allocated(batches: Iterator[Any], rounds: int = 30) -> int:
+    """Gives the median of the bytes that Python and NumPy allocate during one `next`."""
+    for _ in range(10):
+        jax.block_until_ready(next(batches))
+    peaks = []
     tracemalloc.start()
     for _ in range(rounds):
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
         jax.block_until_ready(next(batches))
-        most = max(most, tracemalloc.get_traced_memory()[1] - before)
+        peaks.append(tracemalloc.get_traced_memory()[1] - before)
     tracemalloc.stop()
-    return most
+    return int(np.median(peaks))
 
 
-def resident_growth(run: Callable[[], object]) -> float:
-    """Gives by how many MB the process has grown after run."""
-    process = psutil.Process()
-    before = process.memory_info().rss
-    run()
-    return float(process.memory_info().rss - before) / 1e6
+def faults_per_batch(batches: Iterator[Any], rounds: int = 200) -> float:
+    """Gives the pages that the process touches for the first time, for each batch.
+
+    Memory that is allocated per batch, by whomever, and grows with it shows here: NumPy's and
+    C's large blocks come from the kernel and go back to it.
+    """
+    for _ in range(20):
+        jax.block_until_ready(next(batches))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(rounds):
+        jax.block_until_ready(next(batches))
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / rounds
 
 
-class Floor:
-    """F: the bare `make_array_from_callback` calls, over buffers that stand ready."""
-
-    def __init__(self, batch: dict[str, Any]) -> None:
-        self._leaves = [_Leaf(array) for array in batch.values()]
-
-    def __iter__(self) -> Iterator[Any]:
-        while True:
-            yield [leaf() for leaf in self._leaves]
+def anonymous() -> int:
+    """Gives the bytes of memory of this process that belong to no file."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    sizes = {line.split(":")[0]: line.split()[1] for line in lines if line.endswith("kB")}
+    return (int(sizes["RssAnon"]) + int(sizes["RssShmem"])) << 10
 
 
-class _Leaf:
-    """One array, with the aligned view for each call of its callback, in the order of the calls."""
-
-    def __init__(self, array: Any) -> None:
-        self._shape, self._sharding, self._dtype = array.shape, array.sharding, array.dtype
-        self._views: list[np.ndarray[Any, Any]] = []
-        made: dict[Any, np.ndarray[Any, Any]] = {}
-
-        def record(index: Any) -> np.ndarray[Any, Any]:
-            key = tuple((s.start, s.stop) for s in index)
-            if key not in made:
-                shard = array.sharding.shard_shape(array.shape)
-                size = int(np.prod(shard)) * array.dtype.itemsize
-                made[key] = aligned_bytes(size).view(array.dtype).reshape(shard)
-            self._views.append(made[key])
-            return made[key]
-
-        jax.make_array_from_callback(self._shape, self._sharding, record, dtype=self._dtype)
-
-    def __call__(self) -> jax.Array:
-        views = iter(self._views)
-        return jax.make_array_from_callback(
-            self._shape, self._sharding, lambda _: next(views), dtype=self._dtype
-        )
+def peak_growth(begin: Callable[[], Iterator[Any]], seconds: float) -> float:
+    """Gives by how many MB a loop's process grows at most, from before the loop is made."""
+    before = most = anonymous()
+    batches = begin()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for _ in range(10):
+            jax.block_until_ready(next(batches))
+        most = max(most, anonymous())
+    return (most - before) / 1e6

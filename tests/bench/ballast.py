@@ -1,0 +1,56 @@
+"""Memory that nobody else can have: `python -m tests.bench.ballast LEFT_MB`.
+
+Locks memory until only so many MB are available to all other programs, says so on its output, and
+holds it until its input ends. It ends with its parent, whatever becomes of that; it is the first
+that the kernel kills should memory run out; and it gives memory back by itself when others need
+more than they should. So a file of twice what is left cannot stay in the page cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+
+PIECE = 256 << 20
+LEAST = 1 << 30  # bytes available below which pieces are given back
+PR_SET_PDEATHSIG = 1
+
+
+def available() -> int:
+    """Gives the bytes that programs could have, the page cache included."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) << 10
+
+
+def lock(libc: ctypes.CDLL) -> mmap.mmap:
+    """Gives a piece of memory that stays in memory."""
+    piece = mmap.mmap(-1, PIECE)
+    piece.madvise(mmap.MADV_HUGEPAGE)  # else the kernel takes seconds for each GB
+    start = ctypes.addressof(ctypes.c_char.from_buffer(piece))
+    if libc.mlock(ctypes.c_void_p(start), ctypes.c_size_t(PIECE)):
+        error = ctypes.get_errno()
+        raise OSError(error, f"mlock: {os.strerror(error)}")
+    return piece
+
+
+def main(left: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    Path("/proc/self/oom_score_adj").write_text("1000")
+    pieces: list[mmap.mmap] = []
+    while available() > left + PIECE:
+        pieces.append(lock(libc))
+    print(f"locked {len(pieces) * PIECE >> 20} MB", flush=True)
+    while not select.select([sys.stdin], [], [], 0.2)[0]:
+        while pieces and available() < LEAST:
+            pieces.pop().close()
+            print("gave some back", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) << 20)

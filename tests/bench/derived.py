@@ -1,0 +1,73 @@
+"""The numbers of a warm cell, and what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class CellNumbers:
+    """One warm cell.
+
+    Args:
+        key: `warm/CASE/SOURCE/MESH`.
+        result: what `cell` printed.
+    """
+
+    def __init__(self, key: str, result: dict[str, Any]) -> None:
+        _, self.case, self.source, self.mesh = key.split("/")
+        self.result = result
+        self.times: dict[str, Any] = result["times"]
+        self.first: dict[str, float] = result["first"]
+        self.costs: dict[str, Any] = result["costs"]
+
+    @property
+    def name(self) -> str:
+        return f"{self.case}, {self.source}, {self.mesh}"
+
+    def p50(self, name: str) -> float:
+        return float(self.times[name]["p50"])
+
+    def medians(self, name: str) -> list[float]:
+        return [float(value) for value in self.times[name]["medians"]]
+
+    def closed_rate(self, name: str) -> float:
+        """Gives rows per second, closed."""
+        return float(self.result["batch"] / self.times[name]["mean"] * 1e6)
+
+    @property
+    def ratios(self) -> list[float]:
+        """How many times as fast as the probe, round by round."""
+        pairs = zip(self.medians("probe"), self.medians("meshfeed"), strict=True)
+        return [probe / ours for probe, ours in pairs]
+
+    @property
+    def ratio(self) -> float:
+        return float(np.median(self.ratios))
+
+    @property
+    def target(self) -> float:
+        """The target of `next` in microseconds, with F and G alone."""
+        return bound(self.p50("F"), self.p50("G"))
+
+    @property
+    def company(self) -> float:
+        """The same formula with F and G at the same time."""
+        return bound(self.p50("F with G"), self.p50("G with F"))
+
+    @property
+    def rest(self) -> float:
+        """What is left of `next` after F and the wait for the gather."""
+        return self.p50("meshfeed") - self.p50("F with G") - self.p50("meshfeed.wait")
+
+
+def bound(f: float, g: float) -> float:
+    """Gives the target of `next` in microseconds, from F and G."""
+    return 1.15 * max(f, g) + 25
+
+
+def spread(values: list[float]) -> tuple[float, float]:
+    """Gives the 10th and the 90th percentile."""
+    low, high = np.percentile(values, [10, 90])
+    return float(low), float(high)

@@ -1,0 +1,103 @@
+"""F and G: what handing over and gathering cost by themselves, alone and at the same time.
+
+F is the bare `make_array_from_callback` calls for the leaves of a batch, over aligned buffers
+that stand ready. G is the gather of a batch, as the loader's own clock has it. In a closed loop
+both run at once: while one batch is handed over, the next is gathered. `both` is that loop with
+nothing else in it, and gives F and G as they are then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+import meshfeed as mf
+from tests.bench.probe import aligned_bytes
+
+SKIP = 5  # batches that stood ready when a stretch began, and the first after them
+
+
+class Floor(Iterator[Any]):
+    """F, as a loop."""
+
+    def __init__(self, batch: dict[str, Any]) -> None:
+        self._leaves = [_Leaf(array) for array in batch.values()]
+
+    def __next__(self) -> list[jax.Array]:
+        return [leaf() for leaf in self._leaves]
+
+
+class _Leaf:
+    """One array, with the aligned view for each call of its callback, in the order of the calls."""
+
+    def __init__(self, array: Any) -> None:
+        self._shape, self._sharding, self._dtype = array.shape, array.sharding, array.dtype
+        self._views: list[np.ndarray[Any, Any]] = []
+        made: dict[Any, np.ndarray[Any, Any]] = {}
+
+        def record(index: Any) -> np.ndarray[Any, Any]:
+            key = tuple((s.start, s.stop) for s in index)
+            if key not in made:
+                shard = array.sharding.shard_shape(array.shape)
+                size = int(np.prod(shard)) * array.dtype.itemsize
+                made[key] = aligned_bytes(size).view(array.dtype).reshape(shard)
+            self._views.append(made[key])
+            return made[key]
+
+        jax.make_array_from_callback(self._shape, self._sharding, record, dtype=self._dtype)
+
+    def __call__(self) -> jax.Array:
+        views = iter(self._views)
+        return jax.make_array_from_callback(
+            self._shape, self._sharding, lambda _: next(views), dtype=self._dtype
+        )
+
+
+class Gather:
+    """G: a loader of the same layout that makes no `jax.Array`s, and whose caller only takes."""
+
+    def __init__(self, dataset: Any, layout: Any) -> None:
+        self.loader = mf.Loader(
+            dataset, layout=layout, process=0, shuffle=True, seed=1, epochs=-1, prefetch=2
+        )
+        self.batches = iter(self.loader)
+
+    def stretch(self, seconds: float) -> dict[str, list[float]]:
+        """Gives one G, and the time of one `next` without JAX, in microseconds."""
+        for _ in range(SKIP):
+            next(self.batches)
+        before, start, n = self.done(), time.perf_counter(), 0
+        while time.perf_counter() < start + seconds:
+            next(self.batches)
+            n += 1
+        wall = time.perf_counter() - start
+        return {"G": [_each(before, self.done())], "blocks": [wall / n * 1e6]}
+
+    def done(self) -> tuple[float, float]:
+        """Gives the seconds spent gathering so far, and the batches made in them."""
+        stats = self.loader.stats()
+        return stats["gather_seconds"], stats["batches"] + stats["queued"]
+
+
+def both(gather: Gather, floor: Floor, seconds: float) -> dict[str, list[float]]:
+    """Runs the closed loop of a gather and F, and gives both as they are then, in microseconds."""
+    for _ in range(SKIP):
+        next(gather.batches)
+        jax.block_until_ready(next(floor))
+    times = []
+    before, end = gather.done(), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        next(gather.batches)
+        start = time.perf_counter_ns()
+        jax.block_until_ready(next(floor))
+        times.append((time.perf_counter_ns() - start) / 1e3)
+    return {"F with G": times, "G with F": [_each(before, gather.done())]}
+
+
+def _each(before: tuple[float, float], after: tuple[float, float]) -> float:
+    """Gives the microseconds of one gather between two counts."""
+    return (after[0] - before[0]) / (after[1] - before[1]) * 1e6

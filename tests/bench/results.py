@@ -1,0 +1,123 @@
+"""The results of all pieces: a JSON file that grows piece by piece."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import meshfeed
+from tests.bench.pieces import ROOT, Piece, Place
+
+PACKAGES = ("jax", "jaxlib", "numpy", "grain", "pyarrow")
+
+
+class OtherMachineError(ValueError):
+    """The file holds numbers of another machine, or of other versions."""
+
+
+class Results:
+    """The results in a file.
+
+    Args:
+        path: the file; it may be missing.
+        fresh: whether to forget what it holds.
+
+    Raises:
+        OtherMachineError: what it holds was not measured here.
+    """
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        self._path = path
+        self.machine = machine()
+        self.pieces: dict[str, Any] = {}
+        if path.exists() and not fresh:
+            held = json.loads(path.read_text())
+            if held["machine"] != self.machine:
+                message = f"{path} holds numbers of {held['machine']}, and this is {self.machine}"
+                raise OtherMachineError(message + "; measure anew with --fresh")
+            self.pieces = held["pieces"]
+
+    def missing(self, pieces: Iterable[Piece], build: str) -> list[Piece]:
+        """Lists the pieces that were not measured with this build."""
+        return [p for p in pieces if self.pieces.get(p.key, {}).get("build") != build]
+
+    def add(self, piece: Piece, place: Place, build: str) -> Any:
+        """Measures a piece, and keeps its result at once."""
+        start = time.monotonic()
+        result = piece.measure(place)
+        record = {
+            "date": dt.date.today().isoformat(),
+            "build": build,
+            "commit": commit(),
+            "seconds": round(time.monotonic() - start, 1),
+            "result": result,
+        }
+        self.pieces[piece.key] = record
+        self.save()
+        return record
+
+    def save(self) -> None:
+        scratch = self._path.with_suffix(".part")
+        held = {"machine": self.machine, "pieces": self.pieces}
+        text = json.dumps(held, default=float, indent=0, separators=(",", ":"))
+        scratch.write_text(text + "\n")
+        scratch.replace(self._path)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Gives what a file holds, wherever it was measured."""
+    held: dict[str, Any] = json.loads(path.read_text())
+    return held
+
+
+def build() -> str:
+    """Gives a digest of the code that is measured: the library and the package."""
+    from meshfeed import _library
+
+    digest = hashlib.sha256(Path(_library._path()).read_bytes())
+    for source in sorted(Path(meshfeed.__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def commit() -> str:
+    """Gives the commit that is checked out, or nothing outside a repository."""
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+def machine() -> dict[str, str]:
+    """Names the processor, its caches, its memory and the versions."""
+    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    facts = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    name = facts.get("model name", platform.processor())
+    family = f"family {facts.get('cpu family', '?')} model {facts.get('model', '?')}"
+    return {
+        "processor": f"{name} ({family})",
+        "cores": str(text.count("processor\t") or "?"),
+        "last_level_cache": _cache(),
+        "system": f"{platform.system()} {platform.release()}",
+        "versions": ", ".join(
+            [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in PACKAGES)]
+        ),
+    }
+
+
+def _cache() -> str:
+    sizes = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"))
+    return sizes[-1].read_text().strip() if sizes else "unknown"
