@@ -287,7 +287,11 @@ func (r *run) closeWhileGathering() {
 		}, func(err error) { ended <- err })
 	}
 	for range cap(running) {
-		<-running
+		select {
+		case <-running:
+		case err := <-ended:
+			r.Fatalf("a gather before Close: %v", err)
+		}
 	}
 	if err := r.src.Close(); err != nil {
 		r.Errorf("Close: %v", err)
