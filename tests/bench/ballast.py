@@ -14,6 +14,7 @@ import os
 import select
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PIECE = 256 << 20
@@ -38,13 +39,21 @@ def lock(libc: ctypes.CDLL) -> mmap.mmap:
     return piece
 
 
+def fill(libc: ctypes.CDLL, left: int) -> list[mmap.mmap]:
+    """Locks memory on all cores, since the kernel takes its time to clear it."""
+    pieces: list[mmap.mmap] = []
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as threads:
+        while available() > left + cores * PIECE:
+            pieces += threads.map(lock, [libc] * cores)
+    return pieces
+
+
 def main(left: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     Path("/proc/self/oom_score_adj").write_text("1000")
-    pieces: list[mmap.mmap] = []
-    while available() > left + PIECE:
-        pieces.append(lock(libc))
+    pieces = fill(libc, left)
     print(f"locked {len(pieces) * PIECE >> 20} MB", flush=True)
     while not select.select([sys.stdin], [], [], 0.2)[0]:
         while pieces and available() < LEAST:

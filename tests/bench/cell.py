@@ -111,6 +111,7 @@ def _times(cell: Cell, loader: mf.Loader, rounds: int) -> dict[str, Any]:
         "probe": whole("probe"),
         "aligned": whole("aligned"),
         "F": lambda: {"F": turns.closed(bare, SECONDS)},
+        "among": lambda: floor.among(batches, bare, SECONDS),
         "G": lambda: gather.stretch(SECONDS),
         "both": lambda: floor.both(gather, bare, SECONDS),
         "grain": turns.seldom(GRAIN_EVERY, whole("grain", skip=1)),

@@ -27,7 +27,8 @@ class CellNumbers:
         return f"{self.case}, {self.source}, {self.mesh}"
 
     def p50(self, name: str) -> float:
-        return float(self.times[name]["p50"])
+        """Gives a median in microseconds; not a number where the run did not measure it yet."""
+        return float(self.times.get(name, {}).get("p50", "nan"))
 
     def medians(self, name: str) -> list[float]:
         return [float(value) for value in self.times[name]["medians"]]
@@ -50,6 +51,11 @@ class CellNumbers:
     def target(self) -> float:
         """The target of `next` in microseconds, with F and G alone."""
         return bound(self.p50("F"), self.p50("G"))
+
+    @property
+    def among(self) -> float:
+        """The same formula with F as it is between calls of `next`."""
+        return bound(self.p50("F among"), self.p50("G"))
 
     @property
     def company(self) -> float:

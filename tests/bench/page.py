@@ -28,9 +28,10 @@ def markdown(held: dict[str, Any]) -> str:
     )
     sections = [
         head,
+        *_summary(cells),
         *(_section("Closed: block on each batch", "Times of `next` in µs.", CLOSED, cells)),
         *(_section("Where the time of a closed `next` goes", texts.SPLIT, PARTS, cells)),
-        *(_section("Rows per second, and the slow batches", "", FLOW, cells)),
+        *(_section("Rows per second, and the slow batches", texts.FLOW, FLOW, cells)),
         *(_section("What it costs", texts.COSTS, COST, cells)),
         *_memory(records),
         *_rows(records),
@@ -65,7 +66,27 @@ def table(columns: dict[str, Column], rows: Iterable[Any]) -> str:
 
 
 def _section(title: str, text: str, columns: dict[str, Column], rows: list[Any]) -> list[str]:
-    return [f"## {title}\n", text, table(columns, rows)] if rows else []
+    return [f"## {title}\n", text.rstrip() + "\n", table(columns, rows)] if rows else []
+
+
+def _summary(cells: list[CellNumbers]) -> list[str]:
+    if not cells:
+        return []
+    ratios = sorted(cell.ratio for cell in cells)
+    reached = sum(cell.p50("meshfeed") <= cell.target for cell in cells)
+    company = sum(cell.p50("meshfeed") <= cell.company for cell in cells)
+    numbers = {
+        "cells": len(cells),
+        "low": ratios[0],
+        "middle": ratios[len(ratios) // 2],
+        "high": ratios[-1],
+        "slower": sum(ratio < 1 for ratio in ratios),
+        "short": sum(1 <= ratio < 1.5 for ratio in ratios),
+        "reached": reached,
+        "among": sum(cell.p50("meshfeed") <= cell.among for cell in cells),
+        "company": company,
+    }
+    return [texts.SUMMARY.format(**numbers)]
 
 
 def _dates(records: dict[str, Any]) -> str:
@@ -200,6 +221,7 @@ CLOSED = CELL | {
 PARTS = CELL | {
     "`next`": _p50("meshfeed"),
     "F": _p50("F"),
+    "F among": _p50("F among"),
     "F with G": _p50("F with G"),
     "G": _p50("G"),
     "G with F": _p50("G with F"),
@@ -207,31 +229,32 @@ PARTS = CELL | {
     "wait": _p50("meshfeed.wait"),
     "rest": lambda c: f"{c.rest:.0f}",
     "target": lambda c: _reached(c.p50("meshfeed"), c.target),
+    "among": lambda c: _reached(c.p50("meshfeed"), c.among),
     "in company": lambda c: _reached(c.p50("meshfeed"), c.company),
 }
 
 FLOW = CELL | {
-    "rows/s closed": lambda c: f"{c.closed_rate('meshfeed'):,.0f}",
-    "probe": lambda c: f"{c.closed_rate('probe'):,.0f}",
-    "Grain": lambda c: f"{c.closed_rate('grain'):,.0f}",
-    "rows/s pipelined": lambda c: f"{c.p50('meshfeed.rows_per_second'):,.0f}",
-    "probe ": lambda c: f"{c.p50('probe.rows_per_second'):,.0f}",
-    "Grain ": lambda c: f"{c.p50('grain.rows_per_second'):,.0f}",
+    "closed": lambda c: f"{c.closed_rate('meshfeed'):,.0f}",
+    "probe closed": lambda c: f"{c.closed_rate('probe'):,.0f}",
+    "Grain closed": lambda c: f"{c.closed_rate('grain'):,.0f}",
+    "pipelined": lambda c: f"{c.p50('meshfeed.rows_per_second'):,.0f}",
+    "probe pipelined": lambda c: f"{c.p50('probe.rows_per_second'):,.0f}",
+    "Grain pipelined": lambda c: f"{c.p50('grain.rows_per_second'):,.0f}",
     "p99, µs": lambda c: f"{c.times['meshfeed']['p99']:,.0f}",
-    "probe  ": lambda c: f"{c.times['probe']['p99']:,.0f}",
+    "probe p99, µs": lambda c: f"{c.times['probe']['p99']:,.0f}",
 }
 
 COST = CELL | {
-    "CPU s per million rows": lambda c: f"{c.p50('meshfeed.cpu_per_million'):.2f}",
-    "probe": lambda c: f"{c.p50('probe.cpu_per_million'):.2f}",
-    "Grain": lambda c: f"{c.p50('grain.cpu_per_million'):.0f}",
+    "CPU s": lambda c: f"{c.p50('meshfeed.cpu_per_million'):.2f}",
+    "probe CPU s": lambda c: f"{c.p50('probe.cpu_per_million'):.2f}",
+    "Grain CPU s": lambda c: f"{c.p50('grain.cpu_per_million'):.0f}",
     "first batch, ms": lambda c: "{first_ms:.1f} ({process_first_ms:.1f})".format(**c.first),
     "open, ms": lambda c: f"{c.first['open_ms']:.1f}",
     "faults": lambda c: f"{c.costs['whole']['faults']:.2f}",
-    "probe's": lambda c: f"{c.costs['probe']['faults']:.2f}",
+    "probe faults": lambda c: f"{c.costs['probe']['faults']:.2f}",
     "Python bytes": lambda c: f"{c.costs['whole']['allocated']:,}",
     "of a quarter": lambda c: f"{c.costs['quarter']['allocated']:,}",
-    "probe's bytes": lambda c: f"{c.costs['probe']['allocated']:,}",
+    "probe bytes": lambda c: f"{c.costs['probe']['allocated']:,}",
 }
 
 MEMORY: dict[str, Column] = {

@@ -31,26 +31,41 @@ replicas included, was equal to `batch[index]`, three batches kept over 200 more
 and the probe's and Grain's batches passed the same test of their shards.
 """
 
+SUMMARY = """\
+**In short.** In {cells} warm cells, closed, meshfeed was {low:.2f} to {high:.2f} times as fast as
+the probe, {middle:.2f} in the middle one; in {slower} slower (✗), in {short} less than 1.5 times
+as fast (○). `next` kept its target in {reached} of {cells}; the same formula with F among calls of
+`next` in {among}, and with F and G at the same time in {company}. What was missed is listed at
+the end, with the reason.
+"""
+
+FLOW = """\
+Rows per second, closed and pipelined (blocking on the last batch of a stretch only), and the 99th
+percentile of a closed `next`. Grain has too few batches for one.
+"""
+
 SPLIT = """\
 **F**: the bare `make_array_from_callback` calls for the same leaves over aligned buffers that
-stand ready, in the same run. **G**: the gather alone, by the loader's clock, while its caller does
-nothing but take. *F with G* and *G with F* are the two as a closed loop has them: the next batch
-is gathered while this one is handed over, on two cores that share a cache and their bandwidth.
-*blocks* is one `next` of the same loader without JAX: how fast batches can be made. *wait* is how
-long `next` waited for the gather on average, and *rest* what is left of `next` after *F with G*
-and *wait*.
+stand ready, in the same run, in a loop of their own; *F among*: in place of every fourth `next` of
+the measured loop, where they find the caches as `next` leaves them. **G**: the gather alone, by
+the loader's clock, while its caller does nothing but take. *F with G* and *G with F* are the two
+as a closed loop has them: the next batch is gathered while this one is handed over, on two cores
+that share a cache and their bandwidth. *blocks* is one `next` of the same loader without JAX: how
+fast batches can be made. *wait* is how long `next` waited for the gather on average, and *rest*
+what is left of `next` after *F with G* and *wait*.
 
-The target is 1.15 · max(F, G) + 25 µs with F and G alone (*target*). *in company* is the same
-formula with F and G as they are at the same time: a loop that gathers while it hands over
-has to live with those. It explains; it does not replace the target.
+The target is 1.15 · max(F, G) + 25 µs with F and G alone (*target*). *among* is the same formula
+with *F among*, *in company* with F and G as they are at the same time: a loop that gathers while
+it hands over has to live with those. These two explain; they do not replace the target.
 """
 
 COSTS = """\
-CPU seconds are those of the whole process, pipelined. *faults* are pages touched for the first
-time, per batch: memory that is allocated anew for every batch shows there, whoever allocates it.
-*Python bytes* are what Python and NumPy allocate during one `next`, with the whole batch and with
-a quarter of it. First batch: from the construction of a loader over data just opened to the batch
-ready, median of eight; in brackets the first of the process, which loads the library.
+*CPU s*: seconds of processor of the whole process per million rows, pipelined. *faults* are pages
+touched for the first time, per batch: memory that is allocated anew for every batch shows there,
+whoever allocates it. *Python bytes* are what Python and NumPy allocate during one `next`, with the
+whole batch and with a quarter of it. First batch: from the construction of a loader over data just
+opened to the batch ready, median of eight; in brackets the first of the process, which loads the
+library.
 """
 
 ROWS = """\
