@@ -41,7 +41,8 @@ func (l *Layout) checkColumns(a *ArraySpec) {
 	}
 	path := "/arrays/" + escape(a.Name) + "/columns"
 	if len(a.RowShape) == 0 {
-		l.report(Error, ColumnsNumber, path, fmt.Sprintf("the rows of array %s have no dimension of which columns could be taken", quote(a.Name)), "leave columns out")
+		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", quote(a.Name)),
+			"leave columns out, or take a field whose rows have a dimension")
 		return
 	}
 	n := int64(0)
