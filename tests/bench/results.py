@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import meshfeed
-from tests.bench.pieces import ROOT, Piece, Place
+from tests.bench.pieces import ROOT, Piece, Place, everything
 
 WRITERS = ("__main__", "derived", "page", "results", "targets", "texts")  # they measure nothing
 PACKAGES = ("jax", "jaxlib", "numpy", "grain", "pyarrow")
@@ -67,7 +67,9 @@ class Results:
 
     def save(self) -> None:
         scratch = self._path.with_suffix(".part")
-        held = {"machine": self.machine, "pieces": self.pieces}
+        order = {piece.key: n for n, piece in enumerate(everything())}
+        listed = sorted(self.pieces.items(), key=lambda item: order.get(item[0], len(order)))
+        held = {"machine": self.machine, "pieces": dict(listed)}
         text = json.dumps(held, default=float, indent=0, separators=(",", ":"))
         scratch.write_text(text + "\n")
         scratch.replace(self._path)
