@@ -50,7 +50,8 @@ type faultyGatherer struct {
 func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
 	g.loader.inject("worker")
 	if armed.CompareAndDelete(g.loader, "late") {
-		time.Sleep(late) // as a kernel waits, whom no context ends
+		time.Sleep(late)
+		ctx = context.WithoutCancel(ctx) // as a copy under way, which looks at no context
 	}
 	if armed.CompareAndDelete(g.loader, "stuck") {
 		select {}
