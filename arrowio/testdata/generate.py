@@ -20,6 +20,7 @@ def _batch(indices: list[int], values: list[int]) -> pa.RecordBatch:
 
 
 def main() -> None:
+    """Writes the file beside this script."""
     batches = [_batch(i, v) for i, v in zip(INDICES, VALUES, strict=True)]
     options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
     path = pathlib.Path(__file__).with_name("deltas.arrow")
