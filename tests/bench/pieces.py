@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("memory", "file")
 COLD_ROUNDS = 3
 LIMITED_ROUNDS = 2
-LIMITED_SECONDS = 6.0  # of each loop and round
+LIMITED_SECONDS = 4.0  # of each loop and round
 DATA_MB = (8, 1024)  # in the last-level cache, and larger
 SIZES_AT_ONCE = 6
 
