@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tests.bench import targets, texts
@@ -187,12 +188,12 @@ def _reached(value: float, bound: float) -> str:
     return f"{bound:.0f} " + ("✓" if value <= bound else "✗")
 
 
-def _disk(name: str, form: str, pick: Callable[[list[float]], float] | None = None) -> Column:
+def _disk(name: str, form: str) -> Column:
     """Makes the column of a number of several runs: the median and the range of all."""
 
     def text(row: Any) -> str:
         values = sorted(float(run[name]) for run in row["runs"])
-        middle = pick(values) if pick else values[len(values) // 2]
+        middle = median(values)
         return f"{middle:{form}} ({values[0]:{form}} to {values[-1]:{form}})"
 
     return text
