@@ -15,12 +15,13 @@ const (
 type feistel struct {
 	n, a, b uint64
 	keys    [rounds]uint64
+	native  bool // the rounds are done in assembly
 }
 
 // newFeistel picks a even, since with a and b odd every round would be an even
 // permutation and so would be the whole.
 func newFeistel(n int64, key [2]uint64) *feistel {
-	f := &feistel{n: uint64(n)}
+	f := &feistel{n: uint64(n), native: hasKernel()}
 	f.a = uint64(math.Ceil(math.Sqrt(float64(n))))
 	f.a += f.a % 2
 	f.b = (f.n + f.a - 1) / f.a
@@ -54,11 +55,8 @@ func (f *feistel) walk(x uint64) uint64 {
 // add gives x plus a hash of y, modulo m; x is below m.
 func add(x, y, key, m uint64) uint64 {
 	h, _ := bits.Mul64(mix(y^key), m)
-	x += h
-	if x >= m {
-		x -= m
-	}
-	return x
+	x += h - m
+	return x + m&uint64(int64(x)>>63) // plus m if negative: a jump could not be predicted
 }
 
 func (f *feistel) Fill(dst []int64, position int64) {
@@ -74,16 +72,12 @@ func (f *feistel) Fill(dst []int64, position int64) {
 // different positions do not depend on each other, so the processor overlaps
 // them.
 func (f *feistel) fill(dst []int64, position uint64) {
-	var ls, rs [lanes]uint64
-	l, r := ls[:len(dst)], rs[:len(dst)]
-	f.split(l, r, position)
-	for i := 0; i < rounds; i += 2 {
-		for j, y := range r {
-			l[j] = add(l[j], y, f.keys[i], f.a)
-		}
-		for j, y := range l {
-			r[j] = add(r[j], y, f.keys[i+1], f.b)
-		}
+	var l, r [lanes]uint64
+	f.split(l[:len(dst)], r[:len(dst)], position)
+	if f.native {
+		roundsAVX2(&l, &r, &f.keys, f.a, f.b)
+	} else {
+		roundsPortable(&l, &r, &f.keys, f.a, f.b)
 	}
 	for j := range dst {
 		x := l[j]*f.b + r[j]
@@ -91,6 +85,20 @@ func (f *feistel) fill(dst []int64, position uint64) {
 			x = f.walk(x)
 		}
 		dst[j] = int64(x)
+	}
+}
+
+// roundsPortable takes pairs of halves through the network.
+func roundsPortable(l, r *[lanes]uint64, keys *[rounds]uint64, a, b uint64) {
+	for i := 0; i < rounds; i += 2 {
+		addAll(l, r, keys[i], a)
+		addAll(r, l, keys[i+1], b)
+	}
+}
+
+func addAll(x, y *[lanes]uint64, key, m uint64) {
+	for j := range x {
+		x[j] = add(x[j], y[j], key, m)
 	}
 }
 

@@ -1,0 +1,186 @@
+#include "go_asm.h"
+#include "textflag.h"
+
+// Sixteen positions at a time, in four vectors side by side: one alone leaves
+// the processor waiting for each product. Y0 to Y3 hold z, Y4 to Y7 an
+// intermediate value t, Y15 another.
+//
+// DI halves that change      R8 their modulus m      BX key of the round
+// SI halves that are hashed  R9 the other modulus    CX rounds left
+// DX offset of the sixteen   R10 low half of FACTOR1
+//
+// The vector multiplication takes the low 32 bits of both operands and gives
+// all 64 bits of the product. With z = zh·2^32 + zl and f = fh·2^32 + fl,
+//
+//	z·f mod 2^64 = zl·fl + (zh·fl + zl·fh mod 2^32)·2^32
+//	z·m div 2^64 = (zh·m + (zl·m div 2^32)) div 2^32      for m below 2^32
+#define FACTOR1 $0xbf58476d1ce4e5b9
+#define FACTOR2 $0x94d049bb133111eb
+
+#define FACTOR1L Y8
+#define FACTOR1H Y9
+#define FACTOR2L Y10
+#define FACTOR2H Y11
+#define KEY      Y12
+#define FIXED    Y13
+#define MODULUS  Y14
+
+// Z is z = z OP c, for all four vectors; T is t = z OP c, TT is t = t OP c and
+// ZT is z = z OP t.
+#define Z(OP, c) \
+	OP c, Y0, Y0 \
+	OP c, Y1, Y1 \
+	OP c, Y2, Y2 \
+	OP c, Y3, Y3
+
+#define T(OP, c) \
+	OP c, Y0, Y4 \
+	OP c, Y1, Y5 \
+	OP c, Y2, Y6 \
+	OP c, Y3, Y7
+
+#define TT(OP, c) \
+	OP c, Y4, Y4 \
+	OP c, Y5, Y5 \
+	OP c, Y6, Y6 \
+	OP c, Y7, Y7
+
+#define ZT(OP) \
+	OP Y4, Y0, Y0 \
+	OP Y5, Y1, Y1 \
+	OP Y6, Y2, Y2 \
+	OP Y7, Y3, Y3
+
+// CROSS adds the product of z and c to t.
+#define CROSS(c, z, t) \
+	VPMULUDQ c, z, Y15 \
+	VPADDQ   Y15, t, t
+
+// BROADCAST sets the four lanes of a vector, whose low half is half.
+#define BROADCAST(from, half, vector) \
+	VMOVQ from, half       \
+	VPBROADCASTQ half, vector
+
+// func roundsAVX2(l, r *[lanes]uint64, keys *[rounds]uint64, a, b uint64)
+TEXT ·roundsAVX2(SB), NOSPLIT, $0-40
+	MOVQ l+0(FP), DI
+	MOVQ r+8(FP), SI
+	MOVQ keys+16(FP), BX
+	MOVQ a+24(FP), R8
+	MOVQ b+32(FP), R9
+	MOVQ $const_rounds, CX
+
+	MOVQ FACTOR1, AX
+	MOVL AX, R10
+	BROADCAST(AX, X8, FACTOR1L)
+	VPSRLQ $32, FACTOR1L, FACTOR1H
+	MOVQ FACTOR2, AX
+	BROADCAST(AX, X10, FACTOR2L)
+	VPSRLQ $32, FACTOR2L, FACTOR2H
+
+	// A half has at most 30 bits. So the first step of mix, z ^ z>>30 of
+	// z = half ^ key, is half ^ (key ^ key>>30), and its upper 32 bits are those
+	// of the key: their part of the product is the same for all positions.
+round:
+	MOVQ (BX), AX
+	MOVQ AX, DX
+	SHRQ $30, DX
+	XORQ DX, AX
+	BROADCAST(AX, X12, KEY)
+	SHRQ $32, AX
+	IMULQ R10, AX
+	SHLQ $32, AX
+	BROADCAST(AX, X13, FIXED)
+	BROADCAST(R8, X14, MODULUS)
+	XORQ DX, DX
+
+sixteen:
+	// z = (half ^ key) * FACTOR1
+	VPXOR (SI)(DX*1), KEY, Y0
+	VPXOR 32(SI)(DX*1), KEY, Y1
+	VPXOR 64(SI)(DX*1), KEY, Y2
+	VPXOR 96(SI)(DX*1), KEY, Y3
+	T(VPMULUDQ, FACTOR1H)
+	Z(VPMULUDQ, FACTOR1L)
+	TT(VPSLLQ, $32)
+	Z(VPADDQ, FIXED)
+	ZT(VPADDQ)
+
+	// z = (z ^ z>>27) * FACTOR2
+	T(VPSRLQ, $27)
+	ZT(VPXOR)
+	T(VPSRLQ, $32)
+	TT(VPMULUDQ, FACTOR2L)
+	CROSS(FACTOR2H, Y0, Y4)
+	CROSS(FACTOR2H, Y1, Y5)
+	CROSS(FACTOR2H, Y2, Y6)
+	CROSS(FACTOR2H, Y3, Y7)
+	Z(VPMULUDQ, FACTOR2L)
+	TT(VPSLLQ, $32)
+	ZT(VPADDQ)
+
+	// z = (z ^ z>>31) * m div 2^64
+	T(VPSRLQ, $31)
+	ZT(VPXOR)
+	T(VPSRLQ, $32)
+	Z(VPMULUDQ, MODULUS)
+	TT(VPMULUDQ, MODULUS)
+	Z(VPSRLQ, $32)
+	ZT(VPADDQ)
+	Z(VPSRLQ, $32)
+
+	// The other half plus z, below 2m, modulo m: the lesser of z and z - m,
+	// which wraps round where it is negative.
+	VPADDQ (DI)(DX*1), Y0, Y0
+	VPADDQ 32(DI)(DX*1), Y1, Y1
+	VPADDQ 64(DI)(DX*1), Y2, Y2
+	VPADDQ 96(DI)(DX*1), Y3, Y3
+	T(VPSUBQ, MODULUS)
+	ZT(VPMINUD)
+	VMOVDQU Y0, (DI)(DX*1)
+	VMOVDQU Y1, 32(DI)(DX*1)
+	VMOVDQU Y2, 64(DI)(DX*1)
+	VMOVDQU Y3, 96(DI)(DX*1)
+
+	ADDQ $128, DX
+	CMPQ DX, $(8*const_lanes)
+	JLT  sixteen
+
+	XCHGQ DI, SI
+	XCHGQ R8, R9
+	ADDQ $8, BX
+	DECQ CX
+	JNE  round
+	VZEROUPPER
+	RET
+
+// func hasAVX2() bool
+//
+// Intel's manual, volume 1, section 14.7: AVX and OSXSAVE in leaf 1, both
+// halves of the registers saved according to XCR0, AVX2 in leaf 7.
+TEXT ·hasAVX2(SB), NOSPLIT, $0-1
+	MOVB $0, ret+0(FP)
+	XORL AX, AX
+	CPUID
+	CMPL AX, $7
+	JCS  done
+	MOVL $1, AX
+	XORL CX, CX
+	CPUID
+	ANDL $(1<<27 | 1<<28), CX
+	CMPL CX, $(1<<27 | 1<<28)
+	JNE  done
+	XORL CX, CX
+	XGETBV
+	ANDL $6, AX
+	CMPL AX, $6
+	JNE  done
+	MOVL $7, AX
+	XORL CX, CX
+	CPUID
+	SHRL $5, BX
+	ANDL $1, BX
+	MOVB BX, ret+0(FP)
+
+done:
+	RET
