@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio"
@@ -50,6 +51,7 @@ type faultyGatherer struct {
 func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
 	g.loader.inject("worker")
 	if armed.CompareAndDelete(g.loader, "late") {
+		defer lateEnded.Store(true)
 		time.Sleep(late)
 		ctx = context.WithoutCancel(ctx) // as a copy under way, which looks at no context
 	}
@@ -62,6 +64,18 @@ func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []sour
 // late is how long a late gather takes to begin: less than the exit of a
 // program waits.
 const late = 300 * time.Millisecond
+
+var lateEnded atomic.Bool
+
+// mf_fault_late_ended says whether a late gather has come to its end.
+//
+//export mf_fault_late_ended
+func mf_fault_late_ended() C.int {
+	if lateEnded.Load() {
+		return 1
+	}
+	return 0
+}
 
 // openFiles hangs for the path "hang", as a network file system may.
 func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
