@@ -27,7 +27,8 @@ type Array struct {
 	Shape     []int                   // global: batch dimensions, then the row's
 	BatchDims int                     // leading dimensions that are the batch's; 0 for Static
 	Type      dtype.Type              // as delivered
-	Sharding  *sharding.NamedSharding // nil where a problem of severity "error" forbids it
+	Sharding  *sharding.NamedSharding // as the spec asks for; nil where a problem of severity "error" forbids it
+	Delivered *sharding.NamedSharding // as the loader delivers it: Sharding itself, but with LoadReshard split over all axes; nil as Sharding
 	Kind      Kind
 }
 

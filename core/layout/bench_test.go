@@ -39,6 +39,21 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
+// BenchmarkNewReshard also counts what moves.
+func BenchmarkNewReshard(b *testing.B) {
+	for _, devices := range sizes {
+		d := large(devices)
+		d.Loading = LoadReshard
+		b.Run(fmt.Sprint(devices), func(b *testing.B) {
+			for b.Loop() {
+				if l, err := New(d); err != nil || l.Err() != nil {
+					b.Fatal(err, l.Err())
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkReport(b *testing.B) {
 	for _, devices := range sizes {
 		for _, tables := range []bool{false, true} {

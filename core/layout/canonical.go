@@ -32,6 +32,9 @@ func (d *Document) Canonical() []byte {
 	if d.Dataset != nil {
 		w.key("dataset").dataset(d.Dataset)
 	}
+	if d.loading() != LoadProcess {
+		w.key("loading").str(d.Loading)
+	}
 	if d.prefetch() != 2 {
 		w.key("prefetch").int(int64(d.prefetch()))
 	}

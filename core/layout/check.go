@@ -25,6 +25,7 @@ func (l *Layout) check() {
 	}
 	l.checkDataset()
 	l.checkCosts()
+	l.checkLoading()
 	l.checkReplicated()
 	l.checkProcesses()
 	l.checkAxes()
@@ -76,7 +77,7 @@ func (l *Layout) checkCosts() {
 	if l.costs.walks > maxWalks {
 		l.report(Error, TooLarge, "/arrays", fmt.Sprintf("the arrays are partitioned in so many ways over %d devices that their cost is not worked out", l.mesh.Size()), "use fewer arrays, or partition them alike")
 	}
-	if max(t.BatchBytes, t.ReadBytes, t.DeviceBytes, t.HostBytes) > MaxInteger {
+	if max(t.BatchBytes, t.ReadBytes, t.DeviceBytes, t.HostBytes, t.InterconnectBytes) > MaxInteger {
 		l.report(Error, TooLarge, "/arrays", "a batch takes more than 2^53 bytes", "make the batch or the arrays smaller")
 		return
 	}
@@ -96,11 +97,11 @@ func (l *Layout) checkCosts() {
 	}
 }
 
-// fullest gives the first process that reads most.
+// fullest gives the first process that needs most memory.
 func (l *Layout) fullest() int {
 	most := 0
-	for n, bytes := range l.costs.processes {
-		if bytes > l.costs.processes[most] {
+	for n, bytes := range l.costs.host {
+		if bytes > l.costs.host[most] {
 			most = n
 		}
 	}
@@ -119,10 +120,10 @@ func (l *Layout) checkReplicated() {
 			Fact{"devices", int64(l.mesh.Size())}, Fact{"bytes", arrayBytes(a)})
 	}
 	for i, a := range l.arrays {
-		if a.Kind != Data || a.Sharding == nil {
+		if a.Kind != Data || a.Delivered == nil {
 			continue
 		}
-		if bytes := shardBytes(a, l.tilings[i]); bytes > 0 && bytes < slot && l.tilings[i].Count() > 1 {
+		if bytes := l.partBytes(i); bytes > 0 && bytes < slot && l.delivered[i].Count() > 1 {
 			l.report(Info, TinyShards, "/arrays/"+escape(a.Name)+"/spec",
 				fmt.Sprintf("a shard of array %s has %d bytes and takes %d", quote(a.Name), bytes, slot),
 				"use a larger batch, or partition over fewer axes", Fact{"bytes", bytes}, Fact{"slot", slot})
@@ -158,7 +159,7 @@ func (l *Layout) checkSameRows() {
 			groups++
 		}
 	}
-	if groups == 0 || l.costs.totals.ReadBytes > MaxInteger {
+	if groups == 0 || l.costs.totals.ReadBytes > MaxInteger || l.Loading() == LoadGlobal {
 		return
 	}
 	read, batch := l.costs.totals.ReadBytes, l.costs.totals.BatchBytes

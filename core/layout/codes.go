@@ -33,6 +33,7 @@ const (
 	NoPrefetch Code = "no-prefetch" // reading does not overlap the step
 
 	// Infos.
+	Loading     Code = "loading"      // another way of loading than the default reads more or moves bytes; facts read_bytes, process_read_bytes and, with "reshard", interconnect_bytes, network_bytes
 	UnusedAxis  Code = "unused-axis"  // no array is partitioned over an axis, though some are over others; facts size
 	SameRows    Code = "same-rows"    // several processes read the same rows; facts processes, groups, read_bytes, batch_bytes
 	TinyShards  Code = "tiny-shards"  // shards far below the 64 bytes that each takes; facts bytes, slot
@@ -42,6 +43,6 @@ const (
 // Codes lists every code a problem can have, errors first.
 func Codes() []Code {
 	return []Code{
-		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, UnusedAxis, SameRows, TinyShards, IdleProcess,
+		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
 	}
 }

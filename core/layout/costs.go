@@ -18,94 +18,141 @@ const maxWalks = 1 << 28
 // Totals sums a layout up. A number that cannot be known, since an array is
 // broken or the dataset is not described, is -1.
 type Totals struct {
-	BatchBytes       int64 // of one global batch as delivered, mask and extras included
-	ReadBytes        int64 // gathered by all processes per step; more than BatchBytes where processes overlap
-	DeviceBytes      int64 // of the fullest device: one batch, and the arrays without batch dimensions
-	HostBytes        int64 // of the fullest process: blocks rounded up to 64 bytes, times prefetch + 1
-	StepsPerEpoch    int64
-	RemainderRecords int64 // that do not fill the last step
+	BatchBytes        int64 // of one global batch as delivered, mask and extras included
+	ReadBytes         int64 // gathered by all processes per step; more than BatchBytes where processes overlap
+	DeviceBytes       int64 // of the fullest device: one batch, with LoadReshard before and after, and the arrays without batch dimensions
+	HostBytes         int64 // of the fullest process: blocks rounded up to 64 bytes, times prefetch + 1; with LoadGlobal one whole batch more
+	InterconnectBytes int64 // with LoadReshard, per step: what every device gets from other devices, at least; else 0
+	NetworkBytes      int64 // of these, what every process gets from other processes, each byte once
+	StepsPerEpoch     int64
+	RemainderRecords  int64 // that do not fill the last step
 }
 
 // costs are bytes per step.
 type costs struct {
 	totals    Totals
-	known     bool    // no array is broken
-	processes []int64 // bytes gathered by the n-th process of the mesh
-	blocks    int64   // of the process that has most
-	walks     int64   // devices to be visited: those of the mesh, for every different tiling
+	known     bool      // no array is broken
+	processes []int64   // bytes gathered by the n-th process of the mesh
+	host      []int64   // and the memory it needs
+	traffic   []traffic // and what it gets from others
+	least     int64     // bytes gathered by all processes with LoadProcess
+	blocks    int64     // of the process that has most
+	walks     int64     // devices to be visited: those of the mesh, for every different tiling
 	rows      rowTable
 }
+
+// traffic is what the devices of a process get at every step.
+type traffic struct{ interconnect, network int64 }
 
 // Totals gives the sums.
 func (l *Layout) Totals() Totals { return l.costs.totals }
 
-// bytes gives what the n-th process gathers per step, or -1.
-func (c costs) bytes(n int) int64 {
+// of gives a number of the n-th process, or -1.
+func (c costs) of(n int, list []int64) int64 {
 	if !c.known {
 		return -1
 	}
-	return c.processes[n]
+	return list[n]
+}
+
+// moved gives what the n-th process gets per step, or -1.
+func (c costs) moved(n int) traffic {
+	switch {
+	case !c.known:
+		return traffic{-1, -1}
+	case c.traffic == nil:
+		return traffic{}
+	}
+	return c.traffic[n]
 }
 
 func (l *Layout) count() costs {
-	c := costs{known: true, processes: make([]int64, len(l.owners.processes))}
+	n := len(l.owners.processes)
+	c := costs{known: true, processes: make([]int64, n), host: make([]int64, n)}
 	c.totals.StepsPerEpoch, c.totals.RemainderRecords = l.steps()
 	for i, a := range l.arrays {
-		c.known = c.known && a.Sharding != nil
+		c.known = c.known && a.Delivered != nil
 		if a.Kind != Static {
 			c.totals.BatchBytes = plus(c.totals.BatchBytes, arrayBytes(l.arrays[i]), 1)
 		}
 	}
-	alike := l.alike()
-	c.walks = int64(len(alike)) * int64(l.mesh.Size())
+	parts := l.alike(func(i int) string { return tilingKey(l.delivered[i]) })
+	c.walks = int64(len(parts))*int64(l.mesh.Size()) + l.trafficWalks()
 	if !c.known || c.walks > maxWalks {
 		c.known = false
-		c.totals.ReadBytes, c.totals.DeviceBytes, c.totals.HostBytes, c.processes = -1, -1, -1, nil
+		t := &c.totals
+		t.ReadBytes, t.DeviceBytes, t.HostBytes, t.InterconnectBytes, t.NetworkBytes = -1, -1, -1, -1, -1
 		return c
 	}
-	l.countShards(&c, alike)
+	l.countBlocks(&c, parts)
+	l.sumUp(&c)
+	if l.Loading() == LoadReshard {
+		l.countTraffic(&c)
+	}
 	c.rows = l.tableRows()
 	return c
 }
 
-func (l *Layout) countShards(c *costs, groups [][]int) {
-	slots, blocks := make([]int64, len(c.processes)), make([]int64, len(c.processes))
+// countBlocks counts what the processes hold of one batch; what they gather,
+// except with LoadGlobal; and what they would gather with LoadProcess.
+func (l *Layout) countBlocks(c *costs, groups [][]int) {
+	blocks := make([]int64, len(c.processes))
 	for _, alike := range groups {
 		var bytes, rounded int64 // of one part of each array
 		for _, i := range alike {
-			b := shardBytes(l.arrays[i], l.tilings[i])
-			bytes, rounded = plus(bytes, b, 1), plus(rounded, (b+slot-1)/slot*slot, 1)
+			b := l.partBytes(i)
+			bytes, rounded = plus(bytes, b, 1), plus(rounded, slots(b), 1)
 		}
-		for n, k := range l.distinct(l.tilings[alike[0]]) {
+		for n, k := range l.distinct(l.delivered[alike[0]]) {
+			c.least = plus(c.least, bytes, int64(k))
+			if l.Loading() == LoadDevice {
+				k = int32(len(l.owners.group(n)))
+			}
 			c.processes[n] = plus(c.processes[n], bytes, int64(k))
-			slots[n] = plus(slots[n], rounded, int64(k))
+			c.host[n] = plus(c.host[n], rounded, int64(k))
 			blocks[n] += int64(k) * int64(len(alike))
 			c.blocks = max(c.blocks, blocks[n])
 		}
 	}
+}
+
+// sumUp makes the totals of what was counted.
+func (l *Layout) sumUp(c *costs) {
+	var whole int64 // memory in which a batch is gathered before a part is kept
 	for i, a := range l.arrays {
 		c.totals.DeviceBytes = plus(c.totals.DeviceBytes, shardBytes(a, l.tilings[i]), 1)
+		switch {
+		case a.Kind == Static:
+		case l.Loading() == LoadGlobal:
+			whole = plus(whole, slots(arrayBytes(a)), 1)
+		case l.Loading() == LoadReshard:
+			c.totals.DeviceBytes = plus(c.totals.DeviceBytes, l.partBytes(i), 1)
+		}
 	}
-	for n := range slots {
+	for n := range c.host {
+		if l.Loading() == LoadGlobal {
+			c.processes[n] = c.totals.BatchBytes
+		}
+		c.host[n] = plus(whole, c.host[n], int64(l.Prefetch())+1)
 		c.totals.ReadBytes = plus(c.totals.ReadBytes, c.processes[n], 1)
-		c.totals.HostBytes = max(c.totals.HostBytes, plus(0, slots[n], int64(l.Prefetch())+1))
+		c.totals.HostBytes = max(c.totals.HostBytes, c.host[n])
 	}
 }
 
-// alike groups the arrays that are read by their tilings, so that a large mesh
-// is walked once for each.
-func (l *Layout) alike() [][]int {
+// alike groups the arrays that are read by a key of their tilings, so that a
+// large mesh is walked once for each.
+func (l *Layout) alike(key func(i int) string) [][]int {
 	var groups [][]int
 	number := map[string]int{}
 	for i, a := range l.arrays {
-		if a.Kind == Static || a.Sharding == nil {
+		if a.Kind == Static || a.Delivered == nil {
 			continue
 		}
-		key := tilingKey(l.tilings[i])
-		n, ok := number[key]
+		k := key(i)
+		n, ok := number[k]
 		if !ok {
 			n = len(groups)
-			number[key] = n
+			number[k] = n
 			groups = append(groups, nil)
 		}
 		groups[n] = append(groups[n], i)
@@ -145,6 +192,12 @@ func shardBytes(a Array, t sharding.Tiling) int64 {
 	}
 	return n
 }
+
+// partBytes gives the size of one part of an array as it is delivered.
+func (l *Layout) partBytes(i int) int64 { return shardBytes(l.arrays[i], l.delivered[i]) }
+
+// slots rounds a size up to what it takes.
+func slots(bytes int64) int64 { return (bytes + slot - 1) / slot * slot }
 
 // steps gives the steps of an epoch and the records that do not fill the last.
 func (l *Layout) steps() (steps, remainder int64) {

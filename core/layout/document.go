@@ -48,7 +48,7 @@ type Document struct {
 	Arrays   []ArraySpec  // in the user's order
 	Batch    *BatchSpec   // needed unless every array is Static
 	Dataset  *DatasetSpec // optional
-	Loading  string       // "process", the default: every process reads what its devices need
+	Loading  string       // LoadProcess, the default, LoadGlobal, LoadDevice or LoadReshard; "" for the default
 	Prefetch *int         // batches read ahead; nil for 2
 	Budget   BudgetSpec
 }

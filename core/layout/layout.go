@@ -33,13 +33,14 @@ import (
 // concurrent use. What its methods return belongs to the layout unless said
 // otherwise, and must not be changed.
 type Layout struct {
-	doc      *Document
-	mesh     *mesh.Mesh
-	arrays   []Array
-	tilings  []sharding.Tiling // of arrays, by number; the zero value for a broken array
-	owners   owners
-	costs    costs
-	problems []Problem
+	doc       *Document
+	mesh      *mesh.Mesh
+	arrays    []Array
+	tilings   []sharding.Tiling // of arrays, by number; the zero value for a broken array
+	delivered []sharding.Tiling // of arrays as they are delivered: tilings, but with LoadReshard
+	owners    owners
+	costs     costs
+	problems  []Problem
 }
 
 // New works out the layout of a document, which is copied. Whatever is wrong
@@ -57,6 +58,7 @@ func New(d *Document) (*Layout, error) {
 	}
 	l := &Layout{doc: d, mesh: m, owners: ownersOf(m)}
 	l.addArrays()
+	l.addDelivered()
 	l.costs = l.count()
 	l.check()
 	return l, nil

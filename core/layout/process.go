@@ -10,8 +10,18 @@ import (
 // Process is what one process gathers for every batch.
 type Process struct {
 	Process int
-	Blocks  []Block  // one per distinct index of each array that is read, by array, then by first holder in mesh order
+	Blocks  []Block  // that are delivered: one per distinct index of each array, with LoadDevice one per device; by array, then by first holder in mesh order
 	Rows    [][2]int // the rows of the global batch in any of the blocks, of mask and extras too: sorted, merged [start, stop) ranges
+	Whole   []Block  // with LoadGlobal, what is gathered for the blocks: every array whole, without holders; else nil
+}
+
+// Gathered lists the blocks that are gathered: Blocks, unless there are others
+// of which these are parts.
+func (p Process) Gathered() []Block {
+	if p.Whole != nil {
+		return p.Whole
+	}
+	return p.Blocks
 }
 
 // Block is one distinct index of an array in a process.
@@ -22,7 +32,7 @@ type Block struct {
 }
 
 // Process gives the part of any process, freshly made; it is empty for a
-// process without devices in the mesh. Arrays whose Sharding is nil are left
+// process without devices in the mesh. Arrays whose Delivered is nil are left
 // out, those from which on there are more than MaxBlocks blocks, and all of
 // them where the costs are too many to work out; Err says so.
 func (l *Layout) Process(p int) Process {
@@ -33,7 +43,7 @@ func (l *Layout) Process(p int) Process {
 	}
 	var rows [][2]int
 	for i, a := range l.arrays {
-		if a.Sharding == nil || a.Kind == Static {
+		if a.Delivered == nil || a.Kind == Static {
 			continue
 		}
 		blocks := l.blocks(i, local)
@@ -45,19 +55,22 @@ func (l *Layout) Process(p int) Process {
 		}
 		rows = merge(rows)
 		out.Blocks = append(out.Blocks, blocks...)
+		if l.Loading() == LoadGlobal && len(blocks) > 0 {
+			out.Whole = append(out.Whole, Block{Array: i, Index: whole(a.Shape)})
+		}
 	}
 	out.Rows = rows
 	return out
 }
 
 func (l *Layout) blocks(array int, local []int) []Block {
-	t := l.tilings[array]
+	t := l.delivered[array]
 	var blocks []Block
 	number := map[int]int{}
 	for _, position := range local {
 		tile := t.At(position)
 		n, ok := number[tile]
-		if !ok {
+		if !ok || l.Loading() == LoadDevice {
 			n = len(blocks)
 			number[tile] = n
 			blocks = append(blocks, Block{Array: array, Index: t.Index(tile)})
@@ -65,6 +78,15 @@ func (l *Layout) blocks(array int, local []int) []Block {
 		blocks[n].Holders = append(blocks[n].Holders, position)
 	}
 	return blocks
+}
+
+// whole gives the index of all of an array.
+func whole(shape []int) sharding.Index {
+	x := make(sharding.Index, len(shape))
+	for d, n := range shape {
+		x[d][1] = n
+	}
+	return x
 }
 
 // owners groups the mesh positions by process, each group in mesh order.

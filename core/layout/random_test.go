@@ -91,6 +91,7 @@ func randomDocument(r *rand.Rand) *Document {
 		d.Arrays = append(d.Arrays, randomArray(r, d, fmt.Sprint("array", i), size))
 	}
 	d.Dataset = &DatasetSpec{Records: int64(size*size*4 + r.IntN(100))}
+	d.Loading = loadings[r.IntN(len(loadings))]
 	return d
 }
 
@@ -123,13 +124,18 @@ type reported struct {
 			Index     [][2]int
 			Replica   int
 			Bytes     int64
+			Delivered [][2]int `json:"delivered_index"`
+			Received  int64    `json:"received_bytes"`
 		}
 	}
 	Processes []struct {
-		Process    int
-		Rows       [][2]int
-		Bytes      int64 `json:"bytes_per_step"`
-		SameRowsAs []int `json:"same_rows_as"`
+		Process      int
+		Rows         [][2]int
+		Bytes        int64 `json:"bytes_per_step"`
+		HostBytes    int64 `json:"host_bytes"`
+		Interconnect int64 `json:"interconnect_bytes"`
+		Network      int64 `json:"network_bytes"`
+		SameRowsAs   []int `json:"same_rows_as"`
 	}
 	Totals map[string]int64
 }
@@ -139,7 +145,7 @@ func compare(l *Layout) error {
 	if err := json.Unmarshal(l.Report(ReportOptions{}), &rep); err != nil {
 		return err
 	}
-	b := brute{l: l, rep: &rep, rows: map[int]map[int]bool{}, blocks: map[int]map[string]int64{}}
+	b := brute{l: l, rep: &rep, rows: map[int]map[int]bool{}, blocks: map[int]map[string]int64{}, moved: map[int]int64{}, remote: map[int]int64{}}
 	for i, a := range l.Arrays() {
 		if err := b.array(i, a); err != nil {
 			return err
@@ -156,12 +162,27 @@ type brute struct {
 	blocks map[int]map[string]int64 // bytes of distinct blocks by process
 	device int64
 	whole  int64
+	slots  int64         // of all arrays, whole
+	moved  map[int]int64 // to the devices of a process
+	remote map[int]int64 // to a process
+	skip   bool          // an array is too large to look at every element
 }
 
 func (b *brute) array(i int, a Array) error {
 	indexes, replicas, err := a.Sharding.Map(a.Shape)
 	if err != nil {
 		return err
+	}
+	delivered, _, err := a.Delivered.Map(a.Shape)
+	if err != nil {
+		return err
+	}
+	if even := b.l.Loading() == LoadReshard && a.Kind != Static; !even && !slices.EqualFunc(delivered, indexes, sharding.Index.Equal) {
+		return fmt.Errorf("array %s is delivered as %v, want %v", a.Name, delivered, indexes)
+	} else if even {
+		if err := b.traffic(a, indexes, delivered); err != nil {
+			return err
+		}
 	}
 	var bytes int64
 	for position, index := range indexes {
@@ -175,24 +196,81 @@ func (b *brute) array(i int, a Array) error {
 			return fmt.Errorf("array %s, position %d: reported %+v, want %v replica %d", a.Name, position, got, index, replicas[position])
 		}
 		if a.Kind != Static {
-			b.read(i, a, d.Process, index, bytes)
+			b.read(i, a, position, delivered[position])
 		}
 	}
 	b.device += bytes
 	if a.Kind != Static {
 		b.whole += arrayBytes(a)
+		b.slots += (arrayBytes(a) + 63) / 64 * 64
+	}
+	if a.Kind != Static && b.l.Loading() == LoadReshard {
+		b.device += indexBytes(a, delivered[0])
 	}
 	return nil
 }
 
-func (b *brute) read(i int, a Array, process int, index sharding.Index, bytes int64) {
+func indexBytes(a Array, index sharding.Index) int64 {
+	bytes := int64(a.Type.Size())
+	for _, n := range index.Shape() {
+		bytes *= int64(n)
+	}
+	return bytes
+}
+
+func (b *brute) read(i int, a Array, position int, index sharding.Index) {
+	process := b.l.Mesh().Device(position).Process
 	if b.rows[process] == nil {
 		b.rows[process], b.blocks[process] = map[int]bool{}, map[string]int64{}
 	}
-	b.blocks[process][fmt.Sprint(i, index)] = bytes
+	key := fmt.Sprint(i, index)
+	if b.l.Loading() == LoadDevice {
+		key = fmt.Sprint(i, "of", position)
+	}
+	b.blocks[process][key] = indexBytes(a, index)
+	if b.l.Loading() == LoadGlobal {
+		index = whole(a.Shape)
+	}
 	if a.Kind == Data && !emptyIndex(index[:a.BatchDims]) {
 		forEachRow(a.Shape[:a.BatchDims], index, 0, func(row int) { b.rows[process][row] = true })
 	}
+}
+
+// traffic looks at every element: which of those that a device, and a process,
+// needs are not there.
+func (b *brute) traffic(a Array, needed, delivered []sharding.Index) error {
+	const most = 1 << 14
+	if b.skip = b.skip || arrayBytes(a) > most*int64(a.Type.Size()); b.skip {
+		return nil
+	}
+	needs, has := map[int]map[int]bool{}, map[int]map[int]bool{}
+	for position := range needed {
+		p := b.l.Mesh().Device(position).Process
+		if needs[p] == nil {
+			needs[p], has[p] = map[int]bool{}, map[int]bool{}
+		}
+		here := map[int]bool{}
+		forEachRow(a.Shape, delivered[position], 0, func(e int) { here[e], has[p][e] = true, true })
+		received := int64(0)
+		forEachRow(a.Shape, needed[position], 0, func(e int) {
+			needs[p][e] = true
+			if !here[e] {
+				received += int64(a.Type.Size())
+			}
+		})
+		b.moved[p] += received
+		if got := b.rep.Arrays[a.Name].Devices[position]; got.Received != received || !delivered[position].Equal(got.Delivered) {
+			return fmt.Errorf("array %s, position %d: reported %+v, want %d received, delivered %v", a.Name, position, got, received, delivered[position])
+		}
+	}
+	for p := range needs {
+		for e := range needs[p] {
+			if !has[p][e] {
+				b.remote[p] += int64(a.Type.Size())
+			}
+		}
+	}
+	return nil
 }
 
 func emptyIndex(x sharding.Index) bool { return slices.Contains(x.Shape(), 0) }
@@ -216,8 +294,15 @@ func (b *brute) processes() error {
 			bytes += k
 			slots += (k + 63) / 64 * 64
 		}
-		read, host = read+bytes, max(host, slots*int64(b.l.Prefetch()+1))
+		slots *= int64(b.l.Prefetch() + 1)
+		if b.l.Loading() == LoadGlobal {
+			bytes, slots = b.whole, slots+b.slots
+		}
+		read, host = read+bytes, max(host, slots)
 		got := b.rep.Processes[n]
+		if got.HostBytes != slots || !b.skip && (got.Interconnect != b.moved[p] || got.Network != b.remote[p]) {
+			return fmt.Errorf("process %d: reported %+v, want %d on the host, %d to devices, %d to the process", p, got, slots, b.moved[p], b.remote[p])
+		}
 		if got.Process != p || got.Bytes != bytes || len(b.l.Process(p).Blocks) != len(b.blocks[p]) {
 			return fmt.Errorf("process %d: reported %+v, want %d bytes in %d blocks", p, got, bytes, len(b.blocks[p]))
 		}
@@ -279,7 +364,7 @@ func (b *brute) holders(p Process) error {
 		a := b.l.Arrays()[block.Array]
 		for _, position := range block.Holders {
 			key := [2]int{block.Array, position}
-			if held[key] || b.l.Mesh().Device(position).Process != p.Process || !a.Sharding.IndexAt(a.Shape, position).Equal(block.Index) {
+			if held[key] || b.l.Mesh().Device(position).Process != p.Process || !a.Delivered.IndexAt(a.Shape, position).Equal(block.Index) {
 				return fmt.Errorf("process %d: position %d does not hold %v of %s", p.Process, position, block.Index, a.Name)
 			}
 			held[key] = true

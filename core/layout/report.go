@@ -28,8 +28,13 @@ type ReportOptions struct {
 // For every array the global and the shard shape, whether it is replicated,
 // and for every device its mesh position, process, id, index (a full
 // [start, stop) pair per dimension), replica number and bytes. For every
-// process the rows of the global batch it reads, the bytes per step, and the
-// processes that read the same rows of the dataset. What cannot be known is null: the shards
+// process the rows of the global batch it reads, the bytes it gathers per step,
+// the memory for all batches, the bytes that its devices get over the
+// interconnect per step and those of them that come from other processes, and
+// the processes that read the same rows of the dataset. With LoadReshard an
+// array also has the spec and the shard shape by which it is delivered, and a
+// device the index that it gets so and the bytes it then receives from others.
+// What cannot be known is null: the shards
 // of a broken array, sums over it, an epoch without a dataset. Devices are null
 // beyond 1,024 unless o asks for tables, and so are processes; same_rows_as is
 // null beyond 1,024 processes always, and devices are from the array on with
@@ -43,6 +48,9 @@ func (l *Layout) Report(o ReportOptions) []byte {
 	pairs, list := 0, o.Tables || l.mesh.Size() <= maxListed
 	for i, a := range l.arrays {
 		pairs += l.mesh.Size() * max(len(a.Shape), 1)
+		if l.resharded(i) {
+			pairs += l.mesh.Size() * len(a.Shape)
+		}
 		if !seen[a.Name] { // a mask or extra whose name is taken is left out
 			w.key(a.Name).reportArray(l, i, list && pairs <= maxPairs)
 		}
@@ -73,15 +81,22 @@ func (w *writer) reportArray(l *Layout, i int, list bool) {
 	}
 	w.key("shard_shape").ints(t.Index(0).Shape()...)
 	w.key("replicated").bool(a.Sharding.IsFullyReplicated())
+	if l.resharded(i) {
+		w.key("delivered").open('{')
+		w.key("spec").spec(a.Delivered.Spec())
+		w.key("shard_shape").ints(l.delivered[i].Index(0).Shape()...)
+		w.close('}')
+	}
 	if w.key("devices"); list {
-		w.devices(l, a, t)
+		w.devices(l, i)
 	} else {
 		w.word("null")
 	}
 	w.close('}')
 }
 
-func (w *writer) devices(l *Layout, a Array, t sharding.Tiling) {
+func (w *writer) devices(l *Layout, i int) {
+	a, t := l.arrays[i], l.tilings[i]
 	replicas := make([]int32, t.Count())
 	index, bytes := make(sharding.Index, len(a.Shape)), shardBytes(a, t)
 	w.text = slices.Grow(w.text, l.mesh.Size()*(90+20*len(index)))
@@ -96,6 +111,11 @@ func (w *writer) devices(l *Layout, a Array, t sharding.Tiling) {
 		w.key("index").pairs(index)
 		w.key("replica").int(int64(replicas[tile]))
 		w.key("bytes").int(bytes)
+		if l.resharded(i) {
+			had := l.delivered[i].Index(l.delivered[i].At(position))
+			w.key("delivered_index").pairs(had)
+			w.key("received_bytes").int(bytes - commonBytes(a, had, index))
+		}
 		w.close('}')
 		replicas[tile]++
 	}
@@ -117,7 +137,10 @@ func (w *writer) reportProcesses(l *Layout, list bool) {
 		w.key("process").int(int64(p))
 		w.key("devices").int(int64(len(l.owners.group(n))))
 		w.key("rows").rowsOf(l.costs, n)
-		w.key("bytes_per_step").known(l.costs.bytes(n))
+		w.key("bytes_per_step").known(l.costs.of(n, l.costs.processes))
+		w.key("host_bytes").known(l.costs.of(n, l.costs.host))
+		w.key("interconnect_bytes").known(l.costs.moved(n).interconnect)
+		w.key("network_bytes").known(l.costs.moved(n).network)
 		w.key("same_rows_as").others(l.costs.rows, same, n, p)
 		w.close('}')
 	}
@@ -153,6 +176,8 @@ func (w *writer) reportTotals(t Totals) {
 	w.key("read_bytes").known(t.ReadBytes)
 	w.key("device_bytes").known(t.DeviceBytes)
 	w.key("host_bytes").known(t.HostBytes)
+	w.key("interconnect_bytes").known(t.InterconnectBytes)
+	w.key("network_bytes").known(t.NetworkBytes)
 	w.key("steps_per_epoch").known(t.StepsPerEpoch)
 	w.key("remainder_records").known(t.RemainderRecords)
 	w.close('}')

@@ -42,11 +42,11 @@ func TestReport(t *testing.T) {
 		fmt.Fprintf(&want, `{"mesh_index":%d,"process":%d,"id":%d,"index":[[%d,%d]],"replica":%d,"bytes":256}`, i, i/2, i, row, row+64, i%2)
 	}
 	want.WriteString(`]}},"processes":[` +
-		`{"process":0,"devices":2,"rows":[[0,64]],"bytes_per_step":16640,"same_rows_as":[]},` +
-		`{"process":1,"devices":2,"rows":[[64,128]],"bytes_per_step":16640,"same_rows_as":[]},` +
-		`{"process":2,"devices":2,"rows":[[128,192]],"bytes_per_step":16640,"same_rows_as":[]},` +
-		`{"process":3,"devices":2,"rows":[[192,256]],"bytes_per_step":16640,"same_rows_as":[]}],` +
-		`"totals":{"batch_bytes":66560,"read_bytes":66560,"device_bytes":8448,"host_bytes":49920,"steps_per_epoch":7,"remainder_records":5},"problems":[]}`)
+		`{"process":0,"devices":2,"rows":[[0,64]],"bytes_per_step":16640,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"same_rows_as":[]},` +
+		`{"process":1,"devices":2,"rows":[[64,128]],"bytes_per_step":16640,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"same_rows_as":[]},` +
+		`{"process":2,"devices":2,"rows":[[128,192]],"bytes_per_step":16640,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"same_rows_as":[]},` +
+		`{"process":3,"devices":2,"rows":[[192,256]],"bytes_per_step":16640,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"same_rows_as":[]}],` +
+		`"totals":{"batch_bytes":66560,"read_bytes":66560,"device_bytes":8448,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"steps_per_epoch":7,"remainder_records":5},"problems":[]}`)
 	if got := string(mustNew(t, digits).Report(ReportOptions{})); got != want.String() {
 		t.Errorf("the report is\n%s\nwant\n%s", got, want.String())
 	}
@@ -59,8 +59,8 @@ func TestReportOfBrokenArray(t *testing.T) {
 		`"w":{"global_shape":[4],"shard_shape":[1],"replicated":false,"devices":[` +
 		`{"mesh_index":0,"process":0,"id":0,"index":[[0,1]],"replica":0,"bytes":1},{"mesh_index":1,"process":0,"id":1,"index":[[1,2]],"replica":0,"bytes":1},` +
 		`{"mesh_index":2,"process":1,"id":2,"index":[[2,3]],"replica":0,"bytes":1},{"mesh_index":3,"process":1,"id":3,"index":[[3,4]],"replica":0,"bytes":1}]}},` +
-		`"processes":[{"process":0,"devices":2,"rows":null,"bytes_per_step":null,"same_rows_as":null},{"process":1,"devices":2,"rows":null,"bytes_per_step":null,"same_rows_as":null}],` +
-		`"totals":{"batch_bytes":60,"read_bytes":null,"device_bytes":null,"host_bytes":null,"steps_per_epoch":3,"remainder_records":10},` +
+		`"processes":[{"process":0,"devices":2,"rows":null,"bytes_per_step":null,"host_bytes":null,"interconnect_bytes":null,"network_bytes":null,"same_rows_as":null},{"process":1,"devices":2,"rows":null,"bytes_per_step":null,"host_bytes":null,"interconnect_bytes":null,"network_bytes":null,"same_rows_as":null}],` +
+		`"totals":{"batch_bytes":60,"read_bytes":null,"device_bytes":null,"host_bytes":null,"interconnect_bytes":null,"network_bytes":null,"steps_per_epoch":3,"remainder_records":10},` +
 		`"problems":[{"severity":"error","code":"indivisible","path":"/arrays/x/shape/0","message":"dimension 0 of array \"x\" of shape (30, 2) is split 4 ways by axis \"data\" (size 4), but 30 % 4 = 2","hint":"use a batch of 28 or 32","facts":{"size":30,"tiles":4,"remainder":2}}]}`
 	if got := string(l.Report(ReportOptions{})); got != want {
 		t.Errorf("the report is\n%s\nwant\n%s", got, want)

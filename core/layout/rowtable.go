@@ -27,6 +27,9 @@ type rowTiling struct {
 }
 
 func (l *Layout) tableRows() rowTable {
+	if l.Loading() == LoadGlobal {
+		return l.allRows()
+	}
 	batch := l.BatchShape()
 	cuts, ok := l.rowTilings()
 	if !ok {
@@ -51,6 +54,16 @@ func (l *Layout) tableRows() rowTable {
 	return t
 }
 
+// allRows says that every process reads all rows, if any array has rows to read.
+func (l *Layout) allRows() rowTable {
+	n := len(l.owners.processes)
+	t := rowTable{known: true, group: make([]int32, n), ranges: make([][][2]int, 1), sizes: []int32{int32(n)}}
+	if slices.ContainsFunc(l.arrays, func(a Array) bool { return a.Kind == Data }) {
+		t.ranges[0] = [][2]int{{0, int(l.BatchSize())}}
+	}
+	return t
+}
+
 // rowTilings gives the different ways in which arrays cut the batch, unless all
 // of them make too many ranges.
 func (l *Layout) rowTilings() (cuts []rowTiling, ok bool) {
@@ -59,7 +72,7 @@ func (l *Layout) rowTilings() (cuts []rowTiling, ok bool) {
 		if a.Kind != Data {
 			continue
 		}
-		t := l.tilings[i].Leading(a.BatchDims)
+		t := l.delivered[i].Leading(a.BatchDims)
 		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.Same(t) && slices.Equal(c.Tiles(), t.Tiles()) }) {
 			continue
 		}

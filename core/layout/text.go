@@ -144,8 +144,16 @@ func (t *page) headLines() [][]string {
 	if c.ReadBytes > c.BatchBytes && c.BatchBytes > 0 {
 		pieces[0] += fmt.Sprintf(", read %s times", ratio(c.ReadBytes, c.BatchBytes))
 	}
-	return append(lines, append(pieces, within(c.DeviceBytes, t.doc.Budget.DeviceBytes)+" per device",
-		fmt.Sprintf("%s per process for %s", within(c.HostBytes, t.doc.Budget.HostBytes), count(int64(t.Prefetch())+1, "batch", "batches"))))
+	batches := count(int64(t.Prefetch())+1, "batch", "batches")
+	if t.Loading() == LoadGlobal {
+		batches += " and a whole one"
+	}
+	lines = append(lines, append(pieces, within(c.DeviceBytes, t.doc.Budget.DeviceBytes)+" per device",
+		fmt.Sprintf("%s per process for %s", within(c.HostBytes, t.doc.Budget.HostBytes), batches)))
+	if how := t.loadingPieces(); how != nil {
+		lines = append(lines, how)
+	}
+	return lines
 }
 
 // epoch says in words what an epoch is.

@@ -15,8 +15,8 @@ import (
 // What is merely wrong, such as a size that does not divide, becomes a problem
 // of the layout.
 func (d *Document) validate() error {
-	if d.Loading != "" && d.Loading != "process" {
-		return fail("/loading", "%s is not a way of loading", quote(d.Loading)).WithHint(`leave it out, or write "process"`)
+	if !slices.Contains(loadings, d.loading()) {
+		return fail("/loading", "%s is not a way of loading", quote(d.Loading)).WithHint("leave it out, or write one of %s", quotedList(loadings))
 	}
 	if p := d.prefetch(); p < 0 || p > maxPrefetch {
 		return fail("/prefetch", "prefetch is %d, but must be from 0 to %d", p, maxPrefetch)

@@ -1,0 +1,164 @@
+package layout
+
+import (
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// What moves when a batch is resharded, at least: with T(d) the elements of an
+// array that device d needs, and D(d) those that were delivered to it,
+//
+//	interconnect(process) = Σ over its devices d of |T(d) \ D(d)|
+//	network(process)      = |∪ T(d) \ ∪ D(d)|, the unions over its devices
+//
+// in bytes, summed over the arrays. No program can do with less, since each of
+// these bytes is on no device that may keep it; a compiler may move more. For
+// an array that is replicated over all k devices this is the bandwidth of an
+// all-gather, (k-1)/k of the array per device (Thakur, Rabenseifner, Gropp:
+// Optimization of Collective Communication Operations in MPICH, 2005, §4.1).
+//
+// Delivered parts are whole rows, and two devices never get the same ones; so
+// everything follows from how many rows two parts of the batch have in common.
+
+// resharded says whether an array is delivered otherwise than its spec says.
+func (l *Layout) resharded(i int) bool {
+	a := &l.arrays[i]
+	return l.Loading() == LoadReshard && a.Kind != Static && a.Sharding != nil && a.Delivered != nil
+}
+
+// countTraffic counts what moves, and what LoadProcess would gather instead.
+func (l *Layout) countTraffic(c *costs) {
+	c.traffic, c.least = make([]traffic, len(c.processes)), 0
+	for _, alike := range l.alike(l.cutKey) {
+		var bytes, row int64 // of one part of each array, and of one row of it
+		for _, i := range alike {
+			b := shardBytes(l.arrays[i], l.tilings[i])
+			bytes, row = plus(bytes, b, 1), plus(row, b/l.rowsPerPart(i), 1)
+		}
+		for n, have := range l.present(alike[0]) {
+			c.least = plus(c.least, bytes, have.parts)
+			t := &c.traffic[n]
+			t.interconnect = plus(t.interconnect, missing(bytes, int64(len(l.owners.group(n))), row, have.kept), 1)
+			t.network = plus(t.network, missing(bytes, have.parts, row, have.shared), 1)
+		}
+	}
+	for _, t := range c.traffic {
+		c.totals.InterconnectBytes = plus(c.totals.InterconnectBytes, t.interconnect, 1)
+		c.totals.NetworkBytes = plus(c.totals.NetworkBytes, t.network, 1)
+	}
+}
+
+// missing gives the bytes of some parts without those of some rows, which are
+// among them.
+func missing(part, parts, row, rows int64) int64 {
+	bytes := plus(0, part, parts)
+	if bytes > MaxInteger {
+		return bytes
+	}
+	return bytes - row*rows
+}
+
+// cutKey tells arrays apart that are cut differently, or whose rows are.
+func (l *Layout) cutKey(i int) string {
+	t := l.tilings[i]
+	return fmt.Sprint(tilingKey(t), t.Tiles()[:l.arrays[i].BatchDims])
+}
+
+// rowsPerPart gives the rows of the batch that one part of an array has.
+func (l *Layout) rowsPerPart(i int) int64 {
+	n := int64(1)
+	for _, size := range l.tilings[i].Index(0).Shape()[:l.arrays[i].BatchDims] {
+		n *= int64(size)
+	}
+	return n
+}
+
+// presence counts, for a process and an array, what is there before resharding.
+type presence struct {
+	parts  int64 // distinct parts that its devices need
+	kept   int64 // rows of a part that were delivered to the device that needs them, over all devices
+	shared int64 // rows of a part that were delivered to the process, over all distinct parts
+}
+
+// present counts for every process, in the order of owners.
+func (l *Layout) present(i int) []presence {
+	a := l.arrays[i]
+	batch := a.Shape[:a.BatchDims]
+	need, have := l.tilings[i].Leading(a.BatchDims), l.delivered[i].Leading(a.BatchDims)
+	parts, needed, delivered := l.tilings[i].All(), need.All(), have.All()
+	tiles, index := need.Tiles(), make(sharding.Index, a.BatchDims)
+	seen := make([]int32, l.tilings[i].Count()) // the last process that needs a part, and one more
+	owner, times := make([]int32, need.Count()), make([]int64, need.Count())
+	list := make([]presence, len(l.owners.processes))
+	for n := range list {
+		p, me := &list[n], int32(n)+1
+		for _, position := range l.owners.group(n) {
+			part, tile := parts[position], needed[position]
+			if seen[part] == me {
+				continue
+			}
+			if owner[tile] != me {
+				owner[tile], times[tile] = me, 0
+			}
+			seen[part] = me
+			times[tile]++ // parts of these rows
+			p.parts++
+		}
+		for _, position := range l.owners.group(n) {
+			have.Fill(index, int(delivered[position]))
+			touched(tiles, batch, index, 0, 1, func(tile int, rows int64) {
+				if tile == int(needed[position]) {
+					p.kept += rows
+				}
+				if owner[tile] == me {
+					p.shared += rows * times[tile]
+				}
+			})
+		}
+	}
+	return list
+}
+
+// touched visits the tiles of the batch that have rows in common with a part
+// of it, and says how many.
+func touched(tiles, batch []int, part sharding.Index, tile int, rows int64, visit func(tile int, rows int64)) {
+	if len(tiles) == 0 {
+		visit(tile, rows)
+		return
+	}
+	size := batch[0] / tiles[0]
+	for k := part[0][0] / size; k*size < part[0][1]; k++ {
+		common := min(part[0][1], (k+1)*size) - max(part[0][0], k*size)
+		touched(tiles[1:], batch[1:], part[1:], tile*tiles[0]+k, rows*int64(common), visit)
+	}
+}
+
+// trafficWalks bounds the tiles that are visited to count what moves.
+func (l *Layout) trafficWalks() int64 {
+	walks := int64(0)
+	if l.Loading() != LoadReshard {
+		return 0
+	}
+	for _, alike := range l.alike(l.cutKey) {
+		a := l.arrays[alike[0]]
+		each := int64(2)
+		need, have := l.tilings[alike[0]].Tiles(), l.delivered[alike[0]].Tiles()
+		for d := range a.BatchDims {
+			if have[d]%need[d] != 0 { // else every part lies within one tile
+				each = plus(0, each, int64(need[d]/have[d]+2))
+			}
+		}
+		walks = plus(walks, each, int64(l.mesh.Size()))
+	}
+	return walks
+}
+
+// commonBytes gives the size of what two parts of an array have in common.
+func commonBytes(a Array, x, y sharding.Index) int64 {
+	n := int64(a.Type.Size())
+	for d := range x {
+		n *= int64(max(0, min(x[d][1], y[d][1])-max(x[d][0], y[d][0])))
+	}
+	return n
+}
