@@ -15,13 +15,14 @@
 package sampler
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// The names of the orders.
+// The names of the orders without parameters; Local gives those of a third.
 const (
 	// Sequential delivers record i at position i, in every epoch. The seed
 	// has no effect.
@@ -67,7 +68,7 @@ type Epoch interface {
 	Fill(dst []int64, position int64)
 }
 
-// orders lists what New knows, in alphabetical order.
+// orders lists those without parameters, in alphabetical order.
 var orders = []struct {
 	name string
 	make func(seed, records int64) Order
@@ -76,7 +77,8 @@ var orders = []struct {
 	{Shuffle, func(seed, records int64) Order { return shuffle{seed, records} }},
 }
 
-// Names lists the orders that New knows, in alphabetical order.
+// Names lists the orders without parameters that New knows, in alphabetical
+// order.
 func Names() []string {
 	names := make([]string, len(orders))
 	for i, o := range orders {
@@ -99,7 +101,18 @@ func New(name string, seed, records int64) (Order, error) {
 			return o.make(seed, records), nil
 		}
 	}
-	return nil, fail("there is no order %q", name).WithHint("use one of %s", strings.Join(Names(), ", ")).With("order", name)
+	if IsLocal(name) {
+		return newLocal(name, seed, records)
+	}
+	return nil, fail("there is no order %q", name).
+		WithHint("use one of %s, or local.1:G:B with G parts for batches of B", strings.Join(Names(), ", ")).With("order", name)
+}
+
+// check panics unless positions [position, position+count) lie in [0, records).
+func check(position, count, records int64) {
+	if position < 0 || position > records-count {
+		panic(fmt.Sprintf("sampler: positions [%d, %d) are not in [0, %d)", position, position+count, records))
+	}
 }
 
 func fail(format string, args ...any) *status.Error {
@@ -110,6 +123,7 @@ func fail(format string, args ...any) *status.Error {
 const (
 	useShuffle = 1
 	useKey     = 2
+	useLocal   = 3
 )
 
 // RecordKey gives 64 random-looking bits for a record in an epoch, as the two
