@@ -29,6 +29,3 @@ func denseStrides(shape []int, t dtype.Type) []int {
 	}
 	return strides
 }
-
-// row gives the address of a record's row.
-func (c *column) row(record int64) uintptr { return c.base + uintptr(int(record)*c.stride) }

@@ -81,8 +81,9 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 
 // check refuses records that do not exist and jobs that do not fit.
 func (g *gatherer) check(records []int64, jobs []source.Job) error {
+	last := uint64(g.source.records)
 	for _, r := range records {
-		if r < -1 || r >= g.source.records {
+		if uint64(r+1) > last {
 			return status.Errorf(status.OutOfRange, "arrays", "record %d is not one of the %d", r, g.source.records).With("record", r)
 		}
 	}
@@ -112,7 +113,7 @@ func (g *gatherer) gather(s *scratch, field int, records []int64, jobs []source.
 	if len(s.jobs) == 0 {
 		return nil
 	}
-	s.locate(&g.source.columns[field], records)
+	o.Whole = s.locate(&g.source.columns[field], records)
 	err := gather.Run(s.rows, s.jobs, o)
 	var overflow *gather.RangeError
 	if errors.As(err, &overflow) {
@@ -127,15 +128,25 @@ func overflows(field string, record int64, e *gather.RangeError) error {
 		With("field", field).With("record", record)
 }
 
-// locate finds the rows of the records; address 0 stands for a row of zeros.
-func (s *scratch) locate(c *column, records []int64) {
-	s.rows = slices.Grow(s.rows[:0], len(records))[:len(records)]
+// locate finds the rows of the records; address 0 stands for a row of zeros. It
+// is true if there is none.
+func (s *scratch) locate(c *column, records []int64) bool {
+	rows := slices.Grow(s.rows[:0], len(records))[:len(records)]
+	s.rows = rows
+	base, stride, signs := c.base, uintptr(c.stride), int64(0)
 	for i, r := range records {
-		s.rows[i] = 0
-		if r >= 0 {
-			s.rows[i] = c.row(r)
+		rows[i] = base + uintptr(r)*stride
+		signs |= r
+	}
+	if signs >= 0 {
+		return true
+	}
+	for i, r := range records {
+		if r < 0 {
+			rows[i] = 0
 		}
 	}
+	return false
 }
 
 // Ahead implements source.Gatherer: everything is in memory.
