@@ -51,6 +51,10 @@ class Checks:
         message = f"{name}={shown(value)}: expected {expected}"
         return InvalidArgumentError(message, op=self._call, hint=hint)
 
+    def misfit(self, message: str, hint: str = "") -> InvalidArgumentError:
+        """Makes the error for arguments that do not go together."""
+        return InvalidArgumentError(message, op=self._call, hint=hint)
+
     def integer(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int:
         """Takes an int, also one of NumPy, but no boolean."""
         if not is_integer(value) or not low <= (number := operator.index(value)) <= high:
@@ -129,8 +133,8 @@ class Checks:
         hint = '"ignore" accepts the state of another dataset'
         return self.choice("dataset", dataset, "check", "ignore", hint=hint) == "ignore"
 
-    def fills(self, fill: Any) -> dict[str, Any] | None:
-        """Takes the values that replace nulls, by field; gives None where there are none."""
+    def fills(self, fill: Any, fields: Sequence[str]) -> dict[str, Any] | None:
+        """Takes the values that replace nulls in some of the fields; gives None for no value."""
         if fill is None:
             return None
         if not isinstance(fill, Mapping):
@@ -139,6 +143,9 @@ class Checks:
             number = isinstance(value, int | float | complex | np.number | np.bool_)
             if not number or not isinstance(name, str):
                 raise self.wrong("fill", fill, "a dict of names and numbers", _FILL)
+            if name not in fields:
+                message = f"fill={shown(fill)}: the dataset has no field {name!r}"
+                raise NotFoundError(message, op=self._call, hint=nearest(name, fields))
         return {name: _plain(value) for name, value in fill.items()} or None
 
     def fields(self, fields: Any) -> dict[str, tuple[str, list[int]]]:
@@ -177,11 +184,26 @@ class Checks:
             raise self.wrong("devices", devices, expected)
         return pairs
 
-    def pair(self, name: str, value: Any) -> list[int]:
-        """Takes two ints."""
-        if not isinstance(value, tuple | list) or [*map(is_integer, value)] != [True, True]:
-            raise self.wrong(name, value, "two integers, such as (0, 2)")
-        return [operator.index(n) for n in value]
+    def dims(self, dims: Any, rank: int) -> list[int]:
+        """Takes two different dimensions of an array."""
+        right = isinstance(dims, tuple | list) and all(is_integer(d) for d in dims)
+        chosen = [operator.index(d) for d in dims] if right else []
+        if len(chosen) != 2 or not 0 <= min(chosen) < max(chosen) < rank:
+            expected = f"two different dimensions from 0 to {rank - 1}"
+            if rank < 2:
+                expected = "None, for an array of fewer than two dimensions"
+            raise self.wrong("dims", dims, expected)
+        return chosen
+
+    def process(self, process: int, known: Sequence[int]) -> int:
+        """Takes one of the processes that own devices, which are in ascending order."""
+        if process not in known:
+            first, last = known[0], known[-1]
+            listed = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
+            if last - first == len(known) - 1:  # no gap
+                listed = f"{first} to {last}" if last > first else str(first)
+            raise self.wrong("process", process, f"a process of the layout, {listed}")
+        return process
 
 
 def is_integer(value: Any) -> bool:

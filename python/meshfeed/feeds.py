@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from meshfeed import planning
+from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks
 from meshfeed.cursor import Owner
 from meshfeed.dataset import Dataset
@@ -64,6 +65,7 @@ class Plan:
 
 
 def plan(
+    check: Checks,
     source: Dataset,
     mesh: Any,
     specs: Any,
@@ -76,6 +78,7 @@ def plan(
     """Plans a loader of whole batches: of `jax.Array`s where there are specs, else of NumPy's.
 
     Args:
+        check: the call that the arguments come from.
         source: the dataset.
         mesh: the mesh, or None.
         specs: the tree of specs, or None.
@@ -89,9 +92,9 @@ def plan(
     _check_top(tree, batch)
     bare = [leaf.spec is None for leaf in tree.leaves]
     if all(bare):
-        place = _whole(tree, mesh)
+        place = _whole(check, tree, mesh)
     elif not any(bare):
-        place = _sharded(tree, mesh)
+        place = _sharded(check, tree, mesh)
     else:
         name = tree.leaves[bare.index(True)].name
         message = f"array {name!r} has no spec, but others have one"
@@ -109,18 +112,18 @@ def plan(
     return Plan(document, place.process, place.feed)
 
 
-def replay(layout: planning.Layout, process: int | None, *others: Any) -> Plan:
+def replay(check: Checks, layout: planning.Layout, process: int | None, *others: Any) -> Plan:
     """Plans a loader of one process's blocks, for any process of any layout.
 
     Args:
+        check: the call that the arguments come from.
         layout: the layout.
         process: the process.
         others: the arguments that a layout stands for, which must be None.
     """
     if process is None or any(other is not None for other in others):
         message = "a layout says the mesh, the specs and the batch size, but not the process"
-        hint = "use mf.Loader(source, layout=layout, process=p)"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
+        raise check.misfit(message, "use mf.Loader(source, layout=layout, process=p)")
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
         def make(owner: Owner) -> dict[str, Any]:
@@ -128,7 +131,7 @@ def replay(layout: planning.Layout, process: int | None, *others: Any) -> Plan:
 
         return Feed(make, {b.name: ArrayStruct(b.shape, b.dtype) for b in blocks})
 
-    return Plan(layout.to_json(), process, feed)
+    return Plan(layout.to_json(), check.process(process, layout.processes), feed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,11 +144,10 @@ class _Place:
     feed: Callable[[Sequence[Blocks]], Feed]
 
 
-def _whole(tree: Tree, mesh: Any) -> _Place:
+def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
     if mesh is not None:
         message = "a mesh was given, but no spec says how arrays are partitioned over it"
-        hint = "give specs, or leave out mesh= for NumPy arrays"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
+        raise check.misfit(message, "give specs, or leave out mesh= for NumPy arrays")
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
         build = _with_extras(tree, blocks)
@@ -155,11 +157,11 @@ def _whole(tree: Tree, mesh: Any) -> _Place:
     return _Place({"axes": []}, 0, lambda dtype: dtype, feed)
 
 
-def _sharded(tree: Tree, mesh: Any) -> _Place:
+def _sharded(check: Checks, tree: Tree, mesh: Any) -> _Place:
     from meshfeed import jax
 
     shardings = [leaf.sharding for leaf in tree.leaves]
-    mesh = jax.one_mesh(mesh, shardings)
+    mesh = jax.one_mesh(check, mesh, shardings)
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
         build = _with_extras(tree, blocks)

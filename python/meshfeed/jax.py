@@ -14,8 +14,8 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks, dtype_of
-from meshfeed.errors import InvalidArgumentError
 
 Index = tuple[slice, ...]
 
@@ -32,10 +32,11 @@ def describe_mesh(mesh: Any) -> dict[str, Any]:
     return document
 
 
-def one_mesh(mesh: Any, shardings: Sequence[Any]) -> Mesh:
+def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
     """Gives the mesh that all shardings are on.
 
     Args:
+        check: the call that the arguments come from.
         mesh: the mesh that the user gave, or None.
         shardings: for every array its `NamedSharding`, or None where it has a bare spec.
 
@@ -43,23 +44,22 @@ def one_mesh(mesh: Any, shardings: Sequence[Any]) -> Mesh:
         InvalidArgumentError: there is no mesh for a bare spec, or there are two.
     """
     if mesh is not None and not isinstance(mesh, Mesh):
-        message = f"mesh is {mesh!r}, which has no devices"
-        hint = "pass a jax.sharding.Mesh, such as jax.make_mesh gives; mf.layout plans without"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
+        hint = "jax.make_mesh gives one; mf.layout plans without devices"
+        raise check.wrong("mesh", mesh, "a jax.sharding.Mesh, which has devices", hint)
     if mesh is None and None in shardings:
         message = "a PartitionSpec was given without a mesh"
         hint = "pass mesh=, for example mesh=jax.sharding.get_mesh() after jax.set_mesh"
-        raise InvalidArgumentError(message, op="loader", hint=hint)
+        raise check.misfit(message, hint)
     for sharding in shardings:
         if sharding is None:
             continue
         if not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, Mesh):
             message = f"{sharding!r} is not a NamedSharding over devices"
-            raise InvalidArgumentError(message, op="loader", hint="use NamedSharding(mesh, spec)")
+            raise check.misfit(message, "use NamedSharding(mesh, spec)")
         mesh = sharding.mesh if mesh is None else mesh
         if sharding.mesh != mesh:
             message = f"the arrays are on two meshes, {mesh} and {sharding.mesh}"
-            raise InvalidArgumentError(message, op="loader", hint="put all arrays on one mesh")
+            raise check.misfit(message, "put all arrays on one mesh")
     assert isinstance(mesh, Mesh)
     return mesh
 
@@ -111,6 +111,8 @@ class Placer:
         if self._known == 1:
             view = views[0]
             return lambda _: view
+        if self._known == 0:  # JAX asks for a replicated array even where no device holds it
+            return lambda _: np.empty(0, self.dtype)
         by_id = self._by_id
 
         def shard(index: Any) -> np.ndarray[Any, Any]:

@@ -106,15 +106,16 @@ class Loader:
             "prefetch": check.optional("prefetch", prefetch, 0, DEPTH),
             "state": None if state is None else check.state(state),
             "ignore_dataset": check.ignores(dataset),
-            "fill": check.fills(fill),
+            "fill": check.fills(fill, tuple(source.schema)),
             "max_host_bytes": check.optional("max_host_bytes", max_host_bytes, 1, WIDE),
         }
         given = {key: value for key, value in options.items() if value is not None}
         ahead = check.optional("device_prefetch", device_prefetch, 0, DEPTH)
         plan = (
-            feeds.replay(layout, process, mesh, specs, batch_size)
+            feeds.replay(check, layout, process, mesh, specs, batch_size)
             if layout is not None
             else feeds.plan(
+                check,
                 source,
                 mesh,
                 specs,

@@ -98,6 +98,14 @@ class Layout:
         report: dict[str, Any] = json.loads(text)
         return report
 
+    @property
+    def processes(self) -> Sequence[int]:
+        """The numbers of the processes that own devices, in ascending order."""
+        mesh = json.loads(self._text)["mesh"]
+        if "devices" in mesh:
+            return sorted({process for process, _ in mesh["devices"]})
+        return range(mesh.get("processes", 1))
+
     def draw(self, array: str | None = None, *, dims: tuple[int, int] | None = None) -> str:
         """Draws which device holds what, and who reads which rows.
 
@@ -122,14 +130,20 @@ class Layout:
     def _drawn(self, form: str, array: Any, dims: Any) -> str:
         check = Checks("mf.Layout")
         options: dict[str, Any] = {"format": form}
+        shapes = self._shapes() if array is not None or dims is not None else {}
         if array is not None:
-            names = list(json.loads(self._text)["arrays"])
-            if array not in names:
-                raise check.wrong("array", array, "the name of an array", nearest(array, names))
+            if array not in shapes:
+                hint = nearest(array, tuple(shapes))
+                raise check.wrong("array", array, "the name of an array", hint)
             options["array"] = array
+            shapes = {array: shapes[array]}
         if dims is not None:
-            options["dims"] = check.pair("dims", dims)
+            options["dims"] = check.dims(dims, max(map(len, shapes.values())))
         return _native.layout_drawing(self._text, options)
+
+    def _shapes(self) -> dict[str, list[int]]:
+        """Gives the global shape of every array, mask and extras included."""
+        return {name: a["global_shape"] for name, a in self.report()["arrays"].items()}
 
     def __str__(self) -> str:
         return self.draw()

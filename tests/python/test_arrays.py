@@ -365,7 +365,7 @@ def test_a_spec_without_a_mesh() -> None:
     with mf.from_arrays(digits(16)) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
         mf.Loader(ds, specs=P("data"), batch_size=8)
     assert str(caught.value) == (
-        "loader: a PartitionSpec was given without a mesh; "
+        "mf.Loader: a PartitionSpec was given without a mesh; "
         "pass mesh=, for example mesh=jax.sharding.get_mesh() after jax.set_mesh"
     )
 
@@ -384,7 +384,7 @@ def test_two_meshes() -> None:
     with mf.from_arrays(digits(16)) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
         mf.Loader(ds, specs=specs, batch_size=8)
     assert str(caught.value) == (
-        f"loader: the arrays are on two meshes, {MESHES['8']} and {MESHES['one']}; "
+        f"mf.Loader: the arrays are on two meshes, {MESHES['8']} and {MESHES['one']}; "
         "put all arrays on one mesh"
     )
 

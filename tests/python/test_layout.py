@@ -81,6 +81,8 @@ def test_the_example_of_the_design() -> None:
         "read_bytes": 66560,
         "device_bytes": 8448,
         "host_bytes": 49920,
+        "network_bytes": 0,
+        "interconnect_bytes": 0,
         "steps_per_epoch": 7,
         "remainder_records": 5,
     }
@@ -177,6 +179,8 @@ def test_pictures() -> None:
     assert "image" in text
     assert "label" in text
     assert "label" not in lay.draw("image").splitlines()[0]
+    turned = lay.draw("image", dims=(2, 0)).splitlines()
+    assert turned[1] == "  ↓ dimension 2 over model  → dimension 0 over data"
     ET.fromstring(lay.to_svg())
     assert "<svg" in lay._repr_html_()
 

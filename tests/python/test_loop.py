@@ -333,7 +333,7 @@ def test_a_layout_says_it_all() -> None:
             with pytest.raises(mf.InvalidArgumentError) as caught:
                 mf.Loader(ds, layout=lay, **wrong)
             assert str(caught.value) == (
-                "loader: a layout says the mesh, the specs and the batch size, "
+                "mf.Loader: a layout says the mesh, the specs and the batch size, "
                 "but not the process; use mf.Loader(source, layout=layout, process=p)"
             )
 
@@ -400,7 +400,7 @@ def test_a_loader_is_not_pickled(copied: Any) -> None:
         (
             {"batch_size": 11},
             "layout: the dataset has 10 records, fewer than one batch of 11, so that an epoch "
-            'has no step; use a batch of at most 10, or "remainder": "pad"',
+            "has no step; use a batch of at most 10, or pad the remainder",
         ),
         (
             {"batch_size": 4, "remainder": "error"},

@@ -181,8 +181,12 @@ def test_an_option_of_a_layout_is_named_as_it_was_typed(
     assert str(caught.value) == f"mf.layout: {name}={value!r}: {expected}"
 
 
-def lay() -> mf.Layout:
-    return mf.layout({"data": 4}, mf.P("data"), {"x": ("float32", ())}, batch_size=4)
+def lay(processes: int = 2, devices: Any = None) -> mf.Layout:
+    options: dict[str, Any] = {"processes": processes, "devices": devices, "remainder": "pad"}
+    return mf.layout({"d": 2}, mf.P("d"), {"x": ("float32", (8,))}, batch_size=4, **options)
+
+
+DIMS = "expected two different dimensions from 0 to 1"
 
 
 @pytest.mark.parametrize(
@@ -232,11 +236,38 @@ def lay() -> mf.Layout:
         (lambda: numbers().slice(wrong(0.5), 4), f"Dataset.slice: start=0.5: {WIDE}"),
         (
             lambda: lay().draw("y"),
-            "mf.Layout: array='y': expected the name of an array; there are 'x'",
+            "mf.Layout: array='y': expected the name of an array; there are 'x', 'valid'",
+        ),
+        (lambda: lay().draw(dims=wrong(3)), f"mf.Layout: dims=3: {DIMS}"),
+        (lambda: lay().draw("x", dims=(0, 2)), f"mf.Layout: dims=(0, 2): {DIMS}"),
+        (lambda: lay().draw("x", dims=(1, 1)), f"mf.Layout: dims=(1, 1): {DIMS}"),
+        (lambda: lay().draw(dims=wrong((0, 1.0))), f"mf.Layout: dims=(0, 1.0): {DIMS}"),
+        (lambda: lay().to_svg("x", dims=(-1, 0)), f"mf.Layout: dims=(-1, 0): {DIMS}"),
+        (
+            lambda: lay().draw("valid", dims=(0, 1)),
+            "mf.Layout: dims=(0, 1): expected None, for an array of fewer than two dimensions",
         ),
         (
-            lambda: lay().draw(dims=wrong(3)),
-            "mf.Layout: dims=3: expected two integers, such as (0, 2)",
+            lambda: mf.Loader(numbers(), layout=lay(), process=7),
+            "mf.Loader: process=7: expected a process of the layout, 0 to 1",
+        ),
+        (
+            lambda: mf.Loader(numbers(), layout=lay(processes=1), process=7),
+            "mf.Loader: process=7: expected a process of the layout, 0",
+        ),
+        (
+            lambda: mf.Loader(numbers(), layout=lay(devices=[(5, 0), (2, 1)]), process=3),
+            "mf.Loader: process=3: expected a process of the layout, 2, 5",
+        ),
+        (
+            lambda: mf.Loader(numbers(), mesh=3, specs=mf.P(), batch_size=4),
+            "mf.Loader: mesh=3: expected a jax.sharding.Mesh, which has devices; "
+            "jax.make_mesh gives one; mf.layout plans without devices",
+        ),
+        (
+            lambda: mf.Loader(numbers(), mesh=3, batch_size=4),
+            "mf.Loader: a mesh was given, but no spec says how arrays are partitioned over it; "
+            "give specs, or leave out mesh= for NumPy arrays",
         ),
         (
             lambda: mf.Layout.from_json(wrong(3)),
@@ -247,6 +278,14 @@ def lay() -> mf.Layout:
 def test_a_wrong_argument_is_named(attempt: Callable[[], object], text: str) -> None:
     with pytest.raises(mf.InvalidArgumentError, match=f"^{re.escape(text)}$"):
         attempt()
+
+
+def test_a_fill_value_is_for_a_field_there_is() -> None:
+    with pytest.raises(mf.NotFoundError) as caught:
+        loader(fill={"xx": 1})
+    assert str(caught.value) == (
+        "mf.Loader: fill={'xx': 1}: the dataset has no field 'xx'; did you mean 'x'? There are 'x'"
+    )
 
 
 def test_a_state_that_is_no_file_is_not_found() -> None:
@@ -287,5 +326,6 @@ def test_columns_that_are_no_ranges_are_named(columns: list[tuple[int, int]]) ->
 
 
 def test_a_batch_size_of_numpy_is_a_number() -> None:
-    with mf.Loader(numbers(), specs=["x"], batch_size=(np.int64(2), np.uint8(4))) as it:
+    size = wrong((np.int64(2), np.uint8(4)))
+    with mf.Loader(numbers(), specs=["x"], batch_size=size) as it:
         assert [batch["x"].shape for batch in it] == [(2, 4), (2, 4)]
