@@ -62,6 +62,7 @@ TEST = [
     Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
     cross("wasip1", "wasm", GUEST),
     Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
+    Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("doctests", f"{PYTHON} -m pytest -q --doctest-modules python/meshfeed"),
 ]
 
@@ -88,6 +89,7 @@ DEEP = [
     Stage("deep go test", "go test -timeout 40m ./...", DEEP_ENV),
     Stage("deep go test -race", "go test -race -timeout 40m ./core/... ./arrowio/... ./tests/..."),
     Stage("deep pytest", f"{PYTHON} -m pytest -q tests/python", DEEP_ENV),
+    Stage("deep real processes", f"{PYTHON} -m pytest -q tests/distributed", DEEP_ENV),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
 ]
 

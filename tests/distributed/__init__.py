@@ -1,0 +1,1 @@
+"""Real JAX processes on one machine: each gets its part, and together they hold the batch."""

@@ -1,0 +1,34 @@
+"""A process of a job that does what its environment says, without JAX."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.distributed.job import ENV
+from tests.distributed.process import die_with
+
+
+def main() -> None:
+    told = json.loads(os.environ[ENV])
+    die_with(told["parent"])
+    folder = Path(told["folder"])
+    (folder / f"pid-{told['rank']}").write_text(str(os.getpid()))
+    (folder / "joined").touch()
+    print("this is process", told["rank"], flush=True)
+    how = os.environ["MESHFEED_MISBEHAVE"]
+    if how == "orphan":
+        child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+        (folder / "orphan").write_text(str(child.pid))
+    elif how == "hang" or told["rank"] == 1:
+        signal.pause()
+    else:
+        raise RuntimeError("as asked")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What a process of a job does first and last: join, and leave together with the others."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.distributed.job import ENV
+
+SET_PDEATHSIG = 1  # of prctl, Linux
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a process stands in its job.
+
+    Attributes:
+        rank: its number.
+        processes: how many there are.
+        folder: the job's.
+    """
+
+    rank: int
+    processes: int
+    folder: Path
+
+
+@contextmanager
+def joined(**config: Any) -> Iterator[Place]:
+    """Joins the job, and leaves it when every process has come to the end.
+
+    Args:
+        config: of JAX, such as `jax_cpu_collectives_implementation=None`.
+    """
+    told = json.loads(os.environ[ENV])
+    die_with(told["parent"])
+    import jax
+
+    for name, value in config.items():
+        jax.config.update(name, value)
+    place = Place(told["rank"], told["processes"], Path(told["folder"]))
+    jax.distributed.initialize(
+        told["address"],
+        num_processes=place.processes,
+        process_id=place.rank,
+        cluster_detection_method="deactivate",
+        initialization_timeout=120,
+        heartbeat_timeout_seconds=5,
+        shutdown_timeout_seconds=60,
+    )
+    (place.folder / "joined").touch()
+    yield place
+    jax.distributed.shutdown()
+
+
+def die_with(parent: int) -> None:
+    """Has the kernel kill this process when the one that started it ends."""
+    ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
