@@ -96,8 +96,8 @@ func (l *Loader) planFor(process int) (err error) {
 	if l.plan, err = newPlan(l.o.Layout, process, l.src.Schema(), l.o.Fill); err != nil {
 		return err
 	}
-	if bound := l.o.MaxHostBytes; bound > 0 && l.plan.slab > bound {
-		return fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but max_host_bytes is %d", l.plan.slab, process, bound).
+	if bound := l.o.MaxHostBytes; bound > 0 && l.plan.need() > bound {
+		return fail(status.ResourceExhausted, "one batch takes %d bytes in process %d, but max_host_bytes is %d", l.plan.need(), process, bound).
 			WithHint("raise it: reading ahead takes %d batches more", l.o.prefetch())
 	}
 	if l.o.Allocator == nil {
@@ -136,7 +136,7 @@ func (l *Loader) open(c batch.Cursor) error {
 	until := int64(l.o.Epochs)
 	l.maker = &maker{
 		plan: l.plan, grid: l.grid, gatherer: g, alloc: l.o.Allocator, count: l.count,
-		seed: l.live.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.bytes)),
+		seed: l.live.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.loaded)),
 		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.order, announce: announce},
 	}
 	l.line = newPrefetch(l.maker, &l.o, c)

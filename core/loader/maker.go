@@ -24,6 +24,7 @@ type maker struct {
 	seed     int64
 	limit    int64 // Options.MaxHostBytes
 
+	whole    batch.Memory // in which blocks are gathered before they are cut out, from the first batch on
 	shares   []share
 	gathered atomic.Int64 // nanoseconds
 	others   []int64      // records of plan.all, where these are more than those gathered
@@ -84,13 +85,31 @@ func (m *maker) build(ctx context.Context, place batch.Place) (*batch.Batch, err
 }
 
 func (m *maker) fill(ctx context.Context, memory batch.Memory, records []int64, place batch.Place) error {
+	target, err := m.target(memory)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
-	if err := m.gather(ctx, memory, records); err != nil {
+	if err := m.gather(ctx, target, records); err != nil {
 		return err
 	}
 	m.gathered.Add(int64(time.Since(began)))
-	m.fillMade(memory, records, place)
+	m.fillMade(target, records, place)
+	m.plan.keep(memory, target)
 	return memory.Commit(ctx)
+}
+
+// target gives the memory that is filled: the batch's own, unless the batch is
+// cut out of a whole one.
+func (m *maker) target(memory batch.Memory) (batch.Memory, error) {
+	if m.plan.cuts == nil {
+		return memory, nil
+	}
+	var err error
+	if m.whole == nil {
+		m.whole, err = batch.NewHeap(0).Alloc(m.plan.filled)
+	}
+	return m.whole, err
 }
 
 // fillMade fills the mask and the extras. They nearly always have the rows of
@@ -209,7 +228,7 @@ func (m *maker) live() (batches, bytes int64) {
 // full says whether one more batch would break the limit.
 func (m *maker) full() bool {
 	_, bytes := m.live()
-	return m.limit > 0 && bytes+m.plan.slab > m.limit
+	return m.limit > 0 && bytes+m.plan.need() > m.limit
 }
 
 func (m *maker) checkLimit() error {
@@ -218,7 +237,7 @@ func (m *maker) checkLimit() error {
 	}
 	batches, bytes := m.live()
 	return fail(status.ResourceExhausted, "%d batches of %d bytes in all are not released, and one more of %d would exceed max_host_bytes = %d",
-		batches, bytes, m.plan.slab, m.limit).
+		batches, bytes, m.plan.need(), m.limit).
 		WithHint("release batches, or drop references to their arrays; then ask again").
-		With("live_batches", batches).With("live_bytes", bytes).With("batch_bytes", m.plan.slab)
+		With("live_batches", batches).With("live_bytes", bytes).With("batch_bytes", m.plan.need())
 }

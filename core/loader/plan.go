@@ -17,20 +17,24 @@ import (
 // and holds for every batch of every pass.
 type plan struct {
 	blocks []batch.Block // in the order of layout.Process.Blocks
+	filled []batch.Block // what jobs and made fill: blocks themselves, or whole arrays out of which they are cut
+	cuts   []cut         // by block, where they are cut out; else nil
 	slab   int64         // bytes of one batch, slots included
+	staged int64         // and of filled, where that is memory of its own
 	bytes  int64         // of the blocks alone
+	loaded int64         // gathered or made for them
 	rows   rows          // of the global batch that are gathered
 	all    rows          // and those that only the mask or the extras of this process have
 	parts  []source.Part
 	jobs   []job  // by part, for all rows
-	made   []made // blocks that the loader fills itself
+	made   []made // filled blocks that the loader makes itself
 }
 
 // job is a source.Job without its memory.
 type job struct {
 	part  int
 	rows  [2]int // of the list
-	block int
+	block int    // of those filled
 	bytes [2]int // of the block
 }
 
@@ -49,24 +53,37 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 	p := &planner{lay: lay, schema: schema, fill: fill, known: map[string]int{}}
 	mine := lay.Process(process)
 	p.all = rowsOf(mine.Rows)
+	if mine.Whole != nil {
+		p.all = rowsOf([][2]int{{0, int(lay.BatchSize())}})
+	}
 	if err := p.checkSize(mine); err != nil {
 		return nil, err
 	}
 	p.rows = p.gathered(mine)
-	for _, b := range mine.Blocks {
+	for _, b := range mine.Gathered() {
 		if err := p.addBlock(lay.Arrays()[b.Array], b); err != nil {
 			return nil, err
 		}
+	}
+	p.blocks = p.filled
+	if mine.Whole != nil {
+		p.cutOut(mine)
+	}
+	for _, b := range p.blocks {
+		p.bytes += int64(b.Bytes)
 	}
 	p.slab = batch.SlabBytes(p.blocks)
 	return &p.plan, nil
 }
 
+// need gives the memory for one batch and for making it.
+func (p *plan) need() int64 { return p.slab + p.staged }
+
 // gathered gives the rows whose data the process needs. A mask or an extra may
 // be partitioned otherwise than all data; its rows are not read for it.
 func (p *planner) gathered(mine layout.Process) rows {
 	var runs [][2]int
-	for _, b := range mine.Blocks {
+	for _, b := range mine.Gathered() {
 		if a := p.lay.Arrays()[b.Array]; a.Kind == layout.Data && blockBytes(a, b) > 0 {
 			runs = append(runs, runsOf(a.Shape[:a.BatchDims], b.Index)...)
 		}
@@ -83,7 +100,7 @@ const maxRuns = 1 << 18
 // 63 bits.
 func (p *planner) checkSize(mine layout.Process) error {
 	bytes, runs := 8*int64(p.all.count), int64(0)
-	for _, b := range mine.Blocks {
+	for _, b := range append(mine.Whole, mine.Blocks...) {
 		a := p.lay.Arrays()[b.Array]
 		bytes += blockBytes(a, b) + batch.Align
 		runs += countRuns(a.Shape[:a.BatchDims], b.Index)
@@ -107,11 +124,15 @@ func blockBytes(a layout.Array, b layout.Block) int64 {
 	return n
 }
 
-// addBlock adds one distinct index.
+func memoryOf(a layout.Array, b layout.Block) batch.Block {
+	return batch.Block{Array: b.Array, Type: a.Type, Shape: b.Index.Shape(), Bytes: int(blockBytes(a, b)), Holders: b.Holders}
+}
+
+// addBlock adds one block to be filled.
 func (p *planner) addBlock(a layout.Array, b layout.Block) error {
-	bytes, number := int(blockBytes(a, b)), len(p.blocks)
-	p.blocks = append(p.blocks, batch.Block{Array: b.Array, Type: a.Type, Shape: b.Index.Shape(), Bytes: bytes, Holders: b.Holders})
-	p.bytes += int64(bytes)
+	bytes, number := int(blockBytes(a, b)), len(p.filled)
+	p.filled = append(p.filled, memoryOf(a, b))
+	p.loaded += int64(bytes)
 	if bytes == 0 {
 		return nil
 	}

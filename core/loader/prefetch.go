@@ -129,7 +129,7 @@ func (p *prefetch) take() (answer, bool) {
 		place := a.batch.Place()
 		p.loop = loop{open: true, epoch: place.Epoch}
 		p.cursor = place.After
-		p.counts.deliver(p.maker.plan.all.below(place.Valid), p.maker.plan.bytes)
+		p.counts.deliver(p.maker.plan.all.below(place.Valid), p.maker.plan.bytes, p.maker.plan.loaded)
 	}
 	return a, true
 }

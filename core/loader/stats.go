@@ -9,8 +9,12 @@ type Stats struct {
 	Epoch, Step, Position int64 // of the next batch
 
 	Batches int64 // delivered
-	Rows    int64 // of this process in them, without padding
+	Rows    int64 // that this process loaded for them, without padding
 	Bytes   int64 // of this process's blocks in them
+
+	// GatheredBytes is what was gathered or made for them: Bytes, but with
+	// layout.LoadGlobal the bytes of whole batches.
+	GatheredBytes int64
 
 	Gather       time.Duration // spent gathering, for all batches that were made
 	ConsumerWait time.Duration // calls of Next waited for a batch
@@ -29,7 +33,7 @@ func (l *Loader) Stats() Stats {
 	batches, bytes := l.maker.live()
 	return Stats{
 		Epoch: at.Epoch, Step: at.Position / l.grid.batch, Position: at.Position,
-		Batches: c.batches, Rows: c.rows, Bytes: c.bytes,
+		Batches: c.batches, Rows: c.rows, Bytes: c.bytes, GatheredBytes: c.loaded,
 		Gather: time.Duration(l.maker.gathered.Load()), ConsumerWait: c.wait, ProducerWait: c.stall,
 		Queued: int64(queued), LiveBatches: batches, LiveBytes: bytes,
 	}
@@ -37,15 +41,16 @@ func (l *Loader) Stats() Stats {
 
 // counts are the sums behind Stats.
 type counts struct {
-	batches, rows, bytes int64
-	wait, stall          time.Duration
-	paused               time.Time // since when enough stands ready; zero if not
+	batches, rows, bytes, loaded int64
+	wait, stall                  time.Duration
+	paused                       time.Time // since when enough stands ready; zero if not
 }
 
-func (c *counts) deliver(rows, bytes int64) {
+func (c *counts) deliver(rows, bytes, loaded int64) {
 	c.batches++
 	c.rows += rows
 	c.bytes += bytes
+	c.loaded += loaded
 }
 
 // pause notes that nothing is made from now on, for want of a consumer or not.

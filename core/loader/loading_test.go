@@ -1,0 +1,314 @@
+package loader_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+var loadings = []string{layout.LoadProcess, layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard}
+
+var seed = flag.Uint64("seed", 0, "seed of the random meshes; 0 takes a new one")
+
+// TestLoadings plays all processes of random meshes. The four ways of loading
+// end in the same global arrays, and gather as many bytes as the layout says.
+func TestLoadings(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("repeat with -seed %d", *seed)
+	r := rand.New(rand.NewPCG(*seed, 0))
+	meshes := 200
+	if os.Getenv("MESHFEED_DEEP") != "" {
+		meshes = 5000
+	}
+	for range meshes {
+		d, records := randomRun(r)
+		var first []map[string][]byte
+		for _, how := range loadings {
+			d.Loading = how
+			c := cluster{t: t, lay: newLayout(t, d), text: string(d.Canonical()), records: records}
+			if err := c.lay.Err(); err != nil {
+				t.Fatalf("%s: %v", c.text, err)
+			}
+			all := c.run()
+			if first == nil {
+				first = all
+			}
+			if !slices.EqualFunc(all, first, equalArrays) {
+				t.Fatalf("%s: the global arrays differ from those of %q", c.text, loadings[0])
+			}
+		}
+	}
+}
+
+// randomRun gives a document whose batch fits every way of loading, and the
+// records of its dataset.
+func randomRun(r *rand.Rand) (*layout.Document, int64) {
+	d := &layout.Document{Batch: &layout.BatchSpec{Remainder: layout.Pad}}
+	size := 1
+	for i := range r.IntN(4) {
+		n := []int{1, 2, 2, 3}[r.IntN(4)]
+		d.Mesh.Axes = append(d.Mesh.Axes, mesh.Axis{Name: string(rune('x' + i)), Size: n})
+		size *= n
+	}
+	processes := 1 + r.IntN(min(size, 4))
+	for _, id := range r.Perm(size) {
+		d.Mesh.Devices = append(d.Mesh.Devices, mesh.Device{ID: 3*id + 1, Process: 2 * r.IntN(processes)})
+	}
+	d.Batch.Size = []int{size * (1 + r.IntN(2))}
+	if r.IntN(3) == 0 {
+		d.Batch.Size = slices.Insert(d.Batch.Size, r.IntN(2), 1+r.IntN(3))
+	}
+	d.Batch.Extras = []string{layout.ExtraKey, layout.ExtraRecord}[:r.IntN(3)]
+	if r.IntN(3) == 0 {
+		d.Batch.Remainder = layout.Drop
+	}
+	for i, f := range fields() {
+		a := layout.ArraySpec{Name: fmt.Sprint("a", i), Field: f.Name, Type: f.Type.Narrow(), RowShape: slices.Clone(f.Shape)}
+		if len(f.Shape) > 0 && r.IntN(2) == 0 {
+			a.Columns, a.RowShape[0] = [][2]int{{5, 9}, {0, 2}}, 6
+		}
+		a.Spec = randomSpec(r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), a.RowShape...))
+		d.Arrays = append(d.Arrays, a)
+	}
+	rows := int64(1)
+	for _, n := range d.Batch.Size {
+		rows *= int64(n)
+	}
+	return d, rows + r.Int64N(2*rows)
+}
+
+func fields() []source.Field {
+	return []source.Field{
+		{Name: "image", Type: dtype.Float32, Shape: []int{12, 6}},
+		{Name: "label", Type: dtype.Int64},
+		{Name: "bits", Type: dtype.Bool, Shape: []int{12}},
+	}
+}
+
+// randomSpec puts axes on dimensions that they divide.
+func randomSpec(r *rand.Rand, axes []mesh.Axis, shape []int) sharding.PartitionSpec {
+	spec := make(sharding.PartitionSpec, len(shape))
+	left := slices.Clone(shape)
+	for _, i := range r.Perm(len(axes)) {
+		if d := r.IntN(len(shape)); left[d]%axes[i].Size == 0 && r.IntN(5) > 0 {
+			left[d] /= axes[i].Size
+			spec[d] = append(spec[d], axes[i].Name)
+		}
+	}
+	return spec
+}
+
+// cluster plays all processes of a layout.
+type cluster struct {
+	t       *testing.T
+	lay     *layout.Layout
+	text    string
+	records int64
+	steps   []map[string][]byte // the global arrays, put together from the devices' parts
+	given   []map[string]int    // devices that got their part of it
+}
+
+// run gives the global arrays of every step of two epochs.
+func (c *cluster) run() []map[string][]byte {
+	for _, process := range c.lay.Mesh().Processes() {
+		src := &counted{Source: synthetic.New(c.records, fields()...)}
+		l := newLoader(c.t, src, loader.Options{Layout: c.lay, Process: process, Shuffle: true, Seed: 5, Epochs: 2, Workers: 1 + process/2})
+		n := 0
+		for b, err := range l.All(context.Background()) {
+			if err != nil {
+				c.t.Fatalf("%s: process %d: %v", c.text, process, err)
+			}
+			checkBytes(c.t, l, b)
+			c.place(n, l, b)
+			b.Release()
+			n++
+		}
+		c.compare(process, int64(n), src.bytes.Load(), l.Stats())
+	}
+	for n, step := range c.given {
+		for name, devices := range step {
+			if devices != c.lay.Mesh().Size() {
+				c.t.Fatalf("%s: step %d: %d devices have a part of %s", c.text, n, devices, name)
+			}
+		}
+	}
+	return c.steps
+}
+
+// place puts what the devices of a process get where it stands in the global
+// arrays.
+func (c *cluster) place(n int, l *loader.Loader, b *batch.Batch) {
+	if n == len(c.steps) {
+		c.steps, c.given = append(c.steps, map[string][]byte{}), append(c.given, map[string]int{})
+	}
+	for i, block := range c.lay.Process(l.Process()).Blocks {
+		a := c.lay.Arrays()[block.Array]
+		for _, device := range block.Holders {
+			if !a.Delivered.IndexAt(a.Shape, device).Equal(block.Index) || c.lay.Mesh().Device(device).Process != l.Process() {
+				c.t.Fatalf("%s: device %d is given %v of %s", c.text, device, block.Index, a.Name)
+			}
+			c.given[n][a.Name]++
+		}
+		if c.lay.Loading() == layout.LoadDevice && len(block.Holders) != 1 {
+			c.t.Fatalf("%s: the devices %v share a block", c.text, block.Holders)
+		}
+		if c.steps[n][a.Name] == nil {
+			c.steps[n][a.Name] = bytes.Repeat([]byte{0xee}, bytesOf(a, wholeOf(a)))
+		}
+		put(c.steps[n][a.Name], b.Bytes(i), a.Shape, block.Index)
+	}
+}
+
+// put writes a part of an array in C order to its place.
+func put(array, part []byte, shape []int, index sharding.Index) {
+	if len(shape) == 0 {
+		copy(array, part)
+		return
+	}
+	n := index[0][1] - index[0][0]
+	for i := range n {
+		row := array[(index[0][0]+i)*len(array)/shape[0]:][:len(array)/shape[0]]
+		put(row, part[i*len(part)/n:][:len(part)/n], shape[1:], index[1:])
+	}
+}
+
+// compare holds what was gathered against the layout's prediction.
+func (c *cluster) compare(process int, batches, gathered int64, s loader.Stats) {
+	var report struct {
+		Processes []struct {
+			Process      int   `json:"process"`
+			BytesPerStep int64 `json:"bytes_per_step"`
+		} `json:"processes"`
+	}
+	if err := json.Unmarshal(c.lay.Report(layout.ReportOptions{}), &report); err != nil {
+		c.t.Fatal(err)
+	}
+	made := int64(0) // masks, keys and record numbers come from nowhere
+	for _, b := range c.lay.Process(process).Gathered() {
+		if a := c.lay.Arrays()[b.Array]; a.Kind != layout.Data {
+			made += int64(bytesOf(a, b.Index))
+		}
+	}
+	for _, p := range report.Processes {
+		if p.Process == process && (p.BytesPerStep*batches != gathered+made*batches || s.GatheredBytes != p.BytesPerStep*batches) {
+			c.t.Fatalf("%s: process %d: %d bytes per step are predicted; in %d steps %d were gathered and %d made, and the statistics say %d",
+				c.text, process, p.BytesPerStep, batches, gathered, made*batches, s.GatheredBytes)
+		}
+	}
+}
+
+func wholeOf(a layout.Array) sharding.Index {
+	x := make(sharding.Index, len(a.Shape))
+	for d, n := range a.Shape {
+		x[d][1] = n
+	}
+	return x
+}
+
+func bytesOf(a layout.Array, index sharding.Index) int {
+	n := a.Type.Size()
+	for _, size := range index.Shape() {
+		n *= size
+	}
+	return n
+}
+
+func equalArrays(a, b map[string][]byte) bool {
+	for name := range a {
+		if !bytes.Equal(a[name], b[name]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// counted counts the bytes that are gathered from a source.
+type counted struct {
+	source.Source
+	bytes atomic.Int64
+}
+
+func (s *counted) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	g, err := s.Source.Gatherer(parts)
+	return countedGatherer{g, s}, err
+}
+
+type countedGatherer struct {
+	source.Gatherer
+	s *counted
+}
+
+func (g countedGatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+	for _, j := range jobs {
+		g.s.bytes.Add(int64(len(j.Dst)))
+	}
+	return g.Gatherer.Gather(ctx, records, jobs)
+}
+
+// TestDeviceLoading gives every device memory of its own.
+func TestDeviceLoading(t *testing.T) {
+	d := document(8)
+	d.Loading = layout.LoadDevice
+	d.Arrays[0].Spec = sharding.P("data") // both devices of a process hold the same
+	l := newLoader(t, digits(8), loader.Options{Layout: newLayout(t, d)})
+	b, err := l.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	if len(b.Blocks()) != 4 || !bytes.Equal(b.Bytes(0), b.Bytes(1)) || &b.Bytes(0)[0] == &b.Bytes(1)[0] {
+		t.Errorf("%d blocks; the first two are at %p and %p", len(b.Blocks()), b.Bytes(0), b.Bytes(1))
+	}
+}
+
+// TestIdleLoading gives a process without devices batches without blocks,
+// however the others load.
+func TestIdleLoading(t *testing.T) {
+	for _, how := range loadings {
+		d := document(8)
+		d.Loading = how
+		src := &counted{Source: digits(16)}
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, d), Process: 7, Epochs: 1})
+		for range 2 {
+			next(t, l)
+		}
+		if s := l.Stats(); s.Batches != 2 || s.Bytes+s.GatheredBytes+src.bytes.Load() != 0 {
+			t.Errorf("loading %q: %+v, and %d bytes were gathered", how, s, src.bytes.Load())
+		}
+	}
+}
+
+// TestGlobalMemory counts the whole batch against the bound, which is there
+// once however many batches are read ahead.
+func TestGlobalMemory(t *testing.T) {
+	d := document(8)
+	d.Loading = layout.LoadGlobal
+	lay := newLayout(t, d)
+	const whole, part = 8*32 + 64, 2*64 + 64 // slots of 64 bytes: images, then labels
+	_, err := loader.New(digits(8), loader.Options{Layout: lay, MaxHostBytes: whole + part - 1})
+	wantError(t, err, status.ResourceExhausted, "loader: one batch takes 512 bytes in process 0, but max_host_bytes is 511; raise it: reading ahead takes 2 batches more")
+	l := newLoader(t, digits(8), loader.Options{Layout: lay, MaxHostBytes: whole + part})
+	next(t, l)
+	if s := l.Stats(); s.Bytes != 2*64+16 || s.GatheredBytes != 8*32+32 {
+		t.Errorf("%d bytes delivered, %d gathered", s.Bytes, s.GatheredBytes)
+	}
+}
