@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
 // checkDataset looks for epochs that cannot be.
@@ -14,9 +12,7 @@ func (l *Layout) checkDataset() {
 	if d == nil {
 		return
 	}
-	if _, err := sampler.New(d.order(), d.Seed, d.Records); err != nil {
-		l.report(Error, UnknownOrder, "/dataset/order", fmt.Sprintf("there is no order %s", quote(d.order())), "use one of "+strings.Join(sampler.Names(), ", "))
-	}
+	l.checkOrder(d)
 	t, size := l.costs.totals, l.BatchSize()
 	if size == 0 {
 		return

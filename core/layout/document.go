@@ -85,7 +85,7 @@ type DatasetSpec struct {
 	Records     int64
 	Fields      []FieldSpec // nil where they are not known
 	Fingerprint string      // 32 hexadecimal digits, or ""
-	Order       string      // "" for "sequential.1"
+	Order       string      // "" for "sequential.1"; OrderLocal for the local order of this layout
 	Seed        int64
 }
 

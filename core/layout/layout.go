@@ -60,6 +60,7 @@ func New(d *Document) (*Layout, error) {
 	l.addArrays()
 	l.addDelivered()
 	l.costs = l.count()
+	l.nameOrder()
 	l.check()
 	return l, nil
 }

@@ -30,11 +30,16 @@ func (l *Layout) tableRows() rowTable {
 	if l.Loading() == LoadGlobal {
 		return l.allRows()
 	}
-	batch := l.BatchShape()
-	cuts, ok := l.rowTilings()
+	cuts, ok := l.rowTilings(l.delivered)
 	if !ok {
 		return rowTable{}
 	}
+	return l.tableOf(cuts)
+}
+
+// tableOf gives the table of arrays that are cut in some ways.
+func (l *Layout) tableOf(cuts []rowTiling) rowTable {
+	batch := l.BatchShape()
 	t := rowTable{known: true, group: make([]int32, len(l.owners.processes))}
 	groups := map[string]int32{}
 	var rows [][2]int
@@ -64,25 +69,33 @@ func (l *Layout) allRows() rowTable {
 	return t
 }
 
-// rowTilings gives the different ways in which arrays cut the batch, unless all
-// of them make too many ranges.
-func (l *Layout) rowTilings() (cuts []rowTiling, ok bool) {
-	total := int64(0)
-	for i, a := range l.arrays {
-		if a.Kind != Data {
-			continue
-		}
-		t := l.delivered[i].Leading(a.BatchDims)
-		if slices.ContainsFunc(cuts, func(c rowTiling) bool { return c.Same(t) && slices.Equal(c.Tiles(), t.Tiles()) }) {
-			continue
-		}
-		total += runs(a.Shape[:a.BatchDims], t.Tiles()) * int64(l.mesh.Size())
+// rowTilings gives the different ways in which arrays cut the batch, and every
+// device's part, unless all of them make too many ranges.
+func (l *Layout) rowTilings(tilings []sharding.Tiling) (cuts []rowTiling, ok bool) {
+	total, batch := int64(0), l.BatchShape()
+	for _, t := range l.rowCuts(tilings, func(Array) bool { return true }) {
+		total += runs(batch, t.Tiles()) * int64(l.mesh.Size())
 		if total > maxTable {
 			return nil, false
 		}
 		cuts = append(cuts, rowTiling{Tiling: t, ids: t.All()})
 	}
 	return cuts, true
+}
+
+// rowCuts gives the different ways in which those of the dataset's arrays that
+// count cut the batch; the tilings are those of all arrays.
+func (l *Layout) rowCuts(tilings []sharding.Tiling, counts func(Array) bool) (cuts []sharding.Tiling) {
+	for i, a := range l.arrays {
+		if a.Kind != Data || !counts(a) {
+			continue
+		}
+		t := tilings[i].Leading(a.BatchDims)
+		if !slices.ContainsFunc(cuts, func(c sharding.Tiling) bool { return c.Same(t) && slices.Equal(c.Tiles(), t.Tiles()) }) {
+			cuts = append(cuts, t)
+		}
+	}
+	return cuts
 }
 
 // rowsOf appends the rows that the n-th process needs.

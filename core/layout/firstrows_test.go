@@ -1,0 +1,218 @@
+package layout
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// rowHolders gives, for every row of the batch, the processes that hold it of an
+// array with bytes, straight from the index of every device.
+func rowHolders(l *Layout) []map[int]bool {
+	rows := make([]map[int]bool, l.BatchSize())
+	for i := range rows {
+		rows[i] = map[int]bool{}
+	}
+	for _, a := range l.arrays {
+		if a.Kind != Data || slices.Contains(a.RowShape(), 0) {
+			continue
+		}
+		for position := range l.mesh.Size() {
+			process := l.mesh.Device(position).Process
+			eachRow(a.Shape[:a.BatchDims], a.Delivered.IndexAt(a.Shape, position), 0, func(row int) { rows[row][process] = true })
+		}
+	}
+	return rows
+}
+
+func eachRow(batch []int, part sharding.Index, row int, do func(int)) {
+	if len(batch) == 0 {
+		do(row)
+		return
+	}
+	for i := part[0][0]; i < part[0][1]; i++ {
+		eachRow(batch[1:], part[1:], row*batch[0]+i, do)
+	}
+}
+
+func TestFirstRowsOfRandomLayouts(t *testing.T) {
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("repeat with -seed %d", s)
+	r := rand.New(rand.NewPCG(s, 1))
+	for n := range 400 {
+		l, err := New(randomDocument(r))
+		if err != nil || l.Err() != nil || l.BatchSize() > 1<<14 {
+			continue
+		}
+		var want [][][2]int // by process
+		for row, held := range rowHolders(l) {
+			if len(held) == 0 {
+				continue
+			}
+			first := slices.Min(slices.Collect(keys(held)))
+			for len(want) <= first {
+				want = append(want, nil)
+			}
+			want[first] = merge(append(want[first], [2]int{row, row + 1}))
+		}
+		for _, p := range append(l.mesh.Processes(), 1<<20) {
+			var mine [][2]int
+			if p < len(want) {
+				mine = want[p]
+			}
+			if got := l.FirstRows(p); !slices.Equal(got, mine) {
+				t.Fatalf("layout %d, %s: first rows of process %d are %v, want %v", n, l.doc.Canonical(), p, got, mine)
+			}
+		}
+	}
+}
+
+func keys(m map[int]bool) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// rowsDocument has a batch of 32 rows on a mesh data=4, model=2.
+func rowsDocument(processes int, specs ...sharding.PartitionSpec) *Document {
+	d := &Document{
+		Mesh:  MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}, {Name: "model", Size: 2}}, Processes: processes},
+		Batch: &BatchSpec{Size: []int{32}},
+	}
+	for i, spec := range specs {
+		d.Arrays = append(d.Arrays, ArraySpec{Name: string(rune('a' + i)), Type: dtype.Int32, RowShape: []int{8}, Spec: spec})
+	}
+	return d
+}
+
+// devices puts the eight devices of rowsDocument in some processes.
+func devices(processes ...int) []mesh.Device {
+	var list []mesh.Device
+	for id, p := range processes {
+		list = append(list, mesh.Device{Process: p, ID: id})
+	}
+	return list
+}
+
+func TestLocalOrder(t *testing.T) {
+	split, model, whole := sharding.P("data"), sharding.P(nil, "model"), sharding.P()
+	on := func(d *Document, processes ...int) *Document {
+		d.Mesh.Processes, d.Mesh.Devices = 0, devices(processes...)
+		return d
+	}
+	sized := func(d *Document, size ...int) *Document {
+		d.Batch.Size = size
+		return d
+	}
+	loading := func(d *Document, way string) *Document {
+		d.Loading = way
+		return d
+	}
+	for _, c := range []struct {
+		what string
+		d    *Document
+		want int64
+	}{
+		{"a block per process", rowsDocument(4, split), 4},
+		{"two processes with two blocks each", rowsDocument(2, split), 2},
+		{"one process", rowsDocument(1, split), 1},
+		{"two processes per block", rowsDocument(8, split), 4},
+		{"no split of rows", rowsDocument(4, whole, model), 1},
+		{"one array split, one not", rowsDocument(4, split, whole), 4},
+		{"processes 0 and 2 hold the same", on(rowsDocument(0, split), 0, 2, 0, 2, 1, 3, 1, 3), 2},
+		{"scattered blocks", on(rowsDocument(0, split), 0, 0, 1, 1, 0, 0, 1, 1), 4},
+		{"three blocks and one", on(rowsDocument(0, split), 0, 0, 0, 0, 0, 0, 1, 1), 4},
+		{"two batch dimensions", sized(rowsDocument(4, sharding.P(nil, "data")), 4, 8), 16},
+		{"the outer of two", sized(rowsDocument(4, split), 4, 8), 4},
+		{"every process reads all", loading(rowsDocument(4, split), LoadGlobal), 4},
+		{"rows are split otherwise first", loading(rowsDocument(4, whole), LoadReshard), 1},
+	} {
+		l, err := New(c.d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, err := l.LocalOrder(); err != nil || name != sampler.Local(c.want, 32) {
+			t.Errorf("%s: got %s, %v, want %d parts", c.what, name, err, c.want)
+		}
+	}
+}
+
+func TestLocalOrderIsNamed(t *testing.T) {
+	d := rowsDocument(4, sharding.P("data"))
+	d.Dataset = &DatasetSpec{Records: 1000, Order: OrderLocal, Seed: 3}
+	l, err := New(d)
+	if err != nil || l.Err() != nil {
+		t.Fatal(err, l.Err())
+	}
+	if got := l.Document().Dataset.Order; got != "local.1:4:32" || d.Dataset.Order != OrderLocal {
+		t.Errorf("the layout's document says %q, the one given %q", got, d.Dataset.Order)
+	}
+	again, err := Parse(l.Document().Canonical())
+	if err != nil || again.Dataset.Order != "local.1:4:32" {
+		t.Errorf("read again as %+v, %v", again, err)
+	}
+}
+
+func TestLocalOrderRefused(t *testing.T) {
+	broken := rowsDocument(4, sharding.P("date"))
+	broken.Dataset = &DatasetSpec{Records: 1000, Order: OrderLocal}
+	l, err := New(broken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Problems()) != 1 || l.Problems()[0].Code != UnknownAxis {
+		t.Errorf("problems %+v, want that of the axis alone", l.Problems())
+	}
+	const want = `layout: order "local" needs a batch of arrays without errors`
+	if _, err := l.LocalOrder(); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	pieces := rowsDocument(1, sharding.P(nil, "data"))
+	pieces.Batch.Size = []int{1 << 20, 8}
+	pieces.Mesh.Processes = 4
+	pieces.Dataset = &DatasetSpec{Records: 1 << 30, Order: OrderLocal}
+	if l, err = New(pieces); err != nil {
+		t.Fatal(err)
+	}
+	const text = `layout: the rows of every process lie in too many pieces for order "local"; partition the first batch dimension rather than a later one, or shuffle`
+	if _, err := l.LocalOrder(); err == nil || err.Error() != text {
+		t.Errorf("got %v", err)
+	}
+	if err := l.Err(); err == nil || err.Error() != text {
+		t.Errorf("the problem is %v", err)
+	}
+	wrong := rowsDocument(4, sharding.P("data"))
+	wrong.Dataset = &DatasetSpec{Records: 1000, Order: "local.1:3:32"}
+	if l, err = New(wrong); err != nil {
+		t.Fatal(err)
+	}
+	const third = `layout: order "local.1:3:32" has 3 parts, which do not divide a batch of 32: 32 % 3 = 2; use the name in the state of the first loader`
+	if err := l.Err(); err == nil || err.Error() != third {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkFirstRows(b *testing.B) {
+	d := rowsDocument(512, sharding.P("data"), sharding.P("data", "model"))
+	d.Mesh.Axes = []mesh.Axis{{Name: "data", Size: 1024}, {Name: "model", Size: 4}}
+	d.Batch.Size = []int{4096}
+	l, err := New(d)
+	if err != nil || l.Err() != nil {
+		b.Fatal(err, l.Err())
+	}
+	for b.Loop() {
+		l.FirstRows(511)
+	}
+}
