@@ -8,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/arrowio/internal/part"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -81,11 +82,8 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 
 // check refuses records that do not exist and jobs that do not fit.
 func (g *gatherer) check(records []int64, jobs []source.Job) error {
-	last := uint64(g.source.records)
-	for _, r := range records {
-		if uint64(r+1) > last {
-			return status.Errorf(status.OutOfRange, "arrays", "record %d is not one of the %d", r, g.source.records).With("record", r)
-		}
+	if err := g.checkRecords(records); err != nil {
+		return err
 	}
 	for i, j := range jobs {
 		if j.Part < 0 || j.Part >= len(g.parts) {
@@ -97,6 +95,19 @@ func (g *gatherer) check(records []int64, jobs []source.Job) error {
 		}
 		if width := g.parts[j.Part].Bytes(); n*width != len(j.Dst) {
 			return refuse("job %d has %d bytes for %d rows of %d bytes", i, len(j.Dst), n, width)
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) checkRecords(records []int64) error {
+	n := g.source.records
+	if table.Within(records, n) {
+		return nil
+	}
+	for _, r := range records {
+		if r < -1 || r >= n {
+			return status.Errorf(status.OutOfRange, "arrays", "record %d is not one of the %d", r, n).With("record", r)
 		}
 	}
 	return nil

@@ -145,23 +145,35 @@ func (g *Gatherer) checkJobs(records int, jobs []source.Job) error {
 }
 
 // checkRecords makes sure that all records are in range, and says whether some
-// are -1. It asks no question per record: one of two numbers is negative if the
-// record is out of range.
+// are -1.
 func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
-	last, outside, signs := t.Index.Len()-1, int64(0), int64(0)
-	for _, r := range records {
-		outside |= (last - r) | (r + 1)
-		signs |= r
-	}
-	if outside >= 0 {
-		return signs < 0, nil
+	n := t.Index.Len()
+	if Within(records, n) {
+		return false, nil
 	}
 	for _, r := range records {
-		if r > last || r < -1 {
-			return false, status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", r, last+1).With("record", r)
+		if r >= n || r < -1 {
+			return false, status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", r, n).With("record", r)
 		}
+		zeros = zeros || r == -1
 	}
-	return signs < 0, nil
+	return zeros, nil
+}
+
+// Within reports whether all records lie in [0, n). It asks no question per
+// record, since small rows take little longer to copy than to check: one of two
+// numbers is negative if a record lies outside.
+func Within(records []int64, n int64) bool {
+	last, outside := n-1, int64(0)
+	for len(records) >= 4 {
+		a, b, c, d := records[0], records[1], records[2], records[3]
+		outside |= a | (last - a) | b | (last - b) | c | (last - c) | d | (last - d)
+		records = records[4:]
+	}
+	for _, r := range records {
+		outside |= r | (last - r)
+	}
+	return outside >= 0
 }
 
 // Ahead implements source.Gatherer. Only what metadata tell can be read ahead:
