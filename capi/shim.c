@@ -273,6 +273,14 @@ mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, 
   return mfgo_loader_one_epoch(loader, epoch, pass, error);
 }
 
+mf_status mf_loader_remesh(mf_loader loader, mf_layout layout, int64_t process, mf_loader* next,
+                           mf_error* error) {
+  clear_handle(next);
+  GUARD;
+  NEED(next);
+  return mfgo_loader_remesh(loader, layout, process, next, error);
+}
+
 mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, int64_t* records,
                             int64_t capacity, int64_t* count, mf_error* error) {
   if (count)

@@ -77,7 +77,7 @@ extern "C" {
 /* ---- version ---------------------------------------------------------- */
 
 #define MF_ABI_MAJOR 1 /* another number can break a compiled caller */
-#define MF_ABI_MINOR 0 /* functions, codes or trailing fields were added */
+#define MF_ABI_MINOR 1 /* functions, codes or trailing fields were added */
 
 /* The ABI of the library: MF_ABI_MAJOR << 16 | MF_ABI_MINOR. A caller needs
    the same major number, and at least its own minor number. */
@@ -309,6 +309,14 @@ mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
 /* An independent pass over one epoch, with a handle of its own. The cursor of
    the loader does not move. */
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error);
+
+/* A loader that goes on where this one stands, on another layout and in the
+   place of any of its processes: for a run whose mesh has lost or won devices.
+   No file is opened or read for it, and all options stay as they are. The first
+   loader is left as it is, also on an error; release it, which drops what it has
+   read ahead. Its batches and passes stay good. */
+mf_status mf_loader_remesh(mf_loader loader, mf_layout layout, int64_t process, mf_loader* next,
+                           mf_error* error);
 
 /* The records of the global batch that begins at a position, in order, -1 for
    padding. Writes at most capacity of them and gives how many there are. */

@@ -20,7 +20,7 @@ from typing import Any
 
 from meshfeed import errors
 
-VERSION = 1, 0  # what this module was written for: the same major number, at least this minor one
+VERSION = 1, 1  # what this module was written for: the same major number, at least this minor one
 
 
 class Failure(ctypes.Structure):
@@ -146,6 +146,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_loader_seek": (c_uint64, c_int64, c_int64, _ERROR),
     "mf_loader_len": (c_uint64, c_void_p, _ERROR),
     "mf_loader_one_epoch": (c_uint64, c_int64, c_void_p, _ERROR),
+    "mf_loader_remesh": (c_uint64, c_uint64, c_int64, c_void_p, _ERROR),
     "mf_loader_records": (c_uint64, c_int64, c_int64, c_void_p, c_int64, c_void_p, _ERROR),
     "mf_loader_stats": (c_uint64, c_void_p, _ERROR),
     "mf_batch_release": (c_void_p,),

@@ -1,0 +1,78 @@
+/*
+ * remesh.c: a loader that goes on where another stands, on another mesh and as
+ * another process of it, while the first one's batches and passes stay good.
+ */
+#include "check.h"
+
+/* Two processes; process 1 holds rows 4 to 8 of a batch of 8. */
+#define HALVES                                                                                               \
+  "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",2]],\"processes\":2},"                                      \
+  "\"arrays\":{\"image\":{\"shape\":[\"B\",3,6],\"dtype\":\"float32\",\"spec\":[\"data\"]}},"                \
+  "\"batch\":{\"size\":8},\"dataset\":{\"records\":100}}"
+
+static mf_error error;
+static records* r;
+
+static mf_batch* next(mf_loader loader) {
+  mf_batch* batch;
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  int64_t order[8];
+  for (int i = 0; i < 8; i++)
+    order[i] = batch->position + i;
+  check_batch(batch, r, order);
+  return batch;
+}
+
+static void refused(mf_loader loader, mf_layout halves) {
+  mf_loader out = 7;
+  EXPECT(MF_INVALID_ARGUMENT, mf_loader_remesh(loader, halves, -1, &out, &error));
+  CHECK(out == 0 && strcmp(error.message, "process is -1, but must be from 0 to 2^31-1") == 0);
+  const mf_layout other = make_layout(DOCUMENT(101, 8, ""));
+  EXPECT(MF_INCOMPATIBLE, mf_loader_remesh(loader, other, 0, &out, &error));
+  OK(mf_release(other, &error));
+  const mf_layout odd = make_layout(DOCUMENT(100, 6, ""));
+  EXPECT(MF_INVALID_ARGUMENT, mf_loader_remesh(loader, odd, 0, &out, &error));
+  CHECK(strstr(error.message, "6 % 4 = 2"));
+  OK(mf_release(odd, &error));
+  EXPECT(MF_INVALID_STATE, mf_loader_remesh(loader, loader, 0, &out, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_loader_remesh(loader, halves, 0, NULL, &error));
+}
+
+int main(void) {
+  error = no_error();
+  r = make_records();
+  const mf_dataset dataset = open_records(r);
+  const mf_layout whole = make_layout(DOCUMENT(100, 8, "")), halves = make_layout(HALVES);
+  const mf_loader first = make_loader(dataset, whole, "{\"prefetch\":3}");
+  mf_batch* before = next(first);
+  mf_loader pass, second;
+  OK(mf_loader_one_epoch(first, 0, &pass, &error));
+  refused(first, halves);
+  OK(mf_loader_remesh(first, halves, 1, &second, &error));
+  OK(mf_release(first, &error));
+  OK(mf_release(whole, &error));
+  OK(mf_release(halves, &error));
+  OK(mf_release(dataset, &error));
+
+  mf_batch* after = next(second);
+  CHECK(after->position == 8 && after->tensors == 1 && after->bytes == 4 * ROW * 4 + 32);
+  mf_stats stats;
+  stats.struct_size = sizeof stats;
+  OK(mf_loader_stats(second, &stats, &error));
+  CHECK(stats.batches == 2 && stats.live_batches == 1);
+  mf_batch* evaluated = next(pass);
+  CHECK(evaluated->position == 0 && evaluated->tensors == before->tensors);
+  int64_t order[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  check_batch(before, r, order);
+  mf_batch_release(before);
+  mf_batch_release(evaluated);
+  OK(mf_release(pass, &error));
+  CHECK(r->released == 0);
+  OK(mf_release(second, &error));
+  CHECK(r->released == 1); /* by the last that needed them */
+  mf_batch_release(after);
+  CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);
+  free(r);
+  puts("ok");
+  return 0;
+}

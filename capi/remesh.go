@@ -1,0 +1,53 @@
+package main
+
+/*
+#include "internal.h"
+*/
+import "C"
+
+import (
+	"context"
+
+	"github.com/meshfeed/meshfeed/capi/internal/future"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// remesh makes a loader that goes on where parent stands. It has memory of its
+// own, since its batches have other blocks.
+func (l *loaderObject) remesh(parent *loader.Loader, lay *layout.Layout, process int64) (*loaderObject, error) {
+	if process < 0 || process > 1<<31-1 {
+		return nil, status.Errorf(status.InvalidArgument, "loader", "process is %d, but must be from 0 to 2^31-1", process)
+	}
+	pool, err := newPool(lay, lay.Process(int(process)).Blocks, parent.Prefetch())
+	if err != nil {
+		return nil, err
+	}
+	made, err := parent.Remesh(lay, int(process), pool)
+	if err != nil {
+		pool.close()
+		return nil, err
+	}
+	return &loaderObject{
+		made: future.Of(made), giveUp: func() {}, dataset: l.dataset.keep(), memory: (&sharedPool{pool: pool}).keep(),
+	}, nil
+}
+
+//export mfgo_loader_remesh
+func mfgo_loader_remesh(h C.mf_loader, lh C.mf_layout, process C.int64_t, out *C.mf_loader, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(lh, func(_ context.Context, lay *layoutObject) error {
+			if err := lay.Err(); err != nil {
+				return err
+			}
+			return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
+				made, err := o.remesh(l, lay.Layout, int64(process))
+				if err == nil {
+					put(made, out)
+				}
+				return err
+			})
+		})
+	})
+}
