@@ -10,33 +10,65 @@ Examples:
     [[0, 1], [2, 3], [4, 5]]
 """
 
-from importlib.metadata import version as _version
+# Names are imported when they are first used: the command, which lives in this package,
+# replaces itself by another program before NumPy would have been imported. Type checkers know
+# this constant by its name; importing it would import all of `typing`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from meshfeed._version import __version__ as __version__
+    from meshfeed.dataset import Dataset as Dataset
+    from meshfeed.dataset import Field as Field
+    from meshfeed.dataset import Skipped as Skipped
+    from meshfeed.dataset import from_arrays as from_arrays
+    from meshfeed.dataset import from_arrow as from_arrow
+    from meshfeed.dataset import open as open
+    from meshfeed.errors import CancelledError as CancelledError
+    from meshfeed.errors import Code as Code
+    from meshfeed.errors import DataLossError as DataLossError
+    from meshfeed.errors import Error as Error
+    from meshfeed.errors import ForkedError as ForkedError
+    from meshfeed.errors import IncompatibleError as IncompatibleError
+    from meshfeed.errors import InternalError as InternalError
+    from meshfeed.errors import InvalidArgumentError as InvalidArgumentError
+    from meshfeed.errors import InvalidStateError as InvalidStateError
+    from meshfeed.errors import NotFoundError as NotFoundError
+    from meshfeed.errors import OutOfRangeError as OutOfRangeError
+    from meshfeed.errors import ReadError as ReadError
+    from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
+    from meshfeed.errors import UnsupportedError as UnsupportedError
+    from meshfeed.loader import Loader as Loader
+    from meshfeed.planning import Layout as Layout
+    from meshfeed.planning import Problem as Problem
+    from meshfeed.planning import layout as layout
+    from meshfeed.specs import Array as Array
+    from meshfeed.specs import P as P
+else:
+    # The same names by module; a test compares the two lists.
+    _NAMES = {
+        "_version": "__version__",
+        "dataset": "Dataset Field Skipped from_arrays from_arrow open",
+        "errors": """
+            CancelledError Code DataLossError Error ForkedError IncompatibleError InternalError
+            InvalidArgumentError InvalidStateError NotFoundError OutOfRangeError ReadError
+            ResourceExhaustedError UnsupportedError
+        """,
+        "loader": "Loader",
+        "planning": "Layout Problem layout",
+        "specs": "Array P",
+    }
+    _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+    __all__ = sorted(set(_MODULES) - {"__version__"})
 
-from meshfeed.dataset import Dataset as Dataset
-from meshfeed.dataset import Field as Field
-from meshfeed.dataset import Skipped as Skipped
-from meshfeed.dataset import from_arrays as from_arrays
-from meshfeed.dataset import from_arrow as from_arrow
-from meshfeed.dataset import open as open
-from meshfeed.errors import CancelledError as CancelledError
-from meshfeed.errors import Code as Code
-from meshfeed.errors import DataLossError as DataLossError
-from meshfeed.errors import Error as Error
-from meshfeed.errors import ForkedError as ForkedError
-from meshfeed.errors import IncompatibleError as IncompatibleError
-from meshfeed.errors import InternalError as InternalError
-from meshfeed.errors import InvalidArgumentError as InvalidArgumentError
-from meshfeed.errors import InvalidStateError as InvalidStateError
-from meshfeed.errors import NotFoundError as NotFoundError
-from meshfeed.errors import OutOfRangeError as OutOfRangeError
-from meshfeed.errors import ReadError as ReadError
-from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
-from meshfeed.errors import UnsupportedError as UnsupportedError
-from meshfeed.loader import Loader as Loader
-from meshfeed.planning import Layout as Layout
-from meshfeed.planning import Problem as Problem
-from meshfeed.planning import layout as layout
-from meshfeed.specs import Array as Array
-from meshfeed.specs import P as P
+    def __getattr__(name):
+        """Imports a public name."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-__version__ = _version("meshfeed")
+        value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        """Lists the public names, imported or not."""
+        return sorted(_MODULES)

@@ -23,13 +23,6 @@ def test_one_version() -> None:
     assert _library.library().mf_version().decode() == version
 
 
-def test_every_public_name_is_explicit() -> None:
-    public = {name for name in vars(mf) if not name.startswith("_")}
-    modules = {name for name in public if type(getattr(mf, name)).__name__ == "module"}
-    documented = {name for name in public - modules if getattr(mf, name).__doc__}
-    assert public - modules == documented
-
-
 def test_the_glibc_need_is_read_from_the_library() -> None:
     sys.path.insert(0, str(ROOT))
     try:
