@@ -17,6 +17,8 @@
 /* Parameters of exported Go functions, which cannot say const. */
 typedef const char mfi_text;
 typedef const mf_array mfi_array;
+typedef const mf_batch mfi_batch;
+typedef const int32_t mfi_int32;
 
 typedef void (*mfi_release)(void* context);
 

@@ -309,6 +309,21 @@ mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
   return status;
 }
 
+/* ---- batches ---- */
+
+mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, uint8_t* digests,
+                    mf_error* error) {
+  GUARD;
+  NEED(batch);
+  if (n < 0)
+    return mfi_fail(error, MF_INVALID_ARGUMENT, "batch", "argument \"n\" is negative", "");
+  if (n > 0) {
+    NEED(tensors);
+    NEED(digests);
+  }
+  return mfgo_digest(batch, tensors, n, digests, error);
+}
+
 /* ---- orders ---- */
 
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,

@@ -382,6 +382,12 @@ mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTen
    types that Arrow has not (bfloat16, complex). */
 mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, struct ArrowSchema* schema);
 
+/* Digests of n blocks of a batch, 16 bytes each: XXH3-128 with seed 0 over the
+   bytes of the block, in the canonical (big-endian) order. Processes that hold
+   the same index compare them. Unlike mf_batch_* this enters Go. */
+mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, uint8_t* digests,
+                    mf_error* error);
+
 /* ---- orders: the same in Go, C and Python ----------------------------- */
 
 /* order is "sequential.1" or "shuffle.1". Writes the records at positions
