@@ -87,7 +87,7 @@ func mfgo_loader_stats(h C.mf_loader, out *C.mf_stats, e *C.mf_error) C.mf_statu
 				batches: C.int64_t(s.Batches), rows: C.int64_t(s.Rows), bytes: C.int64_t(s.Bytes),
 				wait_ns: C.int64_t(s.ConsumerWait), stall_ns: C.int64_t(s.ProducerWait), gather_ns: C.int64_t(s.Gather),
 				queued: C.int64_t(s.Queued), live_batches: C.int64_t(live), idle_batches: C.int64_t(idle),
-				host_bytes: C.int64_t(all * o.memory.bytes()),
+				host_bytes: C.int64_t(all * o.memory.bytes()), gathered_bytes: C.int64_t(s.GatheredBytes),
 			}
 			return nil
 		})

@@ -30,6 +30,7 @@ type arrayInfo struct {
 	Type   string      `json:"dtype"`
 	Shape  []int       `json:"shape"`
 	Spec   []any       `json:"spec"`
+	Target []any       `json:"target_spec"`
 	Blocks []blockInfo `json:"blocks"`
 }
 
@@ -56,7 +57,8 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 	for _, a := range lay.Arrays() {
 		out.Arrays = append(out.Arrays, arrayInfo{
 			Name: a.Name, Field: a.Field, Kind: kindNames[a.Kind], Type: a.Type.String(),
-			Shape: append([]int{}, a.Shape...), Spec: entries(a.Sharding.Spec()), Blocks: []blockInfo{},
+			Shape: append([]int{}, a.Shape...), Blocks: []blockInfo{},
+			Spec: entries(a.Delivered.Spec()), Target: entries(a.Sharding.Spec()),
 		})
 	}
 	for i, b := range lay.Process(l.Process()).Blocks {

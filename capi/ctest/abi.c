@@ -78,6 +78,7 @@ int main(void) {
   FIELD(mf_stats, live_batches);
   FIELD(mf_stats, idle_batches);
   FIELD(mf_stats, host_bytes);
+  FIELD(mf_stats, gathered_bytes);
   CODE(MF_OK);
   CODE(MF_TIMEOUT);
   CODE(MF_END);

@@ -262,9 +262,11 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* opt
      {"process": 0, "steps_per_epoch": 7, "prefetch": 2, "batch_shape": [256], "batch_bytes": 16640,
       "arrays": [{"name": "image", "field": "image", "kind": "data", "dtype": "float32",
                   "shape": [256, 8, 8], "spec": ["data", null, "model"],
+                  "target_spec": ["data", null, "model"],
                   "blocks": [{"tensor": 0, "offset": 0, "bytes": 16384, "shape": [64, 8, 8],
                               "index": [[0, 64], [0, 8], [0, 8]], "holders": [0, 1]}]}]}
-   kind is "data", "mask", "key" or "record". Offsets count from mf_batch.data
+   kind is "data", "mask", "key" or "record". "target_spec" is what the layout
+   asks for; it differs from "spec" where its loading is "reshard". Offsets count from mf_batch.data
    and are multiples of 64; holders are mesh positions. */
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error);
 
@@ -336,6 +338,8 @@ typedef struct mf_stats {
   int64_t live_batches;          /* handed out and not released */
   int64_t idle_batches;          /* pieces of memory that stand ready for reuse */
   int64_t host_bytes;            /* batch memory held in all: queued, live and idle */
+  int64_t gathered_bytes;        /* gathered for the batches handed over: "bytes", but with "loading":
+                                    "global" whole batches */
 } mf_stats;
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);

@@ -90,6 +90,7 @@ class Stats(ctypes.Structure):
         ("live_batches", c_int64),
         ("idle_batches", c_int64),
         ("host_bytes", c_int64),
+        ("gathered_bytes", c_int64),
     )
 
 
