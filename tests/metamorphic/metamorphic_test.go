@@ -121,8 +121,15 @@ func (p *player) open(u run, process int, src *synthetic.Source, o loader.Option
 	return l
 }
 
-// processes lists those of the mesh and one without devices.
-func processes(u run) []int { return append(u.lay.Mesh().Processes(), 1) }
+// processes lists those of the mesh, and the first number that has no devices.
+func processes(u run) []int {
+	list := u.lay.Mesh().Processes()
+	for n := 0; ; n++ {
+		if !slices.Contains(list, n) {
+			return append(list, n)
+		}
+	}
+}
 
 // want says which batches must come from a cursor on, straight from the order.
 func (p *player) want(u run, c batch.Cursor, epochs int64) (list []step) {
