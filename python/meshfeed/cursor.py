@@ -76,7 +76,7 @@ class Cursor:
         return item
 
     def _mend(self) -> None:
-        """Goes back to the batch after the last one delivered, after an interrupt."""
+        """Goes back to the batch after the last one delivered, as one was lost on its way."""
         self._next.drop()
         self._ready.clear()
         _native.loader_seek(self.handle.value, self.epoch, self.position)
@@ -112,7 +112,12 @@ class Cursor:
         if self._live <= self._keep:
             self._bound, self._flushed = self._keep, 0
         epoch = head.next_epoch
-        return Item(self._make(owner), epoch, head.next_position, epoch != head.epoch)
+        try:
+            batch = self._make(owner)
+        except Exception:
+            self._torn = True  # C has moved on, and the next take goes back
+            raise
+        return Item(batch, epoch, head.next_position, epoch != head.epoch)
 
     def _flush(self) -> None:
         """Lets Python and JAX drop what nobody uses, before more memory is taken.

