@@ -19,6 +19,7 @@ from meshfeed.blocks import Blocks
 from meshfeed.cursor import Cursor
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidStateError
+from meshfeed.saving import write_whole
 
 
 class Loader:
@@ -222,15 +223,20 @@ class Loader:
         return {**self._constants, "epoch": epoch, "position": position}
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
-        """Writes `state()` to a file, whole or not at all.
+        """Writes `state()` to a file, whole or not at all, whenever the process ends.
+
+        All processes of a run may write the same path, since they have the same state.
 
         Args:
             path: the file; `state=path` and `restore(path)` read it.
+
+        Raises:
+            NotFoundError: there is no such folder.
+            ReadError: the file cannot be written; what it held before is as it was.
         """
-        target = Path(path)
-        scratch = target.with_name(f".{target.name}.{os.getpid()}")
-        scratch.write_text(json.dumps(self.state()))
-        scratch.replace(target)
+        if not isinstance(path, str | os.PathLike):
+            raise Checks("Loader.save_state").wrong("path", path, "a path")
+        write_whole(Path(path), json.dumps(self.state()), op="Loader.save_state")
 
     def restore(
         self, state: Mapping[str, Any] | str | os.PathLike[str], *, dataset: str = "check"

@@ -1,0 +1,114 @@
+"""Files that are written whole or not at all, whenever the process ends."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import re
+import threading
+import time
+import zlib
+from pathlib import Path
+
+from meshfeed.errors import NotFoundError, ReadError
+
+ABANDONED = 3600.0  # seconds after which a scratch file of another host is nobody's
+
+
+def write_whole(path: Path, text: str, *, op: str) -> None:
+    """Puts a text into a file in one step that survives a power cut.
+
+    The text goes to a scratch file beside it, which then takes its name. Readers see the old
+    text or the new one, and so does whoever comes after a crash. Any number of processes may
+    write the same file at once: each has a scratch file of its own, and the last one stays.
+    What dead processes left behind is removed.
+
+    Args:
+        path: the file.
+        text: what it is to hold.
+        op: the call in whose name errors speak.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        ReadError: the file cannot be written; the old one is as it was.
+    """
+    scratch = path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        try:
+            _write(scratch, text)
+            scratch.replace(path)
+        finally:  # after success there is none
+            with contextlib.suppress(OSError):
+                scratch.unlink()
+        _sync_folder(path.parent)
+    except FileNotFoundError:
+        message = f"{str(path)!r} cannot be written: there is no folder {str(path.parent)!r}"
+        raise NotFoundError(message, op=op, hint="make the folder", path=str(path)) from None
+    except OSError as e:
+        raise _unwritable(path, e, op) from e
+    _remove_leftovers(path)
+
+
+def _write(scratch: Path, text: str) -> None:
+    with scratch.open("w", encoding="utf-8") as f:
+        f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the new name last. Some file systems and Windows cannot, and need not."""
+    if os.name != "posix":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as e:
+        if e.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
+
+
+def _unwritable(path: Path, e: OSError, op: str) -> ReadError:
+    remedies = {
+        errno.ENOSPC: "free some space",
+        errno.EDQUOT: "free some space",
+        errno.EROFS: "choose a folder that can be written",
+        errno.EACCES: "choose a folder that can be written",
+        errno.EPERM: "choose a folder that can be written",
+        errno.EISDIR: "give the name of a file",
+    }
+    remedy = remedies.get(e.errno or 0, "try again, or choose another folder")
+    message = f"{str(path)!r} cannot be written: {e.strerror or e}"
+    hint = f"{remedy}; what was saved there before is as it was"
+    return ReadError(message, op=op, hint=hint, path=str(path))
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Removes scratch files of this file whose processes are gone."""
+    with contextlib.suppress(OSError):
+        scratch = re.compile(re.escape(f".{path.name}.") + r"([0-9a-f]{8})-(\d+)-\d+\.tmp")
+        for other in path.parent.iterdir():
+            named = scratch.fullmatch(other.name)
+            if named and _is_gone(other, *named.groups()):
+                other.unlink(missing_ok=True)
+
+
+def _is_gone(scratch: Path, host: str, process: str) -> bool:
+    if host != _host() or os.name != "posix":
+        return time.time() - scratch.stat().st_mtime > ABANDONED
+    try:
+        os.kill(int(process), 0)  # asks whether it is there
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _host() -> str:
+    """Gives a short name of this machine."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"

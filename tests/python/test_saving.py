@@ -1,0 +1,204 @@
+"""Saved states: whole whenever the process ends, and nothing left beside them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from meshfeed import saving
+from tests.python.conftest import DEEP
+
+OLD, NEW = "old" * 1000, "new" * 1000
+
+# Saves NEW, and is killed just before or just after the nth call into the system.
+SAVER = """
+import os, pathlib, signal, sys
+from meshfeed import saving
+path, n, before = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "before"
+calls = 0
+def watched(function):
+    def call(*args, **kwargs):
+        global calls
+        calls += 1
+        if calls == n and before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        out = function(*args, **kwargs)
+        if calls == n:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return out
+    return call
+os.fsync = watched(os.fsync)                          # calls 1 and 3
+pathlib.Path.replace = watched(pathlib.Path.replace)  # call 2
+saving.write_whole(path, "new" * 1000, op="test")
+print(calls)
+"""
+
+# Saves one state after the other, as long as it lives.
+LOOP = """
+import pathlib, sys
+from meshfeed import saving
+print("ready", flush=True)
+n = 0
+while True:
+    n += 1
+    saving.write_whole(pathlib.Path(sys.argv[1]), str(n) * 5000, op="test")
+"""
+
+
+def beside(path: Path) -> list[str]:
+    return sorted(p.name for p in path.parent.iterdir() if p != path)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(("call", "text"), [(1, OLD), (2, None), (3, NEW)])
+def test_a_kill_leaves_the_old_or_the_new_text(
+    call: int, text: str | None, moment: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(OLD)
+    command = [sys.executable, "-c", SAVER, str(path), str(call), moment]
+    assert subprocess.run(command, timeout=60).returncode == -signal.SIGKILL
+    assert path.read_text() == (text or (OLD if moment == "before" else NEW))
+    assert len(beside(path)) == (call == 1 or (call, moment) == (2, "before"))
+    saving.write_whole(path, NEW, op="test")
+    assert (path.read_text(), beside(path)) == (NEW, [])
+
+
+@pytest.mark.plain
+def test_kills_at_random(tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "state.json"
+    path.write_text("0")
+    moments = random.Random(seed)
+    last = 0
+    for _ in range(200 if DEEP else 3):
+        command = [sys.executable, "-c", LOOP, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as saver:
+            assert saver.stdout
+            assert saver.stdout.readline() == b"ready\n"
+            time.sleep(moments.uniform(0, 0.05))
+            saver.kill()
+        text = path.read_text()
+        number = text[: len(text) // 5000] if len(text) >= 5000 else "0"
+        assert text == number * 5000 or text == "0" == str(last)
+        last = int(number)
+        assert len(beside(path)) <= 2  # a process killed before its first save removes nothing
+    saving.write_whole(path, "", op="test")
+    assert beside(path) == []
+
+
+@pytest.mark.plain
+def test_leftovers_of_others_stay_while_they_may_live(tmp_path: Path) -> None:
+    path = tmp_path / "a[1]*.json"
+    host, dead = saving._host(), subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    parent = f".{path.name}.{host}-{os.getppid()}-1.tmp"
+    elsewhere = f".{path.name}.0000beef-1-1.tmp"
+    stay = [parent, elsewhere, ".a1x.json.0000beef-1-1.tmp", f".{path.name}.of-some-body.tmp"]
+    gone = f".{path.name}.{host}-{dead.pid}-1.tmp"
+    old = f".{path.name}.0000beef-2-1.tmp"
+    for name in [*stay, gone, old]:
+        (tmp_path / name).touch()
+    os.utime(tmp_path / old, (0, 0))
+    saving.write_whole(path, NEW, op="test")
+    assert beside(path) == sorted(stay)
+
+
+@pytest.mark.plain
+def test_many_writers_of_one_path(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    failures: list[BaseException] = []
+
+    def save() -> None:
+        try:
+            for _ in range(30):
+                saving.write_whole(path, NEW, op="test")
+                assert path.read_text() == NEW
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=save) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (failures, beside(path)) == ([], [])
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        (errno.ENOSPC, "free some space"),
+        (errno.EROFS, "choose a folder that can be written"),
+        (errno.EIO, "try again, or choose another folder"),
+    ],
+)
+def test_an_error_says_what_to_do(
+    code: int, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(OLD)
+
+    def fsync(_: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(mf.ReadError) as e:
+        saving.write_whole(path, NEW, op="Loader.save_state")
+    assert str(e.value) == (
+        f"Loader.save_state: {str(path)!r} cannot be written: {os.strerror(code)}; "
+        f"{remedy}; what was saved there before is as it was"
+    )
+    assert (path.read_text(), beside(path)) == (OLD, [])
+
+
+@pytest.mark.plain
+def test_a_full_disk(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full to write to")
+    with pytest.raises(OSError, match="No space left"):
+        saving._write(Path("/dev/full"), NEW)
+
+
+@pytest.mark.plain
+def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "state.json"
+    with pytest.raises(mf.NotFoundError) as e:
+        saving.write_whole(path, NEW, op="Loader.save_state")
+    assert str(e.value) == (
+        f"Loader.save_state: {str(path)!r} cannot be written: "
+        f"there is no folder {str(path.parent)!r}; make the folder"
+    )
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(mf.ReadError, match="Is a directory; give the name of a file; what was"):
+        saving.write_whole(tmp_path / "folder", NEW, op="Loader.save_state")
+    assert beside(tmp_path / "folder") == []
+    if os.geteuid() == 0:
+        return  # who may do everything is not refused
+    tmp_path.chmod(0o500)
+    with pytest.raises(mf.ReadError, match="denied; choose a folder that can be written; what was"):
+        saving.write_whole(tmp_path / "state.json", NEW, op="Loader.save_state")
+
+
+def test_the_file_is_the_state(tmp_path: Path) -> None:
+    with mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=2) as loader:
+        next(iter(loader))
+        loader.save_state(tmp_path / "state.json")
+        loader.save_state(str(tmp_path / "state.json"))
+        assert json.loads((tmp_path / "state.json").read_text()) == loader.state()
+        assert len((tmp_path / "state.json").read_bytes()) <= 256
+        with pytest.raises(ValueError, match=r"Loader.save_state: path=5: expected a path$"):
+            loader.save_state(5)  # type: ignore[arg-type]
