@@ -35,8 +35,9 @@ var allowed = map[string][]string{
 	"core/source":               {"core/dtype"},
 	"core/arrowmeta":            {"core/dtype"},
 	// tier 2
-	"core/layout": {"core/sharding", "core/sampler", "core/dtype"},
-	"core/batch":  {"core/dtype"},
+	"core/layout":      {"core/sharding", "core/sampler", "core/dtype"},
+	"core/certificate": {"core/sampler", "core/internal/permutation"},
+	"core/batch":       {"core/dtype"},
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/guard"},
 	// tier 4

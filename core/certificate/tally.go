@@ -1,0 +1,81 @@
+package certificate
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/meshfeed/meshfeed/core/internal/permutation"
+)
+
+// Digest is a sum of hashes modulo 2^128.
+type Digest struct{ High, Low uint64 }
+
+// String gives 32 hexadecimal digits.
+func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.High, d.Low) }
+
+// Tally is evidence: how many rows were counted, and the sum of their hashes.
+type Tally struct {
+	Rows   int64
+	Digest Digest
+}
+
+// Plus gives the tally of both sets of rows.
+func (t Tally) Plus(o Tally) Tally {
+	t.Rows += o.Rows
+	t.add(o.Digest.High, o.Digest.Low)
+	return t
+}
+
+func (t *Tally) add(high, low uint64) {
+	var carry uint64
+	t.Digest.Low, carry = bits.Add64(t.Digest.Low, low, 0)
+	t.Digest.High, _ = bits.Add64(t.Digest.High, high, carry)
+}
+
+// Epoch is an epoch's part of the hash, to be made once for many rows.
+type Epoch struct{ high, low uint64 }
+
+// useCertificate tells these hashes from those that orders are made of.
+const useCertificate = 0x63657274
+
+// EpochOf gives the part of an epoch.
+func EpochOf(epoch int64) Epoch {
+	return Epoch{permutation.Hash(useCertificate, 0, uint64(epoch)), permutation.Hash(useCertificate, 1, uint64(epoch))}
+}
+
+// Count adds rows that follow each other from a position on, given by their
+// records. A negative record is padding and does not count.
+//
+// The hash is frozen: certificates are kept beside checkpoints. Each half mixes
+// a key of the epoch, multiples of the position and the record, combined in
+// two ways, so that what is equal in one differs in the other. All steps are
+// bijections of the record, so the records at a position have different hashes.
+func (e Epoch) Count(t *Tally, position int64, records []int64) {
+	sum := *t
+	high, low := e.high+uint64(position)*stepHigh, e.low+uint64(position)*stepLow
+	for _, record := range records {
+		if record >= 0 {
+			sum.Rows++
+			sum.add(mix(high^uint64(record)), mix(low+uint64(record)*stepRecord))
+		}
+		high += stepHigh
+		low += stepLow
+	}
+	*t = sum
+}
+
+// Odd multipliers without a pattern: the golden ratio, one by Steele and Vigna
+// (Computationally Easy, Spectrally Good Multipliers for Congruential
+// Pseudorandom Number Generators, 2021), and one of wyhash's.
+const (
+	stepHigh   = 0x9e3779b97f4a7c15
+	stepLow    = 0xd1342543de82ef95
+	stepRecord = 0xa0761d6478bd642f
+)
+
+// mix is the 64-bit finalizer of SplitMix64, as package permutation has it.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
