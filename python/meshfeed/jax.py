@@ -99,19 +99,21 @@ class Placer:
         # tuples are kept, so that no other object can get the identity of one.
         self._by_id: dict[int, int] = {}
         self._kept: list[Index] = []
+        self._guarded = False  # whether a transfer was refused: asking every time takes longer
 
     def __call__(self, owner: Any) -> jax.Array:
         """Makes the array over the batch's memory, which lives as long as `owner`."""
         callback = self._callback(self._views(owner))
+        if self._guarded and _is_guarded():
+            with jax.transfer_guard_host_to_device("allow"):
+                return self._made(callback)
         try:
             return self._made(callback)
         except jax.errors.JaxRuntimeError:
-            if jax.config.jax_transfer_guard_host_to_device != "disallow":
+            if self._guarded or not _is_guarded():
                 raise
-        # That guard lets pass what is explicit, as device_put is, and this call is as well,
-        # though JAX does not count it so.
-        with jax.transfer_guard_host_to_device("allow"):
-            return self._made(callback)
+        self._guarded = True
+        return self(owner)
 
     def _made(self, callback: Callable[[Index | None], Any]) -> jax.Array:
         return jax.make_array_from_callback(self.shape, self.sharding, callback, dtype=self.dtype)
@@ -144,6 +146,15 @@ class Placer:
     def struct(self) -> jax.ShapeDtypeStruct:
         """Gives the shape, type and sharding of the array."""
         return jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.sharding)
+
+
+def _is_guarded() -> bool:
+    """Says whether JAX refuses implicit transfers here, and lets explicit ones pass.
+
+    What a loader transfers is as explicit as `device_put`, though JAX does not count it so.
+    """
+    level: str = jax.config.jax_transfer_guard_host_to_device  # type: ignore[attr-defined]
+    return level == "disallow"
 
 
 def _part(entry: Any) -> Any:
