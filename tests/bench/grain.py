@@ -1,7 +1,7 @@
 """Grain's MapDataset over the same rows.
 
 It reads on the caller's thread. Of 0, 1, 2, 4 and 16 reading threads, with 2, 8 or 500 batches read
-ahead, that was its fastest setting with small images and within a tenth of it with the others: a
+ahead, that was its fastest setting with small images and within a fifth of it with the others: a
 row costs it Python code, and threads take turns at that.
 """
 
