@@ -448,3 +448,18 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/position")
 }
+
+// What was added up goes on as a whole: its last run may be of several epochs.
+func TestDeliveredAfterAdd(t *testing.T) {
+	c := certificate.Certificate{Sequence: sequence(100)}
+	for epoch := range int64(3) {
+		c.Delivered(epoch, 0, 64, certificate.Tally{})
+	}
+	c = plus(t, c, certificate.Certificate{Sequence: c.Sequence})
+	c.Delivered(2, 64, 96, certificate.Tally{})
+	runs, err := c.Runs()
+	want := []certificate.Run{{Epoch: 0, Epochs: 2, First: 0, Last: 64}, {Epoch: 2, Epochs: 1, First: 0, Last: 96}}
+	if err != nil || !slices.Equal(runs, want) {
+		t.Errorf("runs %v, %v, want %v", runs, err, want)
+	}
+}

@@ -91,11 +91,11 @@ func between(runs []Run, from, to int64) (pieces []Run) {
 	return pieces
 }
 
-// extend makes runs longer by the epochs of next, if these follow and have the
-// same positions.
+// extend makes runs longer by the epochs of next, which follow them, if they
+// have the same positions.
 func extend(runs, next []Run) bool {
-	follows := func(a, b Run) bool { return a.Epoch+a.Epochs == b.Epoch && a.First == b.First && a.Last == b.Last }
-	if len(next) == 0 || !slices.EqualFunc(runs, next, follows) {
+	same := func(a, b Run) bool { return a.First == b.First && a.Last == b.Last }
+	if len(next) == 0 || !slices.EqualFunc(runs, next, same) {
 		return false
 	}
 	for i := range runs {

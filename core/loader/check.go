@@ -41,13 +41,20 @@ func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	c.checkArrays(o.Layout, src.Schema())
 	c.checkDataset(planned, src)
 	c.checkFill(o.Fill, src.Schema())
-	name, seed := o.order(planned)
-	_, err := sampler.New(name, seed, src.Len())
-	c.add(err)
+	c.add(checkOrder(o, planned, src.Len()))
 	if o.Layout.BatchSize() > 0 {
 		c.add(gridOf(o.Layout, src).checkEpoch())
 	}
 	return c.err()
+}
+
+func checkOrder(o *Options, planned *layout.DatasetSpec, records int64) error {
+	name, seed, err := o.order(planned)
+	if err != nil {
+		return err
+	}
+	_, err = sampler.New(name, seed, records)
+	return err
 }
 
 func gridOf(lay *layout.Layout, src source.Source) grid {

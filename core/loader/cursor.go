@@ -14,11 +14,12 @@ func (l *Loader) State() State {
 }
 
 // StateAfter gives the state behind a batch of this loader: what State gave
-// when it was the last one delivered.
+// when it was the last one delivered. After a Restore that changed the order's
+// parameters it is not to be asked for earlier batches.
 func (l *Loader) StateAfter(b *batch.Batch) State { return l.stateAt(b.Place().After) }
 
 func (l *Loader) stateAt(c batch.Cursor) State {
-	s := l.live
+	s := l.line.sequence.Load().state
 	s.Epoch, s.Position = c.Epoch, c.Position
 	return s
 }
@@ -41,11 +42,13 @@ func (l *Loader) Restore(state []byte, ignoreDataset bool) error {
 	if err != nil {
 		return err
 	}
-	c, err := l.resume(s, ignoreDataset)
+	l.line.mu.Lock()
+	defer l.line.mu.Unlock()
+	c, q, err := l.resume(l.line.sequence.Load(), s, ignoreDataset)
 	if err != nil {
 		return err
 	}
-	return l.line.jump(c)
+	return l.line.jumpTo(c, q)
 }
 
 // Seek continues at a position of an epoch. It need not be a multiple of the
@@ -55,18 +58,20 @@ func (l *Loader) Seek(c batch.Cursor) error {
 	if err := l.grid.check(c); err != nil {
 		return err
 	}
-	return l.line.jump(l.grid.settle(c))
+	return l.line.jump(l.grid.settle(c), (*ledger).begin)
 }
 
-// resume gives the settled cursor of a saved state.
-func (l *Loader) resume(s State, ignoreDataset bool) (batch.Cursor, error) {
-	if err := s.fits(l.live, ignoreDataset); err != nil {
-		return batch.Cursor{}, err
+// resume gives the settled cursor of a saved state, and the sequence to go on
+// with.
+func (l *Loader) resume(q *sequence, s State, ignoreDataset bool) (batch.Cursor, *sequence, error) {
+	q, err := q.resume(s, &l.o, ignoreDataset)
+	if err != nil {
+		return batch.Cursor{}, nil, err
 	}
 	if err := l.grid.check(s.Cursor()); err != nil {
-		return batch.Cursor{}, err
+		return batch.Cursor{}, nil, err
 	}
-	return l.grid.settle(s.Cursor()), nil
+	return l.grid.settle(s.Cursor()), q, nil
 }
 
 // Records gives the records of the global batch that starts at a cursor, row by
@@ -84,7 +89,7 @@ func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
 	}
 	list := make([]int64, l.grid.batch)
 	valid := l.grid.place(c).Valid
-	l.order.Epoch(c.Epoch).Fill(list[:valid], c.Position)
+	l.line.sequence.Load().order.Epoch(c.Epoch).Fill(list[:valid], c.Position)
 	for i := range list[valid:] {
 		list[valid+int64(i)] = padding
 	}

@@ -59,6 +59,7 @@ func (l *Loader) OneEpoch(epoch int64) (*Loader, error) {
 		return nil, err
 	}
 	pass := *l
+	pass.first = l.line.sequence.Load()
 	pass.o.Epochs = int(epoch + 1)
 	if err := pass.open(c); err != nil {
 		return nil, err

@@ -33,7 +33,6 @@ import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/layout"
-	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -45,8 +44,7 @@ type Loader struct {
 	o     Options
 	plan  *plan
 	grid  grid
-	order sampler.Order
-	live  State // with the cursor at zero: what all states of this loader share
+	first *sequence // line has that of now
 	count *batch.Count
 	maker *maker
 	line  *prefetch
@@ -80,9 +78,11 @@ func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, err
 		return nil, err
 	}
 	l := &Loader{src: src, o: o, grid: gridOf(o.Layout, src), count: &batch.Count{}}
-	l.live = State{Dataset: fingerprint, Records: src.Len()}
-	l.live.Order, l.live.Seed = o.order(planned)
-	if l.order, err = sampler.New(l.live.Order, l.live.Seed, src.Len()); err != nil {
+	live := State{Dataset: fingerprint, Records: src.Len()}
+	if live.Order, live.Seed, err = o.order(planned); err != nil {
+		return nil, err
+	}
+	if l.first, err = newSequence(live); err != nil {
 		return nil, err
 	}
 	if err := l.planFor(o.Process); err != nil {
@@ -114,7 +114,7 @@ func (l *Loader) begin() (*Loader, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c, err = l.resume(s, l.o.IgnoreDataset); err != nil {
+		if c, l.first, err = l.resume(l.first, s, l.o.IgnoreDataset); err != nil {
 			return nil, err
 		}
 	}
@@ -136,10 +136,10 @@ func (l *Loader) open(c batch.Cursor) error {
 	until := int64(l.o.Epochs)
 	l.maker = &maker{
 		plan: l.plan, grid: l.grid, gatherer: g, alloc: l.o.Allocator, count: l.count,
-		seed: l.live.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.loaded)),
-		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.order, announce: announce},
+		seed: l.first.state.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.loaded)),
+		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, announce: announce},
 	}
-	l.line = newPrefetch(l.maker, &l.o, c)
+	l.line = newPrefetch(l.maker, &l.o, l.first, c)
 	return nil
 }
 

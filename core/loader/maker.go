@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -38,18 +39,19 @@ type share struct {
 	ready []source.Job
 }
 
-// makeBatch makes the batch that starts at a settled cursor. A panic in any
-// part of it, the gatherer and the allocator included, becomes its error.
-func (m *maker) makeBatch(ctx context.Context, c batch.Cursor) (b *batch.Batch, err error) {
+// makeBatch makes the batch that starts at a settled cursor, and what this
+// process counts of it. A panic in any part of it, the gatherer and the
+// allocator included, becomes its error.
+func (m *maker) makeBatch(ctx context.Context, c batch.Cursor) (b *batch.Batch, t certificate.Tally, err error) {
 	place := m.grid.place(c)
 	err = guard.Call("loader", func() error {
-		b, err = m.build(ctx, place)
+		b, t, err = m.build(ctx, place)
 		return err
 	})
 	if err != nil {
-		return nil, at(place, err)
+		return nil, certificate.Tally{}, at(place, err)
 	}
-	return b, nil
+	return b, t, nil
 }
 
 // lookAhead announces what comes next. A panic of the gatherer is the next
@@ -58,18 +60,18 @@ func (m *maker) lookAhead() {
 	m.hintErr = guard.Call("loader", func() error { m.window.extend(); return nil })
 }
 
-func (m *maker) build(ctx context.Context, place batch.Place) (*batch.Batch, error) {
+func (m *maker) build(ctx context.Context, place batch.Place) (b *batch.Batch, t certificate.Tally, err error) {
 	if err := m.hintErr; err != nil {
 		m.hintErr = nil
-		return nil, err
+		return nil, t, err
 	}
 	if err := m.checkLimit(); err != nil {
-		return nil, err
+		return nil, t, err
 	}
 	records := m.window.at(place.Cursor)
 	memory, err := m.alloc.Alloc(m.plan.blocks)
 	if err != nil {
-		return nil, err
+		return nil, t, err
 	}
 	complete := false
 	defer func() {
@@ -78,10 +80,10 @@ func (m *maker) build(ctx context.Context, place batch.Place) (*batch.Batch, err
 		}
 	}()
 	if err := m.fill(ctx, memory, records, place); err != nil {
-		return nil, err
+		return nil, t, err
 	}
 	complete = true
-	return batch.New(m.plan.blocks, memory, place, m.count), nil
+	return batch.New(m.plan.blocks, memory, place, m.count), m.plan.count(records, place), nil
 }
 
 func (m *maker) fill(ctx context.Context, memory batch.Memory, records []int64, place batch.Place) error {

@@ -19,8 +19,10 @@ type Options struct {
 	// devices gets batches without blocks, as many as all others.
 	Process int
 
-	// Order names the order of records (sampler.Names). Left empty, it is
-	// sampler.Shuffle if Shuffle is set, else the document's, else sequential.
+	// Order names the order of records (sampler.Names, sampler.Local), or is
+	// "local" for the local order of State, if that has one, and else of Layout;
+	// a later Restore changes its parameters. Left empty, it is sampler.Shuffle
+	// if Shuffle is set, else the document's, else sequential.
 	Order string
 
 	// Shuffle delivers every epoch in a fresh random order that depends on
@@ -86,7 +88,7 @@ func (o *Options) prefetch() int {
 }
 
 // order gives the order's name and seed; d is the document's dataset, or nil.
-func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64) {
+func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64, err error) {
 	name, seed = sampler.Sequential, o.Seed
 	if d != nil && d.Order != "" {
 		name = d.Order
@@ -95,12 +97,22 @@ func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64) {
 		seed = d.Seed
 	}
 	switch {
+	case o.Order == layout.OrderLocal:
+		name, err = o.local()
 	case o.Order != "":
 		name = o.Order
 	case o.Shuffle:
 		name = sampler.Shuffle
 	}
-	return name, seed
+	return name, seed, err
+}
+
+// local gives the name of the local order: the state's, or else the layout's.
+func (o *Options) local() (string, error) {
+	if s, err := ParseState(o.State); err == nil && sampler.IsLocal(s.Order) {
+		return s.Order, nil // a state that is none is refused elsewhere
+	}
+	return o.Layout.LocalOrder()
 }
 
 // workerBytes is how much of a batch is worth a goroutine of its own: below

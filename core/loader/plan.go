@@ -16,18 +16,19 @@ import (
 // become. It depends on the layout and the schema alone, so it is made once
 // and holds for every batch of every pass.
 type plan struct {
-	blocks []batch.Block // in the order of layout.Process.Blocks
-	filled []batch.Block // what jobs and made fill: blocks themselves, or whole arrays out of which they are cut
-	cuts   []cut         // by block, where they are cut out; else nil
-	slab   int64         // bytes of one batch, slots included
-	staged int64         // and of filled, where that is memory of its own
-	bytes  int64         // of the blocks alone
-	loaded int64         // gathered or made for them
-	rows   rows          // of the global batch that are gathered
-	all    rows          // and those that only the mask or the extras of this process have
-	parts  []source.Part
-	jobs   []job  // by part, for all rows
-	made   []made // filled blocks that the loader makes itself
+	blocks  []batch.Block // in the order of layout.Process.Blocks
+	filled  []batch.Block // what jobs and made fill: blocks themselves, or whole arrays out of which they are cut
+	cuts    []cut         // by block, where they are cut out; else nil
+	slab    int64         // bytes of one batch, slots included
+	staged  int64         // and of filled, where that is memory of its own
+	bytes   int64         // of the blocks alone
+	loaded  int64         // gathered or made for them
+	rows    rows          // of the global batch that are gathered
+	all     rows          // and those that only the mask or the extras of this process have
+	counted []counted     // rows of the list that this process counts
+	parts   []source.Part
+	jobs    []job  // by part, for all rows
+	made    []made // filled blocks that the loader makes itself
 }
 
 // job is a source.Job without its memory.
@@ -60,6 +61,7 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 		return nil, err
 	}
 	p.rows = p.gathered(mine)
+	p.addCounted(process)
 	for _, b := range mine.Gathered() {
 		if err := p.addBlock(lay.Arrays()[b.Array], b); err != nil {
 			return nil, err

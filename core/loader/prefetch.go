@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -32,6 +34,8 @@ type prefetch struct {
 	ready    queue        // made, in order; a failure is always the last
 	waiting  []chan answer
 	loop     loop
+	ledger   ledger                   // of what was delivered
+	sequence atomic.Pointer[sequence] // read without mu too; changed with it
 
 	running bool // the goroutine is there
 	failed  bool // it stopped at a failure; only a call that waits goes on
@@ -48,6 +52,7 @@ type prefetch struct {
 // answer is what a call of next gets.
 type answer struct {
 	batch *batch.Batch
+	tally certificate.Tally // of its rows
 	err   error
 }
 
@@ -58,10 +63,19 @@ type loop struct {
 }
 
 // newPrefetch starts nothing yet.
-func newPrefetch(m *maker, o *Options, c batch.Cursor) *prefetch {
+func newPrefetch(m *maker, o *Options, q *sequence, c batch.Cursor) *prefetch {
 	p := &prefetch{maker: m, until: int64(o.Epochs), depth: o.prefetch(), nap: o.Nap, cursor: c, frontier: c, idle: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.follow(q)
+	p.ledger.begin(c)
 	return p
+}
+
+// follow takes the records of batches that are made from now on from another
+// sequence.
+func (p *prefetch) follow(q *sequence) {
+	p.sequence.Store(q)
+	p.ledger.total.Sequence = q.certified()
 }
 
 // next gives the next batch, and waits for it if need be.
@@ -129,6 +143,7 @@ func (p *prefetch) take() (answer, bool) {
 		place := a.batch.Place()
 		p.loop = loop{open: true, epoch: place.Epoch}
 		p.cursor = place.After
+		p.ledger.deliver(place, a.tally)
 		p.counts.deliver(p.maker.plan.all.below(place.Valid), p.maker.plan.bytes, p.maker.plan.loaded)
 	}
 	return a, true
@@ -222,20 +237,37 @@ func (p *prefetch) broken(err error) {
 	p.start()
 }
 
-// jump moves the cursor. What stood ready is dropped.
-func (p *prefetch) jump(c batch.Cursor) error {
+// jump moves the cursor, and keeps account of it.
+func (p *prefetch) jump(c batch.Cursor, account func(*ledger, batch.Cursor)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return closed()
 	}
+	account(&p.ledger, c)
+	p.move(c)
+	return nil
+}
+
+// jumpTo moves the cursor to a place in a sequence.
+func (p *prefetch) jumpTo(c batch.Cursor, q *sequence) error {
+	if p.closed {
+		return closed()
+	}
+	p.follow(q)
+	p.ledger.begin(c)
+	p.move(c)
+	return nil
+}
+
+// move moves the cursor. What stood ready is dropped.
+func (p *prefetch) move(c batch.Cursor) {
 	p.reset()
 	p.cursor, p.frontier = c, c
 	p.loop, p.failed = loop{}, false
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.serve()
 	p.start()
-	return nil
 }
 
 // reset ends the run that goes on.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
 // maxNaps is how often the goroutine naps in a row: a loop whose steps are
@@ -29,8 +30,9 @@ func (p *prefetch) produce() error {
 
 // fulfil makes the batch of an order.
 func (p *prefetch) fulfil(o order) {
-	b, err := p.maker.makeBatch(o.ctx, o.cursor)
-	p.accept(o.run, answer{b, err})
+	p.maker.window.follow(o.sampler)
+	b, tally, err := p.maker.makeBatch(o.ctx, o.cursor)
+	p.accept(o.run, answer{b, tally, err})
 	if err == nil {
 		p.maker.lookAhead()
 	}
@@ -48,15 +50,16 @@ func (p *prefetch) order(stay bool) (o order, ok bool) {
 		return order{stay: p.running}, false
 	}
 	p.counts.resume()
-	o = order{ctx: p.ctx, cursor: p.frontier, run: p.run}
+	o = order{ctx: p.ctx, cursor: p.frontier, sampler: p.sequence.Load().order, run: p.run}
 	p.frontier = p.maker.grid.place(p.frontier).After
 	return o, true
 }
 
 // order is one batch to be made.
 type order struct {
-	ctx    context.Context
-	cursor batch.Cursor
-	run    int
-	stay   bool // there is none yet
+	ctx     context.Context
+	cursor  batch.Cursor
+	sampler sampler.Order
+	run     int
+	stay    bool // there is none yet
 }

@@ -27,13 +27,13 @@ func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 	if lay == nil {
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("give the layout to go on with")
 	}
-	next := &Loader{src: l.src, o: l.o, grid: gridOf(lay, l.src), order: l.order, live: l.live, count: l.count}
+	next := &Loader{src: l.src, o: l.o, grid: gridOf(lay, l.src), first: l.line.sequence.Load(), count: l.count}
 	next.o.Layout, next.o.Process, next.o.Allocator = lay, process, alloc
 	planned := lay.Document().Dataset
 	if err := check(l.src, &next.o, planned); err != nil {
 		return nil, err
 	}
-	if err := checkFingerprint(planned, l.live.Dataset); err != nil {
+	if err := checkFingerprint(planned, next.first.state.Dataset); err != nil {
 		return nil, err
 	}
 	if err := next.planFor(process); err != nil {
@@ -57,10 +57,12 @@ func (l *Loader) follow(other *Loader) error {
 	if err := l.grid.check(line.cursor); err != nil {
 		return err
 	}
+	l.first = line.sequence.Load()
 	if err := l.open(l.grid.settle(line.cursor)); err != nil {
 		return err
 	}
-	l.line.loop, l.line.counts = line.loop, line.counts.now()
+	l.line.loop, l.line.counts, l.line.ledger = line.loop, line.counts.now(), line.ledger
+	l.line.ledger.total = line.ledger.total.Clone()
 	l.maker.gathered.Store(other.maker.gathered.Load())
 	return nil
 }

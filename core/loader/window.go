@@ -33,6 +33,13 @@ type windowStep struct {
 	records []int64
 }
 
+// follow takes records of another order from now on.
+func (w *window) follow(order sampler.Order) {
+	if order != w.order {
+		w.order, w.keeper, w.count = order, nil, 0
+	}
+}
+
 // at gives the records of the step at a settled cursor, valid until the next
 // call. A cursor that does not follow the one before it starts afresh.
 func (w *window) at(c batch.Cursor) []int64 {

@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"core/certificate": {"core/sampler", "core/internal/permutation"},
 	"core/batch":       {"core/dtype"},
 	// tier 3
-	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/guard"},
+	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "core/guard"},
 	// tier 4
 	"arrowio/internal/gather":   {"core/dtype"},
 	"arrowio/internal/resident": {"core/guard"},
