@@ -166,6 +166,12 @@ def loader_one_epoch(handle: int, epoch: int) -> int:
     return _made("mf_loader_one_epoch", handle, epoch)
 
 
+def loader_remesh(handle: int, document: str, process: int) -> int:
+    """Begins to go on where a loader stands, on another layout."""
+    with _Layout(document) as layout:
+        return _made("mf_loader_remesh", handle, layout, process)
+
+
 def loader_info(handle: int) -> dict[str, Any]:
     """Gives what every batch of a loader looks like."""
     info: dict[str, Any] = json.loads(_text("mf_loader_info", handle))

@@ -40,21 +40,32 @@ class Cursor:
     def __init__(
         self, handle: int, make: Make, *, size: int, ahead: int, across: bool, keep: int
     ) -> None:
-        self.handle = _handle.Handle(handle, "loader")
-        self._make = make
         self._ahead = ahead
         self._across = across
         self.lock = threading.Lock()
         self._ready: deque[Item | Exception] = deque()
         self._torn = False
-        self._next = _handle.Next(handle)
-        self._owner: Any = type("Owner", (ctypes.c_uint8 * size, Owner), {})
         self._release = _handle.batch_release()
+        self.follow(_handle.Handle(handle, "loader"), make, size=size, keep=keep)
+
+    def follow(self, handle: _handle.Handle, make: Make, *, size: int, keep: int) -> None:
+        """Takes batches from a handle from now on, and places itself where that stands.
+
+        Args:
+            handle: the handle; the cursor closes it.
+            make: as for the cursor.
+            size: as for the cursor.
+            keep: as for the cursor.
+        """
+        state = _native.loader_state(handle.value)
+        self.handle = handle
+        self._make = make
+        self._next = _handle.Next(handle.value)
+        self._owner: Any = type("Owner", (ctypes.c_uint8 * size, Owner), {})
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
         self._live = self._flushed = 0
-        state = _native.loader_state(handle)
         self.epoch: int = state["epoch"]
         self.position: int = state["position"]
 
@@ -151,6 +162,16 @@ class Cursor:
             self._torn = False
             state = _native.loader_state(self.handle.value)
             self.epoch, self.position = state["epoch"], state["position"]
+
+    @contextlib.contextmanager
+    def replaced(self) -> Iterator[int]:
+        """Guards an exchange of the handle, which stands behind the last batch delivered."""
+        with self.lock:
+            if self._torn or self._ready:
+                self._mend()
+            old = self.handle
+            yield old.value
+            old.close()
 
     def close(self, cause: type[BaseException] | None = None) -> None:
         """Ends a take under way on another thread, and releases the handle.

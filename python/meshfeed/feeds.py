@@ -64,21 +64,11 @@ class Plan:
     feed: Callable[[Sequence[Blocks]], Feed]
 
 
-def plan(
-    check: Checks,
-    source: Dataset,
-    mesh: Any,
-    specs: Any,
-    batch: dict[str, Any],
-    *,
-    shuffle: bool,
-    seed: int,
-    prefetch: int,
-) -> Plan:
-    """Plans a loader of whole batches: of `jax.Array`s where there are specs, else of NumPy's.
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Whole batches as a user asks for them: `jax.Array`s where there are specs, else NumPy's.
 
-    Args:
-        check: the call that the arguments come from.
+    Attributes:
         source: the dataset.
         mesh: the mesh, or None.
         specs: the tree of specs, or None.
@@ -87,8 +77,35 @@ def plan(
         seed: the seed of the order.
         prefetch: batches that may wait undelivered.
     """
+
+    source: Dataset
+    mesh: Any
+    specs: Any
+    batch: dict[str, Any]
+    _: dataclasses.KW_ONLY
+    shuffle: bool
+    seed: int
+    prefetch: int
+
+    def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Request:
+        """Gives the same request for another mesh, and for other specs unless they are None."""
+        if specs is None and self.specs is not None:
+            from meshfeed import jax
+
+            specs = jax.on_mesh(check, self.specs, mesh)
+        return dataclasses.replace(self, mesh=mesh, specs=specs)
+
+
+def plan(check: Checks, request: Request) -> Plan:
+    """Plans a loader of whole batches.
+
+    Args:
+        check: the call that the arguments come from.
+        request: what is asked for.
+    """
+    source, mesh, batch = request.source, request.mesh, request.batch
     fields = source.schema
-    tree = resolve(specs, tuple(fields))
+    tree = resolve(request.specs, tuple(fields))
     _check_top(tree, batch)
     bare = [leaf.spec is None for leaf in tree.leaves]
     if all(bare):
@@ -106,8 +123,8 @@ def plan(
         tree=tree,
         fields={name: (place.deliver(dtype), shape) for name, (dtype, shape) in facts.items()},
         batch=batch,
-        dataset=planning.dataset(len(source), facts, shuffle=shuffle, seed=seed),
-        prefetch=prefetch,
+        dataset=planning.dataset(len(source), facts, shuffle=request.shuffle, seed=request.seed),
+        prefetch=request.prefetch,
     )
     return Plan(document, place.process, place.feed)
 

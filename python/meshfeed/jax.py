@@ -7,6 +7,7 @@ JAX aliases them, elsewhere it starts the transfer. Nothing here is collective.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks, dtype_of
+from meshfeed.specs import Array, mapped
 
 Index = tuple[slice, ...]
 
@@ -62,6 +64,32 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
             raise check.misfit(message, "put all arrays on one mesh")
     assert isinstance(mesh, Mesh)
     return mesh
+
+
+def on_mesh(check: Checks, specs: Any, mesh: Any) -> Any:
+    """Gives a tree of specs with its shardings on another mesh, each with its memory kind.
+
+    Args:
+        check: the call that the mesh comes from.
+        specs: the tree.
+        mesh: the mesh; what is none is left for `one_mesh` to refuse.
+
+    Raises:
+        InvalidArgumentError: a sharding names an axis that the mesh has not.
+    """
+
+    def change(leaf: Any) -> Any:
+        if isinstance(leaf, Array):
+            return dataclasses.replace(leaf, spec=change(leaf.spec))
+        if not isinstance(leaf, NamedSharding):
+            return leaf
+        try:
+            return NamedSharding(mesh, leaf.spec, memory_kind=leaf.memory_kind)
+        except ValueError as e:
+            message = f"a sharding of the first mesh cannot be on this one: {e}"
+            raise check.misfit(message, "give the specs for this mesh") from None
+
+    return mapped(specs, change) if isinstance(mesh, Mesh) else specs
 
 
 def delivered_name(dtype: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meshfeed import _native, feeds, planning
+from meshfeed._handle import Handle
 from meshfeed.arguments import DEPTH, WIDE, Checks, State
 from meshfeed.batches import Batches
 from meshfeed.blocks import Blocks
@@ -112,11 +113,11 @@ class Loader:
         }
         given = {key: value for key, value in options.items() if value is not None}
         ahead = check.optional("device_prefetch", device_prefetch, 0, DEPTH)
-        plan = (
-            feeds.replay(check, layout, process, mesh, specs, batch_size)
-            if layout is not None
-            else feeds.plan(
-                check,
+        self._request: feeds.Request | None = None
+        if layout is not None:
+            plan = feeds.replay(check, layout, process, mesh, specs, batch_size)
+        else:
+            self._request = feeds.Request(
                 source,
                 mesh,
                 specs,
@@ -125,27 +126,34 @@ class Loader:
                 seed=given.get("seed", 0),
                 prefetch=given.get("prefetch", 2),
             )
-        )
+            plan = feeds.plan(check, self._request)
         given["process"] = plan.process
         handle = _native.loader_create(source.handle, plan.document, given)
-        self._info = _native.loader_info(handle)
-        self._feed = plan.feed([Blocks(array) for array in self._info["arrays"]])
+        self._describe(handle, plan)
         self._again = epochs is None
-        self._document = plan.document
         self._ahead = self._feed.ahead if ahead is None else ahead
         self._tight = max_host_bytes is not None
         self._cursor = self._new_cursor(handle, across=epochs is not None)
         self._constants = _native.loader_state(handle)
 
+    def _describe(self, handle: int, plan: feeds.Plan) -> None:
+        """Notes what the batches of a handle are."""
+        info = _native.loader_info(handle)
+        self._feed = plan.feed([Blocks(array) for array in info["arrays"]])
+        self._info, self._document = info, plan.document
+
+    @property
+    def _keep(self) -> int:
+        return 1 if self._tight else int(self._info["prefetch"]) + 3
+
     def _new_cursor(self, handle: int, *, across: bool) -> Cursor:
-        keep = 1 if self._tight else self._info["prefetch"] + 3
         return Cursor(
             handle,
             self._feed.make,
             size=self._info["batch_bytes"],
             ahead=self._ahead,
             across=across,
-            keep=keep,
+            keep=self._keep,
         )
 
     # ---- iterating ----
@@ -266,6 +274,49 @@ class Loader:
         epoch, position = check.int64("epoch", epoch), check.int64("position", position)
         with self._cursor.moved() as handle:
             _native.loader_seek(handle, epoch, position)
+
+    def remesh(self, mesh: Any, specs: Any = None) -> None:
+        """Goes on at the same position on another mesh: one that has lost or won devices.
+
+        Nothing is opened or read for it. Batches that were delivered stay good, those read ahead
+        are dropped, a `for` loop under way and `one_epoch` passes go on. With several processes
+        each of those that go on calls it, at the same position; one that is not in the mesh
+        may go on too, and gets batches of which it holds nothing.
+
+        Args:
+            mesh: the `jax.sharding.Mesh`; None where `specs` holds `NamedSharding`s.
+            specs: as for the loader; by default the same specs. A `NamedSharding` among these
+                keeps its spec and memory kind, and gets the mesh.
+
+        Raises:
+            InvalidArgumentError: the mesh does not fit; the loader is as it was.
+
+        Examples:
+            >>> import jax, meshfeed as mf, numpy as np
+            >>> from jax.sharding import PartitionSpec as P
+            >>> ds = mf.from_arrays({"x": np.arange(8)})
+            >>> loader = mf.Loader(ds, jax.make_mesh((1,), ("data",)), P("data"), batch_size=2)
+            >>> for batch in loader:
+            ...     print(batch["x"], batch["x"].sharding.mesh.axis_names)
+            ...     if loader.step == 2:
+            ...         loader.remesh(jax.make_mesh((1, 1), ("data", "model")))
+            [0 1] ('data',)
+            [2 3] ('data',)
+            [4 5] ('data', 'model')
+            [6 7] ('data', 'model')
+        """
+        check = Checks("Loader.remesh")
+        if self._request is None:
+            message = "this loader plays a process of a layout, and has no mesh"
+            raise check.misfit(message, "make another with layout=, process= and state=")
+        request = self._request.on_mesh(check, mesh, specs)
+        plan = feeds.plan(check, request)
+        with self._cursor.replaced() as old:
+            handle = Handle(_native.loader_remesh(old, plan.document, plan.process), "loader")
+            self._describe(handle.value, plan)
+            size = self._info["batch_bytes"]
+            self._cursor.follow(handle, self._feed.make, size=size, keep=self._keep)
+            self._request = request
 
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
         """Gives the records of the global batch that starts at a position, -1 for padding.

@@ -121,6 +121,11 @@ def resolve(specs: Any, fields: Sequence[str]) -> Tree:
     return Tree(leaves, _builder(specs), top)
 
 
+def mapped(specs: Any, change: Callable[[Any], Any]) -> Any:
+    """Gives a tree of specs with every leaf changed."""
+    return _fill(specs, (change(leaf) for _, leaf in _walk(specs, ())))
+
+
 def is_spec(x: Any) -> bool:
     """Says whether x is a partition spec, JAX's or ours."""
     return type(x).__name__ in ("P", "PartitionSpec")
