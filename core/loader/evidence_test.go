@@ -265,3 +265,23 @@ func TestCertificateAfterRemesh(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Two loaders that came from one keep accounts of their own.
+func TestCertificatesAfterRemeshAreApart(t *testing.T) {
+	lay := newLayout(t, document(8))
+	l := newLoader(t, digits(80), loader.Options{Layout: lay, Epochs: -1})
+	forward := func(l *loader.Loader, batches int) {
+		for range batches {
+			next(t, l)
+		}
+	}
+	forward(l, 105) // more than are kept apart, so that some are in the sum
+	other, err := l.Remesh(lay, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward(other, 70)
+	forward(l, 30)
+	wantRuns(t, other.Certificate(), certificate.Run{Epochs: 17, Last: 80}, certificate.Run{Epoch: 17, Epochs: 1, Last: 40})
+	closeLoader(t, other)
+}
