@@ -283,5 +283,6 @@ func TestCertificatesAfterRemeshAreApart(t *testing.T) {
 	forward(other, 70)
 	forward(l, 30)
 	wantRuns(t, other.Certificate(), certificate.Run{Epochs: 17, Last: 80}, certificate.Run{Epoch: 17, Epochs: 1, Last: 40})
+	wantRuns(t, l.Certificate(), certificate.Run{Epochs: 13, Last: 80}, certificate.Run{Epoch: 13, Epochs: 1, Last: 40})
 	closeLoader(t, other)
 }
