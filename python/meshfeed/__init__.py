@@ -16,6 +16,7 @@ Examples:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from meshfeed._version import __version__ as __version__
+    from meshfeed.arrays import load_array as load_array
     from meshfeed.dataset import Dataset as Dataset
     from meshfeed.dataset import Field as Field
     from meshfeed.dataset import Skipped as Skipped
@@ -46,6 +47,7 @@ else:
     # The same names by module; a test compares the two lists.
     _NAMES = {
         "_version": "__version__",
+        "arrays": "load_array",
         "dataset": "Dataset Field Skipped from_arrays from_arrow open",
         "errors": """
             CancelledError Code DataLossError Error ForkedError IncompatibleError InternalError

@@ -88,6 +88,10 @@ class Checks:
             raise self.wrong(name, value, f"{', '.join(others)} or {last}", hint)
         return value
 
+    def loading(self, loading: Any) -> str:
+        """Takes a way of loading."""
+        return self.choice("loading", loading, "process", "global", "device", "reshard")
+
     def name(self, name: str, value: Any) -> str:
         """Takes a text that is not empty."""
         if not isinstance(value, str) or not value:

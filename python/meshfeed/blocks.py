@@ -10,7 +10,7 @@ from meshfeed.errors import InternalError, UnsupportedError
 
 
 class Blocks:
-    """The blocks of one array: one per distinct index that this process holds.
+    """The blocks of one array: one per distinct index that this process holds, or per device.
 
     The blocks of an array have one shape, and each lies in a slot of the same size, so that
     one strided NumPy array covers them all and its items are the contiguous blocks.
@@ -20,8 +20,10 @@ class Blocks:
         kind: "data", "mask", "key" or "record".
         shape: the global shape.
         dtype: the type as delivered.
-        spec: the partition spec's entries.
+        spec: the partition spec's entries, as delivered.
+        target: the entries that the layout asks for: others where it says to reshard.
         indexes: for every block the [start, stop) pairs of the global array it holds.
+        holders: for every block the mesh positions of this process's devices that hold it.
     """
 
     def __init__(self, described: dict[str, Any]) -> None:
@@ -30,7 +32,9 @@ class Blocks:
         self.shape: tuple[int, ...] = tuple(described["shape"])
         self.dtype = dtype_of(described["dtype"])
         self.spec: list[Any] = described["spec"]
+        self.target: list[Any] = described["target_spec"]
         blocks = described["blocks"]
+        self.holders: list[list[int]] = [block["holders"] for block in blocks]
         self.indexes: list[list[tuple[int, int]]] = [
             [(start, stop) for start, stop in block["index"]] for block in blocks
         ]

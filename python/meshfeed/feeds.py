@@ -34,6 +34,7 @@ class Feed:
         element_spec: the batch's tree of shapes and types.
         mark: makes the profiler's mark round one `next`.
         ahead: the default of `device_prefetch`.
+        reshard: gives a batch the sharding that the specs ask for.
     """
 
     def __init__(
@@ -42,11 +43,13 @@ class Feed:
         element_spec: Any,
         mark: Callable[[], Any] = nullcontext,
         ahead: int = 0,
+        reshard: Callable[[Any], Any] | None = None,
     ) -> None:
         self.make = make
         self.element_spec = element_spec
         self.mark = mark
         self.ahead = ahead
+        self.reshard = reshard or (lambda batch: batch)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Request:
         shuffle: whether the order is shuffled.
         seed: the seed of the order.
         prefetch: batches that may wait undelivered.
+        loading: what every process reads.
     """
 
     source: Dataset
@@ -86,6 +90,7 @@ class Request:
     shuffle: bool
     seed: int
     prefetch: int
+    loading: str
 
     def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Request:
         """Gives the same request for another mesh, and for other specs unless they are None."""
@@ -111,7 +116,7 @@ def plan(check: Checks, request: Request) -> Plan:
     if all(bare):
         place = _whole(check, tree, mesh)
     elif not any(bare):
-        place = _sharded(check, tree, mesh)
+        place = _sharded(check, tree, mesh, request.loading, batch)
     else:
         name = tree.leaves[bare.index(True)].name
         message = f"array {name!r} has no spec, but others have one"
@@ -125,6 +130,7 @@ def plan(check: Checks, request: Request) -> Plan:
         batch=batch,
         dataset=planning.dataset(len(source), facts, shuffle=request.shuffle, seed=request.seed),
         prefetch=request.prefetch,
+        loading=request.loading,
     )
     return Plan(document, place.process, place.feed)
 
@@ -139,7 +145,7 @@ def replay(check: Checks, layout: planning.Layout, process: int | None, *others:
         others: the arguments that a layout stands for, which must be None.
     """
     if process is None or any(other is not None for other in others):
-        message = "a layout says the mesh, the specs and the batch size, but not the process"
+        message = "a layout says mesh, specs, batch size and loading, but not the process"
         raise check.misfit(message, "use mf.Loader(source, layout=layout, process=p)")
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
@@ -174,21 +180,30 @@ def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
     return _Place({"axes": []}, 0, lambda dtype: dtype, feed)
 
 
-def _sharded(check: Checks, tree: Tree, mesh: Any) -> _Place:
+def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str, Any]) -> _Place:
     from meshfeed import jax
 
     shardings = [leaf.sharding for leaf in tree.leaves]
     mesh = jax.one_mesh(check, mesh, shardings)
+    if loading == "reshard":
+        specs = {leaf.name: leaf.spec or [] for leaf in tree.leaves}
+        jax.check_moves(check, mesh, specs | {"mask": batch.get("mask_spec", [])})
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
         build = _with_extras(tree, blocks)
         given = shardings + [None] * (len(blocks) - len(shardings))
-        placers = [jax.Placer(b, mesh, s) for b, s in zip(blocks, given, strict=True)]
+        wanted = [jax.wanted(b, mesh, s) for b, s in zip(blocks, given, strict=True)]
+        place = jax.DevicePlacer if loading == "device" else jax.Placer
+        placers = [place(b, s) for b, s in zip(blocks, wanted, strict=True)]
+        reshard = None
+        if loading == "reshard":
+            reshard = jax.resharder(build([jax.Move(s) for s in wanted]))
         return Feed(
             make=lambda owner: build([place(owner) for place in placers]),
             element_spec=build([place.struct() for place in placers]),
             mark=jax.annotation,
             ahead=jax.default_device_prefetch(mesh),
+            reshard=reshard,
         )
 
     return _Place(jax.describe_mesh(mesh), jax.process_index(), jax.delivered_name, feed)

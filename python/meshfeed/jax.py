@@ -2,18 +2,19 @@
 
 Every array is made by one `jax.make_array_from_callback` with the user's own sharding. The
 callback hands out prepared views, one per distinct index, so replicas share memory; on CPU
-JAX aliases them, elsewhere it starts the transfer. Nothing here is collective.
+JAX aliases them, elsewhere it starts the transfer. Nothing here is collective, but for what a
+user's own program does with `resharder`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks, dtype_of
@@ -112,11 +113,25 @@ def default_device_prefetch(mesh: Mesh) -> int:
     return 0 if all(d.platform == "cpu" for d in mesh.devices.flat) else 1
 
 
-class Placer:
-    """Makes one array of every batch from the batch's memory."""
+def wanted(blocks: Blocks, mesh: Mesh, sharding: NamedSharding | None) -> NamedSharding:
+    """Gives the sharding that an array shall have in the end: the user's own, if there is one."""
+    return sharding or NamedSharding(mesh, _spec(blocks.target))
 
-    def __init__(self, blocks: Blocks, mesh: Mesh, sharding: NamedSharding | None) -> None:
-        self.sharding = sharding or NamedSharding(mesh, PartitionSpec(*map(_part, blocks.spec)))
+
+class Placer:
+    """Makes one array of every batch from the batch's memory.
+
+    Args:
+        blocks: where the array's blocks lie.
+        target: the sharding asked for. The array gets it, unless it is to be resharded: then it
+            gets the spec by which the blocks are cut.
+    """
+
+    def __init__(self, blocks: Blocks, target: NamedSharding) -> None:
+        self.sharding = target
+        if blocks.spec != blocks.target:
+            kind = target.memory_kind
+            self.sharding = NamedSharding(target.mesh, _spec(blocks.spec), memory_kind=kind)
         self.shape = blocks.shape
         self.dtype = blocks.dtype
         self._views = blocks.views
@@ -185,5 +200,99 @@ def _is_guarded() -> bool:
     return level == "disallow"
 
 
-def _part(entry: Any) -> Any:
-    return tuple(entry) if isinstance(entry, list) else entry
+class DevicePlacer(Placer):
+    """Makes an array of blocks that belong to one device each, from an array per device."""
+
+    def __init__(self, blocks: Blocks, target: NamedSharding) -> None:
+        super().__init__(blocks, target)
+        devices = target.mesh.devices.flat
+        self._targets = [
+            SingleDeviceSharding(devices[position], memory_kind=target.memory_kind)
+            for (position,) in blocks.holders
+        ]
+
+    def __call__(self, owner: Any) -> jax.Array:
+        """Makes the array over the batch's memory, which lives as long as `owner`."""
+        if not self._targets:  # without a device of its own, JAX does not know the type
+            return super().__call__(owner)
+        parts = jax.device_put(self._views(owner), self._targets)
+        return jax.make_array_from_single_device_arrays(self.shape, self.sharding, parts)
+
+
+class Move:
+    """Moves an array to a sharding, within a program.
+
+    Axes of type Explicit are moved by `jax.sharding.reshard`, the others by a constraint, which
+    is what JAX has for each. In an entry with both, JAX lets the explicit ones come first.
+
+    Args:
+        target: the sharding.
+    """
+
+    def __init__(self, target: NamedSharding) -> None:
+        explicit = _explicit(target.mesh)
+        automatic = set(target.mesh.axis_names) - explicit
+        self._explicit = _only(explicit, target) if explicit else None
+        self._automatic = _only(automatic, target) if automatic else None
+
+    def __call__(self, array: Any) -> Any:
+        """Gives the array with the sharding, in a program that is being traced."""
+        if self._explicit is not None:
+            array = jax.sharding.reshard(array, self._explicit)
+        if self._automatic is not None:
+            array = jax.lax.with_sharding_constraint(array, self._automatic)
+        return array
+
+
+def check_moves(check: Checks, mesh: Mesh, specs: Mapping[str, Sequence[Any]]) -> None:
+    """Refuses specs to which no `Move` leads.
+
+    Args:
+        check: the call that the specs come from.
+        mesh: the mesh.
+        specs: for every array the entries of its spec.
+    """
+    explicit = _explicit(mesh)
+    for name, entries in specs.items():
+        for entry in entries:
+            firsts = [axis in explicit for axis in _axes(entry)]
+            if firsts != sorted(firsts, reverse=True):
+                message = f"array {name!r} cannot be resharded: in the entry {tuple(entry)} of its "
+                message += "spec an explicit axis stands behind an automatic one"
+                raise check.misfit(message, "make all axes of the mesh of one type")
+
+
+def _explicit(mesh: Any) -> set[Any]:
+    types = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return {axis for axis, kind in types if kind == AxisType.Explicit}
+
+
+def _only(axes: set[Any], sharding: NamedSharding) -> NamedSharding:
+    """Gives the sharding with some axes of its spec, and without the others."""
+    parts = [tuple(axis for axis in _axes(entry) if axis in axes) for entry in sharding.spec]
+    kind = sharding.memory_kind
+    return NamedSharding(sharding.mesh, PartitionSpec(*parts), memory_kind=kind)
+
+
+def resharder(moves: Any) -> Callable[[Any], Any]:
+    """Makes the function that moves a batch, from a tree like it of `Move`s."""
+    tree = jax.tree.structure(moves)
+
+    def reshard(batch: Any) -> Any:
+        found: Any = jax.tree.structure(batch)
+        if found != tree:
+            message = f"the batch has the tree {found}, but batches of this loader have {tree}"
+            raise Checks("Loader.reshard").misfit(message, "give a batch as the loader gave it")
+        return jax.tree.map(lambda move, array: move(array), moves, batch)
+
+    return reshard
+
+
+def _spec(entries: Sequence[Any]) -> PartitionSpec:
+    return PartitionSpec(*(tuple(e) if isinstance(e, list) else e for e in entries))
+
+
+def _axes(entry: Any) -> tuple[Any, ...]:
+    if isinstance(entry, tuple | list):
+        return tuple(entry)
+    return () if entry is None else (entry,)

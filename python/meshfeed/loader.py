@@ -53,7 +53,12 @@ class Loader:
         state: continue where this state, from `state()` or `save_state`, stands.
         dataset: "ignore" accepts the state of another dataset with as many records.
         fill: for fields that may hold nulls, the value that replaces them.
-        layout: instead of `mesh`, `specs` and `batch_size`: a layout whose `process` to play.
+        loading: what every process reads. "process": what its devices hold, every distinct part
+            once. "global": the whole batch, of which it keeps its part. "device": the part of
+            every device by itself, replicas again. "reshard": equal parts of the rows, whatever
+            the specs say; `reshard` moves them to where the specs want them, in your program.
+        layout: instead of `mesh`, `specs`, `batch_size` and `loading`: a layout whose `process`
+            to play.
         process: with `layout`: the process. A batch then has, for every array, the list of
             that process's blocks as (index, NumPy array).
 
@@ -96,6 +101,7 @@ class Loader:
         state: Mapping[str, Any] | str | os.PathLike[str] | None = None,
         dataset: str = "check",
         fill: Mapping[str, Any] | None = None,
+        loading: str = "process",
         layout: planning.Layout | None = None,
         process: int | None = None,
     ) -> None:
@@ -113,9 +119,10 @@ class Loader:
         }
         given = {key: value for key, value in options.items() if value is not None}
         ahead = check.optional("device_prefetch", device_prefetch, 0, DEPTH)
+        how = None if check.loading(loading) == "process" else loading
         self._request: feeds.Request | None = None
         if layout is not None:
-            plan = feeds.replay(check, layout, process, mesh, specs, batch_size)
+            plan = feeds.replay(check, layout, process, mesh, specs, batch_size, how)
         else:
             self._request = feeds.Request(
                 source,
@@ -125,6 +132,7 @@ class Loader:
                 shuffle=given.get("shuffle", False),
                 seed=given.get("seed", 0),
                 prefetch=given.get("prefetch", 2),
+                loading=loading,
             )
             plan = feeds.plan(check, self._request)
         given["process"] = plan.process
@@ -348,11 +356,39 @@ class Loader:
         """The batch's tree with a `jax.ShapeDtypeStruct` for every array."""
         return self._feed.element_spec
 
+    def reshard(self, batch: Any) -> Any:
+        """Gives the arrays of a batch the sharding that the specs ask for.
+
+        With `loading="reshard"` batches come with their rows split over all devices, and this
+        moves them. It is a pure function for use under `jax.jit`: the loader never runs a program
+        itself. With any other loading it gives the batch as it is, so that a step need not know.
+
+        Args:
+            batch: a batch of this loader.
+
+        Examples:
+            >>> import jax, meshfeed as mf, numpy as np
+            >>> from jax.sharding import PartitionSpec as P
+            >>> ds = mf.from_arrays({"x": np.ones((16, 8), np.float32)})
+            >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
+            >>> loader = mf.Loader(ds, mesh, P("data", "model"), batch_size=16, loading="reshard")
+            >>> loader.element_spec["x"].sharding.spec
+            P(('data', 'model'),)
+            >>> @jax.jit
+            ... def step(batch):
+            ...     return loader.reshard(batch)["x"] * 2
+            >>> for batch in loader:
+            ...     print(step(batch).sharding.spec)
+            P('data', 'model')
+        """
+        return self._feed.reshard(batch)
+
     def stats(self) -> dict[str, float]:
         """Gives what happened so far, as flat numbers for any logger.
 
         `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches waited for
-        callers; `gather_seconds`: the gathering; `live_batches`: delivered and still held.
+        callers; `gather_seconds`: the gathering; `gathered_bytes`: gathered for the batches
+        delivered; `live_batches`: delivered and still held.
         """
         stats: dict[str, float] = {}
         for name, value in _native.loader_stats(self._cursor.handle.value).items():

@@ -181,6 +181,7 @@ def layout(
     prefetch: int = 2,
     shuffle: bool = False,
     seed: int = 0,
+    loading: str = "process",
     device_bytes: int | None = None,
     host_bytes: int | None = None,
 ) -> Layout:
@@ -201,6 +202,8 @@ def layout(
         prefetch: batches that may wait undelivered.
         shuffle: whether the order is shuffled.
         seed: the seed of the order.
+        loading: what every process reads, as for `Loader`. The report says for each way how many
+            bytes are read, held and moved.
         device_bytes: what one batch may take on a device; more is a problem.
         host_bytes: what the batches read ahead may take in a process; more is a problem.
 
@@ -219,6 +222,15 @@ def layout(
         >>> mf.layout({"data": 4}, mf.P("data"), {"x": ("float32", (8,))},
         ...           batch_size=30).check()[0].code
         'indivisible'
+        >>> for how in ("process", "global", "device", "reshard"):
+        ...     lay = mf.layout({"data": 4, "model": 2}, mf.P("data"), {"x": ("float32", (8,))},
+        ...                     batch_size=256, processes=4, loading=how)
+        ...     totals = lay.report()["totals"]
+        ...     print(how, totals["read_bytes"], totals["interconnect_bytes"])
+        process 8192 0
+        global 32768 0
+        device 16384 0
+        reshard 8192 8192
     """
     check = Checks("mf.layout")
     if hasattr(fields, "schema"):
@@ -239,6 +251,7 @@ def layout(
             batch=batch(check, batch_size, remainder, mask_name, mask_spec, extras),
             dataset=known,
             prefetch=check.integer("prefetch", prefetch, 0, DEPTH),
+            loading=check.loading(loading),
             budget={key: n for key, n in limits.items() if n is not None},
         )
     )
@@ -252,6 +265,7 @@ def document(
     batch: dict[str, Any],
     dataset: dict[str, Any] | None,
     prefetch: int,
+    loading: str,
     budget: dict[str, int] | None = None,
 ) -> str:
     """Writes what is asked for as the text of a layout document, for Go to read.
@@ -263,6 +277,7 @@ def document(
         batch: the part of that name.
         dataset: the part of that name, if anything is known.
         prefetch: batches that may wait undelivered.
+        loading: what every process reads.
         budget: the part of that name.
     """
     dims = batch["size"]
@@ -280,7 +295,7 @@ def document(
             row = [sum(stop - start for start, stop in leaf.columns), *row[1:]]
         arrays[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
     parts = {"mesh": mesh, "arrays": arrays, "batch": batch, "dataset": dataset}
-    whole = {"meshfeed": 1, **parts, "prefetch": prefetch, "budget": budget}
+    whole = {"meshfeed": 1, **parts, "loading": loading, "prefetch": prefetch, "budget": budget}
     return json.dumps({key: part for key, part in whole.items() if part is not None})
 
 

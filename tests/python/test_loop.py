@@ -328,12 +328,16 @@ def test_a_layout_s_processes_together_hold_the_batch() -> None:
 def test_a_layout_says_it_all() -> None:
     with numbers(8) as ds:
         lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=4)
-        wrongs: list[dict[str, Any]] = [{"batch_size": 4, "process": 0}, {}]
+        wrongs: list[dict[str, Any]] = [
+            {"batch_size": 4, "process": 0},
+            {"loading": "device", "process": 0},
+            {},
+        ]
         for wrong in wrongs:
             with pytest.raises(mf.InvalidArgumentError) as caught:
                 mf.Loader(ds, layout=lay, **wrong)
             assert str(caught.value) == (
-                "mf.Loader: a layout says the mesh, the specs and the batch size, "
+                "mf.Loader: a layout says mesh, specs, batch size and loading, "
                 "but not the process; use mf.Loader(source, layout=layout, process=p)"
             )
 

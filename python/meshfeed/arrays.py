@@ -1,0 +1,155 @@
+"""One big array that is no batch: weights, a table, an image split over devices."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from meshfeed import _native
+from meshfeed.arguments import Checks, nearest
+from meshfeed.blocks import Blocks
+from meshfeed.cursor import Cursor
+from meshfeed.dataset import Dataset, Field
+from meshfeed.errors import NotFoundError, UnsupportedError
+from meshfeed.planning import Layout
+from meshfeed.specs import entries
+
+if TYPE_CHECKING:
+    from jax import Array as JaxArray
+
+
+def load_array(
+    source: Dataset, field: str, sharding: Any, *, record: int | None = None, fill: Any = None
+) -> JaxArray:
+    """Loads a field of the whole dataset as one global array with the sharding asked for.
+
+    Every process reads exactly the part that its devices hold, once. In a job of many processes
+    each of them calls this; nothing is sent between them. Where JAX runs without x64, 64-bit
+    numbers are narrowed, and integers that do not fit are an error.
+
+    Args:
+        source: the dataset. Its `slice` gives a part of the records.
+        field: the field's name.
+        sharding: a `NamedSharding` of the array's shape, which is (records, *row shape).
+        record: only the row of this record: an array of the row's shape, and a sharding of that.
+        fill: a number that replaces nulls.
+
+    Raises:
+        InvalidArgumentError: the sharding does not fit the shape.
+        NotFoundError: there is no such field.
+
+    Examples:
+        A table of 1,000 rows, split by rows:
+
+        >>> import jax, meshfeed as mf, numpy as np
+        >>> from jax.sharding import NamedSharding, PartitionSpec as P
+        >>> mesh = jax.make_mesh((1,), ("x",))
+        >>> ds = mf.from_arrays({"embedding": np.ones((1000, 64), np.float32)})
+        >>> table = mf.load_array(ds, "embedding", NamedSharding(mesh, P("x")))
+        >>> table.shape, table.sharding.spec
+        ((1000, 64), P('x',))
+
+        An image that is one record, split by its columns:
+
+        >>> ds = mf.from_arrays({"image": np.zeros((1, 512, 256), np.uint8)})
+        >>> mf.load_array(ds, "image", NamedSharding(mesh, P(None, "x")), record=0).shape
+        (512, 256)
+    """
+    from meshfeed import jax
+
+    check = Checks("mf.load_array")
+    if not isinstance(source, Dataset):
+        hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
+        raise check.wrong("source", source, "a meshfeed.Dataset", hint)
+    known = _known(source, field)
+    if len(source) == 0:
+        raise check.misfit("the dataset has no records, so there is no array")
+    mesh = jax.describe_mesh(jax.one_mesh(check, None, [sharding]))
+    array = {
+        "shape": [len(source), *known.shape],
+        "dtype": jax.delivered_name(known.dtype),
+        "spec": entries(sharding.spec),
+    }
+    if record is not None:
+        record = check.integer("record", record, 0, len(source) - 1)
+        array["shape"] = list(known.shape)
+    _check_fit(check, field, mesh, array)
+    options: dict[str, Any] = {"process": jax.process_index(), "epochs": 1}
+    if fill is not None:
+        options["fill"] = check.fills({field: fill}, (field,))
+    if record is None:
+        return _read(source, field, mesh, array, options, sharding)
+    with source.slice(record, record + 1) as one:
+        return _read(one, field, mesh, array, options, sharding, row=True)
+
+
+def _known(source: Dataset, field: Any) -> Field:
+    """Finds the field."""
+    fields = source.schema
+    if isinstance(field, str) and field in fields:
+        return fields[field]
+    for skipped in source.skipped:
+        if skipped.name == field:
+            message = f"field={field!r}: a column of type {skipped.type} cannot be an array: "
+            raise UnsupportedError(message + skipped.reason, op="mf.load_array")
+    message = f"field={field!r}: the dataset has no such field"
+    raise NotFoundError(message, op="mf.load_array", hint=nearest(field, tuple(fields)))
+
+
+def _check_fit(check: Checks, field: str, mesh: dict[str, Any], array: dict[str, Any]) -> None:
+    """Refuses a sharding that does not fit, in the words of an array that is no batch."""
+    document = {"meshfeed": 1, "mesh": mesh, "arrays": {field: array}}
+    for problem in Layout(json.dumps(document)).check():
+        if problem.severity == "error":
+            raise check.misfit(problem.message, problem.hint)
+
+
+def _read(
+    source: Dataset,
+    field: str,
+    mesh: dict[str, Any],
+    array: dict[str, Any],
+    options: dict[str, Any],
+    sharding: Any,
+    *,
+    row: bool = False,
+) -> JaxArray:
+    """Reads the array as the only batch of a loader: of all records, or of one."""
+    from meshfeed import jax
+
+    shape, spec = array["shape"], array["spec"]
+    whole = {
+        "field": field,
+        "shape": ["B", *(shape if row else shape[1:])],
+        "dtype": array["dtype"],
+        "spec": [None, *spec] if row else spec,
+    }
+    document = {
+        "meshfeed": 1,
+        "mesh": mesh,
+        "arrays": {field: whole},
+        "batch": {"size": len(source)},
+        "prefetch": 0,
+    }
+    handle = _native.loader_create(source.handle, json.dumps(document), options)
+    info = _native.loader_info(handle)
+    described = info["arrays"][0]
+    placer = jax.Placer(Blocks(_one(described) if row else described), sharding)
+    cursor = Cursor(handle, placer, size=info["batch_bytes"], ahead=0, across=False, keep=1)
+    try:
+        with cursor.lock:
+            item = cursor.take()
+    except BaseException as e:
+        cursor.close(type(e))
+        raise
+    cursor.close()
+    assert item is not None
+    loaded: JaxArray = item.batch
+    return loaded
+
+
+def _one(described: dict[str, Any]) -> dict[str, Any]:
+    """Describes a batch of one row as that row."""
+    keys = ("shape", "spec", "target_spec")
+    blocks = [block | {"index": block["index"][1:]} for block in described["blocks"]]
+    return described | {key: described[key][1:] for key in keys} | {"blocks": blocks}
