@@ -74,6 +74,9 @@ def test_the_example_of_the_design() -> None:
         "devices": 2,
         "rows": [[128, 192]],
         "bytes_per_step": 16640,
+        "host_bytes": 49920,
+        "interconnect_bytes": 0,
+        "network_bytes": 0,
         "same_rows_as": [],
     }
     assert report["totals"] == {
