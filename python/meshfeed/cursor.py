@@ -191,8 +191,7 @@ class Release(weakref.ref[Any]):
     function of ctypes, `_as_parameter_` is what the function gets.
     """
 
-    __slots__ = ("_as_parameter_",)
-    _as_parameter_: ctypes.c_void_p
+    _as_parameter_: ctypes.c_void_p | None = None  # Ctrl-C may come before the batch is handed over
 
 
 class Owner:
