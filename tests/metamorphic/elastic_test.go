@@ -1,0 +1,223 @@
+package metamorphic
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// cluster is a run of w on devices in equal parts, all of the batch over them.
+func (w *world) cluster(t *testing.T, processes, size int, remainder string) run {
+	d := &layout.Document{
+		Mesh:  layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 8}}, Processes: processes},
+		Batch: &layout.BatchSpec{Size: []int{size}, Remainder: remainder},
+	}
+	if 8%processes != 0 {
+		d.Mesh.Axes[0].Size = processes
+	}
+	for _, a := range w.arrays {
+		a.Spec = sharding.P("data")
+		d.Arrays = append(d.Arrays, a)
+	}
+	lay, err := layout.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run{doc: d, lay: lay, prefetch: w.r.IntN(5) - 1, workers: 1 + w.r.IntN(3)}
+}
+
+// TestRestoreOnOtherProcesses stops a run on every number of processes and goes
+// on with every other, with other meshes, prefetch depths and batch sizes: the
+// next records come, whatever happens to the remainder.
+func TestRestoreOnOtherProcesses(t *testing.T) {
+	counts := []int{1, 2, 3, 4, 8}
+	for _, remainder := range []string{layout.Drop, layout.Pad, layout.Refuse} {
+		t.Run(remainder, func(t *testing.T) {
+			seed := seedOf(t)
+			w := newWorld(rand.New(rand.NewPCG(seed, 1)))
+			w.records = 480
+			if remainder != layout.Refuse {
+				w.records += w.r.Int64N(48)
+			}
+			p := &player{t: t, w: w}
+			for i, from := range counts {
+				state := p.stop(w.cluster(t, from, 48, remainder), 1+w.r.IntN(25))
+				to := w.cluster(t, counts[(i+1+w.r.IntN(4))%5], 48, remainder)
+				t.Logf("seed %d: %s on %d processes goes on with %v", seed, state, from, to)
+				p.resume(to, state, 3)
+				p.resume(w.topology(t, 48, remainder), state, 3)
+				p.resume(w.cluster(t, 4, []int{8, 24, 40}[w.r.IntN(3)], remainder), state, 3)
+			}
+		})
+	}
+}
+
+func seedOf(t *testing.T) uint64 {
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("again: go test ./tests/metamorphic -run '%s' -seed=%d", t.Name(), s)
+	return s
+}
+
+// TestIndivisibleBatch restores where the batch does not divide: the layout says so.
+func TestIndivisibleBatch(t *testing.T) {
+	w := newWorld(rand.New(rand.NewPCG(7, 1)))
+	w.records = 480
+	p := &player{t: t, w: w}
+	state := p.stop(w.cluster(t, 4, 48, layout.Drop), 3)
+	_, err := loader.New(w.source(), loader.Options{
+		Layout: w.cluster(t, 5, 48, layout.Drop).lay, Order: w.order, Seed: w.seed, State: state,
+	})
+	want := fmt.Sprintf("layout: dimension 0 of array %q of shape ", w.arrays[0].Name)
+	rest := ` is split 5 ways by axis "data" (size 5), but 48 % 5 = 3; use a batch of 45 or 50`
+	if status.CodeOf(err) != status.InvalidArgument || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), rest) {
+		t.Errorf("got  %v\nwant %v…%v", err, want, rest)
+	}
+}
+
+// TestChains takes runs through random sequences of restarts and new meshes,
+// in the middle of epochs and between them, and compares every global batch
+// with that of the order: 60 chains, or 2,000 with MESHFEED_DEEP=1.
+func TestChains(t *testing.T) {
+	rounds := 60
+	if os.Getenv("MESHFEED_DEEP") == "1" {
+		rounds = 2000
+	}
+	first := uint64(time.Now().UnixNano())
+	if *seed != 0 {
+		first, rounds = *seed, 1
+	}
+	for i := range rounds {
+		s := first + uint64(i)
+		if !t.Run(fmt.Sprintf("seed=%d", s), func(t *testing.T) { testChain(t, s) }) {
+			t.Fatalf("failed: go test ./tests/metamorphic -run TestChains -seed=%d", s)
+		}
+	}
+}
+
+// chain is a run on some mesh: a loader for every process.
+type chain struct {
+	*player
+	run     run
+	loaders []*loader.Loader
+	cursor  batch.Cursor // where all of them must stand
+	inLoop  bool         // the epoch of the last batch has not ended
+}
+
+func testChain(t *testing.T, seed uint64) {
+	w := newWorld(rand.New(rand.NewPCG(seed, 2)))
+	w.records += 48
+	c := &chain{player: &player{t: t, w: w}, run: w.topology(t, 0, layout.Pad)}
+	t.Logf("%v", w)
+	for _, process := range processes(c.run) {
+		c.loaders = append(c.loaders, c.open(c.run, process, w.source(), loader.Options{}))
+	}
+	for range 6 {
+		t.Logf("%v on %v", c.cursor, c.run)
+		c.advance(w.r.IntN(2 * int(c.run.steps(w.records))))
+		next := w.topology(t, 0, []string{layout.Drop, layout.Pad}[w.r.IntN(2)])
+		if c.settle(next); w.r.IntN(2) == 0 {
+			c.restart(next)
+		} else {
+			c.remesh(next)
+		}
+	}
+	c.advance(2)
+	c.close()
+}
+
+// advance takes batches on every process and compares them, and sees every
+// epoch end where it ends.
+func (c *chain) advance(steps int) {
+	for range steps {
+		want := c.want(c.run, c.cursor, c.cursor.Epoch+1)
+		for _, l := range c.loaders {
+			c.step(l, want)
+		}
+		switch {
+		case c.inLoop && c.cursor.Position == 0: // the end of a loop was seen
+			c.inLoop = false
+		case len(want) > 1:
+			c.cursor.Position, c.inLoop = want[1].cursor.Position, true
+		default:
+			c.cursor, c.inLoop = batch.Cursor{Epoch: c.cursor.Epoch + 1}, true
+		}
+	}
+}
+
+func (c *chain) step(l *loader.Loader, want []step) {
+	b, err := l.Next(context.Background())
+	if c.inLoop && c.cursor.Position == 0 {
+		if status.CodeOf(err) != status.End {
+			c.t.Fatalf("process %d: the loop goes on in epoch %d: %v", l.Process(), c.cursor.Epoch, err)
+		}
+		return
+	}
+	if err != nil {
+		c.t.Fatalf("process %d: %v", l.Process(), err)
+	}
+	if b.Place().Cursor != want[0].cursor {
+		c.t.Fatalf("process %d: the batch at %v comes, want %v", l.Process(), b.Place().Cursor, want[0].cursor)
+	}
+	c.bytes(c.run, l.Process(), b, want[0])
+	b.Release()
+}
+
+// settle says where the loaders of the next run stand: at the next epoch where
+// its batch size leaves no step in this one.
+func (c *chain) settle(next run) {
+	if left := c.w.records - c.cursor.Position; c.cursor.Position > 0 && next.steps(left) == 0 {
+		c.cursor = batch.Cursor{Epoch: c.cursor.Epoch + 1}
+	}
+	if c.w.records < next.lay.BatchSize() && next.lay.Remainder() == layout.Drop {
+		c.t.Fatal("the world is too small")
+	}
+}
+
+// restart ends all processes and starts those of the next run from the state.
+func (c *chain) restart(next run) {
+	state := c.loaders[0].State().JSON()
+	c.close()
+	c.run, c.loaders, c.inLoop = next, nil, false
+	for _, process := range processes(next) {
+		c.loaders = append(c.loaders, c.open(next, process, c.w.source(), loader.Options{State: state}))
+	}
+}
+
+// remesh lets loaders go on as processes of the next run, any loader as any.
+func (c *chain) remesh(next run) {
+	var list []*loader.Loader
+	for _, process := range processes(next) {
+		l, err := c.loaders[c.w.r.IntN(len(c.loaders))].Remesh(next.lay, process, nil)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		list = append(list, l)
+	}
+	c.close()
+	c.run, c.loaders = next, list
+}
+
+func (c *chain) close() {
+	for _, l := range c.loaders {
+		if err := l.Close(); err != nil {
+			c.t.Fatal(err)
+		}
+		if s := l.Stats(); s.LiveBatches != 0 {
+			c.t.Fatalf("%d batches are alive", s.LiveBatches)
+		}
+	}
+}
