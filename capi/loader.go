@@ -138,6 +138,12 @@ func loaderOptions(l *layout.Layout, json []byte) (loader.Options, error) {
 	if o.Has("shuffle") && !out.Shuffle {
 		out.Order = sampler.Sequential
 	}
+	if o.Has("order") {
+		out.Order = o.String("order", "")
+		if o.Has("shuffle") {
+			o.Refuse("order", `the order is given by "shuffle" already`)
+		}
+	}
 	if o.Has("prefetch") {
 		out.Prefetch = o.IntFrom("prefetch", 0, 0)
 		if out.Prefetch == 0 {

@@ -258,6 +258,11 @@ mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_e
   return mfgo_loader_seek(loader, epoch, position, error);
 }
 
+mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error) {
+  GUARD;
+  return mfgo_loader_rewind(loader, epoch, position, error);
+}
+
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error) {
   if (batches)
     *batches = 0;
@@ -307,6 +312,34 @@ mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
   if (status == MF_OK && size > head)
     memcpy((char*)stats + head, (char*)&full + head, size - head);
   return status;
+}
+
+/* ---- certificates ---- */
+
+mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t position, mf_bytes* json,
+                                mf_error* error) {
+  clear_bytes(json);
+  GUARD;
+  NEED(json);
+  return mfgo_loader_certificate(loader, epoch, position, json, error);
+}
+
+mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t b_size, mf_bytes* sum,
+                             mf_error* error) {
+  clear_bytes(sum);
+  GUARD;
+  TEXT(a, a_size);
+  TEXT(b, b_size);
+  NEED(sum);
+  return mfgo_certificate_add(a, a_size, b, b_size, sum, error);
+}
+
+mf_status mf_certificate_check(const char* json, size_t size, mf_check* check, mf_error* error) {
+  clear_handle(check);
+  GUARD;
+  TEXT(json, size);
+  NEED(check);
+  return mfgo_certificate_check(json, size, check, error);
 }
 
 /* ---- batches ---- */

@@ -133,6 +133,7 @@ void mf_bytes_free(mf_bytes* bytes);
 typedef uint64_t mf_dataset;
 typedef uint64_t mf_layout;
 typedef uint64_t mf_loader;
+typedef uint64_t mf_check;
 
 /* Waits until what the handle names stands, and gives the outcome of making
    it. A handle whose making failed gives that error from every call, and has
@@ -248,6 +249,8 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
    touched; see mf_wait. Options are a JSON object or NULL, every key optional:
      "process": 0                whose blocks
      "shuffle": true, "seed": 0  instead of the document's order and seed
+     "order": "local"            or the full name of one, instead of "shuffle"; "local" takes the
+                                 local order of the state, and else that of the layout
      "epochs": 3                 absolute; -1 without end; left out: a pass is one epoch
      "prefetch": 2               instead of the document's
      "state": {...}              continue where this state stands
@@ -305,6 +308,11 @@ mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, ui
 /* Continues at a position of an epoch. Batches read ahead are dropped. */
 mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
 
+/* The same for a place where one of the last 64 batches ended, and those behind
+   it count as not handed over: for callers who did not hand them on. What
+   mf_loader_certificate gives goes on, where mf_loader_seek begins anew. */
+mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
+
 /* The number of batches that a pass begun now would give; -1 without end. */
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
 
@@ -343,6 +351,30 @@ typedef struct mf_stats {
 } mf_stats;
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
+
+/* ---- certificates: that every position was delivered once --------------- */
+
+/* What this loader handed over since it was made, restored or set, up to where
+   one of the last 64 batches ended (next_epoch and next_position of the batch),
+   and what this process counted of it. A row counts in the lowest process that
+   holds it, so the certificates of all processes add up to a proof:
+     {"meshfeed": 1, "order": "shuffle.1", "dataset": "...", "records": 1797, "seed": 0,
+      "runs": [[0, 1, 0, 1792]], "rows": 448, "digest": "..."}
+   A run is [epoch, epochs, first, last]: the positions [first, last) of each of
+   so many epochs. */
+mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t position, mf_bytes* json,
+                                mf_error* error);
+
+/* The sum of two certificates, of the processes of one run or of runs that
+   follow each other. MF_INCOMPATIBLE for another dataset, order or seed. */
+mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t b_size, mf_bytes* sum,
+                             mf_error* error);
+
+/* Begins to check that every position of a certificate was delivered exactly
+   once: it is compared with what order and seed alone give, some ten
+   nanoseconds per position. mf_wait gives the outcome, MF_DATA_LOSS if it is
+   not so; mf_release ends the check. */
+mf_status mf_certificate_check(const char* json, size_t size, mf_check* check, mf_error* error);
 
 /* ---- batches: plain C, legal on any thread, after mf_release, after fork -- */
 
@@ -394,7 +426,8 @@ mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, ui
 
 /* ---- orders: the same in Go, C and Python ----------------------------- */
 
-/* order is "sequential.1" or "shuffle.1". Writes the records at positions
+/* order is "sequential.1", "shuffle.1" or "local.1:G:B", with G parts for
+   batches of B. Writes the records at positions
    [position, position + count) of an epoch. */
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
                         int64_t position, int64_t* out, int64_t count, mf_error* error);

@@ -61,7 +61,7 @@ func Parse(data []byte) (Certificate, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return Certificate{}, wrong("%v", err)
 	}
-	if d.Version != version {
+	if d.Version > version {
 		return Certificate{}, fail(status.Incompatible, "the certificate is of version %d, but this release reads version %d", d.Version, version).
 			WithHint("read it with the release that wrote it")
 	}

@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"arrowio/cstream":           {"arrowio/internal/table"},
 	"arrowio/records":           {"arrowio/internal/table"},
 	// tier 5
-	"capi":                  {"core/loader", "arrowio", "arrowio/cstream", "capi/internal/..."},
+	"capi":                  {"core/loader", "core/certificate", "arrowio", "arrowio/cstream", "capi/internal/..."},
 	"capi/internal/handle":  {"core/guard"},
 	"capi/internal/future":  {"core/guard"},
 	"capi/internal/options": {},

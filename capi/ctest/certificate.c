@@ -1,0 +1,110 @@
+/*
+ * certificate.c: the certificates of two processes add up to a proof, a faulty
+ * one does not, and a check can be given up.
+ */
+#include "check.h"
+
+/* Two processes, each with half of the rows of a batch of 8. */
+#define HALVES                                                                                               \
+  "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",2]],\"processes\":2},"                                      \
+  "\"arrays\":{\"image\":{\"shape\":[\"B\",3,6],\"dtype\":\"float32\",\"spec\":[\"data\"]}},"                \
+  "\"batch\":{\"size\":8},\"dataset\":{\"records\":100}}"
+
+static mf_error error;
+
+/* Takes some batches and gives the certificate of all but the last of them. */
+static mf_bytes certified(mf_loader loader, int batches) {
+  int64_t epoch = 0, position = 0;
+  for (int i = 0; i < batches; i++) {
+    mf_batch* batch;
+    OK(mf_loader_next(loader, -1, &batch, &error));
+    if (i + 2 == batches) {
+      epoch = batch->next_epoch;
+      position = batch->next_position;
+    }
+    mf_batch_release(batch);
+  }
+  mf_bytes json;
+  OK(mf_loader_certificate(loader, epoch, position, &json, &error));
+  return json;
+}
+
+static mf_status checked(mf_bytes json) {
+  mf_check check;
+  OK(mf_certificate_check(json.data, json.size, &check, &error));
+  const mf_status outcome = mf_wait(check, -1, &error);
+  OK(mf_release(check, NULL));
+  return outcome;
+}
+
+static mf_bytes sum(mf_bytes a, mf_bytes b) {
+  mf_bytes total;
+  OK(mf_certificate_add(a.data, a.size, b.data, b.size, &total, &error));
+  return total;
+}
+
+static void refused(mf_loader loader, mf_bytes json) {
+  mf_bytes out = {error.op, 7};
+  mf_check check = 7;
+  EXPECT(MF_OUT_OF_RANGE, mf_loader_certificate(loader, 0, 4, &out, &error));
+  CHECK(out.data == NULL && out.size == 0);
+  EXPECT(MF_INVALID_ARGUMENT, mf_loader_certificate(loader, 0, 8, NULL, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(json.data, json.size, "{}", 2, &out, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(NULL, 2, "{}", 2, &out, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, &check, &error));
+  CHECK(check == 0);
+}
+
+/* A check of 10^15 positions would take months. */
+static void given_up(void) {
+  const char* json =
+      "{\"meshfeed\":1,\"order\":\"shuffle.1\",\"dataset\":\"00000000000000000000000000000000\","
+      "\"records\":1000000,\"seed\":0,\"runs\":[[0,1000000000,0,1000000]],\"rows\":1000000000000000,"
+      "\"digest\":\"00000000000000000000000000000000\"}";
+  mf_check check;
+  OK(mf_certificate_check(json, strlen(json), &check, &error));
+  CHECK(mf_wait(check, 1, &error) == MF_TIMEOUT);
+  OK(mf_release(check, &error));
+}
+
+int main(void) {
+  error = no_error();
+  records* r = make_records();
+  const mf_dataset dataset = open_records(r);
+  const mf_layout halves = make_layout(HALVES);
+  mf_loader loaders[2];
+  mf_bytes parts[2];
+  for (int i = 0; i < 2; i++) {
+    char options[64];
+    snprintf(options, sizeof options, "{\"process\":%d,\"order\":\"local\",\"epochs\":-1}", i);
+    loaders[i] = make_loader(dataset, halves, options);
+    parts[i] = certified(loaders[i], 20);
+    CHECK(strstr(parts[i].data, "\"order\":\"local.1:2:8\"") &&
+          strstr(parts[i].data, "[[0,1,0,96],[1,1,0,56]],\"rows\":76"));
+  }
+  mf_bytes both = sum(parts[0], parts[1]), twice = sum(parts[0], parts[0]);
+  CHECK(checked(both) == MF_OK);
+  CHECK(checked(parts[1]) == MF_DATA_LOSS && strstr(error.message, "76 of 152 rows are missing"));
+  CHECK(checked(twice) == MF_DATA_LOSS && strstr(error.message, "152 rows came for as many positions"));
+  refused(loaders[0], parts[0]);
+
+  OK(mf_loader_rewind(loaders[0], 1, 56, &error));
+  mf_bytes again = certified(loaders[0], 2);
+  CHECK(strstr(again.data, "[[0,1,0,96],[1,1,0,64]]"));
+  OK(mf_loader_seek(loaders[0], 1, 56, &error));
+  mf_bytes anew = certified(loaders[0], 2);
+  CHECK(strstr(anew.data, "[[1,1,56,64]]"));
+  given_up();
+
+  mf_bytes* all[] = {&parts[0], &parts[1], &both, &twice, &again, &anew};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    mf_bytes_free(all[i]);
+  OK(mf_release(loaders[0], &error));
+  OK(mf_release(loaders[1], &error));
+  OK(mf_release(halves, &error));
+  OK(mf_release(dataset, &error));
+  CHECK(r->released == 1 && mf_live_handles() == 0 && mf_live_batches() == 0);
+  free(r);
+  puts("ok");
+  return 0;
+}
