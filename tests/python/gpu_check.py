@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -217,9 +218,9 @@ def checks(size: Size) -> dict[str, Callable[[], str]]:
     data = arrays(size)
     kinds = [memory.kind for memory in jax.devices()[0].addressable_memories()]
     return {
-        **{f"bytes in {kind}": lambda kind=kind: check_bytes(data, size, kind) for kind in kinds},
+        **{f"bytes in {kind}": partial(check_bytes, data, size, kind) for kind in kinds},
         "replicas": lambda: check_replicas(data, size),
-        **{f"in flight, {n} ahead": lambda n=n: check_in_flight(data, size, n) for n in range(3)},
+        **{f"in flight, {n} ahead": partial(check_in_flight, data, size, n) for n in range(3)},
         "kept": lambda: check_kept(data, size),
         "donated": lambda: check_donated(data, size),
         "released": check_released,
