@@ -36,23 +36,30 @@ class Loader:
         specs: one `PartitionSpec` for all fields, or a tree of specs, of `NamedSharding`s or
             of `mf.Array`s. None, or a list of field names, gives whole batches as NumPy arrays
             and needs neither JAX nor a mesh.
-        batch_size: the rows of the global batch; a tuple gives that many batch dimensions.
-        shuffle: whether the order is shuffled, anew in every epoch.
-        seed: the seed of the order.
-        epochs: how many epochs there are in all, -1 for no end; by default one per loop.
-        remainder: what happens to the records that do not fill the last step: "drop" leaves
-            them out, "pad" fills up with zeros and adds a mask, "error" refuses.
-        mask_name: with "pad", the name of the mask, true in real rows.
+        batch_size: the rows of the global batch, over all processes; must be given. A tuple gives
+            that many batch dimensions: (4, 64) has the records of 256, as four micro-batches.
+        shuffle: whether the order is shuffled, anew in every epoch; by default not.
+        seed: the seed of the order, 0 by default; without `shuffle` it changes only "key".
+        epochs: how many epochs there are in all, also after a restore, and -1 for no end; by
+            default every loop runs through one.
+        remainder: what happens to the records that do not fill the last step: "drop", the
+            default, leaves them out, "pad" fills up with zeros and adds a mask to every batch,
+            "error" refuses.
+        mask_name: with "pad", the name of the mask, true in real rows; "valid" by default.
         mask_spec: with "pad", the spec of the mask; by default what all arrays share.
         extras: of "key" (uint32 [batch, 2], a hash of seed, epoch and record) and "record"
             (uint32 [batch, 2], the record's number, low and high half).
-        prefetch: how many batches to read ahead.
+        prefetch: how many batches to read ahead, 2 by default; each takes its own host memory.
         device_prefetch: how many batches to send to their devices ahead; by default 1, and 0
-            on CPU, where nothing is sent.
-        max_host_bytes: an error instead of more memory than this for batches.
-        state: continue where this state, from `state()` or `save_state`, stands.
-        dataset: "ignore" accepts the state of another dataset with as many records.
-        fill: for fields that may hold nulls, the value that replaces them.
+            on CPU, where nothing is sent. Each takes device memory.
+        max_host_bytes: the bytes that all batches of this process may take, those that the
+            user keeps included; more is a ResourceExhaustedError. By default no limit.
+        state: continue where this state, from `state()` or the path given to `save_state`,
+            stands; by default at the first record.
+        dataset: "check", the default, refuses the state of another dataset; "ignore" accepts
+            it where there are as many records.
+        fill: the value that replaces nulls, by field, such as ``{"label": -1}``; without one, a
+            field that may hold nulls is an error.
         loading: what every process reads. "process": what its devices hold, every distinct part
             once. "global": the whole batch, of which it keeps its part. "device": the part of
             every device by itself, replicas again. "reshard": equal parts of the rows, whatever
