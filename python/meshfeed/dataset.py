@@ -150,9 +150,10 @@ def open(
     Args:
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
             Hugging Face `save_to_disk` wrote), or a list of them.
-        io: "map" gathers from a mapping, "read" reads the rows, "auto" chooses by size and
-            place of the files.
-        shapes: for list columns whose rows all have one length, the shape of a row.
+        io: "map" gathers from a mapping, "read" reads the rows, "auto", the default, chooses
+            by size and place of the files.
+        shapes: for list columns whose rows all have one length, the shape of a row, such as
+            ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
 
     Raises:
         NotFoundError: there is no such file.
