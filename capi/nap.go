@@ -3,8 +3,8 @@ package main
 /*
 #include <time.h>
 
-// Sleeps 20 to 70 µs: what Linux adds to every sleep is 50 µs at most.
-static void mfi_nap(void) { nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL); }
+// What Linux adds to every sleep is 50 µs at most.
+static void mfi_nap(long ns) { nanosleep(&(struct timespec){.tv_nsec = ns}, NULL); }
 */
 import "C"
 
@@ -12,11 +12,12 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // nap sleeps in C. There the goroutine keeps its place in Go's scheduler, so
 // that no thread but the one that sleeps is woken, and none by a caller.
-func nap() { C.mfi_nap() }
+func nap(d time.Duration) { C.mfi_nap(C.long(d)) }
 
 // widen gives Go's scheduler places enough: a goroutine that naps holds one,
 // and so does each of the caller's threads that was here before. Where none is

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -68,12 +69,12 @@ type Options struct {
 	// chooses by the size of a batch and the number of processors.
 	Workers int
 
-	// Nap, if not nil, passes some ten microseconds without giving the
-	// processor to Go's scheduler. The goroutine that reads ahead then naps
-	// for a while between two batches instead of ending at once. It is for
-	// callers in C, to whom starting a goroutine costs two wake-ups of
-	// sleeping threads, which is more than the rest of a call.
-	Nap func()
+	// Nap, if not nil, passes a time without giving the processor to Go's
+	// scheduler. The goroutine that reads ahead then naps for a while between
+	// two batches instead of ending at once. It is for callers in C, to whom
+	// starting a goroutine costs two wake-ups of sleeping threads, which is
+	// more than the rest of a call.
+	Nap func(time.Duration)
 }
 
 // prefetch gives the number of batches that may stand ready.

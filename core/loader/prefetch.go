@@ -24,9 +24,9 @@ import (
 // more than looking for him costs it.
 type prefetch struct {
 	maker *maker
-	until int64  // Options.Epochs
-	depth int    // batches that may stand ready
-	nap   func() // Options.Nap
+	until int64               // Options.Epochs
+	depth int                 // batches that may stand ready
+	nap   func(time.Duration) // Options.Nap
 
 	mu       sync.Mutex
 	cursor   batch.Cursor // of the next batch to be delivered

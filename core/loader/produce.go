@@ -7,20 +7,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// maxNaps is how often the goroutine naps in a row: a loop whose steps are
-// longer than that does not feel what starting a goroutine costs.
-const maxNaps = 40
-
 // produce makes batches as long as they are wanted.
 func (p *prefetch) produce() error {
-	for naps := 0; ; naps++ {
-		o, ok := p.order(p.nap != nil && naps < maxNaps)
+	var r rest
+	for {
+		o, ok := p.order(p.nap != nil && r.short())
 		switch {
 		case ok:
+			r.end()
 			p.fulfil(o)
-			naps = -1
 		case o.stay:
-			p.nap()
+			p.nap(r.nap())
 		default:
 			p.settle()
 			return nil
