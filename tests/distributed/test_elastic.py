@@ -1,0 +1,120 @@
+"""Real processes that are stopped, killed and joined by others: the batches go on exactly."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshfeed as mf
+from tests.distributed import data
+from tests.distributed.job import Job
+
+HANG = 300  # seconds; a job takes ten
+
+Batch = tuple[int, int, list[int]]  # epoch, position, labels
+
+
+def job(folder: Path, devices: list[int], what: str, steps: int = 0, state: Any = None) -> Job:
+    folder.mkdir()
+    data.write(folder)
+    orders = {"what": what, "steps": steps, "state": state and str(state)}
+    (folder / "orders.json").write_text(json.dumps(orders))
+    return Job("tests.distributed.elastic_player", devices, folder)
+
+
+def wait_for(job: Job, ranks: range) -> None:
+    """Waits until processes have come to the step at which they say so."""
+    late = time.monotonic() + HANG
+    while not all((job.folder / f"ran-{rank}").exists() for rank in ranks):
+        assert time.monotonic() < late, job.logs()
+        assert not any(process.poll() for process in job.processes), job.logs()
+        time.sleep(0.01)
+
+
+def read(folder: Path) -> list[Batch]:
+    """Puts the batches together from what all processes got, whoever had which rows."""
+    whole: dict[tuple[int, int], dict[int, list[int]]] = {}
+    for log in folder.glob("log-*.jsonl"):
+        for text in log.read_text().splitlines():
+            line = json.loads(text)
+            rows = whole.setdefault((line["epoch"], line["position"]), {})
+            for start, labels in line["rows"].items():
+                assert rows.setdefault(int(start), labels) == labels
+    return [
+        (epoch, position, [label for start in sorted(rows) for label in rows[start]])
+        for (epoch, position), rows in sorted(whole.items())
+    ]
+
+
+def undisturbed(folder: Path, steps: int) -> list[Batch]:
+    """Gives the batches of a run that nobody stops: the records of one process, from the data."""
+    labels, out = data.fields()["label"], []
+    options: dict[str, Any] = {"batch_size": data.BATCH, "shuffle": True, "seed": 5}
+    with mf.open(str(folder / "*.arrow")) as ds, mf.Loader(ds, **options) as loader:
+        for step in range(steps):
+            epoch, row = divmod(step, data.RECORDS // data.BATCH)
+            position = row * data.BATCH
+            out.append((epoch, position, labels[loader.records(epoch, position)].tolist()))
+    return out
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path: Path) -> Iterator[None]:
+    """Fails a test after which shared memory, or a scratch file in a job's folder, is left."""
+    shared = Path("/dev/shm")
+    before = set(shared.iterdir()) if shared.exists() else set()
+    yield
+    left = (set(shared.iterdir()) if shared.exists() else set()) - before
+    assert [str(file) for file in [*left, *tmp_path.glob("*/.*")]] == []
+
+
+def test_four_are_preempted_two_go_on_then_eight(tmp_path: Path) -> None:
+    first, second, third = (tmp_path / name for name in ("four", "two", "eight"))
+    with job(first, [2, 2, 2, 2], "preempted") as four:
+        wait_for(four, range(4))
+        four.processes[1].send_signal(signal.SIGTERM)
+        four.wait(HANG)
+    with job(second, [2, 2], "run", 4, first / "state.json") as two:
+        two.wait(HANG)
+    with job(third, [1] * 8, "run", 4, second / "state.json") as eight:
+        eight.wait(HANG)
+    got = [read(folder) for folder in (first, second, third)]
+    assert [len(batches) for batches in got[1:]] == [4, 4]
+    assert [batch for batches in got for batch in batches] == undisturbed(first, len(got[0]) + 8)
+
+
+@pytest.mark.deep
+def test_one_is_killed_and_two_go_on(tmp_path: Path) -> None:
+    first, second = tmp_path / "four", tmp_path / "two"
+    with job(first, [2, 2, 2, 2], "killed") as four:
+        wait_for(four, range(4))
+        four.kill(2)
+        aborted = -signal.SIGABRT  # by JAX, which does not let the others go on alone
+        four.wait(HANG, expect=[aborted, aborted, -signal.SIGKILL, aborted])
+    state = json.loads((first / "state.json").read_text())
+    assert (state["epoch"], state["position"]) == (1, data.BATCH)  # of step 4; 6 were run
+    with job(second, [2, 2], "run", 6, first / "state.json") as two:
+        two.wait(HANG)
+    assert read(first) == undisturbed(first, 6)
+    assert read(second) == undisturbed(first, 10)[4:]
+
+
+def test_survivors_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "four"
+    with job(folder, [2, 2, 2, 2], "survive", 9) as four:
+        wait_for(four, range(4))
+        four.kill(3)
+        four.wait(HANG, expect=[0, 0, 0, -signal.SIGKILL])
+    for rank in range(3):
+        assert json.loads((folder / f"survived-{rank}").read_text()) == [0, 1, 2]
+    assert read(folder) == undisturbed(folder, 9)
+    for rank in range(3):  # six devices with eight rows each, from the fifth step on
+        lines = (folder / f"log-{rank}.jsonl").read_text().splitlines()
+        assert [len(json.loads(line)["rows"]) for line in lines] == [2] * 9
+        assert {len(v) for line in lines[4:] for v in json.loads(line)["rows"].values()} == {8}
