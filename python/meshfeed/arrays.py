@@ -10,7 +10,7 @@ from meshfeed.arguments import Checks, nearest
 from meshfeed.blocks import Blocks
 from meshfeed.cursor import Cursor
 from meshfeed.dataset import Dataset, Field
-from meshfeed.errors import NotFoundError, UnsupportedError
+from meshfeed.errors import NotFoundError, ResourceExhaustedError, UnsupportedError
 from meshfeed.planning import Layout
 from meshfeed.specs import entries
 
@@ -37,6 +37,7 @@ def load_array(
     Raises:
         InvalidArgumentError: the sharding does not fit the shape.
         NotFoundError: there is no such field.
+        ResourceExhaustedError: the part of this process has more than 64 GiB.
 
     Examples:
         A table of 1,000 rows, split by rows:
@@ -131,7 +132,12 @@ def _read(
         "batch": {"size": len(source)},
         "prefetch": 0,
     }
-    handle = _native.loader_create(source.handle, json.dumps(document), options)
+    try:
+        handle = _native.loader_create(source.handle, json.dumps(document), options)
+    except ResourceExhaustedError as e:
+        message = f"array {field!r} is the only batch of a loader, and {e.message}"
+        hint = "partition it over more processes, or load parts of it from source.slice"
+        raise ResourceExhaustedError(message, op="mf.load_array", hint=hint) from None
     info = _native.loader_info(handle)
     described = info["arrays"][0]
     placer = jax.Placer(Blocks(_one(described) if row else described), sharding)

@@ -313,6 +313,17 @@ def test_refused_arrays(arguments: dict[str, Any], kind: type[Exception], text: 
     assert text in str(e.value)
 
 
+def test_too_large() -> None:
+    ds = mf.from_arrays({"w": np.broadcast_to(np.float32(0), (2**20, 2**20))})
+    with pytest.raises(mf.ResourceExhaustedError) as e:
+        mf.load_array(ds, "w", NamedSharding(mesh_of(), P("data")))
+    assert str(e.value) == (
+        "mf.load_array: array 'w' is the only batch of a loader, and one batch takes 4398054899968 "
+        "bytes in process 0, but may take 68719476736; partition it over more processes, or load "
+        "parts of it from source.slice"
+    )
+
+
 def test_refused_kinds() -> None:
     ds = mf.from_arrays({"w": np.zeros((0, 3), np.float32)})
     sharding = NamedSharding(mesh_of(), P())
