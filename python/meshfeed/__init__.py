@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from meshfeed._version import __version__ as __version__
     from meshfeed.arrays import load_array as load_array
+    from meshfeed.coordinator import Coordinator as Coordinator
     from meshfeed.dataset import Dataset as Dataset
     from meshfeed.dataset import Field as Field
     from meshfeed.dataset import Skipped as Skipped
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from meshfeed.errors import InvalidStateError as InvalidStateError
     from meshfeed.errors import NotFoundError as NotFoundError
     from meshfeed.errors import OutOfRangeError as OutOfRangeError
+    from meshfeed.errors import PeerError as PeerError
     from meshfeed.errors import ReadError as ReadError
     from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
     from meshfeed.errors import UnsupportedError as UnsupportedError
@@ -48,11 +50,12 @@ else:
     _NAMES = {
         "_version": "__version__",
         "arrays": "load_array",
+        "coordinator": "Coordinator",
         "dataset": "Dataset Field Skipped from_arrays from_arrow open",
         "errors": """
             CancelledError Code DataLossError Error ForkedError IncompatibleError InternalError
-            InvalidArgumentError InvalidStateError NotFoundError OutOfRangeError ReadError
-            ResourceExhaustedError UnsupportedError
+            InvalidArgumentError InvalidStateError NotFoundError OutOfRangeError PeerError
+            ReadError ResourceExhaustedError UnsupportedError
         """,
         "loader": "Loader",
         "planning": "Layout Problem layout",

@@ -151,6 +151,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_loader_records": (c_uint64, c_int64, c_int64, c_void_p, c_int64, c_void_p, _ERROR),
     "mf_loader_stats": (c_uint64, c_void_p, _ERROR),
     "mf_batch_release": (c_void_p,),
+    "mf_digest": (c_void_p, c_void_p, c_int32, c_void_p, _ERROR),
     "mf_order_fill": (*_TEXT, c_int64, c_int64, c_int64, c_int64, c_void_p, c_int64, _ERROR),
     "mf_record_key": (c_int64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_live_handles": (),

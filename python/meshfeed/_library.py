@@ -74,7 +74,7 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
     """Arranges that calls under way end, and nothing is freed, when the interpreter exits.
 
     A thread that waits in C must be woken before the interpreter joins its threads, which is
-    before `atexit`. The hook for that has no public name, hence the fallback.
+    before `atexit`.
     """
 
     def leave() -> None:
@@ -87,6 +87,14 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
         # A gather may still read what it borrowed: this reference is never given back.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(borrowed))
 
+    before_exit(leave)
+
+
+def before_exit(leave: Callable[[], None]) -> None:
+    """Has a function called when the interpreter begins to exit, before it joins threads.
+
+    The hook for that has no public name, hence the fallback.
+    """
     try:
         threading._register_atexit(leave)  # type: ignore[attr-defined]
     except (AttributeError, RuntimeError):

@@ -98,6 +98,13 @@ class Checks:
             raise self.wrong(name, value, "a name")
         return value
 
+    def seconds(self, name: str, value: Any) -> float:
+        """Takes a span of time."""
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number or not 0 < value < math.inf:
+            raise self.wrong(name, value, "a number of seconds")
+        return float(value)
+
     def batch_size(self, size: Any) -> int | list[int]:
         """Takes the rows of the global batch: an int, or a tuple of some."""
         sizes = size if isinstance(size, tuple) else (size,)
@@ -223,7 +230,11 @@ def is_integer(value: Any) -> bool:
 
 def shown(value: Any) -> str:
     """Gives the value as it was typed, cut where it is long."""
-    text = repr(value)
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
+    """Gives a text of at most 80 characters."""
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -138,6 +138,29 @@ class InternalError(Error, RuntimeError):
     code = Code.Internal
 
 
+class PeerError(Error):
+    """Another process of the job failed, is missing, or was given other data.
+
+    It is also what the other process raised: with `mf.DataLossError` there, an
+    `except mf.DataLossError` or `except OSError` catches it here. A process that did not come
+    in time is a `TimeoutError`.
+
+    Attributes:
+        process: the process that failed.
+        epoch: where it was.
+        step: the step in that epoch.
+    """
+
+    process: int
+    epoch: int
+    step: int
+
+    def at(self, process: int, epoch: int, step: int) -> PeerError:
+        """Says which process failed where."""
+        self.process, self.epoch, self.step = process, epoch, step
+        return self
+
+
 CLASSES: dict[int, type[Error]] = {
     cls.code: cls
     for cls in (
@@ -157,10 +180,22 @@ CLASSES: dict[int, type[Error]] = {
 }
 
 # A traceback names an error as users write it.
-for _cls in (Error, *CLASSES.values()):
+for _cls in (Error, PeerError, *CLASSES.values()):
     _cls.__module__ = "meshfeed"
 
 
 def of(code: int, op: str, message: str, hint: str, path: str) -> Error:
     """Makes the error for a code that the library returned."""
     return CLASSES.get(code, InternalError)(message, op=op, hint=hint, path=path)
+
+
+def peer(origin: type[BaseException]) -> type[PeerError]:
+    """Gives the class of errors that stand for one of this class in another process."""
+    made = _PEERS.get(origin)
+    if made is None:
+        bases = (PeerError,) if issubclass(PeerError, origin) else (PeerError, origin)
+        made = _PEERS[origin] = type("PeerError", bases, {"__module__": "meshfeed"})
+    return made
+
+
+_PEERS: dict[type[BaseException], type[PeerError]] = {}

@@ -18,6 +18,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDev
 
 from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks, dtype_of
+from meshfeed.errors import UnsupportedError
 from meshfeed.specs import Array, mapped
 
 Index = tuple[slice, ...]
@@ -101,6 +102,43 @@ def delivered_name(dtype: str) -> str:
 def process_index() -> int:
     """Gives the number of this process."""
     return jax.process_index()
+
+
+_TESTED = "0.10.2 and 0.12.0"  # the releases of JAX whose client the tests have used
+_CLIENT = (
+    "key_value_set_bytes",
+    "blocking_key_value_get_bytes",
+    "key_value_try_get_bytes",
+    "key_value_delete",
+    "key_value_dir_get_bytes",
+)
+
+
+def coordination_client() -> Any:
+    """Gives the client of `jax.distributed`'s key-value store, which has no public name.
+
+    Everything that meshfeed touches of JAX without a public name is here.
+
+    Raises:
+        UnsupportedError: there is no job, or this JAX keeps its client elsewhere.
+    """
+    hint = "pass coordinator= any store with the methods of mf.Coordinator, or False for none"
+    try:
+        from jax._src import distributed
+
+        client = distributed.global_state.client
+    except (ImportError, AttributeError):
+        client = missing = "jax._src.distributed.global_state.client"
+    else:
+        missing = next((name for name in _CLIENT if not hasattr(client, name)), "")
+    if client is None:
+        message = "the mesh spans processes, but jax.distributed was not initialized"
+        raise UnsupportedError(message, op="coordinator", hint=hint)
+    if missing:
+        message = f"JAX {jax.__version__} has no {missing}, by which processes would agree"
+        message += f" (tested: JAX {_TESTED})"
+        raise UnsupportedError(message, op="coordinator", hint=hint)
+    return client
 
 
 def annotation() -> Any:

@@ -12,14 +12,16 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from meshfeed import _native, feeds, planning
+from meshfeed import _native, cluster, feeds, planning
 from meshfeed._handle import Handle
 from meshfeed.arguments import DEPTH, WIDE, Checks, State
 from meshfeed.batches import Batches
 from meshfeed.blocks import Blocks
+from meshfeed.coordinator import Coordinator
 from meshfeed.cursor import Cursor
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidStateError
+from meshfeed.joined import JoinedCursor
 from meshfeed.saving import write_whole
 
 
@@ -68,10 +70,22 @@ class Loader:
             to play.
         process: with `layout`: the process. A batch then has, for every array, the list of
             that process's blocks as (index, NumPy array).
+        name: what the keys of this loader are called between processes; by default it is
+            counted, which is right where every process makes the same loaders in the same order.
+        coordinator: how the processes of the mesh talk, where there are several: by default
+            through `jax.distributed`, else any `mf.Coordinator`. False: not at all.
+        agree_timeout: seconds in which all processes must come to the first batch, and to the
+            first one after `restore` and `seek`. Only there they wait for each other.
+        on_peer_error: what happens where another process failed: "raise" does so in the next
+            batch; "abort" also ends a process that is stuck in a computation with the other.
+        verify_replicas: which steps' replicas are compared between processes: the "first" three,
+            every k-th with a number k, "always", or "off".
+        late_after: seconds after which a job that waits for a batch of some process logs whose.
 
     Raises:
         InvalidArgumentError: arguments that cannot be right, named with their place.
         IncompatibleError: the state belongs to another dataset, order or seed.
+        UnsupportedError: the mesh spans processes that have no way to talk.
 
     Examples:
         >>> import jax, meshfeed as mf, numpy as np
@@ -111,9 +125,18 @@ class Loader:
         loading: str = "process",
         layout: planning.Layout | None = None,
         process: int | None = None,
+        name: str | None = None,
+        coordinator: Coordinator | bool | None = None,
+        agree_timeout: float = 60.0,
+        on_peer_error: str = "raise",
+        verify_replicas: str | int = "first",
+        late_after: float = 30.0,
     ) -> None:
         check = Checks("mf.Loader")
         _check_kinds(check, source, layout, process)
+        self._peers = cluster.Options(
+            name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
+        )
         options: dict[str, Any] = {
             "shuffle": check.boolean("shuffle", shuffle),
             "seed": check.optional("seed", seed, -WIDE, WIDE),
@@ -148,8 +171,11 @@ class Loader:
         self._again = epochs is None
         self._ahead = self._feed.ahead if ahead is None else ahead
         self._tight = max_host_bytes is not None
-        self._cursor = self._new_cursor(handle, across=epochs is not None)
         self._constants = _native.loader_state(handle)
+        self._alike = {"epochs": given.get("epochs"), "fill": given.get("fill")}
+        self._talks = self._peers.talks(self.layout, played=layout is not None)
+        self._cursor = self._new_cursor(handle, across=epochs is not None)
+        self._join()
 
     def _describe(self, handle: int, plan: feeds.Plan) -> None:
         """Notes what the batches of a handle are."""
@@ -157,12 +183,22 @@ class Loader:
         self._feed = plan.feed([Blocks(array) for array in info["arrays"]])
         self._info, self._document = info, plan.document
 
+    def _join(self) -> None:
+        """Finds the processes of the mesh, with which batches are agreed on."""
+        cursor = self._cursor
+        if isinstance(cursor, JoinedCursor):
+            cursor.leave(wait=False)
+            alike = {**self._constants, **self._alike}
+            others = cluster.joined(self._peers, self.layout, self._info, alike)
+            cursor.join(others, self._batch_rows)
+
     @property
     def _keep(self) -> int:
         return 1 if self._tight else int(self._info["prefetch"]) + 3
 
     def _new_cursor(self, handle: int, *, across: bool) -> Cursor:
-        return Cursor(
+        kind = JoinedCursor if self._talks else Cursor
+        return kind(
             handle,
             self._feed.make,
             size=self._info["batch_bytes"],
@@ -204,6 +240,8 @@ class Loader:
         epoch = Checks("Loader.one_epoch").int64("epoch", epoch)
         handle = _native.loader_one_epoch(self._cursor.handle.value, epoch)
         cursor = self._new_cursor(handle, across=True)
+        if isinstance(cursor, JoinedCursor) and isinstance(self._cursor, JoinedCursor):
+            cursor.share(self._cursor)
         return Batches(cursor, self._feed.mark, again=False, own=True)
 
     def __len__(self) -> int:
@@ -332,6 +370,7 @@ class Loader:
             size = self._info["batch_bytes"]
             self._cursor.follow(handle, self._feed.make, size=size, keep=self._keep)
             self._request = request
+        self._join()
 
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
         """Gives the records of the global batch that starts at a position, -1 for padding.

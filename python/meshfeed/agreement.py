@@ -1,0 +1,186 @@
+"""What all processes of a job must have alike, and how they make sure before the first batch.
+
+The lowest process publishes the plan, every other one answers with what it has instead, and
+the lowest publishes the verdict: all go on, or all stop with the same error. Nothing here is a
+collective of the devices: it is a handful of small keys in the job's store.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from meshfeed import errors
+from meshfeed.arguments import cut
+from meshfeed.coordinator import Coordinator, patient_get
+
+SLACK = 10.0  # seconds more than the lowest process waits, the others wait for its verdict
+FIELDS = 3  # that an error names
+
+Document = dict[str, Any]
+
+
+def document(layout: str, more: Mapping[str, Any]) -> Document:
+    """Gives what processes must have alike, from the layout's document and the loader.
+
+    How far to read ahead and what memory to use are the business of each process. What the
+    document leaves out because it is the default is written here, so that errors can name it.
+
+    Args:
+        layout: the canonical layout document.
+        more: what the layout does not say: data, place, length, versions.
+    """
+    plan: Document = json.loads(layout)
+    mesh = {"axes": plan["mesh"]["axes"], "devices": _devices(plan["mesh"])}
+    arrays = {name: {"field": name, "spec": [], **a} for name, a in plan["arrays"].items()}
+    batch = {"remainder": "drop", "extras": [], **plan["batch"]}
+    asked = {"mesh": mesh, "arrays": arrays, "batch": batch}
+    return {"loading": plan.get("loading", "process"), **asked, **more}
+
+
+def _devices(mesh: Mapping[str, Any]) -> list[Any]:
+    """Gives [process, id] of every device, also where the document leaves them out."""
+    size = math.prod(n for _, n in mesh["axes"])
+    each = size // mesh.get("processes", 1)
+    devices: list[Any] = mesh.get("devices") or [[i // each, i] for i in range(size)]
+    return devices
+
+
+class Agreement:
+    """Agrees with the other members of a loader, one round after another.
+
+    Args:
+        store: the job's store.
+        title: the loader, as errors name it.
+        me: this process.
+        members: all processes that hold a device of the mesh, in ascending order.
+        seconds: how long to wait for one that does not come.
+    """
+
+    def __init__(
+        self, store: Coordinator, title: str, me: int, members: Sequence[int], seconds: float
+    ) -> None:
+        self._store, self._title = store, title
+        self._me, self._members = me, members
+        self._seconds = seconds
+
+    def reach(self, path: str, plan: Document) -> None:
+        """Comes back when every member has the same plan.
+
+        Args:
+            path: under which the round's keys stand.
+            plan: this process's.
+
+        Raises:
+            IncompatibleError: they differ, on every process.
+            PeerError: a member has not come in time.
+        """
+        text = json.dumps(plan, sort_keys=True).encode()
+        lead = self._me == self._members[0]
+        verdict = self._judge(path, text) if lead else self._answer(path, text)
+        if verdict:
+            raise self._error(json.loads(verdict))
+
+    def _answer(self, path: str, mine: bytes) -> bytes:
+        lead = self._members[0]
+        plan = patient_get(self._store, f"{path}/plan", time.monotonic() + self._seconds)
+        if plan is None:
+            raise self._error(self._absent([lead]))
+        self._store.set(f"{path}/from/{self._me}", b"" if plan == mine else mine)
+        until = time.monotonic() + self._seconds + SLACK
+        verdict = patient_get(self._store, f"{path}/verdict", until)
+        if verdict is None:
+            raise self._error(self._absent([lead]))
+        return verdict
+
+    def _judge(self, path: str, mine: bytes) -> bytes:
+        self._store.set(f"{path}/plan", mine)
+        until = time.monotonic() + self._seconds
+        answers = {
+            p: patient_get(self._store, f"{path}/from/{p}", until) for p in self._members[1:]
+        }
+        verdict = b""
+        if absent := [p for p, answer in answers.items() if answer is None]:
+            verdict = json.dumps(self._absent(absent)).encode()
+        elif any(answers.values()):
+            plans = {p: json.loads(answer or mine) for p, answer in answers.items()}
+            text = "; ".join(differences({self._me: json.loads(mine), **plans}))
+            verdict = json.dumps({"differ": text}).encode()
+        self._store.set(f"{path}/verdict", verdict)
+        return verdict
+
+    def _absent(self, processes: list[int]) -> Document:
+        return {"absent": processes}
+
+    def _error(self, verdict: Document) -> errors.Error:
+        if text := verdict.get("differ"):
+            message = f"the processes of loader {self._title} differ: {text}"
+            hint = "give every process the same data, arguments and state"
+            return errors.IncompatibleError(message, op="agreement", hint=hint)
+        absent = verdict["absent"]
+        verb = "has" if len(absent) == 1 else "have"
+        message = f"{named(absent)} {verb} not come to the next batch of loader {self._title} "
+        message += f"within {self._seconds:g} s"
+        hint = "every process of the mesh makes the same loaders in the same order; see its log, "
+        hint += "or raise agree_timeout="
+        error = errors.peer(TimeoutError)(message, op="agreement", hint=hint)
+        return error.at(absent[0], -1, -1)
+
+
+def differences(plans: Mapping[int, Document]) -> list[str]:
+    """Describes the fields in which plans differ, with the processes that have each value.
+
+    Examples:
+        >>> differences({0: {"seed": 0, "epochs": 3}, 1: {"seed": 7}, 2: {"seed": 0, "epochs": 3}})
+        ['seed is 0 on processes 0 and 2, 7 on process 1', \
+'epochs is 3 on processes 0 and 2, missing on process 1']
+    """
+    leaves = {process: dict(_leaves("", plan)) for process, plan in plans.items()}
+    fields = dict.fromkeys(field for flat in leaves.values() for field in flat)
+    told = [text for field in fields if (text := _difference(field, leaves))]
+    more = len(told) - FIELDS
+    rest = [f"{more} more {'field differs' if more == 1 else 'fields differ'}"] if more > 0 else []
+    return told[:FIELDS] + rest
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Gives the values of a document by the places where they stand."""
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from _leaves(f"{path}.{key}" if path else key, part)
+    elif isinstance(value, list) and any(isinstance(part, list | dict) for part in value):
+        for i, part in enumerate(value):
+            yield from _leaves(f"{path}[{i}]", part)
+    else:
+        yield path, value
+
+
+def _difference(field: str, leaves: Mapping[int, Mapping[str, Any]]) -> str:
+    """Describes who has which value of a field; empty where all have the same."""
+    holders: dict[str, list[int]] = {}
+    for process, flat in leaves.items():
+        value = repr(flat[field]) if field in flat else "missing"
+        holders.setdefault(value, []).append(process)
+    if len(holders) == 1:
+        return ""
+    values = (f"{cut(value)} on {named(processes)}" for value, processes in holders.items())
+    return f"{field} is {', '.join(values)}"
+
+
+def named(processes: Sequence[int]) -> str:
+    """Names processes as a sentence does.
+
+    Examples:
+        >>> named([2])
+        'process 2'
+        >>> named([0, 1, 3])
+        'processes 0, 1 and 3'
+    """
+    if len(processes) == 1:
+        return f"process {processes[0]}"
+    listed = [str(p) for p in processes[:12]]
+    last = f"{len(processes) - 12} more" if len(processes) > 12 else listed.pop()
+    return f"processes {', '.join(listed)} and {last}"

@@ -1,0 +1,283 @@
+"""What a loader does with the other processes of its mesh: agree, hear of failures, compare.
+
+A loader whose mesh lies in one process has no cluster, and its `next` knows nothing of this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from meshfeed import _library
+from meshfeed._version import __version__
+from meshfeed.agreement import Agreement, Document, document
+from meshfeed.arguments import Checks
+from meshfeed.coordinator import Coordinator, jax_coordinator
+from meshfeed.names import Use, uses
+from meshfeed.peers import Peers
+from meshfeed.planning import Layout
+from meshfeed.replicas import Replicas, Shared, due, shared
+from meshfeed.stalls import Progress, Stalls
+
+LEAVE = 1.0  # seconds that a close waits for the others to answer
+
+_HINT = "give an object with the five methods of mf.Coordinator, or False for none"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about the other processes; see `Loader`."""
+
+    name: str | None
+    coordinator: Coordinator | bool | None
+    agree_timeout: float
+    on_peer_error: str
+    verify_replicas: str | int
+    late_after: float
+
+    def __post_init__(self) -> None:
+        check = Checks("mf.Loader")
+        if self.name is not None and "/" in check.name("name", self.name):
+            raise check.wrong("name", self.name, 'a name without "/"')
+        usual = self.coordinator is None or self.coordinator is False
+        if not usual and not isinstance(self.coordinator, Coordinator):
+            raise check.wrong("coordinator", self.coordinator, "a mf.Coordinator", _HINT)
+        check.seconds("agree_timeout", self.agree_timeout)
+        check.choice("on_peer_error", self.on_peer_error, "raise", "abort")
+        check.seconds("late_after", self.late_after)
+        if isinstance(self.verify_replicas, str):
+            check.choice("verify_replicas", self.verify_replicas, "first", "always", "off")
+        else:
+            check.integer("verify_replicas", self.verify_replicas, 1, 2**31 - 1)
+
+    def talks(self, layout: Layout, *, played: bool) -> bool:
+        """Says whether a loader may have to do with other processes, now or after a remesh.
+
+        Args:
+            layout: the loader's.
+            played: whether its processes are played, and not those of a JAX job.
+        """
+        if self.coordinator is not None:
+            return self.coordinator is not False
+        jax = sys.modules.get("jax")
+        in_a_job = jax is not None and jax.distributed.is_initialized()
+        return not played and (in_a_job or len(layout.processes) > 1)
+
+    def store(self) -> Coordinator:
+        """Gives the store to use."""
+        given = self.coordinator
+        return given if isinstance(given, Coordinator) else jax_coordinator()
+
+
+def joined(
+    options: Options,
+    layout: Layout,
+    info: Mapping[str, Any],
+    alike: Mapping[str, Any],
+) -> Cluster | None:
+    """Gives the processes of a loader; None where this one has no others, or no part of it.
+
+    Args:
+        options: what the user says.
+        layout: the loader's.
+        info: what the library says about this process's batches.
+        alike: what the layout does not say and all must have alike.
+    """
+    me, members = info["process"], layout.processes
+    if len(members) < 2 or me not in members:
+        return None
+
+    def blocks() -> Shared:
+        return shared(info, layout.report(tables=True))
+
+    more = {**alike, "version": __version__, "verify_replicas": options.verify_replicas}
+    return Cluster(options.store(), me, members, options, document(layout.to_json(), more), blocks)
+
+
+class Cluster:
+    """The processes of one loader, seen from one of them.
+
+    Args:
+        store: the job's store.
+        me: this process.
+        members: all processes that hold a device of the mesh, in ascending order.
+        options: what the user says.
+        plan: what all must have alike, but for the place.
+        blocks: finds the blocks that several processes hold.
+    """
+
+    def __init__(
+        self,
+        store: Coordinator,
+        me: int,
+        members: Sequence[int],
+        options: Options,
+        plan: Document,
+        blocks: Callable[[], Shared],
+    ) -> None:
+        self._store, self._me, self._members = store, me, members
+        self._options, self._plan, self._blocks = options, plan, blocks
+        self._use = uses(store).claim(me, options.name, members)
+        self._path, self._title = self._use.path, self._use.title
+        seconds = options.agree_timeout
+        self._agreement = Agreement(store, self._title, me, members, seconds)
+        self._lock = threading.RLock()
+        self._round = self._agreed_in = 0
+        self._agreed = False
+        self._threads = _Threads()
+        self.left = False  # it goes on alone
+        self.place = 0, 0  # of the loader's next batch
+        self._end = weakref.finalize(self, _forget, self._threads, self._use)
+        self._end.atexit = False
+        _watch_exit(self)
+
+    # ---- for cursors ----
+
+    def begin(self) -> bool:
+        """Comes before a batch is taken: raises what others found, and agrees if need be.
+
+        Returns:
+            Whether the processes have agreed anew.
+        """
+        if self._agreed:
+            self._threads.peers.check()
+            return False
+        with self._lock:
+            self._agree()
+        return True
+
+    @property
+    def progress(self) -> Progress:
+        """Where the program stands."""
+        return self._threads.progress
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """What compares replicas, where there are any."""
+        return self._threads.replicas
+
+    def failed(self, error: Exception, epoch: int, step: int) -> None:
+        """Tells the others that a batch could not be made."""
+        self._threads.peers.post(error, epoch, step)
+
+    def moved(self, place: tuple[int, int]) -> None:
+        """Notes that the loader goes on elsewhere: its processes agree before the next batch."""
+        self.place = place
+        self._agreed = False
+
+    def _agree(self) -> None:
+        self._threads.end(LEAVE)
+        path = f"{self._path}/{self._round}"
+        epoch, position = self.place
+        try:
+            self._agreement.reach(path, {**self._plan, "epoch": epoch, "position": position})
+        except Exception:
+            self._round += 1
+            raise
+        if self._me == self._members[0]:  # nobody looks back
+            for past in range(self._agreed_in, self._round):
+                self._store.delete(f"{self._path}/{past}")
+        self._agreed_in = self._round
+        self._round += 1
+        self._begin_threads(path)
+        self._agreed = True
+
+    def _begin_threads(self, path: str) -> None:
+        options, threads = self._options, self._threads
+        who = self._store, path, self._title, self._me
+        threads.progress = Progress()
+        threads.peers = Peers(
+            *who,
+            self._members,
+            abort=options.on_peer_error == "abort",
+            look_every=options.late_after / 3,
+            stalls=Stalls(*who, self._members, options.late_after, threads.progress),
+        )
+        if options.verify_replicas != "off" and (blocks := self._blocks()).tensors:
+            threads.replicas = Replicas(
+                *who,
+                blocks,
+                due=due(options.verify_replicas),
+                accuse=threads.peers.accuse,
+                seconds=options.agree_timeout,
+            )
+
+    # ---- end ----
+
+    def close(self, *, wait: bool = True) -> None:
+        """Ends the threads and, as the last of the loader's processes, deletes its keys.
+
+        Args:
+            wait: whether to wait for it, up to some seconds.
+        """
+        with self._lock:
+            if self.left:
+                return
+            self.left = True
+        self._use.end()
+        thread = threading.Thread(target=self._leave, name="meshfeed.leave", daemon=True)
+        thread.start()
+        if wait:
+            thread.join(2 * LEAVE)
+
+    def _leave(self) -> None:
+        with contextlib.suppress(Exception):  # a store that is gone has no keys either
+            self._threads.end(LEAVE)
+            self._store.set(f"{self._path}/left/{self._me}", b"")
+            if len(self._store.list(f"{self._path}/left")) == len(self._members):
+                self._store.delete(self._path)
+
+
+class _Threads:
+    """The threads of one round. They keep no loader alive."""
+
+    peers: Peers
+
+    def __init__(self) -> None:
+        self.progress = Progress()
+        self.replicas: Replicas | None = None
+
+    def end(self, seconds: float) -> None:
+        if self.replicas is not None:
+            self.replicas.end(seconds)
+            self.replicas = None
+        if hasattr(self, "peers"):
+            self.peers.end()
+
+    def forget(self) -> None:
+        """Ends them without a call to the store: each at the end of its wait."""
+        if hasattr(self, "peers"):
+            self.peers.ended.set()
+        if self.replicas is not None:
+            self.replicas.end(0)
+
+
+_joined: weakref.WeakSet[Cluster] = weakref.WeakSet()
+_lock = threading.Lock()
+_watching_exit: list[bool] = []
+
+
+def _watch_exit(cluster: Cluster) -> None:
+    """Has a cluster leave when the interpreter exits."""
+    with _lock:
+        if not _watching_exit:
+            _library.before_exit(_leave_all)
+            _watching_exit.append(True)
+        _joined.add(cluster)
+
+
+def _leave_all() -> None:
+    """Ends what still runs when the interpreter exits."""
+    for cluster in tuple(_joined):
+        cluster.close()
+
+
+def _forget(threads: _Threads, use: Use) -> None:
+    """Ends what a loader that nobody closed has left behind."""
+    use.end()
+    threads.forget()

@@ -1,0 +1,115 @@
+"""The cursor of a loader in a job of several processes; others have nothing of this in the way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from meshfeed._handle import Handle
+from meshfeed.cluster import Cluster
+from meshfeed.cursor import Cursor, Item, Make, Owner
+
+
+class JoinedCursor(Cursor):
+    """A cursor whose batches other processes may have a part of.
+
+    Args:
+        handle: as for `Cursor`, and so are the others.
+        make: makes a batch.
+        rest: as for `Cursor`.
+    """
+
+    def __init__(self, handle: int, make: Make, **rest: Any) -> None:
+        self._inspector = _Inspector()
+        self._cluster: Cluster | None = None
+        self._leads = False
+        self._rows = 1
+        super().__init__(handle, make, **rest)
+
+    def follow(self, handle: Handle, make: Make, *, size: int, keep: int) -> None:
+        """Takes batches from a handle from now on."""
+        self._inspector.make = make
+        super().follow(handle, self._inspector, size=size, keep=keep)
+
+    def join(self, cluster: Cluster | None, rows: int) -> None:
+        """Takes batches together with these processes from now on.
+
+        Args:
+            cluster: the processes; None where there are no others.
+            rows: of the global batch.
+        """
+        self._cluster = self._inspector.cluster = cluster
+        self._leads, self._rows = True, rows
+        if cluster is not None:
+            cluster.place = self.epoch, self.position
+
+    def share(self, leader: JoinedCursor) -> None:
+        """Takes the batches of a pass together with the processes of the loader's cursor."""
+        self._cluster = self._inspector.cluster = leader._cluster
+        self._rows = leader._rows
+
+    def leave(self, *, wait: bool) -> None:
+        """Takes batches alone from now on."""
+        if self._cluster is not None and self._leads:
+            self._cluster.close(wait=wait)
+        self._cluster = self._inspector.cluster = None
+
+    def take(self) -> Item | None:
+        """Gives the next batch, or None at the end of the pass."""
+        cluster, inspector = self._cluster, self._inspector
+        if cluster is None or cluster.left:
+            return super().take()
+        if cluster.begin():
+            inspector.made = inspector.taken = 0
+        progress = cluster.progress
+        progress.ask()
+        try:
+            item = super().take()
+        except Exception as e:
+            progress.get(0)
+            cluster.failed(e, self.epoch, self.position // self._rows)
+            raise
+        progress.get(item is not None)
+        inspector.taken += item is not None
+        return item
+
+    def _mend(self) -> None:
+        super()._mend()
+        self._inspector.made = self._inspector.taken
+
+    @contextlib.contextmanager
+    def moved(self) -> Iterator[int]:
+        """Guards a change of the place, on which the processes agree before the next batch."""
+        with super().moved() as handle:
+            yield handle
+        if self._cluster is not None:
+            self._cluster.moved((self.epoch, self.position))
+
+    def close(self, cause: type[BaseException] | None = None) -> None:
+        """Releases the handle, and the loader's own cursor leaves the others."""
+        super().close(cause)
+        interrupted = cause is not None and issubclass(cause, KeyboardInterrupt | SystemExit)
+        self.leave(wait=not interrupted)
+
+
+class _Inspector:
+    """Makes batches, and has the replicas of some of them compared."""
+
+    make: Make
+
+    def __init__(self) -> None:
+        self.cluster: Cluster | None = None
+        self.made = 0  # since the processes agreed
+        self.taken = 0
+
+    def __call__(self, owner: Owner) -> Any:
+        batch = self.make(owner)
+        replicas = self.cluster.replicas if self.cluster is not None else None
+        if replicas is not None and replicas.due(self.made):
+            held = owner.release._as_parameter_
+            assert held is not None
+            assert held.value is not None
+            replicas.inspect(held.value)
+        self.made += 1
+        return batch

@@ -1,0 +1,163 @@
+"""How a failure of one process reaches the others, which would wait for it for ever.
+
+The process that fails writes into a mailbox of every other one. A thread in each waits at its
+own mailbox, so that it costs nothing while all is well, and the next `next` there raises what it
+found. A write into one's own mailbox ends the thread: one that still waits in JAX's client when
+the interpreter exits can take the process down with it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import logging
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from meshfeed import errors
+from meshfeed.coordinator import Coordinator
+from meshfeed.stalls import Stalls
+
+LONGEST = 10.0  # seconds of one wait at the mailbox; between two of them stalls are looked at
+GRACE = 5.0  # seconds in which a program may come back to `next`, before "abort" ends it
+ENDED = b""  # in one's own mailbox
+
+log = logging.getLogger("meshfeed")
+
+Letter = dict[str, Any]
+
+
+class Peers:
+    """The mailboxes of one loader's processes.
+
+    Args:
+        store: the job's store.
+        path: under which the round's keys stand.
+        title: the loader, as the log names it.
+        me: this process.
+        members: all processes of the loader.
+        abort: whether a program that does not come back to `next` is ended.
+        look_every: seconds between two looks for stalls.
+        stalls: what looks for them.
+    """
+
+    def __init__(
+        self,
+        store: Coordinator,
+        path: str,
+        title: str,
+        me: int,
+        members: Sequence[int],
+        *,
+        abort: bool,
+        look_every: float,
+        stalls: Stalls,
+    ) -> None:
+        self._store, self._path, self._title = store, f"{path}/mail", title
+        self._me, self._members = me, members
+        self._abort, self._stalls = abort, stalls
+        self._patience = min(look_every, LONGEST)
+        self._letter: Letter | None = None
+        self._own: errors.Error | None = None
+        self._heard = threading.Event()
+        self.ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="meshfeed.peers", daemon=True)
+        self._thread.start()
+
+    # ---- in the program's thread ----
+
+    def check(self) -> None:
+        """Raises what another process, or the comparison of replicas here, has found."""
+        if self._own is not None:
+            raise type(self._own)(self._own.message, op=self._own.op, hint=self._own.hint)
+        if self._letter is not None:
+            self._heard.set()
+            raise error_of(self._letter)
+
+    def post(self, error: Exception, epoch: int, step: int) -> None:
+        """Tells all others that this process failed, if the data and not the use was at fault."""
+        if isinstance(error, _OF_USE) or self.ended.is_set():
+            return
+        letter = json.dumps(_letter(error, self._me, epoch, step)).encode()
+        try:
+            for process in self._members:
+                if process != self._me:
+                    self._store.set(f"{self._path}/{process}", letter)
+        except Exception as e:
+            log.warning("loader %s: the others could not be told of a failure: %s", self._title, e)
+
+    def accuse(self, error: errors.Error, epoch: int, step: int) -> None:
+        """Tells all, this process included, what was found beside the program's thread."""
+        if self._own is not None:  # the first difference is the one to look at
+            return
+        self._own = error
+        log.warning("loader %s: %s", self._title, error)
+        self.post(error, epoch, step)
+
+    def end(self) -> None:
+        """Ends the thread: at once if the store answers."""
+        self.ended.set()
+        self._heard.set()
+        if self._thread.is_alive():
+            self._store.set(f"{self._path}/{self._me}", ENDED)
+            self._thread.join()
+
+    # ---- in a thread of its own ----
+
+    def _watch(self) -> None:
+        try:
+            while not self.ended.is_set():
+                letter = self._store.get(f"{self._path}/{self._me}", self._patience)
+                if letter is None:
+                    self._stalls.look()
+                elif letter != ENDED:
+                    self._receive(json.loads(letter))
+                    return
+                else:
+                    return
+        except Exception as e:  # the job's store is gone, and with it the job
+            if not self.ended.is_set():
+                log.debug("loader %s: no longer hears of others: %s", self._title, e)
+
+    def _receive(self, letter: Letter) -> None:
+        self._letter = letter
+        text = "loader %s: %s (raised here by the next batch; a program that waits for other "
+        text += "processes in a computation cannot be woken)"
+        log.warning(text, self._title, error_of(letter))
+        if self._abort and not self._heard.wait(GRACE):
+            text = (
+                'loader %s: the program did not ask for a batch, so on_peer_error="abort" ends it'
+            )
+            log.critical(text, self._title)
+            os._exit(1)
+
+
+_OF_USE = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
+
+
+def _letter(error: Exception, process: int, epoch: int, step: int) -> Letter:
+    letter = {"process": process, "epoch": epoch, "step": step}
+    if isinstance(error, errors.Error):
+        texts = {"op": error.op, "message": error.message, "hint": error.hint, "path": error.path}
+        return {**letter, "code": int(error.code), **texts}
+    known = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
+    return {**letter, "type": known.__name__, "message": f"{type(error).__name__}: {error}"}
+
+
+def error_of(letter: Letter) -> errors.PeerError:
+    """Makes the error for what another process wrote."""
+    process, epoch, step = letter["process"], letter["epoch"], letter["step"]
+    if "code" in letter:
+        origin: type[BaseException] = errors.CLASSES.get(letter["code"], errors.InternalError)
+    else:
+        origin = getattr(builtins, letter["type"], RuntimeError)
+    op, message = letter.get("op", ""), letter["message"]
+    made = errors.peer(origin)(
+        f"{op}: {message}" if op else message,
+        op=f"process {process}, at epoch {epoch}, step {step}",
+        hint=letter.get("hint", ""),
+        path=letter.get("path", ""),
+    )
+    return made.at(process, epoch, step)

@@ -1,0 +1,218 @@
+"""Proof that processes which hold the same part of a batch were given the same bytes.
+
+JAX compares no replicas; where two differ, results differ and nothing says so. Here every shared
+block of a sampled step is hashed as it is delivered. Of the processes that hold it the lowest
+publishes the digest, and the others compare, on a thread of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from meshfeed import _native, errors
+from meshfeed._abi import Head
+from meshfeed.coordinator import Coordinator, patient_get
+
+FIRST = 3  # steps that verify_replicas="first" looks at
+BEHIND = 256  # samples that may wait to be compared before `next` waits for them
+
+log = logging.getLogger("meshfeed")
+
+Digests = dict[str, str]
+Accuse = Callable[[errors.Error, int, int], None]
+
+
+def due(verify: str | int) -> Callable[[int], bool]:
+    """Gives the function that says whether the n-th step since the agreement is looked at."""
+    if verify == "first":
+        return lambda n: n < FIRST
+    every = 1 if verify == "always" else int(verify)
+    return lambda n: n % every == 0
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The blocks of this process that others hold too.
+
+    Attributes:
+        tensors: their numbers in the batch.
+        labels: what errors call them, such as "array 'image', index [0:8, 0:4]".
+        writers: for each the lowest process that holds it.
+        readers: for every writer, how many other processes read what it publishes.
+    """
+
+    tensors: Sequence[int]
+    labels: Sequence[str]
+    writers: Sequence[int]
+    readers: Mapping[int, int]
+
+
+def shared(info: Mapping[str, Any], report: Mapping[str, Any]) -> Shared:
+    """Finds the blocks that several processes hold.
+
+    Args:
+        info: what the library says about this process's batches.
+        report: the layout's, with tables.
+    """
+    holders = _holders(report)
+    readers: dict[int, set[int]] = {}
+    for group in holders.values():
+        readers.setdefault(group[0], set()).update(group[1:])
+    found = [
+        (block["tensor"], _label(array["name"], block["index"]), group[0])
+        for array in info["arrays"]
+        for block in array["blocks"]
+        if len(group := holders.get(_key(array["name"], block["index"]), [])) > 1
+    ]
+    tensors, labels, writers = zip(*found, strict=True) if found else ((), (), ())
+    return Shared(tensors, labels, writers, {w: len(group) for w, group in readers.items()})
+
+
+def _key(name: str, index: Sequence[Sequence[int]]) -> tuple[Any, ...]:
+    return (name, *(tuple(pair) for pair in index))
+
+
+def _holders(report: Mapping[str, Any]) -> dict[tuple[Any, ...], list[int]]:
+    """Gives for every index of every array the processes that hold it, in ascending order."""
+    holders: dict[tuple[Any, ...], set[int]] = {}
+    for name, array in report["arrays"].items():
+        for device in array["devices"]:
+            holders.setdefault(_key(name, device["index"]), set()).add(device["process"])
+    return {key: sorted(group) for key, group in holders.items()}
+
+
+def _label(name: str, index: Sequence[Sequence[int]]) -> str:
+    return f"array {name!r}, index [{', '.join(f'{a}:{b}' for a, b in index)}]"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The digests of one delivered step."""
+
+    epoch: int
+    step: int
+    position: int
+    digests: Sequence[bytes]
+
+
+class Replicas:
+    """Compares the shared blocks of one loader with those of other processes.
+
+    Args:
+        store: the job's store.
+        path: under which the round's keys stand.
+        title: the loader, as the log names it.
+        me: this process.
+        blocks: what is shared.
+        due: says whether the n-th step since the agreement is looked at.
+        accuse: is told of a difference.
+        seconds: how long to wait for the digests of another process.
+    """
+
+    def __init__(
+        self,
+        store: Coordinator,
+        path: str,
+        title: str,
+        me: int,
+        blocks: Shared,
+        *,
+        due: Callable[[int], bool],
+        accuse: Accuse,
+        seconds: float,
+    ) -> None:
+        self._store, self._path, self._title = store, f"{path}/digests", title
+        self._me, self._blocks = me, blocks
+        self.due, self._accuse, self._seconds = due, accuse, seconds
+        self._samples: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.compared = 0  # blocks found equal or different
+
+    # ---- in the program's thread ----
+
+    def inspect(self, batch: int) -> None:
+        """Hashes the shared blocks of the batch at this address."""
+        head = Head.from_address(batch)
+        digests = _native.digests(batch, self._blocks.tensors)
+        while self._samples.qsize() > BEHIND and not self._ended.is_set():
+            time.sleep(0.001)
+        self._samples.put(Sample(head.epoch, head.step, head.position, digests))
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._work, name="meshfeed.replicas", daemon=True
+            )
+            self._thread.start()
+
+    def end(self, seconds: float) -> None:
+        """Ends the thread, after what can still be compared in that time."""
+        self._samples.put(None)
+        if self._thread is not None:
+            self._thread.join(seconds)
+            self._ended.set()
+            self._thread.join()
+
+    # ---- in a thread of its own ----
+
+    def _work(self) -> None:
+        try:
+            while (sample := self._samples.get()) is not None and not self._ended.is_set():
+                self._publish(sample)
+                self._compare(sample)
+        except Exception as e:  # the job's store is gone, and with it the job
+            self._ended.set()
+            log.debug("loader %s: replicas are no longer compared: %s", self._title, e)
+
+    def _of(self, sample: Sample, writer: int) -> Digests:
+        """Gives the digests that this process has of what a writer publishes."""
+        blocks = self._blocks
+        rows = zip(blocks.labels, blocks.writers, sample.digests, strict=True)
+        return {label: digest.hex() for label, by, digest in rows if by == writer}
+
+    def _key(self, sample: Sample, writer: int) -> str:
+        return f"{self._path}/{sample.epoch}/{sample.position}/{writer}"
+
+    def _publish(self, sample: Sample) -> None:
+        if mine := self._of(sample, self._me):
+            self._store.set(f"{self._key(sample, self._me)}/is", json.dumps(mine).encode())
+
+    def _compare(self, sample: Sample) -> None:
+        for writer in sorted(set(self._blocks.writers) - {self._me}):
+            key = self._key(sample, writer)
+            until = time.monotonic() + self._seconds
+            found = patient_get(self._store, f"{key}/is", until, self._ended.wait)
+            if found is not None:
+                self._judge(sample, writer, json.loads(found))
+                self._clear(key, writer)
+            elif not self._ended.is_set():
+                text = "loader %s: epoch %d, step %d was not compared with process %d, which sent"
+                text += " no digests within %g s"
+                log.warning(text, self._title, sample.epoch, sample.step, writer, self._seconds)
+
+    def _judge(self, sample: Sample, writer: int, theirs: Digests) -> None:
+        mine = self._of(sample, writer)
+        self.compared += len(mine)
+        bad = [label for label, digest in mine.items() if theirs.get(label) != digest]
+        if not bad:
+            return
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        message = f"{bad[0]}{more}, differs between processes {writer} and {self._me} at epoch "
+        message += f"{sample.epoch}, step {sample.step}"
+        hint = "compare what these hosts read: meshfeed verify --hash"
+        error = errors.DataLossError(message, op="replicas", hint=hint)
+        self._accuse(error, sample.epoch, sample.step)
+
+    def _clear(self, key: str, writer: int) -> None:
+        """Deletes what the last of its readers has read."""
+        if (readers := self._blocks.readers[writer]) > 1:
+            self._store.set(f"{key}/read/{self._me}", b"")
+            if len(self._store.list(f"{key}/read")) < readers:
+                return
+        self._store.delete(key)

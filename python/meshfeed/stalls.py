@@ -1,0 +1,127 @@
+"""Who holds up a job: noticed by the processes that wait, without asking anyone in advance.
+
+While batches come and go nothing is said. A process whose last batch is long ago writes down how
+many it has had and what it waits for; after a moment for the others to do so too, those that are
+ahead log who is behind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from meshfeed.agreement import named
+from meshfeed.coordinator import Coordinator
+
+TIMES = 5  # as long as usual is late, where that is more than the seconds given
+BUSY = 0.25  # processors in use: more is copying rows, less is waiting for storage
+
+log = logging.getLogger("meshfeed")
+
+
+@dataclass
+class Progress:
+    """Where a loader's program stands, written by its `next` and read by a watcher.
+
+    Attributes:
+        steps: batches delivered since the processes agreed.
+        inside: whether the program waits in `next`.
+        since: the time of the last change.
+        usual: the mean seconds from batch to batch.
+    """
+
+    steps: int = 0
+    inside: bool = False
+    since: float = field(default_factory=time.monotonic)
+    usual: float = 0.0
+    _last: float = field(default_factory=time.monotonic)
+
+    def ask(self) -> None:
+        """Notes that the program asks for a batch."""
+        self.inside, self.since = True, time.monotonic()
+
+    def get(self, delivered: int) -> None:
+        """Notes that it got one (1), or an end or an error (0)."""
+        now = time.monotonic()
+        self.steps += delivered
+        self.usual += (now - self._last - self.usual) / min(self.steps + 1, 20)
+        self._last = self.since = now
+        self.inside = False
+
+
+class Stalls:
+    """Watches the progress of one loader.
+
+    Args:
+        store: the job's store.
+        path: under which the round's keys stand.
+        title: the loader, as the log names it.
+        me: this process.
+        members: all processes of the loader.
+        late: seconds without a batch after which one is late.
+        progress: of this process.
+    """
+
+    def __init__(
+        self,
+        store: Coordinator,
+        path: str,
+        title: str,
+        me: int,
+        members: Sequence[int],
+        late: float,
+        progress: Progress,
+    ) -> None:
+        self._store, self._path, self._title = store, f"{path}/progress", title
+        self._me, self._members = me, members
+        self._late, self._progress = late, progress
+        self._written = False
+        self._tell_at = 0.0
+        self._clock = time.monotonic(), time.process_time()
+
+    def look(self) -> None:
+        """Writes and reports what there is; takes a moment, and is called now and then."""
+        why = self._why()
+        idle = time.monotonic() - self._progress.since
+        if idle < max(self._late, TIMES * self._progress.usual):
+            if self._written:
+                self._store.delete(f"{self._path}/{self._me}")
+            self._written, self._tell_at = False, 0.0
+            return
+        mine = {"steps": self._progress.steps, "for": round(idle, 1), "why": why}
+        self._store.set(f"{self._path}/{self._me}", json.dumps(mine).encode())
+        if self._written and idle >= self._tell_at:
+            self._report(idle)
+            self._tell_at = 2 * idle
+        self._written = True
+
+    def _why(self) -> str:
+        """Gives what this process waits for: its program, its storage, or its processors."""
+        then, used = self._clock
+        self._clock = now, uses = time.monotonic(), time.process_time()
+        if not self._progress.inside:
+            return "consumer"
+        return "gather" if uses - used > BUSY * (now - then) else "read"
+
+    def _report(self, idle: float) -> None:
+        """Logs who is behind this process, if anyone is."""
+        told: dict[int, dict[str, Any]] = {
+            int(key.rpartition("/")[2]): json.loads(value)
+            for key, value in self._store.list(self._path).items()
+        }
+        steps = self._progress.steps
+        what = [
+            f"process {p} has had {facts['steps']} and waits for {facts['for']:g} s "
+            f"({facts['why']})"
+            for p, facts in sorted(told.items())
+            if facts["steps"] < steps
+        ]
+        if silent := [p for p in self._members if p not in told]:
+            what.append(f"{named(silent)} {'does' if len(silent) == 1 else 'do'} not answer")
+        if what:
+            text = "loader %s: this process has had %d batches and waits for %.0f s: %s"
+            log.warning(text, self._title, steps, idle, ", ".join(what[:8]))

@@ -1,0 +1,299 @@
+"""Before the first batch all processes make sure that they load the same."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from tests.python.players import (
+    HANG,
+    Memory,
+    Players,
+    one_odd,
+    plan,
+    players,
+    rows,
+    threads,
+    together,
+)
+
+DIFFER = "agreement: the processes of loader 'train' differ: "
+ALIKE = "; give every process the same data, arguments and state"
+
+
+def errors_of(job: Players) -> list[str]:
+    got = job.step()
+    assert all(isinstance(e, mf.IncompatibleError) for e in got), got
+    return [str(e) for e in got]
+
+
+def test_all_alike() -> None:
+    with players(name="train") as job:
+        assert threads() == []  # and no keys: nothing happens before the first batch
+        assert job.store.keys == {}
+        for step in range(3):
+            got = job.step()
+            for p, batch in enumerate(got):
+                np.testing.assert_array_equal(batch["all"][0][1], np.arange(8) * 7 + 56 * step)
+                (index, block), *_ = batch["y"]
+                np.testing.assert_array_equal(block, 7 * (np.arange(8)[index] + 8 * step))
+                assert index[0].start == 4 * (p % 2)
+    assert job.store.keys == {}
+    assert threads() == []
+
+
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "seed": ({"seed": 7}, "seed is 0 on processes 0, 1 and 3, 7 on process 2"),
+    "order": (
+        {"shuffle": True},
+        "order is 'sequential.1' on processes 0, 1 and 3, 'shuffle.1' on process 2",
+    ),
+    "epochs": ({"epochs": 3}, "epochs is -1 on processes 0, 1 and 3, 3 on process 2"),
+    "verify_replicas": (
+        {"verify_replicas": "off"},
+        "verify_replicas is 'first' on processes 0, 1 and 3, 'off' on process 2",
+    ),
+    "batch": (
+        {"layout": plan(batch_size=16)},
+        "batch.size is 8 on processes 0, 1 and 3, 16 on process 2",
+    ),
+    "remainder": (
+        {"layout": plan(remainder="pad")},
+        "batch.remainder is 'drop' on processes 0, 1 and 3, 'pad' on process 2",
+    ),
+    "extras": (
+        {"layout": plan(extras=["key"])},
+        "batch.extras is [] on processes 0, 1 and 3, ['key'] on process 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_another_argument(case: str) -> None:
+    """Every process hears of it, in the same words."""
+    options, text = CASES[case]
+    with one_odd(2, **options) as job:
+        assert errors_of(job) == [DIFFER + text + ALIKE] * 4
+        assert threads() == []  # nothing began
+
+
+def test_another_device_order() -> None:
+    devices = [[(d // 2, d) for d in order] for order in (range(8), (1, 0, *range(2, 8)))]
+    layouts = [plan(devices=order) for order in devices]
+    job = Players(name="train")
+    for p in range(4):
+        job.add(layout=layouts[p == 3])
+    text = "mesh.devices[0] is [0, 0] on processes 0, 1 and 2, [0, 1] on process 3; "
+    text += "mesh.devices[1] is [0, 1] on processes 0, 1 and 2, [0, 0] on process 3"
+    assert errors_of(job) == [DIFFER + text + ALIKE] * 4
+    job.close()
+
+
+def test_another_dataset() -> None:
+    """A changed row is another dataset, where the fingerprint sees it."""
+    odd = rows()
+    odd["y"] = odd["y"] + 1
+    with players(None, odd, None, None, name="train") as job:
+        prints = [ds.fingerprint() for ds in job.datasets]
+        assert prints[0] == prints[2] != prints[1]
+        states = [loader.state()["dataset"] for loader in job.loaders]
+        text = f"dataset is '{states[0]}' on processes 0, 2 and 3, '{states[1]}' on process 1"
+        assert errors_of(job) == [DIFFER + text + ALIKE] * 4
+
+
+def test_many_differences() -> None:
+    options = {"seed": 3, "shuffle": True, "epochs": 2, "layout": plan(batch_size=16)}
+    with one_odd(0, **options) as job:
+        text = "batch.size is 16 on process 0, 8 on processes 1, 2 and 3; "
+        text += "epochs is 2 on process 0, -1 on processes 1, 2 and 3; "
+        text += "order is 'shuffle.1' on process 0, 'sequential.1' on processes 1, 2 and 3; "
+        text += "1 more field differs"
+        assert errors_of(job) == [DIFFER + text + ALIKE] * 4
+
+
+def test_another_place() -> None:
+    """Agreed again after seek and restore; and after a difference, once it is mended."""
+    with players(name="train") as job:
+        job.step()
+        state = job.loaders[0].state()
+        job.step()
+        for p, loader in enumerate(job.loaders):
+            loader.restore(state) if p else loader.seek(epoch=1, position=16)
+        text = "epoch is 1 on process 0, 0 on processes 1, 2 and 3; "
+        text += "position is 16 on process 0, 8 on processes 1, 2 and 3"
+        assert errors_of(job) == [DIFFER + text + ALIKE] * 4
+        job.loaders[0].restore(state)
+        for batch in job.step():
+            np.testing.assert_array_equal(batch["all"][0][1], 7 * np.arange(8, 16))
+        assert {key.split("/")[2] for key in job.store.keys} == {"0"}
+        assert {key.split("/")[3] for key in job.store.keys} == {"2"}  # the third round's alone
+
+
+def test_local_matters() -> None:
+    """How far to read ahead is the business of each process."""
+    job = Players()
+    for p in range(4):
+        job.add(prefetch=p, max_host_bytes=1 << (20 + p), device_prefetch=p % 2)
+    for _ in range(12):
+        assert all(isinstance(batch, dict) for batch in job.step())
+    job.close()
+
+
+@pytest.mark.parametrize(("missing", "named"), [(2, "process 2 has"), (0, "process 0 has")])
+def test_missing(missing: int, named: str) -> None:
+    """Who does not come in time is named, everywhere; who comes late hears the same."""
+    job = Players(name="train", agree_timeout=0.2)
+    for p in range(4):
+        job.add(process=p)
+    late = job.loaders.pop(missing)
+    want = f"agreement: {named} not come to the next batch of loader 'train' within 0.2 s; every "
+    want += "process of the mesh makes the same loaders in the same order; see its log, or raise "
+    want += "agree_timeout="
+    got = job.step()
+    assert [str(e) for e in got] == [want] * 3
+    for error in got:
+        assert isinstance(error, mf.PeerError)
+        assert isinstance(error, TimeoutError)
+        assert error.process == missing
+    if missing:
+        with pytest.raises(mf.PeerError) as e:
+            next(iter(late))
+        assert str(e.value) == want
+    job.loaders.append(late)
+    job.close()
+
+
+def test_names_are_counted() -> None:
+    """Two loaders on the same processes do not meet, and one made after the other is another."""
+    store = Memory()
+    with players(coordinator=store) as first, players(coordinator=store, seed=1) as second:
+        for job in (second, first, second):
+            assert all(isinstance(batch, dict) for batch in job.step())
+        used = {tuple(key.split("/")[1:3]) for key in store.keys}
+        assert used == {("0-3", "0"), ("0-3", "1")}
+    with players(coordinator=store) as third:
+        third.step()
+        assert {tuple(key.split("/")[1:3]) for key in store.keys} == {("0-3", "2")}
+
+
+def test_a_name_is_used_once_at_a_time() -> None:
+    with players(name="train") as job:
+        with pytest.raises(mf.InvalidStateError) as e:
+            job.add(process=1)
+        want = "mf.Loader: name='train': another loader of this process has that name; close it "
+        assert str(e.value) == want + "first, or choose another"
+        job.loaders[1].close()
+        again = job.add(process=1)
+        again.close()
+
+
+def test_a_forgotten_loader_leaves() -> None:
+    """Nobody closes it, and yet its name and its threads do not stay."""
+    job = Players(name="train", late_after=0.1)
+    for _ in range(4):
+        job.add()
+    job.step()
+    assert len(threads()) == 8
+    job.loaders.clear()
+    late = time.monotonic() + HANG
+    while threads() and time.monotonic() < late:
+        threading.Event().wait(0.01)
+    assert threads() == []
+    again = job.add()
+    again.close()
+
+
+def test_subset_of_processes() -> None:
+    """Who holds no device of the mesh takes no part, and nobody waits for it."""
+    devices = [(p, 4 * p + d) for p in (1, 3) for d in range(4)]
+    job = Players(layout=plan(devices=devices), name="train")
+    for p in (1, 3):
+        job.add(process=p)
+    assert all(isinstance(batch, dict) for batch in job.step())
+    assert job.store.keys["meshfeed/train/0/0/from/3"] == b""
+    job.close()
+
+
+def test_one_process_has_no_cluster() -> None:
+    store = Memory()
+    layout = plan(processes=1)
+    with (
+        mf.from_arrays(rows()) as ds,
+        mf.Loader(ds, layout=layout, process=0, coordinator=store) as loader,
+    ):
+        assert next(iter(loader))
+        assert store.calls == 0
+        assert threads() == []
+
+
+@pytest.mark.parametrize("coordinator", [None, False])
+def test_played_processes_are_not_alone(coordinator: Any) -> None:
+    """Playing one process of many needs no others, unless a store is given."""
+    with (
+        mf.from_arrays(rows()) as ds,
+        mf.Loader(ds, layout=plan(), process=2, coordinator=coordinator) as loader,
+    ):
+        assert next(iter(loader))
+        assert threads() == []
+
+
+def test_interrupt() -> None:
+    """Ctrl-C is heard while others are waited for, and the loader goes on where it was."""
+    job = Players(name="train")
+    for _ in range(4):
+        job.add()
+
+    def interrupt() -> None:
+        job.store.until(lambda keys: "meshfeed/train/0/0/plan" in keys)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(iter(job.loaders[0]))
+    thread.join()
+    assert all(isinstance(batch, dict) for batch in job.step())
+    job.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "want"),
+    [
+        ({"name": "a/b"}, "name='a/b': expected a name without \"/\""),
+        ({"name": ""}, "name='': expected a name"),
+        ({"agree_timeout": 0}, "agree_timeout=0: expected a number of seconds"),
+        ({"late_after": "soon"}, "late_after='soon': expected a number of seconds"),
+        ({"on_peer_error": "die"}, 'on_peer_error=\'die\': expected "raise" or "abort"'),
+        (
+            {"verify_replicas": "some"},
+            'verify_replicas=\'some\': expected "first", "always" or "off"',
+        ),
+        ({"verify_replicas": 0}, "verify_replicas=0: expected an integer from 1 to 2147483647"),
+        (
+            {"coordinator": "etcd"},
+            "coordinator='etcd': expected a mf.Coordinator; give an object with the five methods "
+            "of mf.Coordinator, or False for none",
+        ),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], want: str) -> None:
+    with mf.from_arrays(rows()) as ds, pytest.raises(mf.InvalidArgumentError) as e:
+        mf.Loader(ds, batch_size=2, **options)
+    assert str(e.value) == f"mf.Loader: {want}"
+
+
+def test_close_is_quick() -> None:
+    """A process leaves although the others stay."""
+    with players() as job:
+        job.step()
+        began = time.monotonic()
+        job.loaders[1].close()
+        assert time.monotonic() - began < HANG / 3
+        together([loader.close for loader in job.loaders])
+        assert job.store.keys == {}

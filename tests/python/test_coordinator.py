@@ -1,0 +1,79 @@
+"""How the store of a job is found, and what is asked of it."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import pytest
+
+import meshfeed as mf
+from meshfeed.coordinator import JaxCoordinator, patient_get
+from meshfeed.jax import coordination_client
+from tests.python.players import Memory
+
+pytestmark = pytest.mark.plain
+
+HINT = "; pass coordinator= any store with the methods of mf.Coordinator, or False for none"
+
+
+def test_no_job() -> None:
+    with pytest.raises(mf.UnsupportedError) as e:
+        coordination_client()
+    want = "coordinator: the mesh spans processes, but jax.distributed was not initialized"
+    assert str(e.value) == want + HINT
+
+
+@pytest.mark.parametrize(
+    ("state", "missing"),
+    [
+        (SimpleNamespace(), "jax._src.distributed.global_state.client"),
+        (SimpleNamespace(client=SimpleNamespace()), "key_value_set_bytes"),
+    ],
+)
+def test_another_jax(monkeypatch: pytest.MonkeyPatch, state: Any, missing: str) -> None:
+    """A JAX that keeps its client elsewhere is named, with those that were tested."""
+    monkeypatch.setattr("jax._src.distributed.global_state", state)
+    with pytest.raises(mf.UnsupportedError) as e:
+        coordination_client()
+    want = f"coordinator: JAX {jax.__version__} has no {missing}, by which processes would agree "
+    assert str(e.value) == want + "(tested: JAX 0.10.2 and 0.12.0)" + HINT
+
+
+def test_a_store_is_a_coordinator() -> None:
+    assert isinstance(Memory(), mf.Coordinator)
+    assert isinstance(JaxCoordinator(None), mf.Coordinator)
+    assert not isinstance({}, mf.Coordinator)
+
+
+def test_other_errors_of_jax_are_raised() -> None:
+    """Only a missing key is None."""
+
+    def gone(*_: Any) -> bytes:
+        raise RuntimeError("UNAVAILABLE: gone")  # as JAX's own error is one
+
+    client = SimpleNamespace(key_value_try_get_bytes=gone, blocking_key_value_get_bytes=gone)
+    store = JaxCoordinator(client)
+    with pytest.raises(RuntimeError, match="UNAVAILABLE: gone"):
+        store.try_get("k")
+    with pytest.raises(RuntimeError, match="UNAVAILABLE: gone"):
+        store.get("k", 1)
+
+
+def test_patience() -> None:
+    """A key that does not come is asked for less and less often, and once more at the end."""
+    store, slept = Memory(), list[float]()
+
+    def sleep(seconds: float) -> bool:
+        slept.append(seconds)
+        return len(slept) == 40
+
+    now = time.monotonic()
+    assert patient_get(store, "k", now + 3600, sleep) is None
+    assert slept[:2] == pytest.approx([0.002, 0.0026])
+    assert max(slept) == 0.5
+    assert store.calls == 40
+    store.set("k", b"v")
+    assert patient_get(store, "k", now - 1) == b"v"

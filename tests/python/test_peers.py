@@ -1,0 +1,371 @@
+"""A failure of one process reaches the others; a late one is named."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from meshfeed import peers
+from meshfeed.stalls import Stalls
+from tests.python.players import HANG, Memory, Players, cluster, heard, players, threads
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def narrowed(records: int, odd: int | None = None) -> dict[str, Any]:
+    """64-bit numbers, which are delivered as 32 bits; one of them may not fit."""
+    n = np.arange(records, dtype=np.int64)
+    if odd is not None:
+        n[odd] = 1 << 40
+    return {"n": n}
+
+
+def narrow() -> mf.Layout:
+    specs, fields = mf.P("data"), {"n": ("int32", ())}
+    made = mf.layout({"data": 8}, specs, fields, batch_size=8, records=64, processes=4)
+    document = json.loads(made.to_json())
+    document["dataset"]["fields"] = {"n": {"shape": [], "dtype": "int64"}}
+    return mf.Layout(json.dumps(document))
+
+
+def unlike(job: Players) -> None:
+    """Plays a fingerprint that saw no difference."""
+    for loader in job.loaders:
+        cluster(loader)._plan["dataset"] = "same"
+
+
+def test_overflow() -> None:
+    """One process fails in step 2: it says so, and the others say where that was."""
+    good = narrowed(64)
+    with players(good, good, narrowed(64, odd=21), good, layout=narrow(), prefetch=0) as job:
+        unlike(job)
+        for _ in range(2):
+            assert all(isinstance(batch, dict) for batch in job.step())
+        with pytest.raises(mf.OutOfRangeError) as origin:
+            next(iter(job.loaders[2]))
+        heard(job, 2)
+        for p in (0, 1, 3):
+            with pytest.raises(mf.PeerError) as e:
+                next(iter(job.loaders[p]))
+            assert str(e.value) == f"process 2, at epoch 0, step 2: {origin.value}"
+            assert isinstance(e.value, IndexError)
+            assert isinstance(e.value, mf.OutOfRangeError)
+            assert (e.value.process, e.value.epoch, e.value.step) == (2, 0, 2)
+            assert e.value.code == mf.Code.OutOfRange
+            assert job.loaders[p].state()["position"] == 16  # nothing was taken
+        with pytest.raises(mf.OutOfRangeError):  # the origin tries its step again
+            next(iter(job.loaders[2]))
+
+
+def test_after_a_failure() -> None:
+    """Where all go on elsewhere, nobody remembers it."""
+    good = narrowed(64)
+    with players(good, good, narrowed(64, odd=21), good, layout=narrow(), prefetch=0) as job:
+        unlike(job)
+        job.step()
+        job.step()
+        with pytest.raises(mf.OutOfRangeError):
+            next(iter(job.loaders[2]))
+        heard(job, 2)
+        for loader in job.loaders:
+            loader.seek(epoch=0, position=24)
+        assert all(isinstance(batch, dict) for batch in job.step())
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, RuntimeError, KeyError])
+def test_other_errors(kind: type[Exception]) -> None:
+    """What is no error of meshfeed arrives as the builtin that it is."""
+    with players() as job:
+        job.step()
+        inspector: Any = job.loaders[3]._cursor._make
+
+        def fail(owner: Any) -> Any:
+            raise kind("x")
+
+        inspector.make = fail
+        with pytest.raises(kind):
+            next(iter(job.loaders[3]))
+        heard(job, 3)
+        with pytest.raises(mf.PeerError) as e:
+            next(iter(job.loaders[0]))
+        assert isinstance(e.value, kind)
+        assert str(e.value) == f"process 3, at epoch 0, step 1: {kind.__name__}: {kind('x')}"
+
+
+def test_a_pass_fails_for_all() -> None:
+    """A pass over an epoch tells and hears as the loader does."""
+    good = narrowed(64)
+    with players(good, narrowed(64, odd=2), good, good, layout=narrow(), prefetch=0) as job:
+        unlike(job)
+        for loader in job.loaders:
+            loader.seek(epoch=1)
+        passes = [loader.one_epoch() for loader in job.loaders]
+        threads_of = [threading.Thread(target=next, args=(p, None)) for p in (passes[0], passes[2])]
+        threads_of.append(threading.Thread(target=next, args=(passes[3], None)))
+        for t in threads_of:
+            t.start()
+        with pytest.raises(mf.OutOfRangeError) as origin:
+            next(passes[1])
+        for t in threads_of:
+            t.join()
+        heard(job, 1)
+        with pytest.raises(mf.PeerError) as e:
+            next(passes[0])
+        assert str(e.value) == f"process 1, at epoch 0, step 0: {origin.value}"
+        for p in passes:
+            p.close()
+
+
+def test_leaving_is_no_failure() -> None:
+    """One process has enough, and the others go on to the end."""
+    with players(epochs=1) as job:
+        job.step()
+        gone = job.loaders.pop(1)
+        gone.close()
+        while (got := job.step())[0] is not None:
+            assert all(isinstance(batch, dict) for batch in got)
+        assert got == [None] * 3
+
+
+def test_misuse_is_no_failure() -> None:
+    """A loader used after its end fails alone."""
+    with players() as job:
+        job.step()
+        job.loaders[1].close()
+        with pytest.raises(mf.InvalidStateError):
+            next(iter(job.loaders[1]))
+        assert isinstance(next(iter(job.loaders[0])), dict)
+        assert not any("/mail/0" in key for key in job.store.keys)
+
+
+def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    """Who cannot be woken has the origin in its log."""
+    with players(name="train") as job:
+        job.step()
+        letter = peers._letter(mf.DataLossError("a file is cut", op="arrowio"), 1, 0, 7)
+        peers_of(job.loaders[0])._receive(letter)
+    want = "loader 'train': process 1, at epoch 0, step 7: arrowio: a file is cut (raised here by "
+    want += "the next batch; a program that waits for other processes in a computation cannot be "
+    assert [r.getMessage() for r in caplog.records] == [want + "woken)"]
+    assert caplog.records[0].levelno == logging.WARNING
+
+
+def peers_of(loader: mf.Loader) -> peers.Peers:
+    return cluster(loader)._threads.peers
+
+
+ABORT = """
+import sys, threading
+import meshfeed as mf
+from meshfeed import peers
+from tests.python.players import HANG, Players, cluster
+peers.GRACE = 0.2
+job = Players(on_peer_error=sys.argv[1], name="train")
+for p in range(4):
+    job.add()
+job.step()
+peers_of = cluster(job.loaders[0])._threads.peers
+peers_of.post(mf.DataLossError("a file is cut", op="arrowio"), 0, 1)
+cluster(job.loaders[1])._threads.peers._thread.join(HANG)
+if sys.argv[2] == "stuck":
+    threading.Event().wait(HANG if sys.argv[1] == "abort" else 0.5)
+for loader in job.loaders[1:]:
+    try:
+        next(iter(loader))
+    except mf.PeerError as e:
+        print(e)
+threading.Event().wait(1)
+job.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "program", "status"), [("abort", "stuck", 1), ("raise", "stuck", 0)]
+)
+def test_abort(mode: str, program: str, status: int) -> None:
+    """A program that does not come back is ended, if that was asked for."""
+    done = subprocess.run(
+        [sys.executable, "-c", ABORT, mode, program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=2 * HANG,
+    )
+    assert done.returncode == status, done.stderr
+    ended = 'the program did not ask for a batch, so on_peer_error="abort" ends it'
+    assert (ended in done.stderr) == (status == 1)
+
+
+EXIT = """
+from tests.python.players import Players
+job = Players(**{options})
+for p in range(4):
+    job.add()
+job.step()
+print("stepped")
+"""
+
+
+def test_exit_without_close() -> None:
+    """A program may end with loaders open, whose threads wait."""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", EXIT.format(options={"late_after": 3600.0})],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+    )
+    assert (done.returncode, done.stdout) == (0, "stepped\n"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_dead_store(caplog: pytest.LogCaptureFixture) -> None:
+    """A store that fails in the middle of a run does not stop the batches, nor the close."""
+    caplog.set_level(logging.DEBUG, "meshfeed")
+
+    class Dead(Memory):
+        dead = False
+
+        def get(self, key: str, seconds: float) -> bytes | None:
+            value = super().get(key, 0.05)
+            if self.dead:
+                raise ConnectionError("gone")
+            return value
+
+        def set(self, key: str, value: bytes) -> None:
+            if self.dead:
+                raise ConnectionError("gone")
+            super().set(key, value)
+
+    store = Dead()
+    with players(coordinator=store, verify_replicas="off", name="train") as job:
+        job.step()
+        store.dead = True
+        for loader in job.loaders:
+            peers_of(loader)._thread.join(HANG)
+        assert all(isinstance(batch, dict) for batch in job.step())
+        peers_of(job.loaders[0]).post(mf.DataLossError("cut"), 0, 0)
+    assert threads() == []
+    told = [r.getMessage() for r in caplog.records]
+    assert told[:4] == ["loader 'train': no longer hears of others: gone"] * 4
+    assert told[4:] == ["loader 'train': the others could not be told of a failure: gone"]
+
+
+# ---- stalls ----
+
+
+def looks(job: Players, times: int = 2) -> None:
+    """Has every process look as its watcher would."""
+    for _ in range(times):
+        for loader in job.loaders:
+            stalls: Stalls = peers_of(loader)._stalls
+            stalls.look()
+
+
+def waited(loader: mf.Loader, seconds: float, *, inside: bool = False) -> None:
+    """Plays that nothing has happened in a loader for some time."""
+    progress = cluster(loader).progress
+    progress.since -= seconds
+    progress.inside = inside
+
+
+@pytest.mark.parametrize(
+    ("inside", "busy", "why"),
+    [(False, 0.0, "consumer"), (True, 0.0, "read"), (True, 10.0, "gather")],
+)
+def test_stall(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    inside: bool,
+    busy: float,
+    why: str,
+) -> None:
+    """Who has not taken a step is named by those who have, with what it waits for."""
+    clock = [0.0]
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
+    with players(name="train") as job:
+        job.step()
+        for p in (0, 1, 3):
+            next(iter(job.loaders[p]))
+        for p, loader in enumerate(job.loaders):
+            waited(loader, 40 + p, inside=p == 2 and inside)
+        looks(job, 1)
+        assert caplog.records == []  # the others need a moment to say where they are
+        clock[0] += busy
+        looks(job, 1)
+        want = (
+            "loader 'train': this process has had 2 batches and waits for {} s: process 2 has had "
+        )
+        want += "1 and waits for 42 s ({})"
+        text = [r.getMessage() for r in caplog.records]
+        assert text == [
+            want.format(s, w) for s, w in [(40, "?"), (41, "?"), (43, why)]
+        ] or text == [
+            want.format(40, text[0].rpartition("(")[2][:-1]),
+            want.format(41, text[0].rpartition("(")[2][:-1]),
+            want.format(43, why),
+        ]
+        looks(job)
+        assert len(caplog.records) == 3  # said once, until twice the time has passed
+        next(iter(job.loaders[2]))
+        for p in range(4):
+            next(iter(job.loaders[p]))
+        looks(job, 1)
+        assert not any("/progress/" in key for key in job.store.keys)
+
+
+def test_no_stall(caplog: pytest.LogCaptureFixture) -> None:
+    """Where all have had the same, it is not the loading that is slow."""
+    with players() as job:
+        job.step()
+        for loader in job.loaders:
+            waited(loader, 1000)
+        looks(job, 3)
+    assert caplog.records == []
+
+
+def test_usual_is_not_late(caplog: pytest.LogCaptureFixture) -> None:
+    """A step that takes as long as steps take is not late."""
+    with players() as job:
+        job.step()
+        next(iter(job.loaders[0]))
+        for loader in job.loaders:
+            cluster(loader).progress.usual = 20.0
+            waited(loader, 90)
+        looks(job, 3)
+    assert caplog.records == []
+
+
+def test_silent(caplog: pytest.LogCaptureFixture) -> None:
+    """A process that says nothing is named too."""
+    with players(name="train") as job:
+        job.step()
+        for p in (0, 1):
+            waited(job.loaders[p], 50)
+        looks(job, 1)
+        peers_of(job.loaders[0])._stalls.look()
+    want = (
+        "loader 'train': this process has had 1 batches and waits for 50 s: processes 2 and 3 do "
+    )
+    assert [r.getMessage() for r in caplog.records] == [want + "not answer"]
+
+
+def test_stall_in_its_own_time(caplog: pytest.LogCaptureFixture) -> None:
+    """The watchers look by themselves."""
+    with players(name="train", late_after=0.2) as job:
+        job.step()
+        for p in (0, 1, 3):
+            next(iter(job.loaders[p]))
+        store = job.store
+        store.until(lambda keys: sum("/progress/" in key for key in keys) == 4)
+        looks(job, 2)
+    assert any("process 2 has had 1 and waits for" in r.getMessage() for r in caplog.records)

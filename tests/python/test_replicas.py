@@ -1,0 +1,315 @@
+"""Processes that hold the same part of a batch are shown to have been given the same bytes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from meshfeed import _native, replicas
+from meshfeed._abi import Head
+from meshfeed.cursor import Owner
+from tests.python.players import (
+    HANG,
+    RECORDS,
+    Players,
+    cluster,
+    heard,
+    one_odd,
+    plan,
+    players,
+    rows,
+    threads,
+)
+
+SEED = int(os.environ.get("MESHFEED_SEED") or random.SystemRandom().getrandbits(32))
+ODD = 2  # the process that gets other bytes; it holds the same rows as process 0
+
+Bytes = np.ndarray[Any, Any]
+
+
+def compared(job: Players) -> None:
+    """Waits until every process has compared what it can."""
+    job.store.until(lambda keys: not any("/digests/" in key for key in keys))
+
+
+def compared_by(loader: mf.Loader) -> int:
+    found = cluster(loader).replicas
+    assert found is not None
+    return found.compared
+
+
+def after(job: Players) -> list[Any]:
+    """Waits until every process has heard of a failure of the odd one, and takes a step."""
+    heard(job, ODD)
+    return job.step()
+
+
+def corrupt(loader: mf.Loader, change: Callable[[Bytes, int], None]) -> None:
+    """Has the memory of every batch changed before it is delivered.
+
+    Args:
+        loader: whose.
+        change: changes the bytes of the batch of the n-th call.
+    """
+    inspector = loader._cursor._make
+    make = inspector.make  # type: ignore[attr-defined]
+    count = 0
+
+    def changed(owner: Owner) -> Any:
+        nonlocal count
+        held = owner.release._as_parameter_
+        assert held is not None
+        assert held.value is not None
+        head = Head.from_address(held.value)
+        memory = (ctypes.c_uint8 * head.bytes).from_address(head.data)
+        change(np.frombuffer(memory, np.uint8), count)
+        count += 1
+        return make(owner)
+
+    inspector.make = changed  # type: ignore[attr-defined]
+
+
+def blocks(loader: mf.Loader, memory: Bytes, name: str) -> list[Bytes]:
+    """Gives the blocks of an array in a batch's memory."""
+    array = next(a for a in loader._info["arrays"] if a["name"] == name)
+    return [
+        memory[b["offset"] : b["offset"] + b["bytes"]].view(array["dtype"]).reshape(b["shape"])
+        for b in array["blocks"]
+    ]
+
+
+def one_byte(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    x = blocks(loader, memory, "x")[1].view(np.uint8)
+    x.reshape(-1)[random.Random(SEED).randrange(x.size)] ^= 1
+
+
+def last_bit(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    blocks(loader, memory, "x")[-1].view(np.uint8).reshape(-1)[-1] ^= 0x80
+
+
+def swapped_blocks(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    a, b = blocks(loader, memory, "x")
+    a[:], b[:] = b.copy(), a.copy()
+
+
+def swapped_rows(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    x = blocks(loader, memory, "x")[0]
+    x[:] = x[::-1].copy()
+
+
+def swapped_columns(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    x = blocks(loader, memory, "x")[0]
+    x[:, [0, 1]] = x[:, [1, 0]]
+
+
+def shifted_row(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    x = blocks(loader, memory, "x")[0]
+    x[:] = np.roll(x, 1, axis=0)
+
+
+def doubled_row(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    x = blocks(loader, memory, "x")[0]
+    x[1] = x[0]
+
+
+def zeroed_row(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    blocks(loader, memory, "x")[1][0] = 0
+
+
+def minus_zero(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    """Equal numbers, other bytes: what differs on the device differs here."""
+    x = blocks(loader, memory, "x")[0]
+    x[x == 0] = -0.0
+
+
+def byte_order(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    y = blocks(loader, memory, "y")[1]
+    y[:] = y.byteswap()
+
+
+def rows_of_another_process(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    """What process 1 should hold, as a loader that goes by its rank delivers."""
+    for name in ("x", "y"):
+        for block in blocks(loader, memory, name):
+            start = 8 * step + 4
+            block[:] = rows()[name][start : start + len(block)]
+
+
+def stale_step(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    kept = loader.__dict__.setdefault("kept", [])
+    kept.append(memory.copy())
+    memory[:] = kept[max(0, len(kept) - 2)]
+
+
+def garbage(loader: mf.Loader, memory: Bytes, step: int) -> None:
+    x = blocks(loader, memory, "x")[0].view(np.uint8)
+    x[:] = np.random.default_rng(SEED).integers(0, 256, x.shape)
+
+
+WAYS = [
+    one_byte,
+    last_bit,
+    swapped_blocks,
+    swapped_rows,
+    swapped_columns,
+    shifted_row,
+    doubled_row,
+    zeroed_row,
+    minus_zero,
+    byte_order,
+    rows_of_another_process,
+    stale_step,
+    garbage,
+]
+
+FOUND = re.compile(
+    r"replicas: array '(x|y|all)', index \[[0-9:, ]+\](?: \(and [0-9]+ more\))?, differs between "
+    r"processes 0 and 2 at epoch 0, step ([0-9]+); compare what these hosts read: meshfeed verify "
+    r"--hash"
+)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_corrupted(way: Callable[[mf.Loader, Bytes, int], None]) -> None:
+    """One process gets other bytes: every process stops, and the error says where they are."""
+    print(f"MESHFEED_SEED={SEED}")
+    with players() as job:
+        odd = job.loaders[ODD]
+        corrupt(odd, lambda memory, step: way(odd, memory, step))
+        job.step()
+        job.step()
+        got = after(job)
+        assert all(isinstance(e, mf.DataLossError) for e in got), got
+        found = FOUND.fullmatch(str(got[ODD]))
+        assert found, str(got[ODD])
+        assert int(found[2]) in (0, 1)
+        for p in {0, 1, 3}:
+            assert isinstance(got[p], mf.PeerError)
+            assert got[p].process == ODD
+            assert str(got[p]).startswith(f"process 2, at epoch 0, step {found[2]}: replicas: ")
+
+
+def test_message() -> None:
+    with players() as job:
+        odd = job.loaders[ODD]
+        corrupt(odd, lambda memory, step: last_bit(odd, memory, step))
+        job.step()
+        got = after(job)
+        text = "array 'x', index [2:4, 0:6], differs between processes 0 and 2 at epoch 0, step 0; "
+        text += "compare what these hosts read: meshfeed verify --hash"
+        assert str(got[2]) == f"replicas: {text}"
+        assert str(got[1]) == f"process 2, at epoch 0, step 0: replicas: {text}"
+        assert str(job.step()[0]) == str(got[1])  # and no batch comes after it
+
+
+def test_another_file_version() -> None:
+    """A record that the fingerprint does not sample differs: the digests see it."""
+    n = 4096
+    odd = rows(n)
+    odd["x"][:] += (np.arange(n) % 8 == 3)[:, None]
+    options: dict[str, Any] = {"layout": plan(records=n)}
+    with players(rows(n), rows(n), odd, rows(n), **options) as job:
+        same_fingerprint(job)
+        job.step()
+        assert FOUND.fullmatch(str(after(job)[ODD]))
+
+
+def same_fingerprint(job: Players) -> None:
+    """Plays a fingerprint that saw nothing, which hashes the bytes of 64 rows alone."""
+    for loader in job.loaders:
+        cluster(loader)._plan["dataset"] = "same"
+
+
+def test_another_seed() -> None:
+    """The agreement finds it; and were it not asked, the digests would."""
+    with one_odd(ODD, seed=1, shuffle=True) as job:
+        for loader in job.loaders:
+            cluster(loader)._plan.update(seed=0, order="any")
+        job.step()
+        assert FOUND.fullmatch(str(after(job)[ODD]))
+
+
+@pytest.mark.parametrize(
+    ("verify", "steps"),
+    [("first", {0, 1, 2}), (3, {0, 3, 6}), ("always", set(range(8))), ("off", set())],
+)
+def test_sampling(monkeypatch: pytest.MonkeyPatch, verify: Any, steps: set[int]) -> None:
+    """The steps that are looked at, on every process, whatever its prefetch."""
+    seen: dict[int, set[int]] = {p: set() for p in range(4)}
+    inspect = replicas.Replicas.inspect
+
+    def watched(self: replicas.Replicas, batch: int) -> None:
+        seen[self._me].add(Head.from_address(batch).step)
+        inspect(self, batch)
+
+    monkeypatch.setattr(replicas.Replicas, "inspect", watched)
+    with players(verify_replicas=verify, epochs=1) as job:
+        for _ in range(RECORDS // 8):
+            assert all(isinstance(batch, dict) for batch in job.step())
+    assert seen == dict.fromkeys(range(4), steps)
+
+
+def test_nothing_is_left_behind() -> None:
+    """Keys of digests go as soon as the last reader has read them."""
+    with players(verify_replicas="always", epochs=2) as job:
+        for _ in range(2 * RECORDS // 8):
+            assert all(isinstance(batch, dict) for batch in job.step())
+        compared(job)
+        assert not any("/digests/" in key for key in job.store.keys)
+        # Every process compares what it shares with a lower one: "all" with process 0, and of
+        # "x" and "y" two blocks each with the process that holds the same rows.
+        want = [0, 16, 16 * 5, 16 * 5]
+        assert [compared_by(loader) for loader in job.loaders] == want
+    assert job.store.keys == {}
+    assert threads() == []
+
+
+def test_nothing_shared() -> None:
+    """Where no two processes hold the same, nothing is compared."""
+    layout = mf.layout(
+        {"data": 8}, mf.P("data"), {"y": ("int32", ())}, batch_size=8, records=64, processes=4
+    )
+    with players(layout=layout, verify_replicas="always") as job:
+        job.step()
+        assert [cluster(loader).replicas for loader in job.loaders] == [None] * 4
+
+
+def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:
+    """Who gets no digests in time says so and goes on: it is no failure."""
+    with players(agree_timeout=0.5, name="train") as job:
+        job.step()
+        compared(job)
+        odd = job.loaders[ODD]
+        assert next(iter(odd))
+        found = cluster(odd)._threads.replicas
+        assert found is not None
+        found._samples.put(None)
+        assert found._thread is not None
+        found._thread.join(HANG)
+        assert next(iter(odd))
+    want = "loader 'train': epoch 0, step 1 was not compared with process 0, which sent no digests "
+    assert [r.getMessage() for r in caplog.records] == [want + "within 0.5 s"]
+
+
+@pytest.mark.parametrize(
+    "size", [1, 3, 16, 17, 128, 129, 240, 241, 1 << 20, (1 << 20) + 1, 3 << 20]
+)
+def test_digest_is_xxh3(size: int) -> None:
+    """The hash is XXH3-128 by its reference implementation, in pieces or at once."""
+    xxhash = pytest.importorskip("xxhash", reason="comes with datasets, which make setup installs")
+    data = np.random.default_rng(size).integers(0, 256, (1, size), np.uint8)
+    with mf.from_arrays({"x": data}) as ds, mf.Loader(ds, batch_size=1) as loader:
+        head = loader._cursor._next(wait=True)
+        assert head is not None
+        batch = loader._cursor._next.hand_over()
+        assert batch.value is not None
+        assert _native.digests(batch.value, [0]) == [xxhash.xxh3_128_digest(data.tobytes())]
+        loader._cursor._release(batch)
