@@ -273,9 +273,10 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* opt
    and are multiples of 64; holders are mesh positions. */
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error);
 
-/* The blocks of one step: one for every distinct index of every array, all in
-   one piece of memory that belongs to the batch. This head is written once,
-   before the caller sees it, and must not be changed. */
+/* The blocks of one step: one for every distinct index of every array (for every
+   device, where the layout's "loading" is "device"), all in one piece of memory
+   that belongs to the batch. This head is written once, before the caller sees
+   it, and must not be changed. */
 typedef struct mf_batch {
   uint32_t struct_size; /* bytes of this head that the library knows */
   int32_t tensors;      /* number of blocks */

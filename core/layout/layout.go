@@ -9,7 +9,8 @@
 //   - every array of the batch with its global shape and sharding: first those
 //     of the document in their order, then the mask, then the extras;
 //   - for every process the distinct blocks it gathers, the devices that hold
-//     them, and the rows of the global batch it needs ([Layout.Process]);
+//     them, and the rows of the global batch it needs ([Layout.Process]), as
+//     the way of loading has it ([LoadProcess] and the others);
 //   - bytes per batch, device and process ([Layout.Totals]);
 //   - problems, each with a code, a place in the document, numbers and a
 //     remedy ([Layout.Problems]);

@@ -297,6 +297,24 @@ func TestIdleLoading(t *testing.T) {
 	}
 }
 
+// TestLoadingMayChange continues a run with another way of loading.
+func TestLoadingMayChange(t *testing.T) {
+	for _, before := range loadings {
+		for _, after := range loadings {
+			d := document(8)
+			d.Loading = before
+			o := loader.Options{Layout: newLayout(t, d), Process: 1, Shuffle: true, Seed: 3}
+			l := newLoader(t, digits(40), o)
+			next(t, l)
+			d.Loading = after
+			o.Layout, o.State = newLayout(t, d), l.State().JSON()
+			if place := next(t, newLoader(t, digits(40), o)); place.Position != 8 || place.Step != 1 {
+				t.Errorf("from %q to %q: the next batch is %+v", before, after, place)
+			}
+		}
+	}
+}
+
 // TestGlobalMemory counts the whole batch against the bound, which is there
 // once however many batches are read ahead.
 func TestGlobalMemory(t *testing.T) {

@@ -62,7 +62,8 @@ type Options struct {
 	// MaxHostBytes bounds the memory of all batches that are not yet released,
 	// delivered or not; 0 for no bound. At the bound the loader stops reading
 	// ahead, and a Next that would need more fails with ResourceExhausted. It
-	// never waits for a release.
+	// never waits for a release. With layout.LoadGlobal the memory in which
+	// batches are gathered whole counts too.
 	MaxHostBytes int64
 
 	// Workers is how many goroutines share the gathering of one batch; 0

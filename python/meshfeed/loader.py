@@ -399,7 +399,7 @@ class Loader:
 
     @property
     def element_spec(self) -> Any:
-        """The batch's tree with a `jax.ShapeDtypeStruct` for every array."""
+        """The batch's tree with a `jax.ShapeDtypeStruct` for every array, as it is delivered."""
         return self._feed.element_spec
 
     def reshard(self, batch: Any) -> Any:
