@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.bench import targets, texts
 from tests.bench.derived import CellNumbers, spread
+from tests.bench.distributed import page as processes
 
 Column = Callable[[Any], str]
 
@@ -38,6 +39,7 @@ def markdown(held: dict[str, Any]) -> str:
         *_rows(records),
         *_cold(records),
         *_limited(records),
+        *processes.read(),
         "## Targets that were missed\n",
         _missed(records, cells),
     ]

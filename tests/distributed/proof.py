@@ -8,6 +8,7 @@ the coordinates on its spec's axes, the first axis the most significant).
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from typing import Any
 
@@ -17,6 +18,8 @@ import meshfeed as mf
 from tests.distributed import data
 from tests.distributed.data import BATCH, Array
 from tests.distributed.scenarios import Cluster, Entry, Scenario, Want
+
+STATE_BYTES = 256
 
 Given = list[dict[str, Any]]  # by process
 Index = list[tuple[int, int]]
@@ -32,6 +35,7 @@ def prove(cluster: Cluster, scenario: Scenario, given: Given, steps: int) -> Non
         together = [process["steps"][number] for process in given]
         for one in together:
             assert one["state"] == together[0]["state"]
+            assert len(json.dumps(one["state"])) <= STATE_BYTES
             np.testing.assert_array_equal(one["records"], together[0]["records"])
         _prove_step(cluster, scenario, together)
     for process in given:

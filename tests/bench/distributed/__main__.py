@@ -1,0 +1,85 @@
+"""Measures with many processes; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.bench import results
+from tests.bench.cases import CASES, named
+from tests.bench.distributed import cold, page
+from tests.bench.pieces import ROOT, child
+from tests.distributed.job import Job
+
+DEVICES = (2, 2, 2, 2)
+MESHES = ['(8,) P("data")', '(4, 2) P("data")', '(4, 2) P("data", "model")']
+ROUNDS = 10
+STEPS = [f"steps/{CASES[0].name}", f"steps/{CASES[2].name}"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.distributed")
+    parser.add_argument("pieces", nargs="*", default=[*STEPS, "cold", "restore"])
+    parser.add_argument("--render", action="store_true", help="print the section, measure nothing")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
+    options = parser.parse_args()
+    held = json.loads(page.RESULTS.read_text()) if page.RESULTS.exists() else {"pieces": {}}
+    if not options.render:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        held["machine"] = results.machine()
+        for piece in options.pieces:
+            result = measure(piece, options.folder, options.rounds)
+            held["pieces"][piece] = {"commit": results.commit(), "result": result}
+            page.RESULTS.write_text(json.dumps(held, separators=(",", ":")) + "\n")
+    print("\n".join(page.section(held)))
+    return 0
+
+
+def measure(piece: str, folder: Path, rounds: int) -> Any:
+    """Measures a piece."""
+    if piece == "restore":
+        return child("distributed.restore", folder)
+    if piece == "cold":
+        return cold.measure(folder, DEVICES)
+    case = named(piece.removeprefix("steps/"))
+    child("cases", case.name, folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        order = {"case": case.name, "data": str(folder), "meshes": MESHES, "rounds": rounds}
+        (Path(scratch) / "order.json").write_text(json.dumps(order))
+        with Job("tests.bench.distributed.play", DEVICES, Path(scratch)) as job:
+            job.wait(110)
+        texts = [(Path(scratch) / f"times-{p}.json").read_text() for p in range(len(DEVICES))]
+    return summary([json.loads(text) for text in texts])
+
+
+def summary(processes: list[Any]) -> dict[str, Any]:
+    """Sums up the turns of all processes, for every mesh and loop.
+
+    A round gives three numbers: the median step of the median process, the step of the job
+    (its slowest process's mean) and the processor time of a step in all processes.
+    """
+    cells = {}
+    for mesh, first in processes[0].items():
+        loops = {}
+        for name, turns in first["turns"].items():
+            mine = [process[mesh]["turns"][name] for process in processes]
+            rounds = [[turns[r] for turns in mine] for r in range(len(turns))]
+            loops[name] = {
+                "step": [median(t["p50"] for t in turns) for turns in rounds],
+                "job": [max(t["wall"] for t in turns) for turns in rounds],
+                "cpu": [sum(t["cpu"] for t in turns) for turns in rounds],
+                "gathered": [process[mesh]["gathered"][name] for process in processes],
+            }
+        planned = [process[mesh]["planned"] for process in processes]
+        cells[mesh] = {"loops": loops, "planned": planned}
+    return cells
+
+
+if __name__ == "__main__":
+    sys.exit(main())

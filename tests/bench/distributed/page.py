@@ -1,0 +1,98 @@
+"""The section of docs/benchmarks.md on many processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "benchmarks-processes.json"
+
+HEAD = """## Many processes
+
+Four processes of two devices each, one `jax.distributed` job on {cores} cores, commit {commits}.
+The loops take turns; before each turn all processes meet, and all run the same loop. *step* is the
+median step of the median process, *job* the mean step of the slowest process, *CPU* the processor
+time of a step in all four together, all in ms: medians of the rounds, and their range. *times by
+hand* compares *job* round by round with the loop that gathers this process's rows with NumPy and
+calls `make_array_from_process_local_data`. *gathered* is what a process gathers for a step;
+meshfeed's is the plan's to the byte. `device_put` gathers the whole batch in every process and then
+compares it over the network. Grain gives process p every n-th record, which is right on these
+meshes, where the rows follow the processes, and wrong where replicas lie in different ones.
+
+With two threads in each of four processes and {cores} cores there is never a free core, so a loop
+that works ahead gains nothing by it: what counts is the processor time.
+"""
+
+COLUMNS = "| case | mesh | loop | step | job | CPU | times by hand | gathered |"
+RULES = "| --- | --- | --- | --: | --: | --: | --: | --: |"
+
+
+def section(held: dict[str, Any]) -> list[str]:
+    """Writes the section, or nothing where nothing was measured."""
+    pieces = held["pieces"]
+    if not pieces:
+        return []
+    commits = ", ".join(sorted({piece["commit"] for piece in pieces.values()}))
+    lines = [HEAD.format(cores=held["machine"]["cores"], commits=commits), COLUMNS, RULES]
+    for key, piece in pieces.items():
+        if key.startswith("steps/"):
+            lines += _rows(key.removeprefix("steps/"), piece["result"])
+    lines.append("")
+    if "cold" in pieces:
+        lines.append(_cold(pieces["cold"]["result"]))
+    if "restore" in pieces:
+        lines.append(_restore(pieces["restore"]["result"]))
+    return lines
+
+
+def read() -> list[str]:
+    """Writes the section from the stored results, or nothing where there are none."""
+    return section(json.loads(RESULTS.read_text())) if RESULTS.exists() else []
+
+
+def _rows(case: str, cells: dict[str, Any]) -> Iterator[str]:
+    for mesh, cell in cells.items():
+        by_hand = cell["loops"]["by hand"]["job"]
+        for name, loop in cell["loops"].items():
+            pairs = zip(by_hand, loop["job"], strict=True)
+            ratio = median(hand / mine for hand, mine in pairs)
+            mark = f"**{ratio:.2f} ✗**" if ratio < 1 else f"{ratio:.2f}"
+            exact = " = plan" if loop["gathered"] == cell["planned"] else ""
+            numbers = [_ranged(loop[key]) for key in ("step", "job", "cpu")]
+            gathered = f"{max(loop['gathered']):,.0f}{exact}"
+            yield f"| {case} | `{mesh}` | {name} | {' | '.join(numbers)} | {mark} | {gathered} |"
+
+
+def _ranged(values: list[float]) -> str:
+    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def _cold(processes: list[dict[str, Any]]) -> str:
+    one = processes[0]
+    disk = sum(process["read_bytes"] for process in processes) / 1e6
+    calls = max(process["rchar"] for process in processes) / 1e6
+    planned = one["gathered"] * one["steps"] * len(processes) / 1e6
+    return (
+        f"A file of {one['file'] / 1e6:,.0f} MB that was not in memory, {one['steps']} steps of "
+        f"tokens: the processes gathered {planned:,.0f} MB, and {disk:,.0f} MB came from the disk "
+        "for all of them together: the file fits into memory, so it is read ahead as a whole, each "
+        f"page once, by whoever comes first. By calls of `read` a process got {calls:.1f} MB, "
+        "headers and samples for the fingerprint.\n"
+    )
+
+
+def _restore(result: dict[str, Any]) -> str:
+    times = [
+        f"- {name}: {row['p50']:.1f} ms ({row['low']:.1f} to {row['high']:.1f}), "
+        f"above 50 ms {row['above']:.0f} times"
+        for name, row in result["ms"].items()
+    ]
+    return (
+        f"From a state of {result['state_bytes']} bytes to the first batch, at {result['tries']} "
+        f"positions of {result['records']:,} records of a file that is open, shuffled:\n\n"
+        + "\n".join(times)
+        + "\n"
+    )
