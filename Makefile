@@ -11,7 +11,7 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-deep check lib wheel bench golden fuzz gpu-check clean
+.PHONY: help setup demo drill test test-deep check lib wheel bench golden fuzz gpu-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ lib: $(STAMP) ## build the C library and the command into the Python package
 
 demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
+
+drill: lib ## kill one of four training processes, go on with two, see that no batch is lost (half a minute)
+	$(PYTHON) docs/drill/drill.py --out drill-out
 
 test: lib ## all quick tests, with a table of what each stage took
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
@@ -64,4 +67,4 @@ gpu-check: lib ## the hand-over checks on a machine with a GPU
 	$(PYTHON) tests/python/gpu_check.py
 
 clean: ## remove what make made
-	rm -rf $(VENV) build dist demo-out python/meshfeed/_lib python/meshfeed/_bin
+	rm -rf $(VENV) build dist demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
 import meshfeed as mf
 from tests.distributed import data
-from tests.distributed.job import Job
+from tests.distributed.job import ROOT, Job
 
 HANG = 300  # seconds; a job takes ten
 
@@ -118,3 +122,20 @@ def test_survivors_go_on(tmp_path: Path) -> None:
         lines = (folder / f"log-{rank}.jsonl").read_text().splitlines()
         assert [len(json.loads(line)["rows"]) for line in lines] == [2] * 9
         assert {len(v) for line in lines[4:] for v in json.loads(line)["rows"].values()} == {8}
+
+
+@pytest.mark.deep
+def test_the_drill(tmp_path: Path) -> None:
+    drill: list[str | Path] = [
+        sys.executable,
+        ROOT / "docs" / "drill" / "drill.py",
+        "--out",
+        tmp_path,
+    ]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(drill, env=env, capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all batches are those of a quiet run" in done.stdout
+    picture = ET.parse(tmp_path / "drill.svg")
+    words = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert "process 2 killed with -9" in words
