@@ -16,7 +16,7 @@ from typing import Any
 from meshfeed import _library
 from meshfeed._version import __version__
 from meshfeed.agreement import Agreement, Document, document
-from meshfeed.arguments import Checks
+from meshfeed.arguments import Checks, State
 from meshfeed.coordinator import Coordinator, jax_coordinator
 from meshfeed.names import Use, uses
 from meshfeed.peers import Peers
@@ -131,7 +131,7 @@ class Cluster:
         self._agreed = False
         self._threads = _Threads()
         self.left = False  # it goes on alone
-        self.place = 0, 0  # of the loader's next batch
+        self.state: State = {}  # where the loader stands, set by its cursor
         self._end = weakref.finalize(self, _forget, self._threads, self._use)
         self._end.atexit = False
         _watch_exit(self)
@@ -165,17 +165,16 @@ class Cluster:
         """Tells the others that a batch could not be made."""
         self._threads.peers.post(error, epoch, step)
 
-    def moved(self, place: tuple[int, int]) -> None:
-        """Notes that the loader goes on elsewhere: its processes agree before the next batch."""
-        self.place = place
+    def moved(self, state: State) -> None:
+        """Notes where the loader goes on: its processes agree before the next batch."""
+        self.state = state
         self._agreed = False
 
     def _agree(self) -> None:
         self._threads.end(LEAVE)
         path = f"{self._path}/{self._round}"
-        epoch, position = self.place
         try:
-            self._agreement.reach(path, {**self._plan, "epoch": epoch, "position": position})
+            self._agreement.reach(path, {**self._plan, **self.state})
         except Exception:
             self._round += 1
             raise

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from meshfeed import _native
 from meshfeed._handle import Handle
 from meshfeed.cluster import Cluster
 from meshfeed.cursor import Cursor, Item, Make, Owner
@@ -42,7 +43,7 @@ class JoinedCursor(Cursor):
         self._cluster = self._inspector.cluster = cluster
         self._leads, self._rows = True, rows
         if cluster is not None:
-            cluster.place = self.epoch, self.position
+            cluster.moved(_native.loader_state(self.handle.value))
 
     def share(self, leader: JoinedCursor) -> None:
         """Takes the batches of a pass together with the processes of the loader's cursor."""
@@ -84,7 +85,7 @@ class JoinedCursor(Cursor):
         with super().moved() as handle:
             yield handle
         if self._cluster is not None:
-            self._cluster.moved((self.epoch, self.position))
+            self._cluster.moved(_native.loader_state(self.handle.value))
 
     def close(self, cause: type[BaseException] | None = None) -> None:
         """Releases the handle, and the loader's own cursor leaves the others."""

@@ -188,8 +188,7 @@ class Loader:
         cursor = self._cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
-            alike = {**self._constants, **self._alike}
-            others = cluster.joined(self._peers, self.layout, self._info, alike)
+            others = cluster.joined(self._peers, self.layout, self._info, self._alike)
             cursor.join(others, self._batch_rows)
 
     @property

@@ -40,7 +40,7 @@ def narrow() -> mf.Layout:
 def unlike(job: Players) -> None:
     """Plays a fingerprint that saw no difference."""
     for loader in job.loaders:
-        cluster(loader)._plan["dataset"] = "same"
+        cluster(loader).state["dataset"] = "same"
 
 
 def test_overflow() -> None:
@@ -78,6 +78,7 @@ def test_after_a_failure() -> None:
         heard(job, 2)
         for loader in job.loaders:
             loader.seek(epoch=0, position=24)
+        unlike(job)
         assert all(isinstance(batch, dict) for batch in job.step())
 
 
@@ -105,9 +106,9 @@ def test_a_pass_fails_for_all() -> None:
     """A pass over an epoch tells and hears as the loader does."""
     good = narrowed(64)
     with players(good, narrowed(64, odd=2), good, good, layout=narrow(), prefetch=0) as job:
-        unlike(job)
         for loader in job.loaders:
             loader.seek(epoch=1)
+        unlike(job)
         passes = [loader.one_epoch() for loader in job.loaders]
         threads_of = [threading.Thread(target=next, args=(p, None)) for p in (passes[0], passes[2])]
         threads_of.append(threading.Thread(target=next, args=(passes[3], None)))

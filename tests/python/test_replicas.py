@@ -225,14 +225,14 @@ def test_another_file_version() -> None:
 def same_fingerprint(job: Players) -> None:
     """Plays a fingerprint that saw nothing, which hashes the bytes of 64 rows alone."""
     for loader in job.loaders:
-        cluster(loader)._plan["dataset"] = "same"
+        cluster(loader).state["dataset"] = "same"
 
 
 def test_another_seed() -> None:
     """The agreement finds it; and were it not asked, the digests would."""
     with one_odd(ODD, seed=1, shuffle=True) as job:
         for loader in job.loaders:
-            cluster(loader)._plan.update(seed=0, order="any")
+            cluster(loader).state.update(seed=0, order="any")
         job.step()
         assert FOUND.fullmatch(str(after(job)[ODD]))
 

@@ -1,0 +1,214 @@
+"""A process of a job in which one process is wrong, late or broken.
+
+What every process got is written to `folder/got-RANK.json`, by scene. The wrong one is process 2,
+which holds the same rows as process 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pyarrow as pa
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, PartitionSpec
+
+import meshfeed as mf
+from tests.distributed.process import Place, joined
+
+ODD = 2
+RECORDS, BATCH = 100_000, 16
+BAD = 34  # a record of step 2 and of the odd process that the fingerprint does not sample
+SPECS = {"n": PartitionSpec("data")}
+
+
+def mesh() -> Mesh:
+    """Processes 0 and 2 hold the same rows, and so do 1 and 3."""
+    return Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+
+
+def data(bad: int | None = None) -> np.ndarray[Any, Any]:
+    n = np.arange(RECORDS, dtype=np.int64)
+    if bad is not None:
+        n[BAD] = bad
+    return n
+
+
+def write(path: Path, n: np.ndarray[Any, Any]) -> Path:
+    table = pa.table({"n": n})
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table, max_chunksize=1000)
+    return path
+
+
+class Scenes:
+    """What is played; each scene gives what this process got."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.odd = place, place.rank == ODD
+        self.all: dict[str, Callable[[], list[str]]] = {
+            "alike": self.alike,
+            "another seed": self.another_seed,
+            "another place": self.another_place,
+            "missing": self.missing,
+            "overflow": self.overflow,
+            "damaged": self.damaged,
+            "one byte": self.one_byte,
+            "late": self.late,
+            "interrupted": self.alike,
+        }
+
+    def loader(self, ds: mf.Dataset, **options: Any) -> mf.Loader:
+        given = {"batch_size": BATCH, "epochs": -1, "prefetch": 0, "name": "train", **options}
+        return mf.Loader(ds, mesh(), SPECS, **given)
+
+    def steps(self, loader: mf.Loader, n: int) -> list[str]:
+        """Takes batches until one fails. Before each one all processes have the one before."""
+        got: list[str] = []
+        for _ in range(n):
+            try:
+                batch = next(iter(loader))
+            except mf.Error as e:
+                return [*got, *_described(e)]
+            got.append(str(int(batch["n"].addressable_data(0)[0])))
+            self.meet()
+        return got
+
+    def meet(self) -> None:
+        multihost_utils.sync_global_devices("meet")
+
+    def alike(self) -> list[str]:
+        with mf.from_arrays({"n": data()}) as ds, self.loader(ds) as loader:
+            return self.steps(loader, 4)
+
+    def another_seed(self) -> list[str]:
+        with mf.from_arrays({"n": data()}) as ds:
+            with self.loader(ds, shuffle=True, seed=5 if self.odd else 4) as loader:
+                return self.steps(loader, 1)
+
+    def another_place(self) -> list[str]:
+        with mf.from_arrays({"n": data()}) as ds, self.loader(ds) as loader:
+            got = self.steps(loader, 1)
+            loader.seek(epoch=0, position=48 if self.odd else 32)
+            got += self.steps(loader, 1)
+            loader.seek(epoch=0, position=32)
+            return got + self.steps(loader, 1)
+
+    def missing(self) -> list[str]:
+        with mf.from_arrays({"n": data()}) as ds, self.loader(ds, agree_timeout=1.0) as loader:
+            return [] if self.odd else self.steps(loader, 1)
+
+    def failing(self, ds: mf.Dataset) -> list[str]:
+        """Takes two batches; the odd process fails in the third, which the others never take."""
+        with self.loader(ds) as loader:
+            got = self.steps(loader, 2)
+            if self.odd:
+                got += self.steps(loader, 1)
+            else:
+                hear(loader)
+                got += self.steps(loader, 1)
+            self.meet()
+            return got
+
+    def overflow(self) -> list[str]:
+        with mf.from_arrays({"n": data(1 << 40 if self.odd else None)}) as ds:
+            return self.failing(ds)
+
+    def damaged(self) -> list[str]:
+        path = write(self.place.folder / f"own-{self.place.rank}.arrow", data())
+        with mf.open(str(path), io="read") as ds:
+            with self.loader(ds) as loader:
+                if self.odd:
+                    os.truncate(path, 320)
+                got: list[str] = []
+                if self.odd:
+                    got += [e.split(";")[0] for e in self.steps(loader, 1)]
+                else:
+                    try:
+                        next(iter(loader))
+                    except mf.Error as e:
+                        got += _described(e)
+                    hear(loader)
+                    got += self.steps(loader, 1)
+                self.meet()
+                return got
+
+    def one_byte(self) -> list[str]:
+        n = data(BAD ^ 1 if self.odd else None)
+        with mf.from_arrays({"n": n}) as ds, self.loader(ds) as loader:
+            got = self.steps(loader, 2)
+            with contextlib.suppress(mf.PeerError):  # where another one was quicker
+                next(iter(loader))
+            hear(loader)
+            got += self.steps(loader, 1)
+            self.meet()
+            return got
+
+    def late(self) -> list[str]:
+        told = Told()
+        logging.getLogger("meshfeed").addHandler(told)
+        with mf.from_arrays({"n": data()}) as ds, self.loader(ds, late_after=0.5) as loader:
+            self.steps(loader, 1)
+            others = [] if self.odd else [next(iter(loader))]
+            if not self.odd:
+                assert told.came.wait(60)
+                (self.place.folder / f"told-{self.place.rank}").touch()
+            while len(list(self.place.folder.glob("told-*"))) < 3:
+                time.sleep(0.02)
+            others += [next(iter(loader))] if self.odd else []
+            got = self.steps(loader, 1)
+        logging.getLogger("meshfeed").removeHandler(told)
+        return [*told.texts[:1], *got]
+
+
+class Told(logging.Handler):
+    """Keeps what is logged of stalls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.came = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+        self.came.set()
+
+
+def _described(e: mf.Error) -> list[str]:
+    return [" ".join(cls.__name__ for cls in type(e).__mro__[:3]), str(e)]
+
+
+def hear(loader: mf.Loader) -> None:
+    """Waits until this process knows of a failure."""
+    peers = loader._cursor._cluster._threads.peers  # type: ignore[attr-defined]
+    late = time.monotonic() + 60
+    while peers._letter is None and peers._own is None:
+        assert time.monotonic() < late
+        time.sleep(0.01)
+
+
+def play(place: Place) -> None:
+    scenes = Scenes(place)
+    got = {}
+    for name, scene in scenes.all.items():
+        got[name] = scene()
+        scenes.meet()
+        (place.folder / f"got-{place.rank}.json").write_text(json.dumps(got))
+    # The last loader is left open: the interpreter's exit ends its threads.
+    ds = mf.from_arrays({"n": data()})
+    scenes.left = scenes.loader(ds, late_after=3600.0)  # type: ignore[attr-defined]
+    next(iter(scenes.left))  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    with joined() as place:
+        play(place)

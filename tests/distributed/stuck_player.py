@@ -1,0 +1,48 @@
+"""A process of two: 0 fails in its second batch, while 1 waits for it in a collective."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, PartitionSpec
+
+import meshfeed as mf
+from meshfeed import peers
+from tests.distributed.process import Place, joined
+
+
+def play(place: Place) -> None:
+    peers.GRACE = 0.5
+    ds = mf.from_arrays({"n": np.arange(64, dtype=np.int32)})
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    options: dict[str, Any] = {"name": "train", "on_peer_error": "abort"}
+    loader = mf.Loader(ds, mesh, PartitionSpec("data"), batch_size=8, **options)
+    loop = iter(loader)
+    next(loop)
+    taken = place.folder / "taken"
+    if place.rank == 1:
+        next(loop)
+        taken.touch()
+        multihost_utils.sync_global_devices("never")
+    while not taken.exists():
+        time.sleep(0.02)
+    inspector: Any = loader._cursor._make
+    inspector.make = fail
+    try:
+        next(loop)
+    except ZeroDivisionError:
+        threading.Event().wait()  # it neither leaves nor comes
+
+
+def fail(owner: Any) -> Any:
+    raise ZeroDivisionError("played")
+
+
+if __name__ == "__main__":
+    with joined() as place:
+        play(place)

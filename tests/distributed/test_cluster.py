@@ -1,0 +1,109 @@
+"""One process of a real job is wrong, late or broken, and every process knows."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.job import Job
+
+HANG = 300
+
+Got = list[dict[str, list[str]]]
+
+ALIKE = "; give every process the same data, arguments and state"
+DIFFER = "agreement: the processes of loader 'train' differ: "
+
+
+@pytest.fixture(scope="session")
+def got(tmp_path_factory: pytest.TempPathFactory) -> Got:
+    """What every process got, by scene. The interpreters left with a loader open."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with Job("tests.distributed.cluster_player", [2, 2, 2, 2], folder) as job:
+        job.wait(HANG)
+    return [json.loads((folder / f"got-{p}.json").read_text()) for p in range(4)]
+
+
+def scene(got: Got, name: str) -> list[list[str]]:
+    return [each[name] for each in got]
+
+
+@pytest.mark.parametrize("name", ["alike", "interrupted"])
+def test_alike(got: Got, name: str) -> None:
+    """Processes 0 and 2 begin with row 0 of the batch, 1 and 3 with row 8; and once more."""
+    rows = [["0", "16", "32", "48"], ["8", "24", "40", "56"]]
+    assert scene(got, name) == [*rows, *rows]
+
+
+def test_another_seed(got: Got) -> None:
+    text = f"{DIFFER}seed is 4 on processes 0, 1 and 3, 5 on process 2{ALIKE}"
+    assert scene(got, "another seed") == [["IncompatibleError Error ValueError", text]] * 4
+
+
+def test_another_place(got: Got) -> None:
+    text = f"{DIFFER}position is 32 on processes 0, 1 and 3, 48 on process 2{ALIKE}"
+    error = ["IncompatibleError Error ValueError", text]
+    rows = [["0", *error, "32"], ["8", *error, "40"]]
+    assert scene(got, "another place") == [*rows, *rows]
+
+
+def test_missing(got: Got) -> None:
+    text = (
+        "agreement: process 2 has not come to the next batch of loader 'train' within 1 s; every "
+    )
+    text += "process of the mesh makes the same loaders in the same order; see its log, or raise "
+    text += "agree_timeout="
+    error = ["PeerError PeerError Error", text]
+    assert scene(got, "missing") == [error, error, [], error]
+
+
+def test_overflow(got: Got) -> None:
+    kind, text = got[2]["overflow"][2:]
+    assert kind == "OutOfRangeError Error IndexError"
+    assert "record 34" in text
+    for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
+        error = ["PeerError PeerError OutOfRangeError", f"process 2, at epoch 0, step 2: {text}"]
+        assert got[p]["overflow"] == [*first, *error]
+
+
+def test_damaged(got: Got) -> None:
+    kind, text = got[2]["damaged"]
+    assert kind == "DataLossError Error OSError"
+    for p in (0, 1, 3):
+        kind, theirs = got[p]["damaged"]
+        assert kind == "PeerError PeerError DataLossError"
+        assert theirs.startswith(f"process 2, at epoch 0, step 0: {text}")
+
+
+def test_one_byte(got: Got) -> None:
+    text = (
+        "replicas: array 'n', index [0:4], differs between processes 0 and 2 at epoch 0, step 2; "
+    )
+    text += "compare what these hosts read: meshfeed verify --hash"
+    assert got[2]["one byte"] == ["0", "16", "DataLossError Error OSError", text]
+    theirs = ["PeerError PeerError DataLossError", f"process 2, at epoch 0, step 2: {text}"]
+    for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
+        assert got[p]["one byte"] == [*first, *theirs]
+
+
+def test_late(got: Got) -> None:
+    line = r"loader 'train': this process has had 2 batches and waits for \d+ s: "
+    line += r"process 2 has had 1 and waits for [\d.]+ s \(consumer\)"
+    for p in (0, 1, 3):
+        told, *rows = got[p]["late"]
+        assert re.fullmatch(line, told)
+        assert rows == [["32"], ["40"], [], ["40"]][p]
+    assert got[2]["late"] == ["32"]
+
+
+def test_abort(tmp_path: Path) -> None:
+    """A process that is stuck in a collective with a failed one is ended, as it asked."""
+    with Job("tests.distributed.stuck_player", [1, 1], tmp_path) as job:
+        assert job.processes[1].wait(HANG) == 1, job.logs()
+        job.kill(0)
+        log = job.log(1)
+    assert "loader 'train': process 0, at epoch 0, step 1: ZeroDivisionError: played" in log
+    assert 'did not ask for a batch, so on_peer_error="abort" ends it' in log
