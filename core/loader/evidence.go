@@ -75,6 +75,7 @@ const recentBatches = 64
 type ledger struct {
 	total  certificate.Certificate // of all batches but the recent ones
 	start  batch.Cursor            // behind them
+	now    batch.Cursor            // behind the recent ones
 	recent [recentBatches]entry    // a ring
 	first  int
 	count  int
@@ -88,7 +89,7 @@ type entry struct {
 
 // begin begins a run.
 func (g *ledger) begin(c batch.Cursor) {
-	*g = ledger{total: certificate.Certificate{Sequence: g.total.Sequence}, start: c}
+	*g = ledger{total: certificate.Certificate{Sequence: g.total.Sequence}, start: c, now: c}
 }
 
 // deliver adds the next batch.
@@ -102,6 +103,7 @@ func (g *ledger) deliver(place batch.Place, t certificate.Tally) {
 	}
 	g.count++
 	*g.at(g.count - 1) = entry{place, t}
+	g.now = place.After
 }
 
 // at gives the i-th of the recent batches.
@@ -113,7 +115,10 @@ func (e *entry) addTo(c *certificate.Certificate) {
 
 // behind gives how many of the recent batches end at a place or before it.
 func (g *ledger) behind(c batch.Cursor) (n int, ok bool) {
-	if g.start == c {
+	switch c {
+	case g.now:
+		return g.count, true
+	case g.start:
 		return 0, true
 	}
 	for i := range g.count {
@@ -140,5 +145,5 @@ func (g *ledger) rewind(c batch.Cursor) {
 		g.begin(c)
 		return
 	}
-	g.count = n
+	g.count, g.now = n, c
 }

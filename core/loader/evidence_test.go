@@ -286,3 +286,30 @@ func TestCertificatesAfterRemeshAreApart(t *testing.T) {
 	wantRuns(t, l.Certificate(), certificate.Run{Epochs: 11, Last: 80})
 	closeLoader(t, other)
 }
+
+// A layout that drops what another one pads begins the next epoch, and the
+// certificate is still there.
+func TestCertificateAfterRemeshAtTheEnd(t *testing.T) {
+	padded := document(8)
+	padded.Batch.Remainder = layout.Pad
+	l := newLoader(t, digits(20), loader.Options{Layout: newLayout(t, padded), Epochs: -1})
+	next(t, l)
+	next(t, l)
+	other, err := l.Remesh(newLayout(t, document(8)), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := other.State().Cursor()
+	if at != (batch.Cursor{Epoch: 1}) {
+		t.Errorf("the loader goes on at %v", at)
+	}
+	c, err := other.CertificateAt(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRuns(t, c, certificate.Run{Epochs: 1, Last: 16})
+	if err := other.Rewind(at); err != nil || !other.Certificate().Equal(c) {
+		t.Errorf("after Rewind to the same place: %+v, %v", other.Certificate(), err)
+	}
+	closeLoader(t, other)
+}

@@ -62,7 +62,7 @@ func (l *Loader) follow(other *Loader) error {
 		return err
 	}
 	l.line.loop, l.line.counts, l.line.ledger = line.loop, line.counts.now(), line.ledger
-	l.line.ledger.total = line.ledger.total.Clone()
+	l.line.ledger.total, l.line.ledger.now = line.ledger.total.Clone(), l.line.cursor
 	l.maker.gathered.Store(other.maker.gathered.Load())
 	return nil
 }

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from meshfeed._version import __version__ as __version__
     from meshfeed.arrays import load_array as load_array
+    from meshfeed.certificate import Certificate as Certificate
     from meshfeed.coordinator import Coordinator as Coordinator
     from meshfeed.dataset import Dataset as Dataset
     from meshfeed.dataset import Field as Field
@@ -50,6 +51,7 @@ else:
     _NAMES = {
         "_version": "__version__",
         "arrays": "load_array",
+        "certificate": "Certificate",
         "coordinator": "Coordinator",
         "dataset": "Dataset Field Skipped from_arrays from_arrow open",
         "errors": """

@@ -194,6 +194,26 @@ def loader_seek(handle: int, epoch: int, position: int) -> None:
     call("mf_loader_seek", handle, epoch, position)
 
 
+def loader_rewind(handle: int, epoch: int, position: int) -> None:
+    """Goes back to where a batch ended, and takes back those behind it."""
+    call("mf_loader_rewind", handle, epoch, position)
+
+
+def loader_certificate(handle: int, epoch: int, position: int) -> str:
+    """Gives the certificate of what was handed over up to where a batch ended."""
+    return _text("mf_loader_certificate", handle, epoch, position)
+
+
+def certificate_add(a: str, b: str) -> str:
+    """Gives the sum of two certificates."""
+    return _text("mf_certificate_add", *_encoded(a), *_encoded(b))
+
+
+def certificate_check(text: str) -> None:
+    """Checks a certificate against its order and seed."""
+    library().mf_release(_made("mf_certificate_check", *_encoded(text)), None)
+
+
 def loader_len(handle: int) -> int:
     """Gives the number of batches until the end of the pass, -1 without end."""
     out = c_int64()

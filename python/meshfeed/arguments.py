@@ -23,6 +23,7 @@ DEVICES = 2**20
 DEPTH = 65536  # of prefetch
 DIMENSIONS = 32  # of a batch
 
+_ORDERS = {"sequential": "sequential.1", "shuffle": "shuffle.1", "local": "local"}
 _STATE = "give what state() gave, or the path that save_state() wrote"
 _FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
 
@@ -87,6 +88,19 @@ class Checks:
             *others, last = (f'"{choice}"' for choice in choices)
             raise self.wrong(name, value, f"{', '.join(others)} or {last}", hint)
         return value
+
+    def order(self, order: Any, shuffle: Any) -> str | None:
+        """Takes how records are ordered, in one of two ways; gives the order's name, or None."""
+        shuffled = self.boolean("shuffle", shuffle)
+        if order is None:
+            return None if shuffled is None else _ORDERS["shuffle" if shuffled else "sequential"]
+        if not isinstance(order, str) or (order not in _ORDERS and "." not in order):
+            hint = "or the full name of an order, as it stands in a state"
+            raise self.wrong("order", order, '"sequential", "shuffle" or "local"', hint)
+        if shuffled is not None and shuffled == order.startswith("sequential"):
+            message = f"order={order!r} and shuffle={shuffle} contradict each other"
+            raise self.misfit(message, "give one of them; order= says more")
+        return _ORDERS.get(order, order)
 
     def loading(self, loading: Any) -> str:
         """Takes a way of loading."""

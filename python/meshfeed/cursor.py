@@ -90,7 +90,7 @@ class Cursor:
         """Goes back to the batch after the last one delivered, as one was lost on its way."""
         self._next.drop()
         self._ready.clear()
-        _native.loader_seek(self.handle.value, self.epoch, self.position)
+        _native.loader_rewind(self.handle.value, self.epoch, self.position)
         self._torn = False
 
     def _run_ahead(self, item: Item) -> None:
@@ -152,6 +152,11 @@ class Cursor:
                 return len(ready)
             rest = _native.loader_len(self.handle.value)
             return rest if rest < 0 else rest + len(ready)
+
+    def certificate(self) -> str:
+        """Gives the certificate of the batches delivered, without those made ahead."""
+        with self.lock:
+            return _native.loader_certificate(self.handle.value, self.epoch, self.position)
 
     @contextlib.contextmanager
     def moved(self) -> Iterator[int]:

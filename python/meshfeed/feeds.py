@@ -76,7 +76,7 @@ class Request:
         mesh: the mesh, or None.
         specs: the tree of specs, or None.
         batch: the layout document's part of that name.
-        shuffle: whether the order is shuffled.
+        order: the name of the order, "local", or None for the order of the files.
         seed: the seed of the order.
         prefetch: batches that may wait undelivered.
         loading: what every process reads.
@@ -87,7 +87,7 @@ class Request:
     specs: Any
     batch: dict[str, Any]
     _: dataclasses.KW_ONLY
-    shuffle: bool
+    order: str | None
     seed: int
     prefetch: int
     loading: str
@@ -128,7 +128,7 @@ def plan(check: Checks, request: Request) -> Plan:
         tree=tree,
         fields={name: (place.deliver(dtype), shape) for name, (dtype, shape) in facts.items()},
         batch=batch,
-        dataset=planning.dataset(len(source), facts, shuffle=request.shuffle, seed=request.seed),
+        dataset=planning.dataset(len(source), facts, order=request.order, seed=request.seed),
         prefetch=request.prefetch,
         loading=request.loading,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from meshfeed._handle import Handle
 from meshfeed.arguments import DEPTH, WIDE, Checks, State
 from meshfeed.batches import Batches
 from meshfeed.blocks import Blocks
+from meshfeed.certificate import Certificate
 from meshfeed.coordinator import Coordinator
 from meshfeed.cursor import Cursor
 from meshfeed.dataset import Dataset
@@ -41,6 +43,11 @@ class Loader:
         batch_size: the rows of the global batch, over all processes; must be given. A tuple gives
             that many batch dimensions: (4, 64) has the records of 256, as four micro-batches.
         shuffle: whether the order is shuffled, anew in every epoch; by default not.
+        order: how records are ordered, instead of `shuffle`: "sequential", "shuffle", or "local",
+            which cuts the dataset into a part for every group of processes that need the same
+            rows and shuffles each by itself, so that a process reads only its own part. The parts
+            belong to the first mesh and batch size; `state` brings them along, so that the order
+            stays the same on any other. Or the full name of an order, as a state has it.
         seed: the seed of the order, 0 by default; without `shuffle` it changes only "key".
         epochs: how many epochs there are in all, also after a restore, and -1 for no end; by
             default every loop runs through one.
@@ -110,6 +117,7 @@ class Loader:
         *,
         batch_size: int | tuple[int, ...] | None = None,
         shuffle: bool | None = None,
+        order: str | None = None,
         seed: int | None = None,
         epochs: int | None = None,
         remainder: str = "drop",
@@ -138,7 +146,7 @@ class Loader:
             name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
         )
         options: dict[str, Any] = {
-            "shuffle": check.boolean("shuffle", shuffle),
+            "order": check.order(order, shuffle),
             "seed": check.optional("seed", seed, -WIDE, WIDE),
             "epochs": check.epochs(epochs),
             "prefetch": check.optional("prefetch", prefetch, 0, DEPTH),
@@ -159,7 +167,7 @@ class Loader:
                 mesh,
                 specs,
                 planning.batch(check, batch_size, remainder, mask_name, mask_spec, extras),
-                shuffle=given.get("shuffle", False),
+                order=given.get("order"),
                 seed=given.get("seed", 0),
                 prefetch=given.get("prefetch", 2),
                 loading=loading,
@@ -171,10 +179,10 @@ class Loader:
         self._again = epochs is None
         self._ahead = self._feed.ahead if ahead is None else ahead
         self._tight = max_host_bytes is not None
-        self._constants = _native.loader_state(handle)
         self._alike = {"epochs": given.get("epochs"), "fill": given.get("fill")}
         self._talks = self._peers.talks(self.layout, played=layout is not None)
         self._cursor = self._new_cursor(handle, across=epochs is not None)
+        self._follow(handle)
         self._join()
 
     def _describe(self, handle: int, plan: feeds.Plan) -> None:
@@ -182,6 +190,14 @@ class Loader:
         info = _native.loader_info(handle)
         self._feed = plan.feed([Blocks(array) for array in info["arrays"]])
         self._info, self._document = info, plan.document
+
+    def _follow(self, handle: int) -> None:
+        """Notes what all states of a handle share; a state may have brought an order's parts."""
+        self._constants = _native.loader_state(handle)
+        name = self._constants["order"]
+        self._document = planning.with_order(self._document, name)
+        if self._request is not None:
+            self._request = dataclasses.replace(self._request, order=name)
 
     def _join(self) -> None:
         """Finds the processes of the mesh, with which batches are agreed on."""
@@ -314,6 +330,7 @@ class Loader:
         text, ignores = json.dumps(check.state(state)), check.ignores(dataset)
         with self._cursor.moved() as handle:
             _native.loader_restore(handle, text, ignore_dataset=ignores)
+            self._follow(handle)
 
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
@@ -388,6 +405,31 @@ class Loader:
         epoch, position = check.int64("epoch", epoch), check.int64("position", position)
         out = np.empty(self._batch_rows, np.int64)
         return out[: _native.loader_records(self._cursor.handle.value, epoch, position, out)]
+
+    def certificate(self) -> Certificate:
+        """Says what was delivered since the loader was made, restored or set by `seek`.
+
+        A row counts in the lowest process that holds it, so the certificates of all processes
+        add up to a proof that every position was delivered exactly once, which `check` verifies
+        without reading data. It is kept always, and costs a few nanoseconds per row.
+
+        Raises:
+            OutOfRangeError: `device_prefetch` has made more than 64 batches ahead.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"x": np.arange(100)})
+            >>> lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=8, processes=2)
+            >>> players = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
+            >>> delivered = [len(list(player)) for player in players]
+            >>> mine, other = (player.certificate() for player in players)
+            >>> mine.rows, (mine + other).rows, (mine + other).last
+            (48, 96, (0, 96))
+            >>> (mine + other).check()
+            >>> mine.complete()
+            False
+        """
+        return Certificate.from_json(self._cursor.certificate())
 
     # ---- facts ----
 

@@ -179,7 +179,8 @@ def layout(
     mask_spec: Any = None,
     extras: Sequence[str] = (),
     prefetch: int = 2,
-    shuffle: bool = False,
+    shuffle: bool | None = None,
+    order: str | None = None,
     seed: int = 0,
     loading: str = "process",
     device_bytes: int | None = None,
@@ -201,6 +202,7 @@ def layout(
         extras: of "key" and "record".
         prefetch: batches that may wait undelivered.
         shuffle: whether the order is shuffled.
+        order: how, as for `Loader`.
         seed: the seed of the order.
         loading: what every process reads, as for `Loader`. The report says for each way how many
             bytes are read, held and moved.
@@ -237,10 +239,10 @@ def layout(
         records = len(fields) if records is None else records
         fields = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
     facts = check.fields(fields)
-    shuffled = bool(check.boolean("shuffle", shuffle))
+    name = check.order(order, shuffle)
     seed = check.integer("seed", seed, -WIDE, WIDE)
     records = check.optional("records", records, 0, RECORDS)
-    known = None if records is None else dataset(records, facts, shuffle=shuffled, seed=seed)
+    known = None if records is None else dataset(records, facts, order=name, seed=seed)
     budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
     limits = {key: check.optional(key, n, 1, WIDE) for key, n in budget.items()}
     return Layout(
@@ -327,12 +329,20 @@ def batch(
 
 
 def dataset(
-    records: int, fields: Mapping[str, tuple[str, list[int]]], *, shuffle: bool, seed: int
+    records: int, fields: Mapping[str, tuple[str, list[int]]], *, order: str | None, seed: int
 ) -> dict[str, Any]:
     """Makes the document's part of that name."""
     facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
-    order = "shuffle.1" if shuffle else "sequential.1"
-    return {"records": records, "fields": facts, "order": order, "seed": seed}
+    return {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
+
+
+def with_order(text: str, order: str) -> str:
+    """Writes the name of a local order into a document, where an order stands in it."""
+    document = json.loads(text)
+    if not order.startswith("local.") or "order" not in document.get("dataset", {}):
+        return text
+    document["dataset"]["order"] = order
+    return json.dumps(document)
 
 
 def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> dict[str, Any]:

@@ -1,0 +1,189 @@
+"""Certificates: sums over processes and runs, what they find, and where they begin anew."""
+
+import functools
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from meshfeed import _native
+
+RECORDS = 200
+
+
+def data():
+    return mf.from_arrays({"x": np.arange(RECORDS), "y": np.ones((RECORDS, 8), np.float32)})
+
+
+def players(ds, processes=4, size=32, **options):
+    lay = mf.layout({"data": processes}, mf.P("data"), ds, batch_size=size, processes=processes)
+    return [mf.Loader(ds, layout=lay, process=p, **options) for p in range(processes)]
+
+
+def forward(loader, batches):
+    done = 0
+    while done < batches:
+        for _ in loader:
+            done += 1
+            if done == batches:
+                break
+
+
+def test_processes_and_runs_add_up():
+    ds = data()
+    first = players(ds, shuffle=True, seed=3)
+    for loader in first:
+        forward(loader, 4)
+    second = players(ds, processes=2, size=24, shuffle=True, seed=3, state=first[0].state())
+    for loader in second:
+        forward(loader, 6)
+    total = sum(loader.certificate() for loader in [*second, *first])
+    assert total.runs == ((0, 1, 0, 200), (1, 1, 0, 72))
+    assert (total.first, total.last, total.rows) == ((0, 0), (1, 72), 272)
+    total.check()
+    alone = mf.Loader(ds, batch_size=8, shuffle=True, seed=3)
+    forward(alone, 34)
+    assert alone.certificate() == total
+
+
+def test_what_is_missing_or_too_much():
+    ds = data()
+    loaders = players(ds, epochs=1)
+    for loader in loaders:
+        forward(loader, 6)
+    parts = [loader.certificate() for loader in loaders]
+    assert sum(parts).complete()
+    assert not sum(parts[1:]).complete()
+    with pytest.raises(mf.DataLossError) as missing:
+        sum(parts[1:]).check()
+    assert str(missing.value) == (
+        "certificate: 48 of 192 rows are missing, of positions [0, 192) of epoch 0; "
+        "add the certificates of all processes; if all are there, rows were lost"
+    )
+    with pytest.raises(mf.DataLossError) as twice:
+        (sum(parts) + parts[2]).check()
+    assert str(twice.value) == (
+        "certificate: 240 rows came for 192 positions, [0, 192) of epoch 0; "
+        "a certificate was added twice, or rows were delivered twice"
+    )
+    swapped = parts[0] + parts[1] + parts[2] + parts[2]
+    assert swapped.rows == 192
+    assert not swapped.complete()
+
+
+def test_another_seed_cannot_be_added():
+    ds = data()
+    one, other = (players(ds, shuffle=True, seed=seed)[0].certificate() for seed in (1, 2))
+    with pytest.raises(mf.IncompatibleError) as error:
+        one + other
+    assert str(error.value) == (
+        "certificate: certificates of different sequences cannot be added: seed 1 and 2; "
+        "every process and every run must load the same dataset with the same order and seed"
+    )
+    with pytest.raises(TypeError):
+        one + 1
+
+
+def test_a_place_of_its_own_begins_a_run():
+    ds = data()
+    loader = mf.Loader(ds, batch_size=16, shuffle=True)
+    empty = loader.certificate()
+    assert (empty.first, empty.last, empty.rows, empty.complete()) == (None, None, 0, True)
+    forward(loader, 3)
+    state = loader.state()
+    assert loader.certificate().runs == ((0, 1, 0, 48),)
+    forward(loader, 2)
+    loader.restore(state)
+    assert loader.certificate() == empty
+    forward(loader, 1)
+    assert loader.certificate().runs == ((0, 1, 48, 64),)
+    loader.seek(epoch=2)
+    forward(loader, 1)
+    assert loader.certificate().runs == ((2, 1, 0, 16),)
+    pass_over = loader.one_epoch(7)
+    next(pass_over)
+    assert loader.certificate().runs == ((2, 1, 0, 16),)
+
+
+def test_batches_made_ahead_do_not_count():
+    ds = data()
+    jax = pytest.importorskip("jax")
+    mesh = jax.make_mesh((1,), ("data",))
+    loader = mf.Loader(ds, mesh, mf.P("data"), batch_size=16, device_prefetch=3, epochs=-1)
+    forward(loader, 5)
+    assert loader.certificate().runs == ((0, 1, 0, 80),)
+    assert loader.certificate().complete()
+
+
+def test_a_lost_batch_is_taken_back():
+    ds = data()
+    loader = mf.Loader(ds, batch_size=16)
+    forward(loader, 2)
+    make = loader._cursor._make
+
+    def fail(owner):
+        raise RuntimeError("no memory on the device")
+
+    loader._cursor._make = fail
+    with pytest.raises(RuntimeError):
+        next(iter(loader))
+    assert loader.certificate().runs == ((0, 1, 0, 32),)
+    loader._cursor._make = make
+    forward(loader, 2)
+    assert loader.certificate().runs == ((0, 1, 0, 64),)
+    assert loader.certificate().complete()
+
+
+def test_remesh_goes_on_with_the_certificate():
+    ds = data()
+    jax = pytest.importorskip("jax")
+    mesh, other = jax.make_mesh((1,), ("data",)), jax.make_mesh((1, 1), ("data", "model"))
+    loader = mf.Loader(ds, mesh, mf.P("data"), batch_size=16, device_prefetch=2, shuffle=True)
+    forward(loader, 3)
+    loader.remesh(other)
+    assert loader.certificate().runs == ((0, 1, 0, 48),)
+    forward(loader, 3)
+    assert loader.certificate().runs == ((0, 1, 0, 96),)
+    loader.certificate().check()
+
+
+def test_it_is_json_and_a_value():
+    ds = data()
+    loader = mf.Loader(ds, batch_size=16, seed=5)
+    forward(loader, 15)
+    done = loader.certificate()
+    text = done.to_json()
+    assert text == _native.certificate_add(text, loader_zero(done).to_json())
+    sorted_keys = json.dumps(json.loads(text), sort_keys=True, indent=1)
+    assert mf.Certificate.from_json(sorted_keys) == done
+    assert mf.Certificate.from_json(json.loads(sorted_keys)) == done
+    assert pickle.loads(pickle.dumps(done)) == done
+    assert len({done, mf.Certificate.from_json(text.encode())}) == 1
+    assert len(text) < 300
+
+
+def loader_zero(done):
+    values = json.loads(done.to_json()) | {"runs": [], "rows": 0, "digest": "0" * 32}
+    return mf.Certificate.from_json(values)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "7", '{"meshfeed": 1}', None, 3, {"rows": 1}])
+def test_what_is_no_certificate(text):
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        mf.Certificate.from_json(text)
+    expected = "mf.Certificate: this is not a certificate; pass on what a loader gave, unchanged"
+    assert str(error.value) == expected
+
+
+def test_bounds_are_those_of_the_library():
+    ds = data()
+    values = json.loads(mf.Loader(ds, batch_size=16).certificate().to_json())
+    wrong = mf.Certificate.from_json(values | {"runs": [[0, 1, 0, 201]]})
+    message = "certificate: this is not a certificate: run [0 1 0 201] is not within epochs of "
+    message += "200 records; pass on what a loader gave, unchanged"
+    for use in (wrong.check, functools.partial(sum, [wrong, wrong])):
+        with pytest.raises(mf.InvalidArgumentError) as error:
+            use()
+        assert str(error.value) == message
