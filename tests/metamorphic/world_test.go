@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
@@ -30,8 +31,12 @@ var dims = []int{1, 2, 4, 6, 8, 12}
 
 func newWorld(r *rand.Rand) *world {
 	w := &world{r: r, records: 1 + r.Int64N(150), order: "shuffle.1", seed: r.Int64N(1<<40) - 1<<39}
-	if r.IntN(4) == 0 {
+	switch r.IntN(4) {
+	case 0:
 		w.order = "sequential.1"
+	case 1:
+		parts := 1 + r.Int64N(6)
+		w.order = sampler.Local(parts, parts*(1+r.Int64N(8)))
 	}
 	for i := range 1 + r.IntN(3) {
 		f := source.Field{Name: fmt.Sprintf("f%d", i), Type: dtype.All()[r.IntN(len(dtype.All()))]}
