@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -95,6 +96,84 @@ func uniform(b testing.TB, width, rows, batches int) string {
 	}
 	for range batches {
 		if err := w.Write(record); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+// BenchmarkLabels copies 4,096 elements of 4 and of 8 bytes, which a permutation
+// names, from a file of 1 or 8 MB in the page cache, with one record batch, and
+// with 50 of the same and of different sizes.
+func BenchmarkLabels(b *testing.B) {
+	for _, megabytes := range []int{1, 8} {
+		for _, size := range []int{4, 8} {
+			total := megabytes << 20 / size
+			even, uneven := make([]int, 50), make([]int, 50)
+			random := rand.New(rand.NewPCG(3, 4))
+			for i := range even {
+				even[i], uneven[i] = total/50, total/100+random.IntN(total/50)
+			}
+			for name, rows := range map[string][]int{"single": {total}, "even": even, "uneven": uneven} {
+				b.Run(fmt.Sprintf("%dMB/%s/%dB", megabytes, name, size), func(b *testing.B) {
+					ds, err := arrowio.OpenFiles([]string{labels(b, size, rows)}, arrowio.Options{IO: "map"})
+					if err != nil {
+						b.Fatal(err)
+					}
+					gatherPermuted(b, ds, size)
+				})
+			}
+		}
+	}
+}
+
+// gatherPermuted copies 4,096 records of a permutation per step.
+func gatherPermuted(b *testing.B, ds source.Source, size int) {
+	defer ds.Close()
+	const n = 4096
+	g, err := ds.Gatherer([]source.Part{whole(0, ds.Schema().Fields[0])})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var records []int64
+	for _, r := range rand.New(rand.NewPCG(5, 6)).Perm(int(ds.Len())) {
+		records = append(records, int64(r))
+	}
+	jobs := []source.Job{{Rows: [2]int{0, n}, Dst: make([]byte, n*size)}}
+	at, quickest := 0, time.Hour
+	defer func() { b.ReportMetric(float64(quickest.Nanoseconds()), "ns-quickest") }()
+	for b.Loop() {
+		start := time.Now()
+		if err := g.Gather(context.Background(), records[at:at+n], jobs); err != nil {
+			b.Fatal(err)
+		}
+		quickest = min(quickest, time.Since(start))
+		if at += n; at+n > len(records) {
+			at = 0
+		}
+	}
+}
+
+// labels writes record batches of one column of integers.
+func labels(b testing.TB, size int, rows []int) string {
+	kind := map[int]arrow.DataType{4: arrow.PrimitiveTypes.Int32, 8: arrow.PrimitiveTypes.Int64}[size]
+	schema := arrow.NewSchema([]arrow.Field{{Name: "label", Type: kind}}, nil)
+	path := temp(b, "labels.arrow")
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, n := range rows {
+		data := array.NewData(kind, n, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, n*size))}, nil, 0, 0)
+		if err := w.Write(array.NewRecord(schema, []arrow.Array{array.MakeFromData(data)}, int64(n))); err != nil {
 			b.Fatal(err)
 		}
 	}

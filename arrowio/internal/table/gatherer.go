@@ -165,6 +165,11 @@ func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
 // numbers is negative if a record lies outside.
 func Within(records []int64, n int64) bool {
 	last, outside := n-1, int64(0)
+	looked := withinFast(records, last)
+	if looked < 0 {
+		return false
+	}
+	records = records[looked:]
 	for len(records) >= 4 {
 		a, b, c, d := records[0], records[1], records[2], records[3]
 		outside |= a | (last - a) | b | (last - b) | c | (last - c) | d | (last - d)

@@ -11,8 +11,9 @@ import (
 //
 // The records are cut into about as many equal buckets as there are batches,
 // each a power of two wide. A bucket knows the batches that its records can be
-// in. With batches of nearly one size that is one or two, and no search is
-// needed; else a binary search among them finds the right one. If all batches
+// in. Where the smallest batch is not much smaller than the others that is one
+// or two, and no search is needed; else a binary search among them finds the
+// right one. If all batches
 // but the last have the same number of rows, many records at once are located
 // by a division instead, which is a multiplication by the inverse.
 type Index struct {
@@ -20,6 +21,7 @@ type Index struct {
 	batch  []uint32 // number of each of them; nil if none is empty
 	bucket []uint32 // position in first of the batch that holds the bucket's first record
 	shift  uint
+	exact  bool // no bucket holds more than one border between batches
 
 	inverse uint64 // 2^64 / rows of a batch, rounded up; 0 if they differ
 }
@@ -67,14 +69,22 @@ func (x *Index) invert() {
 	}
 }
 
+// fewBuckets stay in the processor's first cache, or nearly so.
+const fewBuckets = 8192
+
 // fill makes the buckets: two to four times as many as batches, so that few
-// hold the border of more than one.
+// hold the border of more than one, or up to fewBuckets where then none does.
 func (x *Index) fill(total int64) {
 	n := len(x.first) - 1
 	if n == 0 {
 		return
 	}
 	x.shift = uint(max(bits.Len64(uint64(total-1))-bits.Len64(uint64(n))-1, 0))
+	least := x.least()
+	if narrow := uint(bits.Len64(uint64(least)) - 1); narrow < x.shift && (total-1)>>narrow < fewBuckets {
+		x.shift = narrow
+	}
+	x.exact = int64(1)<<x.shift <= least
 	x.bucket = make([]uint32, (total-1)>>x.shift+2)
 	at := 0
 	for b := range x.bucket {
@@ -83,6 +93,16 @@ func (x *Index) fill(total int64) {
 		}
 		x.bucket[b] = uint32(at)
 	}
+}
+
+// least gives the smallest distance of two borders between batches, or the
+// number of records if there are not two.
+func (x *Index) least() int64 {
+	least := x.Len()
+	for p := 1; p < x.places()-1; p++ {
+		least = min(least, x.first[p+1]-x.first[p])
+	}
+	return least
 }
 
 // Len gives the number of records.

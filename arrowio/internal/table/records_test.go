@@ -7,7 +7,7 @@ import (
 
 // TestWithin puts one record outside at every place.
 func TestWithin(t *testing.T) {
-	for length := range 10 {
+	for length := range 20 {
 		records := make([]int64, length)
 		for i := range records {
 			records[i] = int64(i%2) * 4

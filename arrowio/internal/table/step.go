@@ -27,7 +27,8 @@ type step struct {
 	seen    []bool    // by file: it is touched
 	begin   []uintptr // by file: its address, 0 where it is not in memory
 	origins origins   // nil while some file of the table is not in memory
-	single  bool      // all follows from origins and lies in one batch: places were not looked up
+	single  bool      // all follows from origins and lies in one batch: places are not asked for
+	placed  bool      // place is filled in
 	zeros   bool      // some record is -1
 	direct  bool      // all files touched are in memory, to stay
 	encoded bool      // some file has to be decoded
@@ -69,19 +70,26 @@ func (s *step) locate(ctx context.Context, records []int64) error {
 	s.ctx, s.records, s.address, s.place = ctx, records, s.address[:n], s.place[:n]
 	s.direct, s.encoded = true, false
 	s.origins = g.straight()
-	batch, one := g.table.Index.Single()
-	if s.single = one && g.plain && s.origins != nil; s.single {
-		s.touched(g.table.file(batch))
-		return nil
-	}
-	g.table.Index.locate(records, s.place)
+	s.placed, s.single = false, false
 	if g.plain && s.origins != nil {
+		_, s.single = g.table.Index.Single()
 		s.touchPlaces()
 		return nil
 	}
+	s.places()
 	s.rows()
 	s.bases()
 	return nil
+}
+
+// places gives the places of all records, which are looked up when they are
+// first asked for.
+func (s *step) places() []uint32 {
+	if !s.placed {
+		s.g.table.Index.locate(s.records, s.place)
+		s.placed = true
+	}
+	return s.place[:len(s.records)]
 }
 
 // rows finds batch and row of every record from the place of the batch.
@@ -105,12 +113,13 @@ func (s *step) touchPlaces() {
 	if t.Store == nil {
 		return
 	}
-	if t.Files == nil {
-		s.touched(0)
+	if s.single || t.Files == nil {
+		batch, _ := t.Index.Single()
+		s.touched(t.file(batch))
 		return
 	}
 	places := uint32(t.Index.places())
-	for _, p := range s.place {
+	for _, p := range s.places() {
 		if p < places {
 			s.touched(t.Files[t.Index.number(int(p))])
 		}

@@ -71,7 +71,7 @@ func (s *step) multiply(origin []uintptr, stride uintptr) {
 	address := s.address[:len(records)]
 	switch {
 	case !s.single:
-		place := s.place[:len(records)]
+		place := s.places()
 		for i, r := range records {
 			address[i] = origin[place[i]] + uintptr(r)*stride
 		}
@@ -94,12 +94,34 @@ func (s *step) scalars(origin []uintptr, stride uintptr) bool {
 		return false
 	}
 	j := &s.jobs[0]
-	e := elements{s.records[j.Rows[0]:j.Rows[1]], s.place[j.Rows[0]:j.Rows[1]], origin, stride}
-	if s.single {
-		e.place = nil
+	e := elements{records: s.records[j.Rows[0]:j.Rows[1]], index: s.g.table.Index, origin: origin, stride: stride}
+	to, size := unsafe.Pointer(unsafe.SliceData(j.Dst)), j.Program.Element()
+	if size == 0 {
+		return false
 	}
-	to := unsafe.Pointer(unsafe.SliceData(j.Dst))
-	switch j.Program.Element() {
+	if copyFast(to, size, e) {
+		return true
+	}
+	if !s.single {
+		e.place = s.places()[j.Rows[0]:j.Rows[1]]
+	}
+	e.copy(to, size)
+	return true
+}
+
+// elements says where elements lie: see origins. All are at origin[0] if place
+// is nil. The kernels find places by themselves, in the index.
+type elements struct {
+	records []int64
+	place   []uint32
+	index   *Index
+	origin  []uintptr
+	stride  uintptr
+}
+
+// copy copies them in plain Go: 1, 2, 4 or 8 bytes each.
+func (e elements) copy(to unsafe.Pointer, size int) {
+	switch size {
 	case 1:
 		copyElements((*uint8)(to), e)
 	case 2:
@@ -108,19 +130,7 @@ func (s *step) scalars(origin []uintptr, stride uintptr) bool {
 		copyElements((*uint32)(to), e)
 	case 8:
 		copyElements((*uint64)(to), e)
-	default:
-		return false
 	}
-	return true
-}
-
-// elements says where elements lie: see origins. All are at origin[0] if place
-// is nil.
-type elements struct {
-	records []int64
-	place   []uint32
-	origin  []uintptr
-	stride  uintptr
 }
 
 func copyElements[T uint8 | uint16 | uint32 | uint64](to *T, e elements) {

@@ -1,0 +1,147 @@
+#include "textflag.h"
+#include "go_asm.h"
+
+// The copies: how the place p of a record r is found, and then the element at
+// origin[p] + r*size.
+//
+// SI records    CX records left   DI destination   R8 origins
+// AX, BX, R12, R13 scratch
+
+// ARGUMENTS loads what all copies share; places are in the lookup at R9.
+#define ARGUMENTS \
+	MOVQ dst+0(FP), DI     \
+	MOVQ records+8(FP), SI \
+	MOVQ n+16(FP), CX      \
+	MOVQ origin+24(FP), R8 \
+	MOVQ x+32(FP), R9
+
+// ELEMENTS copies four elements per round, then those left.
+#define ELEMENTS(AT, MOV, size, four, one, next, done) \
+	SUBQ $4, CX        \
+	JLT  one           \
+four: \
+	AT(0, MOV, size)   \
+	AT(1, MOV, size)   \
+	AT(2, MOV, size)   \
+	AT(3, MOV, size)   \
+	ADDQ $32, SI       \
+	ADDQ $(4*size), DI \
+	SUBQ $4, CX        \
+	JGE  four          \
+one: \
+	ADDQ $4, CX        \
+	JEQ  done          \
+next: \
+	AT(0, MOV, size)   \
+	ADDQ $8, SI        \
+	ADDQ $size, DI     \
+	DECQ CX            \
+	JNE  next          \
+done: \
+	RET
+
+// SINGLE: the origin is R8.
+#define SINGLE(i, MOV, size) \
+	MOVQ (8*i)(SI), AX       \
+	MOV  (R8)(AX*size), AX   \
+	MOV  AX, (size*i)(DI)
+
+// DIVIDED: the inverse is DX.
+#define DIVIDED(i, MOV, size) \
+	MOVQ  (8*i)(SI), AX       \
+	MULXQ AX, R12, BX         \
+	MOVQ  (R8)(BX*8), BX      \
+	MOV   (BX)(AX*size), AX   \
+	MOV   AX, (size*i)(DI)
+
+// SOUGHT: the place is that of the bucket at R10, or one more if the next batch
+// does not begin behind the record; R11 is first, R13 the shift.
+#define SOUGHT(i, MOV, size) \
+	MOVQ  (8*i)(SI), AX      \
+	SHRXQ R13, AX, BX        \
+	MOVL  (R10)(BX*4), BX    \
+	CMPQ  AX, 8(R11)(BX*8)   \
+	SBBQ  $-1, BX            \
+	MOVQ  (R8)(BX*8), BX     \
+	MOV   (BX)(AX*size), AX  \
+	MOV   AX, (size*i)(DI)
+
+// func withinAVX2(records *int64, n int, last int64) int
+//
+// Gives how many records of the front it looked at, a multiple of eight, and
+// -1 if one of them lies outside [0, last].
+TEXT ·withinAVX2(SB), NOSPLIT, $0-32
+	MOVQ records+0(FP), SI
+	MOVQ n+8(FP), CX
+	VPBROADCASTQ last+16(FP), Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	XORQ AX, AX
+	SUBQ $8, CX
+
+loop:
+	CMPQ AX, CX
+	JGT  done
+	VMOVDQU (SI)(AX*8), Y0
+	VMOVDQU 32(SI)(AX*8), Y1
+	VPSUBQ Y0, Y4, Y2
+	VPSUBQ Y1, Y4, Y3
+	VPOR Y0, Y5, Y5
+	VPOR Y1, Y6, Y6
+	VPOR Y2, Y5, Y5
+	VPOR Y3, Y6, Y6
+	ADDQ $8, AX
+	JMP  loop
+
+done:
+	VPOR Y5, Y6, Y5
+	VMOVMSKPD Y5, BX
+	TESTQ BX, BX
+	JEQ  inside
+	MOVQ $-1, AX
+
+inside:
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func single4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·single4(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ (R8), R8
+	ELEMENTS(SINGLE, MOVL, 4, four, one, next, done)
+
+// func single8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·single8(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ (R8), R8
+	ELEMENTS(SINGLE, MOVQ, 8, four, one, next, done)
+
+// func divided4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·divided4(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ Index_inverse(R9), DX
+	ELEMENTS(DIVIDED, MOVL, 4, four, one, next, done)
+
+// func divided8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·divided8(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ Index_inverse(R9), DX
+	ELEMENTS(DIVIDED, MOVQ, 8, four, one, next, done)
+
+#define LOOKUP \
+	MOVQ Index_bucket(R9), R10 \
+	MOVQ Index_first(R9), R11  \
+	MOVQ Index_shift(R9), R13
+
+// func sought4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·sought4(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	LOOKUP
+	ELEMENTS(SOUGHT, MOVL, 4, four, one, next, done)
+
+// func sought8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·sought8(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	LOOKUP
+	ELEMENTS(SOUGHT, MOVQ, 8, four, one, next, done)

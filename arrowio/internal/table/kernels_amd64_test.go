@@ -1,0 +1,95 @@
+package table
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// TestKernels compares what the kernels copy with plain Go, for every way to
+// find the batch of a record, and looks at the bytes behind.
+func TestKernels(t *testing.T) {
+	if !hasKernels() {
+		t.Skip("this processor has no AVX2 or no BMI2")
+	}
+	seed := rand.Uint64()
+	random, ran := rand.New(rand.NewPCG(seed, 1)), map[string]int{}
+	t.Logf("seed %d", seed)
+	for range 300 {
+		x, kind := randomIndex(random)
+		for _, size := range []int{4, 8} {
+			records := make([]int64, random.IntN(40)+random.IntN(2)*callRows)
+			for i := range records {
+				records[i] = random.Int64N(x.Len())
+			}
+			e, keep := scattered(random, x, records, size)
+			got, want := make([]byte, len(records)*size+16), make([]byte, len(records)*size+16)
+			to := unsafe.Pointer(&got[0])
+			ran[kind]++
+			if copied := copyFast(to, size, e); copied != (kind != "coarse") {
+				t.Fatalf("a kernel for %s batches: %v", kind, copied)
+			} else if !copied {
+				continue
+			}
+			e.place = make([]uint32, len(records))
+			x.locate(records, e.place)
+			e.copy(unsafe.Pointer(&want[0]), size)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s batches %v, %d elements of %d bytes differ", kind, x.first, len(records), size)
+			}
+			runtime.KeepAlive(keep)
+		}
+	}
+	for _, kind := range []string{"single", "even", "uneven", "coarse"} {
+		if ran[kind] == 0 {
+			t.Errorf("no %s batches were tried", kind)
+		}
+	}
+}
+
+// randomIndex makes the index of one batch, or of several of one or of
+// different sizes, some of which are too different for the kernels.
+func randomIndex(random *rand.Rand) (x *Index, kind string) {
+	rows := make([]int64, 3+random.IntN(30))
+	size := 1 + random.Int64N(300)
+	for i := range rows {
+		rows[i] = size
+	}
+	switch random.IntN(4) {
+	case 0:
+		return NewIndex(rows[:1]), "single"
+	case 1:
+		rows[len(rows)-1] = 1 + random.Int64N(size)
+	case 2:
+		for i := range rows {
+			rows[i] += random.Int64N(200)
+		}
+	default:
+		rows[0], rows[1] = 10_000, 1
+	}
+	switch x = NewIndex(rows); {
+	case x.inverse != 0:
+		return x, "even"
+	case x.exact:
+		return x, "uneven"
+	default:
+		return x, "coarse"
+	}
+}
+
+// scattered puts the rows of every batch of an index somewhere.
+func scattered(random *rand.Rand, x *Index, records []int64, size int) (e elements, keep [][]byte) {
+	e = elements{records: records, index: x, stride: uintptr(size)}
+	for p := range x.places() {
+		batch := make([]byte, int(x.first[p+1]-x.first[p])*size)
+		for i := range min(len(batch), 4096) {
+			batch[i], batch[len(batch)-1-i] = byte(random.Uint32()), byte(random.Uint32())
+		}
+		keep = append(keep, batch)
+		e.origin = append(e.origin, address(batch)-uintptr(x.first[p]*int64(size)))
+	}
+	e.origin = append(e.origin, uintptr(size))
+	return e, keep
+}
