@@ -10,12 +10,12 @@ import (
 // Index finds the record batch of a record. It takes 12 bytes per batch.
 //
 // The records are cut into about as many equal buckets as there are batches,
-// each a power of two wide. A bucket knows the batches that its records can be
-// in. Where the smallest batch is not much smaller than the others that is one
-// or two, and no search is needed; else a binary search among them finds the
-// right one. If all batches
-// but the last have the same number of rows, many records at once are located
-// by a division instead, which is a multiplication by the inverse.
+// each a power of two wide; into more where that leaves at most one border
+// between batches in each. A bucket knows the batches that its records can be
+// in. If these are one or two, no search is needed; else a binary search among
+// them finds the right one. If all batches but the last have the same number of
+// rows, many records at once are located by a division instead, which is a
+// multiplication by the inverse.
 type Index struct {
 	first  []int64  // first record of each batch that has any, then the total
 	batch  []uint32 // number of each of them; nil if none is empty
