@@ -1,8 +1,11 @@
 """Certificates: sums over processes and runs, what they find, and where they begin anew."""
 
+import dataclasses
 import functools
 import json
 import pickle
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -187,3 +190,19 @@ def test_bounds_are_those_of_the_library():
         with pytest.raises(mf.InvalidArgumentError) as error:
             use()
         assert str(error.value) == message
+
+
+def test_ctrl_c_ends_a_long_check():
+    """A check of 10^15 positions, interrupted after it has begun."""
+    zero = loader_zero(mf.Loader(data(), batch_size=16).certificate())
+    many = 5 * 10**12
+    long = dataclasses.replace(zero, runs=((0, many, 0, RECORDS),), rows=many * RECORDS)
+    main = threading.get_ident()
+    timer = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        long.check()
+    timer.join()
+    for thread in threading.enumerate():  # the release is on a thread of its own
+        if thread.name == "meshfeed.release":
+            thread.join()
