@@ -148,6 +148,19 @@ def test_misuse_is_no_failure() -> None:
         assert not any("/mail/0" in key for key in job.store.keys)
 
 
+@pytest.mark.parametrize(
+    "kind", [mf.InvalidStateError, mf.CancelledError, mf.ForkedError, mf.PeerError]
+)
+def test_no_failure_of_the_data(kind: type[mf.Error]) -> None:
+    """What lies in the use of a loader, or was heard from others, is not told."""
+    with players() as job:
+        job.step()
+        peers_of(job.loaders[0]).post(kind("x"), 0, 0)
+        assert not any("/mail/" in key for key in job.store.keys)
+        peers_of(job.loaders[0]).post(mf.ReadError("x"), 0, 0)
+        assert sum("/mail/" in key for key in job.store.keys) == 3
+
+
 def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
     """Who cannot be woken has the origin in its log."""
     with players(name="train") as job:
@@ -207,7 +220,9 @@ def test_abort(mode: str, program: str, status: int) -> None:
 
 
 EXIT = """
-from tests.python.players import Players
+import atexit
+from tests.python.players import Players, threads
+atexit.register(lambda: print(threads()))
 job = Players(**{options})
 for p in range(4):
     job.add()
@@ -217,7 +232,7 @@ print("stepped")
 
 
 def test_exit_without_close() -> None:
-    """A program may end with loaders open, whose threads wait."""
+    """A program may end with loaders open: their threads end before anything else does."""
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-c", EXIT.format(options={"late_after": 3600.0})],
         cwd=ROOT,
@@ -225,7 +240,7 @@ def test_exit_without_close() -> None:
         text=True,
         timeout=HANG,
     )
-    assert (done.returncode, done.stdout) == (0, "stepped\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "stepped\n[]\n"), done.stderr
     assert "Traceback" not in done.stderr
 
 

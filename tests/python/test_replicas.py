@@ -239,22 +239,50 @@ def test_another_seed() -> None:
 
 @pytest.mark.parametrize(
     ("verify", "steps"),
-    [("first", {0, 1, 2}), (3, {0, 3, 6}), ("always", set(range(8))), ("off", set())],
+    [("first", {0, 1, 2}), (3, {0, 3, 6}), ("always", set(range(8))), ("off", set[int]())],
 )
 def test_sampling(monkeypatch: pytest.MonkeyPatch, verify: Any, steps: set[int]) -> None:
-    """The steps that are looked at, on every process, whatever its prefetch."""
-    seen: dict[int, set[int]] = {p: set() for p in range(4)}
-    inspect = replicas.Replicas.inspect
-
-    def watched(self: replicas.Replicas, batch: int) -> None:
-        seen[self._me].add(Head.from_address(batch).step)
-        inspect(self, batch)
-
-    monkeypatch.setattr(replicas.Replicas, "inspect", watched)
+    """The steps that are looked at, on every process."""
+    seen = watched(monkeypatch)
     with players(verify_replicas=verify, epochs=1) as job:
         for _ in range(RECORDS // 8):
             assert all(isinstance(batch, dict) for batch in job.step())
-    assert seen == dict.fromkeys(range(4), steps)
+    assert seen == {p: sorted(steps) for p in range(4)}
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
+    """Gives the steps that are looked at from now on, by process."""
+    seen: dict[int, list[int]] = {p: [] for p in range(4)}
+    inspect = replicas.Replicas.inspect
+
+    def watch(self: replicas.Replicas, batch: int) -> None:
+        seen[self._me].append(Head.from_address(batch).step)
+        inspect(self, batch)
+
+    monkeypatch.setattr(replicas.Replicas, "inspect", watch)
+    return seen
+
+
+def test_sampling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first steps after a seek are first steps."""
+    seen = watched(monkeypatch)
+    with players() as job:
+        for _ in range(4):
+            job.step()
+        for loader in job.loaders:
+            loader.seek(epoch=0, position=32)
+        for _ in range(4):
+            assert all(isinstance(batch, dict) for batch in job.step())
+    assert list(seen.values()) == [[0, 1, 2, 4, 5, 6]] * 4
+
+
+def test_sampling_goes_on_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that were made ahead and lost count once, so that all look at the same steps."""
+    seen = watched(monkeypatch)
+    with players(verify_replicas=3, epochs=1, device_prefetch=2) as job:
+        while job.step()[0] is not None:
+            job.loaders[1]._cursor._torn = True  # as Ctrl-C leaves it
+    assert [sorted(set(steps)) for steps in seen.values()] == [[0, 3, 6]] * 4
 
 
 def test_nothing_is_left_behind() -> None:
