@@ -11,7 +11,7 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo drill test test-deep check lib wheel bench golden fuzz gpu-check clean
+.PHONY: help setup demo drill docs test test-deep check lib wheel bench golden fuzz gpu-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ demo: lib ## train on real images over eight devices, stop, resume on another me
 
 drill: lib ## kill one of four training processes, go on with two, see that no batch is lost (half a minute)
 	$(PYTHON) docs/drill/drill.py --out drill-out
+
+docs: lib ## run the guide to many processes and render it as a notebook and as HTML
+	$(PYTHON) docs/render.py docs/guides/distributed.py
 
 test: lib ## all quick tests, with a table of what each stage took
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test

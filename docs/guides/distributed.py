@@ -1,0 +1,559 @@
+# ruff: noqa: E501, SIM115
+
+# %% [markdown]
+# # From one process to many
+#
+# One training program, first on one device, then on many processes. The three lines that load data
+# never change. You will see who reads what, a bug that JAX cannot notice, what notices it, and a job
+# that is killed and goes on with fewer processes.
+#
+# All of it runs on a laptop, on CPU devices: `python docs/guides/distributed.py`, well under a minute.
+# Where several processes are needed this page starts them.
+#
+# - [The data](#the-data) · [One process](#one-process) · [A plan for four](#a-plan-for-four-processes)
+# - [Four real processes](#four-real-processes) · [The bug that JAX cannot notice](#the-bug-that-jax-cannot-notice)
+# - [How it is noticed](#how-it-is-noticed) · [What each process reads](#what-each-process-reads)
+# - [Killed, and going on](#killed-and-going-on)
+# - Coming from [PyTorch](#coming-from-pytorch), [tf.data](#coming-from-tf-data), [Grain](#coming-from-grain)
+
+# %% [markdown]
+# ## The data
+#
+# 96 records in three Arrow files. Every value of record 17 is 17, so that a printed batch says where
+# its rows come from.
+
+# %%
+import builtins
+import inspect
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import zip_longest
+
+import jax
+import numpy as np
+import pyarrow as pa
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+
+jax.config.update("jax_num_cpu_devices", 8)
+
+
+def show(layout):
+    """Draws a layout: as a picture in a notebook, else as text."""
+    getattr(builtins, "display", print)(layout)
+
+
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+
+for i in range(3):
+    values = np.repeat(np.arange(32 * i, 32 * i + 32, dtype=np.int32), 8)
+    table = pa.table({"tokens": pa.FixedSizeListArray.from_arrays(values, 8)})
+    with pa.ipc.new_file(f"train-{i}.arrow", table.schema) as writer:
+        writer.write_table(table)
+
+ds = mf.open("train-*.arrow")
+print(ds)
+
+# %% [markdown]
+# ## One process
+#
+# One device. The mesh has one axis, and the spec says that rows are split over it.
+
+# %%
+mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
+    batch = next(iter(loader))
+    print(batch["tokens"].shape, np.asarray(batch["tokens"])[:, 0])
+
+# %% [markdown]
+# Eight devices. Only the mesh is another one. `loader.layout` is the picture of it: who holds which
+# rows, and what each process reads.
+
+# %%
+mesh = Mesh(np.array(jax.devices()), ("data",))
+with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
+    show(loader.layout)
+
+# %% [markdown]
+# A second axis, for a model that is split over pairs of devices. The spec does not name it, so both
+# devices of a pair hold the same rows. The rows are read once, and both get the same memory.
+
+# %%
+mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
+with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
+    show(loader.layout)
+
+# %% [markdown]
+# ## A plan for four processes
+#
+# A layout needs no devices, so the plan of a large job can be looked at before it runs. Here are four
+# processes with two devices each. First the simple case: every process has its own quarter of the batch.
+
+# %%
+show(mf.layout({"data": 4, "model": 2}, P("data"), ds, batch_size=16, processes=4))
+
+# %% [markdown]
+# Now the axes change places, as they do when the model does not fit into one host. One copy of the model
+# lives on processes 0 and 1, the other on 2 and 3. Devices that differ only along "model" need the same
+# rows, and now they are on *different* processes: 0 and 2 must read the same half of the batch, 1 and 3 the
+# other. Nothing in a process's rank says so. Only the mesh does.
+
+# %%
+across = mf.layout({"model": 2, "data": 4}, P("data"), ds, batch_size=16, processes=4)
+show(across)
+
+# %% [markdown]
+# The spec may also split what is inside a row. Then processes 0 and 2 read the same rows but different
+# columns, and nothing is read twice.
+
+# %%
+show(mf.layout({"model": 2, "data": 4}, P("data", "model"), ds, batch_size=16, processes=4))
+
+# %% [markdown]
+# The same facts as data, for a test of your own configuration:
+
+# %%
+for process in across.report()["processes"]:
+    print(process["process"], process["rows"], "the same as", process["same_rows_as"])
+assert not [problem for problem in across.check() if problem.severity == "error"]
+
+# %% [markdown]
+# ## Four real processes
+#
+# `launch` runs a function in new processes that join one `jax.distributed` job. On a cluster this is your
+# scheduler's work. When one process fails it ends the others, as a scheduler does. It prints the first line
+# of each process, then the second line of each, and so on.
+
+# %%
+START = """
+import os, signal, sys
+import jax, numpy as np
+import meshfeed as mf
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)  # what C++ libraries print is for the log of errors
+jax.distributed.initialize("127.0.0.1:{port}", num_processes={processes}, process_id={rank},
+                           cluster_detection_method="deactivate")
+{source}
+{name}()
+jax.distributed.shutdown()
+"""
+
+
+def launch(play, processes=4, devices=2, quiet=False):
+    """Runs a function in processes of their own, and gives the lines that each printed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    source, name = inspect.getsource(play), play.__name__
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(devices)}
+    env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    job, logs = [], []
+    for rank in range(processes):
+        out, err = (tempfile.TemporaryFile("w+") for _ in range(2))
+        logs.append((out, err))
+        code = START.format(port=port, processes=processes, rank=rank, source=source, name=name)
+        job.append(
+            subprocess.Popen([sys.executable, "-u", "-c", code], env=env, stdout=out, stderr=err)
+        )
+    while None in (ended := [process.poll() for process in job]) and not any(ended):
+        time.sleep(0.05)
+    for process in job:
+        process.kill()
+        process.wait()
+    for pair in logs:
+        for log in pair:
+            log.seek(0)
+    if any(status not in (None, 0, -signal.SIGKILL) for status in ended):
+        sys.exit("\n".join(err.read() for _, err in logs))
+    lines = [out.read().splitlines() for out, _ in logs]
+    for turn in [] if quiet else zip_longest(*lines):
+        for rank, line in enumerate(turn):
+            if line is not None:
+                print(f"process {rank}: {line}".rstrip())
+    return lines
+
+
+# %% [markdown]
+# The program of every process: the same three lines, and no rank in them. Every process prints the rows
+# and columns that its devices hold, for one mesh after the other.
+
+
+# %%
+def scenes():
+    devices = np.array(jax.devices())
+    meshes = {
+        "batch over all": (Mesh(devices, ("data",)), P("data")),
+        "replicas in a process": (Mesh(devices.reshape(4, 2), ("data", "model")), P("data")),
+        "replicas across": (Mesh(devices.reshape(2, 4), ("model", "data")), P("data")),
+        "columns across": (Mesh(devices.reshape(2, 4), ("model", "data")), P("data", "model")),
+        "all on every device": (Mesh(devices, ("data",)), P()),
+        "devices permuted": (Mesh(devices[[5, 2, 7, 0, 3, 6, 1, 4]], ("data",)), P("data")),
+        "processes 1 and 2 only": (Mesh(devices[2:6], ("data",)), P("data")),
+    }
+    for name, (mesh, spec) in meshes.items():
+        ds = mf.open("train-*.arrow")
+        with mf.Loader(ds, mesh, spec, batch_size=16) as loader:
+            batch = next(iter(loader))["tokens"]
+        held = {}
+        for shard in batch.addressable_shards:
+            rows, columns = (s.indices(n) for s, n in zip(shard.index, batch.shape, strict=True))
+            assert (np.asarray(shard.data) == np.arange(rows[0], rows[1])[:, None]).all()
+            held[f"[{rows[0]}:{rows[1]}, {columns[0]}:{columns[1]}]"] = True
+        print(f"{name:23}", *held)
+
+
+seen = launch(scenes)
+
+# %% [markdown]
+# ## The bug that JAX cannot notice
+#
+# The usual way to load data by hand is by rank: process r of n takes the r-th part of the batch, and
+# `jax.make_array_from_process_local_data` builds the global array. It is right for the first of the meshes
+# above. Here it is on the third, where processes 0 and 2 must have the same rows.
+
+
+# %%
+def by_rank_and_by_mesh():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+
+    @jax.jit
+    def step(tokens):
+        return jax.lax.with_sharding_constraint(tokens.sum(), NamedSharding(mesh, P()))
+
+    def tell(how, tokens):
+        mine = np.concatenate([np.asarray(shard.data) for shard in tokens.addressable_shards])
+        print(f"{how}, shape {tokens.shape}, sum {step(tokens):3}, my rows {mine}")
+
+    batch = np.arange(16, dtype=np.int32)
+    mine = np.split(batch, jax.process_count())[jax.process_index()]
+    tell("by rank", jax.make_array_from_process_local_data(NamedSharding(mesh, P("data")), mine))
+
+    with mf.Loader(mf.open("train-*.arrow"), mesh, P("data"), batch_size=16) as loader:
+        tell("by mesh", next(iter(loader))["tokens"][:, 0])
+
+
+seen = launch(by_rank_and_by_mesh)
+
+# %% [markdown]
+# By rank there is no error. The batch has shrunk from 16 rows to 8, since JAX was told that processes 0 and
+# 2 hold the same ones. They do not: one global array has two contents, and one sum has two values. A real
+# job trains on. Each copy of a weight sees other data, the loss looks plausible, and the copies drift apart.
+#
+# By mesh, rows are not yours to choose. All processes have the same sum, of all 16 rows.
+#
+# The bug does not need many processes. Two replicas in one process may differ as well, and JAX takes them:
+
+# %%
+pair = Mesh(np.array(jax.devices()[:2]), ("model",))
+parts = [jax.device_put(1.0, jax.devices()[0]), jax.device_put(2.0, jax.devices()[1])]
+wrong = jax.make_array_from_single_device_arrays((), NamedSharding(pair, P()), parts)
+print("one replicated scalar:", [float(shard.data) for shard in wrong.addressable_shards])
+
+# %% [markdown]
+# ## How it is noticed
+#
+# What is left are differences that no plan can see: another seed in one job script, another version of a file
+# on one host, a disk that fails. Three things watch for them while it runs. They use the key-value store of
+# `jax.distributed`, never a collective, so they cannot get between the collectives of your program.
+#
+# 1. Before the first batch the processes *agree*: on dataset, order, seed, place, batch, mesh.
+# 2. In the first steps (`verify_replicas="first"`; also "always", every k-th, "off") the processes that hold
+#    the same part of a batch *compare digests* of the bytes that were delivered.
+# 3. A failure in one process is *told to the others*, whose next `next` raises it.
+#
+# Two processes that hold the same rows try it, on a file of 4,096 records. First process 1 has another seed.
+# Then record 7 of its copy has another value; the size and schema are the same, and a sample of records, which
+# is what the agreement looks at, as well. Then its file is cut short in the middle of the run.
+
+# %%
+values = np.repeat(np.arange(4096, dtype=np.int32), 8)
+table = pa.table({"tokens": pa.FixedSizeListArray.from_arrays(values, 8)})
+os.mkdir("other")
+with pa.ipc.new_file("long.arrow", table.schema) as writer:
+    writer.write_table(table)
+with open("long.arrow", "rb") as file:
+    content = file.read()
+with open("other/long.arrow", "wb") as file:
+    file.write(content)
+with open("other/edited.arrow", "wb") as file:
+    file.write(content.replace(np.int32(7).tobytes() * 8, np.int32(8).tobytes() * 8, 1))
+
+
+def watched():
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("model", "data"))
+    second = jax.process_index() == 1
+
+    def run(name, file, cut=None, **options):
+        loader = mf.Loader(
+            mf.open(file), mesh, P("data"), batch_size=8, name=name, epochs=-1, **options
+        )
+        try:
+            for _ in loader:
+                if cut and loader.step == 3:
+                    os.truncate(cut, 8192)
+        except mf.Error as error:
+            print(f"{type(error).__name__}: {error}")
+        loader.close()
+
+    run("seeds", "long.arrow", seed=7 if second else 0)
+    run("copies", "other/edited.arrow" if second else "long.arrow")
+    file = "other/long.arrow" if second else "long.arrow"
+    run("cut", file, cut=file if second else None, prefetch=0)
+
+
+seen = launch(watched, processes=2)
+
+# %% [markdown]
+# Every process stops, and every message says who, what and where. `on_peer_error="abort"` also ends a process
+# that is stuck inside a collective with the failed one. A process that is only slow is named in the log after
+# `late_after=` seconds, with what it waits for; training is never held up for that.
+
+# %% [markdown]
+# And after an epoch there is proof. A certificate says what a process delivered; a row that several hold counts in
+# the lowest. The sum over all processes is complete if every record came exactly once. Here all four processes of
+# the plan above are played in this one.
+
+# %%
+certificates = []
+for process in across.processes:
+    with mf.Loader(ds, layout=across, process=process, shuffle=True) as loader:
+        for _ in loader:
+            pass
+        certificates.append(loader.certificate())
+whole = sum(certificates[1:], certificates[0])
+print("rows by process", [part.rows for part in certificates], "complete:", whole.complete())
+print("without process 1, complete:", (certificates[0] + certificates[2]).complete())
+print("process 0 twice, complete:", (certificates[0] + certificates[0]).complete())
+
+# %% [markdown]
+# ## What each process reads
+#
+# JAX's guide to distributed data loading names four ways to load. They are one argument here, and all four
+# give the same arrays, "reshard" after a call in your step. The plan says what each costs, before anything runs. Process 0 is then played in this
+# one, and the bytes that it gathered are counted. The numbers are bytes per step: of process 0, and, over the
+# network, of the whole job. Rows are shared by two devices in every process, and by pairs of processes.
+
+# %%
+print(f"{'loading=':10}planned  gathered  sent over the network")
+for loading in ("process", "global", "device", "reshard"):
+    axes = {"copies": 2, "data": 2, "model": 2}
+    plan = mf.layout(axes, P("data"), ds, batch_size=16, processes=4, loading=loading)
+    report = plan.report()
+    planned = report["processes"][0]["bytes_per_step"]
+    with mf.Loader(ds, layout=plan, process=0) as loader:
+        steps = len(list(loader))
+        gathered = int(loader.stats()["gathered_bytes"]) // steps
+    print(f"{loading:10}{planned:7}{gathered:10}{report['totals']['network_bytes']:23}")
+    assert gathered == planned
+
+# %% [markdown]
+# "process" is the default, and right nearly always. "global" reads everything everywhere; it is there for
+# comparison, and for data that is tiny. "reshard" reads every row once in the whole job and moves the rest over
+# the network: for replicas across many hosts with slow disks. Its batches come split by rows, and your step
+# moves them, since a loader that runs programs of its own would get between yours:
+
+# %%
+mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
+with mf.Loader(ds, mesh, P("data"), batch_size=16, loading="reshard") as loader:
+
+    @jax.jit
+    def step(batch):
+        return loader.reshard(batch)["tokens"] + 0
+
+    batch = next(iter(loader))
+    print(batch["tokens"].sharding.spec, "->", step(batch).sharding.spec)
+
+# %% [markdown]
+# Shuffled data has one more cost: every process jumps about in all files. `order="local"` cuts the data into as
+# many equal parts as there are different groups of rows, here two, and shuffles each by itself. Every process then
+# reads from one contiguous part. The number of parts stands in the name of the order, and the name in the state, so
+# that a restored run has the same order on any mesh.
+
+# %%
+local = mf.layout({"model": 2, "data": 4}, P("data"), ds, batch_size=16, processes=4, order="local")
+for process in local.processes:
+    with mf.Loader(ds, layout=local, process=process) as loader:
+        rows = np.concatenate([rows[:, 0] for _, rows in next(iter(loader))["tokens"]])
+        print(f"{loader.state()['order']}, process {process} reads records {np.sort(rows)}")
+
+# %% [markdown]
+# One big array that is no batch, such as weights or an image split by its columns, comes by the same rules:
+
+# %%
+image = mf.from_arrays({"image": np.arange(64 * 64, dtype=np.float32).reshape(1, 64, 64)})
+tiles = NamedSharding(mesh, P("model", "data"))
+array = mf.load_array(image, "image", tiles, record=0)
+print(array.shape, "in tiles of", array.addressable_shards[0].data.shape)
+
+# %% [markdown]
+# ## Killed, and going on
+#
+# Four processes train on shuffled data. After every second step each of them saves the state to the same path;
+# they all have the same state, and a file is written whole or not at all. Process 3 dies without a word in its
+# fifth step. The others wait for it in a collective, and are ended.
+
+
+# %%
+def train():
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    state = "state.json" if os.path.exists("state.json") else None
+    total = jax.jit(lambda x: x.sum(), out_shardings=NamedSharding(mesh, P()))
+    options = {"batch_size": 16, "shuffle": True, "epochs": 1, "state": state}
+    with mf.Loader(mf.open("train-*.arrow"), mesh, P("data"), **options) as loader:
+        for batch in loader:
+            if loader.step == 5 and jax.process_count() == 4 and jax.process_index() == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            for shard in batch["tokens"].addressable_shards:
+                print(shard.index[0].start, *np.asarray(shard.data)[:, 0])
+            if loader.step % 2 == 0:
+                loader.save_state("state.json")
+            total(batch["tokens"]).block_until_ready()  # all processes have come this far
+
+
+first = launch(train, processes=4, devices=2, quiet=True)
+with open("state.json") as file:
+    print(file.read())
+
+# %% [markdown]
+# That is the whole checkpoint of a loader: 96 records in this order, 64 of them delivered. No process number
+# stands in it. Now two processes with one device each go on, by the same program, and the records of all
+# steps are put side by side. The last column is what one undisturbed process delivers.
+
+# %%
+second = launch(train, processes=2, devices=1, quiet=True)
+
+
+def delivered(lines):
+    """Puts together what the devices of all processes got, step by step."""
+    steps = []
+    for process in lines:
+        step = -1
+        shards = sorted({line.split()[0] for line in process}, key=int)
+        for line in process:
+            start, *records = line.split()
+            step += start == shards[0]
+            while len(steps) <= step:
+                steps.append({})
+            steps[step][int(start)] = [int(record) for record in records]
+    return [[r for _, rows in sorted(step.items()) for r in rows] for step in steps]
+
+
+before, after = delivered(first)[:4], delivered(second)
+with mf.Loader(ds, batch_size=16, shuffle=True) as loader:
+    undisturbed = [loader.records(epoch=0, position=16 * step).tolist() for step in range(6)]
+for step, records in enumerate(before + after):
+    who = "4 processes" if step < 4 else "2 processes"
+    same = "as undisturbed" if records == undisturbed[step] else "DIFFERENT"
+    print(f"step {step}  {who}  {' '.join(f'{record:2}' for record in records)}  {same}")
+assert before + after == undisturbed
+
+# %% [markdown]
+# The fifth batch may have been delivered twice: to the job that died after its last save, and to the new one. The
+# weights go back to the save as well, so the run is the undisturbed one. Save both together: the state is a small
+# dict (`loader.state()`), which fits into any checkpoint. `make drill` does the same with a
+# model in training, and draws it.
+#
+# Where JAX lets the survivors of a failure go on (`jax_enable_recoverability`), nobody has to restart:
+# `loader.remesh(mesh)` goes on at the same position on the devices that are left. Here with eight, then four:
+
+# %%
+devices = np.array(jax.devices())
+with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=True) as loader:
+    for step, batch in enumerate(loader):
+        rows = np.asarray(batch["tokens"])[:, 0].tolist()
+        print(step, len(batch["tokens"].sharding.device_set), "devices", rows == undisturbed[step])
+        if step == 2:
+            loader.remesh(Mesh(devices[:4], ("data",)))
+
+# %% [markdown]
+# A preemption notice is the friendly case. JAX turns a SIGTERM to any process into one step at which all agree
+# to stop:
+#
+# ```python
+# from jax.experimental import multihost_utils
+#
+# for step, batch in enumerate(loader):
+#     ...
+#     if multihost_utils.reached_preemption_sync_point(step):
+#         loader.save_state("state.json")
+#         break
+# ```
+
+# %% [markdown]
+# ## Coming from PyTorch
+#
+# | torch.utils.data | meshfeed |
+# | --- | --- |
+# | `torch.distributed.init_process_group` | `jax.distributed.initialize` |
+# | `DistributedSampler(dataset, num_replicas, rank)` | nothing: rows follow from the mesh and the spec |
+# | `DistributedSampler(shuffle=True, seed=s)` | `shuffle=True, seed=s` |
+# | `sampler.set_epoch(epoch)` | nothing: every epoch has an order of its own |
+# | `DistributedSampler(drop_last=False)`, which repeats records to fill up | `remainder="pad"`, zeros and a mask |
+# | `drop_last=True` | `remainder="drop"`, the default |
+# | `DataLoader(batch_size=b)`, rows per process | `batch_size=B`, rows of the global batch |
+# | `num_workers`, `multiprocessing_context`, `worker_init_fn` | nothing: rows are gathered by threads in the library |
+# | `prefetch_factor` | `prefetch=`, in batches |
+# | `pin_memory=True` and `.to(device)` | nothing: batches arrive on their devices |
+# | `collate_fn` | nothing: rows of fixed shape; several arrays from a field with `mf.Array` |
+# | `StatefulDataLoader.state_dict()`, one per rank and worker | `loader.state()`, one for the job |
+# | `load_state_dict(state)`, on as many ranks | `state=`, on any mesh |
+#
+# The trap: with `DistributedSampler` the global batch grows with the number of ranks, and the order depends
+# on it. Here `batch_size` and the order stay.
+
+# %% [markdown]
+# ## Coming from tf.data
+#
+# | tf.data, tf.distribute | meshfeed |
+# | --- | --- |
+# | `dataset.shard(num_shards, index)` | nothing: rows follow from the mesh and the spec |
+# | `strategy.experimental_distribute_dataset(dataset)` | `mf.Loader(ds, mesh, specs, batch_size=B)` |
+# | `strategy.distribute_datasets_from_function(fn)` | the same |
+# | `tf.distribute.InputContext.input_pipeline_id`, `num_input_pipelines` | nothing |
+# | `InputContext.get_per_replica_batch_size(B)` | nothing: `batch_size=B` is global |
+# | `tf.data.Options().experimental_distribute.auto_shard_policy` (`AutoShardPolicy.FILE`, `DATA`, `OFF`) | nothing: files need not be as many as hosts |
+# | `.shuffle(buffer_size, seed)` | `shuffle=True, seed=s`, over all records; no buffer |
+# | `.shuffle(reshuffle_each_iteration=True)` | nothing: every epoch has an order of its own |
+# | `.batch(b, drop_remainder=True)` | `remainder="drop"`, the default |
+# | `.repeat(n)` | `epochs=n`, -1 without end |
+# | `.prefetch(tf.data.AUTOTUNE)` | `prefetch=2`, the default |
+# | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
+# | `.map(fn)`, `.filter(fn)` | none: in your step, or before the data is written |
+#
+# The trap: `experimental_distribute_dataset` rebatches for replicas, and knows nothing of a model axis across
+# hosts. `shard` before `shuffle` shuffles within each host's part only.
+
+# %% [markdown]
+# ## Coming from Grain
+#
+# | Grain | meshfeed |
+# | --- | --- |
+# | `grain.sharding.ShardByJaxProcess()`, `ShardOptions(shard_index, shard_count)` | nothing: rows follow from the mesh and the spec |
+# | `grain.sharding.NoSharding()` and `jax.device_put` | `loading="global"`, which you do not need |
+# | `grain.samplers.IndexSampler(num_records, shard_options, shuffle, num_epochs, seed)` | `shuffle=True, seed=s, epochs=n` |
+# | `MapDataset.source(s)[jax.process_index()::jax.process_count()]` | `mf.open(...)`, not sliced |
+# | `.shuffle(seed).repeat(n).batch(b, drop_remainder=True)` | `shuffle=True, seed=s, epochs=n, batch_size=B` |
+# | `.to_iter_dataset(grain.ReadOptions(num_threads, prefetch_buffer_size))` | `prefetch=` |
+# | `.mp_prefetch(grain.MultiprocessingOptions(num_workers))` | nothing: no worker processes |
+# | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays |
+# | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
+# | `ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
+# | `.map`, `.filter`, packing, mixing | none: in your step, or before the data is written |
+#
+# The trap: `ShardByJaxProcess` is the bug above, wherever an axis that does not split the batch crosses
+# processes.
+
+# %%
+ds.close()
+os.chdir("/")
+folder.cleanup()
