@@ -19,7 +19,7 @@ from meshfeed.agreement import Agreement, Document, document
 from meshfeed.arguments import Checks, State
 from meshfeed.coordinator import Coordinator, jax_coordinator
 from meshfeed.names import Use, uses
-from meshfeed.peers import Peers
+from meshfeed.peers import Peers, running
 from meshfeed.planning import Layout
 from meshfeed.replicas import Replicas, Shared, due, shared
 from meshfeed.stalls import Progress, Stalls
@@ -227,6 +227,8 @@ class Cluster:
     def _leave(self) -> None:
         with contextlib.suppress(Exception):  # a store that is gone has no keys either
             self._threads.end(LEAVE)
+            if self._threads.lost:
+                return
             self._store.set(f"{self._path}/left/{self._me}", b"")
             if len(self._store.list(f"{self._path}/left")) == len(self._members):
                 self._store.delete(self._path)
@@ -247,6 +249,11 @@ class _Threads:
             self.replicas = None
         if hasattr(self, "peers"):
             self.peers.end()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the store is gone."""
+        return hasattr(self, "peers") and self.peers.lost
 
     def forget(self) -> None:
         """Ends them without a call to the store: each at the end of its wait."""
@@ -274,6 +281,11 @@ def _leave_all() -> None:
     """Ends what still runs when the interpreter exits."""
     for cluster in tuple(_joined):
         cluster.close()
+    # Those of forgotten loaders would end at the end of their wait, which is too late now.
+    for peers in tuple(running):
+        thread = threading.Thread(target=peers.end, name="meshfeed.leave", daemon=True)
+        thread.start()
+        thread.join(2 * LEAVE)
 
 
 def _forget(threads: _Threads, use: Use) -> None:

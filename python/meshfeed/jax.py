@@ -104,7 +104,7 @@ def process_index() -> int:
     return jax.process_index()
 
 
-_TESTED = "0.10.2 and 0.12.0"  # the releases of JAX whose client the tests have used
+_TESTED = "0.10.2 and 0.12.0.1"  # the releases of JAX whose client the tests have used
 _CLIENT = (
     "key_value_set_bytes",
     "blocking_key_value_get_bytes",

@@ -9,6 +9,7 @@ the interpreter exits can take the process down with it.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import json
 import logging
 import os
@@ -63,7 +64,9 @@ class Peers:
         self._own: errors.Error | None = None
         self._heard = threading.Event()
         self.ended = threading.Event()
+        self.lost = False  # the store is gone
         self._thread = threading.Thread(target=self._watch, name="meshfeed.peers", daemon=True)
+        running.add(self)
         self._thread.start()
 
     # ---- in the program's thread ----
@@ -101,7 +104,8 @@ class Peers:
         self.ended.set()
         self._heard.set()
         if self._thread.is_alive():
-            self._store.set(f"{self._path}/{self._me}", ENDED)
+            with contextlib.suppress(Exception):  # a store that is gone ends the thread by itself
+                self._store.set(f"{self._path}/{self._me}", ENDED)
             self._thread.join()
 
     # ---- in a thread of its own ----
@@ -118,8 +122,11 @@ class Peers:
                 else:
                     return
         except Exception as e:  # the job's store is gone, and with it the job
+            self.lost = True
             if not self.ended.is_set():
                 log.debug("loader %s: no longer hears of others: %s", self._title, e)
+        finally:
+            running.discard(self)
 
     def _receive(self, letter: Letter) -> None:
         self._letter = letter
@@ -133,6 +140,8 @@ class Peers:
             log.critical(text, self._title)
             os._exit(1)
 
+
+running: set[Peers] = set()  # whose threads wait, those of forgotten loaders too
 
 _OF_USE = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
 

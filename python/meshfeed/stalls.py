@@ -87,15 +87,20 @@ class Stalls:
         """Writes and reports what there is; takes a moment, and is called now and then."""
         why = self._why()
         idle = time.monotonic() - self._progress.since
-        if idle < max(self._late, TIMES * self._progress.usual):
+        late = max(self._late, TIMES * self._progress.usual)
+        if idle < late:
             if self._written:
                 self._store.delete(f"{self._path}/{self._me}")
             self._written, self._tell_at = False, 0.0
             return
         mine = {"steps": self._progress.steps, "for": round(idle, 1), "why": why}
         self._store.set(f"{self._path}/{self._me}", json.dumps(mine).encode())
-        if self._written and idle >= self._tell_at:
-            self._report(idle)
+        # Another one may have become late a moment ago; it is silent only after some time.
+        if (
+            self._written
+            and idle >= self._tell_at
+            and self._report(idle, silent_too=idle >= 2 * late)
+        ):
             self._tell_at = 2 * idle
         self._written = True
 
@@ -107,7 +112,7 @@ class Stalls:
             return "consumer"
         return "gather" if uses - used > BUSY * (now - then) else "read"
 
-    def _report(self, idle: float) -> None:
+    def _report(self, idle: float, *, silent_too: bool) -> bool:
         """Logs who is behind this process, if anyone is."""
         told: dict[int, dict[str, Any]] = {
             int(key.rpartition("/")[2]): json.loads(value)
@@ -120,8 +125,10 @@ class Stalls:
             for p, facts in sorted(told.items())
             if facts["steps"] < steps
         ]
-        if silent := [p for p in self._members if p not in told]:
+        silent = [p for p in self._members if p not in told]
+        if silent and silent_too:
             what.append(f"{named(silent)} {'does' if len(silent) == 1 else 'do'} not answer")
         if what:
             text = "loader %s: this process has had %d batches and waits for %.0f s: %s"
             log.warning(text, self._title, steps, idle, ", ".join(what[:8]))
+        return bool(what)

@@ -39,7 +39,7 @@ def test_another_jax(monkeypatch: pytest.MonkeyPatch, state: Any, missing: str) 
     with pytest.raises(mf.UnsupportedError) as e:
         coordination_client()
     want = f"coordinator: JAX {jax.__version__} has no {missing}, by which processes would agree "
-    assert str(e.value) == want + "(tested: JAX 0.10.2 and 0.12.0)" + HINT
+    assert str(e.value) == want + "(tested: JAX 0.10.2 and 0.12.0.1)" + HINT
 
 
 def test_a_store_is_a_coordinator() -> None:

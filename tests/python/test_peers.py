@@ -227,14 +227,17 @@ job = Players(**{options})
 for p in range(4):
     job.add()
 job.step()
+job.loaders[{forgotten}:] = []
 print("stepped")
 """
 
 
-def test_exit_without_close() -> None:
+@pytest.mark.parametrize("forgotten", [4, 2, 0])
+def test_exit_without_close(forgotten: int) -> None:
     """A program may end with loaders open: their threads end before anything else does."""
+    program = EXIT.format(options={"late_after": 3600.0}, forgotten=forgotten)
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", EXIT.format(options={"late_after": 3600.0})],
+        [sys.executable, "-X", "dev", "-c", program],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -367,10 +370,12 @@ def test_silent(caplog: pytest.LogCaptureFixture) -> None:
         job.step()
         for p in (0, 1):
             waited(job.loaders[p], 50)
-        looks(job, 1)
+        looks(job)
+        assert caplog.records == []  # they may have become late a moment ago
+        waited(job.loaders[0], 20)
         peers_of(job.loaders[0])._stalls.look()
     want = (
-        "loader 'train': this process has had 1 batches and waits for 50 s: processes 2 and 3 do "
+        "loader 'train': this process has had 1 batches and waits for 70 s: processes 2 and 3 do "
     )
     assert [r.getMessage() for r in caplog.records] == [want + "not answer"]
 
