@@ -1,11 +1,15 @@
 """Certificates: sums over processes and runs, what they find, and where they begin anew."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import json
 import pickle
 import signal
 import threading
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,16 +20,22 @@ from meshfeed import _native
 RECORDS = 200
 
 
-def data():
+def data() -> mf.Dataset:
     return mf.from_arrays({"x": np.arange(RECORDS), "y": np.ones((RECORDS, 8), np.float32)})
 
 
-def players(ds, processes=4, size=32, **options):
+def players(ds: mf.Dataset, processes: int = 4, size: int = 32, **options: Any) -> list[mf.Loader]:
     lay = mf.layout({"data": processes}, mf.P("data"), ds, batch_size=size, processes=processes)
     return [mf.Loader(ds, layout=lay, process=p, **options) for p in range(processes)]
 
 
-def forward(loader, batches):
+def added(parts: Iterable[mf.Certificate]) -> mf.Certificate:
+    total = sum(parts)
+    assert isinstance(total, mf.Certificate)
+    return total
+
+
+def forward(loader: mf.Loader, batches: int) -> None:
     done = 0
     while done < batches:
         for _ in loader:
@@ -34,7 +44,7 @@ def forward(loader, batches):
                 break
 
 
-def test_processes_and_runs_add_up():
+def test_processes_and_runs_add_up() -> None:
     ds = data()
     first = players(ds, shuffle=True, seed=3)
     for loader in first:
@@ -42,7 +52,7 @@ def test_processes_and_runs_add_up():
     second = players(ds, processes=2, size=24, shuffle=True, seed=3, state=first[0].state())
     for loader in second:
         forward(loader, 6)
-    total = sum(loader.certificate() for loader in [*second, *first])
+    total = added(loader.certificate() for loader in [*second, *first])
     assert total.runs == ((0, 1, 0, 200), (1, 1, 0, 72))
     assert (total.first, total.last, total.rows) == ((0, 0), (1, 72), 272)
     total.check()
@@ -51,22 +61,22 @@ def test_processes_and_runs_add_up():
     assert alone.certificate() == total
 
 
-def test_what_is_missing_or_too_much():
+def test_what_is_missing_or_too_much() -> None:
     ds = data()
     loaders = players(ds, epochs=1)
     for loader in loaders:
         forward(loader, 6)
     parts = [loader.certificate() for loader in loaders]
-    assert sum(parts).complete()
-    assert not sum(parts[1:]).complete()
+    assert added(parts).complete()
+    assert not added(parts[1:]).complete()
     with pytest.raises(mf.DataLossError) as missing:
-        sum(parts[1:]).check()
+        added(parts[1:]).check()
     assert str(missing.value) == (
         "certificate: 48 of 192 rows are missing, of positions [0, 192) of epoch 0; "
         "add the certificates of all processes; if all are there, rows were lost"
     )
     with pytest.raises(mf.DataLossError) as twice:
-        (sum(parts) + parts[2]).check()
+        (added(parts) + parts[2]).check()
     assert str(twice.value) == (
         "certificate: 240 rows came for 192 positions, [0, 192) of epoch 0; "
         "a certificate was added twice, or rows were delivered twice"
@@ -76,7 +86,7 @@ def test_what_is_missing_or_too_much():
     assert not swapped.complete()
 
 
-def test_another_seed_cannot_be_added():
+def test_another_seed_cannot_be_added() -> None:
     ds = data()
     one, other = (players(ds, shuffle=True, seed=seed)[0].certificate() for seed in (1, 2))
     with pytest.raises(mf.IncompatibleError) as error:
@@ -86,10 +96,10 @@ def test_another_seed_cannot_be_added():
         "every process and every run must load the same dataset with the same order and seed"
     )
     with pytest.raises(TypeError):
-        one + 1
+        one + 1  # type: ignore[operator]
 
 
-def test_a_place_of_its_own_begins_a_run():
+def test_a_place_of_its_own_begins_a_run() -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=16, shuffle=True)
     empty = loader.certificate()
@@ -110,7 +120,7 @@ def test_a_place_of_its_own_begins_a_run():
     assert loader.certificate().runs == ((2, 1, 0, 16),)
 
 
-def test_batches_made_ahead_do_not_count():
+def test_batches_made_ahead_do_not_count() -> None:
     ds = data()
     jax = pytest.importorskip("jax")
     mesh = jax.make_mesh((1,), ("data",))
@@ -120,13 +130,13 @@ def test_batches_made_ahead_do_not_count():
     assert loader.certificate().complete()
 
 
-def test_a_lost_batch_is_taken_back():
+def test_a_lost_batch_is_taken_back() -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=16)
     forward(loader, 2)
     make = loader._cursor._make
 
-    def fail(owner):
+    def fail(owner: Any) -> Any:
         raise RuntimeError("no memory on the device")
 
     loader._cursor._make = fail
@@ -139,7 +149,7 @@ def test_a_lost_batch_is_taken_back():
     assert loader.certificate().complete()
 
 
-def test_remesh_goes_on_with_the_certificate():
+def test_remesh_goes_on_with_the_certificate() -> None:
     ds = data()
     jax = pytest.importorskip("jax")
     mesh, other = jax.make_mesh((1,), ("data",)), jax.make_mesh((1, 1), ("data", "model"))
@@ -152,7 +162,7 @@ def test_remesh_goes_on_with_the_certificate():
     loader.certificate().check()
 
 
-def test_it_is_json_and_a_value():
+def test_it_is_json_and_a_value() -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=16, seed=5)
     forward(loader, 15)
@@ -167,20 +177,20 @@ def test_it_is_json_and_a_value():
     assert len(text) < 300
 
 
-def loader_zero(done):
+def loader_zero(done: mf.Certificate) -> mf.Certificate:
     values = json.loads(done.to_json()) | {"runs": [], "rows": 0, "digest": "0" * 32}
     return mf.Certificate.from_json(values)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "7", '{"meshfeed": 1}', None, 3, {"rows": 1}])
-def test_what_is_no_certificate(text):
+def test_what_is_no_certificate(text: Any) -> None:
     with pytest.raises(mf.InvalidArgumentError) as error:
         mf.Certificate.from_json(text)
     expected = "mf.Certificate: this is not a certificate; pass on what a loader gave, unchanged"
     assert str(error.value) == expected
 
 
-def test_bounds_are_those_of_the_library():
+def test_bounds_are_those_of_the_library() -> None:
     ds = data()
     values = json.loads(mf.Loader(ds, batch_size=16).certificate().to_json())
     wrong = mf.Certificate.from_json(values | {"runs": [[0, 1, 0, 201]]})
@@ -192,14 +202,14 @@ def test_bounds_are_those_of_the_library():
         assert str(error.value) == message
 
 
-def test_ctrl_c_ends_a_long_check():
+def test_ctrl_c_ends_a_long_check() -> None:
     """A check of 10^15 positions, interrupted after it has begun."""
     zero = loader_zero(mf.Loader(data(), batch_size=16).certificate())
     many = 5 * 10**12
     long = dataclasses.replace(zero, runs=((0, many, 0, RECORDS),), rows=many * RECORDS)
     main = threading.get_ident()
     timer = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the timer is for the check alone
         timer.start()
         long.check()
     timer.join()

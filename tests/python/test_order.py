@@ -1,5 +1,9 @@
 """`order=`: its words, what it says together with `shuffle=`, and local orders over restarts."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,16 +12,16 @@ import meshfeed as mf
 RECORDS = 1000
 
 
-def data():
+def data() -> mf.Dataset:
     return mf.from_arrays({"x": np.arange(RECORDS)})
 
 
-def planned(ds, processes, size, **options):
+def planned(ds: mf.Dataset, processes: int, size: int, **options: Any) -> mf.Layout:
     mesh = {"data": processes, "model": 2}
     return mf.layout(mesh, mf.P("data"), ds, batch_size=size, processes=processes, **options)
 
 
-def rows(batch):
+def rows(batch: Any) -> np.ndarray[Any, Any]:
     return np.concatenate([block for _, block in batch["x"]])
 
 
@@ -36,7 +40,7 @@ def rows(batch):
         ({"order": "shuffle.1"}, "shuffle.1"),
     ],
 )
-def test_words(options, name):
+def test_words(options: dict[str, Any], name: str) -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=10, **options)
     assert loader.state()["order"] == name
@@ -88,14 +92,14 @@ def test_words(options, name):
         ),
     ],
 )
-def test_refused(options, message):
+def test_refused(options: dict[str, Any], message: str) -> None:
     ds = data()
     with pytest.raises(mf.InvalidArgumentError) as error:
         mf.Loader(ds, batch_size=10, **options)
     assert str(error.value) == message
 
 
-def test_every_process_reads_its_own_part():
+def test_every_process_reads_its_own_part() -> None:
     ds = data()
     lay = planned(ds, 4, 40)
     for process in range(4):
@@ -105,7 +109,7 @@ def test_every_process_reads_its_own_part():
         assert np.array_equal(seen, np.arange(250 * process, 250 * (process + 1)))
 
 
-def test_the_sequence_stays_on_other_topologies():
+def test_the_sequence_stays_on_other_topologies() -> None:
     ds = data()
     first = mf.Loader(ds, layout=planned(ds, 4, 40), process=0, order="local", seed=2, epochs=-1)
     for _, _ in zip(range(5), first, strict=False):
@@ -135,7 +139,7 @@ def test_the_sequence_stays_on_other_topologies():
             assert loader.certificate().order == "local.1:4:40"
 
 
-def test_the_layout_names_the_order_that_is_followed():
+def test_the_layout_names_the_order_that_is_followed() -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=10, order="local")
     state = loader.state() | {"order": "local.1:2:20"}
@@ -147,7 +151,7 @@ def test_the_layout_names_the_order_that_is_followed():
     assert again.state() == state
 
 
-def test_a_layout_may_say_it():
+def test_a_layout_may_say_it() -> None:
     ds = data()
     lay = planned(ds, 4, 40, order="local", seed=3)
     assert '"order":"local.1:4:40","seed":3' in lay.to_json()
@@ -157,7 +161,7 @@ def test_a_layout_may_say_it():
         loader.restore(loader.state() | {"order": "local.1:2:40"})
 
 
-def test_remesh_keeps_the_parts():
+def test_remesh_keeps_the_parts() -> None:
     ds = data()
     jax = pytest.importorskip("jax")
     mesh, other = jax.make_mesh((1,), ("data",)), jax.make_mesh((1, 1), ("data", "model"))
