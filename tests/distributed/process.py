@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import json
 import os
 import signal
@@ -52,12 +53,19 @@ def joined(**config: Any) -> Iterator[Place]:
         process_id=place.rank,
         cluster_detection_method="deactivate",
         initialization_timeout=120,
-        heartbeat_timeout_seconds=5,
-        shutdown_timeout_seconds=60,
+        **_known(heartbeat_timeout_seconds=5, shutdown_timeout_seconds=60),
     )
     (place.folder / "joined").touch()
     yield place
     jax.distributed.shutdown()
+
+
+def _known(**options: int) -> dict[str, Any]:
+    """Gives the options that this release of JAX has."""
+    import jax
+
+    there = inspect.signature(jax.distributed.initialize).parameters
+    return {name: value for name, value in options.items() if name in there}
 
 
 def die_with(parent: int) -> None:
