@@ -31,7 +31,7 @@ def play(place: Place) -> None:
         multihost_utils.sync_global_devices("never")
     while not taken.exists():
         time.sleep(0.02)
-    inspector: Any = loader._cursor._make
+    inspector: Any = loader._engine.cursor._make
     inspector.make = fail
     try:
         next(loop)

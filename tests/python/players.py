@@ -158,7 +158,7 @@ def one_odd(odd: int, **options: Any) -> Iterator[Players]:
 
 def cluster(loader: mf.Loader) -> Cluster:
     """The other processes, as a loader sees them."""
-    cursor = loader._cursor
+    cursor = loader._engine.cursor
     assert isinstance(cursor, JoinedCursor)
     assert cursor._cluster is not None
     return cursor._cluster

@@ -134,16 +134,16 @@ def test_a_lost_batch_is_taken_back() -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=16)
     forward(loader, 2)
-    make = loader._cursor._make
+    make = loader._engine.cursor._make
 
     def fail(owner: Any) -> Any:
         raise RuntimeError("no memory on the device")
 
-    loader._cursor._make = fail
+    loader._engine.cursor._make = fail
     with pytest.raises(RuntimeError):
         next(iter(loader))
     assert loader.certificate().runs == ((0, 1, 0, 32),)
-    loader._cursor._make = make
+    loader._engine.cursor._make = make
     forward(loader, 2)
     assert loader.certificate().runs == ((0, 1, 0, 64),)
     assert loader.certificate().complete()

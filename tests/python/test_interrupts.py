@@ -20,7 +20,7 @@ HELD = """
     before = live()
     ds = mf.from_arrays({"x": np.arange(1000, dtype=np.int32)})
     it = mf.Loader(ds, batch_size=10)
-    ds._handle._release = it._cursor.handle._release = lib.mf_release = held
+    ds._handle._release = it._engine.cursor.handle._release = lib.mf_release = held
 """
 
 

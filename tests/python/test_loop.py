@@ -199,9 +199,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def fetched(it: mf.Loader) -> bool:
     """Has what stands ready in C made ahead, as the next take would; says whether there is some."""
-    item = Item(None, it._cursor.epoch, it._cursor.position, last=False)
-    it._cursor._run_ahead(item)
-    return bool(it._cursor._ready)
+    item = Item(None, it._engine.cursor.epoch, it._engine.cursor.position, last=False)
+    it._engine.cursor._run_ahead(item)
+    return bool(it._engine.cursor._ready)
 
 
 def test_another_mesh_and_batch_size_continue_with_the_next_record() -> None:

@@ -87,7 +87,7 @@ def test_other_errors(kind: type[Exception]) -> None:
     """What is no error of meshfeed arrives as the builtin that it is."""
     with players() as job:
         job.step()
-        inspector: Any = job.loaders[3]._cursor._make
+        inspector: Any = job.loaders[3]._engine.cursor._make
 
         def fail(owner: Any) -> Any:
             raise kind("x")

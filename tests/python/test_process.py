@@ -193,7 +193,7 @@ WAITING = """
     it = loader()
     loop = iter(it)
     next(loop)
-    it._cursor._next._wait = lambda: time.sleep(0.05) or 1
+    it._engine.cursor._next._wait = lambda: time.sleep(0.05) or 1
     print("waiting", flush=True)
 """
 

@@ -59,7 +59,7 @@ def corrupt(loader: mf.Loader, change: Callable[[Bytes, int], None]) -> None:
         loader: whose.
         change: changes the bytes of the batch of the n-th call.
     """
-    inspector = loader._cursor._make
+    inspector = loader._engine.cursor._make
     make = inspector.make  # type: ignore[attr-defined]
     count = 0
 
@@ -79,7 +79,7 @@ def corrupt(loader: mf.Loader, change: Callable[[Bytes, int], None]) -> None:
 
 def blocks(loader: mf.Loader, memory: Bytes, name: str) -> list[Bytes]:
     """Gives the blocks of an array in a batch's memory."""
-    array = next(a for a in loader._info["arrays"] if a["name"] == name)
+    array = next(a for a in loader._engine.info["arrays"] if a["name"] == name)
     return [
         memory[b["offset"] : b["offset"] + b["bytes"]].view(array["dtype"]).reshape(b["shape"])
         for b in array["blocks"]
@@ -281,7 +281,7 @@ def test_sampling_goes_on_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) ->
     seen = watched(monkeypatch)
     with players(verify_replicas=3, epochs=1, device_prefetch=2) as job:
         while job.step()[0] is not None:
-            job.loaders[1]._cursor._torn = True  # as Ctrl-C leaves it
+            job.loaders[1]._engine.cursor._torn = True  # as Ctrl-C leaves it
     assert [sorted(set(steps)) for steps in seen.values()] == [[0, 3, 6]] * 4
 
 
@@ -335,9 +335,9 @@ def test_digest_is_xxh3(size: int) -> None:
     xxhash = pytest.importorskip("xxhash", reason="comes with datasets, which make setup installs")
     data = np.random.default_rng(size).integers(0, 256, (1, size), np.uint8)
     with mf.from_arrays({"x": data}) as ds, mf.Loader(ds, batch_size=1) as loader:
-        head = loader._cursor._next(wait=True)
+        head = loader._engine.cursor._next(wait=True)
         assert head is not None
-        batch = loader._cursor._next.hand_over()
+        batch = loader._engine.cursor._next.hand_over()
         assert batch.value is not None
         assert _native.digests(batch.value, [0]) == [xxhash.xxh3_128_digest(data.tobytes())]
-        loader._cursor._release(batch)
+        loader._engine.cursor._release(batch)

@@ -1,0 +1,131 @@
+"""What a loader runs on: a handle of the C library, its cursor, and the other processes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from meshfeed import _native, cluster, feeds, planning
+from meshfeed._handle import Handle
+from meshfeed.arguments import Checks, State
+from meshfeed.blocks import Blocks
+from meshfeed.cursor import Cursor
+from meshfeed.dataset import Dataset
+from meshfeed.joined import JoinedCursor
+from meshfeed.options import Options
+
+
+class Engine:
+    """Everything behind a loader that depends on the mesh, and is made anew for another one.
+
+    Args:
+        source: the dataset.
+        plan: what the loader is asked for.
+        request: what the plan was made from; None where a process of a layout is played.
+        options: the loader's.
+        peers: what the user says about the other processes.
+
+    Attributes:
+        cursor: takes the batches; the same one for good.
+        feed: how a batch is made.
+        info: what the library says about the batches of this process.
+        batch_rows: the rows of the global batch.
+    """
+
+    def __init__(
+        self,
+        source: Dataset,
+        plan: feeds.Plan,
+        request: feeds.Request | None,
+        options: Options,
+        peers: cluster.Options,
+    ) -> None:
+        self._request, self._options, self._peers = request, options, peers
+        handle = _native.loader_create(source.handle, plan.document, options.document(plan.process))
+        self._describe(handle, plan)
+        ahead = options.device_prefetch
+        self._ahead = self.feed.ahead if ahead is None else ahead
+        self._talks = peers.talks(self.layout, played=request is None)
+        self.cursor = self._new_cursor(handle, across=options.epochs is not None)
+        self._follow(handle)
+        self._join()
+
+    def _describe(self, handle: int, plan: feeds.Plan) -> None:
+        """Notes what the batches of a handle are."""
+        info = _native.loader_info(handle)
+        self.feed = plan.feed([Blocks(array) for array in info["arrays"]])
+        self.info, self._document = info, plan.document
+        self.batch_rows = int(np.prod(info["batch_shape"], dtype=np.int64))
+
+    def _follow(self, handle: int) -> None:
+        """Notes what all states of a handle share; a state may have brought an order's parts."""
+        self._constants = _native.loader_state(handle)
+        name = self._constants["order"]
+        self._document = planning.with_order(self._document, name)
+        if self._request is not None:
+            self._request = dataclasses.replace(self._request, order=name)
+
+    def _join(self) -> None:
+        """Finds the processes of the mesh, with which batches are agreed on."""
+        cursor = self.cursor
+        if isinstance(cursor, JoinedCursor):
+            cursor.leave(wait=False)
+            others = cluster.joined(self._peers, self.layout, self.info, self._options.alike)
+            cursor.join(others, self.batch_rows)
+
+    @property
+    def _keep(self) -> int:
+        tight = self._options.max_host_bytes is not None
+        return 1 if tight else int(self.info["prefetch"]) + 3
+
+    def _new_cursor(self, handle: int, *, across: bool) -> Cursor:
+        kind = JoinedCursor if self._talks else Cursor
+        return kind(
+            handle,
+            self.feed.make,
+            size=self.info["batch_bytes"],
+            ahead=self._ahead,
+            across=across,
+            keep=self._keep,
+        )
+
+    @property
+    def layout(self) -> planning.Layout:
+        """Who holds and who reads what."""
+        return planning.Layout(self._document)
+
+    def state(self, epoch: int, position: int) -> State:
+        """Gives the state of a place."""
+        return {**self._constants, "epoch": epoch, "position": position}
+
+    def one_epoch(self, epoch: int) -> Cursor:
+        """Makes the cursor of a pass over one epoch."""
+        cursor = self._new_cursor(
+            _native.loader_one_epoch(self.cursor.handle.value, epoch), across=True
+        )
+        if isinstance(cursor, JoinedCursor) and isinstance(self.cursor, JoinedCursor):
+            cursor.share(self.cursor)
+        return cursor
+
+    def restore(self, state: str, *, ignore_dataset: bool) -> None:
+        """Goes on where a state stands, which may name an order of other parts."""
+        with self.cursor.moved() as handle:
+            _native.loader_restore(handle, state, ignore_dataset=ignore_dataset)
+            self._follow(handle)
+
+    def remesh(self, check: Checks, mesh: Any, specs: Any) -> None:
+        """Goes on at the same position on another mesh; if that fails, all is as it was."""
+        if self._request is None:
+            message = "this loader plays a process of a layout, and has no mesh"
+            raise check.misfit(message, "make another with layout=, process= and state=")
+        request = self._request.on_mesh(check, mesh, specs)
+        plan = feeds.plan(check, request)
+        with self.cursor.replaced() as old:
+            handle = Handle(_native.loader_remesh(old, plan.document, plan.process), "loader")
+            self._describe(handle.value, plan)
+            size = self.info["batch_bytes"]
+            self.cursor.follow(handle, self.feed.make, size=size, keep=self._keep)
+            self._request = request
+        self._join()

@@ -1,0 +1,96 @@
+"""What a loader knows about its batches: their layout and shapes, counts, and a certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from meshfeed import _native
+from meshfeed.certificate import Certificate
+from meshfeed.engine import Engine
+from meshfeed.planning import Layout
+
+
+class Facts:
+    """The part of a loader that answers questions about its batches; see `Loader`."""
+
+    _engine: Engine
+
+    @property
+    def layout(self) -> Layout:
+        """Who holds and who reads what; it draws itself."""
+        return self._engine.layout
+
+    @property
+    def element_spec(self) -> Any:
+        """The batch's tree with a `jax.ShapeDtypeStruct` for every array, as it is delivered."""
+        return self._engine.feed.element_spec
+
+    def reshard(self, batch: Any) -> Any:
+        """Gives the arrays of a batch the sharding that the specs ask for.
+
+        With `loading="reshard"` batches come with their rows split over all devices, and this
+        moves them. It is a pure function for use under `jax.jit`: the loader never runs a program
+        itself. With any other loading it gives the batch as it is, so that a step need not know.
+
+        Args:
+            batch: a batch of this loader.
+
+        Examples:
+            >>> import jax, meshfeed as mf, numpy as np
+            >>> from jax.sharding import PartitionSpec as P
+            >>> ds = mf.from_arrays({"x": np.ones((16, 8), np.float32)})
+            >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
+            >>> loader = mf.Loader(ds, mesh, P("data", "model"), batch_size=16, loading="reshard")
+            >>> loader.element_spec["x"].sharding.spec
+            P(('data', 'model'),)
+            >>> @jax.jit
+            ... def step(batch):
+            ...     return loader.reshard(batch)["x"] * 2
+            >>> for batch in loader:
+            ...     print(step(batch).sharding.spec)
+            P('data', 'model')
+        """
+        return self._engine.feed.reshard(batch)
+
+    def stats(self) -> dict[str, float]:
+        """Gives what happened so far, as flat numbers for any logger.
+
+        `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches waited for
+        callers; `gather_seconds`: the gathering; `gathered_bytes`: gathered for the batches
+        delivered; `live_batches`: delivered and still held.
+        """
+        stats: dict[str, float] = {}
+        for name, value in _native.loader_stats(self._engine.cursor.handle.value).items():
+            if name.endswith("_ns"):
+                stats[name.removesuffix("_ns") + "_seconds"] = value / 1e9
+            else:
+                stats[name] = float(value)
+        cursor, rows = self._engine.cursor, self._engine.batch_rows
+        place = {"epoch": cursor.epoch, "step": cursor.position // rows}
+        place["position"] = cursor.position
+        return stats | {name: float(value) for name, value in place.items()}
+
+    def certificate(self) -> Certificate:
+        """Says what was delivered since the loader was made, restored or set by `seek`.
+
+        A row counts in the lowest process that holds it, so the certificates of all processes
+        add up to a proof that every position was delivered exactly once, which `check` verifies
+        without reading data. It is kept always, and costs a few nanoseconds per row.
+
+        Raises:
+            OutOfRangeError: `device_prefetch` has made more than 64 batches ahead.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"x": np.arange(100)})
+            >>> lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=8, processes=2)
+            >>> players = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
+            >>> delivered = [len(list(player)) for player in players]
+            >>> mine, other = (player.certificate() for player in players)
+            >>> mine.rows, (mine + other).rows, (mine + other).last
+            (48, 96, (0, 96))
+            >>> (mine + other).check()
+            >>> mine.complete()
+            False
+        """
+        return Certificate.from_json(self._engine.cursor.certificate())

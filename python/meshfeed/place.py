@@ -1,0 +1,108 @@
+"""Where a loader stands: its epoch and step, and its state."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from meshfeed import _native
+from meshfeed.arguments import Checks, State
+from meshfeed.engine import Engine
+from meshfeed.saving import write_whole
+
+
+class Place:
+    """The part of a loader that tells, saves and changes its place; see `Loader`."""
+
+    _engine: Engine
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch."""
+        return self._engine.cursor.epoch
+
+    @property
+    def step(self) -> int:
+        """The step of the next batch in its epoch."""
+        return self._engine.cursor.position // self._engine.batch_rows
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many batches a whole epoch has."""
+        return int(self._engine.info["steps_per_epoch"])
+
+    def state(self) -> State:
+        """Gives the place after the last batch delivered, as a small dict that JSON can hold.
+
+        It is the same on every process, and fits any mesh, batch size and specs: a loader that
+        starts from it continues with the next record.
+        """
+        return self._engine.state(self._engine.cursor.epoch, self._engine.cursor.position)
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Writes `state()` to a file, whole or not at all, whenever the process ends.
+
+        All processes of a run may write the same path, since they have the same state.
+
+        Args:
+            path: the file; `state=path` and `restore(path)` read it.
+
+        Raises:
+            NotFoundError: there is no such folder.
+            ReadError: the file cannot be written; what it held before is as it was.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise Checks("Loader.save_state").wrong("path", path, "a path")
+        write_whole(Path(path), json.dumps(self.state()), op="Loader.save_state")
+
+    def restore(
+        self, state: Mapping[str, Any] | str | os.PathLike[str], *, dataset: str = "check"
+    ) -> None:
+        """Continues where a state stands.
+
+        Args:
+            state: from `state()`, or the path that `save_state` wrote.
+            dataset: "ignore" accepts the state of another dataset with as many records.
+
+        Raises:
+            IncompatibleError: the state belongs to another dataset, order or seed.
+        """
+        check = Checks("Loader.restore")
+        text, ignores = json.dumps(check.state(state)), check.ignores(dataset)
+        self._engine.restore(text, ignore_dataset=ignores)
+
+    def seek(self, *, epoch: int, position: int = 0) -> None:
+        """Continues at a position of an epoch.
+
+        Args:
+            epoch: the epoch, from 0.
+            position: how many records of the epoch count as delivered.
+        """
+        check = Checks("Loader.seek")
+        epoch, position = check.int64("epoch", epoch), check.int64("position", position)
+        with self._engine.cursor.moved() as handle:
+            _native.loader_seek(handle, epoch, position)
+
+    def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
+        """Gives the records of the global batch that starts at a position, -1 for padding.
+
+        Args:
+            epoch: the epoch.
+            position: the position of the batch's first row.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=4)
+            >>> loader.records(epoch=0, position=4)
+            array([4, 5, 6, 7])
+        """
+        check = Checks("Loader.records")
+        epoch, position = check.int64("epoch", epoch), check.int64("position", position)
+        out = np.empty(self._engine.batch_rows, np.int64)
+        return out[: _native.loader_records(self._engine.cursor.handle.value, epoch, position, out)]
