@@ -48,12 +48,16 @@ var allowed = map[string][]string{
 	"arrowio":                   {"arrowio/internal/table"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
 	"arrowio/records":           {"arrowio/internal/table"},
+	// gomlxfeed knows loaders, not where their records come from
+	"core/gomlxfeed/internal/virtual": {},
+	"core/gomlxfeed":                  {"core/loader", "core/gomlxfeed/internal/virtual"},
+	"core/gomlxfeed/xla":              {"core/gomlxfeed"},
 	// tier 5
-	"capi":                  {"core/loader", "core/certificate", "arrowio", "arrowio/cstream", "capi/internal/..."},
+	"capi":                  {"core/loader", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "capi/internal/..."},
 	"capi/internal/handle":  {"core/guard"},
 	"capi/internal/future":  {"core/guard"},
 	"capi/internal/options": {},
-	"cmd/meshfeed":          {"core/loader", "arrowio"},
+	"cmd/meshfeed":          {"core/loader", "arrowio", "core/gomlxfeed", "core/gomlxfeed/xla"},
 	// suites that implementations import in their tests
 	"core/sampler/samplertest": {"core/sampler"},
 	"core/source/sourcetest":   {"core/source"},
@@ -68,10 +72,11 @@ var reserved = []struct {
 	why   string
 }{
 	{"github.com/apache/arrow/go/v17", []string{"arrowio/records"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
-	{"github.com/gomlx/", []string{"core/gomlxfeed"}, "its API changes often: one package keeps up with it"},
+	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of whoever links it"},
+	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/xla"}, "its API changes often: one folder keeps up with it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
-	{"runtime/cgo", []string{"capi", "arrowio/cstream"}, "everything else must build without a C compiler"},
-	{"C", []string{"capi", "arrowio/cstream"}, "everything else must build without a C compiler"},
+	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla"}, "everything else must build without a C compiler"},
+	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla"}, "everything else must build without a C compiler"},
 }
 
 // world is one way of building the module.

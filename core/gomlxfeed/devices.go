@@ -1,0 +1,165 @@
+package gomlxfeed
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Devices are the devices of one opened backend. All methods may be called from
+// any goroutine.
+//
+// A call into the backend that panics is an error of code Internal, and the
+// backend counts as broken from then on: nobody knows what state it is in, so
+// every later call fails with InvalidState.
+type Devices struct {
+	facts   Facts
+	backend compute.Backend
+	release func() error
+	calls   sync.WaitGroup // calls into the backend that have not returned
+
+	mu      sync.Mutex
+	live    map[*tensors.Tensor]*placed // what meshfeed placed and did not free
+	bytes   int64                       // of all of live
+	broken  error                       // the panic that broke the backend
+	closed  bool
+	drains  map[int]func() // called by Close, by ticket
+	tickets int
+	ended   sync.Once
+	endErr  error
+}
+
+// newDevices takes what an opener gave, after checking it.
+func newDevices(s Spec, o Opened) (*Devices, error) {
+	d := &Devices{backend: o.Backend, release: o.Release, live: map[*tensors.Tensor]*placed{}, drains: map[int]func(){}}
+	err := d.call("describe the devices", func() error {
+		d.facts = describe(o)
+		return nil
+	})
+	if n := d.Num(); err == nil && n < 1 {
+		err = status.Errorf(status.Incompatible, "gomlxfeed", "%q has no devices", s)
+	} else if err == nil && s.Devices > 0 && n != s.Devices {
+		err = status.Errorf(status.Incompatible, "gomlxfeed", "%q has %d devices instead of %d", s, n, s.Devices).
+			WithHint("ask for devices=%d, or leave it out", n)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func describe(o Opened) Facts {
+	f := Facts{Name: o.Name, Platform: o.Platform, API: o.API, Shared: o.Backend.HasSharedBuffers(), DTypes: placeable()}
+	for i := range o.Backend.NumDevices() {
+		f.Devices = append(f.Devices, o.Backend.DeviceDescription(compute.DeviceNum(i)))
+	}
+	return f
+}
+
+// Name says what kind of backend it is: "go", "virtual", "xla-cpu", "xla-cuda"
+// or "xla-tpu".
+func (d *Devices) Name() string { return d.facts.Name }
+
+// Num gives the number of devices, at least 1. They are numbered from 0.
+func (d *Devices) Num() int { return len(d.facts.Devices) }
+
+// Shared says whether writing into a buffer's memory is the transfer to the
+// device: nothing is copied after the gather.
+func (d *Devices) Shared() bool { return d.facts.Shared }
+
+// Facts says what the backend offers.
+func (d *Devices) Facts() Facts {
+	f := d.facts
+	f.Devices, f.DTypes = slices.Clone(f.Devices), slices.Clone(f.DTypes)
+	return f
+}
+
+// Describe gives what the backend says about device i, and "" where there is
+// none.
+func (d *Devices) Describe(i int) string {
+	if i < 0 || i >= d.Num() {
+		return ""
+	}
+	return d.facts.Devices[i]
+}
+
+// Backend gives the backend, for graph.NewExec and train.NewTrainer, and nil
+// after Close. It belongs to d: do not finalize it.
+func (d *Devices) Backend() compute.Backend {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	return d.backend
+}
+
+// Live gives the number of buffers that meshfeed placed and did not free, and
+// their bytes. What a trainer took over is not among them.
+func (d *Devices) Live() (buffers, bytes int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return int64(len(d.live)), d.bytes
+}
+
+// Close frees what waits in rings for reuse; every later call fails with
+// InvalidState. Batches that are still held stay valid until they are released,
+// and the backend ends with the last of them. Graphs and trainers on the
+// backend must have ended. A second Close does nothing.
+func (d *Devices) Close() error {
+	d.mu.Lock()
+	drains := d.drains
+	d.closed, d.drains = true, nil
+	d.mu.Unlock()
+	for _, drain := range drains {
+		drain()
+	}
+	d.calls.Wait()
+	return d.endIfIdle()
+}
+
+// endIfIdle finalizes the backend once it is closed and holds nothing of ours.
+func (d *Devices) endIfIdle() error {
+	d.mu.Lock()
+	idle := d.closed && len(d.live) == 0
+	d.mu.Unlock()
+	if !idle {
+		return nil
+	}
+	d.ended.Do(func() { d.endErr = d.end() })
+	return d.endErr
+}
+
+func (d *Devices) end() error {
+	return d.reword("close", guard.Call("gomlxfeed", func() error {
+		d.backend.Finalize()
+		if d.release == nil {
+			return nil
+		}
+		return d.release()
+	}))
+}
+
+// atClose arranges for drain to be called when d is closed, unless cancel is
+// called first. After Close it is refused.
+func (d *Devices) atClose(drain func()) (cancel func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, d.closedError("allocate")
+	}
+	ticket := d.tickets
+	d.tickets++
+	d.drains[ticket] = drain
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.drains, ticket) // of nil it deletes nothing
+	}, nil
+}

@@ -1,0 +1,164 @@
+package gomlxfeed
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/gomlxfeed/internal/virtual"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// OpenOptions says how a plugin is checked before it is loaded.
+type OpenOptions struct {
+	// NoPreflight loads a plugin without trying it in a child process first. A
+	// plugin that crashes then takes this process with it.
+	NoPreflight bool
+
+	// Prober is the program that is started for the preflight. Its main calls
+	// RunProbe first. By default it is this program if it called RunProbe, else
+	// `meshfeed` on PATH.
+	Prober string
+
+	// Timeout bounds the preflight; 20 s if zero. A TPU that other programs hold
+	// can take longer.
+	Timeout time.Duration
+}
+
+// Facts say what a backend offers.
+type Facts struct {
+	Name     string       `json:"name"`     // "go", "virtual", "xla-cpu", "xla-cuda", "xla-tpu"
+	Platform string       `json:"platform"` // what the client says it runs on, such as "cpu"
+	API      string       `json:"api"`      // version of the plugin's interface, such as "PJRT 0.81"; "" without a plugin
+	Shared   bool         `json:"shared"`   // writing into a buffer's memory is the transfer
+	Devices  []string     `json:"devices"`  // a description of each, in the order of their numbers
+	DTypes   []dtype.Type `json:"dtypes"`   // element types that can be placed
+}
+
+// An Opener opens the backends of one kind of specification. It is registered
+// by a package that is imported for it, as gomlxfeed/xla is.
+type Opener interface {
+	// Probe tries everything that Open will do, and one put and get, in a child
+	// process that exits afterwards. It calls stage before each step with what
+	// it is about to do ("creating the client"), so that a crash names the step.
+	// It may change the environment and print: both end with the child.
+	Probe(ctx context.Context, spec Spec, stage func(doing string)) (Facts, error)
+
+	// Open opens the backend in this process. facts are what Probe found, and
+	// nil without a preflight. It leaves environment and standard error as they
+	// were.
+	Open(ctx context.Context, spec Spec, facts *Facts) (Opened, error)
+}
+
+// Opened is a backend that an Opener has opened. Devices own it from here on.
+type Opened struct {
+	Name     string // as in Facts
+	Platform string
+	API      string
+	Backend  compute.Backend
+	Release  func() error // called after Backend.Finalize; may be nil
+}
+
+var openers struct {
+	sync.Mutex
+	byKind map[string]Opener
+}
+
+// Register makes specifications of a kind available to Open. A package calls it
+// when it is initialised; a kind that is registered twice is a bug and panics.
+func Register(kind string, o Opener) {
+	openers.Lock()
+	defer openers.Unlock()
+	if openers.byKind == nil {
+		openers.byKind = map[string]Opener{}
+	}
+	if _, twice := openers.byKind[kind]; twice {
+		panic("gomlxfeed: kind " + kind + " is registered twice")
+	}
+	openers.byKind[kind] = o
+}
+
+func openerOf(spec Spec) (Opener, error) {
+	openers.Lock()
+	defer openers.Unlock()
+	if o, known := openers.byKind[spec.Kind]; known {
+		return o, nil
+	}
+	if spec.Kind == "xla" {
+		return nil, status.Errorf(status.Unsupported, "gomlxfeed", "%q: this program was built without XLA", spec).
+			WithHint(`a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are built with -tags xla`)
+	}
+	return nil, fail("%q: %q is not a kind of devices", spec, spec.Kind).WithHint(specForms)
+}
+
+// Open opens the devices that spec names: "go", "virtual:N" or
+// "xla:/absolute/plugin.so?devices=N". At most one OpenOptions is taken.
+//
+// A plugin is first tried in a child process (see OpenOptions), so that one
+// that is damaged, hangs or does not fit gives an error and not a crash. The
+// number of devices is exactly the one asked for, or Open fails.
+func Open(ctx context.Context, spec string, o ...OpenOptions) (*Devices, error) {
+	if len(o) > 1 {
+		return nil, fail("Open takes at most one OpenOptions, got %d", len(o))
+	}
+	var options OpenOptions
+	if len(o) == 1 {
+		options = o[0]
+	}
+	s, err := parseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, cancelled(s, err)
+	}
+	var opened Opened
+	err = guard.Call("gomlxfeed", func() (err error) {
+		opened, err = open(ctx, s, options)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newDevices(s, opened)
+}
+
+func open(ctx context.Context, s Spec, o OpenOptions) (Opened, error) {
+	switch s.Kind {
+	case "go":
+		b, err := gobackend.New("")
+		return Opened{Name: "go", Platform: "go", Backend: b}, err
+	case "virtual":
+		b, err := virtual.New(s.Devices)
+		return Opened{Name: "virtual", Platform: "go", Backend: b}, err
+	}
+	return openPlugin(ctx, s, o)
+}
+
+func openPlugin(ctx context.Context, s Spec, o OpenOptions) (Opened, error) {
+	opener, err := openerOf(s)
+	if err != nil {
+		return Opened{}, err
+	}
+	if o.NoPreflight {
+		return opener.Open(ctx, s, nil)
+	}
+	facts, err := preflight(ctx, s, o)
+	if err != nil {
+		return Opened{}, err
+	}
+	return opener.Open(ctx, s, &facts)
+}
+
+func cancelled(s Spec, cause error) error {
+	e := status.Errorf(status.Cancelled, "gomlxfeed", "%q was not opened: %w", s, cause)
+	if status.CodeOf(cause) == status.Timeout {
+		e.Code = status.Timeout
+	}
+	return e
+}
