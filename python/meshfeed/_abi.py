@@ -38,9 +38,14 @@ class Failure(ctypes.Structure):
     def __init__(self) -> None:
         super().__init__(ctypes.sizeof(Failure))
 
-    def exception(self, code: int) -> errors.Error:
-        """Makes the exception for a call that returned this code."""
-        texts = (self.op, self.message, self.hint, self.path)
+    def exception(self, code: int, op: str) -> errors.Error:
+        """Makes the exception for a call that returned this code.
+
+        Args:
+            code: the code.
+            op: what the user called; by default the part of the library that failed.
+        """
+        texts = (op.encode() or self.op, self.message, self.hint, self.path)
         return errors.of(code, *(text.decode(errors="replace") for text in texts))
 
 

@@ -33,8 +33,8 @@ class Handle:
     def check(self) -> None:
         """Raises an error if the handle is released."""
         if self._value == 0:
-            message = f"the {self._what} is closed"
-            raise errors.InvalidStateError(message, op=self._what, hint="make another")
+            message, op = f"the {self._what} is closed", f"mf.{self._what.title()}"
+            raise errors.InvalidStateError(message, op=op, hint="make another")
 
     def close(self, cause: type[BaseException] | None = None) -> None:
         """Releases the handle. The interpreter's exit releases nothing.
@@ -81,7 +81,7 @@ class Next:
         if code == 0:
             return Head.from_address(self._batch.value)  # type: ignore[arg-type]
         if code < 0:
-            raise _library.exception(self._failure, code)
+            raise _library.exception(self._failure, code, "mf.Loader")
         return None
 
     def hand_over(self) -> c_void_p:

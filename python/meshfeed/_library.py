@@ -131,12 +131,12 @@ def call(name: str, *arguments: Any) -> int:
     return code
 
 
-def exception(failure: _abi.Failure, code: int) -> BaseException:
-    """Makes the exception for a call that returned this code.
+def exception(failure: _abi.Failure, code: int, op: str = "") -> BaseException:
+    """Makes the exception for a call that returned this code; `op` is what the user called.
 
     A daemon thread that works when the interpreter exits did nothing wrong, and nobody waits for
     it: it ends without a traceback.
     """
     if leaving and threading.current_thread().daemon:
         return SystemExit()
-    return failure.exception(code)
+    return failure.exception(code, op)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed.errors import InvalidArgumentError, NotFoundError
+from meshfeed.errors import Error, InvalidArgumentError, NotFoundError
 
 State = dict[str, Any]
 
@@ -31,6 +31,9 @@ _FILL = 'give a number for each field that may hold nulls, such as {"label": -1}
 class Checks:
     """The checks of one call's arguments. Each gives the value as the C library reads it.
 
+    As a context it puts the call's name into every error of meshfeed that leaves it, since what
+    failed further down speaks of parts that the user never wrote.
+
     Args:
         call: the call as the user writes it, such as ``"mf.Loader"``.
 
@@ -46,6 +49,13 @@ class Checks:
 
     def __init__(self, call: str) -> None:
         self._call = call
+
+    def __enter__(self) -> Checks:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Error) and error.op != self._call:
+            error.blame(self._call)
 
     def wrong(self, name: str, value: Any, expected: str, hint: str = "") -> InvalidArgumentError:
         """Makes the error for an argument that is not what was expected."""

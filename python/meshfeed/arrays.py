@@ -58,30 +58,30 @@ def load_array(
     """
     from meshfeed import jax
 
-    check = Checks("mf.load_array")
-    if not isinstance(source, Dataset):
-        hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
-        raise check.wrong("source", source, "a meshfeed.Dataset", hint)
-    known = _known(source, field)
-    if len(source) == 0:
-        raise check.misfit("the dataset has no records, so there is no array")
-    mesh = jax.describe_mesh(jax.one_mesh(check, None, [sharding]))
-    array = {
-        "shape": [len(source), *known.shape],
-        "dtype": jax.delivered_name(known.dtype),
-        "spec": entries(sharding.spec),
-    }
-    if record is not None:
-        record = check.integer("record", record, 0, len(source) - 1)
-        array["shape"] = list(known.shape)
-    _check_fit(check, field, mesh, array)
-    options: dict[str, Any] = {"process": jax.process_index(), "epochs": 1}
-    if fill is not None:
-        options["fill"] = check.fills({field: fill}, (field,))
-    if record is None:
-        return _read(source, field, mesh, array, options, sharding)
-    with source.slice(record, record + 1) as one:
-        return _read(one, field, mesh, array, options, sharding, row=True)
+    with Checks("mf.load_array") as check:
+        if not isinstance(source, Dataset):
+            hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
+            raise check.wrong("source", source, "a meshfeed.Dataset", hint)
+        known = _known(source, field)
+        if len(source) == 0:
+            raise check.misfit("the dataset has no records, so there is no array")
+        mesh = jax.describe_mesh(jax.one_mesh(check, None, [sharding]))
+        array = {
+            "shape": [len(source), *known.shape],
+            "dtype": jax.delivered_name(known.dtype),
+            "spec": entries(sharding.spec),
+        }
+        if record is not None:
+            record = check.integer("record", record, 0, len(source) - 1)
+            array["shape"] = list(known.shape)
+        _check_fit(check, field, mesh, array)
+        options: dict[str, Any] = {"process": jax.process_index(), "epochs": 1}
+        if fill is not None:
+            options["fill"] = check.fills({field: fill}, (field,))
+        if record is None:
+            return _read(source, field, mesh, array, options, sharding)
+        with source.slice(record, record + 1) as one:
+            return _read(one, field, mesh, array, options, sharding, row=True)
 
 
 def _known(source: Dataset, field: Any) -> Field:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from meshfeed import _native
+from meshfeed.arguments import Checks
 from meshfeed.errors import DataLossError, InvalidArgumentError
 
 
@@ -95,7 +96,8 @@ class Certificate:
         """
         if not isinstance(other, Certificate):
             return NotImplemented
-        return Certificate.from_json(_native.certificate_add(self.to_json(), other.to_json()))
+        with Checks("mf.Certificate"):
+            return Certificate.from_json(_native.certificate_add(self.to_json(), other.to_json()))
 
     def __radd__(self, other: int) -> Certificate:
         return self if other == 0 else NotImplemented  # where `sum` begins
@@ -108,7 +110,8 @@ class Certificate:
         Raises:
             DataLossError: rows are missing, came twice, or are not those of their positions.
         """
-        _native.certificate_check(self.to_json())
+        with Checks("Certificate.check"):
+            _native.certificate_check(self.to_json())
 
     def complete(self) -> bool:
         """Says whether every position was delivered exactly once; `check` says what is wrong."""

@@ -15,7 +15,7 @@ import numpy as np
 from meshfeed import _arrow, _handle, _native
 from meshfeed.arguments import Checks
 from meshfeed.blocks import dtype_of
-from meshfeed.errors import InvalidArgumentError, InvalidStateError
+from meshfeed.errors import InvalidStateError
 
 Paths = str | os.PathLike[str]
 _PATH = (str, bytes, os.PathLike)
@@ -87,7 +87,8 @@ class Dataset:
 
         It reads samples, not everything: a check, not a proof.
         """
-        return _native.dataset_fingerprint(self.handle)
+        with Checks("Dataset.fingerprint"):
+            return _native.dataset_fingerprint(self.handle)
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Gives a view of the records from `start` up to `stop`, for example a validation part.
@@ -103,9 +104,9 @@ class Dataset:
             >>> len(train), len(valid)
             (8, 2)
         """
-        check = Checks("Dataset.slice")
-        start, stop = check.int64("start", start), check.int64("stop", stop)
-        return Dataset(_native.dataset_slice(self.handle, start, stop))
+        with Checks("Dataset.slice") as check:
+            start, stop = check.int64("start", start), check.int64("stop", stop)
+            return Dataset(_native.dataset_slice(self.handle, start, stop))
 
     @property
     def handle(self) -> int:
@@ -135,7 +136,7 @@ class Dataset:
     def __reduce__(self) -> NoReturn:
         message = "a dataset cannot be pickled: it belongs to this process"
         raise InvalidStateError(
-            message, op="dataset", hint="send the paths, and open them in the other process"
+            message, op="mf.Dataset", hint="send the paths, and open them in the other process"
         )
 
 
@@ -159,14 +160,14 @@ def open(
         NotFoundError: there is no such file.
         DataLossError: a file is damaged; the text names the file and the place.
     """
-    check = Checks("mf.open")
-    options: dict[str, Any] = {
-        "paths": _listed(check, paths),
-        "io": check.choice("io", io, "auto", "map", "read"),
-    }
-    if shapes is not None:
-        options["shapes"] = _shapes(check, shapes)
-    return Dataset(_native.dataset_open(json.dumps(options)))
+    with Checks("mf.open") as check:
+        options: dict[str, Any] = {
+            "paths": _listed(check, paths),
+            "io": check.choice("io", io, "auto", "map", "read"),
+        }
+        if shapes is not None:
+            options["shapes"] = _shapes(check, shapes)
+        return Dataset(_native.dataset_open(json.dumps(options)))
 
 
 def _listed(check: Checks, paths: Any) -> list[str]:
@@ -200,15 +201,17 @@ def from_arrow(data: Any) -> Dataset:
         Dataset of 3 records
           label: int32
     """
-    if hasattr(data, "__arrow_c_stream__"):
-        capsule = data.__arrow_c_stream__()
-        return Dataset(_native.dataset_from_stream(_arrow.address(capsule, "arrow_array_stream")))
-    if hasattr(data, "__arrow_c_array__"):
-        with _arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
+    with Checks("mf.from_arrow") as check:
+        if hasattr(data, "__arrow_c_stream__"):
+            capsule = data.__arrow_c_stream__()
+            stream = _arrow.address(capsule, "arrow_array_stream")
             return Dataset(_native.dataset_from_stream(stream))
-    message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
-    hint = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
-    raise InvalidArgumentError(message, op="dataset", hint=hint)
+        if hasattr(data, "__arrow_c_array__"):
+            with _arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
+                return Dataset(_native.dataset_from_stream(stream))
+        message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
+        hint = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
+        raise check.misfit(message, hint)
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
@@ -227,45 +230,46 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
           image: float32[8, 8]
           label: int64
     """
-    _check_names(arrays)
-    fields = {name: _plain(name, np.asarray(array)) for name, array in arrays.items()}
-    return Dataset(_native.dataset_from_arrays(fields))
+    with Checks("mf.from_arrays") as check:
+        _check_names(check, arrays)
+        fields = {name: _plain(check, name, np.asarray(array)) for name, array in arrays.items()}
+        return Dataset(_native.dataset_from_arrays(fields))
 
 
-def _check_names(arrays: Any) -> None:
+def _check_names(check: Checks, arrays: Any) -> None:
     if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
         message = "the arrays are no dict of names and arrays"
         hint = 'give a dict, such as {"label": labels}'
-        raise InvalidArgumentError(message, op="dataset", hint=hint)
+        raise check.misfit(message, hint)
     for name in arrays:
         if "\0" in name or not _is_unicode(name):
             message = f"the name {name!r} has a character that no field name may have"
             hint = "names are Unicode text without NUL"
-            raise InvalidArgumentError(message, op="dataset", hint=hint)
+            raise check.misfit(message, hint)
 
 
 def _is_unicode(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def _plain(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _plain(check: Checks, name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Gives the array in a type that C knows, without copying."""
     if not array.dtype.isnative:
         message = f"field {name!r} has the type {array.dtype}, whose byte order is foreign"
         hint = "give array.astype(array.dtype.newbyteorder('='))"
-        raise InvalidArgumentError(message, op="dataset", hint=hint)
+        raise check.misfit(message, hint)
     if array.dtype.kind in "mM":
         array = array.view(np.int64)
     if array.ndim == 0:
         message = f"field {name!r} is a scalar"
         hint = "give arrays whose first dimension counts the records"
-        raise InvalidArgumentError(message, op="dataset", hint=hint)
+        raise check.misfit(message, hint)
     if array.dtype.name in {"longdouble", "clongdouble", "float128", "complex256"}:
         message = f"field {name!r} has the type {array.dtype}, which JAX does not have"
         hint = "give array.astype(np.float64)"
-        raise InvalidArgumentError(message, op="dataset", hint=hint)
+        raise check.misfit(message, hint)
     if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
         message = f"field {name!r} has the type {array.dtype}, which is not numeric"
         hint = "encode it as numbers, or leave it out"
-        raise InvalidArgumentError(message, op="dataset", hint=hint)
+        raise check.misfit(message, hint)
     return array

@@ -36,17 +36,17 @@ class Error(Exception):
 
     Attributes:
         code: the `Code` of the error.
-        op: the part of meshfeed that failed, such as ``"sharding"``.
+        op: the call that failed, as it was written, such as ``"mf.Loader"``.
         message: what was expected and what was found.
         hint: what to do; empty where nothing is known.
         path: the file or the place in a document that the error is about; may be empty.
 
     Examples:
         >>> import meshfeed as mf
-        >>> raise mf.InvalidArgumentError("30 % 4 = 2", op="sharding", hint="use 28 or 32")
+        >>> raise mf.InvalidArgumentError("30 % 4 = 2", op="mf.Loader", hint="use 28 or 32")
         Traceback (most recent call last):
             ...
-        meshfeed.InvalidArgumentError: sharding: 30 % 4 = 2; use 28 or 32
+        meshfeed.InvalidArgumentError: mf.Loader: 30 % 4 = 2; use 28 or 32
         >>> issubclass(mf.InvalidArgumentError, ValueError)
         True
     """
@@ -58,9 +58,14 @@ class Error(Exception):
     path: str
 
     def __init__(self, message: str, *, op: str = "", hint: str = "", path: str = "") -> None:
-        text = f"{op}: {message}" if op else message
-        super().__init__(f"{text}; {hint}" if hint else text)
-        self.op, self.message, self.hint, self.path = op, message, hint, path
+        super().__init__()
+        self.message, self.hint, self.path = message, hint, path
+        self.blame(op)
+
+    def blame(self, op: str) -> None:
+        """Says which call failed."""
+        text = f"{op}: {self.message}" if op else self.message
+        self.op, self.args = op, (f"{text}; {self.hint}" if self.hint else text,)
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from meshfeed import _native
+from meshfeed.arguments import Checks
 from meshfeed.certificate import Certificate
 from meshfeed.engine import Engine
 from meshfeed.planning import Layout
@@ -60,7 +61,9 @@ class Facts:
         delivered; `live_batches`: delivered and still held.
         """
         stats: dict[str, float] = {}
-        for name, value in _native.loader_stats(self._engine.cursor.handle.value).items():
+        with Checks("Loader.stats"):
+            counts = _native.loader_stats(self._engine.cursor.handle.value)
+        for name, value in counts.items():
             if name.endswith("_ns"):
                 stats[name.removesuffix("_ns") + "_seconds"] = value / 1e9
             else:
@@ -93,4 +96,5 @@ class Facts:
             >>> mine.complete()
             False
         """
-        return Certificate.from_json(self._engine.cursor.certificate())
+        with Checks("Loader.certificate"):
+            return Certificate.from_json(self._engine.cursor.certificate())

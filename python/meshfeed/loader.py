@@ -132,36 +132,36 @@ class Loader(Place, Facts):
         verify_replicas: str | int = "first",
         late_after: float = 30.0,
     ) -> None:
-        check = Checks("mf.Loader")
-        check_kinds(check, source, layout, process)
-        peers = cluster.Options(
-            name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
-        )
-        options = Options(
-            check,
-            source,
-            order=order,
-            shuffle=shuffle,
-            seed=seed,
-            epochs=epochs,
-            prefetch=prefetch,
-            device_prefetch=device_prefetch,
-            max_host_bytes=max_host_bytes,
-            state=state,
-            dataset=dataset,
-            fill=fill,
-            loading=loading,
-        )
-        request = None
-        if layout is None:
-            batch = planning.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
-            request = options.request(source, mesh, specs, batch)
-            plan = feeds.plan(check, request)
-        else:
-            how = None if loading == "process" else loading
-            plan = feeds.replay(check, layout, process, mesh, specs, batch_size, how)
-        self._engine = Engine(source, plan, request, options, peers)
-        self._again = epochs is None
+        with Checks("mf.Loader") as check:
+            check_kinds(check, source, layout, process)
+            peers = cluster.Options(
+                name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
+            )
+            options = Options(
+                check,
+                source,
+                order=order,
+                shuffle=shuffle,
+                seed=seed,
+                epochs=epochs,
+                prefetch=prefetch,
+                device_prefetch=device_prefetch,
+                max_host_bytes=max_host_bytes,
+                state=state,
+                dataset=dataset,
+                fill=fill,
+                loading=loading,
+            )
+            request = None
+            if layout is None:
+                batch = planning.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
+                request = options.request(source, mesh, specs, batch)
+                plan = feeds.plan(check, request)
+            else:
+                how = None if loading == "process" else loading
+                plan = feeds.replay(check, layout, process, mesh, specs, batch_size, how)
+            self._engine = Engine(source, plan, request, options, peers)
+            self._again = epochs is None
 
     # ---- iterating ----
 
@@ -193,12 +193,13 @@ class Loader(Place, Facts):
             >>> sum(int(batch["x"].sum()) for batch in loader.one_epoch())
             6
         """
-        epoch = Checks("Loader.one_epoch").int64("epoch", epoch)
-        cursor = self._engine.one_epoch(epoch)
+        with Checks("Loader.one_epoch") as check:
+            cursor = self._engine.one_epoch(check.int64("epoch", epoch))
         return Batches(cursor, self._engine.feed.mark, again=False, own=True)
 
     def __len__(self) -> int:
-        n = self._engine.cursor.remaining()
+        with Checks("len(loader)"):
+            n = self._engine.cursor.remaining()
         if n < 0:
             message = "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
             raise TypeError(message)
@@ -234,7 +235,8 @@ class Loader(Place, Facts):
             [4 5] ('data', 'model')
             [6 7] ('data', 'model')
         """
-        self._engine.remesh(Checks("Loader.remesh"), mesh, specs)
+        with Checks("Loader.remesh") as check:
+            self._engine.remesh(check, mesh, specs)
 
     # ---- end ----
 
@@ -264,4 +266,4 @@ class Loader(Place, Facts):
     def __reduce__(self) -> NoReturn:
         message = "a loader cannot be pickled: it belongs to this process"
         hint = "save loader.state(), and give it to a new loader in the other process"
-        raise InvalidStateError(message, op="loader", hint=hint)
+        raise InvalidStateError(message, op="mf.Loader", hint=hint)

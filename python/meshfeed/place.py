@@ -43,7 +43,8 @@ class Place:
         It is the same on every process, and fits any mesh, batch size and specs: a loader that
         starts from it continues with the next record.
         """
-        return self._engine.state(self._engine.cursor.epoch, self._engine.cursor.position)
+        cursor = self._engine.cursor
+        return self._engine.state(cursor.epoch, cursor.position)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Writes `state()` to a file, whole or not at all, whenever the process ends.
@@ -73,9 +74,9 @@ class Place:
         Raises:
             IncompatibleError: the state belongs to another dataset, order or seed.
         """
-        check = Checks("Loader.restore")
-        text, ignores = json.dumps(check.state(state)), check.ignores(dataset)
-        self._engine.restore(text, ignore_dataset=ignores)
+        with Checks("Loader.restore") as check:
+            text, ignores = json.dumps(check.state(state)), check.ignores(dataset)
+            self._engine.restore(text, ignore_dataset=ignores)
 
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
@@ -84,10 +85,10 @@ class Place:
             epoch: the epoch, from 0.
             position: how many records of the epoch count as delivered.
         """
-        check = Checks("Loader.seek")
-        epoch, position = check.int64("epoch", epoch), check.int64("position", position)
-        with self._engine.cursor.moved() as handle:
-            _native.loader_seek(handle, epoch, position)
+        with Checks("Loader.seek") as check:
+            epoch, position = check.int64("epoch", epoch), check.int64("position", position)
+            with self._engine.cursor.moved() as handle:
+                _native.loader_seek(handle, epoch, position)
 
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
         """Gives the records of the global batch that starts at a position, -1 for padding.
@@ -102,7 +103,8 @@ class Place:
             >>> loader.records(epoch=0, position=4)
             array([4, 5, 6, 7])
         """
-        check = Checks("Loader.records")
-        epoch, position = check.int64("epoch", epoch), check.int64("position", position)
-        out = np.empty(self._engine.batch_rows, np.int64)
-        return out[: _native.loader_records(self._engine.cursor.handle.value, epoch, position, out)]
+        with Checks("Loader.records") as check:
+            epoch, position = check.int64("epoch", epoch), check.int64("position", position)
+            out = np.empty(self._engine.batch_rows, np.int64)
+            handle = self._engine.cursor.handle.value
+            return out[: _native.loader_records(handle, epoch, position, out)]

@@ -54,9 +54,10 @@ class Layout:
     """
 
     def __init__(self, document: str | bytes) -> None:
-        if not isinstance(document, str | bytes):
-            raise Checks("mf.Layout").wrong("document", document, "the text of a layout document")
-        self._text = _native.layout_canonical(document)
+        with Checks("mf.Layout") as check:
+            if not isinstance(document, str | bytes):
+                raise check.wrong("document", document, "the text of a layout document")
+            self._text = _native.layout_canonical(document)
 
     @classmethod
     def from_json(cls, document: str | bytes) -> Layout:
@@ -234,29 +235,29 @@ def layout(
         device 16384 0
         reshard 8192 8192
     """
-    check = Checks("mf.layout")
-    if hasattr(fields, "schema"):
-        records = len(fields) if records is None else records
-        fields = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
-    facts = check.fields(fields)
-    name = check.order(order, shuffle)
-    seed = check.integer("seed", seed, -WIDE, WIDE)
-    records = check.optional("records", records, 0, RECORDS)
-    known = None if records is None else dataset(records, facts, order=name, seed=seed)
-    budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
-    limits = {key: check.optional(key, n, 1, WIDE) for key, n in budget.items()}
-    return Layout(
-        document(
-            mesh=_mesh(check, mesh, processes, devices),
-            tree=resolve(specs, tuple(facts)),
-            fields=facts,
-            batch=batch(check, batch_size, remainder, mask_name, mask_spec, extras),
-            dataset=known,
-            prefetch=check.integer("prefetch", prefetch, 0, DEPTH),
-            loading=check.loading(loading),
-            budget={key: n for key, n in limits.items() if n is not None},
+    with Checks("mf.layout") as check:
+        if hasattr(fields, "schema"):
+            records = len(fields) if records is None else records
+            fields = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
+        facts = check.fields(fields)
+        name = check.order(order, shuffle)
+        seed = check.integer("seed", seed, -WIDE, WIDE)
+        records = check.optional("records", records, 0, RECORDS)
+        known = None if records is None else dataset(records, facts, order=name, seed=seed)
+        budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
+        limits = {key: check.optional(key, n, 1, WIDE) for key, n in budget.items()}
+        return Layout(
+            document(
+                mesh=_mesh(check, mesh, processes, devices),
+                tree=resolve(specs, tuple(facts)),
+                fields=facts,
+                batch=batch(check, batch_size, remainder, mask_name, mask_spec, extras),
+                dataset=known,
+                prefetch=check.integer("prefetch", prefetch, 0, DEPTH),
+                loading=check.loading(loading),
+                budget={key: n for key, n in limits.items() if n is not None},
+            )
         )
-    )
 
 
 def document(

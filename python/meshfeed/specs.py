@@ -114,7 +114,7 @@ def resolve(specs: Any, fields: Sequence[str]) -> Tree:
     paths = list(_walk(specs, ()))
     if not paths:
         message = "the tree of specs has no leaf, so a batch would have no array"
-        raise InvalidArgumentError(message, op="specs", hint="name at least one array")
+        raise InvalidArgumentError(message, hint="name at least one array")
     nested = any(len(path) > 1 for path, _ in paths)
     leaves = [_leaf(path, leaf, fields, nested=nested) for path, leaf in paths]
     top = tuple(specs) if isinstance(specs, Mapping) else None
@@ -144,7 +144,7 @@ def entries(spec: Any) -> list[Entry]:
     """
     if getattr(spec, "unreduced", None):
         message = f"{spec!r} is unreduced, which says what is left to sum, not what a device holds"
-        raise UnsupportedError(message, op="specs", hint="give the spec without unreduced=")
+        raise UnsupportedError(message, hint="give the spec without unreduced=")
     # JAX before 0.10 has no public name for them, and there a spec is iterated safely.
     partitions = spec.partitions if hasattr(spec, "partitions") else tuple(spec)
     return [_entry(spec, e) for e in partitions]
@@ -157,9 +157,9 @@ def _entry(spec: Any, e: Any) -> Entry:
         return list(e) if len(e) > 1 else (e[0] if e else None)
     if type(e).__name__ == "UnconstrainedSingleton":
         message = f"{spec!r} leaves a dimension unconstrained, but a batch must have one sharding"
-        raise UnsupportedError(message, op="specs", hint="name the axes, or use None")
+        raise UnsupportedError(message, hint="name the axes, or use None")
     message = f"entry {e!r} of {spec!r} is neither an axis name, nor a tuple of them, nor None"
-    raise InvalidArgumentError(message, op="specs", hint="name mesh axes by strings")
+    raise InvalidArgumentError(message, hint="name mesh axes by strings")
 
 
 def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -167,7 +167,7 @@ def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], A
         for key, child in node.items():
             if not isinstance(key, str) or not key:
                 message = f"key {key!r} is not a name"
-                raise InvalidArgumentError(message, op="specs", hint="use non-empty strings")
+                raise InvalidArgumentError(message, hint="use non-empty strings")
             yield from _walk(child, (*path, key))
     elif isinstance(node, tuple | list):
         if any(isinstance(child, str) for child in node):
@@ -183,7 +183,7 @@ def _leaf(path: tuple[str, ...], leaf: Any, fields: Sequence[str], *, nested: bo
         for key in path:
             if "/" in key:
                 message = f'key {key!r} holds a "/", which joins the names of a nested tree'
-                raise InvalidArgumentError(message, op="specs", hint="rename the key")
+                raise InvalidArgumentError(message, hint="rename the key")
     name = "/".join(path)
     array = leaf if isinstance(leaf, Array) else Array(_field_of(path, fields), leaf)
     spec, sharding = array.spec, None
@@ -212,7 +212,7 @@ def _no_field(name: str, field: Any, fields: Sequence[str], *, named: bool) -> N
     hint = nearest(field, fields)
     if not named:
         hint += "; name the field of an array with mf.Array(field, spec)"
-    return NotFoundError(message, op="specs", hint=hint)
+    return NotFoundError(message, hint=hint)
 
 
 def _columns(name: str, columns: Any) -> list[list[int]] | None:
@@ -226,7 +226,7 @@ def _columns(name: str, columns: Any) -> list[list[int]] | None:
         return ranges
     message = f"columns of array {name!r} are {columns!r}"
     hint = "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]"
-    raise InvalidArgumentError(message, op="specs", hint=hint)
+    raise InvalidArgumentError(message, hint=hint)
 
 
 def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
@@ -235,14 +235,14 @@ def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
         "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
         "and a tree is a dict, a tuple or a list of them"
     )
-    return InvalidArgumentError(message, op="specs", hint=hint)
+    return InvalidArgumentError(message, hint=hint)
 
 
 def _bare_entries(node: Any, name: str) -> InvalidArgumentError:
     what = f"array {name!r} has" if name else "specs are"
     entries = ", ".join(map(repr, node))
     hint = f"a spec is written PartitionSpec({entries}), and a list of field names has only names"
-    return InvalidArgumentError(f"{what} {shown(node)}", op="specs", hint=hint)
+    return InvalidArgumentError(f"{what} {shown(node)}", hint=hint)
 
 
 def _builder(specs: Any) -> Callable[[Sequence[Any]], Any]:

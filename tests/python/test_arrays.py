@@ -331,25 +331,25 @@ def test_without_a_copy() -> None:
         (
             {"image": P("data")},
             30,
-            'layout: dimension 0 of array "image" of shape (30, 8, 8) is split 4 ways by axis '
+            'mf.Loader: dimension 0 of array "image" of shape (30, 8, 8) is split 4 ways by axis '
             '"data" (size 4), but 30 % 4 = 2; use a batch of 28 or 32',
         ),
         (
             {"label": P("data", "model")},
             8,
-            "layout: spec P('data', 'model') of array \"label\" has 2 entries, "
+            "mf.Loader: spec P('data', 'model') of array \"label\" has 2 entries, "
             "but shape (8,) has rank 1; give at most one entry per dimension",
         ),
         (
             {"label": P("rows")},
             8,
-            "layout: axis \"rows\" of array \"label\" is not in Mesh('data': 4, 'model': 2); "
+            "mf.Loader: axis \"rows\" of array \"label\" is not in Mesh('data': 4, 'model': 2); "
             'use one of "data", "model"',
         ),
         (
             {"label": P("data"), "image": P("data", "data")},
             8,
-            'layout: axis "data" partitions dimension 0 and dimension 1 of array "image"; '
+            'mf.Loader: axis "data" partitions dimension 0 and dimension 1 of array "image"; '
             "an axis can partition one dimension once",
         ),
     ],
@@ -394,7 +394,7 @@ def test_half_of_the_arrays_without_a_spec() -> None:
     with mf.from_arrays(digits(16)) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
         mf.Loader(ds, MESHES["8"], specs, batch_size=8)
     assert str(caught.value) == (
-        "specs: array 'label' has no spec, but others have one; "
+        "mf.Loader: array 'label' has no spec, but others have one; "
         "give every array a spec; P() puts the whole array on every device"
     )
 
@@ -404,12 +404,12 @@ def test_half_of_the_arrays_without_a_spec() -> None:
     [
         (
             (mf.Array("label", P("data")),),
-            "specs: valid, key stand beside the arrays at the top, which is not a dict; "
+            "mf.Loader: valid, key stand beside the arrays at the top, which is not a dict; "
             "wrap the specs in a dict",
         ),
         (
             {"valid": {"label": P("data")}},
-            "specs: the name 'valid' is taken by an array; "
+            "mf.Loader: the name 'valid' is taken by an array; "
             "rename the array, or the mask with mask_name=",
         ),
     ],

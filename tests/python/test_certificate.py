@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import pickle
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -72,13 +71,13 @@ def test_what_is_missing_or_too_much() -> None:
     with pytest.raises(mf.DataLossError) as missing:
         added(parts[1:]).check()
     assert str(missing.value) == (
-        "certificate: 48 of 192 rows are missing, of positions [0, 192) of epoch 0; "
+        "Certificate.check: 48 of 192 rows are missing, of positions [0, 192) of epoch 0; "
         "add the certificates of all processes; if all are there, rows were lost"
     )
     with pytest.raises(mf.DataLossError) as twice:
         (added(parts) + parts[2]).check()
     assert str(twice.value) == (
-        "certificate: 240 rows came for 192 positions, [0, 192) of epoch 0; "
+        "Certificate.check: 240 rows came for 192 positions, [0, 192) of epoch 0; "
         "a certificate was added twice, or rows were delivered twice"
     )
     swapped = parts[0] + parts[1] + parts[2] + parts[2]
@@ -92,7 +91,7 @@ def test_another_seed_cannot_be_added() -> None:
     with pytest.raises(mf.IncompatibleError) as error:
         one + other
     assert str(error.value) == (
-        "certificate: certificates of different sequences cannot be added: seed 1 and 2; "
+        "mf.Certificate: certificates of different sequences cannot be added: seed 1 and 2; "
         "every process and every run must load the same dataset with the same order and seed"
     )
     with pytest.raises(TypeError):
@@ -194,12 +193,16 @@ def test_bounds_are_those_of_the_library() -> None:
     ds = data()
     values = json.loads(mf.Loader(ds, batch_size=16).certificate().to_json())
     wrong = mf.Certificate.from_json(values | {"runs": [[0, 1, 0, 201]]})
-    message = "certificate: this is not a certificate: run [0 1 0 201] is not within epochs of "
+    message = "this is not a certificate: run [0 1 0 201] is not within epochs of "
     message += "200 records; pass on what a loader gave, unchanged"
-    for use in (wrong.check, functools.partial(sum, [wrong, wrong])):
+    uses: dict[str, Callable[[], object]] = {
+        "Certificate.check": wrong.check,
+        "mf.Certificate": lambda: wrong + wrong,
+    }
+    for op, use in uses.items():
         with pytest.raises(mf.InvalidArgumentError) as error:
             use()
-        assert str(error.value) == message
+        assert str(error.value) == f"{op}: {message}"
 
 
 def test_ctrl_c_ends_a_long_check() -> None:

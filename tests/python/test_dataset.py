@@ -199,7 +199,7 @@ def test_an_object_without_arrow() -> None:
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.from_arrow([1, 2])
     assert str(caught.value) == (
-        "dataset: list has neither __arrow_c_stream__ nor __arrow_c_array__; "
+        "mf.from_arrow: list has neither __arrow_c_stream__ nor __arrow_c_array__; "
         "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
     )
 
@@ -295,21 +295,22 @@ def test_arrays_that_c_refuses_are_given_back() -> None:
     [
         (
             np.array(["a"]),
-            "dataset: field 'x' has the type <U1, which is not numeric; "
+            "mf.from_arrays: field 'x' has the type <U1, which is not numeric; "
             "encode it as numbers, or leave it out",
         ),
         (
             np.array([1], ">i4"),
-            "dataset: field 'x' has the type >i4, whose byte order is foreign; "
+            "mf.from_arrays: field 'x' has the type >i4, whose byte order is foreign; "
             "give array.astype(array.dtype.newbyteorder('='))",
         ),
         (
             np.float32(1),
-            "dataset: field 'x' is a scalar; give arrays whose first dimension counts the records",
+            "mf.from_arrays: field 'x' is a scalar; "
+            "give arrays whose first dimension counts the records",
         ),
         (
             np.zeros(2, ml_dtypes.float8_e4m3fn),
-            "dataset: field 'x' has the type float8_e4m3fn, which is not numeric; "
+            "mf.from_arrays: field 'x' has the type float8_e4m3fn, which is not numeric; "
             "encode it as numbers, or leave it out",
         ),
     ],
@@ -353,14 +354,14 @@ def test_a_closed_dataset_says_so() -> None:
     ds.close()
     with pytest.raises(mf.InvalidStateError) as caught:
         ds.slice(0, 1)
-    assert str(caught.value) == "dataset: the dataset is closed; make another"
+    assert str(caught.value) == "Dataset.slice: the dataset is closed; make another"
 
 
 def test_a_dataset_is_not_pickled() -> None:
     with mf.from_arrays(digits(4)) as ds, pytest.raises(mf.InvalidStateError) as caught:
         pickle.dumps(ds)
     assert str(caught.value) == (
-        "dataset: a dataset cannot be pickled: it belongs to this process; "
+        "mf.Dataset: a dataset cannot be pickled: it belongs to this process; "
         "send the paths, and open them in the other process"
     )
 
@@ -372,7 +373,7 @@ def test_nulls_need_a_fill_value() -> None:
         with pytest.raises(mf.InvalidArgumentError) as caught:
             mf.Loader(ds, batch_size=3)
         assert str(caught.value) == (
-            'arrowio: field "x" may hold nulls, and arrays cannot; '
+            'mf.Loader: field "x" may hold nulls, and arrays cannot; '
             'give a value for them, such as fill={"x": 0}, or drop the records that have them'
         )
         np.testing.assert_array_equal(rows(ds, fill={"x": -1})["x"], [1, -1, 3])

@@ -173,7 +173,7 @@ WRONG = [
     ),
     (
         {"loading": "reshard", "batch_size": 12},
-        'layout: with loading "reshard" the batch of 12 is split over all 8 devices, '
+        'mf.Loader: with loading "reshard" the batch of 12 is split over all 8 devices, '
         "but 12 % 8 = 4; use a batch of 8 or 16, or another way of loading",
     ),
     (

@@ -381,10 +381,20 @@ def test_a_closed_loader_says_so_and_its_batches_live_on() -> None:
     batch = next(loop)
     it.close()
     it.close()
-    for use in (lambda: next(loop), lambda: len(it), it.stats, lambda: it.seek(epoch=0)):
+    uses: dict[str, Callable[[], object]] = {
+        "mf.Loader": lambda: next(loop),
+        "len(loader)": lambda: len(it),
+        "Loader.stats": it.stats,
+        "Loader.seek": lambda: it.seek(epoch=0),
+        "Loader.restore": lambda: it.restore(it.state()),
+        "Loader.records": lambda: it.records(0, 0),
+        "Loader.certificate": it.certificate,
+        "Loader.one_epoch": it.one_epoch,
+    }
+    for op, use in uses.items():
         with pytest.raises(mf.InvalidStateError) as caught:
             use()
-        assert str(caught.value) == "loader: the loader is closed; make another"
+        assert str(caught.value) == f"{op}: the loader is closed; make another"
     assert batch["x"].tolist() == FIRST
 
 
@@ -393,7 +403,7 @@ def test_a_loader_is_not_pickled(copied: Any) -> None:
     with loader() as it, pytest.raises(mf.InvalidStateError) as caught:
         copied(it)
     assert str(caught.value) == (
-        "loader: a loader cannot be pickled: it belongs to this process; "
+        "mf.Loader: a loader cannot be pickled: it belongs to this process; "
         "save loader.state(), and give it to a new loader in the other process"
     )
 
@@ -403,17 +413,17 @@ def test_a_loader_is_not_pickled(copied: Any) -> None:
     [
         (
             {"batch_size": 11},
-            "layout: the dataset has 10 records, fewer than one batch of 11, so that an epoch "
+            "mf.Loader: the dataset has 10 records, fewer than one batch of 11, so that an epoch "
             "has no step; use a batch of at most 10, or pad the remainder",
         ),
         (
             {"batch_size": 4, "remainder": "error"},
-            "layout: 10 records in batches of 4 leave 2 over, but the remainder is an error; "
+            "mf.Loader: 10 records in batches of 4 leave 2 over, but the remainder is an error; "
             'use "drop" or "pad", or a batch that divides the records',
         ),
         (
             {"batch_size": 4, "specs": {"x": mf.Array("x", columns=[(0, 2)])}},
-            "specs: array 'x' takes columns of field 'x', whose rows are scalars; "
+            "mf.Loader: array 'x' takes columns of field 'x', whose rows are scalars; "
             "leave out columns=",
         ),
     ],

@@ -82,12 +82,12 @@ def test_words(options: dict[str, Any], name: str) -> None:
         ),
         (
             {"order": "local.1:3:10"},
-            'layout: order "local.1:3:10" has 3 parts, which do not divide a batch of 10: '
+            'mf.Loader: order "local.1:3:10" has 3 parts, which do not divide a batch of 10: '
             "10 % 3 = 1; use the name in the state of the first loader",
         ),
         (
             {"order": "best.2"},
-            'layout: there is no order "best.2"; use one of sequential.1, shuffle.1, '
+            'mf.Loader: there is no order "best.2"; use one of sequential.1, shuffle.1, '
             "or local.1:G:B with G parts for batches of B",
         ),
     ],

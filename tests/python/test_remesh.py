@@ -146,8 +146,8 @@ def test_what_cannot_be_leaves_the_loader_as_it_was() -> None:
         with pytest.raises(mf.InvalidArgumentError) as e:
             it.remesh(mesh([0, 1, 2, 3, 4], data=5, model=1))
         assert str(e.value) == (
-            'layout: dimension 0 of array "x" of shape (24, 8) is split 5 ways by axis "data" '
-            "(size 5), but 24 % 5 = 4; use a batch of 20 or 25"
+            'Loader.remesh: dimension 0 of array "x" of shape (24, 8) is split 5 ways by axis '
+            '"data" (size 5), but 24 % 5 = 4; use a batch of 20 or 25'
         )
         with pytest.raises(mf.InvalidArgumentError, match='axis "model" of array "x" is not in'):
             it.remesh(Mesh(np.array(jax.devices()[:4]), ("data",)))

@@ -77,84 +77,87 @@ TREE = "and a tree is a dict, a tuple or a list of them"
 @pytest.mark.parametrize(
     ("specs", "error", "text"),
     [
-        (3, mf.InvalidArgumentError, f"specs: specs are 3; {ONE_OF}{TREE}"),
+        (3, mf.InvalidArgumentError, f"specs are 3; {ONE_OF}{TREE}"),
         (
             {"image": "data"},
             mf.InvalidArgumentError,
-            f"specs: array 'image' has 'data' for a spec; {ONE_OF}{TREE}",
+            f"array 'image' has 'data' for a spec; {ONE_OF}{TREE}",
         ),
         (
             {"image": None},
             mf.InvalidArgumentError,
-            f"specs: array 'image' has None for a spec; {ONE_OF}{TREE}",
+            f"array 'image' has None for a spec; {ONE_OF}{TREE}",
         ),
         (
             {"x": mf.Array("lable", P())},
             mf.NotFoundError,
-            "specs: array 'x' takes field 'lable', which the dataset does not have; "
+            "array 'x' takes field 'lable', which the dataset does not have; "
             "did you mean 'label'? There are 'image', 'label', 'tokens'",
         ),
         (
             {"image": ("data", None)},
             mf.InvalidArgumentError,
-            "specs: array 'image' has ('data', None); a spec is written "
+            "array 'image' has ('data', None); a spec is written "
             "PartitionSpec('data', None), and a list of field names has only names",
         ),
         (
             ["image", 3],
             mf.InvalidArgumentError,
-            "specs: specs are ['image', 3]; a spec is written "
+            "specs are ['image', 3]; a spec is written "
             "PartitionSpec('image', 3), and a list of field names has only names",
         ),
         (
             [P("data")],
             mf.NotFoundError,
-            "specs: array '0' takes field '0', which the dataset does not have; "
+            "array '0' takes field '0', which the dataset does not have; "
             "there are 'image', 'label', 'tokens'; "
             "name the field of an array with mf.Array(field, spec)",
         ),
         (
             {"pixels": P()},
             mf.NotFoundError,
-            "specs: array 'pixels' takes field 'pixels', which the dataset does not have; "
+            "array 'pixels' takes field 'pixels', which the dataset does not have; "
             "there are 'image', 'label', 'tokens'; "
             "name the field of an array with mf.Array(field, spec)",
         ),
         (
             {"a": {"b/c": mf.Array("image", P())}},
             mf.InvalidArgumentError,
-            "specs: key 'b/c' holds a \"/\", which joins the names of a nested tree; "
-            "rename the key",
+            "key 'b/c' holds a \"/\", which joins the names of a nested tree; rename the key",
         ),
-        ({1: P()}, mf.InvalidArgumentError, "specs: key 1 is not a name; use non-empty strings"),
+        (
+            {1: P()},
+            mf.InvalidArgumentError,
+            "key 1 is not a name; use non-empty strings",
+        ),
         (
             {},
             mf.InvalidArgumentError,
-            "specs: the tree of specs has no leaf, so a batch would have no array; "
+            "the tree of specs has no leaf, so a batch would have no array; "
             "name at least one array",
         ),
         (
             {"x": mf.Array("tokens", P(), columns=[3])},  # type: ignore[list-item]
             mf.InvalidArgumentError,
-            "specs: columns of array 'x' are [3]; "
+            "columns of array 'x' are [3]; "
             "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]",
         ),
         (
             P(P.UNCONSTRAINED),
             mf.UnsupportedError,
-            "specs: P(UNCONSTRAINED,) leaves a dimension unconstrained, "
+            "P(UNCONSTRAINED,) leaves a dimension unconstrained, "
             "but a batch must have one sharding; name the axes, or use None",
         ),
         (
             P("a", unreduced={"b"}),
             mf.UnsupportedError,
-            f"specs: {P('a', unreduced={'b'})} is unreduced, which says what is left to sum, "
+            f"{P('a', unreduced={'b'})} is unreduced, which says what is left to sum, "
             "not what a device holds; give the spec without unreduced=",
         ),
         (
             mf.P(("a", ("b",))),  # type: ignore[arg-type]
             mf.InvalidArgumentError,
-            "specs: entry ('a', ('b',)) of P(('a', ('b',)),) is neither an axis name, "
+            "entry ('a', ('b',)) of P(('a', ('b',)),) is neither an axis name, "
             "nor a tuple of them, nor None; name mesh axes by strings",
         ),
     ],

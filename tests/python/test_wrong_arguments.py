@@ -45,7 +45,8 @@ FIELDS = (
 )
 MESH = 'expected the size of every axis, or a JAX mesh; such as {"data": 4, "model": 2}'
 ARRAYS = (
-    'dataset: the arrays are no dict of names and arrays; give a dict, such as {"label": labels}'
+    "mf.from_arrays: the arrays are no dict of names and arrays; "
+    'give a dict, such as {"label": labels}'
 )
 
 
@@ -211,18 +212,18 @@ DIMS = "expected two different dimensions from 0 to 1"
         (lambda: mf.from_arrays(wrong({1: np.zeros(3)})), ARRAYS),
         (
             lambda: mf.from_arrays({"a\0b": np.zeros(3)}),
-            "dataset: the name 'a\\x00b' has a character that no field name may have; "
+            "mf.from_arrays: the name 'a\\x00b' has a character that no field name may have; "
             "names are Unicode text without NUL",
         ),
         (
             lambda: mf.from_arrays({"\ud800": np.zeros(3)}),
-            "dataset: the name '\\ud800' has a character that no field name may have; "
+            "mf.from_arrays: the name '\\ud800' has a character that no field name may have; "
             "names are Unicode text without NUL",
         ),
         (
             lambda: mf.from_arrays({"x": np.zeros(3, np.longdouble)}),
-            f"dataset: field 'x' has the type {np.dtype(np.longdouble)}, which JAX does not have; "
-            "give array.astype(np.float64)",
+            f"mf.from_arrays: field 'x' has the type {np.dtype(np.longdouble)}, "
+            "which JAX does not have; give array.astype(np.float64)",
         ),
         (lambda: loader().seek(epoch=2**64), f"Loader.seek: epoch={2**64}: {WIDE}"),
         (lambda: loader().seek(epoch=wrong(True)), f"Loader.seek: epoch=True: {WIDE}"),
@@ -317,7 +318,7 @@ def test_scalars_of_numpy_are_numbers() -> None:
 @pytest.mark.parametrize("columns", [[(3, 2)], [(-1, 2)], [(0, 0)]])
 def test_columns_that_are_no_ranges_are_named(columns: list[tuple[int, int]]) -> None:
     text = (
-        f"specs: columns of array 'x' are {columns!r}; "
+        f"mf.Loader: columns of array 'x' are {columns!r}; "
         "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]"
     )
     source = mf.from_arrays({"x": np.zeros((16, 4), np.int32)})
