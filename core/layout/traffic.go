@@ -12,11 +12,10 @@ import (
 //	interconnect(process) = Σ over its devices d of |T(d) \ D(d)|
 //	network(process)      = |∪ T(d) \ ∪ D(d)|, the unions over its devices
 //
-// in bytes, summed over the arrays. No program can do with less, since each of
-// these bytes is on no device that may keep it; a compiler may move more. For
-// an array that is replicated over all k devices this is the bandwidth of an
-// all-gather, (k-1)/k of the array per device (Thakur, Rabenseifner, Gropp:
-// Optimization of Collective Communication Operations in MPICH, 2005, §4.1).
+// in bytes, summed over the arrays. No program can do with less, since a device
+// has to be sent what it needs and was not given; a compiler may move more. An
+// array that is replicated over all k devices, each of which was given a k-th of
+// it, takes (k-1)/k of the array per device: what an all-gather has to bring.
 //
 // Delivered parts are whole rows, and two devices never get the same ones; so
 // everything follows from how many rows two parts of the batch have in common.
