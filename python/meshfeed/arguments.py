@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed.errors import Error, InvalidArgumentError, NotFoundError
+from meshfeed.errors import Error, InvalidArgumentError, NotFoundError, ReadError
 
 State = dict[str, Any]
 
@@ -150,17 +150,22 @@ class Checks:
 
     def state(self, state: Any) -> State:
         """Takes a state, or the file that holds one."""
-        if isinstance(state, Mapping):
-            return dict(state)
+        if isinstance(state, Mapping):  # a checkpoint may have made NumPy's numbers of ours
+            return {k: operator.index(v) if is_integer(v) else v for k, v in state.items()}
         if not isinstance(state, str | os.PathLike):
             raise self.wrong("state", state, "a state or a path", _STATE)
         try:
-            loaded: State = json.loads(Path(state).read_text())
+            loaded: Any = json.loads(Path(state).read_text())
         except FileNotFoundError:
             message = f"state={shown(state)}: there is no such file"
             raise NotFoundError(message, op=self._call, hint=_STATE) from None
+        except OSError as e:
+            message = f"state={shown(state)}: the file cannot be read: {e.strerror}"
+            raise ReadError(message, op=self._call, hint=_STATE, path=str(state)) from None
         except ValueError:
-            raise self.wrong("state", state, "a file that save_state() wrote", _STATE) from None
+            loaded = None
+        if not isinstance(loaded, dict):
+            raise self.wrong("state", state, "a file that save_state() wrote", _STATE)
         return loaded
 
     def ignores(self, dataset: Any) -> bool:

@@ -97,6 +97,9 @@ class Dataset:
             start: the first record.
             stop: the record after the last one.
 
+        Raises:
+            OutOfRangeError: the slice does not lie within the dataset.
+
         Examples:
             >>> import numpy as np, meshfeed as mf
             >>> ds = mf.from_arrays({"x": np.arange(10, dtype=np.int32)})
@@ -232,7 +235,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
     """
     with Checks("mf.from_arrays") as check:
         _check_names(check, arrays)
-        fields = {name: _plain(check, name, np.asarray(array)) for name, array in arrays.items()}
+        fields = {name: _plain(check, name, array) for name, array in arrays.items()}
         return Dataset(_native.dataset_from_arrays(fields))
 
 
@@ -252,8 +255,13 @@ def _is_unicode(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def _plain(check: Checks, name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _plain(check: Checks, name: str, given: Any) -> np.ndarray[Any, Any]:
     """Gives the array in a type that C knows, without copying."""
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        message = f"field {name!r} is no array: its rows have different shapes"
+        raise check.misfit(message, "give all rows one shape, for example by padding") from None
     if not array.dtype.isnative:
         message = f"field {name!r} has the type {array.dtype}, whose byte order is foreign"
         hint = "give array.astype(array.dtype.newbyteorder('='))"

@@ -187,6 +187,12 @@ class Loader(Place, Facts):
         Args:
             epoch: which one; without `shuffle` all are the same.
 
+        Returns:
+            An iterator with a `len`; its memory is returned at its end, or by its `close`.
+
+        Raises:
+            OutOfRangeError: there is no such epoch.
+
         Examples:
             >>> import meshfeed as mf, numpy as np
             >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2)

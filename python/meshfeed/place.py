@@ -73,6 +73,8 @@ class Place:
 
         Raises:
             IncompatibleError: the state belongs to another dataset, order or seed.
+            InvalidArgumentError: it is not a state.
+            NotFoundError: there is no such file.
         """
         with Checks("Loader.restore") as check:
             text, ignores = json.dumps(check.state(state)), check.ignores(dataset)
@@ -84,6 +86,9 @@ class Place:
         Args:
             epoch: the epoch, from 0.
             position: how many records of the epoch count as delivered.
+
+        Raises:
+            OutOfRangeError: the epoch or the position is outside of what there is.
         """
         with Checks("Loader.seek") as check:
             epoch, position = check.int64("epoch", epoch), check.int64("position", position)
@@ -96,6 +101,13 @@ class Place:
         Args:
             epoch: the epoch.
             position: the position of the batch's first row.
+
+        Returns:
+            An int64 array of one number per row; fewer where the epoch ends before, and none
+            at its end.
+
+        Raises:
+            OutOfRangeError: the epoch or the position is outside of what there is.
 
         Examples:
             >>> import meshfeed as mf, numpy as np

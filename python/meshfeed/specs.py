@@ -52,13 +52,23 @@ class Array:
             order; `None` takes the whole row.
 
     Examples:
-        Inputs and targets from rows of 2,049 tokens:
+        Inputs and targets from rows of five tokens, each split over the devices by rows:
 
-        >>> import meshfeed as mf
-        >>> spec = mf.P("data")
-        >>> {"inputs": mf.Array("tokens", spec, columns=[(0, 2048)]),
-        ...  "targets": mf.Array("tokens", spec, columns=[(1, 2049)])}  # doctest: +ELLIPSIS
-        {'inputs': Array(field='tokens', spec=P('data',), columns=[(0, 2048)]), ...}
+        >>> import jax, meshfeed as mf, numpy as np
+        >>> from jax.sharding import PartitionSpec as P
+        >>> ds = mf.from_arrays({"tokens": np.arange(20, dtype=np.int32).reshape(4, 5)})
+        >>> specs = {"inputs": mf.Array("tokens", P("data"), columns=[(0, 4)]),
+        ...          "targets": mf.Array("tokens", P("data"), columns=[(1, 5)])}
+        >>> loader = mf.Loader(ds, jax.make_mesh((1,), ("data",)), specs, batch_size=2)
+        >>> batch = next(iter(loader))
+        >>> batch["inputs"].shape, batch["inputs"][0].tolist(), batch["targets"][0].tolist()
+        ((2, 4), [0, 1, 2, 3], [1, 2, 3, 4])
+
+        Another order of columns, as NumPy arrays:
+
+        >>> halves = mf.Array("tokens", columns=[(0, 1), (3, 5)])
+        >>> next(iter(mf.Loader(ds, specs={"x": halves}, batch_size=1)))["x"].tolist()
+        [[0, 3, 4]]
     """
 
     field: str

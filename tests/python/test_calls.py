@@ -1,0 +1,138 @@
+"""Every error begins with the call that the user wrote, wherever below it was found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+
+
+def numbers() -> mf.Dataset:
+    return mf.from_arrays({"x": np.arange(16, dtype=np.int32), "y": np.zeros((16, 4), np.int8)})
+
+
+def loader(**options: Any) -> mf.Loader:
+    return mf.Loader(numbers(), **{"specs": ["x"], "batch_size": 4, **options})
+
+
+def mesh() -> Any:
+    return jax.make_mesh((1,), ("data",))
+
+
+def sharded(specs: Any, **options: Any) -> mf.Loader:
+    return loader(mesh=mesh(), specs=specs, **options)
+
+
+def sharding(*spec: str) -> NamedSharding:
+    return NamedSharding(mesh(), P(*spec))
+
+
+def lay(**options: Any) -> mf.Layout:
+    return mf.layout(
+        {"data": 2}, mf.P("data"), {"x": ("int32", ())}, **{"batch_size": 4, **options}
+    )
+
+
+def closed() -> mf.Dataset:
+    ds = numbers()
+    ds.close()
+    return ds
+
+
+def wrong(value: Any) -> Any:
+    """Hides a value's type from the type checker."""
+    return value
+
+
+CALLS: list[tuple[str, Callable[[], object]]] = [
+    ("mf.open", lambda: mf.open("/no/such.arrow")),
+    ("mf.open", lambda: mf.open(__file__)),
+    ("mf.from_arrow", lambda: mf.from_arrow(3)),
+    ("mf.from_arrays", lambda: mf.from_arrays({})),
+    ("mf.from_arrays", lambda: mf.from_arrays({"a": np.zeros(3), "b": np.zeros(4)})),
+    ("mf.from_arrays", lambda: mf.from_arrays({"a": [[1], [2, 3]]})),
+    ("mf.from_arrays", lambda: mf.from_arrays({"a": ["text"]})),
+    ("Dataset.slice", lambda: numbers().slice(3, 99)),
+    ("Dataset.slice", lambda: closed().slice(0, 1)),
+    ("Dataset.fingerprint", lambda: closed().fingerprint()),
+    ("mf.Loader", lambda: mf.Loader(closed(), batch_size=2)),
+    ("mf.Loader", lambda: loader(batch_size=99)),
+    ("mf.Loader", lambda: loader(max_host_bytes=1)),
+    ("mf.Loader", lambda: loader(state={})),
+    ("mf.Loader", lambda: loader(state="/no/such")),
+    ("mf.Loader", lambda: loader(state=Path(__file__).parent)),
+    ("mf.Loader", lambda: loader(order="best.2")),
+    ("mf.Loader", lambda: loader(name="a/b")),
+    ("mf.Loader", lambda: loader(specs=3)),
+    ("mf.Loader", lambda: loader(specs=["z"])),
+    ("mf.Loader", lambda: loader(specs={"x": mf.Array("x", columns=[(0, 2)])})),
+    ("mf.Loader", lambda: loader(specs={"x": mf.Array("y", columns=[(0, 9)])})),
+    ("mf.Loader", lambda: loader(specs=P("data"))),
+    ("mf.Loader", lambda: loader(layout=lay())),
+    ("mf.Loader", lambda: sharded({"x": P("rows")})),
+    ("mf.Loader", lambda: sharded({"x": P("data", "data")})),
+    ("mf.Loader", lambda: sharded({"x": P(), "y": mf.Array("y")})),
+    ("mf.Loader", lambda: sharded({"valid": mf.Array("x", P())}, remainder="pad")),
+    ("Loader.one_epoch", lambda: loader().one_epoch(-1)),
+    ("Loader.seek", lambda: loader().seek(epoch=-1)),
+    ("Loader.seek", lambda: loader().seek(epoch=0, position=17)),
+    ("Loader.records", lambda: loader().records(0, 99)),
+    ("Loader.restore", lambda: loader().restore("/no/such")),
+    ("Loader.restore", lambda: loader().restore({**loader().state(), "position": 99})),
+    ("Loader.restore", lambda: loader(seed=1).restore(loader().state())),
+    ("Loader.save_state", lambda: loader().save_state("/no/such/folder")),
+    ("Loader.remesh", lambda: sharded(P()).remesh(wrong(3))),
+    ("Loader.remesh", lambda: sharded({"x": P("data")}).remesh(mesh(), {"x": P("rows")})),
+    ("mf.load_array", lambda: mf.load_array(numbers(), "z", sharding())),
+    ("mf.load_array", lambda: mf.load_array(numbers(), "x", P())),
+    ("mf.load_array", lambda: mf.load_array(numbers(), "x", sharding("data"), record=0)),
+    ("mf.layout", lambda: lay(loading="all")),
+    ("mf.layout", lambda: mf.layout({"d": 2}, P("d"), {"a/": ("int8", ())}, batch_size=wrong(""))),
+    ("mf.layout", lambda: mf.layout({"d": 2}, wrong(3), {"x": ("int8", ())}, batch_size=2)),
+    ("mf.Layout", lambda: mf.Layout.from_json("{")),
+    ("mf.Layout", lambda: lay().draw("q")),
+    ("mf.Certificate", lambda: mf.Certificate.from_json("")),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "attempt"), CALLS, ids=[f"{i}-{c}" for i, (c, _) in enumerate(CALLS)]
+)
+def test_an_error_begins_with_the_call(call: str, attempt: Callable[[], object]) -> None:
+    with pytest.raises(mf.Error) as caught:
+        attempt()
+    assert caught.value.op == call
+    assert str(caught.value).startswith(f"{call}: {caught.value.message}")
+
+
+def test_a_state_file_that_cannot_be_read_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hint = "give what state() gave, or the path that save_state() wrote"
+    with pytest.raises(mf.ReadError) as unread:
+        loader().restore(".")
+    text = f"Loader.restore: state='.': the file cannot be read: Is a directory; {hint}"
+    assert str(unread.value) == text
+    for content in ("[1]", "3", '{"meshfeed": 1', "\udc80"):
+        Path("state").write_bytes(content.encode(errors="surrogateescape"))
+        with pytest.raises(mf.InvalidArgumentError) as error:
+            loader().restore("state")
+        assert error.value.message == "state='state': expected a file that save_state() wrote"
+
+
+def test_numbers_of_numpy_in_a_state_are_numbers() -> None:
+    state = loader().state() | {"position": np.int64(4), "epoch": np.asarray(1)}
+    it = loader(state=state)
+    assert (it.epoch, it.step) == (1, 1)
+    it.restore(state | {"epoch": np.uint8(2)})
+    assert json.loads(json.dumps(it.state()))["epoch"] == 2
