@@ -1,23 +1,15 @@
 package main
 
-/*
-#include <time.h>
-
-// What Linux adds to every sleep is 50 µs at most.
-static void mfi_nap(long ns) { nanosleep(&(struct timespec){.tv_nsec = ns}, NULL); }
-*/
-import "C"
-
 import (
 	"os"
 	"runtime"
 	"sync"
-	"time"
+
+	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// nap sleeps in C. There the goroutine keeps its place in Go's scheduler, so
-// that no thread but the one that sleeps is woken, and none by a caller.
-func nap(d time.Duration) { C.mfi_nap(C.long(d)) }
+// newNapper makes what a pass naps with.
+func newNapper() loader.Napper { return &napper{} }
 
 // widen gives Go's scheduler places enough: a goroutine that naps holds one,
 // and so does each of the caller's threads that was here before. Where none is

@@ -12,20 +12,40 @@ import (
 
 const pause = 500 * time.Microsecond // between two quick steps
 
-// napping gives options under which naps are counted.
-func napping(t *testing.T, naps *atomic.Int64) loader.Options {
-	return loader.Options{
-		Layout: newLayout(t, document(8)), Epochs: 1,
-		Nap: func(d time.Duration) { naps.Add(1); time.Sleep(d) },
+// napper counts naps, and how often it was woken.
+type napper struct {
+	naps, wakes atomic.Int64
+	woken       chan struct{}
+}
+
+func (n *napper) Nap(d time.Duration) {
+	n.naps.Add(1)
+	select {
+	case <-n.woken:
+	case <-time.After(d):
 	}
+}
+
+func (n *napper) Wake() {
+	n.wakes.Add(1)
+	select {
+	case n.woken <- struct{}{}:
+	default:
+	}
+}
+
+// napping gives options of a loader whose only pass naps with n.
+func napping(t *testing.T, n *napper) loader.Options {
+	n.woken = make(chan struct{}, 1)
+	return loader.Options{Layout: newLayout(t, document(8)), Epochs: 1, Napper: func() loader.Napper { return n }}
 }
 
 // Between two quick steps the goroutine naps and stays; after a while without
 // a step it is gone, and the next call starts another.
 func TestNap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var naps atomic.Int64
-		l := newLoader(t, digits(80), napping(t, &naps))
+		var n napper
+		l := newLoader(t, digits(80), napping(t, &n))
 		before := runtime.NumGoroutine()
 		next(t, l)
 		time.Sleep(pause)
@@ -37,8 +57,8 @@ func TestNap(t *testing.T) {
 		if got := runtime.NumGoroutine() - before; got != 0 {
 			t.Errorf("%d goroutines a second after the last step, want none", got)
 		}
-		if n := naps.Load(); n < 30 || n > 45 {
-			t.Errorf("%d naps, want the 25 of the first pause and those that end the second", n)
+		if naps := n.naps.Load(); naps < 30 || naps > 45 {
+			t.Errorf("%d naps, want the 25 of the first pause and those that end the second", naps)
 		}
 		for range 8 {
 			next(t, l)
@@ -49,15 +69,15 @@ func TestNap(t *testing.T) {
 // In a steady loop a few naps pass the time between two steps.
 func TestNapsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var naps atomic.Int64
-		l := newLoader(t, digits(800), napping(t, &naps))
+		var n napper
+		l := newLoader(t, digits(800), napping(t, &n))
 		const steps = 50
 		for range steps {
 			next(t, l)
 			time.Sleep(pause)
 		}
-		if n := naps.Load(); n > 25+4*steps {
-			t.Errorf("%d naps in %d steps, want 25 in the first and 4 in all others at most", n, steps)
+		if naps := n.naps.Load(); naps > 25+4*steps {
+			t.Errorf("%d naps in %d steps, want 25 in the first and 4 in all others at most", naps, steps)
 		}
 	})
 }
@@ -65,8 +85,8 @@ func TestNapsAreFew(t *testing.T) {
 // A nap counts as time in which enough stands ready.
 func TestNapIsProducerWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var naps atomic.Int64
-		l := newLoader(t, digits(80), napping(t, &naps))
+		var n napper
+		l := newLoader(t, digits(80), napping(t, &n))
 		next(t, l)
 		time.Sleep(time.Second)
 		next(t, l)
@@ -79,8 +99,8 @@ func TestNapIsProducerWait(t *testing.T) {
 // Close does not wait for more than the nap that goes on.
 func TestCloseDuringNap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var naps atomic.Int64
-		l := newLoader(t, digits(80), napping(t, &naps))
+		var n napper
+		l := newLoader(t, digits(80), napping(t, &n))
 		next(t, l)
 		synctest.Wait()
 		began := time.Now()
@@ -89,6 +109,29 @@ func TestCloseDuringNap(t *testing.T) {
 		}
 		if took := time.Since(began); took > pause {
 			t.Errorf("Close took %v, naps are no longer than %v", took, pause)
+		}
+	})
+}
+
+// Who finds a batch lets the goroutine nap; who finds none wakes it, once.
+func TestWaitEndsNap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n napper
+		l := newLoader(t, digits(80), napping(t, &n))
+		next(t, l)
+		synctest.Wait() // two stand ready, and it naps
+		next(t, l)
+		next(t, l)
+		if got := n.wakes.Load(); got != 0 {
+			t.Errorf("woken %d times by callers who found a batch", got)
+		}
+		began := time.Now()
+		next(t, l)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("a caller who found nothing waited %v for the end of a nap", took)
+		}
+		if got := n.wakes.Load(); got != 1 {
+			t.Errorf("woken %d times by one caller who found nothing", got)
 		}
 	})
 }

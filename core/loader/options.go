@@ -70,12 +70,20 @@ type Options struct {
 	// chooses by the size of a batch and the number of processors.
 	Workers int
 
-	// Nap, if not nil, passes a time without giving the processor to Go's
-	// scheduler. The goroutine that reads ahead then naps for a while between
-	// two batches instead of ending at once. It is for callers in C, to whom
-	// starting a goroutine costs two wake-ups of sleeping threads, which is
-	// more than the rest of a call.
-	Nap func(time.Duration)
+	// Napper, if not nil, makes what a pass naps with. The goroutine that reads
+	// ahead then naps for a while between two batches instead of ending at
+	// once. It is for callers in C, to whom starting a goroutine costs two
+	// wake-ups of sleeping threads, which is more than the rest of a call.
+	Napper func() Napper
+}
+
+// Napper passes time without giving the processor to Go's scheduler.
+type Napper interface {
+	// Nap passes a time, or what of it is left when Wake is called.
+	Nap(d time.Duration)
+
+	// Wake ends the nap that goes on or else the next one, from any goroutine.
+	Wake()
 }
 
 // prefetch gives the number of batches that may stand ready.

@@ -21,12 +21,12 @@ import (
 // again. So an idle loader has no goroutine, and nothing ever waits for a
 // batch to be released. Where the loader may nap, the goroutine naps a few
 // times before it ends, because starting it costs the caller who makes room
-// more than looking for him costs it.
+// more than looking for him costs it. Only a caller who finds nothing wakes it.
 type prefetch struct {
 	maker *maker
-	until int64               // Options.Epochs
-	depth int                 // batches that may stand ready
-	nap   func(time.Duration) // Options.Nap
+	until int64  // Options.Epochs
+	depth int    // batches that may stand ready
+	nap   Napper // nil to end at once
 
 	mu       sync.Mutex
 	cursor   batch.Cursor // of the next batch to be delivered
@@ -38,6 +38,7 @@ type prefetch struct {
 	sequence atomic.Pointer[sequence] // read without mu too; changed with it
 
 	running bool // the goroutine is there
+	napping bool // it naps, or is about to, and nobody has woken it
 	failed  bool // it stopped at a failure; only a call that waits goes on
 	run     int  // counts the jumps of the cursor; what an older run made is dropped
 	ctx     context.Context
@@ -64,7 +65,10 @@ type loop struct {
 
 // newPrefetch starts nothing yet.
 func newPrefetch(m *maker, o *Options, q *sequence, c batch.Cursor) *prefetch {
-	p := &prefetch{maker: m, until: int64(o.Epochs), depth: o.prefetch(), nap: o.Nap, cursor: c, frontier: c, idle: make(chan struct{})}
+	p := &prefetch{maker: m, until: int64(o.Epochs), depth: o.prefetch(), cursor: c, frontier: c, idle: make(chan struct{})}
+	if o.Napper != nil {
+		p.nap = o.Napper()
+	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.follow(q)
 	p.ledger.begin(c)
@@ -172,14 +176,20 @@ func (p *prefetch) begin() {
 	p.loop = loop{}
 }
 
-// start starts the goroutine if there is something to make.
+// start starts the goroutine if there is something to make, or wakes it if
+// somebody waits for that.
 func (p *prefetch) start() {
 	p.retry()
-	if p.running || !p.wanted() {
-		return
+	switch {
+	case p.running:
+		if p.napping && len(p.waiting) > 0 {
+			p.napping = false
+			p.nap.Wake()
+		}
+	case p.wanted():
+		p.running = true
+		guard.Go("loader", p.produce, p.broken)
 	}
-	p.running = true
-	guard.Go("loader", p.produce, p.broken)
 }
 
 // wanted says whether one more batch should be made now.

@@ -17,7 +17,7 @@ func (p *prefetch) produce() error {
 			r.end()
 			p.fulfil(o)
 		case o.stay:
-			p.nap(r.nap())
+			p.nap.Nap(r.nap())
 		default:
 			p.settle()
 			return nil
@@ -44,8 +44,10 @@ func (p *prefetch) order(stay bool) (o order, ok bool) {
 		more := !p.closed && !p.failed && !p.past(p.frontier)
 		p.counts.pause(more)
 		p.running = stay && more
+		p.napping = p.running
 		return order{stay: p.running}, false
 	}
+	p.napping = false
 	p.counts.resume()
 	o = order{ctx: p.ctx, cursor: p.frontier, sampler: p.sequence.Load().order, run: p.run}
 	p.frontier = p.maker.grid.place(p.frontier).After
