@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from meshfeed import _handle, _native
 
@@ -61,7 +61,7 @@ class Cursor:
         self.handle = handle
         self._make = make
         self._next = _handle.Next(handle.value)
-        self._owner: Any = type("Owner", (ctypes.c_uint8 * size, Owner), {})
+        self._owner: Any = type("Owner", (ctypes.c_uint8 * size,), {"__slots__": ("release",)})
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
@@ -199,7 +199,7 @@ class Release(weakref.ref[Any]):
     _as_parameter_: ctypes.c_void_p | None = None  # Ctrl-C may come before the batch is handed over
 
 
-class Owner:
+class Owner(Protocol):
     """Exports the memory of a batch to its views: when the last is gone, so is the batch."""
 
     release: Release

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -166,13 +167,17 @@ class Placer:
     """
 
     def __init__(self, blocks: Blocks, target: NamedSharding) -> None:
-        self.sharding = target
         if blocks.spec != blocks.target:
             kind = target.memory_kind
-            self.sharding = NamedSharding(target.mesh, _spec(blocks.spec), memory_kind=kind)
+            target = NamedSharding(target.mesh, _spec(blocks.spec), memory_kind=kind)
+        self.sharding = target
         self.shape = blocks.shape
         self.dtype = blocks.dtype
         self._views = blocks.views
+        # The type is that of the blocks, and JAX takes longer to check it than to take theirs.
+        # Without a block it has to be told.
+        given: dict[str, Any] = {} if blocks.indexes else {"dtype": blocks.dtype}
+        self._made = partial(jax.make_array_from_callback, self.shape, target, **given)
         self._known = len(blocks.indexes)
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
         # JAX caches its index maps, so the same tuples come back every step, and their
@@ -195,9 +200,6 @@ class Placer:
                 raise
         self._guarded = True
         return self(owner)
-
-    def _made(self, callback: Callable[[Index | None], Any]) -> jax.Array:
-        return jax.make_array_from_callback(self.shape, self.sharding, callback, dtype=self.dtype)
 
     def _callback(self, views: list[np.ndarray[Any, Any]]) -> Callable[[Index | None], Any]:
         if self._known == 1:
