@@ -187,3 +187,49 @@ func BenchmarkPin(b *testing.B) {
 		e.Unpin()
 	}
 }
+
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var table Table
+		table.Idle(t.Context()) // nobody uses anything
+		first, second := table.Put(&object{}), table.Put(&object{patience: time.Second})
+		a, _ := table.Pin(first)
+		b, _ := table.Pin(second)
+		var idle atomic.Int32
+		for range 2 {
+			go func() {
+				table.Idle(t.Context())
+				idle.Add(1)
+			}()
+		}
+		a.Unpin()
+		if _, err := table.Release(second); err != nil { // loses its patience: a pin still counts
+			t.Fatal(err)
+		}
+		if synctest.Wait(); idle.Load() != 0 {
+			t.Error("idle while an object is in use")
+		}
+		b.Unpin()
+		if synctest.Wait(); idle.Load() != 2 {
+			t.Errorf("%d of 2 have seen that all is idle", idle.Load())
+		}
+		again, _ := table.Pin(first)
+		again.Unpin() // and nobody waits
+	})
+}
+
+func TestIdleEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var table Table
+		e, _ := table.Pin(table.Put(&object{}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		table.Idle(ctx)
+		if waited := time.Since(began); waited != time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		e.Unpin()
+		table.Idle(t.Context()) // whoever gave up is in nobody's way
+	})
+}
