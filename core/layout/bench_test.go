@@ -97,12 +97,21 @@ func BenchmarkProcess(b *testing.B) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	text := []byte(digits)
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Parse(text); err != nil {
-			b.Fatal(err)
-		}
+	d := large(4096)
+	m, err := d.Mesh.build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	d.Mesh = MeshOf(m) // every device listed
+	for name, text := range map[string][]byte{"digits": []byte(digits), "4096": d.Canonical()} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

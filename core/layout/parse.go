@@ -188,7 +188,7 @@ func (p *parser) array(name string) error {
 }
 
 func (p *parser) shape(n int, a *ArraySpec) error {
-	batch := axes{path: p.path}
+	batch := axes{path: p.pointer()}
 	a.RowShape = []int{}
 	err := p.list("a shape", MaxRank, func(i int) error {
 		if p.next() != '"' {

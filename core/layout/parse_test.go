@@ -21,6 +21,36 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+// A caller's text may be part of a larger one, and what follows is not ours.
+func TestParseLeavesWhatFollows(t *testing.T) {
+	for n := range len(digits) {
+		text := []byte(digits)
+		_, _ = Parse(text[:n])
+		if string(text) != digits {
+			t.Fatalf("parsing %d bytes changed what follows them: %q", n, text[n:])
+		}
+	}
+}
+
+// A large mesh lists every device: what a number costs may not depend on the
+// length of the text, and no path is made for what is right.
+func TestParseAllocatesByLists(t *testing.T) {
+	d := large(4096)
+	m, err := d.Mesh.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Mesh = MeshOf(m)
+	text := d.Canonical()
+	text = text[:len(text):len(text)]
+	if n := testing.AllocsPerRun(3, func() { _ = scan(text) }); n > 0 {
+		t.Errorf("the scanner made %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(3, func() { _, _ = Parse(text) }); n > 1000 {
+		t.Errorf("4096 devices took %v allocations", n)
+	}
+}
+
 func TestTotals(t *testing.T) {
 	d, err := Parse([]byte(digits))
 	if err != nil {

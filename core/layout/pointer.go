@@ -14,6 +14,31 @@ func escape(name string) string { return pointerEscapes.Replace(name) }
 // at appends a number to a JSON Pointer.
 func at(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
+// trail is the way from the root of a document to a value. It becomes a JSON
+// Pointer only for an error, since a list may have a million elements.
+type trail struct {
+	depth int
+	path  [MaxDepth]step
+}
+
+// step is one token of a trail: a key as it stands in the text, or a number.
+type step struct {
+	key    []byte // nil in a list
+	number int
+}
+
+func (t *trail) pointer() string {
+	path := ""
+	for _, s := range t.path[:t.depth] {
+		if s.key == nil {
+			path = at(path, s.number)
+		} else {
+			path += "/" + escape(unquote(s.key))
+		}
+	}
+	return path
+}
+
 // quote shows a name in a message, cut where it is long.
 func quote(name string) string { return strconv.Quote(cut(name, 60)) }
 

@@ -65,19 +65,45 @@ func (l *Layout) Process(p int) Process {
 
 func (l *Layout) blocks(array int, local []int) []Block {
 	t := l.delivered[array]
-	var blocks []Block
-	number := map[int]int{}
-	for _, position := range local {
+	tiles, owner := l.numbered(t, local)
+	blocks := make([]Block, len(tiles))
+	dims := len(l.arrays[array].Shape)
+	indexes := make(sharding.Index, len(tiles)*dims)
+	for n, tile := range tiles {
+		index := indexes[n*dims : (n+1)*dims : (n+1)*dims]
+		t.Fill(index, tile)
+		blocks[n] = Block{Array: array, Index: index}
+	}
+	counts := make([]int, len(tiles))
+	for _, n := range owner {
+		counts[n]++
+	}
+	holders := make([]int, len(local))
+	for n, count := range counts {
+		blocks[n].Holders, holders = holders[:0:count], holders[count:]
+	}
+	for i, n := range owner {
+		blocks[n].Holders = append(blocks[n].Holders, local[i])
+	}
+	return blocks
+}
+
+// numbered gives the tiles of the blocks of a process in their order, and for
+// every device of the process the number of its block.
+func (l *Layout) numbered(t sharding.Tiling, local []int) (tiles, owner []int) {
+	number := make(map[int]int, len(local))
+	owner = make([]int, len(local))
+	for i, position := range local {
 		tile := t.At(position)
 		n, ok := number[tile]
 		if !ok || l.Loading() == LoadDevice {
-			n = len(blocks)
+			n = len(tiles)
 			number[tile] = n
-			blocks = append(blocks, Block{Array: array, Index: t.Index(tile)})
+			tiles = append(tiles, tile)
 		}
-		blocks[n].Holders = append(blocks[n].Holders, position)
+		owner[i] = n
 	}
-	return blocks
+	return tiles, owner
 }
 
 // whole gives the index of all of an array.

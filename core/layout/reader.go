@@ -10,19 +10,24 @@ import (
 // reader is the second pass over a document's text, which the scanner has
 // found sound: it walks the values that the format knows and refuses all else.
 type reader struct {
-	text []byte
-	pos  int
-	path string // of the value at pos
+	text  []byte
+	pos   int
+	trail // of the value at pos
 }
 
-func (r *reader) fail(format string, args ...any) *status.Error { return fail(r.path, format, args...) }
+func (r *reader) fail(format string, args ...any) *status.Error {
+	return fail(r.pointer(), format, args...)
+}
 
 // next gives the first byte of the value at pos.
 func (r *reader) next() byte {
-	for strings.IndexByte(" \t\r\n,:", r.text[r.pos]) >= 0 {
-		r.pos++
+	for ; ; r.pos++ {
+		switch c := r.text[r.pos]; c {
+		case ' ', '\t', '\r', '\n', ',', ':':
+		default:
+			return c
+		}
 	}
-	return r.text[r.pos]
 }
 
 // kind says in words what stands at pos.
@@ -53,12 +58,13 @@ func (r *reader) object(want string, visit func(key string) error) error {
 		return r.mismatch(want)
 	}
 	r.pos++
-	path := r.path
-	defer func() { r.path = path }()
+	r.depth++
+	defer func() { r.depth-- }()
 	seen := map[string]bool{}
 	for r.next() != '}' {
+		start := r.pos
 		key := r.raw()
-		r.path = path + "/" + escape(key)
+		r.path[r.depth-1] = step{key: r.text[start:r.pos]}
 		if seen[key] {
 			return r.fail("key %s stands there twice", quote(key)).WithHint("name it once")
 		}
@@ -111,15 +117,15 @@ func (r *reader) list(want string, most int, visit func(i int) error) error {
 		return r.mismatch(want)
 	}
 	r.pos++
-	path := r.path
-	defer func() { r.path = path }()
 	for i := 0; r.next() != ']'; i++ {
-		r.path = path
 		if i == most {
 			return r.fail("the list is longer than %d", most)
 		}
-		r.path = at(path, i)
-		if err := visit(i); err != nil {
+		r.path[r.depth] = step{number: i}
+		r.depth++
+		err := visit(i)
+		r.depth--
+		if err != nil {
 			return err
 		}
 	}

@@ -14,16 +14,9 @@ import (
 // text was made: the grammar of JSON, UTF-8, depth, and that every number is
 // an integer within ±2^53. The second pass, the reader, may rely on it.
 type scanner struct {
-	text  []byte
-	pos   int
-	depth int
-	path  [MaxDepth]step // of the value at pos
-}
-
-// step is one token of a path: a key as it stands in the text, or a number.
-type step struct {
-	key    []byte // nil in a list
-	number int
+	text []byte
+	pos  int
+	trail
 }
 
 func scan(text []byte) error {
@@ -44,18 +37,6 @@ func (s *scanner) fail(format string, args ...any) *status.Error {
 	line := 1 + bytes.Count(s.text[:s.pos], []byte{'\n'})
 	column := s.pos - bytes.LastIndexByte(s.text[:s.pos], '\n')
 	return fail(s.pointer(), "%s (line %d, byte %d)", fmt.Sprintf(format, args...), line, column)
-}
-
-func (s *scanner) pointer() string {
-	path := ""
-	for _, p := range s.path[:s.depth] {
-		if p.key == nil {
-			path = at(path, p.number)
-		} else {
-			path += "/" + escape(unquote(p.key))
-		}
-	}
-	return path
 }
 
 // peek gives the next byte, or 0 at the end.
@@ -237,21 +218,23 @@ func (s *scanner) integer() error {
 	if s.peek() == '-' {
 		s.pos++
 	}
-	first := s.pos
+	first, n := s.pos, int64(0)
 	for c := s.peek(); '0' <= c && c <= '9'; c = s.peek() {
+		if n <= MaxInteger {
+			n = 10*n + int64(c-'0')
+		}
 		s.pos++
 	}
-	digits, end := s.text[first:s.pos], s.pos
+	digits, next, end := s.text[first:s.pos], s.peek(), s.pos
 	s.pos = start
-	switch c := append(s.text[end:], 0)[0]; {
+	switch {
 	case len(digits) == 0:
 		return s.fail("'-' stands without a digit")
 	case len(digits) > 1 && digits[0] == '0':
 		return s.fail("a number may not begin with 0")
-	case c == '.' || c|0x20 == 'e':
+	case next == '.' || next|0x20 == 'e':
 		return s.fail("the number is not written as an integer")
-	}
-	if n, err := strconv.ParseInt(string(digits[:min(len(digits), 18)]), 10, 64); err != nil || len(digits) > 17 || n > MaxInteger {
+	case n > MaxInteger:
 		return s.fail("the number is outside ±2^53")
 	}
 	s.pos = end

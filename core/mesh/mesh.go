@@ -8,7 +8,6 @@
 package mesh
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,23 +68,34 @@ func New(axes []Axis, devices []Device) (*Mesh, error) {
 	return m, nil
 }
 
-// group sorts the mesh positions by process.
+// group sorts the mesh positions by process. Hosts mostly own runs of devices,
+// so there is far less to sort than there are devices.
 func (m *Mesh) group() {
-	m.positions = make([]int32, len(m.devices))
-	for i := range m.positions {
-		m.positions[i] = int32(i)
-	}
-	slices.SortFunc(m.positions, func(i, j int32) int {
-		return cmp.Or(cmp.Compare(m.devices[i].Process, m.devices[j].Process), cmp.Compare(i, j))
-	})
-	for n, i := range m.positions {
-		p := m.devices[i].Process
-		if last := len(m.processes) - 1; last < 0 || m.processes[last] != p {
-			m.processes = append(m.processes, p)
-			m.starts = append(m.starts, int32(n))
+	last := -1
+	for _, d := range m.devices {
+		if d.Process != last {
+			m.processes = append(m.processes, d.Process)
 		}
+		last = d.Process
 	}
-	m.starts = append(m.starts, int32(len(m.positions)))
+	slices.Sort(m.processes)
+	m.processes = slices.Compact(m.processes)
+	owner := make([]int32, len(m.devices))
+	m.starts = make([]int32, len(m.processes)+1)
+	for i, d := range m.devices {
+		n, _ := slices.BinarySearch(m.processes, d.Process)
+		owner[i] = int32(n)
+		m.starts[n+1]++
+	}
+	for n := range m.processes {
+		m.starts[n+1] += m.starts[n]
+	}
+	next := slices.Clone(m.starts)
+	m.positions = make([]int32, len(m.devices))
+	for i, n := range owner {
+		m.positions[next[n]] = int32(i)
+		next[n]++
+	}
 }
 
 // Uniform gives the mesh of devices 0…n-1 in order, owned in equal parts by

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from meshfeed import _native
@@ -11,7 +10,7 @@ from meshfeed.blocks import Blocks
 from meshfeed.cursor import Cursor
 from meshfeed.dataset import Dataset, Field
 from meshfeed.errors import NotFoundError, ResourceExhaustedError, UnsupportedError
-from meshfeed.planning import Layout
+from meshfeed.planning import Layout, MeshPart
 from meshfeed.specs import entries
 
 if TYPE_CHECKING:
@@ -97,10 +96,9 @@ def _known(source: Dataset, field: Any) -> Field:
     raise NotFoundError(message, op="mf.load_array", hint=nearest(field, tuple(fields)))
 
 
-def _check_fit(check: Checks, field: str, mesh: dict[str, Any], array: dict[str, Any]) -> None:
+def _check_fit(check: Checks, field: str, mesh: MeshPart, array: dict[str, Any]) -> None:
     """Refuses a sharding that does not fit, in the words of an array that is no batch."""
-    document = {"meshfeed": 1, "mesh": mesh, "arrays": {field: array}}
-    for problem in Layout(json.dumps(document)).check():
+    for problem in Layout(mesh.document({"arrays": {field: array}})).check():
         if problem.severity == "error":
             raise check.misfit(problem.message, problem.hint)
 
@@ -108,7 +106,7 @@ def _check_fit(check: Checks, field: str, mesh: dict[str, Any], array: dict[str,
 def _read(
     source: Dataset,
     field: str,
-    mesh: dict[str, Any],
+    mesh: MeshPart,
     array: dict[str, Any],
     options: dict[str, Any],
     sharding: Any,
@@ -125,15 +123,9 @@ def _read(
         "dtype": array["dtype"],
         "spec": [None, *spec] if row else spec,
     }
-    document = {
-        "meshfeed": 1,
-        "mesh": mesh,
-        "arrays": {field: whole},
-        "batch": {"size": len(source)},
-        "prefetch": 0,
-    }
+    parts = {"arrays": {field: whole}, "batch": {"size": len(source)}, "prefetch": 0}
     try:
-        handle = _native.loader_create(source.handle, json.dumps(document), options)
+        handle = _native.loader_create(source.handle, mesh.document(parts), options)
     except ResourceExhaustedError as e:
         message = f"array {field!r} is the only batch of a loader, and {e.message}"
         hint = "partition it over more processes, or load parts of it from source.slice"

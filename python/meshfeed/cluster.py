@@ -9,7 +9,7 @@ import contextlib
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,18 +55,18 @@ class Options:
         else:
             check.integer("verify_replicas", self.verify_replicas, 1, 2**31 - 1)
 
-    def talks(self, layout: Layout, *, played: bool) -> bool:
+    def talks(self, processes: Sequence[int], *, played: bool) -> bool:
         """Says whether a loader may have to do with other processes, now or after a remesh.
 
         Args:
-            layout: the loader's.
+            processes: those of its mesh.
             played: whether its processes are played, and not those of a JAX job.
         """
         if self.coordinator is not None:
             return self.coordinator is not False
         jax = sys.modules.get("jax")
         in_a_job = jax is not None and jax.distributed.is_initialized()
-        return not played and (in_a_job or len(layout.processes) > 1)
+        return not played and (in_a_job or len(processes) > 1)
 
     def store(self) -> Coordinator:
         """Gives the store to use."""
@@ -74,29 +74,42 @@ class Options:
         return given if isinstance(given, Coordinator) else jax_coordinator()
 
 
-def joined(
-    options: Options,
-    layout: Layout,
-    info: Mapping[str, Any],
-    alike: Mapping[str, Any],
-) -> Cluster | None:
+@dataclass(frozen=True)
+class Evidence:
+    """What processes compare. It is worked out when they do, which a remesh need not wait for.
+
+    Attributes:
+        layout: the loader's, as a document.
+        info: what the library says about this process's batches.
+        alike: what the layout does not say and all must have alike.
+    """
+
+    layout: str
+    info: Mapping[str, Any]
+    alike: Mapping[str, Any]
+
+    def plan(self, options: Options) -> Document:
+        """Gives what all must have alike, but for the place."""
+        more = {**self.alike, "version": __version__, "verify_replicas": options.verify_replicas}
+        return document(Layout(self.layout).to_json(), more)
+
+    def shared(self) -> Shared:
+        """Finds the blocks that several processes hold."""
+        return shared(self.info, Layout(self.layout).report(tables=True))
+
+
+def joined(options: Options, me: int, members: Sequence[int], evidence: Evidence) -> Cluster | None:
     """Gives the processes of a loader; None where this one has no others, or no part of it.
 
     Args:
         options: what the user says.
-        layout: the loader's.
-        info: what the library says about this process's batches.
-        alike: what the layout does not say and all must have alike.
+        me: this process.
+        members: all processes that hold a device of the mesh, in ascending order.
+        evidence: what they compare.
     """
-    me, members = info["process"], layout.processes
     if len(members) < 2 or me not in members:
         return None
-
-    def blocks() -> Shared:
-        return shared(info, layout.report(tables=True))
-
-    more = {**alike, "version": __version__, "verify_replicas": options.verify_replicas}
-    return Cluster(options.store(), me, members, options, document(layout.to_json(), more), blocks)
+    return Cluster(options.store(), me, members, options, evidence)
 
 
 class Cluster:
@@ -107,8 +120,7 @@ class Cluster:
         me: this process.
         members: all processes that hold a device of the mesh, in ascending order.
         options: what the user says.
-        plan: what all must have alike, but for the place.
-        blocks: finds the blocks that several processes hold.
+        evidence: what they compare.
     """
 
     def __init__(
@@ -117,11 +129,11 @@ class Cluster:
         me: int,
         members: Sequence[int],
         options: Options,
-        plan: Document,
-        blocks: Callable[[], Shared],
+        evidence: Evidence,
     ) -> None:
         self._store, self._me, self._members = store, me, members
-        self._options, self._plan, self._blocks = options, plan, blocks
+        self._options, self._evidence = options, evidence
+        self._plan: Document | None = None
         self._use = uses(store).claim(me, options.name, members)
         self._path, self._title = self._use.path, self._use.title
         seconds = options.agree_timeout
@@ -173,6 +185,8 @@ class Cluster:
     def _agree(self) -> None:
         self._threads.end(LEAVE)
         path = f"{self._path}/{self._round}"
+        if self._plan is None:
+            self._plan = self._evidence.plan(self._options)
         try:
             self._agreement.reach(path, {**self._plan, **self.state})
         except Exception:
@@ -197,7 +211,7 @@ class Cluster:
             look_every=options.late_after / 3,
             stalls=Stalls(*who, self._members, options.late_after, threads.progress),
         )
-        if options.verify_replicas != "off" and (blocks := self._blocks()).tensors:
+        if options.verify_replicas != "off" and (blocks := self._evidence.shared()).tensors:
             threads.replicas = Replicas(
                 *who,
                 blocks,

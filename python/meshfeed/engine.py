@@ -47,10 +47,10 @@ class Engine:
         self._describe(handle, plan)
         ahead = options.device_prefetch
         self._ahead = self.feed.ahead if ahead is None else ahead
-        self._talks = peers.talks(self.layout, played=request is None)
+        self._talks = peers.talks(plan.processes, played=request is None)
         self.cursor = self._new_cursor(handle, across=options.epochs is not None)
         self._follow(handle)
-        self._join()
+        self._join(plan)
 
     def _describe(self, handle: int, plan: feeds.Plan) -> None:
         """Notes what the batches of a handle are."""
@@ -67,12 +67,13 @@ class Engine:
         if self._request is not None:
             self._request = dataclasses.replace(self._request, order=name)
 
-    def _join(self) -> None:
-        """Finds the processes of the mesh, with which batches are agreed on."""
+    def _join(self, plan: feeds.Plan) -> None:
+        """Finds the processes of the mesh, with which the next batch is agreed on."""
         cursor = self.cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
-            others = cluster.joined(self._peers, self.layout, self.info, self._options.alike)
+            evidence = cluster.Evidence(self._document, self.info, self._options.alike)
+            others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
             cursor.join(others, self.batch_rows)
 
     @property
@@ -128,4 +129,4 @@ class Engine:
             size = self.info["batch_bytes"]
             self.cursor.follow(handle, self.feed.make, size=size, keep=self._keep)
             self._request = request
-        self._join()
+        self._join(plan)

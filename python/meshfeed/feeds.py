@@ -58,11 +58,13 @@ class Plan:
 
     Attributes:
         document: the layout's.
+        processes: all that own devices, in ascending order.
         process: whose blocks to load.
         feed: makes the feed, from the blocks that the library describes.
     """
 
     document: str
+    processes: Sequence[int]
     process: int
     feed: Callable[[Sequence[Blocks]], Feed]
 
@@ -132,7 +134,7 @@ def plan(check: Checks, request: Request) -> Plan:
         prefetch=request.prefetch,
         loading=request.loading,
     )
-    return Plan(document, place.process, place.feed)
+    return Plan(document, place.mesh.processes, place.process, place.feed)
 
 
 def replay(check: Checks, layout: planning.Layout, process: int | None, *others: Any) -> Plan:
@@ -154,14 +156,15 @@ def replay(check: Checks, layout: planning.Layout, process: int | None, *others:
 
         return Feed(make, {b.name: ArrayStruct(b.shape, b.dtype) for b in blocks})
 
-    return Plan(layout.to_json(), check.process(process, layout.processes), feed)
+    processes = layout.processes
+    return Plan(layout.to_json(), processes, check.process(process, processes), feed)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
     """Where batches go, as the layout and the feed need it."""
 
-    mesh: dict[str, Any]
+    mesh: planning.MeshPart
     process: int
     deliver: Callable[[str], str]  # the type that a field's type becomes
     feed: Callable[[Sequence[Blocks]], Feed]
@@ -177,7 +180,7 @@ def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
         structs = [ArrayStruct(b.shape, b.dtype) for b in blocks]
         return Feed(lambda owner: build([b.views(owner)[0] for b in blocks]), build(structs))
 
-    return _Place({"axes": []}, 0, lambda dtype: dtype, feed)
+    return _Place(planning.MeshPart.of([]), 0, lambda dtype: dtype, feed)
 
 
 def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str, Any]) -> _Place:

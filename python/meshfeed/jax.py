@@ -20,21 +20,26 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDev
 from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks, dtype_of
 from meshfeed.errors import UnsupportedError
+from meshfeed.planning import MeshPart
 from meshfeed.specs import Array, mapped
 
 Index = tuple[slice, ...]
 
 
-def describe_mesh(mesh: Any) -> dict[str, Any]:
+def has_devices(mesh: Any) -> bool:
+    """Says whether a mesh has devices: an `AbstractMesh` has axes alone."""
+    return isinstance(mesh, Mesh)
+
+
+def describe_mesh(mesh: Mesh) -> MeshPart:
     """Gives a mesh as layout documents have it: axes, and [process, id] in mesh order.
 
     Args:
-        mesh: a `jax.sharding.Mesh`, or an `AbstractMesh`, which has no devices.
+        mesh: the `jax.sharding.Mesh`.
     """
-    document: dict[str, Any] = {"axes": [list(axis) for axis in mesh.shape.items()]}
-    if isinstance(mesh, Mesh):
-        document["devices"] = [[d.process_index, d.id] for d in mesh.devices.flat]
-    return document
+    devices = mesh.devices.ravel().tolist()
+    axes = list(mesh.shape.items())
+    return MeshPart.of(axes, [d.process_index for d in devices], [d.id for d in devices])
 
 
 def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:

@@ -260,9 +260,55 @@ def layout(
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class MeshPart:
+    """The part of a layout document that describes the mesh.
+
+    A mesh of thousands is described anew whenever it loses a device, so its text is made from
+    numbers: a list for each device would also wake Python's garbage collector.
+
+    Attributes:
+        text: the part, as JSON.
+        processes: all that own devices, in ascending order.
+    """
+
+    text: str
+    processes: Sequence[int]
+
+    @classmethod
+    def of(
+        cls,
+        axes: Sequence[Sequence[Any]],
+        processes: Sequence[int] | int = 1,
+        ids: Sequence[int] | None = None,
+    ) -> MeshPart:
+        """Describes a mesh.
+
+        Args:
+            axes: [name, size] of each.
+            processes: of every device in mesh order, or how many own the devices in equal parts.
+            ids: of every device in mesh order, if they are known.
+        """
+        text = f'{{"axes": {json.dumps(axes)}'
+        if isinstance(processes, int):
+            return cls(f'{text}, "processes": {processes}}}', range(processes))
+        assert ids is not None
+        devices = ", ".join(map("[%d, %d]".__mod__, zip(processes, ids, strict=True)))
+        return cls(f'{text}, "devices": [{devices}]}}', sorted(set(processes)))
+
+    def document(self, rest: Mapping[str, Any]) -> str:
+        """Gives the text of a layout document.
+
+        Args:
+            rest: its other parts; those that are None are left out.
+        """
+        given = {key: part for key, part in rest.items() if part is not None}
+        return f'{{"meshfeed": 1, "mesh": {self.text}, {json.dumps(given)[1:]}'
+
+
 def document(
     *,
-    mesh: dict[str, Any],
+    mesh: MeshPart,
     tree: Tree,
     fields: Mapping[str, tuple[str, list[int]]],
     batch: dict[str, Any],
@@ -297,9 +343,8 @@ def document(
                 raise InvalidArgumentError(message, op="specs", hint="leave out columns=")
             row = [sum(stop - start for start, stop in leaf.columns), *row[1:]]
         arrays[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
-    parts = {"mesh": mesh, "arrays": arrays, "batch": batch, "dataset": dataset}
-    whole = {"meshfeed": 1, **parts, "loading": loading, "prefetch": prefetch, "budget": budget}
-    return json.dumps({key: part for key, part in whole.items() if part is not None})
+    parts = {"arrays": arrays, "batch": batch, "dataset": dataset}
+    return mesh.document({**parts, "loading": loading, "prefetch": prefetch, "budget": budget})
 
 
 def batch(
@@ -339,26 +384,30 @@ def dataset(
 
 def with_order(text: str, order: str) -> str:
     """Writes the name of a local order into a document, where an order stands in it."""
+    if not order.startswith("local."):
+        return text
     document = json.loads(text)
-    if not order.startswith("local.") or "order" not in document.get("dataset", {}):
+    if "order" not in document.get("dataset", {}):
         return text
     document["dataset"]["order"] = order
     return json.dumps(document)
 
 
-def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> dict[str, Any]:
+def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> MeshPart:
     if not isinstance(mesh, Mapping) and isinstance(getattr(mesh, "shape", None), Mapping):
-        from meshfeed.jax import describe_mesh
+        from meshfeed.jax import describe_mesh, has_devices
 
-        part = describe_mesh(mesh)
+        if devices is None and has_devices(mesh):
+            return describe_mesh(mesh)
+        axes = [list(axis) for axis in mesh.shape.items()]
     else:
-        part = {"axes": check.axes(mesh)}
-    size = math.prod(n for _, n in part["axes"])
+        axes = check.axes(mesh)
+    size = math.prod(n for _, n in axes)
     if devices is not None:
-        part["devices"] = check.devices(devices, size)
-    elif "devices" not in part:
-        part["processes"] = check.integer("processes", processes, 1, DEVICES)
-        if size % processes:
-            hint = "list them with devices= where processes have different numbers"
-            raise check.wrong("processes", processes, f"a divisor of the {size} devices", hint)
-    return part
+        owners, ids = zip(*check.devices(devices, size), strict=True)
+        return MeshPart.of(axes, owners, ids)
+    count = check.integer("processes", processes, 1, DEVICES)
+    if size % count:
+        hint = "list them with devices= where processes have different numbers"
+        raise check.wrong("processes", count, f"a divisor of the {size} devices", hint)
+    return MeshPart.of(axes, count)

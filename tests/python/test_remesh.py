@@ -205,12 +205,41 @@ class Device:
         self.id, self.process_index = number, number // 8
 
 
-def test_four_thousand_devices() -> None:
+class Silent:
+    """A store that only threads of the library may ask: in the program's they may not wait."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def _ask(self, *_: object) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            self.asked.append("by the program")
+        raise RuntimeError("the store is gone")
+
+    set = get = try_get = delete = list = _ask
+
+
+def test_a_job_is_joined_by_the_next_batch() -> None:
+    hosts = np.array([Device(i) for i in range(64)])
+    store = Silent()
+    with data() as ds:
+        more = {"coordinator": store, "name": "job"}
+        with loader(ds, Mesh(hosts, ("data",)), {"n": P()}, **more) as it:
+            it.remesh(Mesh(hosts.reshape(32, 2), ("data", "model")))
+            it.remesh(Mesh(hosts, ("data",)))
+            assert store.asked == []
+            with pytest.raises(RuntimeError, match="the store is gone"):
+                next(iter(it))
+            assert store.asked == ["by the program"]
+
+
+@pytest.mark.parametrize("coordinator", [False, Silent()], ids=["alone", "joined"])
+def test_four_thousand_devices(coordinator: Any) -> None:
     hosts = np.array([Device(i) for i in range(4096)]).reshape(512, 8)
     order = np.random.default_rng(0)
     times = []
     with data() as ds:
-        more = {"batch_size": 4096, "coordinator": False, "remainder": "pad"}
+        more = {"batch_size": 4096, "coordinator": coordinator, "remainder": "pad"}
         with loader(ds, Mesh(hosts, ("data", "model")), {"n": P("data")}, **more) as it:
             for _ in range(9):
                 on = Mesh(order.permutation(hosts).reshape(1024, 4), ("data", "model"))
