@@ -122,13 +122,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for source, cases := range map[string][]string{
-		"faults.c": {"-="},
-		"hang.c":   {"-="},
-		"exit.c":   {"LEAVE=return", "LEAVE=thread", "LEAVE=memory"},
-		"urgent.c": {"URGENT=untouched", "URGENT=taken", "URGENT=ignored", "URGENT=blocked", "URGENT=inherited"},
-		"sigbus.c": {"FILE=" + copied(t, golden)},
-	} {
+	for source, cases := range faulty(t) {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
 			program := compile(t, folder, source)
@@ -138,6 +132,18 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// faulty gives the programs for a library with faults, each with the
+// environments to run it in.
+func faulty(t *testing.T) map[string][]string {
+	return map[string][]string{
+		"faults.c": {"-="},
+		"hang.c":   {"-="},
+		"exit.c":   {"LEAVE=return", "LEAVE=thread", "LEAVE=memory"},
+		"urgent.c": {"URGENT=untouched", "URGENT=taken", "URGENT=ignored", "URGENT=blocked", "URGENT=inherited"},
+		"sigbus.c": {"FILE=" + copied(t, golden)},
 	}
 }
 
@@ -191,6 +197,26 @@ func TestSanitized(t *testing.T) {
 			}
 			if out := execute(t, compile(t, folder, source, "-fsanitize=address"), options); out != "ok\n" {
 				t.Errorf("printed %q", out)
+			}
+		})
+	}
+}
+
+// TestSanitizedFaults does the same for programs whose library has faults. They
+// leave calls that hang and memory behind on purpose, hence without leaks.
+func TestSanitizedFaults(t *testing.T) {
+	deep(t)
+	folder, err := buildLibrary(" asan faults", "-asan", "-tags=meshfeed_faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for source, cases := range faulty(t) {
+		t.Run(source, func(t *testing.T) {
+			program := compile(t, folder, source, "-fsanitize=address")
+			for _, env := range cases {
+				if out := execute(t, program, env, "ASAN_OPTIONS=detect_leaks=0"); out != "ok\n" {
+					t.Errorf("%s: printed %q", env, out)
+				}
 			}
 		})
 	}
