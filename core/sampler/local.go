@@ -103,6 +103,11 @@ func (e *localEpoch) At(position int64) int64 {
 
 func (e *localEpoch) Fill(dst []int64, position int64) {
 	check(position, int64(len(dst)), e.records)
+	if e.block < fewRows {
+		n := min(int64(len(dst)), max(0, e.taken*e.parts-position))
+		e.scatter(dst[:n], position)
+		dst, position = dst[n:], position+n
+	}
 	for len(dst) > 0 {
 		g, i, run := e.locate(position)
 		run = min(run, int64(len(dst)))
@@ -111,9 +116,35 @@ func (e *localEpoch) Fill(dst []int64, position int64) {
 	}
 }
 
-// fewRows is where filling positions together begins to cost less than asking
-// for each.
+// fewRows is where filling the rows of a block begins to cost less than taking
+// blocks of different parts together.
 const fewRows = 4
+
+// scatter is Fill for blocks of few rows, in whole batches.
+func (e *localEpoch) scatter(dst []int64, position int64) {
+	const group = 64
+	var of [group]permutation.Permutation
+	var at, first [group]int64
+	step, row := position/e.batch, position%e.batch
+	g, i := row/e.block, row%e.block
+	for len(dst) > 0 {
+		n := min(group, len(dst))
+		for k := range n {
+			of[k], at[k], first[k] = e.shuffle(g), step*e.block+i, g*e.part
+			if i++; i == e.block {
+				g, i = g+1, 0
+			}
+			if g == e.parts {
+				step, g = step+1, 0
+			}
+		}
+		permutation.Images(dst[:n], of[:n], at[:n])
+		for k := range n {
+			dst[k] += first[k]
+		}
+		dst = dst[n:]
+	}
+}
 
 // fill writes the records at index i of part g and behind it.
 func (e *localEpoch) fill(dst []int64, g, i int64) {
@@ -123,14 +154,7 @@ func (e *localEpoch) fill(dst []int64, g, i int64) {
 		}
 		return
 	}
-	shuffle := e.shuffle(g)
-	if len(dst) < fewRows {
-		for k := range dst {
-			dst[k] = g*e.part + shuffle.At(i+int64(k))
-		}
-		return
-	}
-	shuffle.Fill(dst, i)
+	e.shuffle(g).Fill(dst, i)
 	for k := range dst {
 		dst[k] += g * e.part
 	}
