@@ -18,7 +18,7 @@ class Facts:
 
     @property
     def layout(self) -> Layout:
-        """Who holds and who reads what; it draws itself."""
+        """Who holds and who reads what, as a `Layout`; it draws itself in terminals and notebooks."""
         return self._engine.layout
 
     @property
@@ -56,9 +56,25 @@ class Facts:
     def stats(self) -> dict[str, float]:
         """Gives what happened so far, as flat numbers for any logger.
 
-        `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches waited for
-        callers; `gather_seconds`: the gathering; `gathered_bytes`: gathered for the batches
-        delivered; `live_batches`: delivered and still held.
+        Returns:
+            `epoch`, `step` and `position` of the next batch; and of this process's part of the
+            batches delivered, those made ahead for `device_prefetch` included:
+
+            - `batches`, `rows` and `bytes`, and `gathered_bytes`, which is more than `bytes`
+              where `loading="global"` reads whole batches;
+            - `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches
+              waited for callers; `gather_seconds`: the gathering, also of batches still queued;
+            - `queued`: batches that stand ready; `live_batches`: delivered and still held;
+              `idle_batches`: pieces of memory that stand ready for reuse; `host_bytes`: the
+              memory of all three.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=2)
+            >>> batch = next(iter(loader))
+            >>> stats = loader.stats()
+            >>> stats["step"], stats["rows"], stats["bytes"]
+            (1.0, 2.0, 16.0)
         """
         stats: dict[str, float] = {}
         with Checks("Loader.stats"):
