@@ -18,7 +18,7 @@ class Facts:
 
     @property
     def layout(self) -> Layout:
-        """Who holds and who reads what, as a `Layout`; it draws itself in terminals and notebooks."""
+        """Who holds and who reads what: a `Layout`, which draws itself."""
         return self._engine.layout
 
     @property
