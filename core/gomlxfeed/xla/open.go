@@ -1,0 +1,88 @@
+//go:build cgo && (linux || darwin)
+
+package xla
+
+import (
+	"context"
+	"strings"
+
+	xlabackend "github.com/gomlx/go-xla/compute/xla"
+
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+	"github.com/meshfeed/meshfeed/core/gomlxfeed/xla/internal/environ"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// go-xla has changed the environment by now, if its owner had not set what it
+// sets.
+func init() { environ.Restore() }
+
+type opener struct{}
+
+// Open implements gomlxfeed.Opener.
+func (opener) Open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
+	o, err := parseOptions(spec)
+	if err != nil {
+		return gomlxfeed.Opened{}, err
+	}
+	plugins.Lock()
+	defer plugins.Unlock()
+	if facts == nil {
+		found, err := tryOut(&probe{spec: spec, options: o, ctx: ctx, stage: func(string) {}})
+		if err != nil {
+			return gomlxfeed.Opened{}, err
+		}
+		facts = &found
+	}
+	p, err := load(spec.Path)
+	if err != nil {
+		return gomlxfeed.Opened{}, err
+	}
+	backend, err := p.open(o, kindOf(facts.Platform))
+	if err != nil {
+		return gomlxfeed.Opened{}, err
+	}
+	if got, want := backend.NumDevices(), len(facts.Devices); got != want {
+		backend.Finalize()
+		return gomlxfeed.Opened{}, p.fail(status.Incompatible, "it had %d devices when it was tried, and has %d now", want, got)
+	}
+	return gomlxfeed.Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, Backend: backend}, nil
+}
+
+// open creates the backend. Whether buffers share memory is said explicitly,
+// since go-xla would take it from the name.
+func (p *plugin) open(o options, k kind) (*xlabackend.Backend, error) {
+	name, err := p.known(k)
+	if err != nil {
+		return nil, err
+	}
+	config := name + ",noshared_buffers"
+	if p.shares(k, o) {
+		config = name + ",shared_buffers"
+	}
+	xlabackend.EnableAutoInstall(false) // a name like ours never asks for it; nobody else of this process should
+	backend, err := xlabackend.NewWithOptions(config, o.client(k))
+	if err != nil {
+		return nil, p.explained(k, p.failed("create a client", err))
+	}
+	return backend, nil
+}
+
+// nameOf gives the name of the devices of a platform: "xla-cpu", "xla-cuda".
+func nameOf(platform string) string {
+	if k := kindOf(platform); k != other {
+		return "xla-" + string(k)
+	}
+	return "xla-" + strings.ToLower(platform)
+}
+
+// explained adds what to do where no client can be created.
+func (p *plugin) explained(k kind, e *status.Error) error {
+	switch code, _ := e.Attr("pjrt_code").(int); {
+	case k == cuda && code == 9:
+		return e.WithHint("no NVIDIA GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES")
+	case e.Code == status.ResourceExhausted:
+		return e.WithHint("another program may hold the device")
+	}
+	return e
+}

@@ -1,0 +1,126 @@
+//go:build cgo && (linux || darwin)
+
+package xla
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gomlx/go-xla/pjrt"
+
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// kind is what a plugin runs on, as far as it makes a difference here.
+type kind string
+
+const (
+	cpu     kind = "cpu"
+	cuda    kind = "cuda"
+	tpu     kind = "tpu"
+	other   kind = "other"
+	unknown kind = "unknown" // before a client has said it
+)
+
+// kindOf reads the name that a client gives its platform.
+func kindOf(platform string) kind {
+	switch platform {
+	case "cpu", "tpu", "cuda":
+		return kind(platform)
+	case "gpu":
+		return cuda
+	}
+	return other
+}
+
+// options are what may stand behind the plugin's path, typed: a value of
+// another type than the plugin expects ends the process.
+type options struct {
+	devices  int // 0 where nothing is asked
+	shared   bool
+	visible  []int64
+	fraction float32
+	given    []string // names, in order
+}
+
+const optionNames = "the options are devices, shared, visible_devices and memory_fraction"
+
+func parseOptions(spec gomlxfeed.Spec) (options, error) {
+	o := options{devices: spec.Devices, shared: true, given: spec.OptionNames()}
+	for _, name := range o.given {
+		if err := o.set(spec, name, spec.Options[name]); err != nil {
+			return options{}, err
+		}
+	}
+	return o, nil
+}
+
+func (o *options) set(spec gomlxfeed.Spec, name, text string) (err error) {
+	switch name {
+	case "shared":
+		if o.shared, err = strconv.ParseBool(text); err != nil {
+			return fail(spec, "option shared must be true or false, but is %q", text)
+		}
+	case "visible_devices":
+		if o.visible, err = parseList(text); err != nil {
+			return fail(spec, "option visible_devices must be numbers with commas between them, each once, but is %q", text)
+		}
+	case "memory_fraction":
+		f, err := strconv.ParseFloat(text, 32)
+		if err != nil || !(f > 0 && f <= 1) {
+			return fail(spec, "option memory_fraction must be above 0 and at most 1, but is %q", text)
+		}
+		o.fraction = float32(f)
+	default:
+		return fail(spec, "there is no option %q", name).WithHint(optionNames)
+	}
+	return nil
+}
+
+func parseList(text string) ([]int64, error) {
+	var list []int64
+	for item := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseUint(item, 10, 31)
+		if err != nil || slices.Contains(list, int64(n)) {
+			return nil, strconv.ErrSyntax
+		}
+		list = append(list, int64(n))
+	}
+	return list, nil
+}
+
+// check refuses options that a platform has not.
+func (o options) check(spec gomlxfeed.Spec, k kind, platform string) error {
+	for _, name := range o.given {
+		if need := map[string]kind{"shared": cpu, "visible_devices": cuda, "memory_fraction": cuda}[name]; need != k {
+			return fail(spec, "option %s is for plugins of platform %q, and this one's is %q", name, need, platform)
+		}
+	}
+	return nil
+}
+
+// client gives what a client of that kind is created with.
+func (o options) client(k kind) pjrt.NamedValuesMap {
+	values := pjrt.NamedValuesMap{}
+	switch k {
+	case cpu:
+		if o.devices > 0 {
+			values["cpu_device_count"] = int64(o.devices)
+		}
+	case cuda:
+		values["preallocate"] = false
+		if o.visible != nil {
+			values["visible_devices"] = o.visible
+		}
+		if o.fraction > 0 {
+			values["memory_fraction"] = o.fraction
+		}
+	}
+	return values
+}
+
+func fail(spec gomlxfeed.Spec, format string, args ...any) *status.Error {
+	return status.Errorf(status.InvalidArgument, "gomlxfeed", "%q: "+format, append([]any{spec}, args...)...)
+}

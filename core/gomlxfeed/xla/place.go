@@ -1,0 +1,104 @@
+//go:build cgo && (linux || darwin)
+
+package xla
+
+import (
+	"bytes"
+	"fmt"
+	"unsafe"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/go-xla/pjrt"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// elements is the length of the arrays that are put and read back.
+const elements = 6
+
+// place puts an array on every device and reads it back, in each way that will
+// be used, and finds out on the first device which element types can be placed.
+func (p *probe) place() error {
+	for i := range p.facts.Devices {
+		if err := p.roundTrip(i, dtype.Float32, p.transferred); err != nil {
+			return err
+		}
+		if !p.facts.Shared {
+			continue
+		}
+		if err := p.roundTrip(i, dtype.Float32, p.written); err != nil {
+			return err
+		}
+	}
+	for _, t := range dtype.All() {
+		if p.roundTrip(0, t, p.transferred) == nil {
+			p.facts.DTypes = append(p.facts.DTypes, t)
+		}
+	}
+	return nil
+}
+
+// A putter brings data to a new buffer on a device.
+type putter func(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error)
+
+// transferred puts data as it is put on a GPU.
+func (p *probe) transferred(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error) {
+	return p.client.BufferFromHost().FromRawData(data, t, []int{elements}).ToDeviceNum(device).Done()
+}
+
+// written puts data by writing to the buffer's own memory.
+func (p *probe) written(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error) {
+	b, _, err := p.client.NewSharedBuffer(t, []int{elements}, p.client.AddressableDevices()[device])
+	if err != nil {
+		return nil, err
+	}
+	memory, err := b.UnsafePointer()
+	if err != nil {
+		return nil, err
+	}
+	copy(unsafe.Slice((*byte)(memory), len(data)), data)
+	return b, nil
+}
+
+func (p *probe) roundTrip(device int, t dtype.Type, put putter) error {
+	data := pattern(t, device)
+	b, err := put(device, dtypes.MapOfNames[t.String()], data)
+	if err != nil {
+		return p.plugin.failed(fmt.Sprintf("place on device %d", device), err)
+	}
+	if err := p.comesBack(b, device, data); err != nil {
+		return err
+	}
+	if err := b.Destroy(); err != nil {
+		return p.plugin.failed(fmt.Sprintf("free a buffer of device %d", device), err)
+	}
+	return nil
+}
+
+func (p *probe) comesBack(b *pjrt.Buffer, device int, data []byte) error {
+	on, err := b.Device()
+	if err != nil {
+		return p.plugin.failed(fmt.Sprintf("name the device of a buffer on device %d", device), err)
+	}
+	if got := p.client.NumForDevice(on); got != device {
+		return p.plugin.fail(status.Unsupported, "what is placed on device %d is on device %d", device, got)
+	}
+	got := make([]byte, len(data))
+	if err := b.ToHost(got); err != nil {
+		return p.plugin.failed(fmt.Sprintf("read from device %d", device), err)
+	}
+	if !bytes.Equal(got, data) {
+		return p.plugin.fail(status.DataLoss, "what is placed on device %d comes back changed", device)
+	}
+	return nil
+}
+
+// pattern gives bytes that are valid for every type, and differ by device.
+func pattern(t dtype.Type, device int) []byte {
+	data := make([]byte, elements*t.Size())
+	for i := range data {
+		data[i] = byte(i+device) & 1
+	}
+	return data
+}
