@@ -1,13 +1,13 @@
 """A process of a job in which one process is wrong, late or broken.
 
-What every process got is written to `folder/got-RANK.json`, by scene. The wrong one is process 2,
-which holds the same rows as process 0.
+Before that all is well: it plays the ways of loading, and what `tests.distributed.pieces` has.
+What every process then got is written to `got`, by scene. The wrong one is process 2, which holds
+the same rows as process 0.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import threading
@@ -23,6 +23,8 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, PartitionSpec
 
 import meshfeed as mf
+from tests.distributed import pieces
+from tests.distributed.play import play, write
 from tests.distributed.process import Place, joined
 
 ODD = 2
@@ -43,7 +45,7 @@ def data(bad: int | None = None) -> np.ndarray[Any, Any]:
     return n
 
 
-def write(path: Path, n: np.ndarray[Any, Any]) -> Path:
+def write_file(path: Path, n: np.ndarray[Any, Any]) -> Path:
     table = pa.table({"n": n})
     with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table, max_chunksize=1000)
@@ -59,6 +61,7 @@ class Scenes:
             "alike": self.alike,
             "another seed": self.another_seed,
             "another place": self.another_place,
+            "another mesh": self.another_mesh,
             "missing": self.missing,
             "overflow": self.overflow,
             "damaged": self.damaged,
@@ -103,6 +106,15 @@ class Scenes:
             loader.seek(epoch=0, position=32)
             return got + self.steps(loader, 1)
 
+    def another_mesh(self) -> list[str]:
+        flat = mesh().devices.reshape(8)
+        with mf.from_arrays({"n": data()}) as ds, self.loader(ds) as loader:
+            got = self.steps(loader, 1)
+            loader.remesh(Mesh(flat[::-1] if self.odd else flat, ("data",)))
+            got += self.steps(loader, 1)
+            loader.remesh(Mesh(flat, ("data",)))
+            return got + self.steps(loader, 2)
+
     def missing(self) -> list[str]:
         with mf.from_arrays({"n": data()}) as ds, self.loader(ds, agree_timeout=1.0) as loader:
             return [] if self.odd else self.steps(loader, 1)
@@ -124,7 +136,7 @@ class Scenes:
             return self.failing(ds)
 
     def damaged(self) -> list[str]:
-        path = write(self.place.folder / f"own-{self.place.rank}.arrow", data())
+        path = write_file(self.place.folder / f"own-{self.place.rank}.arrow", data())
         with mf.open(str(path), io="read") as ds:
             with self.loader(ds) as loader:
                 if self.odd:
@@ -196,13 +208,15 @@ def hear(loader: mf.Loader) -> None:
         time.sleep(0.01)
 
 
-def play(place: Place) -> None:
+def main(place: Place) -> None:
+    play(place, compute=True)
+    write(place, "pieces", pieces.played(place))
     scenes = Scenes(place)
     got = {}
     for name, scene in scenes.all.items():
         got[name] = scene()
         scenes.meet()
-        (place.folder / f"got-{place.rank}.json").write_text(json.dumps(got))
+        write(place, "got", got)
     # The last loader is left open: the interpreter's exit ends its threads.
     ds = mf.from_arrays({"n": data()})
     scenes.left = scenes.loader(ds, late_after=3600.0)  # type: ignore[attr-defined]
@@ -211,4 +225,4 @@ def play(place: Place) -> None:
 
 if __name__ == "__main__":
     with joined() as place:
-        play(place)
+        main(place)

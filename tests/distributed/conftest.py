@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -24,21 +26,23 @@ def pytest_report_header() -> str:
     return f"MESHFEED_SEED={SEED}"
 
 
+Run = Callable[[Kind], Played]
+
+
 @pytest.fixture(scope="session")
-def jobs() -> dict[Kind, Played]:
-    """Jobs that have run, by kind."""
-    return {}
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Gives the job of a kind, which runs when it is first asked for."""
+
+    @functools.cache
+    def run(kind: Kind) -> Played:
+        played = Played(kind, tmp_path_factory.mktemp("job"))
+        played.run()
+        return played
+
+    return run
 
 
 @pytest.fixture
-def job(
-    request: pytest.FixtureRequest,
-    jobs: dict[Kind, Played],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Played:
-    """The job of a kind, which runs when its first test asks for it."""
-    kind: Kind = request.param
-    if kind not in jobs:
-        jobs[kind] = Played(kind, tmp_path_factory.mktemp("job"))
-        jobs[kind].run()
-    return jobs[kind]
+def job(request: pytest.FixtureRequest, run: Run) -> Played:
+    """The job of a kind."""
+    return run(request.param)

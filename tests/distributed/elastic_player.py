@@ -119,6 +119,8 @@ def main() -> None:
         with mf.Loader(ds, mesh, specs, batch_size=BATCH, **options) as loader:
             PLAYS[orders["what"]](place, loader, log, orders["steps"])
         if orders["what"] == "survive":
+            if place.rank == 0:
+                wait_for_the_end()  # with it ends JAX's service, which the others would notice
             os._exit(0)  # JAX's shutdown waits for the dead, too
 
 

@@ -50,9 +50,14 @@ def deliver(ds: mf.Dataset, scenario: Scenario, *, compute: bool) -> dict[str, A
     computed: list[dict[str, int]] = []
     with mf.Loader(source, mesh, specs_of(scenario), **options) as loader:
         before = loader.state()
+        moved = jax.jit(loader.reshard) if compute else None
         for batch, state in loader.with_state():
             records = loader.records(before["epoch"], before["position"])
-            arrays = {name: seen(array, mesh) for name, array in batch.items()}
+            resharded = moved(batch) if moved and scenario.loading == "reshard" else batch
+            arrays = {
+                name: seen(array, mesh) | {"moved": resharded is not batch}
+                for name, array in resharded.items()
+            }
             steps.append({"records": records, "arrays": arrays, "state": state})
             if compute:
                 computed.append({name: int(weighted(array)) for name, array in batch.items()})

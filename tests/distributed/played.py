@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.distributed import data
 from tests.distributed.job import Job
-from tests.distributed.scenarios import Cluster, Scenario, scenarios
+from tests.distributed.scenarios import Cluster, Scenario, loadings, scenarios
 
 SEED = int(os.environ.get("MESHFEED_SEED") or random.SystemRandom().getrandbits(32))
 HANG = 300  # seconds; a job takes ten
@@ -19,16 +19,30 @@ HANG = 300  # seconds; a job takes ten
 
 @dataclass(frozen=True)
 class Kind:
-    """What distinguishes a job: devices of each process, and whether collectives can work."""
+    """What distinguishes a job.
+
+    Attributes:
+        devices: of each process.
+        denied: whether collectives cannot work.
+        module: what its processes run.
+    """
 
     devices: tuple[int, ...]
     denied: bool = False
+    module: str = "tests.distributed.play"
 
     def __str__(self) -> str:
         return "+".join(map(str, self.devices)) + (" without collectives" if self.denied else "")
 
+    def plan(self) -> list[Scenario]:
+        """Lists what it plays."""
+        cluster = Cluster(self.devices)
+        return list(loadings(cluster)) if self == ODD else scenarios(cluster, SEED)
 
-QUICK = [Kind((2, 2, 2, 2), denied=True), Kind((4, 4)), Kind((1, 2, 1))]
+
+# Beside the ways of loading it plays processes that are wrong, late or broken.
+ODD = Kind((2, 2, 2, 2), module="tests.distributed.cluster_player")
+QUICK = [Kind((2, 2, 2, 2), denied=True), Kind((4, 4)), Kind((1, 2, 1)), ODD]
 SLOW = [Kind((2, 2, 2, 2)), Kind((1,) * 8), Kind((4,) * 4), Kind((3, 1, 4))]
 
 
@@ -38,13 +52,13 @@ class Played:
     def __init__(self, kind: Kind, folder: Path) -> None:
         self.kind, self.folder = kind, folder
         self.cluster = Cluster(kind.devices)
-        self.plan = scenarios(self.cluster, SEED)
+        self.plan = kind.plan()
 
     def run(self) -> None:
         data.write(self.folder)
         (self.folder / "plan.pickle").write_bytes(pickle.dumps(self.plan))
         env = {"MESHFEED_COLLECTIVES": "denied"} if self.kind.denied else {}
-        with Job("tests.distributed.play", self.kind.devices, self.folder, env=env) as job:
+        with Job(self.kind.module, self.kind.devices, self.folder, env=env) as job:
             job.wait(HANG)
 
     def read(self, name: str) -> list[Any]:

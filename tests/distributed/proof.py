@@ -60,16 +60,29 @@ def _prove_array(scenario: Scenario, array: dict[str, Any], name: str, mine: set
     """The array has its sharding, and this process one shard on each of its devices."""
     assert array["same mesh"]
     spec = array["spec"]
-    if name in scenario.arrays:
+    if array["moved"]:
+        spec = scenario.arrays[name].spec if name in scenario.arrays else ()
+    elif scenario.loading == "reshard":
+        assert spec == delivered(scenario)
+    elif name in scenario.arrays:
         assert spec == scenario.arrays[name].spec
     wanted = {d: i for d, i in indexes(scenario, spec, array["shape"]).items() if d in mine}
     shards = {shard["device"]: shard for shard in array["shards"]}
     assert len(shards) == len(array["shards"])
     assert {d: [tuple(part) for part in shard["index"]] for d, shard in shards.items()} == wanted
+    if not array["moved"]:
+        _prove_memory(scenario, list(shards.values()))
+
+
+def _prove_memory(scenario: Scenario, shards: Given) -> None:
+    """Replicas share memory, unless every device is loaded by itself."""
     addresses: dict[str, set[int]] = {}
-    for shard in shards.values():
+    for shard in shards:
         addresses.setdefault(str(shard["index"]), set()).add(shard["address"])
-    assert all(len(same) == 1 for same in addresses.values()), "replicas do not share memory"
+    if scenario.loading == "device":
+        assert sum(map(len, addresses.values())) == len(shards), "devices share memory"
+    else:
+        assert all(len(same) == 1 for same in addresses.values()), "replicas do not share memory"
 
 
 def _prove_shards(array: dict[str, Any], whole: Array) -> None:
@@ -167,31 +180,61 @@ def _prove_plan(scenario: Scenario, given: Given, cluster: Cluster) -> None:
     for p, process in enumerate(given):
         steps, plan = process["steps"], planned.get(p)
         per_step, stats = plan["bytes_per_step"] if plan else 0, process["stats"]
-        assert stats["bytes"] == stats["batches"] * per_step
+        assert gathered_bytes(scenario, steps[0], len(cluster.of(p))) == per_step
+        assert stats["gathered_bytes"] == stats["batches"] * per_step
         assert stats["batches"] >= len(steps)
-        assert distinct_bytes(steps[0]) == per_step
-        rows = rows_of(scenario, cluster.of(p))
+        rows = read_by(scenario, cluster.of(p))
         assert rows == {r for a, b in (plan["rows"] if plan else []) for r in range(a, b)}
-        same = [q for q in planned if q != p and rows_of(scenario, cluster.of(q)) == rows]
+        same = [q for q in planned if q != p and read_by(scenario, cluster.of(q)) == rows]
         assert (plan["same_rows_as"] if plan else []) == (same if plan else [])
 
 
-def distinct_bytes(step: dict[str, Any]) -> int:
-    """Counts the bytes of the distinct parts that a process holds."""
-    return sum(
-        {str(shard["index"]): shard["data"].nbytes for shard in array["shards"]}[index]
-        for array in step["arrays"].values()
-        for index in {str(shard["index"]) for shard in array["shards"]}
-    )
+def gathered_bytes(scenario: Scenario, step: dict[str, Any], devices: int) -> int:
+    """Counts the bytes that a process with so many devices has to gather for a step."""
+    arrays = step["arrays"].values()
+    held = [[(str(s["index"]), s["data"].nbytes) for s in array["shards"]] for array in arrays]
+    if not any(held):
+        return 0
+    if scenario.loading == "process":  # every part that it holds, once
+        return sum(sum(dict(shards).values()) for shards in held)
+    if scenario.loading == "device":  # every part, for every device
+        return sum(size for shards in held for _, size in shards)
+    whole = sum(array["shards"][0]["data"].itemsize * math.prod(array["shape"]) for array in arrays)
+    if scenario.loading == "global":
+        return whole
+    return whole * devices // len(scenario.devices)
 
 
-def rows_of(scenario: Scenario, devices: tuple[int, ...]) -> set[int]:
+def delivered(scenario: Scenario) -> tuple[Entry, ...]:
+    """Gives the spec of a batch that is not yet resharded: every axis splits the first of the
+    batch dimensions that it divides, as far as the axes before it have left something."""
+    left = list(dims_of(scenario))
+    spec: list[tuple[str, ...]] = [()] * len(left)
+    for axis, size in scenario.axes.items():
+        at = next(i for i, n in enumerate(left) if n % size == 0)
+        left[at] //= size
+        spec[at] += (axis,)
+    return tuple(axes[0] if len(axes) == 1 else axes or None for axes in spec)
+
+
+def read_by(scenario: Scenario, devices: tuple[int, ...]) -> set[int]:
+    """Lists the rows of the global batch that the process of these devices reads."""
+    if scenario.loading == "global" and set(devices) & set(scenario.devices):
+        return set(range(math.prod(dims_of(scenario))))
+    if scenario.loading == "reshard":
+        return rows_of(scenario, devices, [delivered(scenario)])
+    return rows_of(scenario, devices)
+
+
+def rows_of(
+    scenario: Scenario, devices: tuple[int, ...], specs: list[tuple[Entry, ...]] | None = None
+) -> set[int]:
     """Lists the rows of the global batch that some devices hold, in C order of its dimensions."""
     dims = dims_of(scenario)
     number = np.arange(math.prod(dims)).reshape(dims)
     rows: set[int] = set()
-    for want in scenario.arrays.values():
-        parts = indexes(scenario, want.spec[: len(dims)], dims)
+    for spec in specs or [want.spec for want in scenario.arrays.values()]:
+        parts = indexes(scenario, spec[: len(dims)], dims)
         for device in set(devices) & set(parts):
             part = tuple(slice(start, stop) for start, stop in parts[device])
             rows |= set(number[part].ravel().tolist())

@@ -47,6 +47,12 @@ class Scenario:
     explicit: bool = False
     computed: bool = False
 
+    @property
+    def loading(self) -> str:
+        """What every process reads."""
+        how: str = self.options.get("loading", "process")
+        return how
+
 
 ROWS = {"image": Want("image", ("data",)), "label": Want("label", ("data",))}
 
@@ -89,6 +95,7 @@ def scenarios(cluster: Cluster, seed: int) -> list[Scenario]:
         *_subsets(cluster),
         *_epochs(cluster),
         *_tpus(cluster),
+        *loadings(cluster),
     ]
 
 
@@ -165,6 +172,28 @@ def _epochs(c: Cluster) -> Iterator[Scenario]:
     yield Scenario("in file order", {"data": c.size}, c.all, ROWS, files)
     ahead = {"prefetch": 0, "device_prefetch": 2}
     yield Scenario("no prefetch", {"data": c.size}, c.all, ROWS, ahead)
+
+
+LOADINGS = "process", "global", "device", "reshard"
+
+
+def loadings(c: Cluster) -> Iterator[Scenario]:
+    """Lists the ways of loading, each on two meshes; only "reshard" needs a program."""
+    far = {"model": 2, "data": c.size // 2}
+    split = {
+        "image": Want("image", ("data", None, "model")),
+        "flag": Want("flag", ("data",)),
+        "label": Want("label", ()),
+    }
+    for how in LOADINGS:
+        options = {"loading": how, "remainder": "pad", "extras": ("record",)}
+        moved = how == "reshard"
+        name = f"loading {how}"
+        yield Scenario(name, far, c.all, split, options, computed=moved)
+        name += ", scattered rows"
+        options = {"loading": how, "batch_size": (3, BATCH // 3)}
+        dims = {"image": Want("image", (None, "data", "model"))}
+        yield Scenario(name, far, c.dealt(), dims, options, explicit=True, computed=moved)
 
 
 def _tpus(c: Cluster) -> Iterator[Scenario]:

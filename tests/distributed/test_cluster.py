@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.distributed.job import Job
+from tests.distributed.played import ODD, Kind, Played
 
 HANG = 300
 
@@ -18,13 +19,10 @@ ALIKE = "; give every process the same data, arguments and state"
 DIFFER = "agreement: the processes of loader 'train' differ: "
 
 
-@pytest.fixture(scope="session")
-def got(tmp_path_factory: pytest.TempPathFactory) -> Got:
+@pytest.fixture
+def got(run: Callable[[Kind], Played]) -> Got:
     """What every process got, by scene. The interpreters left with a loader open."""
-    folder = tmp_path_factory.mktemp("cluster")
-    with Job("tests.distributed.cluster_player", [2, 2, 2, 2], folder) as job:
-        job.wait(HANG)
-    return [json.loads((folder / f"got-{p}.json").read_text()) for p in range(4)]
+    return run(ODD).read("got")
 
 
 def scene(got: Got, name: str) -> list[list[str]]:
@@ -48,6 +46,17 @@ def test_another_place(got: Got) -> None:
     error = ["IncompatibleError Error ValueError", text]
     rows = [["0", *error, "32"], ["8", *error, "40"]]
     assert scene(got, "another place") == [*rows, *rows]
+
+
+def test_another_mesh(got: Got) -> None:
+    """Processes agree again after a remesh; then each holds four rows of the batch."""
+    text = scene(got, "another mesh")[0][2]
+    assert text.startswith(f"{DIFFER}mesh.devices[0] is [0, 0] on processes 0, 1 and 3, [3, ")
+    assert text.endswith(ALIKE)
+    error = ["IncompatibleError Error ValueError", text]
+    first = ["0", "8", "0", "8"]
+    rows = [[first[p], *error, str(16 + 4 * p), str(32 + 4 * p)] for p in range(4)]
+    assert scene(got, "another mesh") == rows
 
 
 def test_missing(got: Got) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.distributed import proof
 from tests.distributed.play import STEPS
 from tests.distributed.played import QUICK, SEED, SLOW, Kind, Played
-from tests.distributed.scenarios import Cluster, Scenario, scenarios
+from tests.distributed.scenarios import Scenario
 
 
 def cases() -> list[object]:
@@ -19,7 +19,7 @@ def cases() -> list[object]:
             marks=[pytest.mark.deep] if kind in SLOW else [],
         )
         for kind in QUICK + SLOW
-        for scenario in scenarios(Cluster(kind.devices), SEED)
+        for scenario in kind.plan()
     ]
 
 

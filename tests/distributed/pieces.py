@@ -1,0 +1,136 @@
+"""What a process of four plays beside the scenarios: certificates, local orders, big arrays.
+
+It gives what it was given, unjudged. Truth is the business of `tests.distributed.test_pieces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import meshfeed as mf
+from tests.distributed.data import BATCH
+from tests.distributed.process import Place
+
+P = PartitionSpec
+SPECS = {"label": P("data"), "image": P("data")}
+STEPS, MORE = 5, 3  # on a mesh and on another one; of usual batches the former exceed an epoch
+ROOM = 1024  # bytes of a certificate that is sent
+ODD = 2
+ORDER: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "seed": 5, "epochs": -1}
+
+# Of arrays that are no batch: devices, as places in `jax.devices()`, in meshes of 2 x n, and specs.
+MESHES = range(8), (5, 2, 7, 0, 3, 6, 1, 4), range(2, 6)
+RECORDS, RECORD = 16, 77  # of a part of the dataset; one of a part of its own
+BIG = P("data"), P(), P(("model", "data")), P("model", "data"), P(None, ("data", "model"))
+
+Sent = list[str]  # the certificates of all processes, as JSON
+
+
+def played(place: Place) -> dict[str, Any]:
+    """Plays all."""
+    with mf.open(str(place.folder / "part-*.arrow")) as ds:
+        return {
+            "certificates": dict(certificates(place, ds)),
+            "local": local(ds),
+            "big": big(ds),
+        }
+
+
+def mesh(*shape: int) -> Mesh:
+    """All devices; processes 0 and 2 hold the same rows with (2, 4)."""
+    return Mesh(np.array(jax.devices()).reshape(shape), ("model", "data"))
+
+
+def exchanged(certificate: mf.Certificate) -> Sent:
+    """Sends a certificate to all, as a program does that has collectives of its own."""
+    mine = np.frombuffer(certificate.to_json().encode().ljust(ROOM), np.uint8)
+    return [bytes(one).decode().rstrip() for one in multihost_utils.process_allgather(mine)]
+
+
+def certificates(place: Place, ds: mf.Dataset) -> Iterator[tuple[str, Sent]]:
+    """Plays a job that is right, and others in which one process is not, and nothing watches."""
+    with mf.Loader(ds, mesh(2, 4), SPECS, **ORDER) as loader:
+        take(loader, STEPS)
+        yield "right", exchanged(loader.certificate())
+
+    # One row per process, so that a step is a row of each.
+    one = Mesh(np.array(jax.devices())[::2], ("data",))
+    rows = {**ORDER, "batch_size": 4, "coordinator": False}
+    with mf.Loader(ds, one, SPECS, **rows) as loader:
+        take(loader, STEPS - (place.rank == ODD))
+        yield "a dropped row", exchanged(loader.certificate())
+        before = loader.state()
+        take(loader, place.rank == ODD)
+        delivered = loader.certificate()
+    with mf.Loader(ds, one, SPECS, **rows, state=before) as again:
+        take(again, place.rank == ODD)
+        yield "a doubled row", exchanged(delivered + again.certificate())
+
+    lay = mf.layout({"data": 4}, P("data"), ds, batch_size=4, processes=4)
+    for name, played in {"in place": [0, 1, 2, 3], "one for another": [0, 1, 1, 3]}.items():
+        options = {k: v for k, v in ORDER.items() if k != "batch_size"}
+        with mf.Loader(ds, layout=lay, process=played[place.rank], **options) as loader:
+            take(loader, STEPS)
+            yield name, exchanged(loader.certificate())
+
+
+def take(loader: mf.Loader, steps: int) -> None:
+    for _ in range(steps):
+        next(iter(loader))
+
+
+def local(ds: mf.Dataset) -> list[dict[str, Any]]:
+    """Loads in a local order, and goes on with it on another mesh and batch size."""
+    options = {"order": "local", "seed": 5, "epochs": -1}
+    seen: list[dict[str, Any]] = []
+    with mf.Loader(ds, mesh(2, 4), SPECS, batch_size=16, **options) as loader:
+        for batch, state in loader.with_state():
+            seen.append({"labels": rows(batch["label"]), "state": state})
+            if len(seen) == STEPS:
+                break
+    with mf.Loader(ds, mesh(4, 2), SPECS, batch_size=24, **options, state=state) as loader:
+        for batch, state in loader.with_state():
+            seen.append({"labels": rows(batch["label"]), "state": state})
+            if len(seen) == STEPS + MORE:
+                return seen
+    raise AssertionError
+
+
+def rows(labels: jax.Array) -> dict[int, list[int]]:
+    """Gives what this process holds, by its place in the batch."""
+    return {
+        shard.index[0].start or 0: np.asarray(shard.data).tolist()
+        for shard in labels.addressable_shards
+    }
+
+
+def big(ds: mf.Dataset) -> list[dict[str, Any]]:
+    """Loads arrays that are no batch, on each of the meshes."""
+    out = []
+    for order in MESHES:
+        devices = np.array(jax.devices())[list(order)]
+        on = Mesh(devices.reshape(2, -1), ("model", "data"))
+        for spec in BIG:
+            with ds.slice(0, RECORDS) as part:
+                table = mf.load_array(part, "tokens", NamedSharding(on, P(*spec[:1])))
+            image = mf.load_array(ds, "image", NamedSharding(on, spec), record=RECORD)
+            out.append({"tokens": shards(table), "image": shards(image)})
+    return out
+
+
+def shards(array: jax.Array) -> dict[int, Any]:
+    """Gives index and content of every part, by the place of its device in `jax.devices()`."""
+    places = {device: i for i, device in enumerate(jax.devices())}
+    return {
+        places[shard.device]: (
+            [s.indices(n)[:2] for s, n in zip(shard.index, array.shape, strict=True)],
+            np.asarray(shard.data),
+        )
+        for shard in array.addressable_shards
+    }

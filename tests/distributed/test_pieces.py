@@ -1,0 +1,118 @@
+"""Certificates, local orders and arrays that are no batch, of four real processes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from tests.distributed import data, pieces, proof
+from tests.distributed.played import ODD, Kind, Played
+from tests.distributed.scenarios import Scenario
+
+Pieces = list[dict[str, Any]]  # by process
+
+
+@pytest.fixture
+def played(run: Callable[[Kind], Played]) -> Pieces:
+    return run(ODD).read("pieces")
+
+
+def whole(played: Pieces, name: str) -> mf.Certificate:
+    """Adds up what every process was sent, which is the same in all."""
+    sent = [each["certificates"][name] for each in played]
+    assert all(one == sent[0] for one in sent)
+    total = sum(mf.Certificate.from_json(text) for text in sent[0])
+    assert isinstance(total, mf.Certificate)
+    return total
+
+
+def test_a_right_job_has_a_proof(played: Pieces) -> None:
+    """The rows of replicas count once, in the lowest process that holds them."""
+    total = whole(played, "right")
+    total.check()
+    assert total.runs == ((0, 1, 0, 144), (1, 1, 0, 96))
+    assert total.rows == pieces.STEPS * data.BATCH
+    rows = [mf.Certificate.from_json(text).rows for text in played[0]["certificates"]["right"]]
+    assert rows == [120, 120, 0, 0]
+    whole(played, "in place").check()
+
+
+DIGESTS = (
+    "20 rows came for as many positions, [0, 20) of epoch 0, but not each with its record: their "
+    "digest is {0}, and must be {0}; rows were delivered in the place of others, or by another "
+    "order or seed"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "text"),
+    [
+        (
+            "a dropped row",
+            19,
+            "1 of 20 rows are missing, of positions [0, 20) of epoch 0; add the certificates of "
+            "all processes; if all are there, rows were lost",
+        ),
+        (
+            "a doubled row",
+            21,
+            "21 rows came for 20 positions, [0, 20) of epoch 0; a certificate was added twice, "
+            "or rows were delivered twice",
+        ),
+        ("one for another", 20, DIGESTS),
+    ],
+)
+def test_a_wrong_one_is_found(played: Pieces, name: str, rows: int, text: str) -> None:
+    total = whole(played, name)
+    assert total.rows == rows
+    with pytest.raises(mf.DataLossError) as error:
+        total.check()
+    pattern = re.escape(f"Certificate.check: {text}").replace(re.escape("{0}"), "[0-9a-f]{32}")
+    assert re.fullmatch(pattern, str(error.value)), str(error.value)
+
+
+def test_a_local_order(played: Pieces) -> None:
+    """Each process reads its own half; the sequence stays on another mesh and batch size."""
+    labels, half = data.fields()["label"], data.RECORDS // 2
+    with mf.from_arrays(data.fields()) as ds:
+        options: dict[str, Any] = {"batch_size": 16, "order": "local.1:2:16", "seed": 5}
+        with mf.Loader(ds, **options) as loader:
+            order = np.concatenate([loader.records(0, p) for p in range(0, 160, 16)])
+    at = 0
+    for step in range(pieces.STEPS + pieces.MORE):
+        together = [each["local"][step] for each in played]
+        assert {str(one["state"]) for one in together} == {str(together[0]["state"])}
+        assert together[0]["state"]["order"] == "local.1:2:16"
+        rows = {start: list_ for one in together for start, list_ in one["labels"].items()}
+        got = [label for start in sorted(rows) for label in rows[start]]
+        assert got == labels[order[at : at + len(got)]].tolist(), step
+        at += len(got)
+        if step < pieces.STEPS:
+            for p, one in enumerate(together):
+                mine = np.concatenate(list(one["labels"].values())) // 1000 // half
+                assert set(mine.tolist()) == {p % 2}
+
+
+def test_arrays_that_are_no_batch(played: Pieces) -> None:
+    tokens, image = (data.fields()[name] for name in ("tokens", "image"))
+    cases = [(devices, spec) for devices in pieces.MESHES for spec in pieces.BIG]
+    for number, (devices, spec) in enumerate(cases):
+        axes = {"model": 2, "data": len(devices) // 2}
+        on = Scenario("", axes, tuple(devices), {})
+        for name, wanted, spec_ in [
+            ("tokens", tokens[: pieces.RECORDS], tuple(spec)[:1]),
+            ("image", image[pieces.RECORD], tuple(spec)),
+        ]:
+            parts: dict[int, Any] = {}
+            for p, each in enumerate(played):
+                assert {d // 2 for d in each["big"][number][name]} <= {p}
+                parts |= each["big"][number][name]
+            indexes = proof.indexes(on, spec_, wanted.shape)
+            assert {d: [tuple(i) for i in index] for d, (index, _) in parts.items()} == indexes
+            for index, content in parts.values():
+                np.testing.assert_array_equal(content, wanted[tuple(slice(*i) for i in index)])
