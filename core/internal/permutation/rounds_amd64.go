@@ -5,6 +5,9 @@ import "sync"
 // hasKernel reports whether this processor runs roundsAVX2.
 var hasKernel = sync.OnceValue(hasAVX2)
 
+// HasAVX2 reports whether this processor, and the system on it, run AVX2.
+func HasAVX2() bool { return hasKernel() }
+
 // hasAVX2 asks the processor, and whether the system saves the wide registers.
 func hasAVX2() bool
 

@@ -1,0 +1,176 @@
+#include "go_asm.h"
+#include "textflag.h"
+
+// Eight records at a time, in four vectors side by side: Y0 and Y1 hold what
+// becomes the high halves of their hashes, Y2 and Y3 the low halves, Y4 to Y7 an
+// intermediate value, Y15 another. Y12 to Y14 are the sums.
+//
+// The vector multiplication takes the low 32 bits of both operands and gives
+// all 64 bits of the product. With z = zh·2^32 + zl and f = fh·2^32 + fl,
+//
+//	z·f mod 2^64 = zl·fl + (zh·fl + zl·fh mod 2^32)·2^32
+#define FACTOR1 $0xbf58476d1ce4e5b9
+#define FACTOR2 $0x94d049bb133111eb
+
+#define FACTOR1L Y8
+#define FACTOR1H Y9
+#define FACTOR2L Y10
+#define FACTOR2H Y11
+
+// Z is z = z OP c, for all four vectors; T is t = z OP c, TT is t = t OP c and
+// ZT is z = z OP t.
+#define Z(OP, c) \
+	OP c, Y0, Y0 \
+	OP c, Y1, Y1 \
+	OP c, Y2, Y2 \
+	OP c, Y3, Y3
+
+#define T(OP, c) \
+	OP c, Y0, Y4 \
+	OP c, Y1, Y5 \
+	OP c, Y2, Y6 \
+	OP c, Y3, Y7
+
+#define TT(OP, c) \
+	OP c, Y4, Y4 \
+	OP c, Y5, Y5 \
+	OP c, Y6, Y6 \
+	OP c, Y7, Y7
+
+#define ZT(OP) \
+	OP Y4, Y0, Y0 \
+	OP Y5, Y1, Y1 \
+	OP Y6, Y2, Y2 \
+	OP Y7, Y3, Y3
+
+// CROSS adds the product of z and c to t.
+#define CROSS(c, z, t) \
+	VPMULUDQ c, z, Y15 \
+	VPADDQ   Y15, t, t
+
+// MIX is z = (z ^ z>>shift) * f.
+#define MIX(shift, fl, fh) \
+	T(VPSRLQ, shift)    \
+	ZT(VPXOR)           \
+	T(VPSRLQ, $32)      \
+	TT(VPMULUDQ, fl)    \
+	CROSS(fh, Y0, Y4)   \
+	CROSS(fh, Y1, Y5)   \
+	CROSS(fh, Y2, Y6)   \
+	CROSS(fh, Y3, Y7)   \
+	Z(VPMULUDQ, fl)     \
+	TT(VPSLLQ, $32)     \
+	ZT(VPADDQ)
+
+// BROADCAST sets the four lanes of a vector, whose low half is half.
+#define BROADCAST(from, half, vector) \
+	VMOVQ from, half       \
+	VPBROADCASTQ half, vector
+
+// KEYS stores the keys of the first eight positions, and how far those of the
+// next eight are from them.
+#define KEYS(key, step, at, more) \
+	MOVQ step, AX          \
+	MOVQ key, BX           \
+	MOVQ BX, at+0(SP)      \
+	ADDQ AX, BX            \
+	MOVQ BX, at+8(SP)      \
+	ADDQ AX, BX            \
+	MOVQ BX, at+16(SP)     \
+	ADDQ AX, BX            \
+	MOVQ BX, at+24(SP)     \
+	ADDQ AX, BX            \
+	MOVQ BX, at+32(SP)     \
+	ADDQ AX, BX            \
+	MOVQ BX, at+40(SP)     \
+	ADDQ AX, BX            \
+	MOVQ BX, at+48(SP)     \
+	ADDQ AX, BX            \
+	MOVQ BX, at+56(SP)     \
+	SHLQ $3, AX            \
+	BROADCAST(AX, X0, Y0)  \
+	VMOVDQU Y0, more(SP)
+
+// NEXT goes on to the keys of the next four positions.
+#define NEXT(at, more, y) \
+	VMOVDQU at(SP), y      \
+	VPADDQ more(SP), y, y  \
+	VMOVDQU y, at(SP)
+
+// TIMES is z = z * (a constant of which both halves are in the frame).
+#define TIMES(z, t) \
+	VPSRLQ $32, z, t            \
+	VPMULUDQ 192(SP), t, t      \
+	VPMULUDQ 224(SP), z, Y15    \
+	VPADDQ Y15, t, t            \
+	VPSLLQ $32, t, t            \
+	VPMULUDQ 192(SP), z, z      \
+	VPADDQ t, z, z
+
+// func countAVX2(s *sums, records *int64, n int, high, low uint64) (padded bool)
+//
+// Frame: keys of the high halves at 0, of the low halves at 64, what is added
+// to them at 128 and 160; at 192 and 224 the multiplier of the record.
+TEXT ·countAVX2(SB), NOSPLIT, $256-41
+	MOVQ records+8(FP), SI
+	MOVQ n+16(FP), CX
+	KEYS(high+24(FP), $const_stepHigh, 0, 128)
+	KEYS(low+32(FP), $const_stepLow, 64, 160)
+	MOVQ $const_stepRecord, AX
+	BROADCAST(AX, X0, Y0)
+	VMOVDQU Y0, 192(SP)
+	VPSRLQ $32, Y0, Y0
+	VMOVDQU Y0, 224(SP)
+	MOVQ FACTOR1, AX
+	BROADCAST(AX, X8, FACTOR1L)
+	VPSRLQ $32, FACTOR1L, FACTOR1H
+	MOVQ FACTOR2, AX
+	BROADCAST(AX, X10, FACTOR2L)
+	VPSRLQ $32, FACTOR2L, FACTOR2H
+	MOVQ s+0(FP), DI
+	VMOVDQU (DI), Y12
+	VMOVDQU 32(DI), Y13
+	VMOVDQU 64(DI), Y14
+	XORQ DX, DX
+
+eight:
+	SUBQ $8, CX
+	JLT  done
+	VMOVDQU (SI), Y2
+	VMOVDQU 32(SI), Y3
+	ADDQ $64, SI
+	VPOR Y2, Y3, Y15
+	VMOVMSKPD Y15, AX
+	ORQ  AX, DX
+	VPXOR 0(SP), Y2, Y0
+	VPXOR 32(SP), Y3, Y1
+	TIMES(Y2, Y6)
+	TIMES(Y3, Y7)
+	VPADDQ 64(SP), Y2, Y2
+	VPADDQ 96(SP), Y3, Y3
+	NEXT(0, 128, Y4)
+	NEXT(32, 128, Y5)
+	NEXT(64, 160, Y6)
+	NEXT(96, 160, Y7)
+	MIX($30, FACTOR1L, FACTOR1H)
+	MIX($27, FACTOR2L, FACTOR2H)
+	T(VPSRLQ, $31)
+	ZT(VPXOR)
+	VPADDQ Y0, Y12, Y12
+	VPADDQ Y1, Y12, Y12
+	VPADDQ Y2, Y13, Y13
+	VPADDQ Y3, Y13, Y13
+	VPSRLQ $32, Y2, Y2
+	VPSRLQ $32, Y3, Y3
+	VPADDQ Y2, Y14, Y14
+	VPADDQ Y3, Y14, Y14
+	JMP  eight
+
+done:
+	VMOVDQU Y12, (DI)
+	VMOVDQU Y13, 32(DI)
+	VMOVDQU Y14, 64(DI)
+	TESTQ DX, DX
+	SETNE padded+40(FP)
+	VZEROUPPER
+	RET
