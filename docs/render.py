@@ -22,22 +22,31 @@ from pathlib import Path
 from typing import Any
 
 STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.6 system-ui, sans-serif; color: #1d2733; background: #fff;
+:root { color-scheme: light dark; --text: #1d2733; --page: #fff; --link: #2f6fb0; --code: #f1f4f7;
+        --block: #f6f8fa; --bar: #d5dde5; --out: #3b4957; --line: #e4e9ee;
+        --keyword: #9a3a6a; --string: #2c6e49; --comment: #6b7885; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e3e9ef; --page: #0f141a; --link: #7fb4ee; --code: #1f2832;
+          --block: #171e26; --bar: #3a4654; --out: #b9c4cf; --line: #2a333d;
+          --keyword: #e59abf; --string: #8fd0a8; --comment: #8b98a6; }
+}
+body { font: 16px/1.6 system-ui, sans-serif; color: var(--text); background: var(--page);
        max-width: 58rem; margin: 2.5rem auto 5rem; padding: 0 1.25rem; }
 h1 { font-size: 1.9rem; margin-bottom: .4rem; } h2 { font-size: 1.3rem; margin: 3rem 0 .4rem; }
-a { color: #2f6fb0; }
+a { color: var(--link); }
 code { font: .88em ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; }
-p code, li code, td code { background: #f1f4f7; border-radius: 3px; padding: .1em .3em; }
+p code, li code, td code { background: var(--code); border-radius: 3px; padding: .1em .3em; }
 pre { font-size: .86rem; line-height: 1.45; padding: .8rem 1rem; overflow-x: auto; margin: .8rem 0;
-      border-radius: 6px; background: #f6f8fa; }
-pre.out { background: none; border-left: 3px solid #d5dde5; border-radius: 0; color: #3b4957;
+      border-radius: 6px; background: var(--block); }
+pre.out { background: none; border-left: 3px solid var(--bar); border-radius: 0; color: var(--out);
           white-space: pre-wrap; overflow-wrap: anywhere; }
 figure { margin: 1rem 0; padding: .4rem 0; overflow-x: auto; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: .95rem; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .95rem; width: 100%;
+        table-layout: fixed; }
+th:first-child { width: 54%; } td { overflow-wrap: anywhere; }
 th { text-align: left; } th, td { padding: .35rem 1.2rem .35rem 0; vertical-align: top;
-     border-bottom: 1px solid #e4e9ee; }
-.k { color: #9a3a6a; } .s { color: #2c6e49; } .c { color: #6b7885; }
+     border-bottom: 1px solid var(--line); }
+.k { color: var(--keyword); } .s { color: var(--string); } .c { color: var(--comment); }
 """
 
 

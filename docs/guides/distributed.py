@@ -505,11 +505,11 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `prefetch_factor` | `prefetch=`, in batches |
 # | `pin_memory=True` and `.to(device)` | nothing: batches arrive on their devices |
 # | `collate_fn` | nothing: rows of fixed shape; several arrays from a field with `mf.Array` |
-# | `StatefulDataLoader.state_dict()`, one per rank and worker | `loader.state()`, one for the job |
+# | `torchdata.stateful_dataloader.StatefulDataLoader.state_dict()`, one per rank | `loader.state()`, one for the job |
 # | `load_state_dict(state)`, on as many ranks | `state=`, on any mesh |
 #
-# The trap: with `DistributedSampler` the global batch grows with the number of ranks, and the order depends
-# on it. Here `batch_size` and the order stay.
+# The trap: with `DistributedSampler` the global batch grows with the number of ranks, and records are dealt
+# to ranks in turn, so that a batch has other rows in another order. Here `batch_size` and the order stay.
 
 # %% [markdown]
 # ## Coming from tf.data
@@ -521,7 +521,7 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `strategy.distribute_datasets_from_function(fn)` | the same |
 # | `tf.distribute.InputContext.input_pipeline_id`, `num_input_pipelines` | nothing |
 # | `InputContext.get_per_replica_batch_size(B)` | nothing: `batch_size=B` is global |
-# | `tf.data.Options().experimental_distribute.auto_shard_policy` (`AutoShardPolicy.FILE`, `DATA`, `OFF`) | nothing: files need not be as many as hosts |
+# | `tf.data.Options().experimental_distribute.auto_shard_policy` (`tf.data.experimental.AutoShardPolicy.FILE`, `DATA`, `OFF`) | nothing: files need not be as many as hosts |
 # | `.shuffle(buffer_size, seed)` | `shuffle=True, seed=s`, over all records; no buffer |
 # | `.shuffle(reshuffle_each_iteration=True)` | nothing: every epoch has an order of its own |
 # | `.batch(b, drop_remainder=True)` | `remainder="drop"`, the default |
@@ -547,7 +547,7 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `.mp_prefetch(grain.MultiprocessingOptions(num_workers))` | nothing: no worker processes |
 # | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays |
 # | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
-# | `ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
+# | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
 # | `.map`, `.filter`, packing, mixing | none: in your step, or before the data is written |
 #
 # The trap: `ShardByJaxProcess` is the bug above, wherever an axis that does not split the batch crosses
