@@ -29,6 +29,7 @@ type Devices struct {
 	bytes   int64                       // of all of live
 	broken  error                       // the panic that broke the backend
 	closed  bool
+	settled bool           // closed, and no call runs any more
 	drains  map[int]func() // called by Close, by ticket
 	tickets int
 	ended   sync.Once
@@ -121,13 +122,17 @@ func (d *Devices) Close() error {
 		drain()
 	}
 	d.calls.Wait()
+	d.mu.Lock()
+	d.settled = true
+	d.mu.Unlock()
 	return d.endIfIdle()
 }
 
-// endIfIdle finalizes the backend once it is closed and holds nothing of ours.
+// endIfIdle finalizes the backend once Close has waited for all calls and nothing
+// of ours is left on it.
 func (d *Devices) endIfIdle() error {
 	d.mu.Lock()
-	idle := d.closed && len(d.live) == 0
+	idle := d.settled && len(d.live) == 0
 	d.mu.Unlock()
 	if !idle {
 		return nil

@@ -2,6 +2,9 @@ package gomlxfeed
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -119,7 +122,7 @@ func Open(ctx context.Context, spec string, o ...OpenOptions) (*Devices, error) 
 	}
 	var opened Opened
 	err = guard.Call("gomlxfeed", func() (err error) {
-		opened, err = open(ctx, s, options)
+		opened, err = s.open(ctx, options)
 		return err
 	})
 	if err != nil {
@@ -128,7 +131,9 @@ func Open(ctx context.Context, spec string, o ...OpenOptions) (*Devices, error) 
 	return newDevices(s, opened)
 }
 
-func open(ctx context.Context, s Spec, o OpenOptions) (Opened, error) {
+// open opens what s names. The number of devices in s becomes the one that a
+// preflight saw.
+func (s *Spec) open(ctx context.Context, o OpenOptions) (Opened, error) {
 	switch s.Kind {
 	case "go":
 		b, err := gobackend.New("")
@@ -137,22 +142,40 @@ func open(ctx context.Context, s Spec, o OpenOptions) (Opened, error) {
 		b, err := virtual.New(s.Devices)
 		return Opened{Name: "virtual", Platform: "go", Backend: b}, err
 	}
-	return openPlugin(ctx, s, o)
+	return s.openPlugin(ctx, o)
 }
 
-func openPlugin(ctx context.Context, s Spec, o OpenOptions) (Opened, error) {
-	opener, err := openerOf(s)
+func (s *Spec) openPlugin(ctx context.Context, o OpenOptions) (Opened, error) {
+	opener, err := openerOf(*s)
 	if err != nil {
+		return Opened{}, err
+	}
+	if err := checkFile(*s); err != nil {
 		return Opened{}, err
 	}
 	if o.NoPreflight {
-		return opener.Open(ctx, s, nil)
+		return opener.Open(ctx, *s, nil)
 	}
-	facts, err := preflight(ctx, s, o)
+	facts, err := preflight(ctx, *s, o)
 	if err != nil {
 		return Opened{}, err
 	}
-	return opener.Open(ctx, s, &facts)
+	s.Devices = len(facts.Devices)
+	return opener.Open(ctx, *s, &facts)
+}
+
+// checkFile finds the commonest mistake before a child process has to.
+func checkFile(s Spec) error {
+	info, err := os.Stat(s.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return status.Errorf(status.NotFound, "gomlxfeed", "%q was not opened: there is no file %s", s, s.Path)
+	case err != nil:
+		return status.Errorf(status.IO, "gomlxfeed", "%q was not opened: %w", s, err)
+	case !info.Mode().IsRegular():
+		return fail("%q was not opened: %s is not a file", s, s.Path).WithHint("name the shared library itself")
+	}
+	return nil
 }
 
 func cancelled(s Spec, cause error) error {

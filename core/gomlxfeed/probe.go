@@ -2,11 +2,110 @@ package gomlxfeed
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
 
+	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// preflight tries a plugin in a child process.
-func preflight(_ context.Context, s Spec, _ OpenOptions) (Facts, error) {
-	return Facts{}, status.Errorf(status.Unsupported, "gomlxfeed", "%q: there is no preflight yet", s)
+// The preflight's protocol. The parent starts a prober with a question in its
+// environment and a pipe as file 3. The prober writes lines of JSON there: a
+// greeting, one line before each step, and an answer, facts or an error. What
+// it prints elsewhere is the plugin's noise.
+
+const (
+	probeVariable = "MESHFEED_PROBE"
+	probeVersion  = 1
+	answerFile    = 3
+)
+
+// question is what probeVariable holds.
+type question struct {
+	Spec  string        `json:"spec"`
+	Limit time.Duration `json:"limit"` // nanoseconds; the prober ends itself then, should its parent be gone
+}
+
+// line is one line of the prober; exactly one of its members is there.
+type line struct {
+	Probe int          `json:"meshfeed_probe,omitempty"` // the greeting: the version of the protocol
+	Stage string       `json:"stage,omitempty"`
+	Facts *Facts       `json:"facts,omitempty"`
+	Error *probedError `json:"error,omitempty"`
+}
+
+type probedError struct {
+	Code    status.Code `json:"code"`
+	Message string      `json:"message"`
+	Hint    string      `json:"hint,omitempty"`
+}
+
+// canProbe says whether this program called RunProbe, and so can be started as
+// its own prober.
+var canProbe atomic.Bool
+
+// RunProbe makes a program its own prober. It is the first call of main: in a
+// child that Open started to try a plugin, it tries it, answers and exits; in
+// any other process it returns at once.
+func RunProbe() {
+	canProbe.Store(true)
+	text, asked := os.LookupEnv(probeVariable)
+	if !asked {
+		return
+	}
+	os.Unsetenv(probeVariable)
+	if err := probe(text, os.NewFile(answerFile, "answer")); err != nil {
+		os.Exit(1) // nobody listens
+	}
+	os.Exit(0)
+}
+
+// probe answers a question.
+func probe(text string, out io.Writer) error {
+	enc := json.NewEncoder(out)
+	if err := enc.Encode(line{Probe: probeVersion}); err != nil {
+		return err
+	}
+	var q question
+	if err := json.Unmarshal([]byte(text), &q); err != nil {
+		return enc.Encode(answerError(fail("the question of the preflight is damaged")))
+	}
+	guard.Go("gomlxfeed", func() error {
+		time.Sleep(q.Limit)
+		os.Exit(1)
+		return nil
+	}, func(error) {})
+	facts, err := try(q.Spec, func(doing string) { _ = enc.Encode(line{Stage: doing}) })
+	if err != nil {
+		return enc.Encode(answerError(err))
+	}
+	return enc.Encode(line{Facts: &facts})
+}
+
+func try(text string, stage func(string)) (facts Facts, err error) {
+	spec, err := parseSpec(text)
+	if err != nil {
+		return Facts{}, err
+	}
+	opener, err := openerOf(spec)
+	if err != nil {
+		return Facts{}, err
+	}
+	err = guard.Call("gomlxfeed", func() (err error) {
+		facts, err = opener.Probe(context.Background(), spec, stage)
+		return err
+	})
+	return facts, err
+}
+
+func answerError(err error) line {
+	var e *status.Error
+	if !errors.As(err, &e) {
+		e = status.New(status.Internal, "", firstLine(err.Error()))
+	}
+	return line{Error: &probedError{e.Code, e.Msg, e.Hint}}
 }

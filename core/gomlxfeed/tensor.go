@@ -93,7 +93,11 @@ func (d *Devices) empty(dev int, t dtype.Type, dims []int) (*tensors.Tensor, []b
 	if err == nil && len(memory) != size {
 		err = status.Errorf(status.Internal, "gomlxfeed", "cannot %s: the buffer of %s has %d bytes", doing, arrayText(t, dims), len(memory))
 	}
-	return made, memory, err
+	if err != nil {
+		_ = d.free(made) // nothing to free if it was not made
+		return nil, nil, err
+	}
+	return made, memory, nil
 }
 
 // read copies the value of a tensor to dst, which has its exact length.

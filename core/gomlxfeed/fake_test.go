@@ -1,0 +1,87 @@
+package gomlxfeed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/meshfeed/meshfeed/core/gomlxfeed/internal/virtual"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// fake is an opener whose option do says how its probe misbehaves.
+type fake struct{}
+
+func (fake) Probe(_ context.Context, s Spec, stage func(string)) (Facts, error) {
+	n := cmp.Or(s.Devices, 4)
+	facts := Facts{Name: "fake-cpu", Platform: "cpu", API: "FAKE 1.2", Shared: true, Devices: devicesNamed(n)}
+	stage("loading the plugin")
+	stage("creating the client")
+	fmt.Println("noise on standard output")
+	fmt.Fprint(os.Stderr, "noise on\x1b[31m standard error\n\n")
+	switch s.Options["do"] {
+	case "error":
+		return Facts{}, status.New(status.Unsupported, "xla", "PJRT API 1.0 is not 0.x").WithHint("use another plugin")
+	case "panic":
+		panic("no client")
+	case "exit":
+		os.Exit(7)
+	case "hang":
+		select {}
+	case "garbage":
+		_, _ = os.NewFile(answerFile, "").WriteString("here I am\n")
+	case "none":
+		facts.Devices = nil
+	case "more":
+		facts.Devices = devicesNamed(n + 1)
+	case "nameless":
+		facts.Name = ""
+	case "orphan":
+		return facts, leaveBehind()
+	default:
+		die(s.Options["do"])
+	}
+	return facts, nil
+}
+
+// leaveBehind starts a process that holds every file of this one for a while.
+func leaveBehind() error {
+	sleeper := exec.Command("sleep", "4")
+	sleeper.Stderr = os.Stderr
+	return sleeper.Start()
+}
+
+func (fake) Open(_ context.Context, s Spec, facts *Facts) (Opened, error) {
+	if facts == nil {
+		facts = &Facts{Name: "fake-unprobed", Devices: devicesNamed(s.Devices)}
+	}
+	n := len(facts.Devices)
+	if s.Options["do"] == "fewer" {
+		n--
+	}
+	b, err := virtual.New(n)
+	if err != nil {
+		return Opened{}, err
+	}
+	return Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, Backend: b}, nil
+}
+
+// brittle panics when a buffer is made on device 1, and fails on device 2.
+type brittle struct{ compute.Backend }
+
+func (b brittle) HasSharedBuffers() bool { return false }
+
+func (b brittle) BufferFromFlatData(d compute.DeviceNum, flat any, s shapes.Shape) (compute.Buffer, error) {
+	switch d {
+	case 1:
+		panic(fmt.Errorf("wire cut\n[1 2 3] are the values"))
+	case 2:
+		return nil, fmt.Errorf("device 2 is full\n[1 2 3] are the values")
+	}
+	return b.Backend.BufferFromFlatData(d, flat, s)
+}

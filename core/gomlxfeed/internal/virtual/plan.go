@@ -1,0 +1,137 @@
+package virtual
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// plan says how one array of a program lies on its devices.
+type plan struct {
+	what     string           // "parameter x", for errors
+	whole    shapes.Shape     // of the array
+	shard    shapes.Shape     // of each device's part
+	parts    []sharding.Index // by mesh position
+	replicas []int            // by mesh position: earlier positions with the same part
+}
+
+func outputText(i int) string { return fmt.Sprintf("output %d", i) }
+
+func (v *builder) plan(what string, shape shapes.Shape, spec *compute.ShardingSpec) (plan, error) {
+	if shape.IsDynamic() {
+		return plan{}, status.Errorf(status.Unsupported, "virtual", "%s has the dynamic shape %s, which cannot be sharded", what, shape)
+	}
+	s, err := v.sharding(what, spec)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{what: what, whole: shape}
+	p.parts, p.replicas, err = s.Map(shape.Dimensions)
+	if err != nil {
+		return plan{}, status.Errorf(status.InvalidArgument, "virtual", "%s: %w", what, err)
+	}
+	p.shard = shapes.Make(shape.DType, p.parts[0].Shape()...)
+	return p, nil
+}
+
+func (v *builder) sharding(what string, spec *compute.ShardingSpec) (*sharding.NamedSharding, error) {
+	if spec == nil {
+		for _, m := range v.meshes {
+			return sharding.New(m, nil) // whichever mesh: all have as many devices
+		}
+	}
+	if spec == nil || v.meshes[spec.Mesh] == nil {
+		return nil, fail("%s is sharded over mesh %q, which the program does not declare", what, spec.Mesh)
+	}
+	s, err := sharding.New(v.meshes[spec.Mesh], sharding.PartitionSpec(spec.Axes))
+	if err != nil {
+		return nil, status.Errorf(status.InvalidArgument, "virtual", "%s: %w", what, err)
+	}
+	return s, nil
+}
+
+// replicated says whether every device holds the whole array.
+func (p plan) replicated() bool { return p.whole.Equal(p.shard) }
+
+// merge writes the part of a position into the array.
+func (p plan) merge(array, part []byte, position int) {
+	bits := p.whole.DType.Bits()
+	p.runs(position, func(whole, shard, n int) { copyElements(array, whole, part, shard, n, bits) })
+}
+
+// split writes the part of a position out of the array.
+func (p plan) split(part, array []byte, position int) {
+	bits := p.whole.DType.Bits()
+	p.runs(position, func(whole, shard, n int) { copyElements(part, shard, array, whole, n, bits) })
+}
+
+// runs goes through a part in pieces that are contiguous in the array too. fn
+// gets where the piece begins in the array and in the part, and its length, all
+// in elements.
+func (p plan) runs(position int, fn func(whole, shard, n int)) {
+	if p.shard.IsZeroSize() {
+		return
+	}
+	dims, part := p.whole.Dimensions, p.parts[position]
+	outer, length := len(dims), 1 // dimensions before outer are stepped through one by one
+	for outer > 0 {
+		outer--
+		length *= part[outer][1] - part[outer][0]
+		if part[outer] != [2]int{0, dims[outer]} {
+			break
+		}
+	}
+	at := make([]int, outer)
+	for done := 0; done < p.shard.Size(); done += length {
+		offset := 0
+		for d, n := range dims {
+			i := part[d][0]
+			if d < outer {
+				i += at[d]
+			}
+			offset = offset*n + i
+		}
+		fn(offset, done, length)
+		for d := outer - 1; d >= 0; d-- {
+			if at[d]++; at[d] < part[d][1]-part[d][0] {
+				break
+			}
+			at[d] = 0
+		}
+	}
+}
+
+// copyElements copies n elements of some bits each, counted from the start of
+// dst and src. Elements below a byte are packed, the lowest bits first.
+func copyElements(dst []byte, to int, src []byte, from, n, bits int) {
+	if bits*to%8 == 0 && bits*from%8 == 0 && bits*n%8 == 0 {
+		copy(dst[bits*to/8:][:bits*n/8], src[bits*from/8:])
+		return
+	}
+	mask := byte(1)<<bits - 1
+	for i := range n {
+		s, d := bits*(from+i), bits*(to+i)
+		value := src[s/8] >> (s % 8) & mask
+		dst[d/8] = dst[d/8]&^(mask<<(d%8)) | value<<(d%8)
+	}
+}
+
+// bytesOf gives the memory of a buffer of the engine.
+func bytesOf(b compute.Buffer) ([]byte, error) {
+	flat, err := b.Data()
+	if err != nil {
+		return nil, err
+	}
+	return dtypes.UnsafeByteSliceFromAny(flat), nil
+}
+
+// sameShape compares element type and dimensions: axis names do not matter.
+func sameShape(a, b shapes.Shape) bool {
+	return a.DType == b.DType && slices.Equal(a.Dimensions, b.Dimensions)
+}

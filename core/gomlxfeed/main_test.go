@@ -1,0 +1,47 @@
+package gomlxfeed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+)
+
+// TestMain makes the test binary a prober, with a kind of devices that
+// misbehaves as it is told, and a program that only opens devices.
+func TestMain(m *testing.M) {
+	Register("fake", fake{})
+	RunProbe()
+	if spec, asked := os.LookupEnv("GOMLXFEED_TEST_OPEN"); asked {
+		os.Exit(openAndLeave(spec))
+	}
+	os.Exit(m.Run())
+}
+
+// openAndLeave opens devices and uses them, silently. Its exit status is 0 if
+// the environment is as it was.
+func openAndLeave(spec string) int {
+	before := os.Environ()
+	d, err := Open(context.Background(), spec)
+	if err != nil {
+		return 2
+	}
+	t, err := d.put(d.Num()-1, 2, []int{3}, []byte{1, 2, 3})
+	if err != nil || d.free(t) != nil || d.Close() != nil {
+		return 3
+	}
+	if !slices.Equal(before, os.Environ()) {
+		return 4
+	}
+	return 0
+}
+
+// devicesNamed gives n descriptions.
+func devicesNamed(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("FAKE_%d", i)
+	}
+	return list
+}
