@@ -192,14 +192,18 @@ def _prove_plan(scenario: Scenario, given: Given, cluster: Cluster) -> None:
 def gathered_bytes(scenario: Scenario, step: dict[str, Any], devices: int) -> int:
     """Counts the bytes that a process with so many devices has to gather for a step."""
     arrays = step["arrays"].values()
-    held = [[(str(s["index"]), s["data"].nbytes) for s in array["shards"]] for array in arrays]
+    held: list[list[tuple[str, int]]] = [
+        [(str(s["index"]), s["data"].nbytes) for s in array["shards"]] for array in arrays
+    ]
     if not any(held):
         return 0
     if scenario.loading == "process":  # every part that it holds, once
         return sum(sum(dict(shards).values()) for shards in held)
     if scenario.loading == "device":  # every part, for every device
         return sum(size for shards in held for _, size in shards)
-    whole = sum(array["shards"][0]["data"].itemsize * math.prod(array["shape"]) for array in arrays)
+    whole: int = sum(
+        array["shards"][0]["data"].itemsize * math.prod(array["shape"]) for array in arrays
+    )
     if scenario.loading == "global":
         return whole
     return whole * devices // len(scenario.devices)

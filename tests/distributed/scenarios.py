@@ -186,7 +186,7 @@ def loadings(c: Cluster) -> Iterator[Scenario]:
         "label": Want("label", ()),
     }
     for how in LOADINGS:
-        options = {"loading": how, "remainder": "pad", "extras": ("record",)}
+        options: dict[str, Any] = {"loading": how, "remainder": "pad", "extras": ("record",)}
         moved = how == "reshard"
         name = f"loading {how}"
         yield Scenario(name, far, c.all, split, options, computed=moved)
