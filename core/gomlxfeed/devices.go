@@ -23,6 +23,7 @@ type Devices struct {
 	backend compute.Backend
 	release func() error
 	calls   sync.WaitGroup // calls into the backend that have not returned
+	meshes  meshes
 
 	mu      sync.Mutex
 	live    map[*tensors.Tensor]*placed // what meshfeed placed and did not free

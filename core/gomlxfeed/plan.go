@@ -1,0 +1,146 @@
+package gomlxfeed
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/distributed"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// plan says where the blocks of a batch go. It depends on the layout and the
+// devices alone, so it is made once.
+type plan struct {
+	lay        *layout.Layout
+	process    int // the only one
+	mesh       *distributed.DeviceMesh
+	assignment []compute.DeviceNum // by mesh position
+	blocks     []batch.Block       // as a loader of the layout asks for
+	arrays     []array             // those that are delivered
+	bytes      int64               // of all shards of a batch
+}
+
+// array is one array of a batch on the mesh.
+type array struct {
+	name  string
+	spec  *distributed.ShardingSpec
+	typ   dtype.Type
+	shape []int // of a shard
+	bytes int   // of a shard
+	block []int // by mesh position: the block that is its shard
+	first []int // by mesh position: the first position that holds the same block
+}
+
+// newPlan converts a layout, or says what stands against it.
+func newPlan(lay *layout.Layout, d *Devices) (*plan, error) {
+	if lay == nil {
+		return nil, fail("there is no layout")
+	}
+	if err := lay.Err(); err != nil {
+		return nil, err
+	}
+	p := &plan{lay: lay}
+	var err error
+	if p.mesh, p.assignment, err = Mesh(lay.Mesh(), d); err != nil {
+		return nil, err
+	}
+	p.process = lay.Mesh().Processes()[0]
+	blocks := lay.Process(p.process).Blocks
+	for len(blocks) > 0 {
+		n := slices.IndexFunc(blocks, func(b layout.Block) bool { return b.Array != blocks[0].Array })
+		if n < 0 {
+			n = len(blocks)
+		}
+		if err := p.addArray(blocks[:n]); err != nil {
+			return nil, err
+		}
+		blocks = blocks[n:]
+	}
+	return p, p.checkSize(d)
+}
+
+// addArray adds the array whose blocks these are.
+func (p *plan) addArray(blocks []layout.Block) error {
+	a, number := p.lay.Arrays()[blocks[0].Array], blocks[0].Array
+	spec, err := ShardingSpec(p.mesh, a.Delivered.Spec(), len(a.Shape))
+	if err != nil {
+		return err
+	}
+	on := array{name: a.Name, spec: spec, typ: a.Type, shape: blocks[0].Index.Shape(), bytes: a.Type.Size()}
+	for _, n := range on.shape {
+		on.bytes *= n
+	}
+	on.block, on.first = make([]int, len(p.assignment)), make([]int, len(p.assignment))
+	for _, b := range blocks {
+		for _, position := range b.Holders {
+			on.block[position], on.first[position] = len(p.blocks), b.Holders[0]
+		}
+		p.blocks = append(p.blocks, batch.Block{Array: number, Type: a.Type, Shape: on.shape, Bytes: on.bytes, Holders: b.Holders})
+	}
+	p.arrays = append(p.arrays, on)
+	p.bytes += int64(on.bytes) * int64(len(p.assignment))
+	return nil
+}
+
+// checkSize refuses what would end the process rather than fail.
+func (p *plan) checkSize(d *Devices) error {
+	if d.Shared() && p.bytes > batch.MaxSlab {
+		return status.Errorf(status.ResourceExhausted, "gomlxfeed", "one batch takes %d bytes on the %d devices of the mesh, but may take %d of shared memory", p.bytes, len(p.assignment), int64(batch.MaxSlab)).
+			WithHint("use a smaller batch, or partition what is replicated").With("bytes", p.bytes)
+	}
+	return nil
+}
+
+// fits says whether blocks are those of the plan.
+func (p *plan) fits(blocks []batch.Block) bool {
+	return slices.EqualFunc(p.blocks, blocks, func(a, b batch.Block) bool {
+		return a.Array == b.Array && a.Type == b.Type && a.Bytes == b.Bytes && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Holders, b.Holders)
+	})
+}
+
+// same says whether batches of both plans are the same arrays on the same
+// devices.
+func (p *plan) same(o *plan) bool {
+	return p.lay == o.lay || (p.mesh == o.mesh && slices.Equal(p.assignment, o.assignment) && p.fits(o.blocks) &&
+		slices.EqualFunc(p.arrays, o.arrays, func(a, b array) bool {
+			return a.name == b.name && slices.EqualFunc(a.spec.Axes, b.spec.Axes, slices.Equal)
+		}))
+}
+
+// replicated gives the bytes of a batch that are copied from one device to
+// others.
+func (p *plan) replicated() int64 {
+	n := p.bytes
+	for _, b := range p.blocks {
+		n -= int64(b.Bytes)
+	}
+	return n
+}
+
+// find gives the number of an array by its name.
+func (p *plan) find(name string) (int, bool) {
+	i := slices.IndexFunc(p.arrays, func(a array) bool { return a.name == name })
+	return i, i >= 0
+}
+
+// all numbers the arrays.
+func (p *plan) all() []int {
+	list := make([]int, len(p.arrays))
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// names lists the arrays.
+func (p *plan) names() []string {
+	list := make([]string, len(p.arrays))
+	for i, a := range p.arrays {
+		list[i] = a.name
+	}
+	return list
+}

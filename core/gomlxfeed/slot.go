@@ -1,0 +1,230 @@
+package gomlxfeed
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/core/tensors/dtensor"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// slot is the memory of one batch on all devices of the mesh.
+type slot struct {
+	plan    *plan
+	dst     [][]byte            // by block: where it is written
+	staging batch.Memory        // that dst is part of, or nil
+	shards  [][]*tensors.Tensor // by array and mesh position
+	memory  [][][]byte          // of the shards, where it is shared; else nil
+	arrays  []*dtensor.Tensor   // of the shards, when they are there
+}
+
+func newSlot(p *plan) *slot {
+	s := &slot{plan: p, dst: make([][]byte, len(p.blocks)), shards: make([][]*tensors.Tensor, len(p.arrays))}
+	for i := range s.shards {
+		s.shards[i] = make([]*tensors.Tensor, len(p.assignment))
+	}
+	return s
+}
+
+// newShared gives a slot of shared memory: a block is written to where its
+// first holder has it.
+func newShared(p *plan, d *Devices) (*slot, error) {
+	s := newSlot(p)
+	s.memory = make([][][]byte, len(p.arrays))
+	for i, a := range p.arrays {
+		s.memory[i] = make([][]byte, len(p.assignment))
+		for position, device := range p.assignment {
+			t, bytes, err := d.empty(int(device), a.typ, a.shape)
+			if err != nil {
+				s.drop(d)
+				return nil, err
+			}
+			s.shards[i][position], s.memory[i][position] = t, bytes
+			if a.first[position] == position {
+				s.dst[a.block[position]] = bytes
+			}
+		}
+	}
+	if err := s.join(d); err != nil {
+		s.drop(d)
+		return nil, err
+	}
+	return s, nil
+}
+
+// newStaged gives a slot that is written to host memory and then sent.
+func newStaged(p *plan, staging batch.Memory) *slot {
+	s := newSlot(p)
+	s.staging = staging
+	for i := range s.dst {
+		s.dst[i] = staging.Dst(i)
+	}
+	return s
+}
+
+// join makes global arrays of the shards.
+func (s *slot) join(d *Devices) error {
+	s.arrays = make([]*dtensor.Tensor, len(s.shards))
+	return d.call("join shards", func() (err error) {
+		for i, a := range s.plan.arrays {
+			if s.arrays[i], err = dtensor.NewTensor(a.spec, s.shards[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// commit brings the blocks to all devices that hold them.
+func (s *slot) commit(ctx context.Context, d *Devices) error {
+	send, parallel := s.send, true
+	if s.memory != nil {
+		send, parallel = s.replicate, s.plan.replicated() >= worthGoroutines
+	}
+	if err := s.each(ctx, d, parallel, send); err != nil || s.memory != nil {
+		return err
+	}
+	return s.join(d)
+}
+
+// worthGoroutines is how many bytes of copying are worth a goroutine per
+// device.
+const worthGoroutines = 4 << 20
+
+// send puts a block to a position of the mesh.
+func (s *slot) send(d *Devices, array, position int) (err error) {
+	a := s.plan.arrays[array]
+	s.shards[array][position], err = d.put(int(s.plan.assignment[position]), a.typ, a.shape, s.dst[a.block[position]])
+	return err
+}
+
+// replicate copies a block from its first holder to another.
+func (s *slot) replicate(_ *Devices, array, position int) error {
+	if a := s.plan.arrays[array]; a.first[position] != position {
+		copy(s.memory[array][position], s.dst[a.block[position]])
+	}
+	return nil
+}
+
+// each calls do for the arrays at every position: all positions at once if
+// parallel. It returns when none of them runs any more, with the error of the
+// first position that has one.
+func (s *slot) each(ctx context.Context, d *Devices, parallel bool, do func(d *Devices, array, position int) error) error {
+	errs := make([]error, len(s.plan.assignment))
+	at := func(position int) {
+		errs[position] = guard.Call("gomlxfeed", func() error {
+			for array := range s.plan.arrays {
+				if ctx.Err() != nil {
+					return interrupted(ctx)
+				}
+				if err := do(d, array, position); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if parallel {
+		together(len(errs), at)
+	} else {
+		for position := range errs {
+			at(position)
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together runs at for 0…n-1, the first on this goroutine, and waits for all.
+// at does not panic.
+func together(n int, at func(int)) {
+	done := make(chan struct{}, n)
+	for i := 1; i < n; i++ {
+		guard.Go("gomlxfeed", func() error {
+			at(i)
+			done <- struct{}{}
+			return nil
+		}, func(error) {}) // at neither fails nor panics
+	}
+	at(0)
+	for range n - 1 {
+		<-done
+	}
+}
+
+func interrupted(ctx context.Context) error {
+	code := status.CodeOf(ctx.Err())
+	return status.Errorf(code, "gomlxfeed", "a batch was not placed: %w", ctx.Err()).WithHint("ask again: nothing is lost")
+}
+
+// intact says whether the tensors are all there. They are not if somebody
+// finalized an array of a batch that he did not take.
+func (s *slot) intact() bool {
+	for i, shards := range s.shards {
+		if !s.arrays[i].Ok() {
+			return false
+		}
+		for _, t := range shards {
+			if !t.Ok() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// drop frees everything. There is nobody left to hear that a backend failed at
+// it; the backend is broken then, and says so to the next who calls.
+func (s *slot) drop(d *Devices) {
+	for _, shards := range s.shards {
+		for i, t := range shards {
+			if t != nil {
+				_ = d.free(t)
+				shards[i] = nil
+			}
+		}
+	}
+	s.unstage()
+}
+
+// unstage gives the host memory back.
+func (s *slot) unstage() {
+	if s.staging != nil {
+		s.staging.Free()
+		s.staging, s.dst = nil, nil
+	}
+}
+
+// memory is a slot in the hands of one batch. It is made anew for every batch,
+// so that a late Free of an old one cannot free the slot's next user.
+type memory struct {
+	ring  *Ring
+	slot  *slot
+	holds atomic.Int32 // the batch's own, and those of Batch.Hold
+	freed atomic.Bool
+}
+
+func (m *memory) Dst(block int) []byte { return m.slot.dst[block] }
+
+func (m *memory) Commit(ctx context.Context) error { return m.slot.commit(ctx, m.ring.d) }
+
+func (m *memory) Free() {
+	if m.freed.CompareAndSwap(false, true) {
+		m.leave()
+	}
+}
+
+// leave ends a hold. The last one gives the slot back.
+func (m *memory) leave() {
+	if m.holds.Add(-1) == 0 {
+		m.ring.give(m.slot)
+	}
+}

@@ -1,0 +1,207 @@
+package gomlxfeed
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gomlx/compute"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
+)
+
+var world = flag.Uint64("world", 0, "run only the world of this seed")
+
+// TestWorlds places batches of 150 random worlds, or 5,000 with MESHFEED_DEEP=1,
+// and compares every shard of every device, byte by byte, with a formula:
+// permuted devices, any spec, every type, all ways of loading, masks and
+// extras, memory that is shared and that is not, the loader's own and others.
+func TestWorlds(t *testing.T) {
+	if *world != 0 {
+		testPlacing(t, *world)
+		return
+	}
+	rounds, first := 150, uint64(time.Now().UnixNano())
+	if os.Getenv("MESHFEED_DEEP") == "1" {
+		rounds = 5000
+	}
+	for i := range rounds {
+		s := first + uint64(i)
+		if !t.Run(fmt.Sprintf("world=%d", s), func(t *testing.T) { testPlacing(t, s) }) {
+			t.Fatalf("failed: go test ./core/gomlxfeed -run TestWorlds -world=%d", s)
+		}
+	}
+}
+
+func testPlacing(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	devices := 1 + r.IntN(12)
+	w, d := newWitness(t, devices, r.IntN(2) == 0)
+	src, lay := randomWorld(r, devices)
+	o := loader.Options{Layout: lay, Process: lay.Mesh().Processes()[0], Shuffle: true, Seed: r.Int64N(1 << 30), Epochs: 1 + r.IntN(2), Prefetch: r.IntN(4) - 1}
+	if r.IntN(3) > 0 {
+		ring, err := d.Ring(lay)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, lay.Document().Canonical())
+		}
+		o.Allocator = ring
+	}
+	l, err := loader.New(src, o)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, lay.Document().Canonical())
+	}
+	steps, held := int64(0), []*Batch(nil)
+	for b, err := range Placed(context.Background(), l, d) {
+		if err != nil {
+			t.Fatalf("%v\n%s", err, lay.Document().Canonical())
+		}
+		steps++
+		held = append(held, b)
+		if r.IntN(2) == 0 {
+			held = compareAll(t, l, o.Seed, held)
+		}
+	}
+	compareAll(t, l, o.Seed, held)
+	if want := l.StepsPerEpoch() * int64(o.Epochs); steps != want {
+		t.Errorf("%d steps, want %d", steps, want)
+	}
+	_ = l.Close()
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	w.nothingLives(t, d)
+}
+
+// compareAll compares batches that were held for a while, and releases them.
+func compareAll(t *testing.T, l *loader.Loader, seed int64, held []*Batch) []*Batch {
+	for _, b := range held {
+		compare(t, l, seed, b)
+		b.Release()
+	}
+	return nil
+}
+
+func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
+	t.Helper()
+	records, err := l.Records(b.Place().Cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := synthetic.Batch{Records: records, Seed: seed, Epoch: b.Place().Epoch}
+	lay := l.Layout()
+	var names []string
+	for _, a := range lay.Arrays() {
+		names = append(names, a.Name)
+		shards := b.Tensor(a.Name).Shards()
+		for i, t2 := range shards {
+			want := synthetic.Expect(a, a.Delivered.IndexAt(a.Shape, i), from)
+			got := make([]byte, len(want))
+			if err := b.Read(a.Name, i, got); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Fatalf("step %d, array %q, position %d: got %x, want %x\n%s", b.Place().Step, a.Name, i, got, want, lay.Document().Canonical())
+			}
+			if on, err := t2.Device(); err != nil || on != compute.DeviceNum(lay.Mesh().Device(i).ID) {
+				t.Fatalf("position %d of %s is on device %d (%v)", i, lay.Mesh(), on, err)
+			}
+		}
+		if got := b.Tensor(a.Name).Shape().Dimensions; !slices.Equal(got, a.Shape) {
+			t.Fatalf("array %q has shape %v, want %v", a.Name, got, a.Shape)
+		}
+	}
+	if !slices.Equal(b.Names(), names) || len(b.Tensors()) != len(names) {
+		t.Fatalf("arrays %q, want %q", b.Names(), names)
+	}
+}
+
+// randomWorld draws a dataset and a layout of it for some of the devices.
+func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
+	for {
+		d := &layout.Document{Mesh: randomMesh(r, devices), Batch: randomBatch(r), Loading: []string{"", "", layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard}[r.IntN(5)]}
+		var fields []source.Field
+		for i := range 1 + r.IntN(3) {
+			f := source.Field{Name: fmt.Sprintf("f%d", i), Type: dtype.All()[r.IntN(len(dtype.All()))]}
+			for range r.IntN(3) {
+				f.Shape = append(f.Shape, []int{0, 1, 2, 4, 6, 8, 12}[min(6, r.IntN(20))])
+			}
+			fields = append(fields, f)
+			d.Arrays = append(d.Arrays, layout.ArraySpec{Name: "a/" + f.Name, Field: f.Name, Type: f.Type, RowShape: f.Shape, Spec: randomSpec(r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), f.Shape...))})
+		}
+		lay, err := layout.New(d)
+		if err != nil {
+			panic(err)
+		}
+		if lay.Err() == nil {
+			return synthetic.New(lay.BatchSize()+r.Int64N(40), fields...), lay
+		}
+	}
+}
+
+// randomMesh takes some of the devices, in any order, of one process.
+func randomMesh(r *rand.Rand, devices int) layout.MeshSpec {
+	s := layout.MeshSpec{Axes: []mesh.Axis{{Name: "only", Size: 1}}}
+	size := 1
+	for i := range r.IntN(4) {
+		n := []int{1, 2, 2, 3, 4}[r.IntN(5)]
+		if size*n > devices {
+			continue
+		}
+		s.Axes = append(s.Axes, mesh.Axis{Name: fmt.Sprintf("axis_%d", i), Size: n})
+		size *= n
+	}
+	process := r.IntN(3)
+	for _, id := range r.Perm(devices)[:size] {
+		s.Devices = append(s.Devices, mesh.Device{ID: id, Process: process})
+	}
+	return s
+}
+
+func randomBatch(r *rand.Rand) *layout.BatchSpec {
+	b := &layout.BatchSpec{Size: []int{[]int{1, 2, 4, 6, 12, 24}[r.IntN(6)]}, Remainder: []string{layout.Drop, layout.Pad}[r.IntN(2)]}
+	if r.IntN(3) == 0 {
+		b.Size = append(b.Size, 1+r.IntN(4))
+	}
+	for _, name := range []string{layout.ExtraKey, layout.ExtraRecord} {
+		if r.IntN(3) == 0 {
+			b.Extras = append(b.Extras, name)
+		}
+	}
+	return b
+}
+
+// randomSpec puts axes on dimensions that they divide.
+func randomSpec(r *rand.Rand, axes []mesh.Axis, shape []int) sharding.PartitionSpec {
+	spec, left := make(sharding.PartitionSpec, len(shape)), slices.Clone(shape)
+	for _, i := range r.Perm(len(axes)) {
+		if d := r.IntN(len(shape)); left[d]%axes[i].Size == 0 && r.IntN(5) > 0 {
+			left[d] /= axes[i].Size
+			spec[d] = append(spec[d], axes[i].Name)
+		}
+	}
+	return spec[:len(spec)-r.IntN(2)*countEmpty(spec)]
+}
+
+// countEmpty gives the number of trailing empty entries.
+func countEmpty(spec sharding.PartitionSpec) (n int) {
+	for n < len(spec) && len(spec[len(spec)-1-n]) == 0 {
+		n++
+	}
+	return n
+}
+
+var _ batch.Allocator = (*Ring)(nil)
+var _ batch.Counter = (*Ring)(nil)
