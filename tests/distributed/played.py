@@ -32,7 +32,8 @@ class Kind:
     module: str = "tests.distributed.play"
 
     def __str__(self) -> str:
-        return "+".join(map(str, self.devices)) + (" without collectives" if self.denied else "")
+        how = " without collectives" if self.denied else " with odd ones" if self == ODD else ""
+        return "+".join(map(str, self.devices)) + how
 
     def plan(self) -> list[Scenario]:
         """Lists what it plays."""
