@@ -4,10 +4,12 @@ package xla
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -23,20 +25,26 @@ var codes = map[int]status.Code{
 	8: status.ResourceExhausted,
 }
 
+// fail gives an error about the plugin, which the message calls "it": what is
+// opened is named once, by whoever opens it.
+func fail(code status.Code, format string, args ...any) *status.Error {
+	return status.Errorf(code, "gomlxfeed", format, args...)
+}
+
 // failed gives an error of go-xla our form: the plugin could not do what doing
 // says, as in "create a client".
-func (p *plugin) failed(doing string, err error) *status.Error {
+func failed(doing string, err error) *status.Error {
 	said := refusal.FindStringSubmatch(err.Error())
 	if said == nil {
-		return status.Errorf(status.Internal, "gomlxfeed", "the plugin %s could not %s: %s", p.path, doing, cut(innermost(err).Error()))
+		return fail(status.Internal, "it could not %s: %s", doing, cut(innermost(err).Error()))
 	}
 	number, _ := strconv.Atoi(said[1]) // the expression admits digits only
 	code, special := codes[number]
 	if !special {
 		code = status.Unsupported
 	}
-	e := status.Errorf(code, "gomlxfeed", "the plugin %s could not %s: %s (PJRT code %d)", p.path, doing, cut(strings.TrimRight(said[2], ". ")), number)
-	return e.With("pjrt_code", number)
+	return fail(code, "it could not %s: %s (PJRT code %d)", doing, cut(strings.TrimRight(said[2], ". ")), number).
+		With("pjrt_code", number)
 }
 
 func innermost(err error) error {
@@ -54,4 +62,26 @@ func cut(text string) string {
 		text = string(runes[:most]) + "…"
 	}
 	return text
+}
+
+// explained adds what to do where no client can be created.
+func explained(k kind, e *status.Error) error {
+	switch code, _ := e.Attr("pjrt_code").(int); {
+	case k == cuda && code == 9:
+		return e.WithHint("no NVIDIA GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES")
+	case e.Code == status.ResourceExhausted:
+		return e.WithHint("another program may hold the device")
+	}
+	return e
+}
+
+// named says in an error what was to be opened.
+func named(spec gomlxfeed.Spec, err error) error {
+	var ours *status.Error
+	if !errors.As(err, &ours) {
+		return err
+	}
+	e := *ours
+	e.Msg = fmt.Sprintf("%q was not opened: %s", spec, ours.Msg)
+	return &e
 }

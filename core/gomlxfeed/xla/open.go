@@ -21,6 +21,14 @@ type opener struct{}
 
 // Open implements gomlxfeed.Opener.
 func (opener) Open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
+	opened, err := open(ctx, spec, facts)
+	if err != nil {
+		return gomlxfeed.Opened{}, named(spec, err)
+	}
+	return opened, nil
+}
+
+func open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
 	o, err := parseOptions(spec)
 	if err != nil {
 		return gomlxfeed.Opened{}, err
@@ -28,8 +36,10 @@ func (opener) Open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Fa
 	plugins.Lock()
 	defer plugins.Unlock()
 	if facts == nil {
-		found, err := tryOut(&probe{spec: spec, options: o, ctx: ctx, stage: func(string) {}})
+		trial := probe{options: o, path: spec.Path, ctx: ctx, stage: func(string) {}}
+		found, err := tryOut(&trial)
 		if err != nil {
+			trial.abandon()
 			return gomlxfeed.Opened{}, err
 		}
 		facts = &found
@@ -44,7 +54,7 @@ func (opener) Open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Fa
 	}
 	if got, want := backend.NumDevices(), len(facts.Devices); got != want {
 		backend.Finalize()
-		return gomlxfeed.Opened{}, p.fail(status.Incompatible, "it had %d devices when it was tried, and has %d now", want, got)
+		return gomlxfeed.Opened{}, fail(status.Incompatible, "it had %d devices when it was tried, and has %d now", want, got)
 	}
 	return gomlxfeed.Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, Backend: backend}, nil
 }
@@ -63,7 +73,7 @@ func (p *plugin) open(o options, k kind) (*xlabackend.Backend, error) {
 	xlabackend.EnableAutoInstall(false) // a name like ours never asks for it; nobody else of this process should
 	backend, err := xlabackend.NewWithOptions(config, o.client(k))
 	if err != nil {
-		return nil, p.explained(k, p.failed("create a client", err))
+		return nil, explained(k, failed("create a client", err))
 	}
 	return backend, nil
 }
@@ -74,15 +84,4 @@ func nameOf(platform string) string {
 		return "xla-" + string(k)
 	}
 	return "xla-" + strings.ToLower(platform)
-}
-
-// explained adds what to do where no client can be created.
-func (p *plugin) explained(k kind, e *status.Error) error {
-	switch code, _ := e.Attr("pjrt_code").(int); {
-	case k == cuda && code == 9:
-		return e.WithHint("no NVIDIA GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES")
-	case e.Code == status.ResourceExhausted:
-		return e.WithHint("another program may hold the device")
-	}
-	return e
 }

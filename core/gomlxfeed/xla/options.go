@@ -50,31 +50,31 @@ const optionNames = "the options are devices, shared, visible_devices and memory
 func parseOptions(spec gomlxfeed.Spec) (options, error) {
 	o := options{devices: spec.Devices, shared: true, given: spec.OptionNames()}
 	for _, name := range o.given {
-		if err := o.set(spec, name, spec.Options[name]); err != nil {
+		if err := o.set(name, spec.Options[name]); err != nil {
 			return options{}, err
 		}
 	}
 	return o, nil
 }
 
-func (o *options) set(spec gomlxfeed.Spec, name, text string) (err error) {
+func (o *options) set(name, text string) (err error) {
 	switch name {
 	case "shared":
 		if o.shared, err = strconv.ParseBool(text); err != nil {
-			return fail(spec, "option shared must be true or false, but is %q", text)
+			return fail(status.InvalidArgument, "option shared must be true or false, but is %q", text)
 		}
 	case "visible_devices":
 		if o.visible, err = parseList(text); err != nil {
-			return fail(spec, "option visible_devices must be numbers with commas between them, each once, but is %q", text)
+			return fail(status.InvalidArgument, "option visible_devices must be numbers with commas between them, each once, but is %q", text)
 		}
 	case "memory_fraction":
 		f, err := strconv.ParseFloat(text, 32)
 		if err != nil || !(f > 0 && f <= 1) {
-			return fail(spec, "option memory_fraction must be above 0 and at most 1, but is %q", text)
+			return fail(status.InvalidArgument, "option memory_fraction must be above 0 and at most 1, but is %q", text)
 		}
 		o.fraction = float32(f)
 	default:
-		return fail(spec, "there is no option %q", name).WithHint(optionNames)
+		return fail(status.InvalidArgument, "there is no option %q", name).WithHint(optionNames)
 	}
 	return nil
 }
@@ -92,10 +92,10 @@ func parseList(text string) ([]int64, error) {
 }
 
 // check refuses options that a platform has not.
-func (o options) check(spec gomlxfeed.Spec, k kind, platform string) error {
+func (o options) check(k kind, platform string) error {
 	for _, name := range o.given {
 		if need := map[string]kind{"shared": cpu, "visible_devices": cuda, "memory_fraction": cuda}[name]; need != k {
-			return fail(spec, "option %s is for plugins of platform %q, and this one's is %q", name, need, platform)
+			return fail(status.InvalidArgument, "option %s is for plugins of platform %q, and this one's is %q", name, need, platform)
 		}
 	}
 	return nil
@@ -119,8 +119,4 @@ func (o options) client(k kind) pjrt.NamedValuesMap {
 		}
 	}
 	return values
-}
-
-func fail(spec gomlxfeed.Spec, format string, args ...any) *status.Error {
-	return status.Errorf(status.InvalidArgument, "gomlxfeed", "%q: "+format, append([]any{spec}, args...)...)
 }

@@ -4,6 +4,7 @@ package xla
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
@@ -14,16 +15,18 @@ import (
 type opener struct{}
 
 // Probe implements gomlxfeed.Opener.
-func (opener) Probe(_ context.Context, spec gomlxfeed.Spec, _ func(string)) (gomlxfeed.Facts, error) {
-	return gomlxfeed.Facts{}, unsupported(spec)
+func (opener) Probe(context.Context, gomlxfeed.Spec, func(string)) (gomlxfeed.Facts, error) {
+	return gomlxfeed.Facts{}, unsupported()
 }
 
 // Open implements gomlxfeed.Opener.
 func (opener) Open(_ context.Context, spec gomlxfeed.Spec, _ *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
-	return gomlxfeed.Opened{}, unsupported(spec)
+	e := unsupported()
+	e.Msg = fmt.Sprintf("%q was not opened: %s", spec, e.Msg)
+	return gomlxfeed.Opened{}, e
 }
 
-func unsupported(spec gomlxfeed.Spec) error {
-	return status.Errorf(status.Unsupported, "gomlxfeed", "%q: plugins need cgo on Linux or macOS, and this program was built without, for %s/%s", spec, runtime.GOOS, runtime.GOARCH).
+func unsupported() *status.Error {
+	return status.Errorf(status.Unsupported, "gomlxfeed", "plugins need cgo on Linux or macOS, and this program was built without, for %s/%s", runtime.GOOS, runtime.GOARCH).
 		WithHint(`build it with CGO_ENABLED=1 and a C compiler, or use "virtual:N", which needs neither`)
 }

@@ -4,6 +4,7 @@ package xla
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -55,7 +56,7 @@ func (p *probe) written(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, 
 	}
 	memory, err := b.UnsafePointer()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.Destroy())
 	}
 	copy(unsafe.Slice((*byte)(memory), len(data)), data)
 	return b, nil
@@ -65,31 +66,29 @@ func (p *probe) roundTrip(device int, t dtype.Type, put putter) error {
 	data := pattern(t, device)
 	b, err := put(device, dtypes.MapOfNames[t.String()], data)
 	if err != nil {
-		return p.plugin.failed(fmt.Sprintf("place on device %d", device), err)
+		return failed(fmt.Sprintf("place on device %d", device), err)
 	}
-	if err := p.comesBack(b, device, data); err != nil {
-		return err
+	err = p.comesBack(b, device, data)
+	if kept := b.Destroy(); err == nil && kept != nil {
+		return failed(fmt.Sprintf("free a buffer of device %d", device), kept)
 	}
-	if err := b.Destroy(); err != nil {
-		return p.plugin.failed(fmt.Sprintf("free a buffer of device %d", device), err)
-	}
-	return nil
+	return err
 }
 
 func (p *probe) comesBack(b *pjrt.Buffer, device int, data []byte) error {
 	on, err := b.Device()
 	if err != nil {
-		return p.plugin.failed(fmt.Sprintf("name the device of a buffer on device %d", device), err)
+		return failed(fmt.Sprintf("name the device of a buffer on device %d", device), err)
 	}
 	if got := p.client.NumForDevice(on); got != device {
-		return p.plugin.fail(status.Unsupported, "what is placed on device %d is on device %d", device, got)
+		return fail(status.Unsupported, "what is placed on device %d is on device %d", device, got)
 	}
 	got := make([]byte, len(data))
 	if err := b.ToHost(got); err != nil {
-		return p.plugin.failed(fmt.Sprintf("read from device %d", device), err)
+		return failed(fmt.Sprintf("read from device %d", device), err)
 	}
 	if !bytes.Equal(got, data) {
-		return p.plugin.fail(status.DataLoss, "what is placed on device %d comes back changed", device)
+		return fail(status.DataLoss, "what is placed on device %d comes back changed", device)
 	}
 	return nil
 }

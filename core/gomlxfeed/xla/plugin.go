@@ -55,11 +55,11 @@ func load(path string) (*plugin, error) {
 func (p *plugin) check() error {
 	major, minor := p.table.Version()
 	if major != 0 || minor < oldest {
-		return p.fail(status.Incompatible, "it has version %d.%d of the PJRT interface, and 0.%d or a later 0.x is needed", major, minor, oldest).
+		return fail(status.Incompatible, "it has version %d.%d of the PJRT interface, and 0.%d or a later 0.x is needed", major, minor, oldest).
 			WithHint("take a later release of the plugin")
 	}
 	if missing := p.table.Missing(library.Required()); len(missing) > 0 {
-		return p.fail(status.Incompatible, "it lacks %s, which GoMLX calls", strings.Join(missing, ", ")).
+		return fail(status.Incompatible, "it lacks %s, which GoMLX calls", strings.Join(missing, ", ")).
 			WithHint("take a later release of the plugin")
 	}
 	return nil
@@ -82,12 +82,8 @@ func (p *plugin) known(as kind) (string, error) {
 	}
 	name := fmt.Sprintf("/meshfeed/%d/%s", p.number, as)
 	if err := pjrt.RegisterPreloadedPlugin(name, p.table.Address()); err != nil {
-		return "", p.failed("be initialised", err)
+		return "", failed("be initialised", err)
 	}
 	p.names[as] = name
 	return name, nil
-}
-
-func (p *plugin) fail(code status.Code, format string, args ...any) *status.Error {
-	return status.Errorf(code, "gomlxfeed", "the plugin %s cannot be used: "+format, append([]any{p.path}, args...)...)
 }

@@ -19,7 +19,7 @@ import (
 // probe is one trial of a plugin: everything that opening it will do, and a put
 // and a get on every device, in each way that will be used.
 type probe struct {
-	spec    gomlxfeed.Spec
+	path    string
 	options options
 	ctx     context.Context
 	stage   func(doing string)
@@ -40,7 +40,7 @@ func (opener) Probe(ctx context.Context, spec gomlxfeed.Spec, stage func(doing s
 	}
 	plugins.Lock()
 	defer plugins.Unlock()
-	return tryOut(&probe{spec: spec, options: o, ctx: ctx, stage: stage})
+	return tryOut(&probe{path: spec.Path, options: o, ctx: ctx, stage: stage})
 }
 
 // spareMetadata keeps libtpu from asking the cloud what kind of machine this
@@ -73,7 +73,7 @@ func tryOut(p *probe) (gomlxfeed.Facts, error) {
 		{"destroying the client", p.end},
 	} {
 		if err := p.ctx.Err(); err != nil {
-			return gomlxfeed.Facts{}, status.Errorf(status.Cancelled, "gomlxfeed", "%q was not opened: %w", p.spec, err)
+			return gomlxfeed.Facts{}, fail(status.CodeOf(err), "%w", err)
 		}
 		p.stage(step.doing)
 		if err := step.run(); err != nil {
@@ -84,7 +84,7 @@ func tryOut(p *probe) (gomlxfeed.Facts, error) {
 }
 
 func (p *probe) load() (err error) {
-	p.plugin, err = load(p.spec.Path)
+	p.plugin, err = load(p.path)
 	return err
 }
 
@@ -99,7 +99,7 @@ func (p *probe) initialise() error {
 func (p *probe) create() error {
 	known, err := pjrt.GetPlugin(p.plugin.names[unknown])
 	if err != nil {
-		return p.plugin.failed("be initialised", err)
+		return failed("be initialised", err)
 	}
 	guess := unknown
 	if _, says := known.Attributes()["cuda_version"]; says {
@@ -109,7 +109,7 @@ func (p *probe) create() error {
 		return err
 	}
 	p.kind = kindOf(p.facts.Platform)
-	if err := p.options.check(p.spec, p.kind, p.facts.Platform); err != nil {
+	if err := p.options.check(p.kind, p.facts.Platform); err != nil {
 		return err
 	}
 	if p.kind == guess || maps.EqualFunc(p.options.client(p.kind), p.options.client(guess), same) {
@@ -125,11 +125,11 @@ func same(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
 func (p *probe) connect(known *pjrt.Plugin, as kind) (err error) {
 	if p.client, err = known.NewClient(p.options.client(as)); err != nil {
-		return p.plugin.explained(as, p.plugin.failed("create a client", err))
+		return explained(as, failed("create a client", err))
 	}
 	p.facts.Platform = p.client.Platform()
 	if p.facts.Platform == "" {
-		return p.plugin.fail(status.Incompatible, "its client does not say what it runs on")
+		return fail(status.Incompatible, "its client does not say what it runs on")
 	}
 	return nil
 }
@@ -141,27 +141,34 @@ func (p *probe) list() error {
 	for i, d := range p.client.AddressableDevices() {
 		id := d.LocalHardwareID()
 		if first, taken := holders[id]; taken {
-			return p.plugin.fail(status.Unsupported, "its devices %d and %d have the same hardware id %d, and GoMLX knows the device of a buffer by that id", first, i, id).
+			return fail(status.Unsupported, "its devices %d and %d have the same hardware id %d, and GoMLX knows the device of a buffer by that id", first, i, id).
 				WithHint("ask for one device, if the plugin has such an option")
 		}
 		holders[id] = i
 		about, err := d.GetDescription()
 		if err != nil {
-			return p.plugin.failed(fmt.Sprintf("describe device %d", i), err)
+			return failed(fmt.Sprintf("describe device %d", i), err)
 		}
 		p.facts.Devices = append(p.facts.Devices, about.DebugString())
 	}
 	if len(p.facts.Devices) == 0 {
-		return p.plugin.fail(status.Unsupported, "its client has no devices")
+		return fail(status.Unsupported, "its client has no devices")
 	}
 	return nil
 }
 
 func (p *probe) end() error {
 	if err := p.client.Destroy(); err != nil {
-		return p.plugin.failed("destroy a client", err)
+		return failed("destroy a client", err)
 	}
 	return nil
+}
+
+// abandon ends what a trial that failed has left, in a process that goes on.
+func (p *probe) abandon() {
+	if p.client != nil {
+		_ = p.client.Destroy() // the trial's error says more
+	}
 }
 
 // shares says whether the memory of buffers is used as it stands. Only CPUs

@@ -75,17 +75,17 @@ func Load(path string) (Table, error) {
 	case C.NOT_LOADED:
 		return Table{}, notLoaded(path, C.GoString(why))
 	case C.NO_SYMBOL:
-		return Table{}, status.Errorf(status.Incompatible, "gomlxfeed", "%s is a shared library, but not a PJRT plugin: it lacks the symbol GetPjrtApi", path).
+		return Table{}, status.Errorf(status.Incompatible, "gomlxfeed", "it is a shared library, but not a PJRT plugin: it lacks the symbol GetPjrtApi").
 			WithHint("jaxlib is none; plugins are in packages such as xla-cpu-pjrt, jax-cuda13-pjrt and libtpu")
 	case C.NO_TABLE:
-		return Table{}, status.Errorf(status.Incompatible, "gomlxfeed", "the plugin %s gave no table of functions", path)
+		return Table{}, status.Errorf(status.Incompatible, "gomlxfeed", "it gave no table of functions")
 	}
 	return Table{table}, err
 }
 
 func notLoaded(path, why string) error {
 	why = strings.TrimPrefix(why, path+": ")
-	return status.Errorf(status.Incompatible, "gomlxfeed", "%s cannot be loaded: %s", path, why).
+	return status.Errorf(status.Incompatible, "gomlxfeed", "it cannot be loaded: %s", why).
 		WithHint("it must be a shared library for this system, with all libraries that it needs: ldd shows which are missing")
 }
 

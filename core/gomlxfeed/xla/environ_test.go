@@ -1,0 +1,46 @@
+//go:build cgo && (linux || darwin)
+
+package xla
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tellEnvironment makes the test binary print its environment, as it is once
+// all packages are initialised, and exit.
+const tellEnvironment = "MESHFEED_TELL_ENVIRONMENT"
+
+func TestEnvironmentIsLeftAlone(t *testing.T) {
+	own := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "TF_CPP_MIN_LOG_LEVEL=") })
+	for _, set := range [][]string{nil, {"TF_CPP_MIN_LOG_LEVEL="}, {"TF_CPP_MIN_LOG_LEVEL=1"}, {"XLA_FLAGS=--x"}} {
+		env := append(append(slices.Clone(own), set...), tellEnvironment+"=1")
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = env
+		var said strings.Builder
+		cmd.Stderr = &said
+		got, err := cmd.Output()
+		if err != nil || said.Len() > 0 {
+			t.Fatalf("%v, standard error %q", err, said.String())
+		}
+		if want := fmt.Sprint(env); string(got) != want {
+			t.Errorf("importing the package changes the environment:\ngot  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestOpeningLeavesTheEnvironmentAlone(t *testing.T) {
+	path := fake(t, "platform=cuda;attribute=cuda_version;devices=1")
+	before := os.Environ()
+	d := opened(t, "xla:"+path)
+	if after := os.Environ(); !slices.Equal(after, before) {
+		t.Errorf("got  %v\nwant %v", after, before)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,26 @@
+//go:build cgo && (linux || darwin)
+
+package xla
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+)
+
+// TestMain makes the test binary the program that tries plugins.
+func TestMain(m *testing.M) {
+	gomlxfeed.RunProbe()
+	if os.Getenv(tellEnvironment) != "" {
+		fmt.Print(os.Environ())
+		os.Exit(0)
+	}
+	code := m.Run()
+	if built.library != "" {
+		_ = os.RemoveAll(filepath.Dir(built.library))
+	}
+	os.Exit(code)
+}
