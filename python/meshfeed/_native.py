@@ -238,6 +238,16 @@ def loader_stats(handle: int) -> dict[str, int]:
 # ---- batches ----
 
 
+def batch_retain(batch: int) -> None:
+    """Keeps the batch at this address until one more `batch_release`."""
+    library().mf_batch_retain(batch)
+
+
+def batch_release(batch: int) -> None:
+    """Gives back the batch at this address once."""
+    library().mf_batch_release(batch)
+
+
 def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
     """Gives XXH3-128 of blocks of the batch at this address, which the caller keeps alive."""
     n = len(tensors)

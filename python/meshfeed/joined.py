@@ -30,7 +30,7 @@ class JoinedCursor(Cursor):
 
     def follow(self, handle: Handle, make: Make, *, size: int, keep: int) -> None:
         """Takes batches from a handle from now on."""
-        self._inspector.make = make
+        self._inspector.make, self._inspector.keep = make, keep
         super().follow(handle, self._inspector, size=size, keep=keep)
 
     def join(self, cluster: Cluster | None, rows: int) -> None:
@@ -103,6 +103,7 @@ class _Inspector:
         self.cluster: Cluster | None = None
         self.made = 0  # since the processes agreed
         self.taken = 0
+        self.keep = 1  # live batches that are nothing unusual
 
     def __call__(self, owner: Owner) -> Any:
         batch = self.make(owner)
@@ -111,6 +112,6 @@ class _Inspector:
             held = owner.release._as_parameter_
             assert held is not None
             assert held.value is not None
-            replicas.inspect(held.value)
+            replicas.inspect(held.value, self.keep - 1)
         self.made += 1
         return batch

@@ -1,19 +1,22 @@
 """Proof that processes which hold the same part of a batch were given the same bytes.
 
 JAX compares no replicas; where two differ, results differ and nothing says so. Here every shared
-block of a sampled step is hashed as it is delivered. Of the processes that hold it the lowest
-publishes the digest, and the others compare, on a thread of their own.
+block of a sampled step is hashed. Of the processes that hold it the lowest publishes the digest,
+and the others compare. The program only puts the batch into a queue, from which a thread takes it
+to hash it while the program uses it. Another thread compares a moment later, when nobody waits for
+a batch because of it: threads of one interpreter run in turns.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from meshfeed import _native, errors
@@ -21,6 +24,8 @@ from meshfeed._abi import Head
 from meshfeed.coordinator import Coordinator, patient_get
 
 FIRST = 3  # steps that verify_replicas="first" looks at
+UNREAD = 2  # batches that may wait to be hashed, and are kept for it, before `next` waits
+LATER = 0.2  # seconds until a first sample is compared: not among the steps that it came with
 BEHIND = 256  # samples that may wait to be compared before `next` waits for them
 
 log = logging.getLogger("meshfeed")
@@ -94,12 +99,12 @@ def _label(name: str, index: Sequence[Sequence[int]]) -> str:
 
 @dataclass(frozen=True)
 class Sample:
-    """The digests of one delivered step."""
+    """One delivered step, and its digests once they are known."""
 
     epoch: int
     step: int
     position: int
-    digests: Sequence[bytes]
+    digests: Sequence[bytes] = ()
 
 
 class Replicas:
@@ -131,41 +136,73 @@ class Replicas:
         self._store, self._path, self._title = store, f"{path}/digests", title
         self._me, self._blocks = me, blocks
         self.due, self._accuse, self._seconds = due, accuse, seconds
+        self._batches: queue.Queue[tuple[int, Sample] | None] = queue.Queue()
         self._samples: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
+        self._lock, self._over = threading.Lock(), False
+        self._taken = self._hashed = 0
+        self._hurry = threading.Event()
         self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
         self.compared = 0  # blocks found equal or different
+        # They are started here, where processes wait for each other anyway, and not by a batch.
+        self._hasher = _thread("meshfeed.digests", self._hash)
+        self._comparer = _thread("meshfeed.replicas", self._work)
 
     # ---- in the program's thread ----
 
-    def inspect(self, batch: int) -> None:
-        """Hashes the shared blocks of the batch at this address."""
+    def inspect(self, batch: int, spare: int) -> None:
+        """Has the shared blocks of the batch at this address hashed and compared.
+
+        Args:
+            batch: the address; the batch lives until it is hashed.
+            spare: how many batches may be kept for that.
+        """
         head = Head.from_address(batch)
-        digests = _native.digests(batch, self._blocks.tensors)
-        while self._samples.qsize() > BEHIND and not self._ended.is_set():
-            time.sleep(0.001)
-        self._samples.put(Sample(head.epoch, head.step, head.position, digests))
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._work, name="meshfeed.replicas", daemon=True
-            )
-            self._thread.start()
+        with self._lock:
+            if self._over:
+                return
+            _native.batch_retain(batch)
+            self._taken += 1
+            self._batches.put((batch, Sample(head.epoch, head.step, head.position)))
+        unread = min(spare, UNREAD)
+        while self._taken - self._hashed > unread or self._samples.qsize() > BEHIND:
+            if self._ended.wait(0.0002):
+                break
 
     def end(self, seconds: float) -> None:
-        """Ends the thread, after what can still be compared in that time."""
-        self._samples.put(None)
-        if self._thread is not None:
-            self._thread.join(seconds)
-            self._ended.set()
-            self._thread.join()
+        """Ends the threads, after what can still be compared in that time."""
+        with self._lock:
+            self._over = True  # nothing that would have to be released comes behind the end
+            self._batches.put(None)
+        self._hurry.set()
+        self._comparer.join(seconds)
+        self._ended.set()
+        self._hasher.join()
+        self._comparer.join()
 
-    # ---- in a thread of its own ----
+    # ---- in threads of their own ----
+
+    def _hash(self) -> None:
+        while (taken := self._batches.get()) is not None:
+            batch, sample = taken
+            try:
+                if not self._ended.is_set():
+                    digests = _native.digests(batch, self._blocks.tensors)
+                    self._samples.put(replace(sample, digests=digests))
+            finally:
+                self._hashed += 1
+                _native.batch_release(batch)
+        self._samples.put(None)
 
     def _work(self) -> None:
+        before = -math.inf
         try:
             while (sample := self._samples.get()) is not None and not self._ended.is_set():
+                if time.monotonic() - before > LATER:
+                    self._hurry.wait(LATER)
                 self._publish(sample)
                 self._compare(sample)
+                self._batches.task_done()
+                before = time.monotonic()
         except Exception as e:  # the job's store is gone, and with it the job
             self._ended.set()
             log.debug("loader %s: replicas are no longer compared: %s", self._title, e)
@@ -216,3 +253,9 @@ class Replicas:
             if len(self._store.list(f"{key}/read")) < readers:
                 return
         self._store.delete(key)
+
+
+def _thread(name: str, work: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread

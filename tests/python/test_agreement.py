@@ -199,7 +199,7 @@ def test_a_forgotten_loader_leaves() -> None:
     for _ in range(4):
         job.add()
     job.step()
-    assert len(threads()) == 8
+    assert len(threads()) == 12  # three each
     job.loaders.clear()
     late = time.monotonic() + HANG
     while threads() and time.monotonic() < late:

@@ -6,7 +6,8 @@ import ctypes
 import os
 import random
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ Bytes = np.ndarray[Any, Any]
 
 def compared(job: Players) -> None:
     """Waits until every process has compared what it can."""
+    for loader in job.loaders:
+        if found := cluster(loader).replicas:
+            found._batches.join()
     job.store.until(lambda keys: not any("/digests/" in key for key in keys))
 
 
@@ -255,9 +259,9 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
     seen: dict[int, list[int]] = {p: [] for p in range(4)}
     inspect = replicas.Replicas.inspect
 
-    def watch(self: replicas.Replicas, batch: int) -> None:
+    def watch(self: replicas.Replicas, batch: int, spare: int) -> None:
         seen[self._me].append(Head.from_address(batch).step)
-        inspect(self, batch)
+        inspect(self, batch, spare)
 
     monkeypatch.setattr(replicas.Replicas, "inspect", watch)
     return seen
@@ -310,6 +314,39 @@ def test_nothing_shared() -> None:
         assert [cluster(loader).replicas for loader in job.loaders] == [None] * 4
 
 
+def test_a_batch_is_kept_until_it_is_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else may hold it, and `next` does not wait, until too many would be kept."""
+    gate, count = threading.Semaphore(0), _native.digests
+
+    def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
+        gate.acquire()
+        return count(batch, tensors)
+
+    monkeypatch.setattr(_native, "digests", digests)
+    with players(verify_replicas="always") as job:
+        for _ in range(replicas.UNREAD):
+            job.step()
+        assert [loader.stats()["live_batches"] for loader in job.loaders] == [2, 2, 2, 2]
+        late = threading.Thread(target=job.step)
+        late.start()
+        late.join(0.05)
+        waits = late.is_alive()
+        gate.release(100)
+        late.join(HANG)
+        assert waits
+        compared(job)
+        assert [compared_by(loader) for loader in job.loaders] == [0, 3, 15, 15]
+        assert all(isinstance(batch, dict) for batch in job.step())
+
+
+def test_a_bound_on_memory_waits_for_the_hash() -> None:
+    """Where every batch counts, none is kept behind the program's back."""
+    with players(verify_replicas="always", max_host_bytes=1 << 20) as job:
+        for _ in range(RECORDS // 8):
+            assert all(isinstance(batch, dict) for batch in job.step())
+            assert max(loader.stats()["live_batches"] for loader in job.loaders) == 0
+
+
 def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:
     """Who gets no digests in time says so and goes on: it is no failure."""
     with players(agree_timeout=0.5, name="train") as job:
@@ -319,12 +356,11 @@ def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:
         assert next(iter(odd))
         found = cluster(odd)._threads.replicas
         assert found is not None
-        found._samples.put(None)
-        assert found._thread is not None
-        found._thread.join(HANG)
+        found._batches.join()
+        logged = [r.getMessage() for r in caplog.records]
         assert next(iter(odd))
     want = "loader 'train': epoch 0, step 1 was not compared with process 0, which sent no digests "
-    assert [r.getMessage() for r in caplog.records] == [want + "within 0.5 s"]
+    assert logged == [want + "within 0.5 s"]
 
 
 @pytest.mark.parametrize(
