@@ -505,7 +505,7 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `prefetch_factor` | `prefetch=`, in batches |
 # | `pin_memory=True` and `.to(device)` | nothing: batches arrive on their devices |
 # | `collate_fn` | nothing: rows of fixed shape; several arrays from a field with `mf.Array` |
-# | `torchdata.stateful_dataloader.StatefulDataLoader.state_dict()`, one per rank | `loader.state()`, one for the job |
+# | `StatefulDataLoader.state_dict()` of `torchdata`, one per rank | `loader.state()`, one for the job |
 # | `load_state_dict(state)`, on as many ranks | `state=`, on any mesh |
 #
 # The trap: with `DistributedSampler` the global batch grows with the number of ranks, and records are dealt
