@@ -133,9 +133,12 @@ func (f *File) read(p []byte, offset int64) error {
 	}
 }
 
-// pieceBytes is how much is populated at a time: small enough to notice soon
-// that the set is closed.
-const pieceBytes = 64 << 20
+// pieceBytes is how much is populated at a time. Meanwhile the kernel holds the
+// lock of the process's address space, so that every thread which maps memory
+// waits, and behind it every thread which touches new memory: with pieces of 64
+// MiB for half a second on a busy machine, with these for 15 ms. The disk sees
+// no difference, since the kernel reads ahead in smaller pieces anyway.
+const pieceBytes = 4 << 20
 
 // populateAll makes the file resident from the beginning to the end, until
 // stop.
