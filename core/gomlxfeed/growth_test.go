@@ -1,0 +1,86 @@
+package gomlxfeed
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/loader"
+)
+
+// TestGrowth places 10,000 batches in every way there is. Nothing lives on,
+// and the process does not grow.
+func TestGrowth(t *testing.T) {
+	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+		for name, into := range map[string]*Devices{"ring": d, "other memory": nil} {
+			l := squareLoader(t, into, loader.Options{Epochs: -1})
+			ds := distributedOf(t, l, d, xy)
+			grows(t, name, func(n int) { pull(t, l, d, n) })
+			grows(t, name+", taken", func(n int) { draw2(t, ds, n) })
+			_ = l.Close()
+		}
+		_ = d.Close()
+		w.nothingLives(t, d)
+	})
+}
+
+// pull places and releases n batches.
+func pull(t *testing.T, l *loader.Loader, d *Devices, n int) {
+	for b, err := range Placed(context.Background(), l, d) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+		if n--; n == 0 {
+			return
+		}
+	}
+}
+
+// draw2 takes n batches as a trainer does.
+func draw2(t *testing.T, ds *DistributedDataset, n int) {
+	for b, err := range ds.DistributedIter() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = b.Finalize()
+		if n--; n == 0 {
+			return
+		}
+	}
+}
+
+// grows runs 10,000 steps, and compares what the process has after 2,000 of
+// them with what it has at the end.
+func grows(t *testing.T, what string, run func(steps int)) {
+	t.Helper()
+	goroutines := runtime.NumGoroutine()
+	run(2000)
+	before := resident(t)
+	run(8000)
+	if after := resident(t); after > before+8<<20 {
+		t.Errorf("%s: %d MiB after 2,000 batches, %d after 10,000", what, before>>20, after>>20)
+	}
+	if n := runtime.NumGoroutine(); n > goroutines+2 { // the one that reads ahead, and one that ends
+		t.Errorf("%s: %d goroutines, %d before", what, n, goroutines)
+	}
+}
+
+// resident gives the bytes of memory that the process has.
+func resident(t *testing.T) int {
+	t.Helper()
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("the resident set is read from /proc/self/statm, which this system has not")
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}
