@@ -5,6 +5,7 @@
 //	meshfeed check LAYOUT.json         what is wrong with a layout; an exit code for CI
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   rows and bytes per second, and what limits them
+//	meshfeed devices --backend SPEC    what devices a backend offers, or why it cannot be used
 //
 // The exit status is 0 when all is well, 1 when a check found something, 2 when
 // the command could not do its work, and 130 after Ctrl-C.
@@ -19,6 +20,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -34,6 +36,7 @@ const (
 var errFound = errors.New("found")
 
 func main() {
+	gomlxfeed.RunProbe()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

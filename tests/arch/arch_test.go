@@ -216,6 +216,22 @@ func checkReserved(t *testing.T, p pkg) {
 	}
 }
 
+// TestXLAIsLinkedOnlyWhereAskedFor looks at the command and the C library. Who
+// links go-xla has its environment changed and its standard error written to.
+func TestXLAIsLinkedOnlyWhereAskedFor(t *testing.T) {
+	const xla = module + "core/gomlxfeed/xla"
+	for _, w := range worlds {
+		for _, p := range list(t, w) {
+			if !p.ours() || p.path() != "capi" && !strings.HasPrefix(p.path(), "cmd/") {
+				continue
+			}
+			if slices.Contains(p.Imports, xla) && w.tags != "xla" {
+				t.Errorf("%s imports %s in world %q: only under the tag xla", p.path(), xla, w.name)
+			}
+		}
+	}
+}
+
 func TestEveryPackageIntroducesItself(t *testing.T) {
 	for _, p := range list(t, worlds[0]) {
 		if !p.ours() || len(p.GoFiles)+len(p.CgoFiles) == 0 {

@@ -1,0 +1,5 @@
+//go:build xla
+
+package main
+
+import _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla" // registers the kind "xla"
