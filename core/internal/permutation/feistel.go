@@ -61,30 +61,40 @@ func add(x, y, key, m uint64) uint64 {
 
 func (f *feistel) Fill(dst []int64, position int64) {
 	check(position, int64(len(dst)), f.Len())
-	for len(dst) > lanes {
-		f.fill(dst[:lanes], uint64(position))
+	for len(dst) >= lanes {
+		f.fill((*[lanes]int64)(dst), uint64(position), lanes)
 		dst, position = dst[lanes:], position+lanes
 	}
-	f.fill(dst, uint64(position))
+	if len(dst) > 0 {
+		var all [lanes]int64
+		f.fill(&all, uint64(position), len(dst))
+		copy(dst, all[:])
+	}
 }
 
-// fill does what walk does for at most lanes positions at once: the rounds of
-// different positions do not depend on each other, so the processor overlaps
-// them.
-func (f *feistel) fill(dst []int64, position uint64) {
+// fill does what walk does for count positions at once: the rounds of different
+// positions do not depend on each other, so the processor overlaps them. The
+// other lanes are worth nothing: they may lie outside the rectangle, from where
+// no walk leads back.
+func (f *feistel) fill(dst *[lanes]int64, position uint64, count int) {
 	var l, r [lanes]uint64
-	f.split(l[:len(dst)], r[:len(dst)], position)
-	if f.native {
+	var outside bool
+	if h, t := position/f.b, position%f.b; f.native {
+		splitAVX2(&l, &r, f.b, h, t)
 		roundsAVX2(&l, &r, &f.keys, f.a, f.b)
+		outside = joinAVX2(dst, &l, &r, f.b, f.n)
 	} else {
+		splitPortable(&l, &r, f.b, h, t)
 		roundsPortable(&l, &r, &f.keys, f.a, f.b)
+		outside = joinPortable(dst, &l, &r, f.b, f.n)
 	}
-	for j := range dst {
-		x := l[j]*f.b + r[j]
-		if x >= f.n {
-			x = f.walk(x)
+	if !outside {
+		return
+	}
+	for j, x := range dst[:count] {
+		if uint64(x) >= f.n {
+			dst[j] = int64(f.walk(uint64(x)))
 		}
-		dst[j] = int64(x)
 	}
 }
 
@@ -102,13 +112,24 @@ func addAll(x, y *[lanes]uint64, key, m uint64) {
 	}
 }
 
-// split sets the halves of consecutive elements.
-func (f *feistel) split(l, r []uint64, x uint64) {
-	h, t := x/f.b, x%f.b
+// splitPortable sets the halves of lanes elements that follow each other, from
+// h·b + t on.
+func splitPortable(l, r *[lanes]uint64, b, h, t uint64) {
 	for j := range l {
 		l[j], r[j] = h, t
-		if t++; t == f.b {
+		if t++; t == b {
 			h, t = h+1, 0
 		}
 	}
+}
+
+// joinPortable puts the halves together, and reports whether an element lies
+// at n or beyond.
+func joinPortable(dst *[lanes]int64, l, r *[lanes]uint64, b, n uint64) (outside bool) {
+	for j := range dst {
+		x := l[j]*b + r[j]
+		dst[j] = int64(x)
+		outside = outside || x >= n
+	}
+	return outside
 }

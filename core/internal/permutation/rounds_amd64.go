@@ -15,3 +15,13 @@ func hasAVX2() bool
 //
 //go:noescape
 func roundsAVX2(l, r *[lanes]uint64, keys *[rounds]uint64, a, b uint64)
+
+// splitAVX2 is splitPortable in assembly. It needs b of at least lanes.
+//
+//go:noescape
+func splitAVX2(l, r *[lanes]uint64, b, h, t uint64)
+
+// joinAVX2 is joinPortable in assembly. It needs halves of at most 32 bits.
+//
+//go:noescape
+func joinAVX2(dst *[lanes]int64, l, r *[lanes]uint64, b, n uint64) (outside bool)

@@ -50,6 +50,44 @@ func FuzzRounds(f *testing.F) {
 	})
 }
 
+// What stands before and behind the rounds agrees with its twins too: rows of
+// the rectangle that end at any lane, and elements on both sides of n.
+func TestSplitAndJoin(t *testing.T) {
+	if !hasKernel() {
+		t.Skip("this processor has no kernel but the portable one")
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 20_000 {
+		f := newFeistel(TableSize+1+r.Int64N(MaxSize-TableSize)>>r.UintN(28), [2]uint64{})
+		h, row := r.Uint64N(f.a), r.Uint64N(f.b)
+		if r.UintN(2) == 0 {
+			row = f.b - 1 - r.Uint64N(lanes+2)
+		}
+		var left, right, wantLeft, wantRight [lanes]uint64
+		splitPortable(&wantLeft, &wantRight, f.b, h, row)
+		splitAVX2(&left, &right, f.b, h, row)
+		if left != wantLeft || right != wantRight {
+			t.Fatalf("%d columns, from row %d, column %d on: the kernel gives\n%d\n%d\nand its twin\n%d\n%d", f.b, h, row, left, right, wantLeft, wantRight)
+		}
+		n := h*f.b + row + r.Uint64N(2*lanes)
+		var got, want [lanes]int64
+		outside, wantOutside := joinAVX2(&got, &left, &right, f.b, n), joinPortable(&want, &left, &right, f.b, n)
+		if got != want || outside != wantOutside {
+			t.Fatalf("%d elements of rows of %d: the kernel gives %v, %d\nand its twin %v, %d", n, f.b, outside, got, wantOutside, want)
+		}
+	}
+}
+
+// The rectangle of the smallest network is wide enough for the kernels, which
+// let at most one of its rows end among lanes elements.
+func TestColumns(t *testing.T) {
+	if f := newFeistel(TableSize+1, [2]uint64{}); f.b < lanes {
+		t.Errorf("the smallest rectangle has %d columns, and %d elements go together", f.b, lanes)
+	}
+}
+
 // A half has at most 20 bits, of which the kernel needs 30.
 func TestHalves(t *testing.T) {
 	for bits := range 41 {
@@ -69,7 +107,11 @@ func TestFillPortable(t *testing.T) {
 		twin := *f
 		twin.native = false
 		got, want := make([]int64, 4001), make([]int64, 4001)
-		f.Fill(got, n-4001)
+		for from := 0; from < len(got); { // in pieces of all lengths
+			to := min(len(got), from+from%71+1)
+			f.Fill(got[from:to], n-4001+int64(from))
+			from = to
+		}
 		twin.Fill(want, n-4001)
 		for i := range got {
 			if got[i] != want[i] {
