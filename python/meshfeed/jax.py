@@ -182,7 +182,9 @@ class Placer:
         # The type is that of the blocks, and JAX takes longer to check it than to take theirs.
         # Without a block it has to be told.
         given: dict[str, Any] = {} if blocks.indexes else {"dtype": blocks.dtype}
-        self._made = partial(jax.make_array_from_callback, self.shape, target, **given)
+        self._made: Callable[..., jax.Array] = partial(
+            jax.make_array_from_callback, self.shape, target, **given
+        )
         self._known = len(blocks.indexes)
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
         # JAX caches its index maps, so the same tuples come back every step, and their
