@@ -23,6 +23,9 @@ import (
 // "restore" or "worker", or a gather that begins "late" or never ends ("stuck").
 var armed sync.Map
 
+// injecting says whether every call must come where faults are injected.
+const injecting = true
+
 // inject panics once if the loader is armed for the place.
 func (l *loaderObject) inject(place string) {
 	if armed.CompareAndDelete(l, place) {

@@ -17,3 +17,6 @@ func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
 	o.FaultHandler = signals()
 	return arrowio.OpenFiles(paths, o)
 }
+
+// injecting says whether every call must come where faults are injected.
+const injecting = false

@@ -28,6 +28,9 @@ type object interface {
 // put gives an object a handle and writes it to the caller's variable.
 func put(o object, out *C.uint64_t) {
 	*out = C.uint64_t(handles.Put(o))
+	if l, ok := o.(*loaderObject); ok {
+		l.shelf.place(*out)
+	}
 	C.mfi_handles_add(1)
 }
 

@@ -94,11 +94,45 @@ typedef struct mfi_place {
   int64_t epoch, step, position, rows, next_epoch, next_position;
 } mfi_place;
 
-/* Hands a piece out as a batch; state is a text of at most 256 bytes. */
-void mfi_slot_deliver(mfi_slot* slot, mfi_place place, const char* state, size_t n_state, mf_batch** out);
+/* Writes that down; state is a text of at most 256 bytes. */
+void mfi_slot_describe(mfi_slot* slot, mfi_place place, const char* state, size_t n_state);
+
+/* Hands a piece that is described out as a batch. */
+void mfi_slot_deliver(mfi_slot* slot, mf_batch** out);
 
 /* Describes block i in full; false if there is no such block. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
+
+/* ---- shelf.c ---- */
+
+/* Where batches that stand ready lie for mf_loader_next, which takes them
+   without entering Go: after a step of somebody else's code that costs more
+   than ten times as long, since nothing of the Go runtime is in the caches.
+   It has two owners: the loader that lays batches there, and the object of the
+   handle under which callers find it. */
+typedef struct mfi_shelf mfi_shelf;
+
+/* Makes an empty one. NULL without memory. */
+mfi_shelf* mfi_shelf_new(void);
+
+/* One of the two owners goes. */
+void mfi_shelf_drop(mfi_shelf* shelf);
+
+/* Lays a piece that is described behind the others; false if there is no room. */
+bool mfi_shelf_offer(mfi_shelf* shelf, mfi_slot* slot);
+
+/* Empties the shelf, and gives how many pieces were taken since it was last
+   emptied. */
+int64_t mfi_shelf_recall(mfi_shelf* shelf);
+
+/* Callers find the shelf under this handle, until it is forgotten. Where many
+   handles are in use, one may find no room: its callers always enter Go. */
+void mfi_shelf_place(uint64_t handle, mfi_shelf* shelf);
+void mfi_shelf_forget(uint64_t handle);
+void mfi_shelf_forget_all(void);
+
+/* Takes the first piece from the shelf of a handle; NULL if there is none. */
+mfi_slot* mfi_shelf_take(uint64_t handle);
 
 /* ---- sigbus_linux.c ---- */
 

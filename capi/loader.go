@@ -25,6 +25,7 @@ type loaderObject struct {
 	giveUp  context.CancelFunc // ends the making
 	dataset *dataset
 	memory  *sharedPool
+	shelf   *shelf
 }
 
 func (*loaderObject) String() string { return "a loader" }
@@ -48,6 +49,7 @@ func (l *loaderObject) Close() error {
 			failed = guard.Call("capi", made.Close)
 		}
 		l.memory.drop()
+		l.shelf.leave(err == nil)
 		if err := l.dataset.leave(until); failed == nil {
 			failed = err
 		}
@@ -96,13 +98,13 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 	o.Allocator = pool
 	o.Napper = newNapper
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &loaderObject{giveUp: cancel, dataset: d.keep(), memory: (&sharedPool{pool: pool}).keep()}
+	l := &loaderObject{giveUp: cancel, dataset: d.keep(), memory: (&sharedPool{pool: pool}).keep(), shelf: newShelf()}
 	l.made = future.Start("capi", func() (*loader.Loader, error) {
 		src, err := d.opened.Wait(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return loader.NewContext(ctx, l.instrument(src), o)
+		return l.shelf.under(loader.NewContext(ctx, l.instrument(src), o))
 	})
 	return l, nil
 }
@@ -110,13 +112,13 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 // oneEpoch makes a pass over one epoch, which shares the memory.
 func (l *loaderObject) oneEpoch(epoch int64) *loaderObject {
 	ctx, cancel := context.WithCancel(context.Background())
-	pass := &loaderObject{giveUp: cancel, dataset: l.dataset.keep(), memory: l.memory.keep()}
+	pass := &loaderObject{giveUp: cancel, dataset: l.dataset.keep(), memory: l.memory.keep(), shelf: newShelf()}
 	pass.made = future.Start("capi", func() (*loader.Loader, error) {
 		parent, err := l.made.Wait(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return parent.OneEpoch(epoch)
+		return pass.shelf.under(parent.OneEpoch(epoch))
 	})
 	return pass
 }

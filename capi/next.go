@@ -59,15 +59,11 @@ func (o *loaderObject) next(ctx context.Context, ms C.int64_t) (*batch.Batch, *l
 
 // deliver makes a batch the caller's: its memory leaves Go.
 func deliver(l *loader.Loader, b *batch.Batch, out **C.mf_batch) error {
-	place, state := b.Place(), l.StateAfter(b).JSON()
-	taken, err := b.Take()
-	if err != nil {
+	m := b.Memory().(*memory) // the loader has no other allocator
+	m.describe(b.Place(), l.StateAfter(b))
+	if _, err := b.Take(); err != nil {
 		return err
 	}
-	m := taken.(*memory) // the loader has no other allocator
-	C.mfi_slot_deliver(m.slot, C.mfi_place{
-		epoch: C.int64_t(place.Epoch), step: C.int64_t(place.Step), position: C.int64_t(place.Position), rows: C.int64_t(place.Valid),
-		next_epoch: C.int64_t(place.After.Epoch), next_position: C.int64_t(place.After.Position),
-	}, bytesOf(state), C.size_t(len(state)), out)
+	C.mfi_slot_deliver(m.slot, out)
 	return nil
 }

@@ -215,7 +215,7 @@ void* mfi_slot_data(mfi_slot* slot) { return slot->head.data; }
 
 /* ---- batches ---- */
 
-void mfi_slot_deliver(mfi_slot* slot, mfi_place place, const char* state, size_t n_state, mf_batch** out) {
+void mfi_slot_describe(mfi_slot* slot, mfi_place place, const char* state, size_t n_state) {
   mf_batch* head = &slot->head;
   head->epoch = place.epoch;
   head->step = place.step;
@@ -226,7 +226,10 @@ void mfi_slot_deliver(mfi_slot* slot, mfi_place place, const char* state, size_t
   head->state_size = (int64_t)(n_state < STATE ? n_state : STATE);
   memcpy(slot->state, state, (size_t)head->state_size);
   slot->state[head->state_size] = 0;
+}
 
+void mfi_slot_deliver(mfi_slot* slot, mf_batch** out) {
+  mf_batch* head = &slot->head;
   mfi_pool* pool = slot->pool;
   pthread_mutex_lock(&pool->lock);
   head->live = ++pool->counts.live;

@@ -12,6 +12,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -119,6 +120,21 @@ type memory struct {
 	pool *pool
 	slot *C.mfi_slot
 	data unsafe.Pointer
+
+	described bool
+}
+
+// describe writes down which batch the memory holds, once.
+func (m *memory) describe(place batch.Place, after loader.State) {
+	if m.described {
+		return
+	}
+	m.described = true
+	state := after.JSON()
+	C.mfi_slot_describe(m.slot, C.mfi_place{
+		epoch: C.int64_t(place.Epoch), step: C.int64_t(place.Step), position: C.int64_t(place.Position), rows: C.int64_t(place.Valid),
+		next_epoch: C.int64_t(place.After.Epoch), next_position: C.int64_t(place.After.Position),
+	}, bytesOf(state), C.size_t(len(state)))
 }
 
 // Dst implements batch.Memory.

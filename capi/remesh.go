@@ -29,8 +29,10 @@ func (l *loaderObject) remesh(parent *loader.Loader, lay *layout.Layout, process
 		pool.close()
 		return nil, err
 	}
+	shelf := newShelf()
+	_, _ = shelf.under(made, nil)
 	return &loaderObject{
-		made: future.Of(made), giveUp: func() {}, dataset: l.dataset.keep(), memory: (&sharedPool{pool: pool}).keep(),
+		made: future.Of(made), giveUp: func() {}, dataset: l.dataset.keep(), memory: (&sharedPool{pool: pool}).keep(), shelf: shelf,
 	}, nil
 }
 

@@ -89,18 +89,22 @@ mf_status mf_wait(uint64_t handle, int64_t timeout_ms, mf_error* error) {
 
 mf_status mf_cancel(uint64_t handle, mf_error* error) {
   GUARD;
+  mfi_shelf_forget(handle);
   return mfgo_cancel(handle, error);
 }
 
 void mf_cancel_all(void) {
-  if (!mfi_forked() && !atomic_exchange(&all_cancelled, true))
-    mfgo_cancel_all();
+  if (mfi_forked() || atomic_exchange(&all_cancelled, true))
+    return;
+  mfi_shelf_forget_all();
+  mfgo_cancel_all();
 }
 
 mf_status mf_release(uint64_t handle, mf_error* error) {
   mfi_error_clear(error);
   if (handle == 0 || mfi_forked())
     return MF_OK;
+  mfi_shelf_forget(handle);
   return mfgo_release(handle, error);
 }
 
@@ -236,7 +240,12 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
     *batch = NULL;
   GUARD;
   NEED(batch);
-  return mfgo_loader_next(loader, timeout_ms, batch, error);
+  mfi_slot* ready = mfi_shelf_take(loader);
+  if (!ready)
+    return mfgo_loader_next(loader, timeout_ms, batch, error);
+  mfi_slot_deliver(ready, batch);
+  mfi_error_clear(error);
+  return MF_OK;
 }
 
 mf_status mf_loader_state(mf_loader loader, mf_bytes* json, mf_error* error) {

@@ -32,6 +32,25 @@ static void deliver_one_epoch(mf_loader loader, const records* r) {
   CHECK(batches == 12);
 }
 
+/* A handle that was cancelled gives nothing, though batches stand ready. */
+static void cancel(mf_dataset dataset, mf_layout layout) {
+  mf_error error = no_error();
+  for (int round = 0; round < 50; round++) {
+    const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1}");
+    mf_batch* batch;
+    for (int step = 0; step < 30; step++) {
+      OK(mf_loader_next(loader, -1, &batch, &error));
+      CHECK(batch->step == step % 12 && batch->live == 1);
+      mf_batch_release(batch);
+    }
+    OK(mf_cancel(loader, &error));
+    EXPECT(MF_CANCELLED, mf_loader_next(loader, -1, &batch, &error));
+    CHECK(batch == NULL);
+    OK(mf_release(loader, &error));
+    EXPECT(MF_INVALID_STATE, mf_loader_next(loader, -1, &batch, &error));
+  }
+}
+
 /* A batch keeps its memory when the loader and the dataset are gone. */
 static void outlive(mf_loader loader, mf_dataset dataset, records* r) {
   mf_error error = no_error();
@@ -60,6 +79,7 @@ int main(void) {
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ""));
   const mf_loader loader = make_loader(dataset, layout, "{\"shuffle\":true,\"seed\":5}");
+  cancel(dataset, layout);
   OK(mf_release(layout, &error));
   deliver_one_epoch(loader, r);
   OK(mf_loader_seek(loader, 0, 0, &error));

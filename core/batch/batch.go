@@ -58,6 +58,9 @@ func (b *Batch) Bytes(i int) []byte {
 	return b.memory.Dst(i)
 }
 
+// Memory gives the memory, which stays the batch's.
+func (b *Batch) Memory() Memory { return b.memory }
+
 // Take moves the memory out of the batch: from now on the caller owns it and
 // calls its Free once. The batch is then as good as released. The error is
 // InvalidState where it was released or taken before.

@@ -8,8 +8,8 @@ import (
 // State says where the next batch that was not delivered yet starts. Batches
 // that stand ready do not count.
 func (l *Loader) State() State {
-	l.line.mu.Lock()
-	defer l.line.mu.Unlock()
+	l.line.hold()
+	defer l.line.leave()
 	return l.stateAt(l.line.cursor)
 }
 
@@ -42,8 +42,8 @@ func (l *Loader) Restore(state []byte, ignoreDataset bool) error {
 	if err != nil {
 		return err
 	}
-	l.line.mu.Lock()
-	defer l.line.mu.Unlock()
+	l.line.hold()
+	defer l.line.leave()
 	c, q, err := l.resume(l.line.sequence.Load(), s, ignoreDataset)
 	if err != nil {
 		return err

@@ -37,8 +37,8 @@ func (p *plan) count(records []int64, place batch.Place) (t certificate.Tally) {
 // the last Restore or Seek, and what this process counted of it. Package
 // certificate tells how the certificates of all processes become a proof.
 func (l *Loader) Certificate() certificate.Certificate {
-	l.line.mu.Lock()
-	defer l.line.mu.Unlock()
+	l.line.hold()
+	defer l.line.leave()
 	return l.line.ledger.sum(l.line.ledger.count)
 }
 
@@ -46,8 +46,8 @@ func (l *Loader) Certificate() certificate.Certificate {
 // one of the last 64 batches ended. It is for callers who hold batches that
 // they have not handed on. The error is OutOfRange for any other place.
 func (l *Loader) CertificateAt(c batch.Cursor) (certificate.Certificate, error) {
-	l.line.mu.Lock()
-	defer l.line.mu.Unlock()
+	l.line.hold()
+	defer l.line.leave()
 	n, ok := l.line.ledger.behind(c)
 	if !ok {
 		return certificate.Certificate{}, fail(status.OutOfRange, "none of the last %d batches ended at position %d of epoch %d", recentBatches, c.Position, c.Epoch).

@@ -27,6 +27,7 @@ type prefetch struct {
 	until int64  // Options.Epochs
 	depth int    // batches that may stand ready
 	nap   Napper // nil to end at once
+	shelf Shelf  // nil for none; guarded by mu
 
 	mu       sync.Mutex
 	cursor   batch.Cursor // of the next batch to be delivered
@@ -103,8 +104,8 @@ func (p *prefetch) next(ctx context.Context) (*batch.Batch, error) {
 
 // ask gives an answer, or where it will come.
 func (p *prefetch) ask() (answer, chan answer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.hold()
+	defer p.leave()
 	if p.closed {
 		return answer{err: closed()}, nil
 	}
@@ -171,8 +172,8 @@ func (p *prefetch) past(c batch.Cursor) bool { return p.until > 0 && c.Epoch >= 
 
 // begin begins a loop: an epoch that has ended before is not this loop's end.
 func (p *prefetch) begin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.hold()
+	defer p.leave()
 	p.loop = loop{}
 }
 
@@ -203,8 +204,8 @@ func (p *prefetch) wanted() bool {
 
 // accept takes what was made, and hands it to those who wait.
 func (p *prefetch) accept(run int, a answer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.hold()
+	defer p.leave()
 	if run != p.run || p.closed {
 		discard(a)
 		return
@@ -238,8 +239,8 @@ func (p *prefetch) retry() {
 // broken is the way out of a panic in produce itself, which would be a bug
 // here: those who wait learn of it.
 func (p *prefetch) broken(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.hold()
+	defer p.leave()
 	p.failed = true
 	p.ready.push(answer{err: err})
 	p.serve()
@@ -249,8 +250,8 @@ func (p *prefetch) broken(err error) {
 
 // jump moves the cursor, and keeps account of it.
 func (p *prefetch) jump(c batch.Cursor, account func(*ledger, batch.Cursor)) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.hold()
+	defer p.leave()
 	if p.closed {
 		return closed()
 	}
@@ -308,8 +309,8 @@ func (p *prefetch) close() {
 
 // shut refuses later calls and ends those under way.
 func (p *prefetch) shut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.hold()
+	defer p.leave()
 	if p.closed {
 		return
 	}
@@ -327,6 +328,7 @@ func (p *prefetch) settle() {
 	if !p.last() {
 		return
 	}
+	p.putAway()
 	p.maker.end()
 	close(p.idle)
 }

@@ -38,8 +38,8 @@ func (p *prefetch) fulfil(o order) {
 // order says what to make next. Without an order the goroutine ends, unless it
 // may stay and there can be one soon.
 func (p *prefetch) order(stay bool) (o order, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.hold()
+	defer p.leave()
 	if !p.wanted() {
 		more := !p.closed && !p.failed && !p.past(p.frontier)
 		p.counts.pause(more)

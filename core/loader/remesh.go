@@ -49,8 +49,8 @@ func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 // loop.
 func (l *Loader) follow(other *Loader) error {
 	line := other.line
-	line.mu.Lock()
-	defer line.mu.Unlock()
+	line.hold()
+	defer line.leave()
 	if line.closed {
 		return closed()
 	}

@@ -27,9 +27,9 @@ type Stats struct {
 
 // Stats gives the numbers of now.
 func (l *Loader) Stats() Stats {
-	l.line.mu.Lock()
+	l.line.hold()
 	c, at, queued := l.line.counts.now(), l.line.cursor, l.line.ready.len()
-	l.line.mu.Unlock()
+	l.line.leave()
 	batches, bytes := l.maker.live()
 	return Stats{
 		Epoch: at.Epoch, Step: at.Position / l.grid.batch, Position: at.Position,

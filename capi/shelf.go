@@ -1,0 +1,65 @@
+package main
+
+/*
+#include "internal.h"
+*/
+import "C"
+
+import (
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/loader"
+)
+
+// shelf is a loader.Shelf in C. Nil is none: callers then always enter Go.
+type shelf struct{ c *C.mfi_shelf }
+
+// newShelf makes one, which a loader and an object own.
+func newShelf() *shelf {
+	if injecting {
+		return nil
+	}
+	c := C.mfi_shelf_new()
+	if c == nil {
+		return nil
+	}
+	return &shelf{c}
+}
+
+// place lets callers find the shelf under a handle.
+func (s *shelf) place(h C.uint64_t) {
+	if s != nil {
+		C.mfi_shelf_place(h, s.c)
+	}
+}
+
+// under gives the shelf to a loader, if that was made.
+func (s *shelf) under(l *loader.Loader, err error) (*loader.Loader, error) {
+	if s != nil && err == nil {
+		l.Shelve(s)
+	}
+	return l, err
+}
+
+// leave ends the object's share, and that of a loader that was never made.
+func (s *shelf) leave(made bool) {
+	if s == nil {
+		return
+	}
+	if !made {
+		s.Close()
+	}
+	C.mfi_shelf_drop(s.c)
+}
+
+// Offer implements loader.Shelf.
+func (s *shelf) Offer(b *batch.Batch, after loader.State) bool {
+	m := b.Memory().(*memory)
+	m.describe(b.Place(), after)
+	return bool(C.mfi_shelf_offer(s.c, m.slot))
+}
+
+// Recall implements loader.Shelf.
+func (s *shelf) Recall() int { return int(C.mfi_shelf_recall(s.c)) }
+
+// Close implements loader.Shelf: it ends the loader's share.
+func (s *shelf) Close() { C.mfi_shelf_drop(s.c) }

@@ -1,0 +1,89 @@
+package loader
+
+import "github.com/meshfeed/meshfeed/core/batch"
+
+// Shelf is where batches that stand ready lie for callers outside Go, who take
+// them there without entering Go: to them that costs more than the rest of
+// taking a batch. Its methods are called one at a time; a caller may take at any
+// time.
+//
+// Whatever is no batch is not on the shelf: the end of a loop, an error, a wait.
+// A caller who finds nothing there calls Next.
+type Shelf interface {
+	// Offer lays a batch behind those that lie there, with the state after it.
+	// Whoever takes it owns its memory. It says false where the shelf is full.
+	Offer(b *batch.Batch, after State) bool
+
+	// Recall empties the shelf. It gives how many batches were taken since the
+	// Recall before: the first ones of those that were offered.
+	Recall() int
+
+	// Close is called once, after everything else.
+	Close()
+}
+
+// Shelve lays what stands ready on a shelf from now on. The loader closes the
+// shelf when it is closed itself. A pass and a remeshed loader have none until
+// they get their own.
+func (l *Loader) Shelve(s Shelf) {
+	l.line.hold()
+	if l.line.settled || l.line.shelf != nil {
+		defer s.Close()
+	} else {
+		l.line.shelf = s
+	}
+	l.line.leave()
+}
+
+// hold locks the line, and accounts for what was taken from the shelf. Until
+// leave nothing lies there.
+func (p *prefetch) hold() {
+	p.mu.Lock()
+	if p.shelf == nil {
+		return
+	}
+	for range p.shelf.Recall() {
+		a, _ := p.take()
+		_, _ = a.batch.Take() // whoever took it owns the memory
+	}
+}
+
+// leave lays on the shelf what the next callers get, and unlocks the line. When
+// the goroutine has ended, the next caller has to come here to start it.
+func (p *prefetch) leave() {
+	if p.shelf != nil && p.running && !p.closed {
+		p.offer()
+	}
+	p.mu.Unlock()
+}
+
+// offer lays batches on the shelf up to the end of the loop, or to an error.
+func (p *prefetch) offer() {
+	at := p.loop
+	for _, a := range p.ready.list[p.ready.head:] {
+		if a.err != nil {
+			return
+		}
+		place := a.batch.Place()
+		if p.until == 0 && at.open && at.epoch != place.Epoch {
+			return
+		}
+		at = loop{open: true, epoch: place.Epoch}
+		after := p.sequence.Load().state
+		after.Epoch, after.Position = place.After.Epoch, place.After.Position
+		if !p.shelf.Offer(a.batch, after) {
+			return
+		}
+	}
+}
+
+// putAway closes the shelf.
+func (p *prefetch) putAway() {
+	p.hold()
+	s := p.shelf
+	p.shelf = nil
+	p.leave()
+	if s != nil {
+		s.Close()
+	}
+}
