@@ -11,10 +11,10 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo drill docs test test-deep check lib wheel bench golden fuzz gpu-check clean
+.PHONY: help setup demo drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv, build the library and the command, warm the build caches
 
@@ -46,6 +46,7 @@ test: lib ## all quick tests, with a table of what each stage took
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 
 test-deep: lib ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
+	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep
 
 check: lib ## format, lint, types, imports, other platforms, and all tests
@@ -69,5 +70,24 @@ fuzz: ## run every fuzz target for 30 s each
 gpu-check: lib ## the hand-over checks on a machine with a GPU
 	$(PYTHON) tests/python/gpu_check.py
 
+# PJRT plugins, as wheels of Linux on x86-64 whose hashes tools/plugins knows.
+PLUGINS := .build/plugins
+
+$(PLUGINS)/%.ready: tools/plugins/%.txt $(STAMP)
+	rm -rf $(PLUGINS)/$* $(PLUGINS)/wheels/$*
+	$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.12 \
+	  --require-hashes -r $< -d $(PLUGINS)/wheels/$*
+	$(PYTHON) -m zipfile -e $(PLUGINS)/wheels/$*/*.whl $(PLUGINS)/$*
+	rm -rf $(PLUGINS)/wheels/$*
+	touch $@
+
+plugin-cpu: $(PLUGINS)/cpu.ready ## fetch XLA's plugin for CPUs (63 MB), which the deep tests compute with
+
+plugins-absent: $(PLUGINS)/cuda12.ready $(PLUGINS)/cuda13.ready $(PLUGINS)/tpu.ready ## fetch the plugins of GPUs and TPUs (532 MB): the deep tests try them without the hardware
+
+gpu-check-go: ## check a PJRT plugin on its hardware: make gpu-check-go MESHFEED_PJRT_PLUGIN=/abs/plugin.so
+	@test -n "$(MESHFEED_PJRT_PLUGIN)" || { echo "say which plugin: make gpu-check-go MESHFEED_PJRT_PLUGIN=/abs/plugin.so"; exit 2; }
+	MESHFEED_PJRT_PLUGIN="$(MESHFEED_PJRT_PLUGIN)" CGO_ENABLED=1 go test -count=1 -v -timeout 20m -run '^TestReal' ./core/gomlxfeed/xla
+
 clean: ## remove what make made
-	rm -rf $(VENV) build dist demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin
+	rm -rf $(VENV) .build build dist demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin
