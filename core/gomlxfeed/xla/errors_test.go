@@ -34,7 +34,7 @@ func TestErrors(t *testing.T) {
 		{"fail=PJRT_Plugin_Initialize:13:no room.", "", status.Unsupported, "it could not be initialised: no room (PJRT code 13)"},
 		{"fail=PJRT_Plugin_Attributes:12:none", "", status.Unsupported, "it could not be initialised: none (PJRT code 12)"},
 		{"fail=PJRT_Client_Create:9:No visible GPU devices.;attribute=cuda_version", "", status.Unsupported,
-			"it could not create a client: No visible GPU devices (PJRT code 9); no NVIDIA GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES"},
+			"it could not create a client: No visible GPU devices (PJRT code 9); look at nvidia-smi, at CUDA_VISIBLE_DEVICES and at option visible_devices"},
 		{"fail=PJRT_Client_Create:5:TPU initialization failed", "", status.Unsupported, "it could not create a client: TPU initialization failed (PJRT code 5)"},
 		{"fail=PJRT_Client_Create:8:full", "", status.ResourceExhausted, "it could not create a client: full (PJRT code 8); another program may hold the device"},
 		{"fail=PJRT_Client_Create:3:odd", "", status.InvalidArgument, "it could not create a client: odd (PJRT code 3)"},

@@ -68,7 +68,7 @@ func cut(text string) string {
 func explained(k kind, e *status.Error) error {
 	switch code, _ := e.Attr("pjrt_code").(int); {
 	case k == cuda && code == 9:
-		return e.WithHint("no NVIDIA GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES")
+		return e.WithHint("look at nvidia-smi, at CUDA_VISIBLE_DEVICES and at option visible_devices")
 	case e.Code == status.ResourceExhausted:
 		return e.WithHint("another program may hold the device")
 	}

@@ -9,7 +9,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,11 +82,40 @@ func TestRealPlugins(t *testing.T) {
 			{"worlds", testWorlds}, {"device orders", testDeviceOrders}, {"growth", testGrowth},
 		} {
 			t.Run(part.name+" "+filepath.Base(spec), func(t *testing.T) {
+				before := os.Environ()
 				part.run(t, spec)
+				if after := os.Environ(); !slices.Equal(after, before) {
+					t.Errorf("the environment is now %v", after)
+				}
 				if alive := pjrt.BuffersAlive(); alive != 0 {
 					t.Errorf("go-xla has %d buffers", alive)
 				}
 			})
+		}
+	}
+}
+
+// TestRealPluginsAreQuiet runs a part of TestRealPlugins in two processes at
+// the same time and listens to their standard error.
+func TestRealPluginsAreQuiet(t *testing.T) {
+	realPlugins(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said [2]strings.Builder
+	var runs [2]*exec.Cmd
+	for i := range runs {
+		runs[i] = exec.Command(self, "-test.run=^TestRealPlugins$/^device_orders")
+		runs[i].Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "TF_CPP_MIN_LOG_LEVEL=") })
+		runs[i].Stderr = &said[i]
+		if err := runs[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, run := range runs {
+		if err := run.Wait(); err != nil || said[i].Len() > 0 {
+			t.Errorf("process %d: %v, standard error %q", i, err, said[i].String())
 		}
 	}
 }
