@@ -123,7 +123,9 @@ func TestProberEndsByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), probeVariable+`={"spec":"fake:`+plugin(t)+`?do=hang","limit":100000000}`)
 	r, w, err := os.Pipe()
 	if err != nil {

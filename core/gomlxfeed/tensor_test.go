@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -124,5 +125,24 @@ func TestPlacingIsChecked(t *testing.T) {
 		if c.err == nil || c.err.Error() != c.want || status.CodeOf(c.err) != c.code {
 			t.Errorf("got %v (%v)\nwant %s (%v)", c.err, status.CodeOf(c.err), c.want, c.code)
 		}
+	}
+}
+
+// What is not aligned is moved before it is cast to elements.
+func TestAligned(t *testing.T) {
+	words := make([]uint64, 3)
+	data := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 24)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	for _, c := range []struct{ from, size int }{{0, 16}, {1, 1}, {1, 2}, {2, 2}, {2, 4}, {4, 8}, {8, 16}, {3, 8}} {
+		got := aligned(data[c.from:c.from+16], c.size)
+		stays := c.from%min(c.size, 8) == 0
+		if &got[0] == &data[c.from] != stays || uintptr(unsafe.Pointer(&got[0]))%uintptr(min(c.size, 8)) != 0 || !bytes.Equal(got, data[c.from:c.from+16]) {
+			t.Errorf("bytes from %d as elements of %d: got %v", c.from, c.size, got)
+		}
+	}
+	if len(aligned(nil, 8)) != 0 {
+		t.Error("nothing became something")
 	}
 }
