@@ -24,7 +24,7 @@ STEPS = [f"steps/{CASES[0].name}", f"steps/{CASES[2].name}"]
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.distributed")
-    parser.add_argument("pieces", nargs="*", default=[*STEPS, "cold", "restore"])
+    parser.add_argument("pieces", nargs="*", default=[*STEPS, "cold", "restore", "remesh"])
     parser.add_argument("--render", action="store_true", help="print the section, measure nothing")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
@@ -43,8 +43,8 @@ def main() -> int:
 
 def measure(piece: str, folder: Path, rounds: int) -> Any:
     """Measures a piece."""
-    if piece == "restore":
-        return child("distributed.restore", folder)
+    if piece in ("restore", "remesh"):
+        return child(f"distributed.{piece}", folder)
     if piece == "cold":
         return cold.measure(folder, DEVICES)
     case = named(piece.removeprefix("steps/"))

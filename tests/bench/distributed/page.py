@@ -45,6 +45,8 @@ def section(held: dict[str, Any]) -> list[str]:
         lines.append(_cold(pieces["cold"]["result"]))
     if "restore" in pieces:
         lines.append(_restore(pieces["restore"]["result"]))
+    if "remesh" in pieces:
+        lines.append(_remesh(pieces["remesh"]["result"]))
     return lines
 
 
@@ -93,6 +95,20 @@ def _restore(result: dict[str, Any]) -> str:
     return (
         f"From a state of {result['state_bytes']} bytes to the first batch, at {result['tries']} "
         f"positions of {result['records']:,} records of a file that is open, shuffled:\n\n"
+        + "\n".join(times)
+        + "\n"
+    )
+
+
+def _remesh(result: dict[str, Any]) -> str:
+    times = [
+        f"- {name}: {row['p50']:.1f} ms ({row['low']:.1f} to {row['high']:.1f})"
+        for name, row in result["ms"].items()
+    ]
+    return (
+        f"`remesh` to a mesh of {result['devices']:,} devices that was not seen before, "
+        f"{result['tries']} times; the promise is 10 ms. In a job the processes agree in the next "
+        "batch. A process with thousands of devices of its own describes each of its blocks:\n\n"
         + "\n".join(times)
         + "\n"
     )
