@@ -30,9 +30,9 @@ $(STAMP): pyproject.toml hatch_build.py VERSION go.mod go.sum
 	  ./core/loader/... ./core/batch/... ./core/gomlxfeed ./core/gomlxfeed/internal/... ./arrowio/... >/dev/null; \
 	touch $@; echo "set up in $$(( $$(date +%s) - began )) s"
 
-lib: $(STAMP) ## build the C library and the command into the Python package
-	capi/build.sh python/meshfeed/_lib/libmeshfeed.so
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o python/meshfeed/_bin/meshfeed ./cmd/meshfeed
+lib: $(STAMP) ## build the C library and the command into the Python package; XLA=1: both open PJRT plugins
+	capi/build.sh python/meshfeed/_lib/libmeshfeed.so $(if $(XLA),-tags xla)
+	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" $(if $(XLA),-tags xla) -o python/meshfeed/_bin/meshfeed ./cmd/meshfeed
 
 demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out

@@ -16,8 +16,10 @@ import (
 const tellEnvironment = "MESHFEED_TELL_ENVIRONMENT"
 
 func TestEnvironmentIsLeftAlone(t *testing.T) {
-	own := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "TF_CPP_MIN_LOG_LEVEL=") })
-	for _, set := range [][]string{nil, {"TF_CPP_MIN_LOG_LEVEL="}, {"TF_CPP_MIN_LOG_LEVEL=1"}, {"XLA_FLAGS=--x"}} {
+	own := slices.DeleteFunc(os.Environ(), func(s string) bool {
+		return strings.HasPrefix(s, "TF_CPP_MIN_LOG_LEVEL=") || strings.HasPrefix(s, "HOME=")
+	})
+	for _, set := range [][]string{nil, {"HOME=/root"}, {"HOME="}, {"TF_CPP_MIN_LOG_LEVEL="}, {"TF_CPP_MIN_LOG_LEVEL=1"}, {"XLA_FLAGS=--x"}} {
 		env := append(append(slices.Clone(own), set...), tellEnvironment+"=1")
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = env
