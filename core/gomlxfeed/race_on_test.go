@@ -1,0 +1,5 @@
+//go:build race
+
+package gomlxfeed
+
+const mayGrow = 64 << 20 // the race detector keeps books of its own
