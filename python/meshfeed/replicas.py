@@ -189,8 +189,8 @@ class Replicas:
                     digests = _native.digests(batch, self._blocks.tensors)
                     self._samples.put(replace(sample, digests=digests))
             finally:
-                self._hashed += 1
                 _native.batch_release(batch)
+                self._hashed += 1
         self._samples.put(None)
 
     def _work(self) -> None:
