@@ -62,6 +62,9 @@ type header struct {
 // Load loads the library at an absolute path and asks it for its table. A
 // library that is loaded already is not loaded again.
 func Load(path string) (Table, error) {
+	if err := checkWhole(path); err != nil {
+		return Table{}, err
+	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	var table, why = unsafe.Pointer(nil), (*C.char)(nil)
