@@ -227,3 +227,31 @@ func TestCloseRacesWithCalls(t *testing.T) {
 		}
 	}
 }
+
+// While a tensor is being freed, nobody else can free it or hand it over.
+func TestATensorLeavesOnce(t *testing.T) {
+	b, err := virtual.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := &hooked{Backend: b}
+	d, err := newDevices(Spec{}, Opened{Name: "hooked", Backend: hooks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed, err := d.put(0, dtype.Uint8, []int{2}, []byte{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var meanwhile error
+	hooks.freeing = func() { meanwhile = d.disown(placed) }
+	if err := d.free(placed); err != nil {
+		t.Error(err)
+	}
+	if want := "gomlxfeed: cannot hand over a tensor that was freed or handed over, or is not of these devices"; meanwhile == nil || meanwhile.Error() != want {
+		t.Errorf("got  %v\nwant %s", meanwhile, want)
+	}
+	if n, bytes := d.Live(); n != 0 || bytes != 0 {
+		t.Errorf("%d buffers, %d bytes live", n, bytes)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -153,7 +154,7 @@ func (s *Spec) openPlugin(ctx context.Context, o OpenOptions) (Opened, error) {
 	if err := checkFile(*s); err != nil {
 		return Opened{}, err
 	}
-	if o.NoPreflight {
+	if o.NoPreflight || !canStartProbers {
 		return opener.Open(ctx, *s, nil)
 	}
 	facts, err := preflight(ctx, *s, o)
@@ -163,6 +164,10 @@ func (s *Spec) openPlugin(ctx context.Context, o OpenOptions) (Opened, error) {
 	s.Devices = len(facts.Devices)
 	return opener.Open(ctx, *s, &facts)
 }
+
+// canStartProbers is false where no process can be given a pipe to answer on.
+// No opener loads plugins there either, and says so itself.
+const canStartProbers = runtime.GOOS != "windows" && runtime.GOOS != "wasip1" && runtime.GOOS != "js" && runtime.GOOS != "plan9"
 
 // checkFile finds the commonest mistake before a child process has to.
 func checkFile(s Spec) error {

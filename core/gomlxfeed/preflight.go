@@ -142,7 +142,7 @@ func (c *child) judge(ctx context.Context, waited error) error {
 		return cancelled(c.spec, cause)
 	case cause != nil:
 		return c.error(status.Timeout, "its preflight did not end within %v%s", c.limit, c.doing()).
-			WithHint("raise OpenOptions.Timeout if the device is slow to start or held by another program")
+			WithHint("allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or held by another program")
 	case c.garbage != "":
 		return c.error(status.Incompatible, "the prober %q answered something else than a preflight does: %q", c.prober, c.garbage).
 			WithHint("the prober and this program must be of the same release")

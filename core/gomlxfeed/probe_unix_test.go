@@ -71,7 +71,7 @@ func TestPreflightErrors(t *testing.T) {
 		{"?do=abort", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (SIGABRT)" + noise + damaged},
 		{"?do=kill", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (signal: killed)" + noise + damaged},
 		{"?do=exit", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (exit status 7)" + noise + damaged},
-		{"?do=hang", OpenOptions{Timeout: 2 * time.Second}, status.Timeout, "its preflight did not end within 2s while creating the client" + noise + "; raise OpenOptions.Timeout if the device is slow to start or held by another program"},
+		{"?do=hang", OpenOptions{Timeout: 2 * time.Second}, status.Timeout, "its preflight did not end within 2s while creating the client" + noise + "; allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or held by another program"},
 		{"?do=garbage", OpenOptions{}, status.Incompatible, "the prober \"" + self + "\" answered something else than a preflight does: \"here I am\"" + noise + "; the prober and this program must be of the same release"},
 		{"?do=none", OpenOptions{}, status.Incompatible, "it has no devices, or no name" + noise},
 		{"?do=nameless", OpenOptions{}, status.Incompatible, "it has no devices, or no name" + noise},
