@@ -2,8 +2,10 @@ package virtual
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/meshfeed/meshfeed/core/mesh"
@@ -178,14 +180,38 @@ type function struct {
 	in, out []*compute.ShardingSpec
 }
 
+// Parameter gives a stand-in for a parameter that the engine refuses, so that
+// Compile can say why.
 func (f *function) Parameter(name string, s shapes.Shape, spec *compute.ShardingSpec) (compute.Value, error) {
 	f.in = append(f.in, spec)
+	v, err := f.Function.Parameter(name, s, nil)
+	if err == nil {
+		return v, nil
+	}
+	f.of.refuse(status.Errorf(status.Unsupported, "virtual", "parameter %s of shape %s is refused by the pure-Go engine", name, s).
+		WithHint("its programs compute with %s", engineTypes(f.of.on)))
+	s.DType = dtypes.Float32
 	return f.Function.Parameter(name, s, nil)
+}
+
+// engineTypes lists the element types that the engine's programs know.
+func engineTypes(b *Backend) string {
+	var names []string
+	for t, known := range b.Capabilities().DTypes {
+		if known {
+			names = append(names, t.String())
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 func (f *function) Return(outputs []compute.Value, specs []*compute.ShardingSpec) error {
 	f.out = slices.Clone(specs)
-	return f.Function.Return(outputs, nil)
+	if err := f.Function.Return(outputs, nil); err != nil {
+		f.of.refuse(err)
+	}
+	return nil
 }
 
 func (f *function) AllReduce([]compute.Value, compute.ReduceOpType, [][]int) ([]compute.Value, error) {

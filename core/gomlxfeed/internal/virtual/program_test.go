@@ -145,6 +145,20 @@ func TestWhatIsRefused(t *testing.T) {
 		"virtual: mesh \"mesh\" has a logical device assignment, which GoMLX's distributed tensors ignore; keep the mesh in order and permute the devices by the device assignment")
 }
 
+// A complex parameter can be placed, but not computed with.
+func TestComplexParameter(t *testing.T) {
+	b := opened(t, 2)
+	m := must(distributed.NewDeviceMesh([]int{2}, []string{"d"}))
+	spec := must(distributed.BuildSpec(m).S("d").Done())
+	shards := make([]*tensors.Tensor, 2)
+	for i := range shards {
+		shards[i] = must(tensors.FromRaw(b, compute.DeviceNum(i), shapes.Make(dtypes.Complex64, 2), make([]byte, 16)))
+	}
+	e := must(graph.NewExec(b, func(x *graph.Node) *graph.Node { return graph.Identity(x) })).AutoSharding(m).
+		WithInputShardingSpecs(spec).WithOutputShardingSpecs(spec)
+	refused(t, e, must(dtensor.NewTensor(spec, shards)), "virtual: parameter arg0 of shape (Complex64)[4] is refused by the pure-Go engine; its programs compute with BFloat16, Bool, ")
+}
+
 func fours(b *Backend) []*tensors.Tensor {
 	list := make([]*tensors.Tensor, 4)
 	for i := range list {
