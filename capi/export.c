@@ -1,7 +1,7 @@
 /*
  * export.c: blocks of batches as DLPack tensors and Arrow arrays.
  *
- * Every export holds a reference to its batch. The callbacks are plain C:
+ * Every export of a batch holds a reference to it. The callbacks are plain C:
  * consumers call them from any thread, JAX from one of its own without any
  * lock.
  */
@@ -43,29 +43,83 @@ struct DLManagedTensorVersioned {
 
 enum { DL_CPU = 1, DL_BOOL = 6, DL_READ_ONLY = 1 };
 
-/* Fills a tensor whose strides stand behind the struct that holds it. */
-static void fill_tensor(dl_tensor* to, const mf_tensor* from, int64_t* strides) {
+/* What an export keeps alive. */
+typedef struct {
+  mfi_release release;
+  void* context;
+} keeper;
+
+typedef struct {
+  struct DLManagedTensorVersioned tensor; /* first: the deleter gets its address */
+  keeper kept;
+  int64_t dims[]; /* shape, strides */
+} versioned;
+
+typedef struct {
+  struct DLManagedTensor tensor;
+  keeper kept;
+  int64_t dims[];
+} legacy;
+
+static size_t dims_size(const mf_tensor* from) { return 2 * (size_t)from->ndim * sizeof(int64_t); }
+
+/* Fills a tensor whose shape and strides stand in dims. */
+static void fill_tensor(dl_tensor* to, const mf_tensor* from, int64_t* dims) {
   to->data = from->data;
   to->device.type = DL_CPU;
   to->ndim = from->ndim;
   to->dtype = from->dtype;
-  to->shape = (int64_t*)from->shape;
-  to->strides = strides;
+  to->shape = dims;
+  to->strides = dims + from->ndim;
   int64_t step = 1;
   for (int32_t d = from->ndim - 1; d >= 0; d--) {
-    strides[d] = step;
+    to->shape[d] = from->shape[d];
+    to->strides[d] = step;
     step *= from->shape[d];
   }
 }
 
 static void delete_versioned(struct DLManagedTensorVersioned* self) {
-  mf_batch_release(self->context);
-  free(self);
+  versioned* made = (versioned*)self;
+  made->kept.release(made->kept.context);
+  free(made);
 }
 
 static void delete_legacy(struct DLManagedTensor* self) {
-  mf_batch_release(self->context);
-  free(self);
+  legacy* made = (legacy*)self;
+  made->kept.release(made->kept.context);
+  free(made);
+}
+
+struct DLManagedTensorVersioned* mfi_dlpack(const mf_tensor* block, mfi_release release, void* context) {
+  versioned* made = calloc(1, sizeof *made + dims_size(block));
+  if (!made)
+    return NULL;
+  made->tensor.version.major = 1;
+  made->tensor.flags = DL_READ_ONLY;
+  made->tensor.deleter = delete_versioned;
+  made->kept = (keeper){release, context};
+  fill_tensor(&made->tensor.tensor, block, made->dims);
+  return &made->tensor;
+}
+
+struct DLManagedTensor* mfi_dlpack_legacy(const mf_tensor* block, mfi_release release, void* context) {
+  legacy* made = calloc(1, sizeof *made + dims_size(block));
+  if (!made)
+    return NULL;
+  made->tensor.deleter = delete_legacy;
+  made->kept = (keeper){release, context};
+  fill_tensor(&made->tensor.tensor, block, made->dims);
+  return &made->tensor;
+}
+
+static void release_batch(void* batch) { mf_batch_release(batch); }
+
+/* Finds a block of a batch to export. */
+static mf_status find(mf_batch* batch, int32_t i, mf_tensor* block) {
+  if (!batch)
+    return MF_INVALID_ARGUMENT;
+  return mfi_batch_block(batch, i, block) ? MF_OK : MF_OUT_OF_RANGE;
 }
 
 mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** out) {
@@ -73,20 +127,13 @@ mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVers
     return MF_INVALID_ARGUMENT;
   *out = NULL;
   mf_tensor block;
-  if (!batch)
-    return MF_INVALID_ARGUMENT;
-  if (!mfi_batch_block(batch, i, &block))
-    return MF_OUT_OF_RANGE;
-  struct DLManagedTensorVersioned* made = calloc(1, sizeof *made + (size_t)block.ndim * sizeof(int64_t));
-  if (!made)
+  const mf_status found = find(batch, i, &block);
+  if (found != MF_OK)
+    return found;
+  *out = mfi_dlpack(&block, release_batch, batch);
+  if (!*out)
     return MF_RESOURCE_EXHAUSTED;
-  made->version.major = 1;
-  made->flags = DL_READ_ONLY;
-  made->deleter = delete_versioned;
-  made->context = batch;
-  fill_tensor(&made->tensor, &block, (int64_t*)(made + 1));
   mf_batch_retain(batch);
-  *out = made;
   return MF_OK;
 }
 
@@ -95,18 +142,13 @@ mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTen
     return MF_INVALID_ARGUMENT;
   *out = NULL;
   mf_tensor block;
-  if (!batch)
-    return MF_INVALID_ARGUMENT;
-  if (!mfi_batch_block(batch, i, &block))
-    return MF_OUT_OF_RANGE;
-  struct DLManagedTensor* made = calloc(1, sizeof *made + (size_t)block.ndim * sizeof(int64_t));
-  if (!made)
+  const mf_status found = find(batch, i, &block);
+  if (found != MF_OK)
+    return found;
+  *out = mfi_dlpack_legacy(&block, release_batch, batch);
+  if (!*out)
     return MF_RESOURCE_EXHAUSTED;
-  made->deleter = delete_legacy;
-  made->context = batch;
-  fill_tensor(&made->tensor, &block, (int64_t*)(made + 1));
   mf_batch_retain(batch);
-  *out = made;
   return MF_OK;
 }
 

@@ -150,7 +150,38 @@ uint32_t* mfi_watch_mark(mfi_watch* watch);
 /* Puts the signal handler in place, if it is not. */
 void mfi_watch_arm(void);
 
+/* ---- export.c ---- */
+
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+/* Makes a DLPack tensor of a block, flagged read-only where the version has a
+   flag. Its deleter calls release(context), once. NULL without memory: then
+   nothing was kept. */
+struct DLManagedTensorVersioned* mfi_dlpack(const mf_tensor* block, mfi_release release, void* context);
+struct DLManagedTensor* mfi_dlpack_legacy(const mf_tensor* block, mfi_release release, void* context);
+
+/* ---- devices.c ---- */
+
+enum { MFI_RANK = 32 }; /* of an array, at most */
+
+/* Memory of a shard that Go lends, and the number by which the loan is ended. */
+typedef struct mfi_loan {
+  void* data;
+  uint64_t number;
+  mf_dtype dtype;
+  int32_t ndim;
+  int64_t shape[MFI_RANK];
+} mfi_loan;
+
+void mfi_loan_set(mfi_loan* loan, void* data, uint64_t number, mf_dtype dtype, int32_t ndim,
+                  const int64_t* shape);
+
 /* ---- shim.c ---- */
+
+/* What a function says in a forked child, and where a pointer is needed. */
+mf_status mfi_is_forked(mf_error* error);
+mf_status mfi_is_null(mf_error* error, const char* name);
 
 /* Counts handles that exist, also in a forked child. The first one arranges
    that mf_cancel_all is called at exit. */

@@ -4,6 +4,7 @@
  * Each does the same, in this order: notice a fork, refuse NULL where a
  * pointer is needed, clear the out-parameters, call Go.
  */
+#include "shim.h"
 #include "_cgo_export.h"
 #include "internal.h"
 
@@ -15,36 +16,16 @@
 
 /* ---- what every function does first ---- */
 
-static mf_status forked(mf_error* error) {
+mf_status mfi_is_forked(mf_error* error) {
   return mfi_fail(
       error, MF_FORKED, "meshfeed", "the library was loaded before fork() and does not work in the child",
       "create loaders in the child, with multiprocessing start method \"spawn\" or \"forkserver\"");
 }
 
-static mf_status is_null(mf_error* error, const char* name) {
+mf_status mfi_is_null(mf_error* error, const char* name) {
   char message[96];
   snprintf(message, sizeof message, "argument \"%s\" is NULL", name);
   return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed", message, "");
-}
-
-#define GUARD                                                                                                \
-  if (mfi_forked())                                                                                          \
-  return forked(error)
-#define NEED(pointer)                                                                                        \
-  if (!(pointer))                                                                                            \
-  return is_null(error, #pointer)
-#define TEXT(pointer, size)                                                                                  \
-  if (!(pointer) && (size))                                                                                  \
-  return is_null(error, #pointer)
-
-static void clear_bytes(mf_bytes* bytes) {
-  if (bytes)
-    *bytes = (mf_bytes){NULL, 0};
-}
-
-static void clear_handle(uint64_t* handle) {
-  if (handle)
-    *handle = 0;
 }
 
 /* ---- version ---- */
@@ -172,7 +153,7 @@ mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* op
                     "ask the producer for a new stream");
   mf_status status;
   if (!dataset || (!options && size))
-    status = is_null(error, dataset ? "options" : "dataset");
+    status = mfi_is_null(error, dataset ? "options" : "dataset");
   else
     status = mfgo_dataset_open_stream(stream, options, size, dataset, error);
   if (stream->release)
@@ -187,7 +168,7 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
   GUARD;
   mf_status status;
   if (!arrays || !dataset)
-    status = is_null(error, arrays ? "dataset" : "arrays");
+    status = mfi_is_null(error, arrays ? "dataset" : "arrays");
   else
     status = mfgo_dataset_open_arrays(arrays, n, release, context, dataset, error);
   if (status != MF_OK && release)

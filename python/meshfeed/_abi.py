@@ -20,7 +20,7 @@ from typing import Any
 
 from meshfeed import errors
 
-VERSION = 1, 1  # what this module was written for: the same major number, at least this minor one
+VERSION = 1, 2  # what this module was written for: the same major number, at least this minor one
 
 
 class Failure(ctypes.Structure):
@@ -162,6 +162,14 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_batch_retain": (c_void_p,),
     "mf_batch_release": (c_void_p,),
     "mf_digest": (c_void_p, c_void_p, c_int32, c_void_p, _ERROR),
+    "mf_devices_open": (*_TEXT, *_TEXT, c_void_p, _ERROR),
+    "mf_devices_info": (c_uint64, c_void_p, _ERROR),
+    "mf_ring_create": (c_uint64, c_uint64, c_void_p, _ERROR),
+    "mf_ring_info": (c_uint64, c_void_p, _ERROR),
+    "mf_batch_place": (c_void_p, c_uint64, c_void_p, _ERROR),
+    "mf_placed_read": (c_uint64, c_int32, c_int64, c_void_p, c_int64, _ERROR),
+    "mf_placed_dlpack": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
+    "mf_placed_dlpack_legacy": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
     "mf_order_fill": (*_TEXT, c_int64, c_int64, c_int64, c_int64, c_void_p, c_int64, _ERROR),
     "mf_record_key": (c_int64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_live_handles": (),

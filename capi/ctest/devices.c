@@ -1,0 +1,441 @@
+/*
+ * devices.c: batches on devices: right bytes at every position, lent memory that
+ * serves no other batch, releases in any order and from any thread, and errors.
+ */
+#define _DEFAULT_SOURCE
+#include "check.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct {
+  void* data;
+  int32_t device_type, device_id, ndim;
+  mf_dtype dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} dl_tensor;
+
+struct DLManagedTensor {
+  dl_tensor tensor;
+  void* context;
+  void (*deleter)(struct DLManagedTensor*);
+};
+
+struct DLManagedTensorVersioned {
+  uint32_t major, minor;
+  void* context;
+  void (*deleter)(struct DLManagedTensorVersioned*);
+  uint64_t flags;
+  dl_tensor tensor;
+};
+
+enum { IMAGE, LABEL, POSITIONS = 8, BATCH = 8, SHARD_ROWS = 2, SHARD = SHARD_ROWS * 3 * 3 };
+
+static records* r;
+static mf_dataset dataset;
+static mf_layout layout;
+static mf_loader loader;
+
+static mf_devices open_devices(const char* spec, const char* options) {
+  mf_error error = no_error();
+  mf_devices devices;
+  OK(mf_devices_open(spec, strlen(spec), options, strlen(options), &devices, &error));
+  return devices;
+}
+
+static int64_t live(mf_devices devices) {
+  mf_error error = no_error();
+  mf_bytes json;
+  OK(mf_devices_info(devices, &json, &error));
+  const char* at = strstr(json.data, "\"live_buffers\":");
+  CHECK(at);
+  const int64_t n = strtoll(at + strlen("\"live_buffers\":"), NULL, 10);
+  mf_bytes_free(&json);
+  return n;
+}
+
+static mf_ring make_ring(mf_devices devices, mf_layout of) {
+  mf_error error = no_error();
+  mf_ring ring;
+  OK(mf_ring_create(devices, of, &ring, &error));
+  return ring;
+}
+
+/* Places the next batch, and gives the position of its first row. */
+static mf_placed place_next(mf_ring ring, int64_t* position) {
+  mf_error error = no_error();
+  mf_batch* batch;
+  mf_placed placed;
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  *position = batch->position;
+  OK(mf_batch_place(batch, ring, &placed, &error));
+  mf_batch_release(batch);
+  return placed;
+}
+
+/* Image rows of mesh position p: data = p / 2 gives the rows, model = p % 2 the columns. */
+static void check_image(const float* shard, int64_t first, int p) {
+  for (int row = 0; row < SHARD_ROWS; row++)
+    for (int y = 0; y < 3; y++)
+      for (int x = 0; x < 3; x++)
+        CHECK(shard[(row * 3 + y) * 3 + x] ==
+              r->image[first + p / 2 * SHARD_ROWS + row][y * 6 + p % 2 * 3 + x]);
+}
+
+static void check_placed(mf_placed placed, int64_t first) {
+  mf_error error = no_error();
+  for (int p = 0; p < POSITIONS; p++) {
+    float image[SHARD];
+    int32_t label[SHARD_ROWS];
+    OK(mf_placed_read(placed, IMAGE, p, image, sizeof image, &error));
+    check_image(image, first, p);
+    OK(mf_placed_read(placed, LABEL, p, label, sizeof label, &error));
+    for (int row = 0; row < SHARD_ROWS; row++)
+      CHECK(label[row] == r->label[first + p / 2 * SHARD_ROWS + row]);
+  }
+}
+
+static void check_lent(const dl_tensor* t, int64_t first, int p) {
+  CHECK(t->device_type == 1 && t->device_id == 0 && t->byte_offset == 0 && t->ndim == 3);
+  CHECK(t->dtype.code == 2 && t->dtype.bits == 32 && t->dtype.lanes == 1);
+  CHECK(t->shape[0] == SHARD_ROWS && t->shape[1] == 3 && t->shape[2] == 3);
+  CHECK(t->strides[0] == 9 && t->strides[1] == 3 && t->strides[2] == 1);
+  check_image((const float*)t->data, first, p);
+}
+
+static void* delete_it(void* tensor) {
+  struct DLManagedTensorVersioned* t = (struct DLManagedTensorVersioned*)tensor;
+  t->deleter(t);
+  return NULL;
+}
+
+static void on_a_thread(void* (*body)(void*), void* argument) {
+  pthread_t thread;
+  CHECK(!pthread_create(&thread, NULL, body, argument));
+  pthread_join(thread, NULL);
+}
+
+/* Batches go through a ring: the memory of one is that of a later one. */
+static void check_many(void) {
+  mf_error error = no_error();
+  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_ring ring = make_ring(devices, layout);
+  int64_t position, most = 0;
+  for (int i = 0; i < 200; i++) {
+    const mf_placed placed = place_next(ring, &position);
+    check_placed(placed, position);
+    OK(mf_release(placed, &error));
+    if (i == 0)
+      most = live(devices);
+  }
+  CHECK(most == 16 && live(devices) == most);
+  OK(mf_release(ring, &error));
+  CHECK(live(devices) == 0);
+  OK(mf_release(devices, &error));
+}
+
+/* What is lent stays as it is, whatever is released, until it is given back. */
+static void check_lending(void) {
+  mf_error error = no_error();
+  const mf_devices devices = open_devices("virtual:8", "{}");
+  const mf_ring ring = make_ring(devices, layout);
+  int64_t first, other;
+  const mf_placed placed = place_next(ring, &first);
+  struct DLManagedTensorVersioned* lent[2];
+  struct DLManagedTensor* legacy;
+  OK(mf_placed_dlpack(placed, IMAGE, 5, &lent[0], &error));
+  OK(mf_placed_dlpack(placed, IMAGE, 5, &lent[1], &error));
+  OK(mf_placed_dlpack_legacy(placed, IMAGE, 2, &legacy, &error));
+  CHECK(lent[0]->major == 1 && lent[0]->minor == 0 && lent[0]->flags == 1);
+  CHECK(lent[0]->tensor.data == lent[1]->tensor.data);
+  OK(mf_release(placed, &error));
+  for (int i = 0; i < 30; i++) {
+    const mf_placed next = place_next(ring, &other);
+    check_placed(next, other);
+    OK(mf_release(next, &error));
+  }
+  check_lent(&lent[0]->tensor, first, 5);
+  check_lent(&legacy->tensor, first, 2);
+  CHECK(live(devices) == 32); /* the lent batch, and the one that goes round */
+  on_a_thread(delete_it, lent[0]);
+  OK(mf_release(ring, &error));
+  CHECK(live(devices) == 16);
+  legacy->deleter(legacy);
+  CHECK(live(devices) == 16);
+  check_lent(&lent[1]->tensor, first, 5);
+  OK(mf_release(devices, &error));
+  check_lent(&lent[1]->tensor, first, 5); /* the last of all that was opened here */
+  on_a_thread(delete_it, lent[1]);
+}
+
+/* Devices, ring, two batches and a loan, released in every order. */
+static void check_orders(void) {
+  mf_error error = no_error();
+  for (int order = 0; order < 120; order++) {
+    int64_t first[2];
+    uint64_t handles[4];
+    handles[0] = open_devices("virtual:8", "");
+    handles[1] = make_ring(handles[0], layout);
+    handles[2] = place_next(handles[1], &first[0]);
+    handles[3] = place_next(handles[1], &first[1]);
+    struct DLManagedTensorVersioned* lent;
+    OK(mf_placed_dlpack(handles[2], IMAGE, 3, &lent, &error));
+    int left[] = {0, 1, 2, 3, 4};
+    for (int n = 5, rest = order; n > 0; rest /= n, n--) {
+      const int i = rest % n, which = left[i];
+      left[i] = left[n - 1];
+      if (which < 4) {
+        OK(mf_release(handles[which], &error));
+        EXPECT(MF_INVALID_STATE, mf_release(handles[which], &error));
+      } else {
+        check_lent(&lent->tensor, first[0], 3);
+        lent->deleter(lent);
+      }
+    }
+  }
+}
+
+/* Threads place, read and lend on one ring; devices are closed while they do. */
+typedef struct {
+  mf_ring ring;
+  int placed;
+} worker;
+
+static void* work(void* argument) {
+  worker* w = (worker*)argument;
+  mf_error error = no_error();
+  for (;;) {
+    mf_batch* batch;
+    OK(mf_loader_next(loader, -1, &batch, &error));
+    const int64_t first = batch->position;
+    mf_placed placed;
+    mf_status status = mf_batch_place(batch, w->ring, &placed, &error);
+    mf_batch_release(batch);
+    if (status == MF_OK) {
+      struct DLManagedTensorVersioned* lent;
+      OK(mf_placed_dlpack(placed, IMAGE, 7, &lent, &error));
+      OK(mf_release(placed, &error));
+      check_lent(&lent->tensor, first, 7);
+      lent->deleter(lent);
+      w->placed++;
+      continue;
+    }
+    CHECK(status == MF_INVALID_STATE || status == MF_CANCELLED);
+    return NULL;
+  }
+}
+
+static void check_threads(void) {
+  mf_error error = no_error();
+  const mf_devices devices = open_devices("virtual:8", "");
+  worker workers[4];
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) {
+    workers[i].ring = make_ring(devices, layout);
+    workers[i].placed = 0;
+    CHECK(!pthread_create(&threads[i], NULL, work, &workers[i]));
+  }
+  int64_t first;
+  for (int i = 0; i < 100; i++) {
+    const mf_placed placed = place_next(workers[i % 4].ring, &first);
+    check_placed(placed, first);
+    OK(mf_release(placed, &error));
+  }
+  OK(mf_release(devices, &error));
+  for (int i = 0; i < 4; i++) {
+    pthread_join(threads[i], NULL);
+    OK(mf_release(workers[i].ring, &error));
+  }
+}
+
+#define FAILS(status, text, call)                                                                            \
+  do {                                                                                                       \
+    EXPECT(status, call);                                                                                    \
+    if (strcmp(error.message, text) != 0) {                                                                  \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, error.message);                                     \
+      exit(1);                                                                                               \
+    }                                                                                                        \
+  } while (0)
+
+static void check_open_errors(void) {
+  mf_error error = no_error();
+  mf_devices devices;
+  FAILS(MF_INVALID_ARGUMENT, "options /speed: \"speed\" is not an option",
+        mf_devices_open("go", 2, "{\"speed\":1}", 11, &devices, &error));
+  CHECK(devices == 0 && strcmp(error.op, "devices") == 0);
+  FAILS(MF_INVALID_ARGUMENT, "argument \"spec\" is NULL", mf_devices_open(NULL, 2, "", 0, &devices, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"devices\" is NULL", mf_devices_open("go", 2, "", 0, NULL, &error));
+  devices = open_devices("virtual:0", "");
+  FAILS(MF_INVALID_ARGUMENT, "\"virtual:0\": the number of devices must be 1 to 1048576, but is \"0\"",
+        mf_wait(devices, -1, &error));
+  mf_bytes json;
+  FAILS(MF_INVALID_ARGUMENT, "\"virtual:0\": the number of devices must be 1 to 1048576, but is \"0\"",
+        mf_devices_info(devices, &json, &error));
+  mf_ring ring;
+  EXPECT(MF_INVALID_ARGUMENT, mf_ring_create(devices, layout, &ring, &error));
+  OK(mf_release(devices, &error));
+  FAILS(MF_INVALID_STATE, "0 is not a handle", mf_ring_create(0, layout, &ring, &error));
+  EXPECT(MF_INVALID_STATE, mf_ring_create(loader, layout, &ring, &error));
+  CHECK(ring == 0 && strstr(error.message, "names a loader, not devices"));
+}
+
+static void check_ring_errors(void) {
+  mf_error error = no_error();
+  const mf_devices few = open_devices("virtual:4", ""), devices = open_devices("virtual:8", "");
+  mf_ring ring;
+  EXPECT(MF_OUT_OF_RANGE, mf_ring_create(few, layout, &ring, &error));
+  CHECK(ring == 0 && strstr(error.message, "device 4 stands at position 4"));
+  OK(mf_release(few, &error));
+  const mf_layout wide = make_layout(DOCUMENT(100, 16, ""));
+  ring = make_ring(devices, wide);
+  mf_batch* batch;
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  mf_placed placed;
+  FAILS(MF_INVALID_ARGUMENT,
+        "block 0 of the batch is not the part of array \"image\" that the ring has there",
+        mf_batch_place(batch, ring, &placed, &error));
+  CHECK(placed == 0 && live(devices) == 0);
+  OK(mf_release(ring, &error));
+  OK(mf_release(wide, &error));
+  const mf_layout more = make_layout(DOCUMENT(100, 8, ",\"extras\":[\"key\"]"));
+  ring = make_ring(devices, more);
+  FAILS(MF_INVALID_ARGUMENT, "the batch has 12 blocks, and the ring is for 16",
+        mf_batch_place(batch, ring, &placed, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"batch\" is NULL", mf_batch_place(NULL, ring, &placed, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"placed\" is NULL", mf_batch_place(batch, ring, NULL, &error));
+  mf_batch_release(batch);
+  OK(mf_release(ring, &error));
+  OK(mf_release(more, &error));
+  OK(mf_release(devices, &error));
+}
+
+static void check_read_errors(void) {
+  mf_error error = no_error();
+  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_ring ring = make_ring(devices, layout);
+  int64_t first;
+  const mf_placed placed = place_next(ring, &first);
+  float image[SHARD + 1];
+  struct DLManagedTensorVersioned* lent;
+  FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 76",
+        mf_placed_read(placed, IMAGE, 0, image, sizeof image, &error));
+  FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 0",
+        mf_placed_read(placed, IMAGE, 0, NULL, 0, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"size\" is negative",
+        mf_placed_read(placed, IMAGE, 0, image, -1, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"data\" is NULL", mf_placed_read(placed, IMAGE, 0, NULL, 72, &error));
+  FAILS(MF_OUT_OF_RANGE, "there is no array 2 among the 2 of the layout",
+        mf_placed_read(placed, 2, 0, image, 72, &error));
+  FAILS(MF_OUT_OF_RANGE, "there is no array -1 among the 2 of the layout",
+        mf_placed_dlpack(placed, -1, 0, &lent, &error));
+  FAILS(MF_OUT_OF_RANGE, "there is no position 8 in a mesh of 8 devices",
+        mf_placed_read(placed, IMAGE, 8, image, 72, &error));
+  FAILS(MF_OUT_OF_RANGE, "there is no position -1 in a mesh of 8 devices",
+        mf_placed_dlpack(placed, IMAGE, -1, &lent, &error));
+  CHECK(lent == NULL);
+  FAILS(MF_INVALID_ARGUMENT, "argument \"tensor\" is NULL", mf_placed_dlpack(placed, IMAGE, 0, NULL, &error));
+  OK(mf_release(placed, &error));
+  EXPECT(MF_INVALID_STATE, mf_placed_read(placed, IMAGE, 0, image, 72, &error));
+  EXPECT(MF_INVALID_STATE, mf_placed_dlpack(placed, IMAGE, 0, &lent, &error));
+  OK(mf_release(devices, &error));
+  mf_batch* batch;
+  mf_placed late;
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  FAILS(MF_INVALID_STATE, "cannot place a batch: the devices are closed",
+        mf_batch_place(batch, ring, &late, &error));
+  mf_batch_release(batch);
+  OK(mf_release(ring, &error));
+}
+
+static void check_info(void) {
+  mf_error error = no_error();
+  const mf_devices devices = open_devices("virtual:8", "");
+  mf_bytes json;
+  OK(mf_wait(devices, -1, &error));
+  OK(mf_devices_info(devices, &json, &error));
+  CHECK(strstr(json.data, "\"name\":\"virtual\",\"platform\":\"go\"") &&
+        strstr(json.data, "\"shared\":true"));
+  mf_bytes_free(&json);
+  const mf_ring ring = make_ring(devices, layout);
+  OK(mf_ring_info(ring, &json, &error));
+  CHECK(strstr(json.data, "{\"name\":\"label\",\"kind\":\"data\",\"dtype\":\"int32\",\"shape\":[8],\"spec\":"
+                          "[\"data\"],\"shard_shape\":[2],\"shards\":[{\"position\":0,\"device\":0,\"index\":"
+                          "[[0,2]]},{\"position\":1,\"device\":1,\"index\":[[0,2]]},{\"position\":2,"));
+  mf_bytes_free(&json);
+  OK(mf_release(ring, &error));
+  OK(mf_release(devices, &error));
+}
+
+static void in_child(mf_devices devices, mf_ring ring, mf_placed placed,
+                     struct DLManagedTensorVersioned* lent, int64_t first) {
+  mf_error error = no_error();
+  mf_devices other;
+  mf_placed made;
+  mf_bytes json;
+  float image[SHARD];
+  struct DLManagedTensorVersioned* more;
+  EXPECT(MF_FORKED, mf_devices_open("go", 2, "", 0, &other, &error));
+  EXPECT(MF_FORKED, mf_devices_info(devices, &json, &error));
+  EXPECT(MF_FORKED, mf_ring_create(devices, layout, &other, &error));
+  EXPECT(MF_FORKED, mf_ring_info(ring, &json, &error));
+  EXPECT(MF_FORKED, mf_batch_place((mf_batch*)image, ring, &made, &error));
+  EXPECT(MF_FORKED, mf_placed_read(placed, IMAGE, 0, image, sizeof image, &error));
+  EXPECT(MF_FORKED, mf_placed_dlpack(placed, IMAGE, 0, &more, &error));
+  CHECK(strcmp(error.message, "the library was loaded before fork() and does not work in the child") == 0);
+  CHECK(other == 0 && made == 0 && json.data == NULL && more == NULL);
+  check_lent(&lent->tensor, first, 1);
+  lent->deleter(lent);
+  OK(mf_release(placed, &error));
+  OK(mf_release(ring, &error));
+  OK(mf_release(devices, &error));
+  _exit(0);
+}
+
+static void check_fork(void) {
+  mf_error error = no_error();
+  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_ring ring = make_ring(devices, layout);
+  int64_t first;
+  const mf_placed placed = place_next(ring, &first);
+  struct DLManagedTensorVersioned* lent;
+  OK(mf_placed_dlpack(placed, IMAGE, 1, &lent, &error));
+  const pid_t child = fork();
+  if (child == 0)
+    in_child(devices, ring, placed, lent, first);
+  int outcome;
+  CHECK(child > 0 && waitpid(child, &outcome, 0) == child);
+  CHECK(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
+  check_lent(&lent->tensor, first, 1);
+  lent->deleter(lent);
+  OK(mf_release(placed, &error));
+  OK(mf_release(ring, &error));
+  CHECK(live(devices) == 0);
+  OK(mf_release(devices, &error));
+}
+
+int main(void) {
+  mf_error error = no_error();
+  alarm(100);
+  r = make_records();
+  dataset = open_records(r);
+  layout = make_layout(DOCUMENT(100, 8, ""));
+  loader = make_loader(dataset, layout, "{\"epochs\":-1}");
+  check_many();
+  check_lending();
+  check_orders();
+  check_threads();
+  check_open_errors();
+  check_ring_errors();
+  check_read_errors();
+  check_info();
+  check_fork();
+  OK(mf_release(loader, &error));
+  OK(mf_release(layout, &error));
+  OK(mf_release(dataset, &error));
+  CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);
+  free(r);
+  puts("ok");
+  return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * shim.h: what every function that leads into Go does first. A macro's names are
+ * the parameters of the function that it stands in.
+ */
+#ifndef MESHFEED_SHIM_H
+#define MESHFEED_SHIM_H
+
+#include "internal.h"
+
+#define GUARD                                                                                                \
+  if (mfi_forked())                                                                                          \
+  return mfi_is_forked(error)
+#define NEED(pointer)                                                                                        \
+  if (!(pointer))                                                                                            \
+  return mfi_is_null(error, #pointer)
+#define TEXT(pointer, size)                                                                                  \
+  if (!(pointer) && (size))                                                                                  \
+  return mfi_is_null(error, #pointer)
+
+static inline void clear_bytes(mf_bytes* bytes) {
+  if (bytes)
+    *bytes = (mf_bytes){NULL, 0};
+}
+
+static inline void clear_handle(uint64_t* handle) {
+  if (handle)
+    *handle = 0;
+}
+
+#endif
