@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from meshfeed._version import __version__ as __version__
     from meshfeed.arrays import load_array as load_array
+    from meshfeed.backend import Devices as Devices
+    from meshfeed.backend import devices as devices
     from meshfeed.certificate import Certificate as Certificate
     from meshfeed.coordinator import Coordinator as Coordinator
     from meshfeed.dataset import Dataset as Dataset
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
     from meshfeed.errors import UnsupportedError as UnsupportedError
     from meshfeed.loader import Loader as Loader
+    from meshfeed.placed import PlacedArray as PlacedArray
+    from meshfeed.placed import Shard as Shard
     from meshfeed.planning import Layout as Layout
     from meshfeed.planning import Problem as Problem
     from meshfeed.planning import layout as layout
@@ -51,6 +55,7 @@ else:
     _NAMES = {
         "_version": "__version__",
         "arrays": "load_array",
+        "backend": "Devices devices",
         "certificate": "Certificate",
         "coordinator": "Coordinator",
         "dataset": "Dataset Field Skipped from_arrays from_arrow open",
@@ -60,6 +65,7 @@ else:
             ReadError ResourceExhaustedError UnsupportedError
         """,
         "loader": "Loader",
+        "placed": "PlacedArray Shard",
         "planning": "Layout Problem layout",
         "specs": "Array P",
     }

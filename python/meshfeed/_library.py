@@ -30,13 +30,14 @@ def library() -> ctypes.CDLL:
     if _library is None:
         with _opening:
             if _library is None:
-                _library = _opened(_path())
+                _library = _opened(path())
     return _library
 
 
-def _path() -> Path:
-    if path := os.environ.get("MESHFEED_LIBRARY"):
-        return Path(path)
+def path() -> Path:
+    """Gives where the C library is: MESHFEED_LIBRARY names another than the package's."""
+    if chosen := os.environ.get("MESHFEED_LIBRARY"):
+        return Path(chosen)
     names = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}
     return Path(__file__).parent / "_lib" / names.get(sys.platform, "libmeshfeed.so")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Mapping, Sequence
-from ctypes import byref, c_int64, c_uint64
+from ctypes import byref, c_int64, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any
 
 from meshfeed._abi import RELEASE, Array, Bytes, DType, Stats
@@ -255,3 +255,49 @@ def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
     call("mf_digest", batch, (ctypes.c_int32 * n)(*tensors), n, out)
     data = bytes(out)
     return [data[16 * i : 16 * i + 16] for i in range(n)]
+
+
+# ---- devices ----
+
+
+def devices_open(spec: str, options: Mapping[str, Any]) -> int:
+    """Opens devices."""
+    return _made("mf_devices_open", *_encoded(spec), *_encoded(json.dumps(options)))
+
+
+def devices_info(handle: int) -> dict[str, Any]:
+    """Gives what was opened, and what of meshfeed's is on it."""
+    info: dict[str, Any] = json.loads(_text("mf_devices_info", handle))
+    return info
+
+
+def ring_create(devices: int, document: str) -> int:
+    """Makes memory on devices for the batches of a layout."""
+    with _Layout(document) as layout:
+        return _made("mf_ring_create", devices, layout)
+
+
+def ring_info(handle: int) -> dict[str, Any]:
+    """Gives where the shards of a batch are."""
+    info: dict[str, Any] = json.loads(_text("mf_ring_info", handle))
+    return info
+
+
+def batch_place(batch: Any, ring: int) -> int:
+    """Copies the batch at this address, which the caller keeps alive, to devices."""
+    out = c_uint64()
+    call("mf_batch_place", batch, ring, byref(out))
+    return out.value
+
+
+def placed_read(placed: int, array: int, position: int, out: np.ndarray[Any, Any]) -> None:
+    """Copies a shard into an array."""
+    call("mf_placed_read", placed, array, position, out.ctypes.data, out.nbytes)
+
+
+def placed_lend(function: str, placed: int, array: int, position: int) -> int:
+    """Gives the address of a DLPack tensor of a shard, which the caller deletes."""
+    out = c_void_p()
+    call(function, placed, array, position, byref(out))
+    assert out.value is not None
+    return out.value

@@ -138,7 +138,7 @@ def _read(
         with cursor.lock:
             item = cursor.take()
     except BaseException as e:
-        cursor.close(type(e))
+        cursor.close(e)
         raise
     cursor.close()
     assert item is not None

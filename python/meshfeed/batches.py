@@ -12,9 +12,16 @@ class Batches(Iterator[Any]):
     """The batches of one loop, or of one epoch."""
 
     def __init__(
-        self, cursor: Cursor, mark: Callable[[], Any], *, again: bool, own: bool = False
+        self,
+        cursor: Cursor,
+        mark: Callable[[], Any],
+        *,
+        again: bool,
+        own: bool = False,
+        take: Callable[[], Item | None] | None = None,
     ) -> None:
         self._cursor = cursor
+        self._take = take or cursor.take
         self._mark = mark
         # A loop that was left after an epoch's last batch never saw the end of that epoch.
         # The next loop sees it first, and goes on.
@@ -36,9 +43,9 @@ class Batches(Iterator[Any]):
         with self._cursor.lock, self._mark():  # threads that share a loop share its end
             if self._over:
                 return None
-            item = self._cursor.take()
+            item = self._take()
             if item is None and self._again:
-                item = self._cursor.take()
+                item = self._take()
             self._again = False
             if item is None:
                 self.close()

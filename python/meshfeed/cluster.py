@@ -9,7 +9,7 @@ import contextlib
 import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from meshfeed.agreement import Agreement, Document, document
 from meshfeed.arguments import Checks, State
 from meshfeed.coordinator import Coordinator, jax_coordinator
 from meshfeed.names import Use, uses
-from meshfeed.peers import Peers, running
+from meshfeed.peers import Peers, is_failure, running
 from meshfeed.planning import Layout
 from meshfeed.replicas import Replicas, Shared, due, shared
 from meshfeed.stalls import Progress, Stalls
@@ -222,6 +222,11 @@ class Cluster:
 
     # ---- end ----
 
+    def abandon(self, error: BaseException, epoch: int, step: int) -> None:
+        """Tells the others that the program ends its loop with an exception, in bounded time."""
+        if not self.left and is_failure(error):
+            _beside(lambda: self._threads.tell(error, epoch, step), LEAVE)
+
     def close(self, *, wait: bool = True) -> None:
         """Ends the threads and, as the last of the loader's processes, deletes its keys.
 
@@ -233,10 +238,7 @@ class Cluster:
                 return
             self.left = True
         self._use.end()
-        thread = threading.Thread(target=self._leave, name="meshfeed.leave", daemon=True)
-        thread.start()
-        if wait:
-            thread.join(2 * LEAVE)
+        _beside(self._leave, 2 * LEAVE if wait else 0)
 
     def _leave(self) -> None:
         with contextlib.suppress(Exception):  # a store that is gone has no keys either
@@ -263,6 +265,11 @@ class _Threads:
             self.replicas = None
         if hasattr(self, "peers"):
             self.peers.end()
+
+    def tell(self, error: BaseException, epoch: int, step: int) -> None:
+        """Tells the others of this process's failure. Before the first batch nobody listens."""
+        if hasattr(self, "peers"):
+            self.peers.tell(error, epoch, step)
 
     @property
     def lost(self) -> bool:
@@ -297,9 +304,14 @@ def _leave_all() -> None:
         cluster.close()
     # Those of forgotten loaders would end at the end of their wait, which is too late now.
     for peers in tuple(running):
-        thread = threading.Thread(target=peers.end, name="meshfeed.leave", daemon=True)
-        thread.start()
-        thread.join(2 * LEAVE)
+        _beside(peers.end, 2 * LEAVE)
+
+
+def _beside(work: Callable[[], None], seconds: float) -> None:
+    """Does what asks the store, which may not answer, on a thread, and waits for it so long."""
+    thread = threading.Thread(target=work, name="meshfeed.leave", daemon=True)
+    thread.start()
+    thread.join(seconds)
 
 
 def _forget(threads: _Threads, use: Use) -> None:

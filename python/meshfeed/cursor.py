@@ -159,6 +159,17 @@ class Cursor:
             return _native.loader_certificate(self.handle.value, self.epoch, self.position)
 
     @contextlib.contextmanager
+    def making(self, make: Make) -> Iterator[Cursor]:
+        """Has batches made in another way, and none ahead. The caller holds the lock."""
+        usual = self._make, self._ahead
+        self._torn = self._torn or bool(self._ready)  # those were made the usual way
+        self._make, self._ahead = make, 0
+        try:
+            yield self
+        finally:
+            self._make, self._ahead = usual
+
+    @contextlib.contextmanager
     def moved(self) -> Iterator[int]:
         """Guards a change of the place: what was made ahead is dropped, the place read anew."""
         with self.lock:
@@ -178,13 +189,13 @@ class Cursor:
             yield old.value
             old.close()
 
-    def close(self, cause: type[BaseException] | None = None) -> None:
+    def close(self, cause: BaseException | None = None) -> None:
         """Ends a take under way on another thread, and releases the handle.
 
         Args:
-            cause: as for the handle's `close`.
+            cause: the exception that ends the block of the loader, if one does.
         """
-        self.handle.close(cause)
+        self.handle.close(None if cause is None else type(cause))
         self._ready.clear()
 
 

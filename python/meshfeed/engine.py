@@ -93,6 +93,11 @@ class Engine:
         )
 
     @property
+    def document(self) -> str:
+        """The layout's document."""
+        return self._document
+
+    @property
     def layout(self) -> planning.Layout:
         """Who holds and who reads what."""
         return planning.Layout(self._document)

@@ -32,6 +32,7 @@ class Feed:
     Attributes:
         make: makes a batch over the array that keeps its memory alive.
         element_spec: the batch's tree of shapes and types.
+        build: puts arrays, one for each of the layout's, into the batch's tree.
         mark: makes the profiler's mark round one `next`.
         ahead: the default of `device_prefetch`.
         reshard: gives a batch the sharding that the specs ask for.
@@ -41,12 +42,14 @@ class Feed:
         self,
         make: Callable[[Owner], Any],
         element_spec: Any,
+        build: Callable[[Sequence[Any]], Any],
         mark: Callable[[], Any] = nullcontext,
         ahead: int = 0,
         reshard: Callable[[Any], Any] | None = None,
     ) -> None:
         self.make = make
         self.element_spec = element_spec
+        self.build = build
         self.mark = mark
         self.ahead = ahead
         self.reshard = reshard or (lambda batch: batch)
@@ -151,10 +154,15 @@ def replay(check: Checks, layout: planning.Layout, process: int | None, *others:
         raise check.misfit(message, "use mf.Loader(source, layout=layout, process=p)")
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
-        def make(owner: Owner) -> dict[str, Any]:
-            return {b.name: b.indexed(owner) for b in blocks}
+        names = [b.name for b in blocks]
 
-        return Feed(make, {b.name: ArrayStruct(b.shape, b.dtype) for b in blocks})
+        def build(arrays: Sequence[Any]) -> dict[str, Any]:
+            return dict(zip(names, arrays, strict=True))
+
+        def make(owner: Owner) -> dict[str, Any]:
+            return build([b.indexed(owner) for b in blocks])
+
+        return Feed(make, build([ArrayStruct(b.shape, b.dtype) for b in blocks]), build)
 
     processes = layout.processes
     return Plan(layout.to_json(), processes, check.process(process, processes), feed)
@@ -178,7 +186,7 @@ def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
     def feed(blocks: Sequence[Blocks]) -> Feed:
         build = _with_extras(tree, blocks)
         structs = [ArrayStruct(b.shape, b.dtype) for b in blocks]
-        return Feed(lambda owner: build([b.views(owner)[0] for b in blocks]), build(structs))
+        return Feed(lambda owner: build([b.views(owner)[0] for b in blocks]), build(structs), build)
 
     return _Place(planning.MeshPart.of([]), 0, lambda dtype: dtype, feed)
 
@@ -204,6 +212,7 @@ def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str
         return Feed(
             make=lambda owner: build([place(owner) for place in placers]),
             element_spec=build([place.struct() for place in placers]),
+            build=build,
             mark=jax.annotation,
             ahead=jax.default_device_prefetch(mesh),
             reshard=reshard,

@@ -87,11 +87,12 @@ class JoinedCursor(Cursor):
         if self._cluster is not None:
             self._cluster.moved(_native.loader_state(self.handle.value))
 
-    def close(self, cause: type[BaseException] | None = None) -> None:
+    def close(self, cause: BaseException | None = None) -> None:
         """Releases the handle, and the loader's own cursor leaves the others."""
+        if cause is not None and self._cluster is not None and self._leads:
+            self._cluster.abandon(cause, self.epoch, self.position // self._rows)
         super().close(cause)
-        interrupted = cause is not None and issubclass(cause, KeyboardInterrupt | SystemExit)
-        self.leave(wait=not interrupted)
+        self.leave(wait=not isinstance(cause, KeyboardInterrupt | SystemExit))
 
 
 class _Inspector:

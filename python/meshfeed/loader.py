@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from meshfeed import cluster, feeds, planning
 from meshfeed.arguments import Checks, State
@@ -17,6 +17,9 @@ from meshfeed.errors import InvalidStateError
 from meshfeed.facts import Facts
 from meshfeed.options import Options, check_kinds
 from meshfeed.place import Place
+
+if TYPE_CHECKING:
+    from meshfeed.backend import Devices
 
 
 class Loader(Place, Facts):
@@ -203,6 +206,43 @@ class Loader(Place, Facts):
             cursor = self._engine.one_epoch(check.int64("epoch", epoch))
         return Batches(cursor, self._engine.feed.mark, again=False, own=True)
 
+    def place(self, devices: Devices) -> Batches:
+        """Iterates as the loader itself does, with every batch on devices that are not JAX's.
+
+        The layout's mesh is laid over the devices by their numbers, and every device gets its
+        shard of every array. So a layout can be tried on any number of virtual devices, and
+        batches can go to a device without JAX. A loader on a JAX mesh does the same: its batches
+        then go to the devices of the same ids here, and JAX gets none.
+
+        Args:
+            devices: from `mf.devices`.
+
+        Returns:
+            An iterator over trees of `PlacedArray`s. Their memory goes round: it serves another
+            batch when nobody uses the batch, its shards or views of them any more.
+
+        Raises:
+            OutOfRangeError: the mesh has a device of an id that is not there.
+            UnsupportedError: the mesh has several processes or no axes.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"x": np.arange(16, dtype=np.int32)})
+            >>> lay = mf.layout({"data": 2, "model": 2}, mf.P("data"), ds, batch_size=8)
+            >>> loader = mf.Loader(ds, layout=lay, process=0)
+            >>> with mf.devices("virtual:4") as devices:
+            ...     for batch in loader.place(devices):
+            ...         print([np.asarray(shard).tolist() for shard in batch["x"].shards])
+            [[0, 1, 2, 3], [0, 1, 2, 3], [4, 5, 6, 7], [4, 5, 6, 7]]
+            [[8, 9, 10, 11], [8, 9, 10, 11], [12, 13, 14, 15], [12, 13, 14, 15]]
+        """
+        from meshfeed.placed import Placing
+
+        with Checks("Loader.place") as check:
+            placing = Placing(check, self._engine, devices)
+        cursor, mark = self._engine.cursor, self._engine.feed.mark
+        return Batches(cursor, mark, again=self._again, take=placing.take)
+
     def __len__(self) -> int:
         with Checks("len(loader)"):
             n = self._engine.cursor.remaining()
@@ -259,7 +299,7 @@ class Loader(Place, Facts):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._engine.cursor.close(kind)
+        self._engine.cursor.close(error)
 
     def __repr__(self) -> str:
         arrays = [array["name"] for array in self._engine.info["arrays"]]

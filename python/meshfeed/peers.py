@@ -18,12 +18,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from meshfeed import errors
+from meshfeed.arguments import cut
 from meshfeed.coordinator import Coordinator
 from meshfeed.stalls import Stalls
 
 LONGEST = 10.0  # seconds of one wait at the mailbox; between two of them stalls are looked at
 GRACE = 5.0  # seconds in which a program may come back to `next`, before "abort" ends it
 ENDED = b""  # in one's own mailbox
+LENGTH = 400  # characters of an error's text that the others are told
 
 log = logging.getLogger("meshfeed")
 
@@ -62,6 +64,7 @@ class Peers:
         self._patience = min(look_every, LONGEST)
         self._letter: Letter | None = None
         self._own: errors.Error | None = None
+        self._told = False
         self._heard = threading.Event()
         self.ended = threading.Event()
         self.lost = False  # the store is gone
@@ -81,10 +84,16 @@ class Peers:
 
     def post(self, error: Exception, epoch: int, step: int) -> None:
         """Tells all others that this process failed, if the data and not the use was at fault."""
-        if isinstance(error, _OF_USE) or self.ended.is_set():
+        if not isinstance(error, _OF_USE):
+            self.tell(error, epoch, step)
+
+    def tell(self, error: BaseException, epoch: int, step: int) -> None:
+        """Tells all others that this process failed, once: nobody listens for a second failure."""
+        if self._told or self.ended.is_set():
             return
-        letter = json.dumps(_letter(error, self._me, epoch, step)).encode()
+        self._told = True
         try:
+            letter = json.dumps(_letter(error, self._me, epoch, step)).encode()
             for process in self._members:
                 if process != self._me:
                     self._store.set(f"{self._path}/{process}", letter)
@@ -146,27 +155,47 @@ running: set[Peers] = set()  # whose threads wait, those of forgotten loaders to
 _OF_USE = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
 
 
-def _letter(error: Exception, process: int, epoch: int, step: int) -> Letter:
+def is_failure(error: BaseException) -> bool:
+    """Says whether a program that ends with this leaves the others waiting.
+
+    One that heard of a failure elsewhere does not, as they heard of it too; and a program may
+    end itself in good order.
+    """
+    in_order = isinstance(error, SystemExit) and error.code in (None, 0)
+    return not in_order and not isinstance(error, errors.PeerError | GeneratorExit)
+
+
+def _letter(error: BaseException, process: int, epoch: int, step: int) -> Letter:
     letter = {"process": process, "epoch": epoch, "step": step}
     if isinstance(error, errors.Error):
         texts = {"op": error.op, "message": error.message, "hint": error.hint, "path": error.path}
         return {**letter, "code": int(error.code), **texts}
     known = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
-    return {**letter, "type": known.__name__, "message": f"{type(error).__name__}: {error}"}
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return {**letter, "type": known.__name__, "message": cut(text, LENGTH)}
 
 
 def error_of(letter: Letter) -> errors.PeerError:
     """Makes the error for what another process wrote."""
     process, epoch, step = letter["process"], letter["epoch"], letter["step"]
-    if "code" in letter:
-        origin: type[BaseException] = errors.CLASSES.get(letter["code"], errors.InternalError)
-    else:
-        origin = getattr(builtins, letter["type"], RuntimeError)
     op, message = letter.get("op", ""), letter["message"]
-    made = errors.peer(origin)(
+    made = errors.peer(_origin(letter))(
         f"{op}: {message}" if op else message,
         op=f"process {process}, at epoch {epoch}, step {step}",
         hint=letter.get("hint", ""),
         path=letter.get("path", ""),
     )
     return made.at(process, epoch, step)
+
+
+def _origin(letter: Letter) -> type[BaseException]:
+    """Gives the class that the error here is one of, too.
+
+    What would end a loop in silence, is no `Exception`, or is made from something else than a
+    text stays with the process where it was raised.
+    """
+    if "code" in letter:
+        return errors.CLASSES.get(letter["code"], errors.InternalError)
+    origin: type[BaseException] = getattr(builtins, letter["type"], RuntimeError)
+    apart = StopIteration, StopAsyncIteration, UnicodeError, BaseExceptionGroup
+    return Exception if issubclass(origin, apart) or not issubclass(origin, Exception) else origin

@@ -87,7 +87,7 @@ def build() -> str:
 
     measured = sorted(Path(meshfeed.__file__).parent.glob("*.py"))
     measuring = [p for p in sorted(Path(__file__).parent.glob("*.py")) if p.stem not in WRITERS]
-    digest = hashlib.sha256(Path(_library._path()).read_bytes())
+    digest = hashlib.sha256(Path(_library.path()).read_bytes())
     for source in [*measured, *measuring]:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]

@@ -1,0 +1,142 @@
+"""Devices other than JAX's: the backends of GoMLX, opened through the C library."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+from meshfeed import _library, _native
+from meshfeed._command import BINARY
+from meshfeed._handle import Handle
+from meshfeed.arguments import Checks
+from meshfeed.errors import InvalidStateError, OutOfRangeError
+
+
+def devices(
+    spec: str, *, preflight: bool = True, prober: str | None = None, timeout: float = 20.0
+) -> Devices:
+    """Opens devices to place batches on, without JAX.
+
+    Args:
+        spec: which ones:
+
+            - ``"virtual:N"``: N devices over a backend in pure Go, to try a layout anywhere;
+            - ``"go"``: one of them;
+            - ``"xla:/absolute/plugin.so?devices=N"``: a PJRT plugin (CPU, CUDA, TPU), with a C
+              library built by ``make lib XLA=1``, which `MESHFEED_LIBRARY` may name.
+        preflight: whether a plugin is tried in a child process first, so that a bad one is an
+            error; without, it may end this process.
+        prober: the program that tries it, a `meshfeed` command built for XLA; by default the one
+            beside the library that `MESHFEED_LIBRARY` names, else this package's, else on PATH.
+        timeout: seconds that a plugin may take to be tried.
+
+    Raises:
+        InvalidArgumentError: the specification cannot be right.
+        UnsupportedError: this library, or this machine, does not have such devices.
+        IncompatibleError: the plugin does not work, or has another number of devices.
+        NotFoundError: there is no such plugin.
+
+    Examples:
+        >>> import meshfeed as mf
+        >>> with mf.devices("virtual:4") as devices:
+        ...     print(devices, len(devices), devices.shared)
+        Devices('virtual:4', 4 x virtual, shared memory) 4 True
+    """
+    with Checks("mf.devices") as check:
+        options: dict[str, Any] = {}
+        if check.boolean("preflight", preflight) is False:
+            options["preflight"] = False
+        if prober is not None:
+            options["prober"] = check.name("prober", prober)
+        elif found := next((p for p in _probers() if os.access(p, os.X_OK)), None):
+            options["prober"] = str(found)
+        options["timeout_ms"] = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
+        handle = _native.devices_open(check.name("spec", spec), options)
+        return Devices(spec, Handle(handle, "backend of these devices"))
+
+
+def _probers() -> list[Path]:
+    return [_library.path().with_name("meshfeed"), Path(BINARY)]
+
+
+class Devices:
+    """Opened devices; `mf.devices` makes them.
+
+    They are numbered from 0, which are the ids of the devices of a mesh. Close them, or use them
+    as a context; batches on them stay valid.
+
+    Attributes:
+        name: "go", "virtual", "xla-cpu", "xla-cuda" or "xla-tpu".
+        platform: what the backend says it runs on, such as "cpu".
+        shared: whether their memory is the host's, so that shards are looked at without a copy.
+        dtypes: the names of the types of elements that can be placed.
+    """
+
+    def __init__(self, spec: str, handle: Handle) -> None:
+        self._spec, self._handle = spec, handle
+        info = _native.devices_info(handle.value)
+        self.name: str = info["name"]
+        self.platform: str = info["platform"]
+        self.shared: bool = info["shared"]
+        self.dtypes: tuple[str, ...] = tuple(info["dtypes"])
+        self._descriptions: list[str] = info["devices"]
+
+    def __len__(self) -> int:
+        return len(self._descriptions)
+
+    def describe(self, device: int) -> str:
+        """Gives what the backend says about a device.
+
+        Raises:
+            OutOfRangeError: there is no such device.
+        """
+        with Checks("Devices.describe") as check:
+            number = check.int64("device", device)
+            if not 0 <= number < len(self):
+                message = f"there is no device {number}, only 0 to {len(self) - 1}"
+                raise OutOfRangeError(message)
+            return self._descriptions[number]
+
+    def stats(self) -> dict[str, int]:
+        """Gives what of meshfeed's is on the devices: `live_buffers` and their `live_bytes`.
+
+        Batches that are held count, and memory that waits for the next batch of a loop.
+        """
+        with Checks("Devices.stats"):
+            info = _native.devices_info(self._handle.value)
+            return {name: info[name] for name in ("live_buffers", "live_bytes")}
+
+    @property
+    def handle(self) -> int:
+        """The handle in the C library; an error once the devices are closed."""
+        return self._handle.value
+
+    def check(self) -> None:
+        """Raises an error if the devices are closed."""
+        self._handle.check()
+
+    def close(self) -> None:
+        """Closes the devices. Batches on them stay valid. Closing again does nothing."""
+        self._handle.close()
+
+    def __enter__(self) -> Devices:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._handle.close(kind)
+
+    def __repr__(self) -> str:
+        memory = "shared memory" if self.shared else "memory of their own"
+        return f"Devices({self._spec!r}, {len(self)} x {self.name}, {memory})"
+
+    def __reduce__(self) -> NoReturn:
+        message = "devices cannot be pickled: they belong to this process"
+        hint = "open them in the other process"
+        raise InvalidStateError(message, op="mf.Devices", hint=hint)
