@@ -26,7 +26,7 @@ func TestErrors(t *testing.T) {
 		want            string
 	}{
 		{"minor=80", "", status.Incompatible, "it has version 0.80 of the PJRT interface, and 0.81 or a later 0.x is needed" + later},
-		{"major=1;minor=2", "", status.Incompatible, "it has version 1.2 of the PJRT interface, and 0.81 or a later 0.x is needed" + later},
+		{"major=1;minor=90", "", status.Incompatible, "it has version 1.90 of the PJRT interface, and 0.81 or a later 0.x is needed" + later},
 		{"null=PJRT_Client_DefaultDeviceAssignment", "", status.Incompatible, "it lacks PJRT_Client_DefaultDeviceAssignment, which GoMLX calls" + later},
 		{"null=PJRT_Buffer_ToHostBuffer,PJRT_Event_Await", "", status.Incompatible, "it lacks PJRT_Event_Await, PJRT_Buffer_ToHostBuffer, which GoMLX calls" + later},
 		{"size=800", "", status.Incompatible, "it lacks PJRT_Executable_GetCompiledMemoryStats, which GoMLX calls" + later},

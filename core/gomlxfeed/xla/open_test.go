@@ -217,6 +217,24 @@ func TestOpenTwice(t *testing.T) {
 	checkBalance(t, events(false))
 }
 
+// TestTwoPlugins opens two plugins of one platform, and then the first again.
+func TestTwoPlugins(t *testing.T) {
+	first := fake(t, "")
+	second := filepath.Join(t.TempDir(), "plugin.so")
+	if err := compile(t, second, "-I", headers(t), `-DFAKE_NAME="OTHER"`, filepath.Join("testdata", "fake_pjrt.c")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, device string }{{first, "FAKE_1"}, {second, "OTHER_1"}, {first, "FAKE_1"}} {
+		d := opened(t, "xla:"+c.path)
+		if got, want := d.Describe(1), c.device+" [processId=0]"; got != want {
+			t.Errorf("device %q, not %q", got, want)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWhatWasTriedMustStillHold(t *testing.T) {
 	path := fake(t, "devices=3")
 	_, err := opener{}.Open(context.Background(), spec(t, "xla:"+path),

@@ -28,6 +28,10 @@
 
 #include "pjrt_c_api.h"
 
+#ifndef FAKE_NAME
+#define FAKE_NAME "FAKE" /* what the devices are called */
+#endif
+
 struct PJRT_Error {
   PJRT_Error_Code code;
   char text[512];
@@ -212,7 +216,7 @@ static PJRT_Error* client_create(PJRT_Client_Create_Args* a) {
     PJRT_Device* d = c->list[i] = &c->devices[i];
     d->number = i;
     d->id = hardware_id(i);
-    snprintf(d->description.text, sizeof d->description.text, "FAKE_%d", i);
+    snprintf(d->description.text, sizeof d->description.text, FAKE_NAME "_%d", i);
   }
   note("client+");
   a->client = c;
