@@ -1,13 +1,13 @@
 package arrowmeta
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // Keys of the field metadata that hold an extension type.
@@ -82,26 +82,73 @@ func parseTensor(text string) (*Tensor, error) {
 	if len(text) > maxExtensionJSON {
 		return nil, fmt.Errorf("parameters of %d bytes", len(text))
 	}
-	var p struct {
-		Shape       []int    `json:"shape"`
-		Permutation []int    `json:"permutation"`
-		DimNames    []string `json:"dim_names"`
+	p, err := jsontext.Parse([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("the parameters are no JSON: %w", err)
 	}
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return nil, fmt.Errorf("the parameters are no such JSON: %w", err)
+	t := Tensor{}
+	for key, value := range p.Members() {
+		switch key {
+		case "shape":
+			t.Shape, err = integers(key, value)
+		case "permutation":
+			t.Permutation, err = integers(key, value)
+		case "dim_names":
+			t.DimNames, err = names(key, value)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	t := Tensor{p.Shape, p.Permutation, p.DimNames}
 	switch {
-	case p.Shape == nil:
+	case t.Shape == nil:
 		return nil, errors.New("no shape")
-	case len(p.Shape) > maxRank:
-		return nil, fmt.Errorf("%d dimensions", len(p.Shape))
-	case p.DimNames != nil && len(p.DimNames) != len(p.Shape):
-		return nil, fmt.Errorf("%d names for %d dimensions", len(p.DimNames), len(p.Shape))
-	case p.Permutation != nil && !isPermutation(p.Permutation, len(p.Shape)):
-		return nil, fmt.Errorf("permutation %v of %d dimensions", p.Permutation, len(p.Shape))
+	case len(t.Shape) > maxRank:
+		return nil, fmt.Errorf("%d dimensions", len(t.Shape))
+	case t.DimNames != nil && len(t.DimNames) != len(t.Shape):
+		return nil, fmt.Errorf("%d names for %d dimensions", len(t.DimNames), len(t.Shape))
+	case t.Permutation != nil && !isPermutation(t.Permutation, len(t.Shape)):
+		return nil, fmt.Errorf("permutation %v of %d dimensions", t.Permutation, len(t.Shape))
 	}
 	return &t, nil
+}
+
+// integers reads a list of integers; null is no list.
+func integers(key string, v jsontext.Value) ([]int, error) {
+	if v.Kind() == jsontext.Null {
+		return nil, nil
+	}
+	if v.Kind() != jsontext.List {
+		return nil, fmt.Errorf("the parameter %q is no list", key)
+	}
+	list := []int{}
+	for e := range v.Elements() {
+		n, ok := e.Int()
+		if !ok {
+			return nil, fmt.Errorf("the parameter %q holds %.20s, which is no integer", key, e)
+		}
+		list = append(list, int(n))
+	}
+	return list, nil
+}
+
+// names reads a list of strings; null is no list.
+func names(key string, v jsontext.Value) ([]string, error) {
+	if v.Kind() == jsontext.Null {
+		return nil, nil
+	}
+	if v.Kind() != jsontext.List {
+		return nil, fmt.Errorf("the parameter %q is no list", key)
+	}
+	list := []string{}
+	for e := range v.Elements() {
+		name, ok := e.Text()
+		if !ok {
+			return nil, fmt.Errorf("the parameter %q holds %.20s, which is no string", key, e)
+		}
+		list = append(list, name)
+	}
+	return list, nil
 }
 
 func isPermutation(p []int, n int) bool {
@@ -144,30 +191,42 @@ func (f *Field) arrayXD() []int {
 	if !strings.HasPrefix(name, "datasets.features.features.Array") || len(text) > maxExtensionJSON {
 		return nil
 	}
-	var p []json.RawMessage
-	var shape []*int
-	if json.Unmarshal([]byte(text), &p) != nil || len(p) != 2 || json.Unmarshal(p[0], &shape) != nil {
+	p, err := jsontext.Parse([]byte(text))
+	if err != nil {
 		return nil
 	}
-	return sizes(shape)
-}
-
-// sizes gives a declared shape with -1 for null, and nil for one that no row
-// can have.
-func sizes(declared []*int) []int {
-	if len(declared) == 0 || len(declared) > maxRank {
-		return nil
-	}
-	shape := make([]int, len(declared))
-	for i, d := range declared {
-		switch {
-		case d == nil:
-			shape[i] = -1
-		case *d < 0 || *d > math.MaxInt32:
-			return nil
-		default:
-			shape[i] = *d
+	var shape []int
+	n := 0
+	for e := range p.Elements() {
+		if n++; n == 1 {
+			shape = sizes(e)
 		}
 	}
+	if n != 2 {
+		return nil
+	}
 	return shape
+}
+
+// sizes reads a declared shape with -1 for null, and gives nil for one that no
+// row can have.
+func sizes(declared jsontext.Value) []int {
+	var shape []int
+	for d := range declared.Elements() {
+		n, ok := size(d)
+		if !ok || len(shape) == maxRank {
+			return nil
+		}
+		shape = append(shape, n)
+	}
+	return shape
+}
+
+// size reads a declared size with -1 for null.
+func size(declared jsontext.Value) (int, bool) {
+	if declared.Kind() == jsontext.Null {
+		return -1, true
+	}
+	n, ok := declared.Int()
+	return int(n), ok && n >= 0 && n <= math.MaxInt32
 }

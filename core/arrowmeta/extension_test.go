@@ -47,22 +47,22 @@ func TestTensorRefused(t *testing.T) {
 	list := tensor(`{"shape":[6]}`)
 	list.Type.Kind = arrowmeta.List
 	for want, f := range map[string]arrowmeta.Field{
-		"the storage is list<float32> instead of a fixed-size list":     list,
-		"shape [2 4] does not fill a list of 6":                         tensor(`{"shape":[2,4]}`),
-		"shape [-2 -3] does not fill a list of 6":                       tensor(`{"shape":[-2,-3]}`),
-		"shape [4294967296 4294967296 6] does not fill a list of 6":     tensor(`{"shape":[4294967296,4294967296,6]}`),
-		"shape [0 6] does not fill a list of 6":                         tensor(`{"shape":[0,6]}`),
-		"no shape":                                                      tensor(`{}`),
-		"33 dimensions":                                                 tensor(`{"shape":[6` + strings.Repeat(",1", 32) + `]}`),
-		"1 names for 2 dimensions":                                      tensor(`{"shape":[2,3],"dim_names":["a"]}`),
-		"permutation [0 0]":                                             tensor(`{"shape":[2,3],"permutation":[0,0]}`),
-		"permutation [0 2]":                                             tensor(`{"shape":[2,3],"permutation":[0,2]}`),
-		"permutation [0]":                                               tensor(`{"shape":[2,3],"permutation":[0]}`),
-		"parameters of 65550 bytes":                                     tensor(`{"shape":[6]  ` + strings.Repeat(" ", 1<<16-1) + `}`),
-		"the parameters are no such JSON: unexpected end of JSON input": tensor(`{"shape":[2,`),
-		"the parameters are no such JSON: json: cannot unmarshal number 1.5 into Go struct field .shape of type int":      tensor(`{"shape":[1.5,4]}`),
-		"the parameters are no such JSON: json: cannot unmarshal number 1e300 into Go struct field .shape of type int":    tensor(`{"shape":[1e300]}`),
-		"the parameters are no such JSON: json: cannot unmarshal string into Go struct field .dim_names of type []string": tensor(`{"shape":[6],"dim_names":"a"}`),
+		"the storage is list<float32> instead of a fixed-size list": list,
+		"shape [2 4] does not fill a list of 6":                     tensor(`{"shape":[2,4]}`),
+		"shape [-2 -3] does not fill a list of 6":                   tensor(`{"shape":[-2,-3]}`),
+		"shape [4294967296 4294967296 6] does not fill a list of 6": tensor(`{"shape":[4294967296,4294967296,6]}`),
+		"shape [0 6] does not fill a list of 6":                     tensor(`{"shape":[0,6]}`),
+		"no shape":                                                  tensor(`{}`),
+		"33 dimensions":                                             tensor(`{"shape":[6` + strings.Repeat(",1", 32) + `]}`),
+		"1 names for 2 dimensions":                                  tensor(`{"shape":[2,3],"dim_names":["a"]}`),
+		"permutation [0 0]":                                         tensor(`{"shape":[2,3],"permutation":[0,0]}`),
+		"permutation [0 2]":                                         tensor(`{"shape":[2,3],"permutation":[0,2]}`),
+		"permutation [0]":                                           tensor(`{"shape":[2,3],"permutation":[0]}`),
+		"parameters of 65550 bytes":                                 tensor(`{"shape":[6]  ` + strings.Repeat(" ", 1<<16-1) + `}`),
+		"the parameters are no JSON: expected a value, but the text ends (at byte 12)": tensor(`{"shape":[2,`),
+		`the parameter "shape" holds 1.5, which is no integer`:                         tensor(`{"shape":[1.5,4]}`),
+		`the parameter "shape" holds 1e300, which is no integer`:                       tensor(`{"shape":[1e300]}`),
+		`the parameter "dim_names" is no list`:                                         tensor(`{"shape":[6],"dim_names":"a"}`),
 	} {
 		got, err := f.Tensor()
 		if err == nil || !strings.HasPrefix(err.Error(), `arrowmeta: field "x": arrow.fixed_shape_tensor: `+want) {

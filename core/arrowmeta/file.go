@@ -2,13 +2,13 @@ package arrowmeta
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/meshfeed/meshfeed/core/internal/sha256"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 

@@ -1,9 +1,9 @@
 package arrowmeta
 
 import (
-	"encoding/json"
-	"errors"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // The datasets library writes its features as JSON into the metadata of the
@@ -13,14 +13,6 @@ const (
 	maxHuggingFaceJSON = 8 << 20 // names of classes stand there, too
 	maxFeatureDepth    = 32
 )
-
-// hfFeature is the part of a feature's description that says its shape.
-type hfFeature struct {
-	Type    string     `json:"_type"`
-	Shape   []*int     `json:"shape"`
-	Length  *int       `json:"length"`
-	Feature *hfFeature `json:"feature"`
-}
 
 // RowShapes gives for each field the shape of a row as Hugging Face's datasets
 // library declared it, in the field's extension type or in the metadata of the
@@ -34,54 +26,59 @@ func (s *Schema) RowShapes() [][]int {
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		if shapes[i] = f.arrayXD(); shapes[i] == nil {
-			shapes[i] = features[f.Name].rowShape(0)
+			shapes[i] = featureShape(features[f.Name], 0)
 		}
 	}
 	return shapes
 }
 
-func (s *Schema) huggingFace() map[string]*hfFeature {
+// huggingFace gives the description of every feature.
+func (s *Schema) huggingFace() map[string]jsontext.Value {
 	text, _ := s.Metadata.Get(huggingFaceKey)
 	if text == "" || len(text) > maxHuggingFaceJSON {
 		return nil
 	}
-	var doc struct {
-		Info struct {
-			Features map[string]*hfFeature `json:"features"`
-		} `json:"info"`
-	}
-	// A struct column may have a child named "shape" or "length": its value
-	// has the wrong type and is left out, the rest is decoded.
-	var wrong *json.UnmarshalTypeError
-	if err := json.Unmarshal([]byte(text), &doc); err != nil && !errors.As(err, &wrong) {
+	doc, err := jsontext.Parse([]byte(text))
+	if err != nil {
 		return nil
 	}
-	return doc.Info.Features
+	wanted := make(map[string]jsontext.Value, len(s.Fields))
+	for i := range s.Fields {
+		wanted[s.Fields[i].Name] = nil
+	}
+	for name, feature := range doc.Get("info").Get("features").Members() {
+		if _, ok := wanted[name]; ok {
+			wanted[name] = feature
+		}
+	}
+	return wanted
 }
 
-// rowShape gives the shape of a feature, nil where it is not known.
-func (f *hfFeature) rowShape(depth int) []int {
+// featureShape gives the shape of a feature, nil where it is not known.
+func featureShape(feature jsontext.Value, depth int) []int {
+	kind, _ := feature.Get("_type").Text()
 	switch {
-	case f == nil || depth > maxFeatureDepth:
+	case depth > maxFeatureDepth:
 		return nil
-	case f.Type == "Value" || f.Type == "ClassLabel":
+	case kind == "Value" || kind == "ClassLabel":
 		return []int{}
-	case strings.HasPrefix(f.Type, "Array"):
-		return sizes(f.Shape)
-	case f.Type == "List" || f.Type == "LargeList" || f.Type == "Sequence":
-		length := f.Length
-		if length != nil && *length < 0 {
-			length = nil // older releases write -1
-		}
-		inner := f.Feature.rowShape(depth + 1)
-		if inner == nil {
+	case strings.HasPrefix(kind, "Array"):
+		return sizes(feature.Get("shape"))
+	case kind == "List" || kind == "LargeList" || kind == "Sequence":
+		inner := featureShape(feature.Get("feature"), depth+1)
+		length, ok := listLength(feature.Get("length"))
+		if inner == nil || !ok || len(inner) == maxRank {
 			return nil
 		}
-		outer := sizes([]*int{length})
-		if outer == nil || len(inner) == maxRank {
-			return nil
-		}
-		return append(outer, inner...)
+		return append([]int{length}, inner...)
 	}
 	return nil
+}
+
+// listLength reads the length of a list, -1 for one that is left open.
+func listLength(v jsontext.Value) (int, bool) {
+	if n, ok := v.Int(); v.Kind() == jsontext.Absent || ok && n < 0 { // older releases write -1
+		return -1, true
+	}
+	return size(v)
 }

@@ -1,11 +1,11 @@
 package arrowmeta
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"github.com/meshfeed/meshfeed/core/internal/sha256"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 

@@ -1,14 +1,15 @@
 package layout
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strconv"
 
+	"github.com/meshfeed/meshfeed/core/internal/sha256"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // Canonical gives the one text of the document: keys in the order of the
@@ -76,13 +77,13 @@ func (w *writer) close(c byte) {
 
 func (w *writer) key(k string) *writer {
 	w.comma()
-	w.text = append(appendString(w.text, k), ':')
+	w.text = append(jsontext.AppendString(w.text, k), ':')
 	return w
 }
 
 func (w *writer) str(s string) {
 	w.comma()
-	w.text = appendString(w.text, s)
+	w.text = jsontext.AppendString(w.text, s)
 	w.after = true
 }
 

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
@@ -33,7 +35,7 @@ func (t *trail) pointer() string {
 		if s.key == nil {
 			path = at(path, s.number)
 		} else {
-			path += "/" + escape(unquote(s.key))
+			path += "/" + escape(jsontext.Unquote(s.key))
 		}
 	}
 	return path

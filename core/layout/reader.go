@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // reader is the second pass over a document's text, which the scanner has
@@ -150,7 +151,7 @@ func (r *reader) raw() string {
 		}
 	}
 	r.pos++
-	return unquote(r.text[start:r.pos])
+	return jsontext.Unquote(r.text[start:r.pos])
 }
 
 // null skips a null, if one stands at pos.

@@ -3,10 +3,10 @@ package layout
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // scanner is the first of two passes over a document's text. It checks
@@ -173,43 +173,12 @@ func (s *scanner) str() error {
 }
 
 func (s *scanner) escape() error {
-	if s.pos+1 == len(s.text) {
-		return s.fail("a string has no end")
+	n, fault := jsontext.Escape(s.text[s.pos:])
+	if fault != "" {
+		return s.fail("%s", fault)
 	}
-	if c := s.text[s.pos+1]; c != 'u' {
-		if bytes.IndexByte([]byte(`"\/bfnrt`), c) < 0 {
-			return s.fail("a string contains an escape that JSON does not know")
-		}
-		s.pos += 2
-		return nil
-	}
-	unit, ok := hex4(s.text[s.pos+2:])
-	switch {
-	case !ok:
-		return s.fail(`\u needs four hexadecimal digits`)
-	case unit < 0xd800 || unit > 0xdfff:
-		s.pos += 6
-		return nil
-	}
-	rest := s.text[s.pos+6:]
-	if low, ok := hex4(bytes.TrimPrefix(rest, []byte(`\u`))); unit < 0xdc00 && bytes.HasPrefix(rest, []byte(`\u`)) && ok && low >= 0xdc00 && low <= 0xdfff {
-		s.pos += 12
-		return nil
-	}
-	return s.fail(`\u%04x is half of a surrogate pair, which is not UTF-8`, unit)
-}
-
-func hex4(text []byte) (unit uint64, ok bool) {
-	if len(text) < 4 {
-		return 0, false
-	}
-	for _, c := range text[:4] {
-		if !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f') {
-			return 0, false
-		}
-	}
-	unit, err := strconv.ParseUint(string(text[:4]), 16, 16)
-	return unit, err == nil
+	s.pos += n
+	return nil
 }
 
 // integer reads a number and refuses all that JSON allows beyond integers.

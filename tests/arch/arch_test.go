@@ -29,13 +29,15 @@ var allowed = map[string][]string{
 	"core/dtype":  {"core/status"},
 	"core/mesh":   {"core/status"},
 	// tier 1
+	"internal/jsontext":         {},
 	"core/internal/permutation": {},
+	"core/internal/sha256":      {},
 	"core/sharding":             {"core/mesh"},
 	"core/sampler":              {"core/internal/permutation"},
 	"core/source":               {"core/dtype"},
-	"core/arrowmeta":            {"core/dtype"},
+	"core/arrowmeta":            {"core/dtype", "core/internal/sha256", "internal/jsontext"},
 	// tier 2
-	"core/layout":      {"core/sharding", "core/sampler", "core/dtype"},
+	"core/layout":      {"core/sharding", "core/sampler", "core/dtype", "core/internal/sha256", "internal/jsontext"},
 	"core/certificate": {"core/sampler", "core/internal/permutation"},
 	"core/batch":       {"core/dtype"},
 	// tier 3

@@ -1,4 +1,4 @@
-package layout
+package jsontext
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 
 var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unquote gives the value of a string in quotes that the scanner found sound.
-func unquote(text []byte) string {
+// Unquote gives the value of a string in quotes that a parser found sound.
+func Unquote(text []byte) string {
 	text = text[1 : len(text)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text)
@@ -42,9 +42,9 @@ func unquote(text []byte) string {
 	return string(out)
 }
 
-// appendString writes a string as JSON.stringify does: only quotes,
+// AppendString appends a string as JSON.stringify writes it: only quotes,
 // backslashes and control characters are escaped.
-func appendString(b []byte, s string) []byte {
+func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0
 	for i := range len(s) {

@@ -1,0 +1,162 @@
+package jsontext_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+)
+
+// decode makes of a value what encoding/json makes of its text.
+func decode(v jsontext.Value) any {
+	switch v.Kind() {
+	case jsontext.Object:
+		m := map[string]any{}
+		for key, member := range v.Members() {
+			m[key] = decode(member)
+		}
+		return m
+	case jsontext.List:
+		list := []any{}
+		for e := range v.Elements() {
+			list = append(list, decode(e))
+		}
+		return list
+	case jsontext.String:
+		s, _ := v.Text()
+		return s
+	case jsontext.Number:
+		return json.Number(v)
+	case jsontext.Boolean:
+		return string(v) == "true"
+	}
+	return nil
+}
+
+func reference(text []byte) (any, bool) {
+	if !json.Valid(text) {
+		return nil, false
+	}
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	return v, err == nil
+}
+
+func compare(t *testing.T, text string) {
+	t.Helper()
+	v, err := jsontext.Parse([]byte(text))
+	want, ok := reference([]byte(text))
+	switch {
+	case err == nil && !ok:
+		t.Errorf("%.100q was taken, but is no JSON", text)
+	case err == nil && !reflect.DeepEqual(decode(v), want):
+		t.Errorf("%.100q was read as %v, want %v", text, decode(v), want)
+	case err != nil && ok && !stricter(err):
+		t.Errorf("%.100q was refused: %v", text, err)
+	}
+}
+
+// stricter says whether an error is one of those that encoding/json does not
+// know: it repairs broken UTF-8, and goes deeper.
+func stricter(err error) bool {
+	for _, what := range []string{"not UTF-8", "surrogate pair", "nested deeper"} {
+		if strings.Contains(err.Error(), what) {
+			return true
+		}
+	}
+	return false
+}
+
+var texts = []string{
+	`{}`, `[]`, `""`, `0`, `-0`, `1.5e-3`, ` true `, `null`, `[1,[2,{"a":[]}],"x"]`,
+	` { "a" : 1 , "b\n\u00e9\ud83d\ude00" : [ 1 , 2 ] , "a" : { } } `, `"\"\\\/\b\f\n\r\t"`, `[[],[]]`, `[{},{"":""}]`,
+	``, `{`, `[1,]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `01`, `1.`, `.5`, `1e`, `+1`, `-`, `tru`, `nul`, `"a`, `"\x"`, `"\u12"`,
+	`"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", "\"\n\"", `1 2`, `[1}`, `{"a":1]`, `"\`, `["a\\","]"]`, `{"a\"}":"}"}`,
+}
+
+func TestEqualsEncodingJSON(t *testing.T) {
+	for _, text := range texts {
+		compare(t, text)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range texts {
+		f.Add(text)
+	}
+	f.Fuzz(compare)
+}
+
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                       "expected a value, but the text ends (at byte 0)",
+		`[1 2]`:                  "expected ',' or ']', but found '2' (at byte 3)",
+		`{"a" 1}`:                "expected ':', but found '1' (at byte 5)",
+		`{1:2}`:                  "expected a key in quotes, but found '1' (at byte 1)",
+		`1x`:                     "more text follows the value (at byte 1)",
+		`-x`:                     "expected a digit, but found 'x' (at byte 1)",
+		`"\u12_4"`:               `\u needs four hexadecimal digits (at byte 1)`,
+		`"\ud800\u0041"`:         `\ud800 is half of a surrogate pair, which is not UTF-8 (at byte 1)`,
+		"\"\x01\"":               "a string contains a control character (at byte 1)",
+		"\"\xff\"":               "a string is not UTF-8 (at byte 1)",
+		`"a`:                     "a string has no end (at byte 2)",
+		strings.Repeat("[", 300): "values are nested deeper than 256 (at byte 256)",
+	} {
+		if _, err := jsontext.Parse([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%.20q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestValuesOfOtherKinds(t *testing.T) {
+	v, err := jsontext.Parse([]byte(`{"a":1,"a":2,"s":"x","f":1.0,"l":[1]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := v.Get("a").Int(); n != 2 || !ok {
+		t.Errorf("a is %d, %v", n, ok)
+	}
+	if absent := v.Get("b"); absent.Kind() != jsontext.Absent {
+		t.Errorf("b is there: %s", absent)
+	}
+	if _, ok := v.Get("s").Int(); ok {
+		t.Error("a string is an integer")
+	}
+	if _, ok := v.Get("f").Int(); ok {
+		t.Error("1.0 is an integer")
+	}
+	if _, ok := v.Get("a").Text(); ok {
+		t.Error("a number is a string")
+	}
+	for range v.Elements() {
+		t.Error("an object has elements")
+	}
+	for range v.Get("l").Members() {
+		t.Error("a list has members")
+	}
+	for key := range v.Members() {
+		if key != "a" {
+			t.Errorf("got %s after a break", key)
+		}
+		break
+	}
+}
+
+func TestAppendString(t *testing.T) {
+	for in, want := range map[string]string{"a\"\\/\b\t\n\f\r\x01é<": `"a\"\\/\b\t\n\f\r\u0001é<"`, "": `""`} {
+		if got := string(jsontext.AppendString(nil, in)); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestParseAllocatesNothing(t *testing.T) {
+	text := []byte(strings.Repeat(`[{"a":"x"},`, 100) + "0" + strings.Repeat("]", 100))
+	if n := testing.AllocsPerRun(10, func() { _, _ = jsontext.Parse(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
