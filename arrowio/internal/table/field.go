@@ -130,178 +130,48 @@ func (f *Field) Source(nullable bool) source.Field {
 
 // Bounds on what a row may be. They keep products far from overflow.
 const (
-	maxRank     = 32
-	maxRowBytes = 1 << 31
+	maxRank     = arrowmeta.MaxRank
+	maxRowBytes = arrowmeta.MaxRowBytes
 )
 
 // DTypeKey is the key of a field's metadata by which values of 16 bits are
 // marked as bfloat16, which Arrow has no type for.
-const DTypeKey = "meshfeed.dtype"
+const DTypeKey = arrowmeta.DTypeKey
 
 // Describe says how the field is stored. A field whose rows cannot be rows of
 // an array gives a nil Field and the reason with a remedy.
 func Describe(f *arrowmeta.Field) (*Field, string) {
-	d := describer{field: &Field{Name: f.Name, Shape: []int{}}}
-	reason := d.node(f)
-	if reason == "" {
-		reason = d.extension(f)
-	}
+	rows, reason := f.Rows()
 	if reason != "" {
 		return nil, reason
 	}
-	return d.field, ""
+	d := &Field{Name: f.Name, Type: rows.Type, Shape: rows.Shape}
+	d.addNodes(f)
+	return d, ""
 }
 
-type describer struct{ field *Field }
-
-// node adds the nodes of f and its children.
-func (d *describer) node(f *arrowmeta.Field) string {
+// addNodes adds the nodes of f and its children, which Rows found sound.
+func (d *Field) addNodes(f *arrowmeta.Field) {
 	t := &f.Type
 	switch {
 	case f.Dictionary != nil:
-		return d.dictionary(f)
+		plain := *f
+		plain.Dictionary = nil
+		d.Values, _ = Describe(&plain)
+		index, _ := f.Dictionary.Index.DType()
+		d.Nodes = append(d.Nodes, Node{Kind: Coded, Width: index.Size(), Signed: f.Dictionary.Index.Signed})
 	case t.Kind == arrowmeta.FixedSizeList:
-		return d.list(t, Node{Kind: Fixed, Size: t.ListSize})
-	case t.Kind == arrowmeta.List:
-		return d.list(t, Node{Kind: List, Size: -1, Width: 4})
-	case t.Kind == arrowmeta.LargeList:
-		return d.list(t, Node{Kind: List, Size: -1, Width: 8})
-	case t.Kind == arrowmeta.FixedSizeBinary:
-		return d.values(dtype.Uint8, t.ByteWidth, []int{t.ByteWidth})
-	}
-	typ, ok := t.DType()
-	if !ok {
-		return refusal(t)
-	}
-	size := typ.Size()
-	if typ == dtype.Bool {
-		size = 0
-	}
-	return d.values(typ, size, nil)
-}
-
-func (d *describer) list(t *arrowmeta.Type, n Node) string {
-	if len(d.field.Nodes) >= maxRank-1 {
-		return fmt.Sprintf("lists are nested more than %d deep", maxRank)
-	}
-	d.field.Nodes = append(d.field.Nodes, n)
-	d.field.Shape = append(d.field.Shape, n.Size)
-	return d.node(&t.Children[0])
-}
-
-func (d *describer) values(typ dtype.Type, size int, shape []int) string {
-	f := d.field
-	f.Type = typ
-	f.Shape = append(f.Shape, shape...)
-	f.Nodes = append(f.Nodes, Node{Kind: Values, Size: size})
-	bytes := typ.Size()
-	for _, n := range f.Shape {
-		switch {
-		case n == 0:
-			return "its rows have no elements"
-		case n > 0 && bytes > maxRowBytes/n:
-			return fmt.Sprintf("a row has more than %d bytes", maxRowBytes)
-		case n > 0:
-			bytes *= n
+		d.Nodes = append(d.Nodes, Node{Kind: Fixed, Size: t.ListSize})
+		d.addNodes(&t.Children[0])
+	case t.Kind == arrowmeta.List || t.Kind == arrowmeta.LargeList:
+		width := 4
+		if t.Kind == arrowmeta.LargeList {
+			width = 8
 		}
-	}
-	return ""
-}
-
-// dictionary adds the node of a dictionary-encoded field.
-func (d *describer) dictionary(f *arrowmeta.Field) string {
-	plain := *f
-	plain.Dictionary = nil
-	values, reason := Describe(&plain)
-	index, ok := f.Dictionary.Index.DType()
-	switch {
-	case reason != "":
-		if f.Type.Kind == arrowmeta.String || f.Type.Kind == arrowmeta.LargeString {
-			return "its dictionary holds text; store the indices instead, for example column.combine_chunks().indices in pyarrow"
-		}
-		return reason
-	case !ok || !index.IsInteger():
-		return "its dictionary has indices of type " + f.Dictionary.Index.String()
-	case values.Open():
-		return "its dictionary holds lists of variable length; store plain values"
-	case values.Values != nil:
-		return "its dictionary holds lists of another dictionary's values; store plain values"
-	case values.Type == dtype.Bool:
-		return "its dictionary holds booleans; store plain values"
-	}
-	d.field.Values = values
-	d.field.Type = values.Type
-	d.field.Shape = append(d.field.Shape, values.Shape...)
-	d.field.Nodes = append(d.field.Nodes, Node{Kind: Coded, Width: index.Size(), Signed: f.Dictionary.Index.Signed})
-	return ""
-}
-
-// extension applies what the field's metadata say about its storage.
-func (d *describer) extension(f *arrowmeta.Field) string {
-	if name, ok := f.Metadata.Get(DTypeKey); ok {
-		return d.bfloat16(name)
-	}
-	tensor, err := f.Tensor()
-	if err != nil {
-		return err.Error()
-	}
-	if tensor == nil {
-		return ""
-	}
-	for i, p := range tensor.Permutation {
-		if p != i {
-			return fmt.Sprintf("its tensors are stored permuted %v; write them in C order", tensor.Permutation)
-		}
-	}
-	if len(d.field.Nodes) != 2 {
-		return "its tensors hold lists"
-	}
-	if len(tensor.Shape)+len(d.field.Shape)-1 > maxRank {
-		return fmt.Sprintf("its rows have more than %d dimensions", maxRank)
-	}
-	d.field.Shape = append(append([]int{}, tensor.Shape...), d.field.Shape[1:]...)
-	return ""
-}
-
-// bfloat16 reads the 16 bits of every value as a bfloat16.
-func (d *describer) bfloat16(name string) string {
-	f := d.field
-	leaf := &f.Nodes[len(f.Nodes)-1]
-	if name != dtype.BFloat16.String() {
-		return fmt.Sprintf("its metadata say %s=%q; only %q is known", DTypeKey, name, dtype.BFloat16)
-	}
-	switch {
-	case f.Type == dtype.Uint16 && f.Values == nil:
-	case f.Type == dtype.Uint8 && leaf.Kind == Values && leaf.Size == 2:
-		f.Shape = f.Shape[:len(f.Shape)-1]
+		d.Nodes = append(d.Nodes, Node{Kind: List, Size: -1, Width: width})
+		d.addNodes(&t.Children[0])
 	default:
-		return "its metadata say bfloat16, but its values are neither uint16 nor fixed_size_binary[2]"
+		bits, _ := t.Bits()
+		d.Nodes = append(d.Nodes, Node{Kind: Values, Size: int(bits / 8)}) // 0 for a bit
 	}
-	f.Type = dtype.BFloat16
-	return ""
-}
-
-// refusal says why values of a type cannot be elements of an array.
-func refusal(t *arrowmeta.Type) string {
-	switch t.Kind {
-	case arrowmeta.String, arrowmeta.LargeString, arrowmeta.StringView:
-		return "text has no fixed size; store token ids as a fixed-size list of integers"
-	case arrowmeta.Binary, arrowmeta.LargeBinary, arrowmeta.BinaryView:
-		return "binary values have no fixed size; store decoded elements as a fixed-size list, or bytes as fixed-size binary"
-	case arrowmeta.Struct:
-		return "a struct has no single type; store its children as columns of their own"
-	case arrowmeta.Decimal:
-		return "arrays have no decimal type; cast it to float64 or to an integer"
-	case arrowmeta.Null:
-		return "it holds nothing but nulls"
-	case arrowmeta.ListView, arrowmeta.LargeListView:
-		return "list views are not read; cast it to a list or a fixed-size list"
-	case arrowmeta.RunEndEncoded:
-		return "run-end encoded values are not read; store plain values"
-	case arrowmeta.Interval:
-		return "intervals of several parts have no single type; store integers"
-	case arrowmeta.Map, arrowmeta.Union:
-		return fmt.Sprintf("a %v has no single type; store plain columns", t.Kind)
-	}
-	return "arrays have no such type"
 }

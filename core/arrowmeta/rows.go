@@ -1,0 +1,191 @@
+package arrowmeta
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+)
+
+// Bounds on what a row may be. They keep products far from overflow.
+const (
+	MaxRank     = maxRank
+	MaxRowBytes = 1 << 31
+)
+
+// DTypeKey is the key of a field's metadata by which values of 16 bits are
+// marked as bfloat16, which Arrow has no type for.
+const DTypeKey = "meshfeed.dtype"
+
+// Rows says what the rows of a field are as rows of an array.
+type Rows struct {
+	Type  dtype.Type
+	Shape []int // of one row; -1 for a list of variable length, which the rows must agree on
+}
+
+// Rows says what the rows are, or gives the reason, with a remedy, why they
+// cannot be those of an array.
+func (f *Field) Rows() (Rows, string) {
+	r := rower{rows: Rows{Shape: []int{}}}
+	reason := r.node(f)
+	if reason == "" {
+		reason = r.extension(f)
+	}
+	if reason != "" {
+		return Rows{}, reason
+	}
+	return r.rows, ""
+}
+
+// rower goes down the levels of a field, from the lists to the values.
+type rower struct {
+	rows  Rows
+	lists int  // levels of lists
+	coded bool // the values stand in a dictionary
+	bytes int  // of one fixed-size binary value
+}
+
+func (r *rower) node(f *Field) string {
+	t := &f.Type
+	switch {
+	case f.Dictionary != nil:
+		return r.dictionary(f)
+	case t.Kind == FixedSizeList:
+		return r.list(t, t.ListSize)
+	case t.Kind == List, t.Kind == LargeList:
+		return r.list(t, -1)
+	case t.Kind == FixedSizeBinary:
+		r.bytes = t.ByteWidth
+		return r.values(dtype.Uint8, t.ByteWidth)
+	}
+	typ, ok := t.DType()
+	if !ok {
+		return refusal(t)
+	}
+	return r.values(typ)
+}
+
+func (r *rower) list(t *Type, length int) string {
+	if r.lists >= MaxRank-1 {
+		return fmt.Sprintf("lists are nested more than %d deep", MaxRank)
+	}
+	r.lists++
+	r.rows.Shape = append(r.rows.Shape, length)
+	return r.node(&t.Children[0])
+}
+
+func (r *rower) values(typ dtype.Type, shape ...int) string {
+	r.rows.Type = typ
+	r.rows.Shape = append(r.rows.Shape, shape...)
+	bytes := typ.Size()
+	for _, n := range r.rows.Shape {
+		switch {
+		case n == 0:
+			return "its rows have no elements"
+		case n > 0 && bytes > MaxRowBytes/n:
+			return fmt.Sprintf("a row has more than %d bytes", MaxRowBytes)
+		case n > 0:
+			bytes *= n
+		}
+	}
+	return ""
+}
+
+// dictionary goes on with what the dictionary holds.
+func (r *rower) dictionary(f *Field) string {
+	plain := *f
+	plain.Dictionary = nil
+	inner := rower{rows: Rows{Shape: []int{}}}
+	reason := inner.node(&plain)
+	if reason == "" {
+		reason = inner.extension(&plain)
+	}
+	index, ok := f.Dictionary.Index.DType()
+	switch {
+	case reason != "":
+		if f.Type.Kind == String || f.Type.Kind == LargeString {
+			return "its dictionary holds text; store the indices instead, for example column.combine_chunks().indices in pyarrow"
+		}
+		return reason
+	case !ok || !index.IsInteger():
+		return "its dictionary has indices of type " + f.Dictionary.Index.String()
+	case slices.Contains(inner.rows.Shape, -1):
+		return "its dictionary holds lists of variable length; store plain values"
+	case inner.coded:
+		return "its dictionary holds lists of another dictionary's values; store plain values"
+	case inner.rows.Type == dtype.Bool:
+		return "its dictionary holds booleans; store plain values"
+	}
+	r.coded = true
+	r.rows.Type = inner.rows.Type
+	r.rows.Shape = append(r.rows.Shape, inner.rows.Shape...)
+	return ""
+}
+
+// extension applies what the field's metadata say about its storage.
+func (r *rower) extension(f *Field) string {
+	if name, ok := f.Metadata.Get(DTypeKey); ok {
+		return r.bfloat16(name)
+	}
+	tensor, err := f.Tensor()
+	if err != nil {
+		return err.Error()
+	}
+	if tensor == nil {
+		return ""
+	}
+	for i, p := range tensor.Permutation {
+		if p != i {
+			return fmt.Sprintf("its tensors are stored permuted %v; write them in C order", tensor.Permutation)
+		}
+	}
+	if r.lists != 1 {
+		return "its tensors hold lists"
+	}
+	if len(tensor.Shape)+len(r.rows.Shape)-1 > MaxRank {
+		return fmt.Sprintf("its rows have more than %d dimensions", MaxRank)
+	}
+	r.rows.Shape = append(slices.Clone(tensor.Shape), r.rows.Shape[1:]...)
+	return ""
+}
+
+// bfloat16 reads the 16 bits of every value as a bfloat16.
+func (r *rower) bfloat16(name string) string {
+	if name != dtype.BFloat16.String() {
+		return fmt.Sprintf("its metadata say %s=%q; only %q is known", DTypeKey, name, dtype.BFloat16)
+	}
+	switch {
+	case r.rows.Type == dtype.Uint16 && !r.coded:
+	case r.rows.Type == dtype.Uint8 && r.bytes == 2 && !r.coded:
+		r.rows.Shape = r.rows.Shape[:len(r.rows.Shape)-1]
+	default:
+		return "its metadata say bfloat16, but its values are neither uint16 nor fixed_size_binary[2]"
+	}
+	r.rows.Type = dtype.BFloat16
+	return ""
+}
+
+// refusal says why values of a type cannot be elements of an array.
+func refusal(t *Type) string {
+	switch t.Kind {
+	case String, LargeString, StringView:
+		return "text has no fixed size; store token ids as a fixed-size list of integers"
+	case Binary, LargeBinary, BinaryView:
+		return "binary values have no fixed size; store decoded elements as a fixed-size list, or bytes as fixed-size binary"
+	case Struct:
+		return "a struct has no single type; store its children as columns of their own"
+	case Decimal:
+		return "arrays have no decimal type; cast it to float64 or to an integer"
+	case Null:
+		return "it holds nothing but nulls"
+	case ListView, LargeListView:
+		return "list views are not read; cast it to a list or a fixed-size list"
+	case RunEndEncoded:
+		return "run-end encoded values are not read; store plain values"
+	case Interval:
+		return "intervals of several parts have no single type; store integers"
+	case Map, Union:
+		return fmt.Sprintf("a %v has no single type; store plain columns", t.Kind)
+	}
+	return "arrays have no such type"
+}
