@@ -3,6 +3,7 @@ package gomlxfeed
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,18 +43,25 @@ func (fake) Probe(_ context.Context, s Spec, stage func(string)) (Facts, error) 
 	case "nameless":
 		facts.Name = ""
 	case "orphan":
-		return facts, leaveBehind()
+		return facts, leaveBehind(s.Path + ".pid")
+	case "late":
+		_ = json.NewEncoder(os.NewFile(answerFile, "")).Encode(line{Facts: &facts})
+		die("kill")
 	default:
 		die(s.Options["do"])
 	}
 	return facts, nil
 }
 
-// leaveBehind starts a process that holds every file of this one for a while.
-func leaveBehind() error {
-	sleeper := exec.Command("sleep", "4")
+// leaveBehind starts a process that holds every file of this one, and writes
+// down its number.
+func leaveBehind(path string) error {
+	sleeper := exec.Command("sleep", "600")
 	sleeper.Stderr = os.Stderr
-	return sleeper.Start()
+	if err := sleeper.Start(); err != nil {
+		return err
+	}
+	return os.WriteFile(path, fmt.Append(nil, sleeper.Process.Pid), 0o600)
 }
 
 func (fake) Open(_ context.Context, s Spec, facts *Facts) (Opened, error) {
