@@ -37,9 +37,11 @@ func TestMesh(t *testing.T) {
 	if again, _, _ := Mesh(ordered, d); again != logical {
 		t.Error("equal axes give another mesh, which GoMLX takes for a different one")
 	}
-	turned, _ := mesh.Uniform([]mesh.Axis{axes[1], axes[0]}, 1)
-	if other, _, _ := Mesh(turned, d); other == logical {
-		t.Error("other axes give the same mesh")
+	for _, others := range [][]mesh.Axis{{axes[1], axes[0]}, {axes[0], {Name: "other", Size: 2}}, {axes[0], {Name: "_m2", Size: 1}}} {
+		m, _ := mesh.Uniform(others, 1)
+		if other, _, _ := Mesh(m, d); other == logical {
+			t.Errorf("the axes %v give the same mesh", others)
+		}
 	}
 }
 

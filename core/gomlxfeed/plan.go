@@ -95,10 +95,11 @@ func (p *plan) checkSize(d *Devices) error {
 	return nil
 }
 
-// fits says whether blocks are those of the plan.
+// fits says whether blocks are those of the plan. Their holders tell where one
+// array ends and the next begins.
 func (p *plan) fits(blocks []batch.Block) bool {
 	return slices.EqualFunc(p.blocks, blocks, func(a, b batch.Block) bool {
-		return a.Array == b.Array && a.Type == b.Type && a.Bytes == b.Bytes && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Holders, b.Holders)
+		return a.Type == b.Type && a.Bytes == b.Bytes && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Holders, b.Holders)
 	})
 }
 

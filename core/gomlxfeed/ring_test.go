@@ -136,9 +136,15 @@ func TestHeldBatchesStay(t *testing.T) {
 		if n, _ := l.Stats().LiveBatches, l.Stats().LiveBytes; n != 30 {
 			t.Errorf("%d batches are live", n)
 		}
+		ring := held[0].memory.ring
 		compareAll(t, l, 0, held)
 		if n, bytes := l.Stats().LiveBatches, l.Stats().LiveBytes; n != 0 || bytes != 0 {
 			t.Errorf("%d batches of %d bytes are live", n, bytes)
+		}
+		if staging := l.Layout().Prefetch() + 3; !d.Shared() {
+			if n, _ := ring.staging.Live(); n != 0 || ring.staging.Idle() != staging {
+				t.Errorf("of the host memory %d pieces live and %d wait, want %d", n, ring.staging.Idle(), staging)
+			}
 		}
 		idle := 0 // shared memory waits for reuse, within bounds
 		if d.Shared() {
@@ -342,6 +348,12 @@ func TestCancelledPlacing(t *testing.T) {
 func TestRingErrors(t *testing.T) {
 	_, d := newWitness(t, 4, true)
 	ring := ringOf(t, d, squareLayout(t))
+	right, err := loader.New(squareSource(24), loader.Options{Layout: squareLayout(t), Allocator: ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next(t, right, d).Release()
+	_ = right.Close()
 	other, err := layout.New(&layout.Document{
 		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}}},
 		Arrays: []layout.ArraySpec{{Name: "y", Type: dtype.Int32, Spec: sharding.P("data")}},
@@ -364,6 +376,9 @@ func TestRingErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = ring.Close() // does nothing
+	if n := len(d.drains); n != 0 {
+		t.Errorf("the devices remember %d rings", n)
+	}
 	_, err = ring.Alloc(ring.plan.blocks)
 	wantText(t, err, status.InvalidState, "gomlxfeed: the ring is closed; open the devices again, or make another ring")
 
@@ -387,6 +402,63 @@ func TestRingTooLarge(t *testing.T) {
 	}
 	_, err = d.Ring(lay)
 	wantText(t, err, status.ResourceExhausted, "gomlxfeed: one batch takes 137438953472 bytes on the 8 devices of the mesh, but may take 68719476736 of shared memory; use a smaller batch, or partition what is replicated")
+}
+
+// A backend that broke gives no batch any more, also where memory waits.
+func TestBrokenBackend(t *testing.T) {
+	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
+		next(t, l, d).Release()
+		w.failAt, w.panics = w.calls+1, true
+		if _, err := d.put(0, dtype.Int32, nil, make([]byte, 4)); err == nil {
+			t.Fatal("the witness did not fail")
+		}
+		for _, err := range Placed(context.Background(), l, d) {
+			wantText(t, err, status.InvalidState, "loader: step 1 of epoch 0: gomlxfeed: cannot place a batch: the backend panicked earlier (the witness panics); close these devices and open them again")
+		}
+		if l.Step() != 1 {
+			t.Errorf("the loader stands at step %d", l.Step())
+		}
+	})
+}
+
+// What is freed twice is not given back twice.
+func TestFreedTwice(t *testing.T) {
+	_, d := newWitness(t, 4, true)
+	ring := ringOf(t, d, squareLayout(t))
+	var first batch.Memory
+	for range 3 {
+		m, err := ring.Alloc(ring.plan.blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = m
+		}
+		m.Free()
+		first.Free()
+	}
+	if n, bytes := ring.Live(); n != 0 || bytes != 0 || len(ring.free) != 1 {
+		t.Errorf("%d batches of %d bytes live, %d wait", n, bytes, len(ring.free))
+	}
+}
+
+// Memory of others is let go once it was sent.
+func TestPlaceForgets(t *testing.T) {
+	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+		ring := ringOf(t, d, squareLayout(t))
+		data := make([]byte, 64)
+		b, err := ring.Place(context.Background(), batch.Place{Step: 3}, func(i int) []byte { return data[:ring.plan.blocks[i].Bytes] })
+		if err != nil || b.Place().Step != 3 {
+			t.Fatal(err)
+		}
+		for _, dst := range b.memory.slot.dst {
+			if &dst[0] == &data[0] {
+				t.Fatal("the batch holds on to memory that is not its own")
+			}
+		}
+		b.Release()
+	})
 }
 
 // Batches of other rings are copied where they are not where they should be.
