@@ -19,6 +19,14 @@ const (
 // ReportOptions says what a report lists.
 type ReportOptions struct {
 	Tables bool // list devices and processes however many there are
+	Ranges int  // the most [start, stop) ranges in the lists of devices, and of processes; 0 for 16 million
+}
+
+func (o ReportOptions) ranges() int {
+	if o.Ranges == 0 {
+		return maxPairs
+	}
+	return o.Ranges
 }
 
 // Report gives the layout as JSON, for programs:
@@ -38,7 +46,8 @@ type ReportOptions struct {
 // of a broken array, sums over it, an epoch without a dataset. Devices are null
 // beyond 1,024 unless o asks for tables, and so are processes; same_rows_as is
 // null beyond 1,024 processes always, and devices are from the array on with
-// which all lists would hold more than 16 million ranges.
+// which all lists would hold more than 16 million ranges, or as many as o says;
+// likewise the rows of processes.
 func (l *Layout) Report(o ReportOptions) []byte {
 	w := &writer{}
 	w.open('{')
@@ -52,12 +61,12 @@ func (l *Layout) Report(o ReportOptions) []byte {
 			pairs += l.mesh.Size() * len(a.Shape)
 		}
 		if !seen[a.Name] { // a mask or extra whose name is taken is left out
-			w.key(a.Name).reportArray(l, i, list && pairs <= maxPairs)
+			w.key(a.Name).reportArray(l, i, list && pairs <= o.ranges())
 		}
 		seen[a.Name] = true
 	}
 	w.close('}')
-	w.key("processes").reportProcesses(l, o.Tables || len(l.owners.processes) <= maxListed)
+	w.key("processes").reportProcesses(l, o.Tables || len(l.owners.processes) <= maxListed, o.ranges())
 	w.key("totals").reportTotals(l.costs.totals)
 	w.key("problems").open('[')
 	for _, p := range l.problems {
@@ -122,7 +131,7 @@ func (w *writer) devices(l *Layout, i int) {
 	w.close(']')
 }
 
-func (w *writer) reportProcesses(l *Layout, list bool) {
+func (w *writer) reportProcesses(l *Layout, list bool, ranges int) {
 	if !list {
 		w.word("null")
 		return
@@ -136,7 +145,11 @@ func (w *writer) reportProcesses(l *Layout, list bool) {
 		w.open('{')
 		w.key("process").int(int64(p))
 		w.key("devices").int(int64(len(l.owners.group(n))))
-		w.key("rows").rowsOf(l.costs, n)
+		if ranges -= l.costs.ranges(n); ranges < 0 {
+			w.key("rows").word("null")
+		} else {
+			w.key("rows").rowsOf(l.costs, n)
+		}
 		w.key("bytes_per_step").known(l.costs.of(n, l.costs.processes))
 		w.key("host_bytes").known(l.costs.of(n, l.costs.host))
 		w.key("interconnect_bytes").known(l.costs.moved(n).interconnect)
@@ -145,6 +158,14 @@ func (w *writer) reportProcesses(l *Layout, list bool) {
 		w.close('}')
 	}
 	w.close(']')
+}
+
+// ranges gives the number of row ranges of the n-th process.
+func (c costs) ranges(n int) int {
+	if !c.rows.known {
+		return 0
+	}
+	return len(c.rows.of(n))
 }
 
 func (w *writer) rowsOf(c costs, n int) {
