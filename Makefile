@@ -11,7 +11,7 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup demo demo-go drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ lib: $(STAMP) ## build the C library and the command into the Python package; XL
 
 demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
+
+demo-go: lib ## train with GoMLX on eight virtual devices and on XLA, see that both and JAX get the same batches (half a minute)
+	@$(MAKE) --no-print-directory plugin-cpu || echo "XLA's plugin for CPUs could not be fetched"
+	$(PYTHON) docs/demo-go/demo.py --out demo-out
 
 drill: lib ## kill one of four training processes, go on with two, see that no batch is lost (half a minute)
 	$(PYTHON) docs/drill/drill.py --out drill-out

@@ -61,6 +61,7 @@ var allowed = map[string][]string{
 	"capi/internal/handle":  {"core/guard"},
 	"capi/internal/future":  {"core/guard"},
 	"capi/internal/options": {},
+	"docs/demo-go":          {"core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
 	"cmd/meshfeed":          {"core/loader", "arrowio", "core/gomlxfeed", "core/gomlxfeed/xla"},
 	// suites that implementations import in their tests
 	"core/sampler/samplertest": {"core/sampler"},
@@ -77,7 +78,7 @@ var reserved = []struct {
 }{
 	{"github.com/apache/arrow/go/v17", []string{"arrowio/records"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
 	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of whoever links it"},
-	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/xla"}, "its API changes often: one folder keeps up with it"},
+	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often: one folder keeps up with it, and the demo of it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
 	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library"}, "everything else must build without a C compiler"},
 	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library"}, "everything else must build without a C compiler"},

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/loss"
+)
+
+const classes = 10
+
+// newNetwork gives a store for the variables of logits, which begin the same in
+// every run.
+func newNetwork() *model.Store {
+	net := model.NewStore()
+	net.SetParam(model.ParamInitialSeed, int64(1))
+	return net
+}
+
+// logits is the model: two dense layers over the pixels of images [batch, 8, 8].
+func logits(s *model.Scope, images *graph.Node) *graph.Node {
+	pixels := graph.Reshape(images, images.Shape().Dim(0), -1)
+	hidden := activation.Relu(layers.Dense(s.In("hidden"), pixels, true, 128))
+	return layers.Dense(s.In("output"), hidden, true, classes)
+}
+
+// crossEntropy takes labels [batch], where GoMLX's own loss wants [batch, 1].
+func crossEntropy(labels, predictions []*graph.Node) *graph.Node {
+	return loss.SparseCategoricalCrossEntropyLogits([]*graph.Node{graph.ExpandDims(labels[0], -1)}, predictions)
+}
+
+// countCorrect gives how many of the real rows were recognised, and how many are
+// real.
+func countCorrect(s *model.Scope, images, labels, valid *graph.Node) (hits, real *graph.Node) {
+	s.Store().SetTraining(images.Graph(), false)
+	guess := graph.ArgMax(logits(s, images), -1, labels.DType())
+	right := graph.LogicalAnd(graph.Equal(guess, labels), valid)
+	return count(right), count(valid)
+}
+
+func count(b *graph.Node) *graph.Node {
+	return graph.ReduceAllSum(graph.ConvertDType(b, dtypes.Int32))
+}
