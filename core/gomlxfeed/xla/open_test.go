@@ -217,6 +217,22 @@ func TestOpenTwice(t *testing.T) {
 	checkBalance(t, events(false))
 }
 
+// TestMemoryIsNotTaken looks at how the first client of a GPU is made, in the
+// process that tries it and in this one: without asking for memory.
+func TestMemoryIsNotTaken(t *testing.T) {
+	path := fake(t, "platform=cuda;attribute=cuda_version")
+	events := record(t)
+	if err := opened(t, "xla:"+path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range []bool{true, false} {
+		all := events(child)
+		if clients := only(all, "client+"); len(clients) != 1 || all[0] != "option preallocate bool 0" {
+			t.Errorf("in the child %v: %q", child, all)
+		}
+	}
+}
+
 // TestTwoPlugins opens two plugins of one platform, and then the first again.
 func TestTwoPlugins(t *testing.T) {
 	first := fake(t, "")

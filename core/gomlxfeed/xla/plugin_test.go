@@ -120,6 +120,19 @@ func TestRealPluginsAreQuiet(t *testing.T) {
 	}
 }
 
+// TestWithoutCgo runs this package's tests as they are without cgo.
+func TestWithoutCgo(t *testing.T) {
+	if os.Getenv("MESHFEED_DEEP") != "1" {
+		t.Skip("a deep test, because it compiles GoMLX once more: MESHFEED_DEEP=1")
+	}
+	cmd := exec.Command("go", "test", "-run", "^TestUnsupported$", "-v", ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	said, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(said, []byte("--- PASS: TestUnsupported")) {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
 func closed(t *testing.T, d *gomlxfeed.Devices) {
 	t.Helper()
 	if n, size := d.Live(); n != 0 || size != 0 {
