@@ -262,9 +262,9 @@ def shown(value: Any) -> str:
     return cut(repr(value))
 
 
-def cut(text: str) -> str:
-    """Gives a text of at most 80 characters."""
-    return text if len(text) <= 80 else text[:77] + "..."
+def cut(text: str, length: int = 80) -> str:
+    """Gives a text of at most so many characters."""
+    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def nearest(name: Any, known: Sequence[str]) -> str:

@@ -238,7 +238,8 @@ class Cluster:
                 return
             self.left = True
         self._use.end()
-        _beside(self._leave, 2 * LEAVE if wait else 0)
+        if not _beside(self._leave, 2 * LEAVE if wait else 0):
+            self._threads.forget()
 
     def _leave(self) -> None:
         with contextlib.suppress(Exception):  # a store that is gone has no keys either
@@ -307,11 +308,19 @@ def _leave_all() -> None:
         _beside(peers.end, 2 * LEAVE)
 
 
-def _beside(work: Callable[[], None], seconds: float) -> None:
-    """Does what asks the store, which may not answer, on a thread, and waits for it so long."""
+def _beside(work: Callable[[], None], seconds: float) -> bool:
+    """Does what asks the store, which may not answer, on a thread, and waits for it so long.
+
+    Returns:
+        Whether there is such a thread: a system may be at the end of its threads.
+    """
     thread = threading.Thread(target=work, name="meshfeed.leave", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
     thread.join(seconds)
+    return True
 
 
 def _forget(threads: _Threads, use: Use) -> None:

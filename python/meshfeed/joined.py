@@ -89,10 +89,12 @@ class JoinedCursor(Cursor):
 
     def close(self, cause: BaseException | None = None) -> None:
         """Releases the handle, and the loader's own cursor leaves the others."""
-        if cause is not None and self._cluster is not None and self._leads:
-            self._cluster.abandon(cause, self.epoch, self.position // self._rows)
-        super().close(cause)
-        self.leave(wait=not isinstance(cause, KeyboardInterrupt | SystemExit))
+        try:
+            if cause is not None and self._cluster is not None and self._leads:
+                self._cluster.abandon(cause, self.epoch, self.position // self._rows)
+        finally:
+            super().close(cause)
+            self.leave(wait=not isinstance(cause, KeyboardInterrupt | SystemExit))
 
 
 class _Inspector:

@@ -67,6 +67,8 @@ class Scenes:
             "damaged": self.damaged,
             "one byte": self.one_byte,
             "late": self.late,
+            "program": lambda: self.ended(ZeroDivisionError("the loss is nan")),
+            "ctrl-c": lambda: self.ended(KeyboardInterrupt()),
             "interrupted": self.alike,
         }
 
@@ -134,6 +136,21 @@ class Scenes:
     def overflow(self) -> list[str]:
         with mf.from_arrays({"n": data(1 << 40 if self.odd else None)}) as ds:
             return self.failing(ds)
+
+    def ended(self, end: BaseException) -> list[str]:
+        """Takes two batches; then the odd process's own program ends its block like this."""
+        got: list[str] = []
+        try:
+            with mf.from_arrays({"n": data()}) as ds, self.loader(ds) as loader:
+                got += self.steps(loader, 2)
+                if self.odd:
+                    raise end
+                hear(loader)
+                got += self.steps(loader, 1)
+        except type(end) as e:
+            got += [type(e).__name__, str(e)]
+        self.meet()
+        return got
 
     def damaged(self) -> list[str]:
         path = write_file(self.place.folder / f"own-{self.place.rank}.arrow", data())

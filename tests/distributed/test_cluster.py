@@ -78,6 +78,21 @@ def test_overflow(got: Got) -> None:
         assert got[p]["overflow"] == [*first, *error]
 
 
+@pytest.mark.parametrize(
+    ("name", "raised"),
+    [
+        ("program", ["ZeroDivisionError", "the loss is nan"]),
+        ("ctrl-c", ["KeyboardInterrupt", ""]),
+    ],
+)
+def test_the_program_ends(got: Got, name: str, raised: list[str]) -> None:
+    """Its own exception comes through, and the others hear of it in their next batch."""
+    assert got[2][name] == ["0", "16", *raised]
+    text = f"process 2, at epoch 0, step 2: {': '.join(raised).removesuffix(': ')}"
+    for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
+        assert got[p][name] == [*first, "PeerError PeerError Error", text]
+
+
 def test_damaged(got: Got) -> None:
     kind, text = got[2]["damaged"]
     assert kind == "DataLossError Error OSError"
@@ -109,7 +124,7 @@ def test_late(got: Got) -> None:
 
 
 def test_abort(tmp_path: Path) -> None:
-    """A process that is stuck in a collective with a failed one is ended, as it asked."""
+    """A process in a collective with one whose program failed is ended, as it asked."""
     with Job("tests.distributed.stuck_player", [1, 1], tmp_path) as job:
         assert job.processes[1].wait(HANG) == 1, job.logs()
         job.kill(0)
