@@ -217,11 +217,10 @@ func (f *feed) all() iter.Seq2[[]*dtensor.Tensor, error] {
 
 // begin goes to the start, where every iterator has epochs of its own.
 func (f *feed) begin() error {
-	start := batch.Cursor{}
-	if f.epochs == 0 || f.l.State().Cursor() == start {
+	if f.epochs == 0 {
 		return nil
 	}
-	return f.l.Seek(start)
+	return f.l.Seek(batch.Cursor{})
 }
 
 // loop is one loop of the loader. It says whether another follows, which is not

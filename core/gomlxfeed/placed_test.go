@@ -32,6 +32,7 @@ func TestPlacedAhead(t *testing.T) {
 // A loop that ends early has delivered what it yielded, and nothing else.
 func TestPlacedStopsInTheMiddle(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+		idle := 0 // what waits in the ring of the first loader
 		for _, into := range []*Devices{d, nil} {
 			l := squareLoader(t, into, loader.Options{Epochs: 2})
 			var steps []int64
@@ -60,6 +61,15 @@ func TestPlacedStopsInTheMiddle(t *testing.T) {
 				t.Errorf("%d steps", len(steps))
 			}
 			_ = l.Close()
+			if into == nil { // what the loops placed with is gone with them
+				if n := len(d.drains); n != 1 {
+					t.Errorf("the devices remember %d rings", n)
+				}
+				if n := w.alive(); n != idle {
+					t.Errorf("%d buffers live, %d before", n, idle)
+				}
+			}
+			idle = w.alive()
 		}
 		_ = d.Close()
 		w.nothingLives(t, d)

@@ -3,7 +3,6 @@ package gomlxfeed
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -214,6 +213,9 @@ func TestTake(t *testing.T) {
 		if n, bytes := d.Live(); n != 0 || bytes != 0 {
 			t.Errorf("%d buffers of %d bytes are still counted", n, bytes)
 		}
+		if n := l.Stats().LiveBatches; n != 0 {
+			t.Errorf("%d batches are still counted", n)
+		}
 		_, err = b.Take()
 		wantText(t, err, status.InvalidState, "gomlxfeed: this batch was released or taken before; a batch has one owner: release it or take its tensors, once")
 		b.Release()
@@ -250,175 +252,6 @@ func TestFinalizedByOthers(t *testing.T) {
 		_ = l.Close()
 		_ = d.Close()
 		w.nothingLives(t, d)
-	})
-}
-
-// A backend that fails at its k-th call gives an error in the place of a step,
-// leaves nothing live, and the next loop goes on with that very step. One that
-// panics is not used further. Both for every k.
-func TestBackendFails(t *testing.T) {
-	for _, foreign := range []bool{false, true} {
-		for _, panics := range []bool{false, true} {
-			bothKinds(t, func(t *testing.T, _ *witness, d *Devices) {
-				for k := 1; k <= 3*squareShards; k++ {
-					backendFailsAt(t, k, d.Shared(), panics, foreign)
-				}
-			})
-		}
-	}
-}
-
-func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
-	w, d := newWitness(t, 4, shared)
-	w.failAt, w.panics = k, panics
-	into := d
-	if foreign {
-		into = nil
-	}
-	l := squareLoader(t, into, loader.Options{Epochs: 1, Prefetch: k % 4})
-	var steps []int64
-	var held []*Batch
-	var failure error
-	for b, err := range Placed(context.Background(), l, d) {
-		if failure = err; err != nil {
-			break
-		}
-		held = append(held, b)
-		steps = append(steps, b.Place().Step)
-	}
-	if failure == nil || !strings.Contains(failure.Error(), "the witness ") {
-		t.Fatalf("k=%d: %v", k, failure)
-	}
-	if at := l.Step(); at != int64(len(steps)) {
-		t.Errorf("k=%d: the loader stands at step %d after %v", k, at, steps)
-	}
-	for b, err := range Placed(context.Background(), l, d) {
-		if panics != (err != nil) {
-			t.Fatalf("k=%d: afterwards %v", k, err)
-		}
-		if err == nil {
-			held = append(held, b)
-			steps = append(steps, b.Place().Step)
-		}
-	}
-	if want := "[0 1 2 3 4 5]"; !panics && fmt.Sprint(steps) != want {
-		t.Errorf("k=%d: steps %v", k, steps)
-	}
-	if panics {
-		for _, b := range held {
-			b.Release()
-		}
-	} else {
-		compareAll(t, l, 0, held)
-	}
-	_ = l.Close()
-	_ = d.Close()
-	if n, _ := d.Live(); n != 0 {
-		t.Errorf("k=%d: %d live", k, n)
-	}
-	if n := w.alive(); n != 0 && !panics { // the buffers of a broken backend are only forgotten
-		t.Errorf("k=%d: %d live in the backend", k, n)
-	}
-}
-
-// A step that is cancelled while it is placed is placed again.
-func TestCancelledPlacing(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
-		l := squareLoader(t, nil, loader.Options{Epochs: 1})
-		p, err := newPlacer(l, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_, err = p.place(ctx, b)
-		wantText(t, err, status.Cancelled, "gomlxfeed: a batch was not placed: context canceled; ask again: nothing is lost")
-		if at := l.Step(); at != 0 {
-			t.Errorf("the loader stands at step %d", at)
-		}
-		p.close()
-		w.nothingLives(t, d)
-	})
-}
-
-func TestRingErrors(t *testing.T) {
-	_, d := newWitness(t, 4, true)
-	ring := ringOf(t, d, squareLayout(t))
-	right, err := loader.New(squareSource(24), loader.Options{Layout: squareLayout(t), Allocator: ring})
-	if err != nil {
-		t.Fatal(err)
-	}
-	next(t, right, d).Release()
-	_ = right.Close()
-	other, err := layout.New(&layout.Document{
-		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}}},
-		Arrays: []layout.ArraySpec{{Name: "y", Type: dtype.Int32, Spec: sharding.P("data")}},
-		Batch:  &layout.BatchSpec{Size: []int{4}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := loader.New(squareSource(24), loader.Options{Layout: other, Allocator: ring})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = l.Next(context.Background())
-	wantText(t, err, status.InvalidArgument, "loader: step 0 of epoch 0: gomlxfeed: the ring is for 6 blocks of process 0 of its layout, but a loader of another layout or process asks for 4; make the ring with the loader's layout")
-
-	_, err = ring.Place(context.Background(), batch.Place{}, func(int) []byte { return make([]byte, 8) })
-	wantText(t, err, status.InvalidArgument, "gomlxfeed: block 0 of the batch has 8 bytes, but float32[2,3] takes 24; a batch that was released or taken has none")
-
-	if err := ring.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_ = ring.Close() // does nothing
-	if n := len(d.drains); n != 0 {
-		t.Errorf("the devices remember %d rings", n)
-	}
-	_, err = ring.Alloc(ring.plan.blocks)
-	wantText(t, err, status.InvalidState, "gomlxfeed: the ring is closed; open the devices again, or make another ring")
-
-	_, err = d.Ring(nil)
-	wantText(t, err, status.InvalidArgument, "gomlxfeed: there is no layout")
-	_ = d.Close()
-	_, err = d.Ring(squareLayout(t))
-	wantText(t, err, status.InvalidState, "gomlxfeed: cannot allocate: the devices are closed")
-}
-
-// Sizes that would end the process are refused.
-func TestRingTooLarge(t *testing.T) {
-	_, d := newWitness(t, 8, true)
-	lay, err := layout.New(&layout.Document{
-		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 8}}},
-		Arrays: []layout.ArraySpec{{Name: "x", RowShape: []int{1 << 20}, Type: dtype.Float32}},
-		Batch:  &layout.BatchSpec{Size: []int{1 << 12}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = d.Ring(lay)
-	wantText(t, err, status.ResourceExhausted, "gomlxfeed: one batch takes 137438953472 bytes on the 8 devices of the mesh, but may take 68719476736 of shared memory; use a smaller batch, or partition what is replicated")
-}
-
-// A backend that broke gives no batch any more, also where memory waits.
-func TestBrokenBackend(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
-		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
-		next(t, l, d).Release()
-		w.failAt, w.panics = w.calls+1, true
-		if _, err := d.put(0, dtype.Int32, nil, make([]byte, 4)); err == nil {
-			t.Fatal("the witness did not fail")
-		}
-		for _, err := range Placed(context.Background(), l, d) {
-			wantText(t, err, status.InvalidState, "loader: step 1 of epoch 0: gomlxfeed: cannot place a batch: the backend panicked earlier (the witness panics); close these devices and open them again")
-		}
-		if l.Step() != 1 {
-			t.Errorf("the loader stands at step %d", l.Step())
-		}
 	})
 }
 
@@ -465,8 +298,9 @@ func TestPlaceForgets(t *testing.T) {
 func TestRingOfOtherDevices(t *testing.T) {
 	_, here := newWitness(t, 4, true)
 	_, there := newWitness(t, 4, false)
-	for _, ring := range []*Ring{ringOf(t, there, squareLayout(t)), ringOf(t, here, squareLayout(t, 0, 1, 2, 3))} {
-		l, err := loader.New(squareSource(24), loader.Options{Layout: squareLayout(t), Allocator: ring})
+	lay := squareLayout(t)
+	for _, ring := range []*Ring{ringOf(t, there, lay), ringOf(t, here, squareLayout(t, 0, 1, 2, 3))} {
+		l, err := loader.New(squareSource(24), loader.Options{Layout: lay, Allocator: ring})
 		if err != nil {
 			t.Fatal(err)
 		}
