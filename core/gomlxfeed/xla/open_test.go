@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -215,6 +216,29 @@ func TestOpenTwice(t *testing.T) {
 		}
 	}
 	checkBalance(t, events(false))
+}
+
+// TestOpenAtOnce opens two plugins from several goroutines.
+func TestOpenAtOnce(t *testing.T) {
+	paths := []string{fake(t, ""), fake(t, "")}
+	var all sync.WaitGroup
+	failures := make(chan error, 16)
+	for i := range cap(failures) {
+		all.Go(func() {
+			d, err := gomlxfeed.Open(context.Background(), "xla:"+paths[i%2], gomlxfeed.OpenOptions{NoPreflight: true})
+			if err == nil {
+				err = d.Close()
+			}
+			failures <- err
+		})
+	}
+	all.Wait()
+	close(failures)
+	for err := range failures {
+		if err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestMemoryIsNotTaken looks at how the first client of a GPU is made, in the
