@@ -11,6 +11,20 @@
 //	virtual:N                    N devices over the pure-Go backend, so that sharded programs run and are tested anywhere
 //	xla:/abs/plugin.so?devices=N a PJRT plugin (CPU, CUDA, TPU); needs package gomlxfeed/xla, which needs cgo
 //
+// Batches come from a loader whose memory is a ring of the devices' buffers, so
+// that the gather is the transfer, or the transfer is done when a batch is asked
+// for. A program pulls them, or lets a trainer do it:
+//
+//	ring, err := d.Ring(lay)
+//	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Allocator: ring})
+//	for b, err := range gomlxfeed.Placed(ctx, l, d) {
+//		… b.Tensor("image") …
+//		b.Release()
+//	}
+//
+//	ds, err := gomlxfeed.NewDistributedDataset(l, d, gomlxfeed.DatasetOptions{Inputs: []string{"image"}, Labels: []string{"label"}})
+//	metrics, err := train.NewLoop(trainer).RunSteps(ds, 1000)
+//
 // Some words of GoMLX, as they are used here. A backend is one engine with
 // devices numbered from 0. A tensor lives on one device of one backend; a
 // dtensor is a tensor for every position of a mesh, in the mesh's row-major

@@ -255,7 +255,7 @@ func TestFinalizedByOthers(t *testing.T) {
 	})
 }
 
-// What is freed twice is not given back twice.
+// What is freed twice is not given back twice, nor before the last hold.
 func TestFreedTwice(t *testing.T) {
 	_, d := newWitness(t, 4, true)
 	ring := ringOf(t, d, squareLayout(t))
@@ -271,6 +271,17 @@ func TestFreedTwice(t *testing.T) {
 		m.Free()
 		first.Free()
 	}
+	held, err := ring.alloc()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.holds.Add(1)
+	held.Free()
+	held.Free()
+	if n, _ := ring.Live(); n != 1 {
+		t.Errorf("%d batches live while one is held", n)
+	}
+	held.leave()
 	if n, bytes := ring.Live(); n != 0 || bytes != 0 || len(ring.free) != 1 {
 		t.Errorf("%d batches of %d bytes live, %d wait", n, bytes, len(ring.free))
 	}
@@ -309,6 +320,9 @@ func TestRingOfOtherDevices(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare(t, l, 0, b)
+			if on, err := b.Tensor("x").Shards()[0].Backend(); err != nil || on != here.Backend() {
+				t.Errorf("the batch is on another backend (%v)", err)
+			}
 			b.Release()
 		}
 		_ = l.Close()
