@@ -143,6 +143,11 @@ func (p *prefetch) take() (answer, bool) {
 	if p.ready.len() == 0 {
 		return answer{}, false
 	}
+	return p.deliver(), true
+}
+
+// deliver takes what stands ready first, and accounts for it.
+func (p *prefetch) deliver() answer {
 	a := p.ready.pop()
 	if a.err == nil {
 		place := a.batch.Place()
@@ -151,7 +156,7 @@ func (p *prefetch) take() (answer, bool) {
 		p.ledger.deliver(place, a.tally)
 		p.counts.deliver(p.maker.plan.all.below(place.Valid), p.maker.plan.bytes, p.maker.plan.loaded)
 	}
-	return a, true
+	return a
 }
 
 // loopEnds says whether the next caller's loop is over. Where every loop is
@@ -339,12 +344,4 @@ func (p *prefetch) last() bool {
 	last := p.closed && !p.running && !p.settled
 	p.settled = p.settled || last
 	return last
-}
-
-// discard gives back what nobody will get. A panic of the allocator has no
-// caller here whose fault it could be.
-func discard(a answer) {
-	if a.batch != nil {
-		_ = guard.Call("loader", func() error { a.batch.Release(); return nil })
-	}
 }

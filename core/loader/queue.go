@@ -1,5 +1,7 @@
 package loader
 
+import "github.com/meshfeed/meshfeed/core/guard"
+
 // queue holds answers first in, first out. Its list is used again, so a steady
 // loop allocates nothing.
 type queue struct {
@@ -25,4 +27,12 @@ func (q *queue) pop() answer {
 		q.list, q.head = q.list[:0], 0
 	}
 	return a
+}
+
+// discard gives back what nobody will get. A panic of the allocator has no
+// caller here whose fault it could be.
+func discard(a answer) {
+	if a.batch != nil {
+		_ = guard.Call("loader", func() error { a.batch.Release(); return nil })
+	}
 }

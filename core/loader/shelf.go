@@ -43,7 +43,7 @@ func (p *prefetch) hold() {
 		return
 	}
 	for range p.shelf.Recall() {
-		a, _ := p.take()
+		a := p.deliver()
 		_, _ = a.batch.Take() // whoever took it owns the memory
 	}
 }
@@ -51,10 +51,10 @@ func (p *prefetch) hold() {
 // leave lays on the shelf what the next callers get, and unlocks the line. When
 // the goroutine has ended, the next caller has to come here to start it.
 func (p *prefetch) leave() {
-	if p.shelf != nil && p.running && !p.closed {
+	defer p.mu.Unlock() // a panic of the shelf must not keep the lock
+	if p.shelf != nil && p.running {
 		p.offer()
 	}
-	p.mu.Unlock()
 }
 
 // offer lays batches on the shelf up to the end of the loop, or to an error.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -23,6 +24,8 @@ type shelf struct {
 	lies   []*batch.Batch
 	after  []loader.State
 	taken  int // since the last Recall
+	full   bool
+	asked  bool // again, after it was full
 	all    int
 	closed int
 }
@@ -30,7 +33,8 @@ type shelf struct {
 func (s *shelf) Offer(b *batch.Batch, after loader.State) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.lies) == s.room {
+	s.asked = s.asked || s.full
+	if s.full = len(s.lies) == s.room; s.full {
 		return false
 	}
 	s.lies, s.after = append(s.lies, b), append(s.after, after)
@@ -40,7 +44,7 @@ func (s *shelf) Offer(b *batch.Batch, after loader.State) bool {
 func (s *shelf) Recall() (taken int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken, s.taken, s.lies, s.after = s.taken, 0, nil, nil
+	taken, s.taken, s.lies, s.after, s.full = s.taken, 0, nil, nil, false
 	return taken
 }
 
@@ -58,6 +62,20 @@ func (s *shelf) take() (*batch.Batch, loader.State) {
 	s.taken++
 	s.all++
 	return b, after
+}
+
+// jumped tells whether a batch was offered behind one that found no room.
+func (s *shelf) jumped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+// lying gives how many batches lie there.
+func (s *shelf) lying() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lies)
 }
 
 // shelved gives a loader whose goroutine stays for a while, and its shelf.
@@ -151,6 +169,9 @@ func TestShelf(t *testing.T) {
 		if round == 4 && s.all == 0 {
 			t.Error("nothing was ever taken from the shelf")
 		}
+		if s.jumped() {
+			t.Error("a batch was offered behind one for which there was no room")
+		}
 	}
 }
 
@@ -225,6 +246,47 @@ func TestShelfAtTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// When the goroutine has gone nothing lies there, so that the next caller comes
+// and starts it: whoever only took from the shelf would find it run empty.
+func TestShelfWithoutTheGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, s := shelved(t, loader.Options{Epochs: 1, Prefetch: 3})
+		for step := range int64(12) {
+			time.Sleep(time.Second)
+			if n := producers(); n != 0 || s.lying() != 0 {
+				t.Fatalf("step %d: %d goroutines and %d batches on the shelf after a second, want none", step, n, s.lying())
+			}
+			if place, err := get(t, l, s); err != nil || place.Step != step {
+				t.Fatalf("got %v, want step %d: %v", place, step, err)
+			}
+			synctest.Wait()
+			if step < 8 && s.lying() != 3 {
+				t.Fatalf("step %d: %d batches on the shelf between two steps, want 3", step, s.lying())
+			}
+		}
+	})
+}
+
+// What was taken from the shelf is no batch of the loader's any more, also
+// where the allocator counts nothing.
+func TestShelfCounts(t *testing.T) {
+	heap := batch.NewHeap(4)
+	l, s := shelved(t, loader.Options{Epochs: 2, Prefetch: 3, Allocator: uncounted{heap}})
+	for s.all < 6 {
+		if _, err := get(t, l, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := l.Stats().LiveBatches; n > 3+1 {
+		t.Errorf("%d batches live, want those that stand ready and one that is made at most", n)
+	}
+}
+
+// uncounted is an allocator that does not say how much lives.
+type uncounted struct{ heap *batch.Heap }
+
+func (u uncounted) Alloc(blocks []batch.Block) (batch.Memory, error) { return u.heap.Alloc(blocks) }
 
 // Many take at once, some from the shelf and some not: each batch goes to one.
 func TestShelfOfMany(t *testing.T) {
