@@ -34,9 +34,10 @@
  *
  * Threads. Every function may be called from any thread at any time. A call
  * keeps its handle alive: mf_release on another thread cancels it and waits
- * for it. Batches are reference-counted C memory: mf_batch_* and what dlpack
- * and arrow export never enter the Go runtime, take no lock of any
- * interpreter, and are as cheap as the C code they are.
+ * for it. Batches are reference-counted C memory: mf_batch_* (all but
+ * mf_batch_place) and what they export as DLPack and Arrow never enter the Go
+ * runtime, take no lock of any interpreter, and are as cheap as the C code they
+ * are.
  *
  * Time. Calls that may wait take timeout_ms: negative waits for ever, 0 asks
  * and returns at once. MF_TIMEOUT loses nothing: call again. mf_dataset_open,
@@ -46,11 +47,11 @@
  *
  * Fork. The Go runtime does not survive fork(). In a forked child every
  * function gives MF_FORKED, except these, which do what they say:
- * mf_abi_version, mf_bytes_free, mf_batch_* and the release
- * callbacks of exported structs, mf_live_*; and mf_release and mf_cancel_all,
- * which do nothing and succeed. So objects that were inherited can be dropped,
- * and no release callback runs in a child. Create loaders in the child, from a
- * process that has not used the library, or start it by exec.
+ * mf_abi_version, mf_bytes_free, mf_batch_* (all but mf_batch_place) and the
+ * release callbacks of exported structs, mf_live_*; and mf_release and
+ * mf_cancel_all, which do nothing and succeed. So objects that were inherited can
+ * be dropped, and no release callback runs in a child. Create loaders in the
+ * child, from a process that has not used the library, or start it by exec.
  *
  * Silence. The library writes nothing to descriptors 1 and 2 and calls nothing
  * of the caller's but the callbacks of the streams and arrays it was given.

@@ -25,6 +25,7 @@ import meshfeed as mf
 from meshfeed import _library
 from tests.python.data import DTYPES, digits, dtype, filled
 
+ROOT = Path(__file__).resolve().parents[2]
 VIRTUAL = "virtual:8"
 
 
@@ -184,6 +185,7 @@ def random_layout(rng: random.Random) -> tuple[mf.Layout, mf.Dataset, dict[str, 
         batch_size=size,
         remainder="pad",
         extras=["key"],
+        loading=rng.choice(["process", "global", "device"]),
         devices=[(0, i) for i in ids],
     )
     return layout, ds, arrays, size
@@ -285,8 +287,9 @@ def test_loops_alternate(ahead: int) -> None:
     seen: list[int] = []
     with mf.devices(VIRTUAL) as devices:
         for _ in range(2):
-            for loop in (iter(loader), loader.place(devices)):
+            for loop, kind in ((iter(loader), jax.Array), (loader.place(devices), mf.PlacedArray)):
                 for _, batch in zip(range(3), loop, strict=False):
+                    assert isinstance(batch["x"], kind)
                     seen += np.asarray(batch["x"]).tolist()
         del batch, loop
     assert seen == list(range(96))
@@ -624,15 +627,14 @@ print(sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if "libmes
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives the folder of a library and a command that were built for XLA."""
     folder = tmp_path_factory.mktemp("full")
-    root = Path(__file__).resolve().parents[2]
     subprocess.run(
-        [root / "capi" / "build.sh", folder / "libmeshfeed.so", "-tags=xla"],
+        [ROOT / "capi" / "build.sh", folder / "libmeshfeed.so", "-tags=xla"],
         check=True,
         timeout=900,
     )
     subprocess.run(
         ["go", "build", "-tags=xla", "-o", folder / "meshfeed", "./cmd/meshfeed"],
-        cwd=root,
+        cwd=ROOT,
         env={**os.environ, "CGO_ENABLED": "1"},
         check=True,
         timeout=900,
@@ -641,11 +643,11 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plugin() -> str:
-    """Gives the path of the CPU plugin that `make plugin-cpu` fetches."""
-    path = os.environ.get("MESHFEED_PJRT_PLUGIN", "")
-    if not path:
-        pytest.skip("set MESHFEED_PJRT_PLUGIN to a PJRT plugin for CPUs (make plugin-cpu)")
-    return path
+    """Gives the path of XLA's plugin for CPUs."""
+    path = ROOT / ".build/plugins/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
+    if not path.exists():
+        pytest.skip(f"NOT TESTED: {path} is not there; fetch it with: make plugin-cpu")
+    return str(path)
 
 
 @pytest.mark.deep
