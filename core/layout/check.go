@@ -165,7 +165,7 @@ func (l *Layout) checkSameRows() {
 	read, batch := l.costs.totals.ReadBytes, l.costs.totals.BatchBytes
 	message := fmt.Sprintf("%d processes read the same rows as another process", processes)
 	if read > batch {
-		message += fmt.Sprintf(", and together all read the batch %s times", ratio(read, batch))
+		message += fmt.Sprintf(", and together all read the batch %s", times(read, batch))
 	}
 	l.report(Info, SameRows, "/mesh", message,
 		"that is right where an axis that does not partition the batch crosses processes",

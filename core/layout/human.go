@@ -58,6 +58,14 @@ func count(n int64, one, many string) string {
 // ratio writes a/b with three digits.
 func ratio(a, b int64) string { return strconv.FormatFloat(float64(a)/float64(b), 'g', 3, 64) }
 
+// times says how often a is b where it is more than that: "2.5 times".
+func times(a, b int64) string {
+	if text := ratio(a, b); text != "1" {
+		return text + " times"
+	}
+	return "just over once"
+}
+
 // plain makes a name safe to print: what cannot be printed is escaped.
 func plain(name string) string {
 	for _, r := range name {

@@ -142,7 +142,7 @@ func (t *page) headLines() [][]string {
 	}
 	pieces := []string{bytesText(c.BatchBytes) + " per batch"}
 	if c.ReadBytes > c.BatchBytes && c.BatchBytes > 0 {
-		pieces[0] += fmt.Sprintf(", read %s times", ratio(c.ReadBytes, c.BatchBytes))
+		pieces[0] += fmt.Sprintf(", read %s", times(c.ReadBytes, c.BatchBytes))
 	}
 	batches := count(int64(t.Prefetch())+1, "batch", "batches")
 	if t.Loading() == LoadGlobal {
