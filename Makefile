@@ -65,7 +65,7 @@ bench: lib ## compare with np.take + device_put and with Grain; writes docs/benc
 	$(PYTHON) -m tests.bench
 
 golden: ## rewrite golden texts; read the diff before you commit it
-	go test ./core/layout ./core/loader ./cmd/meshfeed ./capi -args -rewrite
+	go test ./core/layout ./core/loader ./cmd/meshfeed ./capi ./tests/layouts -args -rewrite
 
 fuzz: ## run every fuzz target for 30 s each
 	@for p in $$(go list ./core/... ./arrowio/...); do \

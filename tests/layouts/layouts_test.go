@@ -1,0 +1,133 @@
+// Package layouts holds the golden tests of the ready layouts in docs/layouts.
+package layouts
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
+
+	"github.com/meshfeed/meshfeed/core/layout"
+)
+
+const (
+	folder = "../../docs/layouts"
+	orders = "../distributed/testdata/tpu_orders.json"
+)
+
+func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
+
+func paths(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(folder + "/*.json")
+	if err != nil || len(found) < 10 {
+		t.Fatalf("%d layouts, %v: expected at least ten in %s", len(found), err, folder)
+	}
+	return found
+}
+
+func planned(t *testing.T, path string) *layout.Layout {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := layout.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := layout.New(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestLayouts compares what is said of every ready layout with the files of
+// testdata: the report, and the picture in 80 columns.
+func TestLayouts(t *testing.T) {
+	for _, path := range paths(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		t.Run(name, func(t *testing.T) {
+			l := planned(t, path)
+			compare(t, name+".report.json", string(l.Report(layout.ReportOptions{})))
+			compare(t, name+".txt", l.Text(layout.PictureOptions{Width: 80}))
+		})
+	}
+}
+
+func compare(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	got = strings.TrimRight(got, "\n") + "\n"
+	if rewriting() {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs: write it with -rewrite, and read the changes; got\n%s", path, got)
+	}
+}
+
+// TestEveryGoldenFileHasALayout finds what was left behind by a layout that was renamed.
+func TestEveryGoldenFileHasALayout(t *testing.T) {
+	var expected []string
+	for _, path := range paths(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		expected = append(expected, name+".report.json", name+".txt")
+	}
+	files, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !slices.Contains(expected, file.Name()) {
+			t.Errorf("testdata/%s belongs to no layout of %s", file.Name(), folder)
+		}
+	}
+}
+
+// TestScatteredHosts makes sure that the slice of the example is one that JAX makes.
+func TestScatteredHosts(t *testing.T) {
+	raw, err := os.ReadFile(orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded struct {
+		Orders []struct {
+			Slice   string
+			Shape   []int
+			Devices [][2]int
+		}
+	}
+	if err := json.Unmarshal(raw, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile(folder + "/06-tpu-slice-with-scattered-hosts.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct{ Mesh struct{ Devices [][2]int } }
+	if err := json.Unmarshal(example, &document); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range recorded.Orders {
+		if o.Slice == "TPU v5 lite 4x4x1" && slices.Equal(o.Shape, []int{16}) {
+			if !slices.Equal(o.Devices, document.Mesh.Devices) {
+				t.Errorf("the example has devices %v, JAX orders them %v", document.Mesh.Devices, o.Devices)
+			}
+			return
+		}
+	}
+	t.Fatalf("%s knows no slice of the shape", orders)
+}
