@@ -108,14 +108,14 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 /* Where batches that stand ready lie for mf_loader_next, which takes them
    without entering Go: after a step of somebody else's code that costs more
    than ten times as long, since nothing of the Go runtime is in the caches.
-   It has two owners: the loader that lays batches there, and the object of the
-   handle under which callers find it. */
+   It has three owners: the loader that lays batches there, the object of the
+   handle under which callers find it, and the call that makes this handle. */
 typedef struct mfi_shelf mfi_shelf;
 
 /* Makes an empty one. NULL without memory. */
 mfi_shelf* mfi_shelf_new(void);
 
-/* One of the two owners goes. */
+/* One of the owners goes. */
 void mfi_shelf_drop(mfi_shelf* shelf);
 
 /* Lays a piece that is described behind the others; false if there is no room. */

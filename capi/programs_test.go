@@ -107,11 +107,24 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c check.h exit.c faults.c hang.c sigbus.c slow.c soak.c urgent.c "
+	others := " abi.c check.h exit.c faults.c hang.c shelf.c sigbus.c slow.c soak.c urgent.c "
 	for _, e := range entries {
 		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())
 		}
+	}
+}
+
+// TestShelf runs the C side of the shelf under ThreadSanitizer.
+func TestShelf(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-fsanitize=thread", "-I.", "-Iinclude",
+		"ctest/shelf.c", "shelf.c", "pool.c", "fork.c", "-o", program, "-pthread"}
+	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Skipf("gcc makes no programs with ThreadSanitizer here: %v\n%s", err, text)
+	}
+	if out := execute(t, program); out != "ok\n" {
+		t.Errorf("printed %q", out)
 	}
 }
 

@@ -30,13 +30,23 @@ static struct {
 mfi_shelf* mfi_shelf_new(void) {
   mfi_shelf* shelf = calloc(1, sizeof *shelf);
   if (shelf)
-    shelf->owners = 2;
+    shelf->owners = 3;
   return shelf;
+}
+
+/* Who guesses a handle before its maker has it may release it before it is
+   placed. Then nobody has forgotten it. */
+static void forget(const mfi_shelf* shelf) {
+  for (int i = 0; i < PLACES; i++)
+    if (places[i].shelf == shelf)
+      memset(&places[i], 0, sizeof places[i]);
 }
 
 void mfi_shelf_drop(mfi_shelf* shelf) {
   pthread_mutex_lock(&lock);
   const bool last = --shelf->owners == 0;
+  if (last)
+    forget(shelf);
   pthread_mutex_unlock(&lock);
   if (last)
     free(shelf);

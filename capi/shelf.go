@@ -13,7 +13,8 @@ import (
 // shelf is a loader.Shelf in C. Nil is none: callers then always enter Go.
 type shelf struct{ c *C.mfi_shelf }
 
-// newShelf makes one, which a loader and an object own.
+// newShelf makes one, which a loader, an object and the call that makes the
+// object's handle own.
 func newShelf() *shelf {
 	if injecting {
 		return nil
@@ -25,10 +26,12 @@ func newShelf() *shelf {
 	return &shelf{c}
 }
 
-// place lets callers find the shelf under a handle.
+// place lets callers find the shelf under a handle, and ends the share of the
+// call that made it.
 func (s *shelf) place(h C.uint64_t) {
 	if s != nil {
 		C.mfi_shelf_place(h, s.c)
+		C.mfi_shelf_drop(s.c)
 	}
 }
 

@@ -1,6 +1,7 @@
 /*
  * threads.c: eight threads use one loader and release it at random; handles of
- * released loaders give errors, and nothing is left over.
+ * released loaders give errors, also where a thread guesses them before their
+ * maker has them, and nothing is left over.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
@@ -85,6 +86,48 @@ static void* work(void* argument) {
   return NULL;
 }
 
+static uint64_t guess; /* under lock: the handle that the next loader will have */
+static int guessing = 1;
+
+/* Releases and uses handles of loaders whose makers do not have them yet. */
+static void* guesser(void* none) {
+  for (;;) {
+    pthread_mutex_lock(&lock);
+    const uint64_t handle = guess;
+    const int go_on = guessing;
+    pthread_mutex_unlock(&lock);
+    if (!go_on)
+      return none;
+    mf_batch* batch;
+    mf_loader_next(handle, 0, &batch, NULL);
+    mf_batch_release(batch);
+    mf_release(handle, NULL);
+  }
+}
+
+/* A handle is its place and, in the upper half, how often that was taken. */
+static void guessed(void) {
+  mf_error error = no_error();
+  mf_batch* batch;
+  pthread_t thread;
+  mf_loader next = make_loader(dataset, layout, "");
+  CHECK(!pthread_create(&thread, NULL, guesser, NULL));
+  for (int i = 0; i < 300; i++) {
+    mf_release(next, NULL); /* which may have been guessed */
+    pthread_mutex_lock(&lock);
+    guess = next + ((uint64_t)1 << 32);
+    pthread_mutex_unlock(&lock);
+    OK(mf_loader_create(dataset, layout, NULL, 0, &next, &error));
+    allowed(mf_loader_next(next, -1, &batch, &error), &error);
+    mf_batch_release(batch);
+  }
+  pthread_mutex_lock(&lock);
+  guessing = 0;
+  pthread_mutex_unlock(&lock);
+  pthread_join(thread, NULL);
+  mf_release(next, NULL);
+}
+
 int main(void) {
   mf_error error = no_error();
   records* r = make_records();
@@ -101,6 +144,7 @@ int main(void) {
       pthread_join(threads[i], NULL);
   }
   OK(mf_release(current, &error));
+  guessed();
   OK(mf_release(layout, &error));
   OK(mf_release(dataset, &error));
   CHECK(r->released == 2 && mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);

@@ -1,0 +1,169 @@
+/*
+ * shelf.c: the C side of the shelf by itself, for ThreadSanitizer, which cannot
+ * watch a library with Go in it. A loader is played by a lock, a list and a
+ * thread that makes pieces; takers find them on the shelf, or come under the
+ * lock as Go's callers do. Each piece must come to one taker, with the bytes and
+ * the place that were written into it.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../internal.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAKERS = 4, AHEAD = 6, PIECES = 4000, BYTES = 256, HANDLE = 0x100000007 };
+
+#define CHECK(condition)                                                                                     \
+  do {                                                                                                       \
+    if (!(condition)) {                                                                                      \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                                \
+      exit(1);                                                                                               \
+    }                                                                                                        \
+  } while (0)
+
+static mfi_pool* pool;
+static mfi_shelf* shelf;
+
+static pthread_mutex_t line = PTHREAD_MUTEX_INITIALIZER;
+static mfi_slot* ready[AHEAD]; /* and the fields down to made, under line */
+static int count;
+static int64_t made;
+
+static atomic_int seen[PIECES];
+static atomic_int taken, shelved, over;
+
+static mfi_slot* pop(void) {
+  mfi_slot* first = ready[0];
+  memmove(ready, ready + 1, (size_t)--count * sizeof *ready);
+  return first;
+}
+
+static void hold(void) {
+  pthread_mutex_lock(&line);
+  for (int64_t n = mfi_shelf_recall(shelf); n > 0; n--) {
+    CHECK(count > 0);
+    pop();
+  }
+}
+
+static void leave(void) {
+  for (int i = 0; i < count && mfi_shelf_offer(shelf, ready[i]); i++)
+    ;
+  pthread_mutex_unlock(&line);
+}
+
+static mfi_slot* make(int64_t number) {
+  mfi_slot* slot = mfi_pool_get(pool);
+  CHECK(slot);
+  memset(mfi_slot_data(slot), (int)(number % 251), BYTES);
+  const mfi_place place = {.step = number, .position = 4 * number, .next_position = 4 * number + 4};
+  char state[32];
+  mfi_slot_describe(slot, place, state, (size_t)snprintf(state, sizeof state, "%lld", (long long)number));
+  return slot;
+}
+
+static void* produce(void* none) {
+  for (int64_t number = 0; number < PIECES;) {
+    hold();
+    const bool room = count < AHEAD;
+    leave();
+    if (!room) {
+      sched_yield();
+      continue;
+    }
+    mfi_slot* slot = make(number++);
+    hold();
+    ready[count++] = slot;
+    made = number;
+    leave();
+  }
+  return none;
+}
+
+/* What a taker who finds no piece on the shelf does in Go. */
+static mfi_slot* ask(void) {
+  hold();
+  mfi_slot* slot = count > 0 ? pop() : NULL;
+  leave();
+  return slot;
+}
+
+static void check(const mf_batch* batch) {
+  const int64_t number = batch->step;
+  CHECK(number >= 0 && number < PIECES && batch->position == 4 * number);
+  CHECK(atoll(batch->state) == number);
+  const unsigned char* bytes = batch->data;
+  CHECK(bytes[0] == number % 251 && bytes[BYTES - 1] == number % 251);
+  CHECK(atomic_fetch_add(&seen[number], 1) == 0);
+}
+
+static void* take(void* none) {
+  while (atomic_load(&taken) < PIECES) {
+    mfi_slot* slot = mfi_shelf_take(HANDLE);
+    if (slot)
+      atomic_fetch_add(&shelved, 1);
+    else if (!(slot = ask()))
+      continue;
+    mf_batch* batch;
+    mfi_slot_deliver(slot, &batch);
+    check(batch);
+    mf_batch_release(batch);
+    atomic_fetch_add(&taken, 1);
+  }
+  return none;
+}
+
+/* All owners go. */
+static void drop(mfi_shelf* s) {
+  for (int i = 0; i < 3; i++)
+    mfi_shelf_drop(s);
+}
+
+/* Other shelves come and go under handles of the same place in the table. */
+static void* disturb(void* none) {
+  for (uint64_t i = 1; !atomic_load(&over); i++) {
+    const uint64_t other = HANDLE + (i << 8) + i % 3;
+    mfi_shelf* small = mfi_shelf_new();
+    CHECK(small);
+    mfi_shelf_place(other, small);
+    CHECK(!mfi_shelf_take(other));
+    if (i % 2)
+      mfi_shelf_forget(other);
+    drop(small);
+    sched_yield();
+  }
+  return none;
+}
+
+int main(void) {
+  static const int64_t dims[3];
+  pthread_t threads[TAKERS + 2];
+  pool = mfi_pool_new(1, AHEAD);
+  shelf = mfi_shelf_new();
+  CHECK(pool && shelf);
+  CHECK(mfi_pool_add(pool, (mfi_block){.bytes = BYTES}, "x", 1, dims) == 0);
+  mfi_shelf_place(HANDLE, shelf);
+  for (int i = 0; i < TAKERS; i++)
+    CHECK(!pthread_create(&threads[i], NULL, take, NULL));
+  CHECK(!pthread_create(&threads[TAKERS], NULL, produce, NULL));
+  CHECK(!pthread_create(&threads[TAKERS + 1], NULL, disturb, NULL));
+  for (int i = 0; i <= TAKERS; i++)
+    pthread_join(threads[i], NULL);
+  atomic_store(&over, 1);
+  pthread_join(threads[TAKERS + 1], NULL);
+  hold();
+  CHECK(count == 0 && made == PIECES && atomic_load(&shelved) > 0);
+  leave();
+  mfi_shelf_forget(HANDLE);
+  CHECK(!mfi_shelf_take(HANDLE));
+  drop(shelf);
+  mfi_pool_close(pool);
+  CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0);
+  fprintf(stderr, "%d of %d from the shelf\n", atomic_load(&shelved), PIECES);
+  puts("ok");
+  return 0;
+}
