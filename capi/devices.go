@@ -8,12 +8,15 @@ import "C"
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/capi/internal/options"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // devicesObject is what an mf_devices names.
@@ -57,8 +60,32 @@ func (o *devicesObject) stop() error {
 func openDevices(spec string, how gomlxfeed.OpenOptions) *devicesObject {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &devicesObject{giveUp: cancel, opened: future.Start("capi", func() (*gomlxfeed.Devices, error) {
-		return gomlxfeed.Open(ctx, spec, how)
+		d, err := gomlxfeed.Open(ctx, spec, how)
+		return d, heard(err)
 	})}
+}
+
+// words are the names of options here, by those that Go programs write.
+var words = strings.NewReplacer(
+	"OpenOptions.Timeout; --timeout of the command", `"timeout_ms"`,
+	"OpenOptions.NoPreflight loads", `"preflight": false loads`,
+	"set OpenOptions.Prober", `set "prober"`,
+	"call gomlxfeed.RunProbe first in main, or put", "put",
+)
+
+// heard gives an error of opening as callers of C hear it. Timeout would tell
+// them to ask again, but the opening has ended.
+func heard(err error) error {
+	var known *status.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	e := *known
+	if e.Code == status.Timeout {
+		e.Code = status.Incompatible
+	}
+	e.Hint = words.Replace(e.Hint)
+	return &e
 }
 
 // devicesOptions reads the options of mf_devices_open.

@@ -11,7 +11,7 @@ from meshfeed import _library, _native
 from meshfeed._command import BINARY
 from meshfeed._handle import Handle
 from meshfeed.arguments import Checks
-from meshfeed.errors import InvalidStateError, OutOfRangeError
+from meshfeed.errors import Error, InvalidStateError, OutOfRangeError
 
 
 def devices(
@@ -53,8 +53,21 @@ def devices(
         elif found := next((p for p in _probers() if os.access(p, os.X_OK)), None):
             options["prober"] = str(found)
         options["timeout_ms"] = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
-        handle = _native.devices_open(check.name("spec", spec), options)
+        try:
+            handle = _native.devices_open(check.name("spec", spec), options)
+        except Error as e:
+            for name, ours in _WORDS.items():
+                e.hint = e.hint.replace(name, ours)
+            raise
         return Devices(spec, Handle(handle, "backend of these devices"))
+
+
+# The options of C, as they are called here.
+_WORDS = {
+    '"timeout_ms"': "timeout=",
+    '"prober"': "prober=",
+    '"preflight": false': "preflight=False",
+}
 
 
 def _probers() -> list[Path]:

@@ -686,3 +686,42 @@ def test_memory_of_their_own(full: Path) -> None:
         "Shard.__dlpack__: the memory of xla-cpu is not shared; read the shard, which copies it",
         "the shard on device 3 cannot be had without a copy: its memory is not the host's",
     ]
+
+
+PROBED = """
+import json, meshfeed as mf
+texts = []
+for more in [{"prober": "/no/such"}, {"prober": SLOW, "timeout": 0.3}, {"prober": "/bin/true"}]:
+    try:
+        mf.devices(SPEC, **more)
+    except mf.Error as e:
+        texts.append([type(e).__name__, str(e)])
+with mf.devices(SPEC, preflight=False) as devices:
+    texts.append(len(devices))
+print(json.dumps(texts))
+"""
+
+
+@pytest.mark.deep
+def test_probers(full: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    spec = f"xla:{plugin()}?devices=2"
+    code = f"SPEC, SLOW = {spec!r}, {str(slow)!r}\n{PROBED}"
+    begin = f'mf.devices: "{spec}" was not opened: '
+    assert json.loads(run(code, MESHFEED_LIBRARY=str(full / "libmeshfeed.so"))) == [
+        ["NotFoundError", begin + 'the prober "/no/such" is no program that can be started'],
+        [
+            "IncompatibleError",
+            begin
+            + "its preflight did not end within 300ms; allow more time (timeout=) if the device "
+            "is slow to start or held by another program",
+        ],
+        [
+            "IncompatibleError",
+            begin + 'the prober "/bin/true" ended without an answer (exit status 0); its main must '
+            "call gomlxfeed.RunProbe first",
+        ],
+        2,
+    ]
