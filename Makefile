@@ -11,7 +11,7 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-go drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm FORCE demo demo-go drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ $(STAMP): pyproject.toml hatch_build.py VERSION go.mod go.sum
 lib: $(STAMP) ## build the C library and the command into the Python package; XLA=1: both open PJRT plugins
 	capi/build.sh python/meshfeed/_lib/libmeshfeed.so $(if $(XLA),-tags xla)
 	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" $(if $(XLA),-tags xla) -o python/meshfeed/_bin/meshfeed ./cmd/meshfeed
+
+wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
+
+.build/meshfeed.wasm: FORCE
+	wasm/guest/build.sh $@
 
 demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out

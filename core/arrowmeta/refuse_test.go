@@ -206,7 +206,7 @@ func TestSizesAreCapped(t *testing.T) {
 	// So many references to one field, and unused bytes that account for them.
 	many := fields{4: "x", 8: uint8(13), 10: fields{}, 14: shared{arrowmeta.MaxFields, int32Field("y")}, 20: strings.Repeat("-", 8<<20)}
 	err = examine(t, streamOf(schemaOf(many), 0))
-	if err == nil || !strings.Contains(err.Error(), "more than 1048576 fields") {
+	if err == nil || !strings.Contains(err.Error(), "more than 262144 fields") {
 		t.Errorf("got %v", err)
 	}
 }

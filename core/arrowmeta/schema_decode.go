@@ -4,7 +4,7 @@ package arrowmeta
 // and the recursion that a hostile schema can cause small.
 const (
 	MaxDepth  = 64      // nesting of fields
-	MaxFields = 1 << 20 // fields of a schema, children included
+	MaxFields = 1 << 18 // fields of a schema, children included
 )
 
 // schemaDecoder builds a Schema from the verified tables of one.

@@ -1,15 +1,15 @@
 package layout
 
 import (
-	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/internal/sha256"
+	"github.com/meshfeed/meshfeed/core/jsontext"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
-	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // Canonical gives the one text of the document: keys in the order of the
@@ -48,8 +48,7 @@ func (d *Document) Canonical() []byte {
 
 // Digest gives the SHA-256 of the canonical text in hexadecimal digits.
 func (d *Document) Digest() string {
-	sum := sha256.Sum256(d.Canonical())
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(d.Canonical()))
 }
 
 // writer appends JSON without spaces.

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/core/jsontext"
 )
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
 // escape makes a name a token of a JSON Pointer.
-func escape(name string) string { return pointerEscapes.Replace(name) }
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
 
 // at appends a number to a JSON Pointer.
 func at(path string, i int) string { return path + "/" + strconv.Itoa(i) }

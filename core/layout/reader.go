@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/core/jsontext"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // reader is the second pass over a document's text, which the scanner has

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"encoding/hex"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -151,7 +150,7 @@ func (s *DatasetSpec) validate() error {
 	if s.Records < 0 || s.Records > maxRecords {
 		return fail("/dataset/records", "the dataset has %d records, but may have from 0 to 2^40", s.Records)
 	}
-	if raw, err := hex.DecodeString(s.Fingerprint); s.Fingerprint != "" && (err != nil || len(raw) != 16 || strings.ToLower(s.Fingerprint) != s.Fingerprint) {
+	if s.Fingerprint != "" && (len(s.Fingerprint) != 32 || strings.Trim(s.Fingerprint, "0123456789abcdef") != "") {
 		return fail("/dataset/fingerprint", "%s is not a fingerprint", quote(s.Fingerprint)).WithHint("a fingerprint is 32 hexadecimal digits in lower case")
 	}
 	if s.Seed < -MaxInteger || s.Seed > MaxInteger {

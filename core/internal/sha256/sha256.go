@@ -1,8 +1,8 @@
-// Package sha256 is SHA-256 for identities: of documents, of metadata. Natively
-// it is crypto/sha256. In WebAssembly it is the function in block.go: there
-// crypto/sha256 would bring the whole FIPS module with its self-tests, 0.15 MB
-// that every visitor of the page would download, and no instructions that make
-// it faster. Tests hold the two equal.
+// Package sha256 is SHA-256 for identities: of documents, of metadata. It is
+// crypto/sha256, but under the build tag guest the function in block.go: to the
+// wasm guest crypto/sha256 would bring the whole FIPS module with its
+// self-tests, 0.15 MB that everybody who opens the page would download, and no
+// instructions that make it faster. Tests hold the two equal.
 package sha256
 
 import "encoding/binary"

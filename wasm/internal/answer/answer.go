@@ -1,0 +1,86 @@
+// Package answer holds what the validator's guest answers, as bytes in and
+// bytes out. The guest exports it to WebAssembly; compiled natively, it is what
+// the guest is compared with, byte for byte.
+//
+//	var v answer.Validator
+//	reply := v.Describe(text)            // JSON: document, arrays, report, text, error
+//	numbers := v.Table(0, 0, 0, 1024)    // little-endian float64, of the document described last
+//	reply = answer.Samples(question)     // JSON: records
+//	reply = answer.Schema(tail, size)    // JSON: fields, rows
+//
+// A reply is JSON without spaces. Its keys are always all there, and null is
+// what is not known. An error is {"code","op","message","hint","path"}, with
+// the code's name as package status spells it.
+package answer
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+)
+
+// Version is the version of the questions and answers. A guest with another
+// version is not understood.
+const Version = 1
+
+// Validator answers about one document at a time.
+type Validator struct{ layout *layout.Layout }
+
+// maxRanges bounds the ranges in the report of a reply. Tables have more.
+const maxRanges = 1 << 18
+
+// Describe reads a layout document and says all that is small:
+//
+//	{"document":"…","digest":"…","arrays":[…],"report":{…},"text":"…","error":null}
+//
+// The document is the canonical text, as a string, so that its bytes survive
+// being parsed. The report is that of [layout.Layout.Report]; the arrays are in
+// their order, which an object in JavaScript need not keep, with name, field,
+// kind, dtype, shape, batch_dims, spec and tiles per dimension. The text is the
+// picture.
+func (v *Validator) Describe(text []byte) []byte {
+	v.layout = nil
+	d, err := layout.Parse(text)
+	if err == nil {
+		v.layout, err = layout.New(d)
+	}
+	if err != nil {
+		return writer(`{"document":null,"digest":null,"arrays":[],"report":null,"text":null`).end(err)
+	}
+	b := writer(`{"document":`).str(string(d.Canonical())).add(`,"digest":`).str(d.Digest())
+	b = b.arrays(v.layout)
+	b = b.add(`,"report":`).add(string(v.layout.Report(layout.ReportOptions{Ranges: maxRanges})))
+	b = b.add(`,"text":`).str(v.layout.Text(layout.PictureOptions{}))
+	return b.end(nil)
+}
+
+// The tables.
+const (
+	Devices   = 0 // as [layout.Layout.DeviceTable]
+	Processes = 1 // as [layout.Layout.ProcessTable]; the array is not looked at
+	Delivered = 2 // as [layout.Layout.DeliveredTable]
+)
+
+// Table gives rows of a table of the document described last, as little-endian
+// float64. It is empty where there is nothing to know, and where the part asked
+// for is larger than [layout.MaxTable] numbers.
+func (v *Validator) Table(array, what, from, count uint32) []byte {
+	if v.layout == nil {
+		return nil
+	}
+	var numbers []float64
+	switch what {
+	case Devices:
+		numbers = v.layout.DeviceTable(int(array), int(from), int(count))
+	case Processes:
+		numbers = v.layout.ProcessTable(int(from), int(count))
+	case Delivered:
+		numbers = v.layout.DeliveredTable(int(array), int(from), int(count))
+	}
+	table := make([]byte, 8*len(numbers))
+	for i, n := range numbers {
+		binary.LittleEndian.PutUint64(table[8*i:], math.Float64bits(n))
+	}
+	return table
+}
