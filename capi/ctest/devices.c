@@ -306,10 +306,35 @@ static void check_ring_errors(void) {
         mf_batch_place(batch, ring, &placed, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"batch\" is NULL", mf_batch_place(NULL, ring, &placed, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"placed\" is NULL", mf_batch_place(batch, ring, NULL, &error));
-  mf_batch_release(batch);
   OK(mf_release(ring, &error));
   OK(mf_release(more, &error));
+  mf_batch_release(batch);
   OK(mf_release(devices, &error));
+}
+
+#define LABELS(axes)                                                                                         \
+  "{\"meshfeed\":1,\"mesh\":{\"axes\":" axes                                                                 \
+  "},\"arrays\":{\"label\":{\"shape\":[\"B\"],\"dtype\":\"int32\",\"spec\":[\"data\"]}},"                    \
+  "\"batch\":{\"size\":8},\"dataset\":{\"records\":100}}"
+
+/* The same blocks in the same order, which other positions of the mesh hold. */
+static void check_other_holders(void) {
+  mf_error error = no_error();
+  const mf_layout one = make_layout(LABELS("[[\"data\",4],[\"model\",2]]"));
+  const mf_layout other = make_layout(LABELS("[[\"model\",2],[\"data\",4]]"));
+  const mf_loader labels = make_loader(dataset, one, "");
+  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_ring ring = make_ring(devices, other);
+  mf_batch* batch;
+  mf_placed placed;
+  OK(mf_loader_next(labels, -1, &batch, &error));
+  FAILS(MF_INVALID_ARGUMENT,
+        "block 0 of the batch is not the part of array \"label\" that the ring has there",
+        mf_batch_place(batch, ring, &placed, &error));
+  mf_batch_release(batch);
+  const uint64_t all[] = {ring, devices, labels, one, other};
+  for (int i = 0; i < 5; i++)
+    OK(mf_release(all[i], &error));
 }
 
 static void check_read_errors(void) {
@@ -458,6 +483,7 @@ static void check_all(void) {
   check_threads();
   check_open_errors();
   check_ring_errors();
+  check_other_holders();
   check_read_errors();
   check_info();
   check_fork_apart();
