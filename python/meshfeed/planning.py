@@ -9,15 +9,19 @@ import dataclasses
 import html
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from meshfeed import _native
 from meshfeed.arguments import DEPTH, DEVICES, RECORDS, WIDE, Checks, nearest
 from meshfeed.errors import InvalidArgumentError
+from meshfeed.saving import write_whole
 from meshfeed.specs import Tree, entries, is_spec, resolve
 
 if TYPE_CHECKING:
+    from meshfeed import page
     from meshfeed.dataset import Dataset
 
 
@@ -127,6 +131,47 @@ class Layout:
             dims: the two dimensions to draw.
         """
         return self._drawn("svg", array, dims)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the browser page with this layout in it: one file, which needs no network.
+
+        Args:
+            path: the file, such as ``"layout.html"``.
+
+        Raises:
+            UnsupportedError: this installation has no command, or one without the page.
+            NotFoundError: there is no such folder.
+            ReadError: the file cannot be written; what it held before is as it was.
+        """
+        with Checks("Layout.to_html") as check:
+            if not isinstance(path, str | os.PathLike):
+                raise check.wrong("path", path, "a path")
+            write_whole(Path(path), self._html(), op="Layout.to_html")
+
+    def serve(self, port: int = 0) -> page.Server:
+        """Shows the browser page with this layout in it to the browsers of this machine.
+
+        Args:
+            port: where it listens; by default at a port that is free.
+
+        Returns:
+            A server, whose `url` is the address. It ends with `close()`, as a context, or with
+            the program; a script waits for Ctrl-C with `layout.serve().wait()`.
+
+        Raises:
+            UnsupportedError: this installation has no command, or one without the page.
+            ReadError: the port cannot be used.
+        """
+        from meshfeed import page
+
+        with Checks("Layout.serve") as check:
+            number = check.integer("port", port, 0, 65535)
+            return page.Server(self._html(), number)
+
+    def _html(self) -> str:
+        from meshfeed import page
+
+        return page.html(self._text)
 
     def _drawn(self, form: str, array: Any, dims: Any) -> str:
         check = Checks("mf.Layout")

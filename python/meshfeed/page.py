@@ -1,0 +1,123 @@
+"""The browser page of a layout: made by the command, which carries it, and shown by a thread."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+
+from meshfeed import _command
+from meshfeed.errors import ReadError, UnsupportedError
+
+HOST = "127.0.0.1"
+
+
+def html(document: str) -> str:
+    """Gives the page that begins with a layout.
+
+    Args:
+        document: the layout's document, in canonical form.
+
+    Raises:
+        UnsupportedError: this installation has no command, or one without the page.
+    """
+    command = [_command.BINARY, "page", "-"]
+    try:
+        done = subprocess.run(command, input=document.encode(), capture_output=True, check=False)
+    except OSError as e:
+        message = f"the page comes with the command, which cannot be run ({e.strerror}: "
+        message += f"{_command.BINARY})"
+        raise UnsupportedError(message, hint="install a wheel, or run: make page lib") from None
+    if done.returncode != 0:
+        message, _, hint = done.stderr.decode(errors="replace").strip().partition("\n")
+        raise UnsupportedError(message.removeprefix("meshfeed: page: "), hint=hint.strip())
+    return done.stdout.decode()
+
+
+class Server:
+    """A page at an address of this machine, until it is closed or the program ends.
+
+    Only browsers of this machine reach it. In a notebook it shows itself as a link.
+
+    Args:
+        text: the page.
+        port: where it listens; 0 for a port that is free.
+
+    Raises:
+        ReadError: the port cannot be used.
+    """
+
+    def __init__(self, text: str, port: int = 0) -> None:
+        class Handler(_Handler):
+            page = text.encode()
+
+        try:
+            self._server = ThreadingHTTPServer((HOST, port), Handler)
+        except OSError as e:
+            message = f"port {port} of {HOST} cannot be used: {e.strerror}"
+            raise ReadError(message, hint="leave port out for one that is free") from None
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="meshfeed page", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{HOST}:{self._server.server_port}/"
+
+    def wait(self) -> None:
+        """Waits for Ctrl-C, and closes: what a script calls that shows a page."""
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self) -> None:
+        """Takes the page away. Closing again does nothing."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<layout page at {self.url}>"
+
+    def _repr_html_(self) -> str:
+        return f'<a href="{self.url}" target="_blank">{self.url}</a>'
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers with the page, and to this machine's own names alone.
+
+    A site could point a name of its own here, and its script would then read the page.
+    """
+
+    page: bytes
+
+    def do_GET(self) -> None:
+        """Sends the page."""
+        if self.headers.get("Host", "").partition(":")[0] not in (HOST, "localhost"):
+            self.send_error(403, "this page is for browsers of this machine")
+        elif self.path.partition("?")[0] != "/":
+            self.send_error(404)
+        else:
+            self._send()
+
+    def _send(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(self.page)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(self.page)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Says nothing: a library does not write to the program's terminal."""
