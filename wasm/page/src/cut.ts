@@ -1,0 +1,145 @@
+// The array and the mesh as grids.
+
+import type { Blocks } from "./blocks.js";
+import type { Draft } from "./draft.js";
+import type { Look } from "./model.js";
+import type { Grid } from "./shard-grid.js";
+import { bytes, count, span } from "./units.js";
+
+/** shownDims gives the dimensions that run down and across: those chosen, else the first two cut. */
+export function shownDims(blocks: Blocks, look: Look): [number, number] {
+  if (look.dims) return look.dims;
+  const [a = 0, b] = blocks.cut;
+  if (b !== undefined) return [a, b];
+  const other = Array.from({ length: blocks.rank }, (_, d) => d).find((d) => d !== a);
+  return [a, other ?? -1];
+}
+
+/** hidden lists the cut dimensions that are not shown, and are chosen by a slider. */
+export function hidden(blocks: Blocks, look: Look): number[] {
+  const dims = shownDims(blocks, look);
+  return blocks.cut.filter((d) => !dims.includes(d));
+}
+
+/** where says in words which part of the array a block is. */
+export function where(blocks: Blocks, block: number): string {
+  const at = blocks.coordinates(block);
+  return at.map((c, d) => `${d === 0 ? "rows " : ""}${span(...blocks.range(c, d))}`).join(" × ") || "the scalar";
+}
+
+/** deviceName says in words what a device holds. */
+export function deviceName(blocks: Blocks, device: number): string {
+  const copy = blocks.replicas > 1 ? `, replica ${blocks.replica[device]! + 1} of ${blocks.replicas}` : "";
+  return `device ${blocks.id[device]}, process ${blocks.process[device]}, ${where(blocks, blocks.block[device]!)}${copy}, ${bytes(blocks.bytes)}`;
+}
+
+/** holderText names the devices of a block. */
+export function holderText(blocks: Blocks, block: number, most = 6): string {
+  const held = blocks.holders(block);
+  const ids = [...held.subarray(0, most)].map((i) => blocks.id[i]);
+  return ids.join(", ") + (held.length > most ? ` and ${held.length - most} more` : "");
+}
+
+function processText(blocks: Blocks, block: number): string {
+  const all = [...new Set([...blocks.holders(block).subarray(0, 256)].map((i) => blocks.process[i]!))];
+  return all.length > 2 ? `p${all[0]}…p${all.at(-1)}` : all.map((p) => `p${p}`).join(" ");
+}
+
+/** arrayGrid shows the blocks of an array. What is far longer than wide is folded into columns. */
+export function arrayGrid(blocks: Blocks, look: Look, name: string): Grid {
+  const [down, across] = shownDims(blocks, look);
+  const rows = blocks.counts[down] ?? 1;
+  const cols = blocks.counts[across] ?? 1;
+  const folds = foldOf(rows, cols);
+  const height = Math.ceil(rows / folds);
+  const block = new Int32Array(height * cols * folds).fill(-1);
+  const at = [...look.slice];
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < cols; c++) {
+      if (down >= 0 && blocks.rank > 0) at[down] = r;
+      if (across >= 0) at[across] = c;
+      block[(r % height) * cols * folds + Math.floor(r / height) * cols + c] = blocks.number(at);
+    }
+  }
+  const label = (dim: number) => (i: number) => (dim < 0 || dim >= blocks.rank ? "" : edge(blocks.range(i, dim)));
+  return {
+    label: `array ${name}`,
+    rows: height,
+    cols: cols * folds,
+    block,
+    process: null,
+    replica: null,
+    rowLabels: folds > 1 ? null : label(down),
+    colLabels: folds > 1 ? null : label(across),
+    down: blocks.rank > 0 ? `dimension ${down}${folds > 1 ? `, in ${folds} columns` : ""}` : "",
+    across: across >= 0 ? `dimension ${across}` : "",
+    text: (n) => {
+      const b = block[n]!;
+      const held = blocks.holders(b);
+      const ids = [...held.subarray(0, 4)].map((i) => blocks.id[i]).join(" ");
+      return {
+        main: held.length > 4 ? `${held.length} devices` : ids,
+        sub: processText(blocks, b),
+        name: `${where(blocks, b)}, on ${count(held.length, "device")} ${holderText(blocks, b)}`,
+      };
+    },
+    color: (b) => blocks.color(b),
+  };
+}
+
+function edge([start, stop]: [number, number]): string {
+  return `${start}:${stop}`;
+}
+
+/** foldOf gives the columns in which rows are laid side by side: as many as make a square, or the
+ * nearest number above that leaves no gap. */
+function foldOf(rows: number, cols: number): number {
+  if (rows <= 32 || rows <= 4 * cols) return 1;
+  const square = Math.max(2, Math.round(Math.sqrt(rows / cols / 1.2)));
+  for (let n = square; n < 2 * square; n++) if (rows % n === 0) return n;
+  return square;
+}
+
+/** meshGrid shows every device, the first axes of the mesh down and the others across. */
+export function meshGrid(blocks: Blocks, look: Look, draft: Draft): Grid {
+  const size = (axes: { size: number }[]): number => axes.reduce((n, a) => n * a.size, 1);
+  const [down, across] = [draft.axes.slice(0, look.split), draft.axes.slice(look.split)];
+  const rows = size(down);
+  const cols = size(across);
+  const folds = foldOf(rows, cols);
+  const height = Math.ceil(rows / folds);
+  const device = new Int32Array(height * cols * folds).fill(-1);
+  for (let i = 0; i < blocks.devices; i++) {
+    const r = Math.floor(i / cols);
+    device[(r % height) * cols * folds + Math.floor(r / height) * cols + (i % cols)] = i;
+  }
+  const names = (axes: { name: string }[]): string => axes.map((a) => a.name).join(" × ");
+  const of = (list: Int32Array): Int32Array => device.map((i) => (i < 0 ? -1 : list[i]!));
+  return {
+    label: "device mesh",
+    rows: height,
+    cols: cols * folds,
+    block: of(blocks.block),
+    process: of(blocks.process),
+    replica: of(blocks.replica),
+    rowLabels: folds > 1 ? null : (r) => coordinates(r, down),
+    colLabels: folds > 1 ? null : (c) => coordinates(c, across),
+    down: names(down) + (folds > 1 ? `, in ${folds} columns` : ""),
+    across: names(across),
+    text: (n) => {
+      const i = device[n]!;
+      return { main: `${blocks.id[i]}`, sub: `p${blocks.process[i]}`, name: deviceName(blocks, i) };
+    },
+    color: (b) => blocks.color(b),
+  };
+}
+
+/** coordinates gives the place along axes, such as 1,3. */
+function coordinates(n: number, axes: { size: number }[]): string {
+  const out: number[] = [];
+  for (const a of [...axes].reverse()) {
+    out.unshift(n % a.size);
+    n = Math.floor(n / a.size);
+  }
+  return out.join(",");
+}

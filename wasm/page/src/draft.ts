@@ -1,0 +1,180 @@
+// A draft is a layout document as the form edits it. Its text goes to the guest, which alone says
+// what is right: a draft may hold anything that a document can say, also what is wrong.
+
+import { type Json, type JsonObject, read, write } from "./json.js";
+
+export interface Axis {
+  name: string;
+  size: number;
+}
+
+/** Entry names the axes that partition one dimension; none for a dimension that is whole. */
+export type Entry = string[];
+
+export interface ArrayDraft {
+  name: string;
+  field: string | null;
+  columns: Json;
+  shape: (number | string)[];
+  dtype: string;
+  spec: Entry[];
+}
+
+export interface BatchDraft {
+  size: number[];
+  remainder: string;
+  mask: string | null;
+  maskSpec: Entry[] | null;
+  extras: string[];
+}
+
+export interface DatasetDraft {
+  records: number;
+  fields: Json;
+  fingerprint: string | null;
+  order: string | null;
+  seed: number;
+}
+
+export interface Draft {
+  axes: Axis[];
+  processes: number;
+  devices: [number, number][] | null;
+  arrays: ArrayDraft[];
+  batch: BatchDraft | null;
+  dataset: DatasetDraft | null;
+  loading: string;
+  prefetch: number;
+  deviceBytes: number | null;
+  hostBytes: number | null;
+}
+
+export const LOADINGS = ["process", "global", "device", "reshard"] as const;
+
+/** parse gives the draft of a document that the guest has accepted. */
+export function parse(text: string): Draft {
+  const doc = read(text) as JsonObject;
+  const mesh = doc.get("mesh") as JsonObject;
+  const budget = (doc.get("budget") ?? new Map()) as JsonObject;
+  return {
+    axes: (mesh.get("axes") as [string, number][]).map(([name, size]) => ({ name, size })),
+    processes: (mesh.get("processes") ?? 1) as number,
+    devices: (mesh.get("devices") ?? null) as [number, number][] | null,
+    arrays: [...(doc.get("arrays") as JsonObject)].map(([name, a]) => parseArray(name, a as JsonObject)),
+    batch: parseBatch(doc.get("batch") as JsonObject | undefined),
+    dataset: parseDataset(doc.get("dataset") as JsonObject | undefined),
+    loading: (doc.get("loading") ?? "process") as string,
+    prefetch: (doc.get("prefetch") ?? 2) as number,
+    deviceBytes: (budget.get("device_bytes") ?? null) as number | null,
+    hostBytes: (budget.get("host_bytes") ?? null) as number | null,
+  };
+}
+
+function parseArray(name: string, a: JsonObject): ArrayDraft {
+  return {
+    name,
+    field: (a.get("field") ?? null) as string | null,
+    columns: a.get("columns") ?? null,
+    shape: a.get("shape") as (number | string)[],
+    dtype: a.get("dtype") as string,
+    spec: parseSpec(a.get("spec")) ?? [],
+  };
+}
+
+function parseSpec(spec: Json | undefined): Entry[] | null {
+  if (!Array.isArray(spec)) return null;
+  return spec.map((e) => (e === null ? [] : Array.isArray(e) ? (e as string[]) : [e as string]));
+}
+
+function parseBatch(b: JsonObject | undefined): BatchDraft | null {
+  if (!b) return null;
+  const size = b.get("size") as number | number[];
+  return {
+    size: Array.isArray(size) ? size : [size],
+    remainder: (b.get("remainder") ?? "drop") as string,
+    mask: (b.get("mask") ?? null) as string | null,
+    maskSpec: parseSpec(b.get("mask_spec")),
+    extras: (b.get("extras") ?? []) as string[],
+  };
+}
+
+function parseDataset(d: JsonObject | undefined): DatasetDraft | null {
+  if (!d) return null;
+  return {
+    records: d.get("records") as number,
+    fields: d.get("fields") ?? null,
+    fingerprint: (d.get("fingerprint") ?? null) as string | null,
+    order: (d.get("order") ?? null) as string | null,
+    seed: (d.get("seed") ?? 0) as number,
+  };
+}
+
+/** compose gives the document of a draft, with what is left at its default left out. */
+export function compose(d: Draft): JsonObject {
+  const doc: JsonObject = new Map<string, Json>([["meshfeed", 1]]);
+  const mesh: JsonObject = new Map<string, Json>([["axes", d.axes.map((a) => [a.name, a.size])]]);
+  if (d.devices) mesh.set("devices", d.devices);
+  else if (d.processes !== 1) mesh.set("processes", d.processes);
+  doc.set("mesh", mesh);
+  doc.set("arrays", new Map(d.arrays.map((a) => [a.name, composeArray(a)])));
+  if (d.batch) doc.set("batch", composeBatch(d.batch));
+  if (d.dataset) doc.set("dataset", composeDataset(d.dataset));
+  if (d.loading !== "process") doc.set("loading", d.loading);
+  if (d.prefetch !== 2) doc.set("prefetch", d.prefetch);
+  const budget = present([["device_bytes", d.deviceBytes], ["host_bytes", d.hostBytes]]);
+  if (budget.size > 0) doc.set("budget", budget);
+  return doc;
+}
+
+/** text gives the text of a draft's document. */
+export function text(d: Draft): string {
+  return write(compose(d));
+}
+
+function present(pairs: [string, Json][]): JsonObject {
+  return new Map(pairs.filter(([, v]) => v !== null));
+}
+
+function composeSpec(spec: Entry[]): Json {
+  return spec.map((e) => (e.length === 0 ? null : e.length === 1 ? e[0]! : e));
+}
+
+function composeArray(a: ArrayDraft): JsonObject {
+  return present([
+    ["field", a.field],
+    ["columns", a.columns],
+    ["shape", a.shape],
+    ["dtype", a.dtype],
+    ["spec", a.spec.length > 0 ? composeSpec(a.spec) : null],
+  ]);
+}
+
+function composeBatch(b: BatchDraft): JsonObject {
+  return present([
+    ["size", b.size.length === 1 ? b.size[0]! : b.size],
+    ["remainder", b.remainder === "drop" ? null : b.remainder],
+    ["mask", b.remainder === "pad" ? b.mask : null],
+    ["mask_spec", b.remainder === "pad" && b.maskSpec ? composeSpec(b.maskSpec) : null],
+    ["extras", b.extras.length > 0 ? b.extras : null],
+  ]);
+}
+
+function composeDataset(d: DatasetDraft): JsonObject {
+  return present([
+    ["records", d.records],
+    ["fields", d.fields],
+    ["fingerprint", d.fingerprint],
+    ["order", d.order],
+    ["seed", d.seed === 0 ? null : d.seed],
+  ]);
+}
+
+/** deviceCount gives the devices of a draft's mesh. */
+export function deviceCount(d: Draft): number {
+  return d.axes.reduce((n, a) => n * a.size, 1);
+}
+
+/** processCount gives the processes of a draft's mesh. */
+export function processCount(d: Draft): number {
+  return d.devices ? new Set(d.devices.map(([p]) => p)).size : d.processes;
+}

@@ -1,0 +1,53 @@
+// Files that are dropped on the page. Of a data file only its last bytes are read.
+
+import type { Schema } from "./guest.js";
+import type { Model } from "./model.js";
+import { count } from "./units.js";
+
+const TAIL = 64 << 10;
+const MOST_JSON = 8 << 20;
+
+/** take reads a file into the layout, and gives what is to be said about it. */
+export async function take(file: File, model: Model): Promise<string> {
+  if (/\.json$/i.test(file.name)) {
+    if (file.size > MOST_JSON) return `${file.name} has more than 8 MiB, which no layout has.`;
+    const error = model.load(await file.text());
+    return error ? `${file.name}: ${error.message}${error.hint ? `; ${error.hint}` : ""}` : `${file.name} is open.`;
+  }
+  const schema = await schemaOf(file, model);
+  if (schema.error) return `${file.name}: ${schema.error.message}${schema.error.hint ? `; ${schema.error.hint}` : ""}`;
+  return adopt(schema, file.name, model);
+}
+
+async function schemaOf(file: File, model: Model): Promise<Schema> {
+  let want = Math.min(TAIL, file.size);
+  for (let tries = 0; ; tries++) {
+    const schema = model.guest.schema(new Uint8Array(await file.slice(file.size - want).arrayBuffer()), file.size);
+    if (!(schema.need > want) || tries === 2) return schema;
+    want = Math.min(schema.need, file.size);
+  }
+}
+
+/** adopt makes the fields of a file the arrays of the layout; those of the same name keep their specs. */
+function adopt(schema: Schema, name: string, model: Model): string {
+  const usable = schema.fields.filter((f) => f.loadable && f.shape && f.dtype);
+  if (usable.length === 0) return `${name} has no field that can be loaded: ${schema.fields.map((f) => `${f.name}: ${f.why}`).join("; ")}`;
+  model.edit((d) => {
+    const first = d.axes[0] ? [[d.axes[0].name]] : [];
+    d.arrays = usable.map((f) => ({
+      name: f.name,
+      field: null,
+      columns: null,
+      shape: ["B", ...f.shape!],
+      dtype: f.dtype!,
+      spec: d.arrays.find((a) => a.name === f.name)?.spec.slice(0, f.shape!.length + 1) ?? first,
+    }));
+    d.batch = d.batch?.size.length === 1 ? d.batch : { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
+    const fields = new Map(usable.map((f) => [f.name, new Map<string, number[] | string>([["shape", f.shape!], ["dtype", f.dtype!]])]));
+    const records = schema.rows ?? d.dataset?.records ?? null;
+    d.dataset = records === null ? null : { records, fields, fingerprint: null, order: d.dataset?.order ?? null, seed: d.dataset?.seed ?? 0 };
+  });
+  const rest = schema.fields.filter((f) => !usable.includes(f)).map((f) => `${f.name}: ${f.why}`);
+  const rows = schema.rows === null ? "" : `, ${count(schema.rows, "record")}`;
+  return `${name}: ${count(usable.length, "field")}${rows}.${rest.length > 0 ? ` Not loadable: ${rest.join("; ")}` : ""}`;
+}

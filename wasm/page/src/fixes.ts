@@ -1,0 +1,148 @@
+// What mends a problem by one click.
+
+import type { ArrayDraft, Draft } from "./draft.js";
+import { steps } from "./element.js";
+import type { Failure, Problem } from "./guest.js";
+import { bytes, whole } from "./units.js";
+
+export interface Fix {
+  label: string;
+  apply(d: Draft): void;
+}
+
+type Maker = (p: Problem, d: Draft) => Fix[];
+
+/** fixes gives the ways to mend a problem, the likeliest first. */
+export function fixes(p: Problem, d: Draft): Fix[] {
+  return makers[p.code]?.(p, d) ?? [];
+}
+
+/** failureFixes gives the ways to mend a document that cannot be laid out at all. */
+export function failureFixes(f: Failure, d: Draft): Fix[] {
+  const total = d.axes.reduce((n, a) => n * a.size, 1);
+  if (f.path === "/mesh/processes" || f.path === "/mesh") {
+    const fits = (n: number): boolean => n >= 1 && total % n === 0;
+    const lower = nearest(d.processes, -1, fits);
+    return lower && !d.devices ? [{ label: `${lower} processes`, apply: (x) => void (x.processes = lower) }] : [];
+  }
+  return [];
+}
+
+function nearest(from: number, step: number, fits: (n: number) => boolean): number | null {
+  for (let n = from; n >= 1 && n <= 1 << 20; n += step) if (fits(n)) return n;
+  return null;
+}
+
+const makers: Record<string, Maker> = {
+  indivisible: (p, d) => [...batchFixes(p, d), ...sizeFixes(p, d), ...wholeFix(p, d)],
+  "unknown-axis": (p, d) => [
+    ...byLikeness(axisOf(p), d.axes.map((a) => a.name)).slice(0, 2).map((name) => inSpec(p, `use "${name}"`, (a, dim) => {
+      a.spec[dim] = a.spec[dim]!.map((n) => (d.axes.some((x) => x.name === n) ? n : name));
+    })),
+    inSpec(p, "leave it out", (a, dim) => {
+      a.spec[dim] = a.spec[dim]!.filter((n) => d.axes.some((x) => x.name === n));
+    }),
+  ],
+  "duplicate-axis": (p) => [
+    inSpec(p, `keep it in dimension ${p.facts["other"] ?? 0} only`, (a, dim) => {
+      const before = new Set(a.spec.slice(0, dim).flat());
+      a.spec[dim] = [...new Set(a.spec[dim])].filter((n) => !before.has(n));
+    }),
+  ],
+  "spec-rank": (p) => [inSpec(p, "shorten the spec", (a) => void (a.spec.length = a.shape.length))],
+  "name-taken": () => [
+    { label: "rename the mask", apply: (d) => void (d.batch && (d.batch.mask = "is_valid")) },
+  ],
+  "no-step": (p, d) => [
+    ...(p.facts["records"] ? [setBatch(p.facts["records"])] : []),
+    ...(d.batch ? [remainder("pad")] : []),
+  ],
+  remainder: () => [remainder("drop"), remainder("pad")],
+  "unknown-order": () => [{ label: "read in order", apply: (d) => void (d.dataset && (d.dataset.order = null)) }],
+  "device-budget": (p, d) => [...halve(d), raise("deviceBytes", p)],
+  "host-budget": (p, d) => [
+    ...(d.prefetch > 0 ? [{ label: `prefetch ${d.prefetch - 1}`, apply: (x: Draft) => void (x.prefetch = d.prefetch - 1) }] : []),
+    ...halve(d),
+    raise("hostBytes", p),
+  ],
+  "no-prefetch": () => [{ label: "prefetch 2", apply: (d) => void (d.prefetch = 2) }],
+  loading: () => [{ label: "load by process", apply: (d) => void (d.loading = "process") }],
+  replicated: (p, d) =>
+    d.axes[0] ? [inSpec(p, `partition the batch over "${d.axes[0].name}"`, (a) => void (a.spec[0] = [d.axes[0]!.name]))] : [],
+  "unused-axis": (p, d) => {
+    const axis = d.axes[Number(steps(p.path)[2])]?.name;
+    return axis ? [{ label: `split the batch over "${axis}" too`, apply: (x) => batched(x).forEach((a) => void (a.spec[0] = [...(a.spec[0] ?? []), axis])) }] : [];
+  },
+};
+
+function batched(d: Draft): ArrayDraft[] {
+  return d.arrays.filter((a) => typeof a.shape[0] === "string");
+}
+
+function target(p: Problem, d: Draft): { array: ArrayDraft | undefined; dim: number } {
+  const [, name, , dim] = steps(p.path);
+  return { array: d.arrays.find((a) => a.name === name), dim: Number(dim ?? p.facts["dimension"] ?? 0) };
+}
+
+function inSpec(p: Problem, label: string, change: (a: ArrayDraft, dim: number) => void): Fix {
+  return {
+    label,
+    apply: (d) => {
+      const { array, dim } = target(p, d);
+      if (array) change(array, dim);
+    },
+  };
+}
+
+function axisOf(p: Problem): string {
+  return /^axis "([^"]*)"/.exec(p.message)?.[1] ?? "";
+}
+
+/** byLikeness sorts names by how many letters they share with a name, in order. */
+function byLikeness(name: string, names: string[]): string[] {
+  const score = (other: string): number => {
+    let at = 0;
+    for (const c of other) if (name[at] === c) at++;
+    return at / Math.max(name.length, other.length);
+  };
+  return [...names].sort((a, b) => score(b) - score(a));
+}
+
+function setBatch(size: number): Fix {
+  return { label: `batch ${whole(size)}`, apply: (d) => void (d.batch && (d.batch.size = [size])) };
+}
+
+/** batchFixes takes the batch sizes that suit all arrays out of the core's hint. */
+function batchFixes(p: Problem, d: Draft): Fix[] {
+  const found = /batch of (\d+)(?: or (\d+))?/.exec(p.hint);
+  if (!found || d.batch?.size.length !== 1) return [];
+  return [found[2], found[1]].filter((n) => n !== undefined).map((n) => setBatch(Number(n)));
+}
+
+function sizeFixes(p: Problem, d: Draft): Fix[] {
+  const { array, dim } = target(p, d);
+  const { size, tiles, remainder: left } = p.facts;
+  if (!array || typeof array.shape[dim] !== "number" || !size || !tiles || !left) return [];
+  return [size - left + tiles, size - left]
+    .filter((n) => n > 0)
+    .map((n) => inSpec(p, `size ${whole(n)}`, (a) => void (a.shape[dim] = n)));
+}
+
+function wholeFix(p: Problem, d: Draft): Fix[] {
+  const { array, dim } = target(p, d);
+  return array?.spec[dim]?.length ? [inSpec(p, `leave dimension ${dim} whole`, (a) => void (a.spec[dim] = []))] : [];
+}
+
+function halve(d: Draft): Fix[] {
+  const size = d.batch?.size[0] ?? 0;
+  return d.batch?.size.length === 1 && size % 2 === 0 ? [setBatch(size / 2)] : [];
+}
+
+function raise(key: "deviceBytes" | "hostBytes", p: Problem): Fix {
+  const room = 2 ** Math.ceil(Math.log2(p.facts["bytes"] ?? 1));
+  return { label: `budget ${bytes(room)}`, apply: (d) => void (d[key] = room) };
+}
+
+function remainder(way: string): Fix {
+  return { label: `${way} the remainder`, apply: (d) => void (d.batch && (d.batch.remainder = way)) };
+}

@@ -1,0 +1,208 @@
+// The layout core, compiled to WebAssembly from the Go code that plans every run.
+
+import { Host } from "./wasi.js";
+
+export type Pair = [number, number];
+
+export interface ArrayReport {
+  global_shape: number[];
+  shard_shape: number[] | null;
+  replicated: boolean | null;
+  delivered?: { spec: unknown; shard_shape: number[] };
+}
+
+export interface ProcessReport {
+  process: number;
+  devices: number;
+  rows: Pair[] | null;
+  bytes_per_step: number | null;
+  host_bytes: number | null;
+  interconnect_bytes: number | null;
+  network_bytes: number | null;
+  same_rows_as: number[] | null;
+}
+
+export interface Totals {
+  batch_bytes: number | null;
+  read_bytes: number | null;
+  device_bytes: number | null;
+  host_bytes: number | null;
+  interconnect_bytes: number | null;
+  network_bytes: number | null;
+  steps_per_epoch: number | null;
+  remainder_records: number | null;
+}
+
+export interface Problem {
+  severity: "error" | "warning" | "info";
+  code: string;
+  path: string;
+  message: string;
+  hint: string;
+  facts: Record<string, number>;
+}
+
+export interface Report {
+  arrays: Record<string, ArrayReport>;
+  processes: ProcessReport[] | null;
+  totals: Totals;
+  problems: Problem[];
+}
+
+export interface Failure {
+  code: string;
+  op: string;
+  message: string;
+  hint: string;
+  path: string;
+}
+
+/** ArrayFacts is an array in the core's order: those of the document, the mask, the extras. */
+export interface ArrayFacts {
+  name: string;
+  field: string | null;
+  kind: "data" | "mask" | "key" | "record" | "static";
+  dtype: string;
+  shape: number[];
+  batch_dims: number;
+  spec: (null | string | string[])[] | null;
+  tiles: number[] | null;
+}
+
+export interface Described {
+  document: string | null;
+  digest: string;
+  arrays: ArrayFacts[];
+  report: Report | null;
+  text: string | null;
+  error: Failure | null;
+}
+
+export interface SchemaField {
+  name: string;
+  type: string;
+  shape: number[] | null;
+  dtype: string | null;
+  loadable: boolean;
+  why: string;
+}
+
+export interface Schema {
+  format: "arrow" | "parquet" | null;
+  fields: SchemaField[];
+  rows: number | null;
+  need: number; // the last bytes that it takes, where those given were too few
+  error: Failure | null;
+}
+
+interface Exports extends WebAssembly.Exports {
+  memory: WebAssembly.Memory;
+  _initialize(): void;
+  mf_input(n: number): number;
+  mf_describe(n: number): bigint;
+  mf_table(array: number, what: number, from: number, count: number): bigint;
+  mf_schema(n: number, size: number): bigint;
+}
+
+/** Above this much memory an instance is replaced: WebAssembly memory never shrinks. */
+const ROOM = 128 << 20;
+
+/** A table comes in parts of at most this many numbers. */
+const MOST_NUMBERS = 1 << 22;
+
+/** Guest asks the core. An instance that fails is replaced, so that the next question is answered. */
+export class Guest {
+  private exports: Exports | null = null;
+  private host = new Host();
+
+  constructor(private readonly module: WebAssembly.Module) {}
+
+  /** describe checks the text of a layout document and computes its report. */
+  describe(text: string): Described {
+    if ((this.exports?.memory.buffer.byteLength ?? 0) > ROOM) this.exports = null;
+    return this.ask((e) => JSON.parse(this.text(e.mf_describe(this.put(new TextEncoder().encode(text))))) as Described);
+  }
+
+  /** table gives the devices of an array of the document described last: process, id, replica,
+   * bytes, then start and stop for every dimension. */
+  table(array: number, rank: number, devices: number): Float64Array {
+    const width = 4 + 2 * rank;
+    const out = new Float64Array(devices * width);
+    const most = Math.floor(MOST_NUMBERS / width);
+    for (let from = 0; from < devices; from += most) {
+      this.ask((e) => {
+        const [at, size] = split(e.mf_table(array, 0, from, Math.min(most, devices - from)));
+        out.set(new Float64Array(e.memory.buffer, at, size / 8), from * width);
+      });
+    }
+    return out;
+  }
+
+  /** processes gives what some processes read, of the document described last. */
+  processes(from: number, count: number): ProcessReport[] {
+    const numbers = this.ask((e) => {
+      const [at, size] = split(e.mf_table(0, 1, from, count));
+      return new Float64Array(e.memory.buffer.slice(at, at + size));
+    });
+    const known = (n: number): number | null => (n < 0 ? null : n);
+    const out: ProcessReport[] = [];
+    for (let at = 0; at < numbers.length; ) {
+      const [process, devices, read, host, moved, network, ranges] = [...numbers.subarray(at, at + 7)] as [number, number, number, number, number, number, number];
+      const rows = Array.from({ length: Math.max(ranges, 0) }, (_, i): Pair => [numbers[at + 7 + 2 * i]!, numbers[at + 8 + 2 * i]!]);
+      out.push({
+        process,
+        devices,
+        rows: ranges < 0 ? null : rows,
+        bytes_per_step: known(read),
+        host_bytes: known(host),
+        interconnect_bytes: known(moved),
+        network_bytes: known(network),
+        same_rows_as: null,
+      });
+      at += 7 + 2 * rows.length;
+    }
+    return out;
+  }
+
+  /** schema reads the fields of a file from its last bytes. */
+  schema(tail: Uint8Array, size: number): Schema {
+    return this.ask((e) => {
+      return JSON.parse(this.text(e.mf_schema(this.put(tail), size))) as Schema;
+    });
+  }
+
+  private ask<T>(question: (e: Exports) => T): T {
+    try {
+      this.exports ??= this.start();
+      return question(this.exports);
+    } catch (cause) {
+      this.exports = null;
+      const words = this.host.words.trim();
+      throw new Error(words ? `the layout core failed: ${words.split("\n")[0]}` : String(cause), { cause });
+    }
+  }
+
+  private start(): Exports {
+    this.host = new Host();
+    const exports = new WebAssembly.Instance(this.module, this.host.imports()).exports as Exports;
+    this.host.memory = exports.memory;
+    exports._initialize();
+    return exports;
+  }
+
+  private put(bytes: Uint8Array): number {
+    const e = this.exports!;
+    new Uint8Array(e.memory.buffer, e.mf_input(bytes.length), bytes.length).set(bytes);
+    return bytes.length;
+  }
+
+  private text(reply: bigint): string {
+    const [at, size] = split(reply);
+    return new TextDecoder().decode(new Uint8Array(this.exports!.memory.buffer, at, size));
+  }
+}
+
+function split(reply: bigint): [number, number] {
+  const bits = BigInt.asUintN(64, reply);
+  return [Number(bits >> 32n), Number(bits & 0xffffffffn)];
+}

@@ -1,0 +1,68 @@
+// JSON whose objects keep the order of their keys. JSON.parse puts keys that look like numbers
+// first, but the order of a document's arrays is the user's.
+
+export type Json = null | boolean | number | string | Json[] | JsonObject;
+export type JsonObject = Map<string, Json>;
+
+/** read gives the value of a JSON text that JSON.parse accepts, and throws what it throws. */
+export function read(text: string): Json {
+  JSON.parse(text); // checks the grammar, so that the reader below need not
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? [];
+  let at = 0;
+  const value = (): Json => {
+    const token = tokens[at++]!;
+    if (token === "{") return object();
+    if (token === "[") return list();
+    return JSON.parse(token) as Json;
+  };
+  const object = (): JsonObject => {
+    const out: JsonObject = new Map();
+    while (tokens[at] !== "}") {
+      if (tokens[at] === ",") at++;
+      const key = JSON.parse(tokens[at]!) as string;
+      at += 2; // the key and its colon
+      out.set(key, value());
+    }
+    at++;
+    return out;
+  };
+  const list = (): Json[] => {
+    const out: Json[] = [];
+    while (tokens[at] !== "]") {
+      if (tokens[at] === ",") at++;
+      out.push(value());
+    }
+    at++;
+    return out;
+  };
+  return value();
+}
+
+/** write gives the text of a value, without spaces. */
+export function write(value: Json): string {
+  if (value instanceof Map) {
+    return `{${[...value].map(([k, v]) => `${JSON.stringify(k)}:${write(v)}`).join(",")}}`;
+  }
+  if (Array.isArray(value)) return `[${value.map(write).join(",")}]`;
+  return JSON.stringify(value);
+}
+
+/** pretty gives the text of a value for people: one line for what is short. */
+export function pretty(value: Json, indent = "", room = 96): string {
+  const flat = spaced(value);
+  if (flat.length + indent.length <= room || !(value instanceof Map || Array.isArray(value))) return flat;
+  const inner = indent + "  ";
+  if (value instanceof Map) {
+    const lines = [...value].map(([k, v]) => `${inner}${JSON.stringify(k)}: ${pretty(v, inner, room)}`);
+    return `{\n${lines.join(",\n")}\n${indent}}`;
+  }
+  return `[\n${value.map((v) => inner + pretty(v, inner, room)).join(",\n")}\n${indent}]`;
+}
+
+function spaced(value: Json): string {
+  if (value instanceof Map) {
+    return `{${[...value].map(([k, v]) => `${JSON.stringify(k)}: ${spaced(v)}`).join(", ")}}`;
+  }
+  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+  return JSON.stringify(value);
+}

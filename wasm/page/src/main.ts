@@ -1,0 +1,47 @@
+// Starts the page: unpacks the layout core and shows the layout that came along.
+
+import { Guest } from "./guest.js";
+import { LayoutApp } from "./layout-app.js";
+import { Model } from "./model.js";
+import { examples } from "./examples.js";
+import { unpack } from "./share.js";
+import { setTheme, theme } from "./theme.js";
+
+/** core gives the module: from inside the page, or beside it. */
+async function core(): Promise<WebAssembly.Module> {
+  const inside = document.getElementById("core")?.textContent.trim();
+  if (!inside) return WebAssembly.compileStreaming(fetch("meshfeed.wasm"));
+  const packed = Uint8Array.from(atob(inside), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return WebAssembly.compile(await new Response(stream).arrayBuffer());
+}
+
+/** first gives the layout to begin with, and why another one could not be used. */
+async function first(guest: Guest): Promise<[Model, string]> {
+  const own = document.getElementById("layout")?.textContent.trim();
+  const usual = own || examples()[1]!.text;
+  try {
+    return [new Model(guest, (await unpack(location.hash)) ?? usual), ""];
+  } catch (cause) {
+    return [new Model(guest, own && !location.hash ? examples()[1]!.text : usual), String((cause as Error).message)];
+  }
+}
+
+async function start(): Promise<void> {
+  const source = `<!doctype html>\n${document.documentElement.outerHTML}`;
+  setTheme(theme());
+  const app = new LayoutApp();
+  [app.model, app.notice] = await first(new Guest(await core()));
+  app.source = source;
+  document.body.replaceChildren(app);
+  addEventListener("hashchange", () => {
+    unpack(location.hash).then(
+      (document) => void (app.notice = (document && app.model.load(document)?.message) || ""),
+      (cause: Error) => void (app.notice = cause.message),
+    );
+  });
+}
+
+start().catch((cause: unknown) => {
+  document.body.textContent = `The page could not start: ${cause instanceof Error ? cause.message : String(cause)}`;
+});

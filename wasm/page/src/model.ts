@@ -1,0 +1,131 @@
+// What the page knows: the draft, what the core says of it, and what of it is looked at.
+
+import { Blocks } from "./blocks.js";
+import { type Draft, LOADINGS, deviceCount, parse, text } from "./draft.js";
+import type { Described, Guest, ProcessReport, Totals } from "./guest.js";
+
+/** Look is how the picture is looked at; it is no part of the layout. */
+export interface Look {
+  array: string;
+  dims: [number, number] | null; // down and across; null for the first two that are cut
+  slice: number[]; // block coordinate for every dimension
+  split: number; // axes of the mesh that run down
+  pinned: number | null; // block
+  tab: string;
+}
+
+/** Model tells whoever listens for "change". */
+export class Model extends EventTarget {
+  draft: Draft;
+  reply: Described;
+  ways: Record<string, Totals | null> = {};
+  look: Look = { array: "", dims: null, slice: [], split: -1, pinned: null, tab: "jax" };
+  private cached: { reply: Described; array: string; blocks: Blocks | null } | null = null;
+
+  constructor(readonly guest: Guest, document: string) {
+    super();
+    this.reply = guest.describe(document);
+    if (!this.reply.document) throw new Error(this.reply.error?.message ?? "not a layout document");
+    this.draft = parse(this.reply.document);
+    this.weigh();
+    this.settle();
+  }
+
+  /** edit changes the draft and asks the core about it. */
+  edit(change: (d: Draft) => void): void {
+    const draft = structuredClone(this.draft);
+    change(draft);
+    this.draft = draft;
+    this.reply = this.guest.describe(text(draft));
+    this.weigh();
+    this.settle();
+    this.tell();
+  }
+
+  /** load takes the text of a document, and gives the core's objection to it if there is one. */
+  load(document: string): Described["error"] {
+    const reply = this.guest.describe(document);
+    if (!reply.document) return reply.error;
+    this.draft = parse(reply.document);
+    this.reply = reply;
+    this.look = { ...this.look, array: "", dims: null, slice: [], split: -1, pinned: null };
+    this.weigh();
+    this.settle();
+    this.tell();
+    return null;
+  }
+
+  /** see changes the look. */
+  see(look: Partial<Look>): void {
+    this.look = { ...this.look, ...look };
+    this.settle();
+    this.tell();
+  }
+
+  /** names lists the arrays: those asked for, the mask, the extras. */
+  get names(): string[] {
+    return this.reply.arrays.map((a) => a.name);
+  }
+
+  /** blocks gives the array looked at, cut up; null where it cannot be. */
+  get blocks(): Blocks | null {
+    const { reply, look } = this;
+    if (this.cached?.reply === reply && this.cached.array === look.array) return this.cached.blocks;
+    const report = reply.report?.arrays[look.array];
+    let blocks: Blocks | null = null;
+    if (report?.shard_shape) {
+      const rank = report.global_shape.length;
+      blocks = new Blocks(report, this.guest.table(this.names.indexOf(look.array), rank, deviceCount(this.draft)));
+    }
+    this.cached = { reply, array: look.array, blocks };
+    return blocks;
+  }
+
+  /** processes tells of some processes. With a mesh too large for the report, who reads the same rows is not known. */
+  processes(from: number, count: number): ProcessReport[] {
+    const listed = this.reply.report?.processes;
+    return listed ? listed.slice(from, from + count) : this.reply.report ? this.guest.processes(from, count) : [];
+  }
+
+  /** weigh asks what each way of loading would cost. */
+  private weigh(): void {
+    this.ways = {};
+    if (!this.reply.report) return;
+    for (const way of LOADINGS) {
+      this.ways[way] =
+        way === this.draft.loading
+          ? this.reply.report.totals
+          : (this.guest.describe(text({ ...this.draft, loading: way })).report?.totals ?? null);
+    }
+    this.guest.describe(text(this.draft)); // tables are of the document described last
+  }
+
+  /** settle makes the look fit the layout. */
+  private settle(): void {
+    const { look } = this;
+    if (!this.names.includes(look.array)) look.array = this.names[0] ?? "";
+    const axes = this.draft.axes.length;
+    if (look.split < 0 || look.split > axes) look.split = usualSplit(this.draft);
+    const blocks = this.blocks;
+    if (!blocks) return;
+    if (look.dims && Math.max(...look.dims) >= blocks.rank) look.dims = null;
+    look.slice = blocks.counts.map((n, d) => Math.min(look.slice[d] ?? 0, n - 1));
+    if (look.pinned !== null && look.pinned >= blocks.total) look.pinned = null;
+  }
+
+  private tell(): void {
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** usualSplit makes the mesh as square as whole axes can; of two ways it takes the taller. */
+function usualSplit(d: Draft): number {
+  const total = deviceCount(d);
+  let best = 0;
+  let least = Infinity;
+  for (let split = 0, down = 1; split <= d.axes.length; down *= d.axes[split++]?.size ?? 1) {
+    const far = Math.abs(Math.log((down * down) / total));
+    if (far <= least + 1e-9) [best, least] = [split, far];
+  }
+  return best;
+}

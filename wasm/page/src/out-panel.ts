@@ -1,0 +1,87 @@
+// What to take along: code, the document, a table.
+
+import { css, html } from "lit";
+import { state } from "lit/decorators.js";
+import { compose, text } from "./draft.js";
+import { Part } from "./element.js";
+import { goCode } from "./go-code.js";
+import { jaxCode } from "./jax-code.js";
+import { pretty } from "./json.js";
+import { copy, save } from "./save.js";
+import { controls } from "./style.js";
+
+interface Tab {
+  key: string;
+  title: string;
+  file: string;
+}
+
+const TABS: Tab[] = [
+  { key: "jax", title: "JAX", file: "load.py" },
+  { key: "go", title: "Go", file: "main.go" },
+  { key: "json", title: "JSON", file: "layout.json" },
+  { key: "text", title: "Text table", file: "layout.txt" },
+];
+
+export class OutPanel extends Part {
+  @state() private copied = false;
+
+  static override styles = [
+    controls,
+    css`
+      .head { display: flex; flex-wrap: wrap; gap: 0.4rem 0.9rem; align-items: center; justify-content: space-between; margin-bottom: 0.6rem; }
+      [role="tablist"] { display: flex; gap: 0.15rem; background: var(--field); border: 1px solid var(--line); border-radius: 8px; padding: 0.15rem; }
+      [role="tab"] { border: 0; background: none; color: var(--muted); height: 1.6rem; }
+      [role="tab"][aria-selected="true"] { background: var(--panel); color: var(--text); font-weight: 600; box-shadow: 0 1px 2px rgb(0 0 0 / 0.14); }
+      pre { margin: 0; padding: 0.8rem 0.95rem; background: var(--field); border: 1px solid var(--line); border-radius: 9px; overflow: auto; max-height: 26rem; font: 12px/1.55 var(--mono); tab-size: 4; }
+    `,
+  ];
+
+  private get shown(): string {
+    const { draft, reply, look } = this.model;
+    const document = reply.document ?? text(draft);
+    switch (look.tab) {
+      case "go":
+        return goCode(draft, document);
+      case "json":
+        return `${pretty(compose(draft))}\n`;
+      case "text":
+        return reply.text ?? reply.error?.message ?? "";
+    }
+    return jaxCode(draft);
+  }
+
+  protected override render(): unknown {
+    const { tab } = this.model.look;
+    return html`<div class="head">
+        <div role="tablist" aria-label="take along" @keydown=${this.onKey}>
+          ${TABS.map((t) => html`<button role="tab" id="tab-${t.key}" aria-controls="shown" aria-selected=${t.key === tab} tabindex=${t.key === tab ? 0 : -1} @click=${() => this.model.see({ tab: t.key })}>${t.title}</button>`)}
+        </div>
+        <div class="row"><button @click=${this.copy}>${this.copied ? "copied ✓" : "copy"}</button><button @click=${this.save}>save</button></div>
+      </div>
+      <pre id="shown" role="tabpanel" aria-labelledby="tab-${tab}" tabindex="0">${this.shown}</pre>`;
+  }
+
+  private onKey = (e: KeyboardEvent): void => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!step) return;
+    const now = TABS.findIndex((t) => t.key === this.model.look.tab);
+    const next = TABS[(now + step + TABS.length) % TABS.length]!;
+    this.model.see({ tab: next.key });
+    void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>(`#tab-${next.key}`)?.focus());
+    e.preventDefault();
+  };
+
+  private copy = async (): Promise<void> => {
+    this.copied = await copy(this.shown);
+    if (!this.copied) getSelection()?.selectAllChildren(this.renderRoot.querySelector("pre")!);
+    setTimeout(() => (this.copied = false), 1600);
+  };
+
+  private save = (): void => {
+    const { file } = TABS.find((t) => t.key === this.model.look.tab)!;
+    save(file, new Blob([this.shown], { type: "text/plain" }));
+  };
+}
+
+customElements.define("out-panel", OutPanel);

@@ -1,0 +1,57 @@
+// Colors of data. A block's place in the global array is its color: the first dimension that is cut
+// runs through the hues while the lightness climbs, the others add lightness. The order of the
+// lightness stays with every kind of color blindness, and every cell also says in words what it is.
+
+export interface Swatch {
+  fill: string;
+  ink: string; // legible on the fill
+  rgb: [number, number, number];
+}
+
+/** swatches gives a color for each of count = first × rest blocks, rest running fastest. */
+export function swatches(first: number, rest: number): Swatch[] {
+  const out: Swatch[] = [];
+  for (let i = 0; i < first; i++) for (let j = 0; j < rest; j++) out.push(swatch(i, first, j, rest));
+  return out;
+}
+
+function swatch(i: number, first: number, j: number, rest: number): Swatch {
+  const u = first > 1 ? i / (first - 1) : 0.3;
+  const v = rest > 1 ? j / (rest - 1) : 0;
+  const light = rest > 1 ? 0.44 + 0.2 * u + 0.2 * v : 0.45 + 0.38 * u;
+  const rgb = fromOklch(light, 0.125 - 0.03 * v, 275 - 190 * u);
+  const bright = luminance(rgb);
+  return {
+    fill: `#${rgb.map((c) => c.toString(16).padStart(2, "0")).join("")}`,
+    ink: 1.05 / (bright + 0.05) > (bright + 0.05) / 0.055 ? "#ffffff" : "#0c1220",
+    rgb,
+  };
+}
+
+/** fromOklch gives the sRGB bytes of a color, with the chroma lowered until the screen has it.
+ * The matrices are Björn Ottosson's: https://bottosson.github.io/posts/oklab/ */
+function fromOklch(light: number, chroma: number, hue: number): [number, number, number] {
+  for (let c = chroma; ; c -= 0.01) {
+    const a = c * Math.cos((hue * Math.PI) / 180);
+    const b = c * Math.sin((hue * Math.PI) / 180);
+    const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+    const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+    const s = (light - 0.0894841775 * a - 1.291485548 * b) ** 3;
+    const rgb = [
+      4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+      -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+      -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+    ];
+    if (c <= 0 || rgb.every((x) => x > -0.0005 && x < 1.0005)) return rgb.map(gamma) as [number, number, number];
+  }
+}
+
+function gamma(x: number): number {
+  const y = x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055;
+  return Math.round(255 * Math.min(1, Math.max(0, y)));
+}
+
+function luminance(rgb: number[]): number {
+  const [r, g, b] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+}

@@ -1,0 +1,68 @@
+// What is wrong with the layout, each with what mends it.
+
+import { css, html, nothing } from "lit";
+import { Part } from "./element.js";
+import { type Fix, failureFixes, fixes } from "./fixes.js";
+import type { Problem } from "./guest.js";
+import { controls } from "./style.js";
+
+const SIGN = { error: "✕", warning: "!", info: "i" } as const;
+const ORDER = { error: 0, warning: 1, info: 2 } as const;
+
+export class ProblemList extends Part {
+  static override styles = [
+    controls,
+    css`
+      ul { list-style: none; margin: 0; padding: 0; display: grid; gap: 0.55rem; }
+      li { display: grid; grid-template-columns: 1.25rem 1fr; gap: 0.1rem 0.45rem; padding: 0.55rem 0.6rem; border-radius: 8px; background: var(--field); border: 1px solid var(--line); font-size: 0.8rem; }
+      li > div { min-width: 0; }
+      .sign { width: 1.1rem; height: 1.1rem; border-radius: 50%; display: grid; place-items: center; font-size: 0.68rem; font-weight: 700; color: var(--panel); margin-top: 0.1rem; }
+      .error .sign { background: var(--error); } .warning .sign { background: var(--warning); } .info .sign { background: var(--info); }
+      .error { border-color: color-mix(in srgb, var(--error) 45%, var(--line)); }
+      p { margin: 0 0 0.2rem; overflow-wrap: anywhere; line-height: 1.4; }
+      .place { font: 0.72rem var(--mono); color: var(--muted); padding: 0; height: auto; border: 0; background: none; text-align: left; white-space: normal; overflow-wrap: anywhere; text-decoration: underline; text-decoration-color: var(--line); text-underline-offset: 3px; }
+      .place:hover { color: var(--text); background: none; }
+      .fixes { display: flex; flex-wrap: wrap; gap: 0.35rem; margin-top: 0.4rem; }
+      .fixes button { font-size: 0.76rem; height: 1.65rem; }
+      .fine { display: flex; gap: 0.5rem; align-items: center; color: var(--ok); font-size: 0.85rem; padding: 0.3rem 0; margin: 0; }
+    `,
+  ];
+
+  private get problems(): { p: Problem; fixes: Fix[] }[] {
+    const { error, report } = this.model.reply;
+    const { draft } = this.model;
+    if (error) {
+      const p: Problem = { severity: "error", code: error.code, path: error.path, message: error.message, hint: error.hint, facts: {} };
+      return [{ p, fixes: failureFixes(error, draft) }];
+    }
+    return (report?.problems ?? [])
+      .map((p) => ({ p, fixes: fixes(p, draft) }))
+      .sort((a, b) => ORDER[a.p.severity] - ORDER[b.p.severity]);
+  }
+
+  protected override render(): unknown {
+    const all = this.problems;
+    if (all.length === 0) return html`<p class="fine"><span aria-hidden="true">✓</span> Nothing is wrong with this layout.</p>`;
+    return html`<ul>${all.map(({ p, fixes }) => this.item(p, fixes))}</ul>`;
+  }
+
+  private item(p: Problem, mends: Fix[]): unknown {
+    return html`<li class=${p.severity}>
+      <span class="sign" role="img" aria-label=${p.severity}>${SIGN[p.severity]}</span>
+      <div>
+        <p>${p.message}</p>
+        ${p.hint ? html`<p class="muted">→ ${p.hint}</p>` : nothing}
+        ${p.path ? html`<button class="place" title="go to the input" @click=${() => this.go(p.path)}>${p.code} at ${p.path}</button>` : html`<span class="place">${p.code}</span>`}
+        ${mends.length > 0
+          ? html`<div class="fixes">${mends.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div>`
+          : nothing}
+      </div>
+    </li>`;
+  }
+
+  private go(path: string): void {
+    this.dispatchEvent(new CustomEvent("go-to", { detail: path, bubbles: true, composed: true }));
+  }
+}
+
+customElements.define("problem-list", ProblemList);

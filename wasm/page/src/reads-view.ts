@@ -1,0 +1,138 @@
+// The data side: what every process reads, what is read twice, what it costs, and the other ways of loading.
+
+import { css, html, nothing } from "lit";
+import { state } from "lit/decorators.js";
+import { LOADINGS, processCount } from "./draft.js";
+import { Part } from "./element.js";
+import type { Pair, Totals } from "./guest.js";
+import { controls } from "./style.js";
+import { bytes, count, span, times, whole } from "./units.js";
+
+const FEW = 16;
+
+const WAYS: Record<string, string> = {
+  process: "each process reads what its devices hold, once",
+  global: "every process reads the whole batch",
+  device: "each device's part is read by itself",
+  reshard: "equal rows for every device, moved in the step",
+};
+
+export class ReadsView extends Part {
+  @state() private from = 0; // the first process shown
+
+  static override styles = [
+    controls,
+    css`
+      .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: 0.6rem; margin-bottom: 1.2rem; }
+      .card { border: 1px solid var(--line); border-radius: 9px; padding: 0.55rem 0.65rem; background: var(--field); min-width: 0; }
+      .card b { display: block; font-size: 1.12rem; font-weight: 650; letter-spacing: -0.01em; }
+      .card span { font-size: 0.73rem; color: var(--muted); }
+      .meter { height: 5px; border-radius: 3px; background: var(--line); margin-top: 0.4rem; overflow: hidden; }
+      .meter i { display: block; height: 100%; background: var(--accent); }
+      .meter.over i { background: var(--error); }
+      .scroll { overflow-x: auto; }
+      table { border-collapse: collapse; width: 100%; font-size: 0.78rem; font-variant-numeric: tabular-nums; }
+      th { text-align: left; font-weight: 500; color: var(--muted); padding: 0.25rem 0.7rem 0.35rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+      td { padding: 0.28rem 0.7rem 0.28rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+      tr:last-child td { border-bottom: 0; }
+      :is(td, th).n { text-align: right; }
+      :is(td, th):last-child { padding-right: 0; }
+      td.rows { max-width: 14rem; overflow: hidden; text-overflow: ellipsis; }
+      .bar { position: relative; height: 10px; width: 100%; min-width: 7rem; background: var(--line); border-radius: 3px; overflow: hidden; }
+      .bar i { position: absolute; top: 0; bottom: 0; background: var(--accent); min-width: 2px; }
+      h2 { margin: 0 0 0.4rem; }
+      h2:not(:first-child) { margin-top: 1.3rem; }
+      .ways td:first-child { padding-left: 0.5rem; }
+      .ways th:first-child { padding-left: 0.5rem; }
+      .ways :is(td, th):last-child { padding-right: 0.5rem; }
+      .ways tr.now td { background: color-mix(in srgb, var(--accent) 9%, transparent); }
+      .ways .say { display: block; font: 0.73rem system-ui, sans-serif; color: var(--muted); white-space: normal; min-width: 8.5rem; }
+      .pager { display: flex; gap: 0.4rem; align-items: center; justify-content: flex-end; font-size: 0.75rem; color: var(--muted); margin-top: 0.3rem; }
+      .ways button { height: auto; padding: 0; font: 600 0.78rem var(--mono); color: var(--accent); }
+      .ways button[aria-pressed="true"] { color: var(--text); }
+    `,
+  ];
+
+  protected override render(): unknown {
+    const { report } = this.model.reply;
+    if (!report) return nothing;
+    return html`${this.cards(report.totals)}${this.processes()}${this.ways()}`;
+  }
+
+  private cards(t: Totals): unknown {
+    const { draft } = this.model;
+    return html`<div class="cards">
+      ${this.card(bytes(t.batch_bytes), "in a global batch")}
+      ${this.card(times(t.read_bytes, t.batch_bytes), `read: ${bytes(t.read_bytes)} in all`)}
+      ${this.card(bytes(t.device_bytes), "on a device, one batch", t.device_bytes, draft.deviceBytes)}
+      ${this.card(bytes(t.host_bytes), `in a process, ${count(draft.prefetch + 1, "batch", "batches")}`, t.host_bytes, draft.hostBytes)}
+      ${draft.dataset ? this.card(whole(t.steps_per_epoch), this.remainder(t)) : nothing}
+    </div>`;
+  }
+
+  private remainder(t: Totals): string {
+    if (!t.remainder_records) return "steps in an epoch";
+    return `steps in an epoch, ${whole(t.remainder_records)} ${this.model.draft.batch?.remainder === "pad" ? "in the last" : "left out"}`;
+  }
+
+  private card(number: string, what: string, used: number | null = null, budget: number | null = null): unknown {
+    const meter = used !== null && budget !== null;
+    return html`<div class="card"><b class="num">${number}</b><span>${what}${meter ? ` of ${bytes(budget)}` : ""}</span>
+      ${meter ? html`<div class="meter ${used > budget ? "over" : ""}" aria-hidden="true"><i style="width:${Math.min(100, (100 * used) / budget)}%"></i></div>` : nothing}</div>`;
+  }
+
+  private processes(): unknown {
+    const batch = this.model.draft.batch?.size.reduce((a, b) => a * b, 1) ?? 0;
+    const total = processCount(this.model.draft);
+    const from = this.from < total ? this.from : 0;
+    const shown = this.model.processes(from, Math.min(FEW, total - from));
+    return html`<h2>What every process reads<small>per step</small></h2>
+      <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
+        <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="gone">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
+        <tbody>${shown.map((p) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${ranges(p.rows, 64)}>${ranges(p.rows, 3)}</td>
+          <td>${bar(p.rows, batch)}</td><td class="n">${bytes(p.bytes_per_step)}</td><td>${others(p.same_rows_as)}</td></tr>`)}</tbody>
+      </table></div>
+      ${total > FEW ? this.pager(from, total) : nothing}`;
+  }
+
+  private pager(from: number, total: number): unknown {
+    return html`<div class="pager"><span class="num">${span(from, Math.min(from + FEW, total))} of ${count(total, "process", "processes")}</span>
+      <button ?disabled=${from === 0} aria-label="processes before" @click=${() => (this.from = Math.max(0, from - FEW))}>‹</button>
+      <button ?disabled=${from + FEW >= total} aria-label="processes after" @click=${() => (this.from = from + FEW)}>›</button></div>`;
+  }
+
+  private ways(): unknown {
+    const { ways, draft } = this.model;
+    return html`<h2>Ways of loading<small>the four of JAX's guide, same arrays in the end</small></h2>
+      <div class="scroll" tabindex="0" role="region" aria-label="ways of loading"><table class="ways">
+        <thead><tr><th>loading</th><th class="n">read</th><th class="n">of the batch</th><th class="n">host memory</th><th class="n" title="between devices, in every step">moved</th><th class="n" title="of it, between processes">network</th></tr></thead>
+        <tbody>${LOADINGS.map((way) => this.way(way, ways[way] ?? null, way === draft.loading))}</tbody>
+      </table></div>`;
+  }
+
+  private way(way: string, t: Totals | null, now: boolean): unknown {
+    return html`<tr class=${now ? "now" : ""}><td><button class="quiet" aria-pressed=${now} @click=${() => this.model.edit((d) => void (d.loading = way))}>${way}</button><span class="say">${WAYS[way]}</span></td>
+      <td class="n">${bytes(t?.read_bytes ?? null)}</td><td class="n">${times(t?.read_bytes ?? null, t?.batch_bytes ?? null)}</td>
+      <td class="n">${bytes(t?.host_bytes ?? null)}</td><td class="n">${bytes(t?.interconnect_bytes ?? null)}</td><td class="n">${bytes(t?.network_bytes ?? null)}</td></tr>`;
+  }
+}
+
+function ranges(rows: Pair[] | null, most: number): string {
+  if (!rows) return "unknown";
+  if (rows.length === 0) return "none";
+  const text = rows.slice(0, most).map(([a, b]) => span(a, b)).join(", ");
+  return rows.length > most ? `${text}, … (${count(rows.length, "range")})` : text;
+}
+
+function bar(rows: Pair[] | null, batch: number): unknown {
+  if (!rows || batch === 0) return nothing;
+  return html`<div class="bar" aria-hidden="true">${rows.slice(0, 256).map(([a, b]) => html`<i style="left:${(100 * a) / batch}%;width:${(100 * (b - a)) / batch}%"></i>`)}</div>`;
+}
+
+function others(list: number[] | null): string {
+  if (!list) return "unknown";
+  if (list.length === 0) return "no other";
+  return list.slice(0, 4).map((p) => `p${p}`).join(", ") + (list.length > 4 ? ` and ${list.length - 4} more` : "");
+}
+
+customElements.define("reads-view", ReadsView);

@@ -1,0 +1,46 @@
+// A layout in a link: #v1= and the document, deflated, in base64url. The part of a link after # never
+// leaves the browser.
+
+const MARK = "#v1=";
+const MOST = 8 << 20; // bytes of a document
+
+/** fragment packs a document. */
+export async function fragment(document: string): Promise<string> {
+  const packed = await through(new TextEncoder().encode(document), new CompressionStream("deflate-raw"), Infinity);
+  const base64 = btoa(Array.from(packed, (b) => String.fromCharCode(b)).join(""));
+  return MARK + base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** unpack gives the document of a link's fragment, and null where it has none. It throws what says
+ * why a fragment cannot be read. */
+export async function unpack(hash: string): Promise<string | null> {
+  if (!hash.startsWith(MARK)) return null;
+  try {
+    const binary = atob(hash.slice(MARK.length).replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
+    return new TextDecoder("utf-8", { fatal: true }).decode(await through(bytes, new DecompressionStream("deflate-raw"), MOST));
+  } catch (cause) {
+    throw new Error("the link is damaged: its layout cannot be unpacked", { cause });
+  }
+}
+
+async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream, most: number): Promise<Uint8Array> {
+  const reader = (new Blob([bytes]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array, Uint8Array>)).getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (let size = 0; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
+    size += value.length;
+    if (size > most) throw new Error("a layout has at most 8 MiB");
+    parts.push(value as Uint8Array<ArrayBuffer>);
+  }
+}
+
+const SLOT = '<script type="application/json" id="layout">';
+
+/** withLayout puts a document into the page's own text, which then begins with it. */
+export function withLayout(page: string, document: string): string {
+  const at = page.indexOf(SLOT) + SLOT.length;
+  const safe = document.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e");
+  return page.slice(0, at) + safe + page.slice(page.indexOf("</script>", at));
+}

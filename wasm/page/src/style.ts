@@ -1,0 +1,36 @@
+// What all parts of the page share: plain controls in the page's colors.
+
+import { css } from "lit";
+
+export const controls = css`
+  *, *::before, *::after { box-sizing: border-box; }
+  :host { display: block; }
+  :host([hidden]) { display: none; }
+  h2 { margin: 0; font-size: 0.8125rem; font-weight: 650; letter-spacing: 0.01em; color: var(--text); }
+  h2 small { font-weight: 400; color: var(--muted); margin-left: 0.35rem; }
+  input, select, textarea, button { font: inherit; color: inherit; }
+  input, select {
+    background: var(--field); border: 1px solid var(--line); border-radius: 6px; padding: 0.22rem 0.45rem; min-width: 0; width: 100%; height: 1.85rem;
+  }
+  input.code, .code { font-family: var(--mono); font-size: 0.78rem; }
+  input:hover, select:hover { border-color: var(--edge); }
+  :is(input, select, textarea, button, summary, a):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; border-color: var(--accent); }
+  [aria-invalid="true"] { border-color: var(--error); box-shadow: inset 0 0 0 1px var(--error); }
+  button {
+    background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 0.2rem 0.6rem; cursor: pointer; height: 1.85rem; white-space: nowrap;
+  }
+  button:hover:not(:disabled) { border-color: var(--edge); background: var(--field); }
+  button:disabled { opacity: 0.45; cursor: default; }
+  button.quiet { border-color: transparent; background: none; color: var(--muted); padding: 0 0.4rem; }
+  button.quiet:hover { color: var(--text); background: var(--field); }
+  button.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
+  button.main:hover { background: var(--accent); filter: brightness(1.08); }
+  label { color: var(--muted); font-size: 0.75rem; display: grid; gap: 0.2rem; min-width: 0; }
+  label > :is(input, select) { color: var(--text); font-size: 0.8125rem; }
+  .muted { color: var(--muted); }
+  .num { font-variant-numeric: tabular-nums; }
+  .row { display: flex; gap: 0.4rem; align-items: center; }
+  .why { margin: 0.15rem 0 0; font-size: 0.75rem; color: var(--error); overflow-wrap: anywhere; }
+  .why.warning { color: var(--warning); }
+  .gone { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+`;

@@ -1,0 +1,49 @@
+// Numbers as people read them.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/** bytes gives a size as the core writes it: 960 B, 8.25 KiB, 48.8 KiB. */
+export function bytes(n: number | null): string {
+  if (n === null) return "–";
+  if (n < 1024) return `${n} B`;
+  let unit = 1;
+  for (n /= 1024; n >= 999.5 && unit < UNITS.length - 1; unit++) n /= 1024;
+  const digits = n >= 100 ? 0 : n >= 10 ? 1 : 2;
+  return `${Number(evenly(n, digits))} ${UNITS[unit]}`;
+}
+
+/** evenly rounds as Go does: what lies in the middle goes to the even digit. */
+function evenly(n: number, digits: number): string {
+  const scaled = n * 10 ** digits;
+  const low = Math.floor(scaled);
+  const up = scaled - low > 0.5 || (scaled - low === 0.5 && low % 2 === 1);
+  return ((low + (up ? 1 : 0)) / 10 ** digits).toFixed(digits);
+}
+
+/** whole gives an integer with thousands separated. */
+export function whole(n: number | null): string {
+  return n === null ? "–" : n.toLocaleString("en-US");
+}
+
+/** times gives a factor such as 1× or 4.5×. */
+export function times(part: number | null, of: number | null): string {
+  return part === null || !of ? "–" : `${Number((part / of).toPrecision(3))}×`;
+}
+
+/** count gives a number with its noun. */
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${whole(n)} ${n === 1 ? one : many}`;
+}
+
+/** span gives a half-open range as the last index that is in it. */
+export function span(start: number, stop: number): string {
+  return stop - start === 1 ? whole(start) : `${whole(start)}–${whole(stop - 1)}`;
+}
+
+/** parseBytes reads "16 GiB", "512M" or "1000"; null where it is none of these. */
+export function parseBytes(text: string): number | null {
+  const m = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?\s*$/i.exec(text);
+  if (!m) return null;
+  const unit = m[2] ? 1024 ** ("kmgtp".indexOf(m[2].toLowerCase()) + 1) : 1;
+  return Math.round(Number(m[1]) * unit);
+}

@@ -1,0 +1,93 @@
+// The browser of the tests: the system's Chromium, once per file of tests.
+//
+//   MESHFEED_CHROMIUM  its path, where it is not among the usual ones
+//   MESHFEED_BROWSER   1: a missing browser is a failure, and not a reason to skip
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+export const here = dirname(fileURLToPath(import.meta.url));
+export const dist = process.env.MESHFEED_PAGE ?? join(here, "../dist");
+export const single = `file://${join(dist, "layout.html")}`;
+export const layouts = join(here, "../../../docs/layouts");
+
+const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const path = process.env.MESHFEED_CHROMIUM ?? usual.find((p) => existsSync(p));
+const must = process.env.MESHFEED_BROWSER === "1";
+
+let browser;
+after(() => browser?.close());
+
+/** examples lists the ready layouts: name and text. */
+export function examples() {
+  return readdirSync(layouts)
+    .filter((f) => f.endsWith(".json"))
+    .sort()
+    .map((f) => ({ name: f.slice(0, -5), text: readFileSync(join(layouts, f), "utf8") }));
+}
+
+/** inBrowser runs a test with a page that has no network. What the page says on the console, and
+ * every request that is not for the page itself, fails the test. */
+export function inBrowser(name, options, run) {
+  if (typeof options === "function") [options, run] = [{}, options];
+  const skip = !path && !must ? "NOT TESTED: there is no Chromium; install one, or name it by MESHFEED_CHROMIUM" : false;
+  test(name, { skip, timeout: 60_000 }, async (t) => {
+    browser ??= await chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, offline: !options.online, ...options });
+    const said = [];
+    context.on("console", (m) => said.push(`${m.type()}: ${m.text()}`));
+    context.on("weberror", (e) => said.push(`error: ${e.error().stack}`));
+    context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || said.push(`request: ${r.url()}`));
+    try {
+      const page = await context.newPage();
+      await run(page, t);
+      assert.deepEqual(said, [], "the page said something");
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+/** open shows the page, with a layout where one is given. */
+export async function open(page, text, url = single) {
+  await page.goto(url);
+  await page.locator("layout-app").waitFor();
+  if (text) await load(page, text);
+}
+
+/** load puts a layout into an open page. */
+export async function load(page, text) {
+  const error = await page.evaluate(async (text) => {
+    const app = document.querySelector("layout-app");
+    const error = app.model.load(text);
+    await app.updateComplete;
+    return error;
+  }, text);
+  assert.equal(error, null);
+}
+
+/** serve gives the address of a server of the hosted folder, which ends with the test. */
+export async function serve(t) {
+  const types = { html: "text/html", js: "text/javascript", wasm: "application/wasm" };
+  const server = createServer((request, response) => {
+    const name = new URL(request.url, "http://x").pathname.slice(1) || "index.html";
+    const file = join(dist, "hosted", name);
+    if (!/^[\w.-]+$/.test(name) || !existsSync(file)) return response.writeHead(404).end();
+    response.writeHead(200, { "content-type": types[name.split(".").pop()] }).end(readFileSync(file));
+  });
+  await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+  t.after(() => server.close());
+  return `http://localhost:${server.address().port}/`;
+}
+
+/** golden compares a text with a file of snapshots; REWRITE=1 writes it. */
+export function golden(name, text) {
+  const file = join(here, "snapshots", name);
+  if (process.env.REWRITE === "1") return writeFileSync(file, `${text}\n`);
+  assert.equal(`${text}\n`, readFileSync(file, "utf8"), `${file} differs; read what changed, then REWRITE=1`);
+}

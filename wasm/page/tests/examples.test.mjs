@@ -1,0 +1,27 @@
+// Every example: what it says to a screen reader, and that it is drawn without a complaint.
+
+import assert from "node:assert/strict";
+import { examples, golden, inBrowser, load, open } from "./browser.mjs";
+
+const PARTS = ["picture", "data", "problems", "take along"];
+
+inBrowser("every example says what it should", async (page) => {
+  await open(page);
+  for (const { name, text } of examples()) {
+    await load(page, text);
+    const said = [];
+    for (const part of PARTS) said.push(await page.locator(`section[aria-label="${part}"]`).ariaSnapshot());
+    golden(`${name}.yml`, said.join("\n"));
+    const small = await page.locator("shard-grid").evaluateAll((grids) =>
+      grids.filter((g) => {
+        const box = g.shadowRoot.querySelector("svg, canvas").getBoundingClientRect();
+        return box.width < 60 || box.height < 12;
+      }).length);
+    assert.equal(small, 0, `${name}: a picture has no size`);
+  }
+});
+
+inBrowser("the form says what it should", async (page) => {
+  await open(page, examples()[1].text);
+  golden("form.yml", await page.locator(".inputs").ariaSnapshot());
+});

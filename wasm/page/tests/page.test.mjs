@@ -1,0 +1,198 @@
+// What a person does with the page.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { examples, inBrowser, load, open, serve } from "./browser.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
+
+/** canonical gives the document as the core writes it. */
+const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
+
+const violations = (page) =>
+  page.evaluate(async () => {
+    const found = await axe.run({
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+      // a cell shows "3 p1", which its name spells out: device 3, process 1, …
+      rules: { "label-content-name-mismatch": { enabled: false } },
+    });
+    return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).slice(0, 3).join(" | ")}`);
+  });
+
+for (const colorScheme of ["light", "dark"]) {
+  inBrowser(`axe finds nothing, ${colorScheme}`, { colorScheme, bypassCSP: true }, async (page) => {
+    await open(page);
+    await page.addScriptTag({ content: axe });
+    for (const number of ["02", "06", "07", "08"]) {
+      await load(page, text(number));
+      assert.deepEqual(await violations(page), [], `example ${number}`);
+    }
+  });
+}
+
+inBrowser("the keyboard walks through the mesh and lights what holds the same block", async (page) => {
+  await open(page, text("02"));
+  await page.getByRole("button", { name: "label", exact: true }).click();
+  const mesh = page.getByRole("grid", { name: "device mesh" });
+  await mesh.locator('[tabindex="0"]').focus();
+  for (const key of ["ArrowDown", "ArrowRight", "ArrowDown", "ArrowUp"]) await page.keyboard.press(key);
+  const focused = await page.evaluate(() => {
+    let e = document.activeElement;
+    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    return e.getAttribute("aria-label");
+  });
+  assert.equal(focused, "device 3, process 1, rows 64–127, replica 2 of 2, 256 B");
+  assert.equal(await page.locator(".cell.on").count(), 3, "two devices and a block");
+  assert.match(await page.locator(".said").innerText(), /^device 3, process 1/);
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.locator(".cell.pin").count(), 3);
+  assert.match(await page.locator(".said").innerText(), /^Pinned: rows 64–127, on device 2, 3\.$/);
+});
+
+inBrowser("one click mends each problem of the indivisible batch", async (page) => {
+  await open(page, text("07"));
+  const errors = page.locator("problem-list li.error");
+  const before = await errors.count();
+  assert.ok(before > 0, "the example has errors");
+  for (let left = before; left > 0; left = await errors.count()) {
+    await errors.first().locator(".fixes button").first().click();
+    await page.waitForFunction((n) => document.querySelector("layout-app").shadowRoot.querySelector("problem-list").shadowRoot.querySelectorAll("li.error").length < n, left);
+  }
+  assert.match(await page.locator(".sum").innerText(), /loads$/);
+});
+
+inBrowser("a problem leads to its input, and the input says what is wrong", async (page) => {
+  await open(page, '{"meshfeed":1,"mesh":{"axes":[["data",4]]},"arrays":{"x":{"shape":["B",6],"dtype":"int8","spec":["data","dat"]}},"batch":{"size":8}}');
+  await page.getByRole("button", { name: "unknown-axis at /arrays/x/spec/1" }).click();
+  const focused = await page.evaluate(() => {
+    let e = document.activeElement;
+    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    return { path: e.dataset.path, why: e.getRootNode().getElementById(e.getAttribute("aria-describedby")).textContent };
+  });
+  assert.deepEqual(focused, { path: "/arrays/x/spec", why: `axis "dat" of array "x" is not in Mesh('data': 4)` });
+});
+
+inBrowser("typing changes the layout", async (page) => {
+  await open(page, text("02"));
+  await page.getByLabel("size of axis data").fill("8");
+  await page.getByLabel("global batch").fill("512");
+  await page.getByLabel("global batch").press("Enter");
+  await page.getByRole("group", { name: "axes that partition dimension 0 of label" }).getByRole("button", { name: "model" }).click();
+  await page.getByLabel("spec").first().fill("P(None, 'data', model)");
+  await page.getByLabel("spec").first().press("Enter");
+  assert.match(await canonical(page), /"axes":\[\["data",8\],\["model",2\]\],"processes":4.*"spec":\[null,"data","model"\]\},"label":.*"spec":\[\["data","model"\]\].*"size":512/);
+  await page.getByLabel("shape").first().fill("B, eight");
+  await page.getByLabel("shape").first().press("Enter");
+  assert.equal(await page.locator("array-form .why").innerText(), "A shape is a list of sizes; B is the batch dimension: B, 8, 8");
+});
+
+const PASTES = [
+  ["mesh = jax.make_mesh((2, 4), ('x', 'y'))\nimage = NamedSharding(mesh, P(('x', 'y'), None))\nlabel: P('y')", /\[\["x",2\],\["y",4\]\].*"spec":\[\["x","y"\],null\].*"label".*"spec":\["y"\]/],
+  ["NamedSharding(mesh=Mesh('a': 4, 'b': 2), spec=PartitionSpec('a', 'b'), memory_kind=unpinned_host)", /\[\["a",4\],\["b",2\]\].*"image".*"spec":\["a","b"\]/],
+  ["{devices=[2,2]<=[4]}", /\[\["axis0",2\],\["axis1",2\]\].*"spec":\["axis0","axis1"\]/],
+  ["{devices=[2,2,2]<=[2,4]T(1,0) last_tile_dim_replicate}", /\[\["axis2",2\],\["axis0",2\],\["axis1",2\]\].*"spec":\["axis0","axis1"\]/],
+  ['sdy.mesh @mesh = <["data"=4, "model"=2]>\n#sdy.sharding<@mesh, [{"data"}, {}, {"model"}]>', /\[\["data",4\],\["model",2\]\].*"spec":\["data",null,"model"\]/],
+  ['{"meshfeed": 1, "mesh": {"axes": [["a", 2]]}, "arrays": {"1": {"shape": ["B"], "dtype": "int8"}, "0": {"shape": ["B"], "dtype": "int8"}}, "batch": {"size": 2}}', /"1":.*"0":/],
+];
+
+inBrowser("what is pasted is read", async (page) => {
+  await open(page);
+  for (const [pasted, want] of PASTES) {
+    await load(page, text("02"));
+    await page.getByRole("button", { name: "Paste…" }).click();
+    await page.getByLabel("text to read").fill(pasted);
+    await page.getByRole("button", { name: "Use it" }).click();
+    assert.match(await canonical(page), want, pasted);
+  }
+  await page.getByRole("button", { name: "Paste…" }).click();
+  await page.getByLabel("text to read").fill("hello");
+  await page.getByRole("button", { name: "Use it" }).click();
+  assert.match(await page.getByRole("alert").innerText(), /^There is nothing in it that is understood: /);
+});
+
+inBrowser("the saved page begins with the layout", async (page) => {
+  await open(page, text("06"));
+  const want = await canonical(page);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save page" }).click()]);
+  const saved = join(tmpdir(), `meshfeed-${process.pid}.html`);
+  await download.saveAs(saved);
+  await open(page, null, `file://${saved}`);
+  assert.equal(await canonical(page), want);
+});
+
+inBrowser("a link brings the layout along, and a damaged one says so", { online: true, permissions: ["clipboard-read", "clipboard-write"] }, async (page, t) => {
+  const address = await serve(t);
+  await open(page, text("06"), address);
+  const want = await canonical(page);
+  await page.getByRole("button", { name: "Share link" }).click();
+  await page.locator(".notice").waitFor();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(link, /#v1=[\w-]+$/);
+  await page.goto("about:blank");
+  await open(page, null, link);
+  assert.equal(await canonical(page), want);
+  await page.goto("about:blank");
+  await open(page, null, `${link.slice(0, -9)}`);
+  assert.equal(await page.locator(".notice span").innerText(), "the link is damaged: its layout cannot be unpacked");
+});
+
+inBrowser("a dropped layout is read, and a broken one says why", async (page) => {
+  await open(page);
+  const input = page.locator('input[type="file"]');
+  await input.setInputFiles({ name: "a.json", mimeType: "application/json", buffer: Buffer.from(text("09")) });
+  await page.locator(".notice").waitFor();
+  assert.equal(await page.locator(".notice span").innerText(), "a.json is open.");
+  await input.setInputFiles({ name: "b.json", mimeType: "application/json", buffer: Buffer.from('{"meshfeed":1,"mesh":{"axes":[["a",0]]}}') });
+  await page.waitForFunction(() => document.querySelector("layout-app").notice.startsWith("b.json: "));
+});
+
+inBrowser("pictures are saved as SVG and PNG", async (page) => {
+  await open(page, text("02"));
+  for (const [kind, start] of [["svg", "<svg xmlns"], ["png", "\x89PNG"]]) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByLabel("save the picture").selectOption(kind)]);
+    assert.equal(download.suggestedFilename(), `image.${kind}`);
+    const file = join(tmpdir(), `meshfeed-${process.pid}.${kind}`);
+    await download.saveAs(file);
+    const bytes = readFileSync(file, "latin1");
+    assert.equal(bytes.slice(0, start.length), start);
+    assert.ok(bytes.length > 2000, `${bytes.length} bytes`);
+  }
+});
+
+inBrowser("65,536 devices are walked through", async (page) => {
+  await open(page, text("08"));
+  const mesh = page.getByRole("application", { name: /^device mesh/ });
+  await mesh.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  assert.match(await page.locator(".said").innerText(), /^device 257, process 32, rows /);
+  await page.getByLabel("global batch").fill("524288");
+  await page.getByLabel("global batch").press("Enter");
+  assert.match(await canonical(page), /"size":524288/);
+});
+
+for (const width of [390, 900]) {
+  inBrowser(`nothing sticks out of a window ${width} wide`, { viewport: { width, height: 800 } }, async (page) => {
+    await open(page);
+    for (const { name, text } of examples()) {
+      await load(page, text);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, name);
+    }
+  });
+}
+
+if (process.env.SHOTS) {
+  inBrowser("screenshots", async (page) => {
+    for (const [width, colorScheme] of [[1440, "light"], [1440, "dark"], [900, "light"], [390, "dark"]]) {
+      await page.setViewportSize({ width, height: 1000 });
+      await page.emulateMedia({ colorScheme });
+      await open(page, text("04"));
+      writeFileSync(join(process.env.SHOTS, `${width}-${colorScheme}.png`), await page.screenshot({ fullPage: true }));
+    }
+  });
+}
