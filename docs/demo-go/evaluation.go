@@ -25,6 +25,7 @@ func evaluate(ctx context.Context, net *model.Store, tests source.Source, d *gom
 	if err != nil {
 		return 0, err
 	}
+	defer ring.Close()
 	l, err := loader.New(tests, loader.Options{Layout: lay, Allocator: ring})
 	if err != nil {
 		return 0, err

@@ -30,6 +30,7 @@ func fit(ctx context.Context, net *model.Store, images source.Source, d *gomlxfe
 	if err != nil {
 		return err
 	}
+	defer ring.Close()
 	l, err := loader.New(images, loader.Options{Layout: lay, Allocator: ring, Shuffle: true, Seed: 0})
 	if err != nil {
 		return err
@@ -65,12 +66,12 @@ func datasetOf(l *loader.Loader, d *gomlxfeed.Devices) (train.Dataset, error) {
 func loop(ctx context.Context, net *model.Store, ds train.Dataset, l *loader.Loader, d *gomlxfeed.Devices, steps int, out io.Writer) error {
 	adam := optimizer.Adam().LearningRate(0.003).Done()
 	loop := train.NewLoop(train.NewTrainer(d.Backend(), net, logits, crossEntropy, adam, nil, nil))
-	var began time.Time // when the first step, which compiles, was done
+	began, compiled := time.Now(), time.Time{}
 	var trained int
 	loop.OnStep("progress", 0, func(_ *train.Loop, metrics []*tensors.Tensor) error {
 		trained++
 		if trained == 1 {
-			began = time.Now()
+			compiled = time.Now()
 		}
 		if trained == 1 || trained%(5*int(l.StepsPerEpoch())) == 0 {
 			fmt.Fprintf(out, "  step %4d  loss %.4f\n", trained, tensors.ToScalar[float32](metrics[0]))
@@ -84,7 +85,8 @@ func loop(ctx context.Context, net *model.Store, ds train.Dataset, l *loader.Loa
 	if err != nil {
 		return err
 	}
-	rows := float64((steps - 1) * batchSize)
-	fmt.Fprintf(out, "%.0f rows per second after the first step, digests included\n", rows/time.Since(began).Seconds())
+	took := time.Since(compiled).Seconds()
+	fmt.Fprintf(out, "%.2f s to the first step, which compiles; then %.0f rows per second, %.1f %% of the time waiting for data\n",
+		compiled.Sub(began).Seconds(), float64((steps-1)*batchSize)/took, 100*l.Stats().ConsumerWait.Seconds()/took)
 	return nil
 }

@@ -44,6 +44,7 @@ def test_it_trains_on_the_batches_that_jax_gets(short: tuple[Path, str]) -> None
     assert "XLA is left out, as asked." in printed
     assert "1437 images in 4 files, and 360 for the test" in printed
     assert "training: 220 steps of 64 images, 10 epochs" in printed
+    assert re.search(r"then \d+ rows per second, \d+\.\d % of the time waiting for data", printed)
     accuracy = re.search(r"accuracy: ([\d.]+) % of 360 test images", printed)
     assert accuracy is not None
     assert float(accuracy[1]) >= 95
