@@ -1,12 +1,169 @@
 package arrowmeta
 
-import "github.com/meshfeed/meshfeed/core/status"
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
 
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// A Parquet file ends with its metadata, their length, and a magic: "PAR1", or
+// "PARE" where they are encrypted.
 const (
 	parquetMagic     = "PAR1"
 	parquetEncrypted = "PARE"
+	parquetTrailer   = 8
 )
 
-func parquetTail([]byte, int64) (*Tail, error) {
-	return nil, status.New(status.Unsupported, "arrowmeta", "footers of Parquet files are not read").WithHint(rewrite)
+// arrowSchema is the key under which Arrow's writers store the schema that the
+// columns had, as an IPC message in base64. It tells fixed-size lists from
+// others and holds extension types, which Parquet's own schema cannot.
+const arrowSchema = "ARROW:schema"
+
+// parquetTail reads the footer of a Parquet file.
+func parquetTail(tail []byte, size int64) (*Tail, error) {
+	end := place{"end of the file", -1, max(size-parquetTrailer, 0)}
+	if bytes.HasSuffix(tail, []byte(parquetEncrypted)) {
+		return nil, end.error(status.Unsupported, errors.New("the footer of the Parquet file is encrypted")).
+			WithHint("write it with a plain footer, or as an Arrow IPC file")
+	}
+	if len(tail) < parquetTrailer {
+		if int64(len(tail)) == size {
+			return nil, end.damaged(errors.New("no footer"))
+		}
+		return &Tail{Format: "parquet", Rows: -1, Need: min(size, 64<<10)}, nil
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[len(tail)-parquetTrailer:]))
+	at := place{"footer", -1, size - parquetTrailer - n}
+	switch {
+	case n == 0 || at.offset < int64(len(parquetMagic)):
+		return nil, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
+	case n > MaxTail:
+		return nil, end.error(status.Unsupported, fmt.Errorf("the footer has %d bytes, but at most %d are read here", n, MaxTail)).
+			WithHint("write larger row groups, or an Arrow IPC file")
+	case int64(len(tail)) < n+parquetTrailer:
+		return &Tail{Format: "parquet", Rows: -1, Need: n + parquetTrailer}, nil
+	}
+	start := len(tail) - parquetTrailer - int(n)
+	t, err := parquetFooter(tail[start : start+int(n)])
+	if err != nil {
+		return nil, at.damaged(err)
+	}
+	return t, nil
+}
+
+// parquetFile is what is read of the struct FileMetaData.
+type parquetFile struct {
+	columns []parquetColumn
+	rows    int64
+	meta    Metadata
+}
+
+func parquetFooter(footer []byte) (*Tail, error) {
+	f, t := parquetFile{rows: -1}, thrift{b: footer}
+	t.structure(func(id int, kind byte) {
+		switch {
+		case id == 2 && t.want(kind, thriftList):
+			f.columns = readColumns(&t)
+		case id == 3 && t.want(kind, thriftI64):
+			f.rows = t.integer()
+		case id == 5 && t.want(kind, thriftList):
+			f.meta = readPairs(&t)
+		case t.err == nil:
+			t.skip(kind, false)
+		}
+	})
+	if t.err == nil && (f.rows < 0 || f.rows > MaxRows) {
+		t.fail("%d rows", f.rows)
+	}
+	if t.err != nil {
+		return nil, t.err
+	}
+	schema, err := f.schema()
+	if err != nil {
+		return nil, err
+	}
+	return &Tail{Format: "parquet", Schema: schema, Rows: f.rows}, nil
+}
+
+// readPairs reads a list of the struct KeyValue.
+func readPairs(t *thrift) Metadata {
+	kind, n := t.list()
+	if n == 0 || !t.want(kind, thriftStruct) {
+		return nil
+	}
+	var m Metadata
+	for i := 0; i < n && t.err == nil; i++ {
+		var kv KeyValue
+		t.structure(func(id int, kind byte) {
+			switch {
+			case id == 1 && t.want(kind, thriftBinary):
+				kv.Key = string(t.bytes())
+			case id == 2 && t.want(kind, thriftBinary):
+				kv.Value = string(t.bytes())
+			case t.err == nil:
+				t.skip(kind, false)
+			}
+		})
+		m = append(m, kv)
+	}
+	return m
+}
+
+// schema gives the schema that Arrow stored, else what follows from Parquet's
+// own. Both have to list the same columns: a tool that does not know Arrow may
+// have dropped some, and copied the metadata.
+func (f *parquetFile) schema() (Schema, error) {
+	fields, err := parquetFields(f.columns)
+	if err != nil {
+		return Schema{}, err
+	}
+	own := Schema{Fields: fields, Metadata: f.meta}
+	text, ok := f.meta.Get(arrowSchema)
+	if !ok {
+		return own, nil
+	}
+	stored, err := storedSchema(text)
+	if err != nil {
+		return Schema{}, fmt.Errorf("%s: %w", arrowSchema, err)
+	}
+	if len(stored.Fields) != len(fields) {
+		return own, nil
+	}
+	for i := range fields {
+		if stored.Fields[i].Name != fields[i].Name {
+			return own, nil
+		}
+	}
+	return stored, nil
+}
+
+// storedSchema decodes a schema message in base64.
+func storedSchema(text string) (Schema, error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return Schema{}, err
+	}
+	if len(raw) < 8 {
+		return Schema{}, errors.New("the message is cut short")
+	}
+	skip, n := prefix(raw)
+	if n <= 0 || n > int64(len(raw)-skip) {
+		return Schema{}, fmt.Errorf("a message of %d bytes, but only %d are there", n, len(raw)-skip)
+	}
+	var fb flatbuf
+	fb.reset(raw[skip : skip+int(n)])
+	m := decodeMessage(&fb)
+	if m.kind != schemaMessage {
+		fb.fail(0, "a %s instead of a schema", messageName(m.kind))
+	}
+	if fb.err != nil {
+		return Schema{}, fb.err
+	}
+	var d schemaDecoder
+	s := d.schema(m.header)
+	return s, fb.err
 }

@@ -34,10 +34,10 @@ func ReadTail(tail []byte, size int64) (*Tail, error) {
 		return parquetTail(tail, size)
 	case int64(len(tail)) == size && size <= MaxTail:
 		return whole(tail)
-	case bytes.HasSuffix(tail, []byte(magic)):
-		return arrowTail(tail, size)
 	case len(tail) < trailer:
 		return &Tail{Rows: -1, Need: min(size, 64<<10)}, nil
+	case bytes.HasSuffix(tail, []byte(magic)):
+		return arrowTail(tail, size)
 	case size <= MaxTail:
 		return &Tail{Rows: -1, Need: size}, nil
 	}

@@ -43,7 +43,8 @@ function ask(question) {
     reply = guest.mf_table(...question.args);
   } else {
     const input = Buffer.from(question.input, "base64");
-    new Uint8Array(memory.buffer, guest.mf_input(input.length) >>> 0, input.length).set(input);
+    const at = guest.mf_input(input.length) >>> 0; // first, since it may replace memory.buffer
+    new Uint8Array(memory.buffer, at, input.length).set(input);
     reply = guest[`mf_${question.ask}`](input.length, ...(question.ask === "schema" ? [question.size] : []));
   }
   const bits = BigInt.asUintN(64, reply);
