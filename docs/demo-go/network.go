@@ -28,7 +28,7 @@ func logits(s *model.Scope, images *graph.Node) *graph.Node {
 
 // crossEntropy takes labels [batch], where GoMLX's own loss wants [batch, 1].
 func crossEntropy(labels, predictions []*graph.Node) *graph.Node {
-	return loss.SparseCategoricalCrossEntropyLogits([]*graph.Node{graph.ExpandDims(labels[0], -1)}, predictions)
+	return loss.SparseCategoricalCrossEntropyLogits([]*graph.Node{graph.InsertAxes(labels[0], -1)}, predictions)
 }
 
 // countCorrect gives how many of the real rows were recognised, and how many are
