@@ -119,14 +119,14 @@ class Agreement:
         if text := verdict.get("differ"):
             message = f"the processes of loader {self._title} differ: {text}"
             hint = "give every process the same data, arguments and state"
-            return errors.IncompatibleError(message, op="agreement", hint=hint)
+            return errors.IncompatibleError(message, op="mf.Loader", hint=hint)
         absent = verdict["absent"]
         verb = "has" if len(absent) == 1 else "have"
         message = f"{named(absent)} {verb} not come to the next batch of loader {self._title} "
         message += f"within {self._seconds:g} s"
         hint = "every process of the mesh makes the same loaders in the same order; see its log, "
         hint += "or raise agree_timeout="
-        error = errors.peer(TimeoutError)(message, op="agreement", hint=hint)
+        error = errors.peer(TimeoutError)(message, op="mf.Loader", hint=hint)
         return error.at(absent[0], -1, -1)
 
 

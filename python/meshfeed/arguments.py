@@ -126,7 +126,7 @@ class Checks:
         """Takes a span of time."""
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not number or not 0 < value < math.inf:
-            raise self.wrong(name, value, "a number of seconds")
+            raise self.wrong(name, value, "a positive number of seconds")
         return float(value)
 
     def batch_size(self, size: Any) -> int | list[int]:

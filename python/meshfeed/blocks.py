@@ -47,7 +47,7 @@ class Blocks:
         slot = offsets[1] - offsets[0] if len(offsets) > 1 else 0
         if offsets != [self._offset + i * slot for i in range(len(offsets))]:
             message = f"the blocks of array {self.name!r} lie at {offsets}, not in equal slots"
-            raise InternalError(message, op="python", hint="this is a bug in meshfeed")
+            raise InternalError(message, hint="this is a bug in meshfeed")
         shard = tuple(stop - start for start, stop in self.indexes[0]) if offsets else self.shape
         inner, step = [], self.dtype.itemsize
         for size in reversed(shard):
@@ -82,6 +82,6 @@ def dtype_of(name: str) -> np.dtype[Any]:
     except ImportError:
         message = "NumPy has no bfloat16 of its own"
         hint = "install ml_dtypes (it comes with JAX)"
-        raise UnsupportedError(message, op="python", hint=hint) from None
+        raise UnsupportedError(message, hint=hint) from None
     bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     return bfloat16

@@ -16,7 +16,7 @@ from typing import Any
 from meshfeed import _library
 from meshfeed._version import __version__
 from meshfeed.agreement import Agreement, Document, document
-from meshfeed.arguments import Checks, State
+from meshfeed.arguments import Checks, State, is_integer
 from meshfeed.coordinator import Coordinator, jax_coordinator
 from meshfeed.names import Use, uses
 from meshfeed.peers import Peers, is_failure, running
@@ -50,10 +50,11 @@ class Options:
         check.seconds("agree_timeout", self.agree_timeout)
         check.choice("on_peer_error", self.on_peer_error, "raise", "abort")
         check.seconds("late_after", self.late_after)
-        if isinstance(self.verify_replicas, str):
-            check.choice("verify_replicas", self.verify_replicas, "first", "always", "off")
-        else:
-            check.integer("verify_replicas", self.verify_replicas, 1, 2**31 - 1)
+        every = self.verify_replicas
+        known = every in ("first", "always", "off") if isinstance(every, str) else is_integer(every)
+        if not known or (not isinstance(every, str) and not 1 <= every < 2**31):
+            expected = '"first", "always", "off" or an integer k from 1: every k-th step'
+            raise check.wrong("verify_replicas", every, expected)
 
     def talks(self, processes: Sequence[int], *, played: bool) -> bool:
         """Says whether a loader may have to do with other processes, now or after a remesh.

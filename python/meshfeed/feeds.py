@@ -99,7 +99,11 @@ class Request:
 
     def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Request:
         """Gives the same request for another mesh, and for other specs unless they are None."""
-        if specs is None and self.specs is not None:
+        if specs is None:
+            tree = resolve(self.specs, tuple(self.source.schema))
+            if all(leaf.spec is None for leaf in tree.leaves):
+                message = "this loader gives NumPy arrays, and has no mesh"
+                raise check.misfit(message, "give specs= too, or make another with state=")
             from meshfeed import jax
 
             specs = jax.on_mesh(check, self.specs, mesh)
@@ -126,7 +130,7 @@ def plan(check: Checks, request: Request) -> Plan:
         name = tree.leaves[bare.index(True)].name
         message = f"array {name!r} has no spec, but others have one"
         hint = "give every array a spec; P() puts the whole array on every device"
-        raise InvalidArgumentError(message, op="specs", hint=hint)
+        raise InvalidArgumentError(message, hint=hint)
     facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
     document = planning.document(
         mesh=place.mesh,
@@ -227,12 +231,12 @@ def _check_top(tree: Tree, batch: dict[str, Any]) -> None:
     if more and tree.top is None:
         message = f"{', '.join(more)} stand beside the arrays at the top, which is not a dict"
         hint = "wrap the specs in a dict"
-        raise InvalidArgumentError(message, op="specs", hint=hint)
+        raise InvalidArgumentError(message, hint=hint)
     for name in more:
         if name in (tree.top or ()):
             message = f"the name {name!r} is taken by an array"
             hint = "rename the array, or the mask with mask_name="
-            raise InvalidArgumentError(message, op="specs", hint=hint)
+            raise InvalidArgumentError(message, hint=hint)
 
 
 def _with_extras(tree: Tree, blocks: Sequence[Blocks]) -> Callable[[Sequence[Any]], Any]:

@@ -139,11 +139,11 @@ def coordination_client() -> Any:
         missing = next((name for name in _CLIENT if not hasattr(client, name)), "")
     if client is None:
         message = "the mesh spans processes, but jax.distributed was not initialized"
-        raise UnsupportedError(message, op="coordinator", hint=hint)
+        raise UnsupportedError(message, hint=hint)
     if missing:
         message = f"JAX {jax.__version__} has no {missing}, by which processes would agree"
         message += f" (tested: JAX {_TESTED})"
-        raise UnsupportedError(message, op="coordinator", hint=hint)
+        raise UnsupportedError(message, hint=hint)
     return client
 
 

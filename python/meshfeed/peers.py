@@ -105,7 +105,7 @@ class Peers:
         if self._own is not None:  # the first difference is the one to look at
             return
         self._own = error
-        log.warning("loader %s: %s", self._title, error)
+        log.warning("loader %s: %s", self._title, error.message)
         self.post(error, epoch, step)
 
     def end(self) -> None:
@@ -141,7 +141,7 @@ class Peers:
         self._letter = letter
         text = "loader %s: %s (raised here by the next batch; a program that waits for other "
         text += "processes in a computation cannot be woken)"
-        log.warning(text, self._title, error_of(letter))
+        log.warning(text, self._title, error_of(letter).message)
         if self._abort and not self._heard.wait(GRACE):
             text = (
                 'loader %s: the program did not ask for a batch, so on_peer_error="abort" ends it'
@@ -151,6 +151,8 @@ class Peers:
 
 
 running: set[Peers] = set()  # whose threads wait, those of forgotten loaders too
+
+_OP = "mf.Loader"  # what errors begin with, here and where they come from
 
 _OF_USE = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
 
@@ -178,10 +180,11 @@ def _letter(error: BaseException, process: int, epoch: int, step: int) -> Letter
 def error_of(letter: Letter) -> errors.PeerError:
     """Makes the error for what another process wrote."""
     process, epoch, step = letter["process"], letter["epoch"], letter["step"]
-    op, message = letter.get("op", ""), letter["message"]
+    op, message = letter.get("op", _OP), letter["message"]
+    text = message if op in ("", _OP) else f"{op}: {message}"
     made = errors.peer(_origin(letter))(
-        f"{op}: {message}" if op else message,
-        op=f"process {process}, at epoch {epoch}, step {step}",
+        f"process {process}, at epoch {epoch}, step {step}: {text}",
+        op=_OP,
         hint=letter.get("hint", ""),
         path=letter.get("path", ""),
     )

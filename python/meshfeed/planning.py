@@ -385,7 +385,7 @@ def document(
             if not row:
                 message = f"array {leaf.name!r} takes columns of field {leaf.field!r}"
                 message += ", whose rows are scalars"
-                raise InvalidArgumentError(message, op="specs", hint="leave out columns=")
+                raise InvalidArgumentError(message, hint="leave out columns=")
             row = [sum(stop - start for start, stop in leaf.columns), *row[1:]]
         arrays[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
     parts = {"arrays": arrays, "batch": batch, "dataset": dataset}

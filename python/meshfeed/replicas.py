@@ -243,7 +243,7 @@ class Replicas:
         message = f"{bad[0]}{more}, differs between processes {writer} and {self._me} at epoch "
         message += f"{sample.epoch}, step {sample.step}"
         hint = "compare what these hosts read: meshfeed verify --hash"
-        error = errors.DataLossError(message, op="replicas", hint=hint)
+        error = errors.DataLossError(message, op="mf.Loader", hint=hint)
         self._accuse(error, sample.epoch, sample.step)
 
     def _clear(self, key: str, writer: int) -> None:

@@ -16,13 +16,18 @@ HANG = 300
 Got = list[dict[str, list[str]]]
 
 ALIKE = "; give every process the same data, arguments and state"
-DIFFER = "agreement: the processes of loader 'train' differ: "
+DIFFER = "mf.Loader: the processes of loader 'train' differ: "
 
 
 @pytest.fixture
 def got(run: Callable[[Kind], Played]) -> Got:
     """What every process got, by scene. The interpreters left with a loader open."""
     return run(ODD).read("got")
+
+
+def heard(step: int, text: str) -> str:
+    """What the others are told of process 2's failure."""
+    return f"mf.Loader: process 2, at epoch 0, step {step}: {text.removeprefix('mf.Loader: ')}"
 
 
 def scene(got: Got, name: str) -> list[list[str]]:
@@ -61,7 +66,7 @@ def test_another_mesh(got: Got) -> None:
 
 def test_missing(got: Got) -> None:
     text = (
-        "agreement: process 2 has not come to the next batch of loader 'train' within 1 s; every "
+        "mf.Loader: process 2 has not come to the next batch of loader 'train' within 1 s; every "
     )
     text += "process of the mesh makes the same loaders in the same order; see its log, or raise "
     text += "agree_timeout="
@@ -74,7 +79,7 @@ def test_overflow(got: Got) -> None:
     assert kind == "OutOfRangeError Error IndexError"
     assert "record 34" in text
     for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
-        error = ["PeerError PeerError OutOfRangeError", f"process 2, at epoch 0, step 2: {text}"]
+        error = ["PeerError PeerError OutOfRangeError", heard(2, text)]
         assert got[p]["overflow"] == [*first, *error]
 
 
@@ -88,7 +93,7 @@ def test_overflow(got: Got) -> None:
 def test_the_program_ends(got: Got, name: str, raised: list[str]) -> None:
     """Its own exception comes through, and the others hear of it in their next batch."""
     assert got[2][name] == ["0", "16", *raised]
-    text = f"process 2, at epoch 0, step 2: {': '.join(raised).removesuffix(': ')}"
+    text = heard(2, ": ".join(raised).removesuffix(": "))
     for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
         assert got[p][name] == [*first, "PeerError PeerError Error", text]
 
@@ -99,16 +104,16 @@ def test_damaged(got: Got) -> None:
     for p in (0, 1, 3):
         kind, theirs = got[p]["damaged"]
         assert kind == "PeerError PeerError DataLossError"
-        assert theirs.startswith(f"process 2, at epoch 0, step 0: {text}")
+        assert theirs.startswith(heard(0, text))
 
 
 def test_one_byte(got: Got) -> None:
     text = (
-        "replicas: array 'n', index [0:4], differs between processes 0 and 2 at epoch 0, step 2; "
+        "mf.Loader: array 'n', index [0:4], differs between processes 0 and 2 at epoch 0, step 2; "
     )
     text += "compare what these hosts read: meshfeed verify --hash"
     assert got[2]["one byte"] == ["0", "16", "DataLossError Error OSError", text]
-    theirs = ["PeerError PeerError DataLossError", f"process 2, at epoch 0, step 2: {text}"]
+    theirs = ["PeerError PeerError DataLossError", heard(2, text)]
     for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
         assert got[p]["one byte"] == [*first, *theirs]
 

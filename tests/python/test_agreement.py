@@ -23,7 +23,8 @@ from tests.python.players import (
     together,
 )
 
-DIFFER = "agreement: the processes of loader 'train' differ: "
+REPLICAS = 'expected "first", "always", "off" or an integer k from 1: every k-th step'
+DIFFER = "mf.Loader: the processes of loader 'train' differ: "
 ALIKE = "; give every process the same data, arguments and state"
 
 
@@ -152,7 +153,7 @@ def test_missing(missing: int, named: str) -> None:
     for p in range(4):
         job.add(process=p)
     late = job.loaders.pop(missing)
-    want = f"agreement: {named} not come to the next batch of loader 'train' within 0.2 s; every "
+    want = f"mf.Loader: {named} not come to the next batch of loader 'train' within 0.2 s; every "
     want += "process of the mesh makes the same loaders in the same order; see its log, or raise "
     want += "agree_timeout="
     got = job.step()
@@ -267,14 +268,19 @@ def test_interrupt() -> None:
     [
         ({"name": "a/b"}, "name='a/b': expected a name without \"/\""),
         ({"name": ""}, "name='': expected a name"),
-        ({"agree_timeout": 0}, "agree_timeout=0: expected a number of seconds"),
-        ({"late_after": "soon"}, "late_after='soon': expected a number of seconds"),
+        ({"agree_timeout": 0}, "agree_timeout=0: expected a positive number of seconds"),
+        ({"late_after": "soon"}, "late_after='soon': expected a positive number of seconds"),
         ({"on_peer_error": "die"}, 'on_peer_error=\'die\': expected "raise" or "abort"'),
         (
             {"verify_replicas": "some"},
-            'verify_replicas=\'some\': expected "first", "always" or "off"',
+            f"verify_replicas='some': {REPLICAS}",
         ),
-        ({"verify_replicas": 0}, "verify_replicas=0: expected an integer from 1 to 2147483647"),
+        ({"verify_replicas": "all"}, f"verify_replicas='all': {REPLICAS}"),
+        ({"verify_replicas": 0}, f"verify_replicas=0: {REPLICAS}"),
+        ({"verify_replicas": True}, f"verify_replicas=True: {REPLICAS}"),
+        ({"verify_replicas": 1.5}, f"verify_replicas=1.5: {REPLICAS}"),
+        ({"verify_replicas": 2**31}, f"verify_replicas=2147483648: {REPLICAS}"),
+        ({"agree_timeout": -1}, "agree_timeout=-1: expected a positive number of seconds"),
         (
             {"coordinator": "etcd"},
             "coordinator='etcd': expected a mf.Coordinator; give an object with the five methods "

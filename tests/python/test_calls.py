@@ -92,6 +92,7 @@ CALLS: list[tuple[str, Callable[[], object]]] = [
     ("Loader.save_state", lambda: loader().save_state("/no/such/folder")),
     ("Loader.remesh", lambda: sharded(P()).remesh(wrong(3))),
     ("Loader.remesh", lambda: sharded({"x": P("data")}).remesh(mesh(), {"x": P("rows")})),
+    ("Loader.remesh", lambda: loader().remesh(mesh())),
     ("mf.load_array", lambda: mf.load_array(numbers(), "z", sharding())),
     ("mf.load_array", lambda: mf.load_array(numbers(), "x", P())),
     ("mf.load_array", lambda: mf.load_array(numbers(), "x", sharding("data"), record=0)),

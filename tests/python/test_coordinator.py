@@ -22,7 +22,7 @@ HINT = "; pass coordinator= any store with the methods of mf.Coordinator, or Fal
 def test_no_job() -> None:
     with pytest.raises(mf.UnsupportedError) as e:
         coordination_client()
-    want = "coordinator: the mesh spans processes, but jax.distributed was not initialized"
+    want = "the mesh spans processes, but jax.distributed was not initialized"
     assert str(e.value) == want + HINT
 
 
@@ -38,7 +38,7 @@ def test_another_jax(monkeypatch: pytest.MonkeyPatch, state: Any, missing: str) 
     monkeypatch.setattr("jax._src.distributed.global_state", state)
     with pytest.raises(mf.UnsupportedError) as e:
         coordination_client()
-    want = f"coordinator: JAX {jax.__version__} has no {missing}, by which processes would agree "
+    want = f"JAX {jax.__version__} has no {missing}, by which processes would agree "
     assert str(e.value) == want + "(tested: JAX 0.10.2 and 0.12.0.1)" + HINT
 
 

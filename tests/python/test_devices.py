@@ -99,7 +99,7 @@ ERRORS: list[tuple[type[mf.Error], str, Callable[[], object]]] = [
     ),
     (
         mf.InvalidArgumentError,
-        "mf.devices: timeout=0: expected a number of seconds",
+        "mf.devices: timeout=0: expected a positive number of seconds",
         lambda: mf.devices("go", timeout=0),
     ),
     (

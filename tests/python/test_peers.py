@@ -45,6 +45,12 @@ def unlike(job: Players) -> None:
         cluster(loader).state["dataset"] = "same"
 
 
+def told(where: str, origin: mf.Error) -> str:
+    """What the others hear of an error: who begins it, and where it was."""
+    assert origin.op == "mf.Loader"
+    return str(origin).replace("mf.Loader: ", f"mf.Loader: {where}: ", 1)
+
+
 def test_overflow() -> None:
     """One process fails in step 2: it says so, and the others say where that was."""
     good = narrowed(64)
@@ -58,7 +64,7 @@ def test_overflow() -> None:
         for p in (0, 1, 3):
             with pytest.raises(mf.PeerError) as e:
                 next(iter(job.loaders[p]))
-            assert str(e.value) == f"process 2, at epoch 0, step 2: {origin.value}"
+            assert str(e.value) == told("process 2, at epoch 0, step 2", origin.value)
             assert isinstance(e.value, IndexError)
             assert isinstance(e.value, mf.OutOfRangeError)
             assert (e.value.process, e.value.epoch, e.value.step) == (2, 0, 2)
@@ -101,7 +107,8 @@ def test_other_errors(kind: type[Exception]) -> None:
         with pytest.raises(mf.PeerError) as e:
             next(iter(job.loaders[0]))
         assert isinstance(e.value, kind)
-        assert str(e.value) == f"process 3, at epoch 0, step 1: {kind.__name__}: {kind('x')}"
+        text = f"process 3, at epoch 0, step 1: {kind.__name__}: {kind('x')}"
+        assert str(e.value) == f"mf.Loader: {text}"
 
 
 def test_a_pass_fails_for_all() -> None:
@@ -123,7 +130,7 @@ def test_a_pass_fails_for_all() -> None:
         heard(job, 1)
         with pytest.raises(mf.PeerError) as e:
             next(passes[0])
-        assert str(e.value) == f"process 1, at epoch 0, step 0: {origin.value}"
+        assert str(e.value) == told("process 1, at epoch 0, step 0", origin.value)
         for p in passes:
             p.close()
 
@@ -328,7 +335,7 @@ def test_the_program_fails(error: BaseException, kind: type[Exception], text: st
         for p in (0, 1, 3):
             with pytest.raises(mf.PeerError) as e:
                 list(job.loaders[p])
-            assert str(e.value).startswith(f"process 2, at epoch 0, step 1: {text}")
+            assert str(e.value).startswith(f"mf.Loader: process 2, at epoch 0, step 1: {text}")
             assert isinstance(e.value, kind)
             assert not isinstance(e.value, StopIteration)
             assert (e.value.process, e.value.epoch, e.value.step) == (2, 0, 1)
@@ -348,7 +355,7 @@ def test_long_texts_are_cut() -> None:
         with pytest.raises(mf.PeerError) as e:
             next(iter(job.loaders[0]))
         cut = "RuntimeError: " + "x" * (peers.LENGTH - len("RuntimeError: ") - 3) + "..."
-        assert str(e.value) == f"process 1, at epoch 0, step 1: {cut}"
+        assert str(e.value) == f"mf.Loader: process 1, at epoch 0, step 1: {cut}"
 
 
 @pytest.mark.parametrize(

@@ -161,10 +161,19 @@ def test_what_cannot_be_leaves_the_loader_as_it_was() -> None:
 
 
 def test_a_loader_without_a_mesh() -> None:
-    with data() as ds, mf.Loader(ds, batch_size=24) as it:
-        with pytest.raises(mf.InvalidArgumentError, match=r"^Loader.remesh: a mesh was given, but"):
-            it.remesh(mesh(**WHOLE))
-        layout = it.layout
+    for specs in (None, ["n"]):
+        with data() as ds, mf.Loader(ds, specs=specs, batch_size=24) as it:
+            with pytest.raises(mf.InvalidArgumentError) as e:
+                it.remesh(mesh(**WHOLE))
+            assert str(e.value) == (
+                "Loader.remesh: this loader gives NumPy arrays, and has no mesh; "
+                "give specs= too, or make another with state="
+            )
+            layout = it.layout
+            first = next(iter(it))["n"]
+            it.remesh(mesh(**WHOLE), {"n": P("data")})
+            assert isinstance(first, np.ndarray)
+            assert isinstance(next(iter(it))["n"], jax.Array)
     with data() as ds, mf.Loader(ds, layout=layout, process=0) as it:
         with pytest.raises(mf.InvalidArgumentError) as e:
             it.remesh(mesh(**WHOLE))

@@ -175,7 +175,7 @@ WAYS = [
 ]
 
 FOUND = re.compile(
-    r"replicas: array '(x|y|all)', index \[[0-9:, ]+\](?: \(and [0-9]+ more\))?, differs between "
+    r"mf\.Loader: array '(x|y|all)', index \[[0-9:, ]+\](?: \(and [0-9]+ more\))?, differs between "
     r"processes 0 and 2 at epoch 0, step ([0-9]+); compare what these hosts read: meshfeed verify "
     r"--hash"
 )
@@ -198,7 +198,9 @@ def test_corrupted(way: Callable[[mf.Loader, Bytes, int], None]) -> None:
         for p in {0, 1, 3}:
             assert isinstance(got[p], mf.PeerError)
             assert got[p].process == ODD
-            assert str(got[p]).startswith(f"process 2, at epoch 0, step {found[2]}: replicas: ")
+            assert str(got[p]).startswith(
+                f"mf.Loader: process 2, at epoch 0, step {found[2]}: array "
+            )
 
 
 def test_message() -> None:
@@ -209,8 +211,8 @@ def test_message() -> None:
         got = after(job)
         text = "array 'x', index [2:4, 0:6], differs between processes 0 and 2 at epoch 0, step 0; "
         text += "compare what these hosts read: meshfeed verify --hash"
-        assert str(got[2]) == f"replicas: {text}"
-        assert str(got[1]) == f"process 2, at epoch 0, step 0: replicas: {text}"
+        assert str(got[2]) == f"mf.Loader: {text}"
+        assert str(got[1]) == f"mf.Loader: process 2, at epoch 0, step 0: {text}"
         assert str(job.step()[0]) == str(got[1])  # and no batch comes after it
 
 
