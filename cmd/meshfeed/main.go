@@ -5,6 +5,8 @@
 //	meshfeed check LAYOUT.json         what is wrong with a layout; an exit code for CI
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   rows and bytes per second, and what limits them
+//	meshfeed page [LAYOUT.json]        the browser page, as one HTML file
+//	meshfeed serve [LAYOUT.json]       the same at an address of this machine
 //	meshfeed devices --backend SPEC    what devices a backend offers, or why it cannot be used
 //
 // The exit status is 0 when all is well, 1 when a check found something, 2 when

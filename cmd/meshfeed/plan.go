@@ -26,6 +26,13 @@ and what it costs. Needs neither devices nor data. LAYOUT.json may be - for stan
 			if err != nil {
 				return err
 			}
+			if o.html {
+				html, err := pageWith(cmd, l)
+				if err != nil {
+					return err
+				}
+				return writePage(cmd, html)
+			}
 			text, err := o.render(l)
 			if err != nil {
 				return err
@@ -37,19 +44,20 @@ and what it costs. Needs neither devices nor data. LAYOUT.json may be - for stan
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.svg, "svg", false, "print the picture as SVG")
+	f.BoolVar(&o.html, "html", false, "print the browser page with the layout in it")
 	f.BoolVar(&o.tables, "tables", false, "with --json: list the devices of meshes of any size")
 	f.StringVar(&o.array, "array", "", "draw one array only")
 	f.IntSliceVar(&o.dims, "dims", nil, "the two dimensions to draw, such as 0,2; the first that are cut")
 	f.IntVar(&o.width, "width", 0, "columns of the text; the terminal's, or 80")
-	cmd.MarkFlagsMutuallyExclusive("json", "svg")
+	cmd.MarkFlagsMutuallyExclusive("json", "svg", "html")
 	return cmd
 }
 
 type planOptions struct {
-	json, svg, tables bool
-	array             string
-	dims              []int
-	width             int
+	json, svg, html, tables bool
+	array                   string
+	dims                    []int
+	width                   int
 }
 
 func (o planOptions) render(l *layout.Layout) ([]byte, error) {

@@ -31,7 +31,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, err.Error())
 	})
-	root.AddCommand(newInspect(), newPlan(), newCheck(), newVerify(), newBench(), newDevices())
+	root.AddCommand(newInspect(), newPlan(), newCheck(), newVerify(), newBench(), newDevices(), newPage(), newServe())
 	return root
 }
 

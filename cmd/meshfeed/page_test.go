@@ -1,0 +1,106 @@
+//go:build page
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/wasm/page"
+)
+
+const (
+	loose     = `{"meshfeed": 1, "mesh": {"axes": [["data", 2]]}, "arrays": {"x<": {"shape": ["B"], "dtype": "int32", "spec": [["data"]]}}, "batch": {"size": 5}}`
+	canonical = `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{"x<":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":5}}`
+)
+
+func pageBytes(t *testing.T, document string) string {
+	t.Helper()
+	html, err := page.HTML([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(html)
+}
+
+// TestPage looks for the canonical document in the page, also of a layout with problems.
+func TestPage(t *testing.T) {
+	for args, document := range map[string]string{"page": "", "page -": canonical, "plan --html -": canonical} {
+		var out, diagnostics bytes.Buffer
+		code := run(context.Background(), strings.Fields(args), strings.NewReader(loose), &out, &diagnostics)
+		if code != exitFine || diagnostics.Len() > 0 || out.String() != pageBytes(t, document) {
+			t.Errorf("%s: exit %d, %d bytes of page, %s", args, code, out.Len(), diagnostics.String())
+		}
+	}
+}
+
+// TestServe edits the layout between two visits.
+func TestServe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "layout.json")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(loose)
+	address, stop := serving(t, path)
+	if got := visit(t, address); got != pageBytes(t, canonical) {
+		t.Errorf("the page has %d bytes, and is not that of the layout", len(got))
+	}
+	write(strings.Replace(loose, "5}", "6}", 1))
+	if got := visit(t, address); got != pageBytes(t, strings.Replace(canonical, "5}", "6}", 1)) {
+		t.Errorf("the page has %d bytes, and is not that of the edited layout", len(got))
+	}
+	write("{")
+	want := "meshfeed: " + path + ": expected a key in quotes, but the text ends (line 1, byte 2)\n"
+	if got := visit(t, address); got != want {
+		t.Errorf("of a broken layout, got %.200q, want %q", got, want)
+	}
+	if code, diagnostics := stop(); code != exitFine || diagnostics != "" {
+		t.Errorf("Ctrl-C: exit %d, %s", code, diagnostics)
+	}
+}
+
+// serving runs the verb, and gives its address and a function that ends it as Ctrl-C does.
+func serving(t *testing.T, args ...string) (string, func() (int, string)) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(context.Background())
+	in, out := io.Pipe()
+	var diagnostics bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, append([]string{"serve"}, args...), strings.NewReader(""), out, &diagnostics)
+		out.Close()
+		ended <- code
+	}()
+	t.Cleanup(interrupt)
+	address, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil {
+		t.Fatalf("no address: %v, %s", err, diagnostics.String())
+	}
+	return strings.TrimSpace(address), func() (int, string) {
+		interrupt()
+		return <-ended, diagnostics.String()
+	}
+}
+
+func visit(t *testing.T, address string) string {
+	t.Helper()
+	answer, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

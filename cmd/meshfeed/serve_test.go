@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// asked sends one request to the handler of a page that says "the page".
+func asked(method, url string) *http.Response {
+	answer := httptest.NewRecorder()
+	page := func() ([]byte, error) { return []byte("the page"), nil }
+	handler(page).ServeHTTP(answer, httptest.NewRequest(method, url, nil))
+	return answer.Result()
+}
+
+func TestHandler(t *testing.T) {
+	for _, c := range []struct {
+		method, url string
+		status      int
+	}{
+		{"GET", "http://127.0.0.1:8000/", 200},
+		{"GET", "http://127.0.0.1/", 200},
+		{"GET", "http://localhost:8000/?theme=dark", 200},
+		{"HEAD", "http://127.0.0.1:8000/", 200},
+		{"POST", "http://127.0.0.1:8000/", 405},
+		{"GET", "http://127.0.0.1:8000/etc/passwd", 404},
+		{"GET", "http://127.0.0.1:8000/../layout.json", 307}, // to the path without dots
+		{"GET", "http://evil.example:8000/", 403},
+		{"GET", "http://127.0.0.1.evil.example:8000/", 403},
+	} {
+		if got := asked(c.method, c.url).StatusCode; got != c.status {
+			t.Errorf("%s %s: status %d, want %d", c.method, c.url, got, c.status)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	got := asked("GET", "http://localhost/").Header
+	for key, want := range map[string]string{
+		"Content-Type": "text/html; charset=utf-8", "Content-Length": "8",
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+	} {
+		if got.Get(key) != want {
+			t.Errorf("%s is %q, want %q", key, got.Get(key), want)
+		}
+	}
+}
+
+func TestServeOnABusyPort(t *testing.T) {
+	taken, err := listen(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	_, err = listen(port)
+	want := "serve: listen tcp 127.0.0.1:" + strconv.Itoa(port) + ": bind: address already in use; leave --port out for a port that is free"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := listen(70000); err == nil || !strings.Contains(err.Error(), "invalid port") {
+		t.Errorf("of port 70000, got %v", err)
+	}
+}
+
+// TestServeEndsWithItsContext also sees that a listener that fails is an error.
+func TestServeEndsWithItsContext(t *testing.T) {
+	page := func() ([]byte, error) { return nil, errors.New("never asked") }
+	ctx, interrupt := context.WithCancel(context.Background())
+	listener, err := listen(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	interrupt()
+	if err := serve(ctx, listener, page); err != nil {
+		t.Errorf("Ctrl-C gave %v", err)
+	}
+	if err := serve(context.Background(), listener, page); err == nil || !strings.Contains(err.Error(), "use of closed network connection") {
+		t.Errorf("a closed listener gave %v", err)
+	}
+}
