@@ -134,6 +134,7 @@ static void* disturb(void* none) {
     if (i % 2)
       mfi_shelf_forget(other);
     drop(small);
+    CHECK(!mfi_shelf_take(other));
     sched_yield();
   }
   return none;
