@@ -42,10 +42,10 @@ function ask(question) {
   if (question.ask === "table") {
     reply = guest.mf_table(...question.args);
   } else {
-    const input = Buffer.from(question.input, "base64");
+    const input = Buffer.from(question.input ?? "", "base64");
     const at = guest.mf_input(input.length) >>> 0; // first, since it may replace memory.buffer
     new Uint8Array(memory.buffer, at, input.length).set(input);
-    reply = guest[`mf_${question.ask}`](input.length, ...(question.ask === "schema" ? [question.size] : []));
+    reply = guest[`mf_${question.ask}`](input.length, ...(question.ask === "schema" ? [question.size ?? 0] : []));
   }
   const bits = BigInt.asUintN(64, reply);
   return Buffer.from(memory.buffer, Number(bits >> 32n), Number(bits & 0xffffffffn)).toString("base64");

@@ -1,0 +1,90 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/wasm/host"
+	"github.com/meshfeed/meshfeed/wasm/internal/answer"
+)
+
+const small = `{"meshfeed":1,"mesh":{"axes":[["data",4]]},"arrays":{"x":{"shape":["B",8],"dtype":"float32","spec":["data"]}},"batch":{"size":30}}`
+
+func TestVersions(t *testing.T) {
+	if host.Version != answer.Version {
+		t.Errorf("the host speaks version %d, the guest %d", host.Version, answer.Version)
+	}
+}
+
+// TestManyGoroutines asks at the same time, about different documents.
+func TestManyGoroutines(t *testing.T) {
+	var wg sync.WaitGroup
+	for g := range 8 {
+		text := strings.ReplaceAll(small, "30", []string{"28", "30", "32", "36"}[g%4])
+		var native answer.Validator
+		want := native.Describe([]byte(text))
+		wg.Go(func() {
+			for range 5 {
+				if got, err := validator.Describe(t.Context(), []byte(text)); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("got %.100s, %v", got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestNoModule(t *testing.T) {
+	for want, module := range map[string]string{
+		"host: the file is no WebAssembly module: ":                                             "PAR1",
+		"host: the module does not export _initialize, so it is no layout validator; make wasm": "\x00asm\x01\x00\x00\x00",
+	} {
+		_, err := host.Open(t.Context(), []byte(module), host.Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// TestCancelled asks with a context that is done.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := validator.Describe(ctx, []byte(small))
+	if !errors.Is(err, context.Canceled) || status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got %v", err)
+	}
+	if _, err := validator.Describe(t.Context(), []byte(small)); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	v, err := host.Open(t.Context(), guest, host.Options{CacheDir: cacheDir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := v.Samples(t.Context(), nil); err == nil || err.Error() != "host: the validator is closed" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCacheIsKept(t *testing.T) {
+	files, err := os.ReadDir(cacheDir)
+	if err != nil || len(files) == 0 {
+		t.Errorf("the cache holds %v, %v", files, err)
+	}
+	_, err = host.Open(t.Context(), guest, host.Options{CacheDir: "host_test.go"})
+	if err == nil || !strings.HasPrefix(err.Error(), "host: the cache in host_test.go: ") || status.CodeOf(err) != status.IO {
+		t.Errorf("got %v", err)
+	}
+}

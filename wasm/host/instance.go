@@ -1,0 +1,103 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// exports lists what a validator has to export.
+var exports = []string{"_initialize", "mf_version", "mf_input", "mf_describe", "mf_table", "mf_samples", "mf_schema"}
+
+// maxWords bounds what is kept of the last words of an instance.
+const maxWords = 64 << 10
+
+// instance is one running module. It serves one goroutine.
+type instance struct {
+	module api.Module
+	words  *words
+}
+
+// words keeps what an instance writes to its standard error: Go's runtime says
+// there why it ends.
+type words struct{ bytes.Buffer }
+
+func (w *words) Write(p []byte) (int, error) {
+	if w.Len() < maxWords {
+		_, _ = w.Buffer.Write(p)
+	}
+	return len(p), nil
+}
+
+// instantiate starts an instance. Its clocks are the system's: Go's collector
+// starves on the clock of wazero, which jumps ahead at every reading.
+func (v *Validator) instantiate(ctx context.Context) (*instance, error) {
+	in := &instance{words: &words{}}
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").
+		WithSysNanotime().WithSysWalltime().WithSysNanosleep().WithStderr(in.words)
+	module, err := v.runtime.InstantiateModule(ctx, v.compiled, config)
+	if err != nil {
+		return nil, in.failed(ctx, "_initialize", err)
+	}
+	in.module = module
+	return in, nil
+}
+
+// ask writes the input, calls an export, and copies the reply.
+func (in *instance) ask(ctx context.Context, input []byte, name string, more ...uint64) ([]byte, error) {
+	at, err := in.call(ctx, "mf_input", uint64(len(input)))
+	if err != nil {
+		return nil, err
+	}
+	if at == 0 || !in.module.Memory().Write(uint32(at), input) {
+		return nil, status.Errorf(status.ResourceExhausted, "host", "the module takes no input of %d bytes", len(input))
+	}
+	return in.reply(ctx, name, append([]uint64{uint64(len(input))}, more...)...)
+}
+
+// reply calls an export and copies what it replies with.
+func (in *instance) reply(ctx context.Context, name string, args ...uint64) ([]byte, error) {
+	where, err := in.call(ctx, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := in.module.Memory().Read(uint32(where>>32), uint32(where))
+	if !ok {
+		return nil, status.Errorf(status.Internal, "host", "%s: the reply lies outside the memory", name)
+	}
+	return slices.Clone(text), nil
+}
+
+func (in *instance) call(ctx context.Context, name string, args ...uint64) (uint64, error) {
+	results, err := in.module.ExportedFunction(name).Call(ctx, args...)
+	if err != nil {
+		return 0, in.failed(ctx, name, err)
+	}
+	if len(results) != 1 {
+		return 0, status.Errorf(status.Incompatible, "host", "%s gives %d results instead of one", name, len(results))
+	}
+	return results[0], nil
+}
+
+// failed gives the error for an instance that ended.
+func (in *instance) failed(ctx context.Context, name string, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return status.Errorf(status.CodeOf(cause), "host", "%s: %w", name, cause)
+	}
+	first, _, _ := strings.Cut(in.words.String(), "\n")
+	if strings.Contains(first, "out of memory") {
+		return status.Errorf(status.ResourceExhausted, "host", "%s needs more than %d MiB of memory", name, MaxMemory>>20).
+			WithHint("ask about less at once")
+	}
+	e := status.Errorf(status.Internal, "host", "%s: the module trapped: %w", name, err)
+	if first != "" {
+		e = e.WithHint("it said: %s", first)
+	}
+	return e
+}

@@ -1,0 +1,116 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+const unreachable = "\x03\x00\x00\x0b"
+
+// module gives one that exports what a validator does. mf_describe has the
+// body given, mf_samples traps, and mf_schema grows the memory by 128 MiB.
+func module(describe string) []byte {
+	const grow = "\x0a\x00\x41\x80\x10\x40\x00\x1a\x42\x00\x0b"
+	section := func(id byte, body string) string { return string(id) + size(body) + body }
+	var names, functions, code strings.Builder
+	types := map[string]byte{"_initialize": 0, "mf_version": 1, "mf_input": 2, "mf_describe": 3, "mf_table": 4, "mf_samples": 3, "mf_schema": 5}
+	bodies := map[string]string{
+		"_initialize": "\x02\x00\x0b", "mf_version": "\x04\x00\x41\x01\x0b", "mf_input": "\x04\x00\x41\x08\x0b",
+		"mf_describe": describe, "mf_table": "\x04\x00\x42\x00\x0b", "mf_samples": unreachable, "mf_schema": grow,
+	}
+	for i, name := range exports {
+		names.WriteString(size(name) + name + "\x00" + string(rune(i)))
+		functions.WriteByte(types[name])
+		code.WriteString(bodies[name])
+	}
+	const signatures = "\x06\x60\x00\x00\x60\x00\x01\x7f\x60\x01\x7f\x01\x7f\x60\x01\x7f\x01\x7e\x60\x04\x7f\x7f\x7f\x7f\x01\x7e\x60\x02\x7f\x7c\x01\x7e"
+	return []byte("\x00asm\x01\x00\x00\x00" + section(1, signatures) + section(3, "\x07"+functions.String()) + section(5, "\x01\x00\x10") +
+		section(7, "\x07"+names.String()) + section(10, "\x07"+code.String()))
+}
+
+// size writes a length in LEB128.
+func size(s string) string {
+	if n := len(s); n >= 128 {
+		return string([]byte{byte(n&127 | 128), byte(n >> 7)})
+	}
+	return string([]byte{byte(len(s))})
+}
+
+func TestInstancesAreReplaced(t *testing.T) {
+	ctx := t.Context()
+	v, err := Open(ctx, module(unreachable), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	idle := func(want int, after string) {
+		t.Helper()
+		if len(v.idle) != want {
+			t.Errorf("%d idle instances after %s, want %d", len(v.idle), after, want)
+		}
+	}
+	idle(1, "opening")
+	_, err = v.Describe(ctx, []byte("x"))
+	if err == nil || !strings.HasPrefix(err.Error(), "host: mf_describe: the module trapped: wasm error: unreachable") || status.CodeOf(err) != status.Internal {
+		t.Errorf("got %v", err)
+	}
+	idle(0, "a trap")
+	if _, err := v.Tables(ctx, []byte("x"), Table{}); err == nil {
+		t.Error("no trap")
+	}
+	idle(0, "a trap")
+	if reply, err := v.Schema(ctx, nil, 0); len(reply) > 0 || err != nil {
+		t.Errorf("got %v, %v", reply, err)
+	}
+	idle(0, "an instance has grown")
+	first, _ := v.take(ctx)
+	second, _ := v.take(ctx)
+	v.give(first, nil)
+	v.give(second, nil)
+	idle(2, "two were in use")
+}
+
+// TestLastWords sees what an error says of the words that Go's runtime ends with.
+func TestLastWords(t *testing.T) {
+	in := &instance{words: &words{bytes.Buffer{}}}
+	_, _ = in.words.Write([]byte("runtime: out of memory: cannot allocate\nfatal error"))
+	err := in.failed(t.Context(), "mf_describe", errors.New("exit"))
+	if want := "host: mf_describe needs more than 256 MiB of memory; ask about less at once"; err.Error() != want || status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
+	in = &instance{words: &words{}}
+	_, _ = in.words.Write([]byte("panic: x\ngoroutine 1"))
+	if err := in.failed(t.Context(), "mf_table", errors.New("exit")); err.Error() != "host: mf_table: the module trapped: exit; it said: panic: x" {
+		t.Errorf("got %v", err)
+	}
+	for range 10 {
+		_, _ = in.words.Write(make([]byte, maxWords))
+	}
+	if in.words.Len() > 2*maxWords {
+		t.Errorf("%d bytes are kept", in.words.Len())
+	}
+}
+
+// TestInterrupted ends a call that would never end.
+func TestInterrupted(t *testing.T) {
+	v, err := Open(t.Context(), module("\x08\x00\x03\x40\x0c\x00\x0b\x00\x0b"), Options{}) // loop { continue }
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = v.Describe(ctx, nil)
+	if !errors.Is(err, context.DeadlineExceeded) || status.CodeOf(err) != status.Timeout {
+		t.Errorf("got %v", err)
+	}
+	if len(v.idle) != 0 {
+		t.Error("the interrupted instance would be used again")
+	}
+}

@@ -1,0 +1,176 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/wasm/host"
+	"github.com/meshfeed/meshfeed/wasm/internal/answer"
+)
+
+// questions asks everything about every golden document, about orders, and
+// about the files in the tests of arrowmeta, whole and cut.
+func questions(t testing.TB) []question {
+	var list []question
+	for _, d := range goldenDocuments(t) {
+		list = append(list, question{Name: d.name, Ask: "describe", Input: d.text})
+		for array := range uint32(3) {
+			for what := range uint32(4) {
+				list = append(list, question{Name: d.name, Ask: "table", Args: [4]uint32{array, what, 0, 5000}})
+			}
+		}
+		list = append(list, question{Name: d.name, Ask: "table", Args: [4]uint32{0, answer.Devices, 3, 2}})
+	}
+	for _, text := range orderQuestions {
+		list = append(list, question{Name: text, Ask: "samples", Input: []byte(text)})
+	}
+	files, err := filepath.Glob("../../core/arrowmeta/testdata/*.*")
+	if err != nil || len(files) < 20 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		data, name := read(t, path), filepath.Base(path)
+		for _, from := range []int{0, 1, len(data) / 2, max(len(data)-100, 0), len(data)} {
+			list = append(list, question{Name: name, Ask: "schema", Input: data[from:], Size: int64(len(data))})
+		}
+		list = append(list, question{Name: name, Ask: "schema", Input: data[:len(data)/2], Size: int64(len(data) / 2)})
+	}
+	return list
+}
+
+var orderQuestions = []string{
+	`{"order":"shuffle.1","seed":42,"records":1797,"epoch":3,"position":5,"count":64}`,
+	`{"order":"shuffle.1","seed":-9007199254740992,"records":1099511627776,"epoch":-1,"position":1099511627770,"count":64}`,
+	`{"order":"sequential.1","records":10,"count":100}`,
+	`{"order":"local.1:4:64","seed":7,"records":100000,"position":1,"count":200}`,
+	`{"order":"local.1:3:64","records":10,"count":1}`,
+	`{"order":"random","records":10,"count":1}`,
+	`{"order":"shuffle.1","records":-1,"count":1}`,
+	`{"order":"shuffle.1","records":10,"position":11,"count":1}`,
+	`{"order":"shuffle.1","records":10,"count":65537}`,
+	`{"order":"shuffle.1","records":1e3,"count":1}`,
+	`{"order":"shuffle.1","records":9007199254740993,"count":1}`,
+	`{"order":3}`, `{"epochs":3}`, `[]`, `{"order":`, ``, "\xff",
+}
+
+// native answers questions in this process.
+func native(list []question) [][]byte {
+	var v answer.Validator
+	replies := make([][]byte, len(list))
+	for i, q := range list {
+		switch q.Ask {
+		case "describe":
+			replies[i] = v.Describe(q.Input)
+		case "table":
+			replies[i] = v.Table(q.Args[0], q.Args[1], q.Args[2], q.Args[3])
+		case "samples":
+			replies[i] = answer.Samples(q.Input)
+		case "schema":
+			replies[i] = answer.Schema(q.Input, float64(q.Size))
+		}
+	}
+	return replies
+}
+
+func compare(t *testing.T, where string, list []question, got, want [][]byte) {
+	t.Helper()
+	for i, q := range list {
+		if !bytes.Equal(got[i], want[i]) {
+			t.Errorf("%s: %s: %s %v: %d bytes\n%.300q\nwant %d bytes\n%.300q", where, q.Name, q.Ask, q.Args, len(got[i]), got[i], len(want[i]), want[i])
+		}
+	}
+}
+
+// TestParityWithWazero compares every reply, byte for byte.
+func TestParityWithWazero(t *testing.T) {
+	list := questions(t)
+	want, got := native(list), make([][]byte, len(list))
+	ctx := context.Background()
+	for i := 0; i < len(list); i++ {
+		var err error
+		switch q := list[i]; q.Ask {
+		case "describe":
+			if got[i], err = validator.Describe(ctx, q.Input); err == nil {
+				i = tables(t, list, got, i)
+			}
+		case "samples":
+			got[i], err = validator.Samples(ctx, q.Input)
+		case "schema":
+			got[i], err = validator.Schema(ctx, q.Input, q.Size)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", list[i].Name, err)
+		}
+	}
+	compare(t, "wazero", list, got, want)
+	if len(list) < 500 {
+		t.Errorf("only %d questions", len(list))
+	}
+}
+
+// tables asks for the tables that follow the document with number i, and gives
+// the number of the last.
+func tables(t *testing.T, list []question, got [][]byte, i int) int {
+	t.Helper()
+	var parts []host.Table
+	for _, q := range list[i+1:] {
+		if q.Ask != "table" {
+			break
+		}
+		parts = append(parts, host.Table{Array: q.Args[0], What: q.Args[1], From: q.Args[2], Count: q.Args[3]})
+	}
+	found, err := validator.Tables(context.Background(), list[i].Input, parts...)
+	if err != nil {
+		t.Fatalf("%s: %v", list[i].Name, err)
+	}
+	for k, numbers := range found {
+		for _, n := range numbers {
+			got[i+1+k] = binary.LittleEndian.AppendUint64(got[i+1+k], math.Float64bits(n))
+		}
+	}
+	return i + len(parts)
+}
+
+// TestParityWithNode compares every reply of the module in Node, with a shim
+// like a page's.
+func TestParityWithNode(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("NOT TESTED: the module in JavaScript, because there is no node on PATH")
+	}
+	list := questions(t)
+	var input strings.Builder
+	enc := json.NewEncoder(&input)
+	for _, q := range list {
+		if err := enc.Encode(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(node, "testdata/shim.mjs", guestPath)
+	cmd.Stdin = strings.NewReader(input.String())
+	var errors bytes.Buffer
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errors.String())
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(lines) != len(list) {
+		t.Fatalf("%d replies to %d questions: %s", len(lines), len(list), errors.String())
+	}
+	got := make([][]byte, len(list))
+	for i, line := range lines {
+		if got[i], err = base64.StdEncoding.DecodeString(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare(t, "node", list, got, native(list))
+}
