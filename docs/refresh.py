@@ -1,0 +1,82 @@
+"""Runs the commands of a guide, and puts what they print below them.
+
+    python docs/refresh.py docs/guides/layouts.md
+
+A command is a block of `sh` with a block of `text` below it. It runs in the root of the checkout
+with the package's command on PATH. Links to layout.html are made anew as well: the part after
+"#v1=" is the layout that the line names, as canonical JSON, deflated, in base64url.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import meshfeed as mf
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCKS = re.compile(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINKS = re.compile(r"\(\.\./layouts/([\w-]+\.json)\)(.*?)layout\.html#v1=([\w-]*)")
+
+
+def refreshed(guide: str) -> str:
+    """Gives the guide as it should be."""
+    linked = LINKS.sub(_linked, guide)
+    return BLOCKS.sub(lambda m: f"```sh\n{m[1]}```\n\n```text\n{printed(m[1])}```", linked)
+
+
+def _linked(link: re.Match[str]) -> str:
+    name, between, fragment = link.groups()
+    return f"(../layouts/{name}){between}layout.html#v1={_kept(name, fragment)}"
+
+
+def printed(command: str) -> str:
+    """Gives what a command prints, errors included."""
+    path = f"{ROOT / 'python/meshfeed/_bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def _kept(name: str, fragment: str) -> str:
+    """Gives a fragment of the layout: the one there is, if it is right, whoever deflated it."""
+    document = canonical(name)
+    return fragment if document_of(fragment) == document else fragment_of(document)
+
+
+def canonical(name: str) -> str:
+    """Gives the canonical text of a ready layout."""
+    return mf.Layout.from_json((ROOT / "docs/layouts" / name).read_bytes()).to_json()
+
+
+def fragment_of(document: str) -> str:
+    """Packs a document as the page does."""
+    packed = zlib.compress(document.encode(), level=9, wbits=-15)
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def document_of(fragment: str) -> str | None:
+    """Unpacks a fragment; gives None for what is none."""
+    try:
+        packed = base64.urlsafe_b64decode(fragment + "=" * (-len(fragment) % 4))
+        return zlib.decompress(packed, wbits=-15).decode()
+    except (ValueError, zlib.error):
+        return None
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        path = Path(name)
+        path.write_text(refreshed(path.read_text()))
