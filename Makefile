@@ -30,9 +30,10 @@ $(STAMP): pyproject.toml hatch_build.py VERSION go.mod go.sum
 	  ./core/loader/... ./core/batch/... ./core/gomlxfeed ./core/gomlxfeed/internal/... ./arrowio/... >/dev/null; \
 	touch $@; echo "set up in $$(( $$(date +%s) - began )) s"
 
-lib: $(STAMP) ## build the C library and the command into the Python package; XLA=1: both open PJRT plugins
+lib: $(STAMP) ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
 	capi/build.sh python/meshfeed/_lib/libmeshfeed.so $(if $(XLA),-tags xla)
-	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" $(if $(XLA),-tags xla) -o python/meshfeed/_bin/meshfeed ./cmd/meshfeed
+	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" -o python/meshfeed/_bin/meshfeed \
+	  -tags "$(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)" ./cmd/meshfeed
 
 wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 
@@ -63,8 +64,9 @@ demo-go: lib ## train with GoMLX on eight virtual devices and on XLA, see that b
 drill: lib ## kill one of four training processes, go on with two, see that no batch is lost (half a minute)
 	$(PYTHON) docs/drill/drill.py --out drill-out
 
-docs: lib ## run the guide to many processes and render it as a notebook and as HTML
+docs: lib ## run the guides and put what they print into them
 	$(PYTHON) docs/render.py docs/guides/distributed.py
+	$(PYTHON) docs/refresh.py docs/guides/layouts.md
 
 test: lib ## all quick tests, with a table of what each stage took
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
@@ -76,7 +78,7 @@ test-deep: lib ## the slow proofs: sanitizers, -race everywhere, soaks, long ran
 check: lib ## format, lint, types, imports, other platforms, and all tests
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py check
 
-wheel: $(STAMP) ## build the wheel and the sdist into dist/
+wheel: $(STAMP) page ## build the wheel and the sdist into dist/, the page included
 	$(PYTHON) -m build --outdir dist
 
 bench: lib ## compare with np.take + device_put and with Grain; writes docs/benchmarks.md

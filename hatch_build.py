@@ -67,6 +67,7 @@ class BuildHook(BuildHookInterface[Any]):
             return False
         go = find_go()
         build = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
+        build += tags(Path(self.root))
         self._run([*build, "-o", str(out), "./cmd/meshfeed"], go, {"CGO_ENABLED": "0"})
         return True
 
@@ -88,6 +89,15 @@ def find_go() -> str:
             "or point MESHFEED_LIBRARY at a library that was built before"
         )
     return go
+
+
+def tags(root: Path) -> list[str]:
+    """Gives the flags that put the browser page into the command, where it has been built.
+
+    It is in the sdist; in a checkout `make page` builds it.
+    """
+    built = (root / "wasm" / "page" / "dist" / "layout.html").exists()
+    return ["-tags", "page"] if built else []
 
 
 def platform(library: Path) -> str:

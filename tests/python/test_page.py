@@ -159,6 +159,21 @@ def test_the_real_page(tmp_path: Path) -> None:
     assert text.count(LAYOUT.to_json()) == 1
 
 
+def test_the_command_serves_until_control_c(tmp_path: Path) -> None:
+    if not REAL.exists() or not carried():
+        pytest.skip("NOT TESTED: the page in the command; build it: make page lib")
+    (tmp_path / "layout.json").write_text(LAYOUT.to_json())
+    command = [str(REAL), "serve", str(tmp_path / "layout.json")]
+    served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert served.stdout
+    url = served.stdout.readline().strip()
+    with urllib.request.urlopen(url, timeout=HANG) as answer:
+        assert answer.read().decode().count(LAYOUT.to_json()) == 1
+    served.send_signal(signal.SIGINT)
+    assert served.communicate(timeout=HANG) == ("", "")
+    assert served.returncode == 0
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals to imitate")
 def test_no_page_floods_a_terminal() -> None:
     if not REAL.exists() or not carried():
