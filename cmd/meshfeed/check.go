@@ -1,67 +1,96 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
 )
 
+// checking holds the flags of check.
+type checking struct {
+	format string
+	json   bool
+	strict bool
+	wasm   string
+}
+
 func newCheck() *cobra.Command {
-	var asJSON, strict bool
+	var c checking
 	cmd := &cobra.Command{
 		Use:   "check LAYOUT.json",
 		Short: "say what is wrong with a layout, for CI",
 		Long: `Checks a layout document without devices and without data, and lists its problems.
 
+With --format github they are written as commands that GitHub Actions shows as annotations of the file.
+With --wasm a published validator is asked instead of this program: a WebAssembly module that sees the
+document and nothing else of this machine.
+
 The exit status is 0 if there is no error, 1 if there is one, and 2 if the document cannot be read.`,
-		Example: "  meshfeed check layout.json\n  generate-layout | meshfeed check --json -",
+		Example: "  meshfeed check layout.json\n  meshfeed check --strict --format github layout.json\n  generate-layout | meshfeed check --json -",
 		Args:    need(1, 1, "one layout document"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := readLayout(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = writeProblems(cmd.OutOrStdout(), l)
-			} else {
-				err = printProblems(cmd.OutOrStdout(), args[0], l)
-			}
-			if err == nil && (l.Err() != nil || strict && hasWarning(l)) {
-				return errFound
-			}
-			return err
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the problems as JSON")
-	cmd.Flags().BoolVar(&strict, "strict", false, "let warnings count as errors")
+	cmd.Flags().StringVar(&c.format, "format", "text", "how to print the problems: text, json or github")
+	cmd.Flags().BoolVar(&c.json, "json", false, "short for --format json")
+	cmd.Flags().BoolVar(&c.strict, "strict", false, "let warnings count as errors")
+	cmd.Flags().StringVar(&c.wasm, "wasm", "", "ask this validator, a .wasm file")
 	return cmd
 }
 
-// writeProblems prints the problems as they stand in the report.
-func writeProblems(out io.Writer, l *layout.Layout) error {
-	var report struct {
-		Problems json.RawMessage `json:"problems"`
+func (c *checking) run(cmd *cobra.Command, path string) error {
+	if c.json && cmd.Flags().Changed("format") && c.format != "json" {
+		return usage(cmd, fmt.Sprintf("--json and --format %s do not go together", c.format))
 	}
-	if err := json.Unmarshal(l.Report(layout.ReportOptions{}), &report); err != nil {
+	if c.json {
+		c.format = "json"
+	}
+	write := map[string]func(io.Writer, string, *findings) error{"text": printProblems, "json": writeProblems, "github": annotate}[c.format]
+	if write == nil {
+		return usage(cmd, fmt.Sprintf("the format is text, json or github, not %q", c.format))
+	}
+	f, err := c.find(cmd, path)
+	if err != nil {
+		if c.format == "github" {
+			annotation(cmd.OutOrStdout(), "error", path, "the document cannot be read", describe(err))
+		}
 		return err
 	}
-	return writeJSON(out, report)
+	if err := write(cmd.OutOrStdout(), path, f); err != nil {
+		return err
+	}
+	if f.count(layout.Error) > 0 || c.strict && f.count(layout.Warning) > 0 {
+		return errFound
+	}
+	return nil
 }
 
-func printProblems(out io.Writer, name string, l *layout.Layout) error {
-	count := map[layout.Severity]int{}
-	for _, p := range l.Problems() {
-		count[p.Severity]++
+// find asks the validator that the flags name.
+func (c *checking) find(cmd *cobra.Command, path string) (*findings, error) {
+	if c.wasm != "" {
+		return askModule(cmd, c.wasm, path)
+	}
+	l, err := readLayout(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	return findingsOf(l.Report(layout.ReportOptions{}))
+}
+
+// writeProblems prints the problems as they stand in the report.
+func writeProblems(out io.Writer, _ string, f *findings) error { return writeJSON(out, f.raw) }
+
+func printProblems(out io.Writer, name string, f *findings) error {
+	for _, p := range f.problems {
 		fmt.Fprintf(out, "%s: %s at %s (%s)\n  %s\n", name, p.Severity, orRoot(p.Path), p.Code, p.Message)
 		if p.Hint != "" {
 			fmt.Fprintf(out, "  → %s\n", p.Hint)
 		}
 	}
-	_, err := fmt.Fprintf(out, "%s: %s, %s\n", name, counted(count[layout.Error], "error"), counted(count[layout.Warning], "warning"))
+	_, err := fmt.Fprintf(out, "%s: %s, %s\n", name, counted(f.count(layout.Error), "error"), counted(f.count(layout.Warning), "warning"))
 	return err
 }
 
@@ -72,11 +101,33 @@ func orRoot(pointer string) string {
 	return pointer
 }
 
-func hasWarning(l *layout.Layout) bool {
-	for _, p := range l.Problems() {
-		if p.Severity == layout.Warning {
-			return true
+// annotate prints the problems as workflow commands of GitHub Actions.
+func annotate(out io.Writer, name string, f *findings) error {
+	for _, p := range f.problems {
+		command := string(p.Severity)
+		if p.Severity == layout.Info {
+			command = "notice"
 		}
+		text := p.Message
+		if p.Hint != "" {
+			text += "\n" + p.Hint
+		}
+		annotation(out, command, name, fmt.Sprintf("%s at %s", p.Code, orRoot(p.Path)), text)
 	}
-	return false
+	return nil
+}
+
+// What a workflow command writes instead of the characters that end it, and
+// those that end one of its properties.
+var (
+	inMessage  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+func annotation(out io.Writer, command, file, title, text string) {
+	where := ""
+	if file != "-" {
+		where = "file=" + inProperty.Replace(file) + ","
+	}
+	fmt.Fprintf(out, "::%s %stitle=%s::%s\n", command, where, inProperty.Replace(title), inMessage.Replace(text))
 }

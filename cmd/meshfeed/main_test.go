@@ -28,6 +28,7 @@ func TestVerbs(t *testing.T) {
 	datadriven.Walk(t, testdata, func(t *testing.T, path string) {
 		here := writeDigits(t)
 		t.Chdir(here)
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "file":

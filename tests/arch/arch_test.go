@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"capi/internal/future":  {"core/guard"},
 	"capi/internal/options": {},
 	"docs/demo-go":          {"core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
-	"cmd/meshfeed":          {"core/loader", "arrowio", "core/gomlxfeed", "core/gomlxfeed/xla", "wasm/page"},
+	"cmd/meshfeed":          {"core/loader", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator in WebAssembly, and who runs it
 	"wasm/internal/answer": {"core/layout", "core/arrowmeta"},
 	"wasm/guest":           {"wasm/internal/answer"},

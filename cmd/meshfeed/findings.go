@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/wasm/host"
+)
+
+// findings are the problems of a report, read and as they stand there.
+type findings struct {
+	problems []problem
+	raw      struct {
+		Problems json.RawMessage `json:"problems"`
+	}
+}
+
+// problem is one of them, without its facts.
+type problem struct {
+	Severity            layout.Severity
+	Code                layout.Code
+	Path, Message, Hint string
+}
+
+func findingsOf(report []byte) (*findings, error) {
+	var f findings
+	err := json.Unmarshal(report, &f.raw)
+	if err == nil {
+		err = json.Unmarshal(f.raw.Problems, &f.problems)
+	}
+	if err != nil {
+		return nil, status.Errorf(status.Internal, "check", "the report is not understood: %w", err)
+	}
+	return &f, nil
+}
+
+func (f *findings) count(s layout.Severity) (n int) {
+	for _, p := range f.problems {
+		if p.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// askModule has a validator in WebAssembly look at the document.
+func askModule(cmd *cobra.Command, module, path string) (*findings, error) {
+	text, err := readText(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	code, err := os.ReadFile(module)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, status.Errorf(status.NotFound, "", "%s does not exist", module).WithHint("make wasm builds a validator as .build/meshfeed.wasm")
+	case err != nil:
+		return nil, status.Errorf(status.IO, "", "%w", err)
+	}
+	v, err := host.Open(cmd.Context(), code, host.Options{CacheDir: cacheDir()})
+	if err != nil {
+		return nil, named(module, err)
+	}
+	defer v.Close()
+	reply, err := v.Describe(cmd.Context(), text)
+	if err != nil {
+		return nil, named(module, err)
+	}
+	return readReply(path, reply)
+}
+
+// cacheDir gives where compiled modules are kept, or "" where there is no such
+// place.
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "meshfeed", "wasm")
+}
+
+// readReply reads what a module says about a document.
+func readReply(path string, reply []byte) (*findings, error) {
+	var r struct {
+		Report json.RawMessage
+		Error  *struct{ Code, Op, Message, Hint string }
+	}
+	if err := json.Unmarshal(reply, &r); err != nil {
+		return nil, status.Errorf(status.Incompatible, "check", "the module's reply is not understood: %w", err)
+	}
+	if e := r.Error; e != nil {
+		return nil, named(path, &status.Error{Code: codeNamed(e.Code), Op: e.Op, Msg: e.Message, Hint: e.Hint})
+	}
+	return findingsOf(r.Report)
+}
+
+// codeNamed finds a code by its name in a reply.
+func codeNamed(name string) status.Code {
+	for _, c := range status.Codes() {
+		if c.String() == name {
+			return c
+		}
+	}
+	return status.Internal
+}
