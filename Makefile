@@ -99,11 +99,14 @@ gpu-check: lib ## the hand-over checks on a machine with a GPU
 # PJRT plugins, as wheels of Linux on x86-64 whose hashes tools/plugins knows.
 PLUGINS := .build/plugins
 
-$(PLUGINS)/%.ready: tools/plugins/%.txt $(STAMP)
-	rm -rf $(PLUGINS)/$* $(PLUGINS)/wheels/$*
+# One that is there is replaced when its successor is complete: offline, it stays.
+$(PLUGINS)/%.ready: tools/plugins/%.txt | $(STAMP)
+	rm -rf $(PLUGINS)/wheels/$*
 	$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.12 \
 	  --require-hashes -r $< -d $(PLUGINS)/wheels/$*
-	$(PYTHON) -m zipfile -e $(PLUGINS)/wheels/$*/*.whl $(PLUGINS)/$*
+	$(PYTHON) -m zipfile -e $(PLUGINS)/wheels/$*/*.whl $(PLUGINS)/wheels/$*/unpacked
+	rm -rf $(PLUGINS)/$*
+	mv $(PLUGINS)/wheels/$*/unpacked $(PLUGINS)/$*
 	rm -rf $(PLUGINS)/wheels/$*
 	touch $@
 

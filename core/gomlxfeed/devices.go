@@ -57,7 +57,10 @@ func newDevices(s Spec, o Opened) (*Devices, error) {
 }
 
 func describe(o Opened) Facts {
-	f := Facts{Name: o.Name, Platform: o.Platform, API: o.API, Shared: o.Backend.HasSharedBuffers(), DTypes: placeable()}
+	f := Facts{Name: o.Name, Platform: o.Platform, API: o.API, Shared: o.Backend.HasSharedBuffers(), DTypes: o.DTypes}
+	if f.DTypes == nil {
+		f.DTypes = placeable()
+	}
 	for i := range o.Backend.NumDevices() {
 		f.Devices = append(f.Devices, o.Backend.DeviceDescription(compute.DeviceNum(i)))
 	}

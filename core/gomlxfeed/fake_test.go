@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed/internal/virtual"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -20,7 +21,7 @@ type fake struct{}
 
 func (fake) Probe(_ context.Context, s Spec, stage func(string)) (Facts, error) {
 	n := cmp.Or(s.Devices, 4)
-	facts := Facts{Name: "fake-cpu", Platform: "cpu", API: "FAKE 1.2", Shared: true, Devices: devicesNamed(n)}
+	facts := Facts{Name: "fake-cpu", Platform: "cpu", API: "FAKE 1.2", Shared: true, Devices: devicesNamed(n), DTypes: []dtype.Type{dtype.Float32, dtype.Int8}}
 	stage("loading the plugin")
 	stage("creating the client")
 	fmt.Println("noise on standard output")
@@ -76,7 +77,7 @@ func (fake) Open(_ context.Context, s Spec, facts *Facts) (Opened, error) {
 	if err != nil {
 		return Opened{}, err
 	}
-	return Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, Backend: b}, nil
+	return Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, DTypes: facts.DTypes, Backend: b}, nil
 }
 
 // brittle panics when a buffer is made on device 1, and fails on device 2.

@@ -64,6 +64,7 @@ type Opened struct {
 	Name     string // as in Facts
 	Platform string
 	API      string
+	DTypes   []dtype.Type // what was placed and read back; nil stands for all that GoMLX has
 	Backend  compute.Backend
 	Release  func() error // called after Backend.Finalize; may be nil
 }

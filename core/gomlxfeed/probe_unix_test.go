@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -34,6 +36,9 @@ func TestPreflight(t *testing.T) {
 	if d.Name() != "fake-cpu" || d.Num() != 3 || !d.Shared() || f.Platform != "cpu" || f.API != "FAKE 1.2" || d.Describe(2) != "virtual device 2 of 3" {
 		t.Errorf("got %+v", f)
 	}
+	if tried := []dtype.Type{dtype.Float32, dtype.Int8}; !slices.Equal(f.DTypes, tried) {
+		t.Errorf("element types %v, want those that the preflight tried: %v", f.DTypes, tried)
+	}
 	if d.Describe(3) != "" || d.Describe(-1) != "" {
 		t.Error("devices that do not exist are described")
 	}
@@ -44,7 +49,7 @@ func TestPreflight(t *testing.T) {
 		t.Error("without a number, the plugin's own counts")
 	}
 	d, err := Open(context.Background(), "fake:"+plugin(t)+"?devices=2&do=segv", OpenOptions{NoPreflight: true})
-	if err != nil || d.Name() != "fake-unprobed" {
+	if err != nil || d.Name() != "fake-unprobed" || !slices.Equal(d.Facts().DTypes, dtype.All()) {
 		t.Errorf("without preflight: %v", err)
 	}
 }

@@ -56,7 +56,7 @@ func open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Facts) (gom
 		backend.Finalize()
 		return gomlxfeed.Opened{}, fail(status.Incompatible, "it had %d devices when it was tried, and has %d now", want, got)
 	}
-	return gomlxfeed.Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, Backend: backend}, nil
+	return gomlxfeed.Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, DTypes: facts.DTypes, Backend: backend}, nil
 }
 
 // open creates the backend. Whether buffers share memory is said explicitly,

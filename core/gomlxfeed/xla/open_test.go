@@ -129,6 +129,20 @@ func TestProbeTriesBothWaysOnEveryDevice(t *testing.T) {
 	}
 }
 
+// Open hands on which element types the trial placed.
+func TestTriedTypesAreKept(t *testing.T) {
+	tried := []dtype.Type{dtype.Float32}
+	facts := &gomlxfeed.Facts{Name: "xla-cpu", Platform: "cpu", Devices: []string{"FAKE_0", "FAKE_1"}, DTypes: tried}
+	o, err := opener{}.Open(context.Background(), spec(t, "xla:"+fake(t, "")), facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Backend.Finalize()
+	if !slices.Equal(o.DTypes, tried) {
+		t.Errorf("got %v, want %v", o.DTypes, tried)
+	}
+}
+
 // TestPathSaysNothing opens plugins below folders whose names mislead go-xla.
 func TestPathSaysNothing(t *testing.T) {
 	for _, c := range []struct{ folder, settings, name string }{
