@@ -68,14 +68,14 @@ docs: lib ## run the guides and put what they print into them
 	$(PYTHON) docs/render.py docs/guides/distributed.py
 	$(PYTHON) docs/refresh.py docs/guides/layouts.md
 
-test: lib ## all quick tests, with a table of what each stage took
+test: page lib ## all quick tests, with a table of what each stage took
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 
-test-deep: lib ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
+test-deep: page lib ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
 	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep
 
-check: lib ## format, lint, types, imports, other platforms, and all tests
+check: page lib ## format, lint, types, imports, other platforms, and all tests
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py check
 
 wheel: $(STAMP) page ## build the wheel and the sdist into dist/, the page included

@@ -68,6 +68,14 @@ TEST = [
     Stage("go test -race", f"{RACE} {RACED}"),
     Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
     cross("wasip1", "wasm", f"{GUEST} ./core/gomlxfeed"),
+    Stage(
+        "go test -tags page",
+        "go test -tags page -run 'Page|Serve|HTML|Hosted' ./cmd/meshfeed ./wasm/page",
+    ),
+    Stage(
+        "the page in a browser",
+        "sh -c '.build/node/bin/node --test wasm/page/tests/*.test.mjs'",
+    ),
     Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
     Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("doctests", f"{PYTHON} -m pytest -q --doctest-modules python/meshfeed"),
