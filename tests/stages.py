@@ -29,6 +29,7 @@ GUEST = " ".join(
         "status",
         "guard",
         "dtype",
+        "jsontext",
         "mesh",
         "sharding",
         "sampler",
@@ -100,8 +101,20 @@ LINT = [
 
 DEEP_ENV = {"MESHFEED_DEEP": "1"}
 
+# What the wasm guest is made of, as it is compiled for it.
+WASM_TESTS = " ".join(
+    f"./core/{name}" for name in ("jsontext", "mesh", "sharding", "arrowmeta", "layout")
+)
+WASM_ENV = {"GOOS": "wasip1", "GOARCH": "wasm"}
+
 DEEP = [
     Stage("deep go test", "go test -timeout 40m ./...", DEEP_ENV),
+    Stage("runner of wasip1", "go build -o .build/wasip1 ./tests/wasip1"),
+    Stage(
+        "the core's tests as wasm",
+        f"go test -tags guest -exec {shlex.quote(str(ROOT / '.build/wasip1'))} {WASM_TESTS}",
+        WASM_ENV,
+    ),
     Stage("deep go test -race", f"{RACE} -timeout 40m ./core/... ./arrowio/... ./tests/..."),
     Stage("deep pytest", f"{PYTHON} -m pytest -q tests/python", DEEP_ENV),
     Stage("deep real processes", f"{PYTHON} -m pytest -q tests/distributed", DEEP_ENV),
