@@ -20,8 +20,8 @@ export class ArrayForm extends Part {
       fieldset.shown { border-color: var(--edge); }
       .top { display: grid; grid-template-columns: 1fr 6.6rem auto; gap: 0.3rem; }
       .dims { display: grid; gap: 0.25rem; }
-      .dim { display: grid; grid-template-columns: 4.2rem 1fr; align-items: center; gap: 0.4rem; }
-      .dim > span { font: 0.76rem var(--mono); color: var(--muted); text-align: right; overflow: hidden; text-overflow: ellipsis; }
+      .dim { display: grid; grid-template-columns: 3.6rem 1fr; align-items: start; gap: 0.4rem; }
+      .dim > span { font: 0.76rem/1.5rem var(--mono); color: var(--muted); text-align: right; overflow: hidden; text-overflow: ellipsis; }
       .chips { display: flex; flex-wrap: wrap; gap: 0.25rem; }
       .chips button { height: 1.5rem; padding: 0 0.5rem; border-radius: 999px; font: 0.73rem var(--mono); color: var(--muted); background: none; }
       .chips button[aria-pressed="true"] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }

@@ -1,6 +1,6 @@
 // Files that are dropped on the page. Of a data file only its last bytes are read.
 
-import type { Schema } from "./guest.js";
+import type { Schema, SchemaField } from "./guest.js";
 import type { Model } from "./model.js";
 import { count } from "./units.js";
 
@@ -30,24 +30,32 @@ async function schemaOf(file: File, model: Model): Promise<Schema> {
 
 /** adopt makes the fields of a file the arrays of the layout; those of the same name keep their specs. */
 function adopt(schema: Schema, name: string, model: Model): string {
-  const usable = schema.fields.filter((f) => f.loadable && f.shape && f.dtype);
-  if (usable.length === 0) return `${name} has no field that can be loaded: ${schema.fields.map((f) => `${f.name}: ${f.why}`).join("; ")}`;
+  const usable = schema.fields.flatMap((f) => (f.loadable && f.dtype && fixed(f.shape) ? [{ name: f.name, shape: f.shape, dtype: f.dtype }] : []));
+  if (usable.length === 0) return `${name} has no field that can be loaded: ${schema.fields.map(refusal).join(", ")}`;
   model.edit((d) => {
     const first = d.axes[0] ? [[d.axes[0].name]] : [];
     d.arrays = usable.map((f) => ({
       name: f.name,
       field: null,
       columns: null,
-      shape: ["B", ...f.shape!],
-      dtype: f.dtype!,
-      spec: d.arrays.find((a) => a.name === f.name)?.spec.slice(0, f.shape!.length + 1) ?? first,
+      shape: ["B", ...f.shape],
+      dtype: f.dtype,
+      spec: d.arrays.find((a) => a.name === f.name)?.spec.slice(0, f.shape.length + 1) ?? first,
     }));
     d.batch = d.batch?.size.length === 1 ? d.batch : { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
-    const fields = new Map(usable.map((f) => [f.name, new Map<string, number[] | string>([["shape", f.shape!], ["dtype", f.dtype!]])]));
+    const fields = new Map(usable.map((f) => [f.name, new Map<string, number[] | string>([["shape", f.shape], ["dtype", f.dtype]])]));
     const records = schema.rows ?? d.dataset?.records ?? null;
     d.dataset = records === null ? null : { records, fields, fingerprint: null, order: d.dataset?.order ?? null, seed: d.dataset?.seed ?? 0 };
   });
-  const rest = schema.fields.filter((f) => !usable.includes(f)).map((f) => `${f.name}: ${f.why}`);
+  const rest = schema.fields.filter((f) => !usable.some((u) => u.name === f.name)).map(refusal);
   const rows = schema.rows === null ? "" : `, ${count(schema.rows, "record")}`;
-  return `${name}: ${count(usable.length, "field")}${rows}.${rest.length > 0 ? ` Not loadable: ${rest.join("; ")}` : ""}`;
+  return `${name}: ${count(usable.length, "field")}${rows}.${rest.length > 0 ? ` Not loadable: ${rest.join(", ")}` : ""}`;
+}
+
+function refusal(f: SchemaField): string {
+  return `${f.name} (${f.why || `${f.type} has no fixed shape`})`;
+}
+
+function fixed(shape: (number | null)[] | null): shape is number[] {
+  return shape !== null && shape.every((n) => n !== null);
 }

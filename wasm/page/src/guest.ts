@@ -81,7 +81,7 @@ export interface Described {
 export interface SchemaField {
   name: string;
   type: string;
-  shape: number[] | null;
+  shape: (number | null)[] | null; // of a row; null where rows differ
   dtype: string | null;
   loadable: boolean;
   why: string;
@@ -117,10 +117,11 @@ export class Guest {
 
   constructor(private readonly module: WebAssembly.Module) {}
 
-  /** describe checks the text of a layout document and computes its report. */
-  describe(text: string): Described {
+  /** describe checks a layout document and computes its report. */
+  describe(document: string | Uint8Array): Described {
+    const bytes = typeof document === "string" ? new TextEncoder().encode(document) : document;
     if ((this.exports?.memory.buffer.byteLength ?? 0) > ROOM) this.exports = null;
-    return this.ask((e) => JSON.parse(this.text(e.mf_describe(this.put(new TextEncoder().encode(text))))) as Described);
+    return this.ask((e) => JSON.parse(this.text(e.mf_describe(this.put(bytes)))) as Described);
   }
 
   /** table gives the devices of an array of the document described last: process, id, replica,
@@ -192,7 +193,9 @@ export class Guest {
 
   private put(bytes: Uint8Array): number {
     const e = this.exports!;
-    new Uint8Array(e.memory.buffer, e.mf_input(bytes.length), bytes.length).set(bytes);
+    const at = e.mf_input(bytes.length);
+    if (at === 0 && bytes.length > 0) throw new Error("the layout core takes at most 16 MiB at once");
+    new Uint8Array(e.memory.buffer, at, bytes.length).set(bytes);
     return bytes.length;
   }
 

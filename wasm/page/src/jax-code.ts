@@ -12,6 +12,7 @@ export function jaxCode(d: Draft): string {
   return [
     "import jax",
     "import meshfeed as mf",
+    ...(d.devices && d.devices.length <= MOST_DEVICES ? ["import numpy as np"] : []),
     `from jax.sharding import ${fixed.length > 0 ? "NamedSharding, " : ""}PartitionSpec as P`,
     "",
     ...meshLines(d),
@@ -27,8 +28,6 @@ function meshLines(d: Draft): string[] {
   const ids = d.devices.map(([, id]) => id);
   if (ids.length > MOST_DEVICES) return ["# the devices stand in an order of their own, which the JSON tells", `mesh = ${call}`];
   return [
-    "import numpy as np",
-    "",
     "by_id = {d.id: d for d in jax.devices()}",
     `order = np.array([by_id[i] for i in ${list(ids)}])`,
     `mesh = jax.sharding.Mesh(order.reshape${tuple(d.axes.map((a) => a.size))}, ${tuple(d.axes.map((a) => str(a.name)))})`,
@@ -37,15 +36,17 @@ function meshLines(d: Draft): string[] {
 
 function leaf(a: ArrayDraft, any: boolean): string {
   if (!any || (a.field === null && a.columns === null)) return spec(a.spec);
-  const columns = Array.isArray(a.columns) ? `, columns=[${a.columns.map((c) => `slice(${(c as number[]).join(", ")})`).join(", ")}]` : "";
+  const columns = Array.isArray(a.columns) ? `, columns=[${a.columns.map((c) => tuple(c as number[])).join(", ")}]` : "";
   return `mf.Array(${str(a.field ?? a.name)}, ${spec(a.spec)}${columns})`;
 }
 
 function loaderLines(d: Draft): string[] {
   const b = d.batch!;
+  const order = d.dataset?.order;
   const more: [string, string | null][] = [
     ["batch_size", b.size.length === 1 ? String(b.size[0]) : tuple(b.size)],
-    ["shuffle", d.dataset?.order?.startsWith("shuffle") ? "True" : null],
+    ["shuffle", order?.startsWith("shuffle.") ? "True" : null],
+    ["order", order && !order.startsWith("shuffle.") ? str(order) : null],
     ["seed", d.dataset?.seed ? String(d.dataset.seed) : null],
     ["remainder", b.remainder === "drop" ? null : str(b.remainder)],
     ["mask_name", b.remainder === "pad" && b.mask !== null ? str(b.mask) : null],

@@ -19,6 +19,7 @@ import "./shard-view.js";
 import type { ShardView } from "./shard-view.js";
 import { fragment, withLayout } from "./share.js";
 import { controls } from "./style.js";
+import "./totals-view.js";
 import { THEMES, setTheme, theme } from "./theme.js";
 import { count } from "./units.js";
 
@@ -33,7 +34,7 @@ export class LayoutApp extends Part {
       .sum b { color: var(--text); font-weight: 600; }
       .tools { display: flex; gap: 0.4rem; align-items: center; flex-wrap: wrap; }
       .tools select { width: auto; max-width: 12rem; }
-      main { display: grid; grid-template-columns: 19.5rem minmax(0, 1fr) 20rem; gap: 1rem; padding: 1rem 1.25rem 2rem; align-items: start; max-width: 110rem; margin: 0 auto; }
+      main { display: grid; grid-template-columns: 19.5rem minmax(0, 1fr) 18rem; gap: 1rem; padding: 1rem 1.25rem 2rem; align-items: start; max-width: 110rem; margin: 0 auto; }
       .panel { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 0.95rem 1.05rem; min-width: 0; }
       .stack { display: grid; gap: 1rem; min-width: 0; }
       .panel > h2 { margin-bottom: 0.6rem; }
@@ -86,6 +87,7 @@ export class LayoutApp extends Part {
         </div>
         <div class="side stack">
           <section class="panel" aria-label="problems"><h2>Problems</h2><problem-list .model=${this.model}></problem-list></section>
+          ${this.model.reply.report ? html`<section class="panel" aria-label="figures"><h2>Figures</h2><totals-view .model=${this.model}></totals-view></section>` : nothing}
         </div>
       </main>
       <paste-box .model=${this.model}></paste-box>

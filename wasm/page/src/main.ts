@@ -17,13 +17,14 @@ async function core(): Promise<WebAssembly.Module> {
 }
 
 /** first gives the layout to begin with, and why another one could not be used. */
-async function first(guest: Guest): Promise<[Model, string]> {
+async function first(module: WebAssembly.Module): Promise<[Model, string]> {
+  const start = (document: string): Model => new Model(new Guest(module), new Guest(module), document);
   const own = document.getElementById("layout")?.textContent.trim();
   const usual = own || examples()[1]!.text;
   try {
-    return [new Model(guest, (await unpack(location.hash)) ?? usual), ""];
+    return [start((await unpack(location.hash)) ?? usual), ""];
   } catch (cause) {
-    return [new Model(guest, own && !location.hash ? examples()[1]!.text : usual), String((cause as Error).message)];
+    return [start(own && !location.hash ? examples()[1]!.text : usual), String((cause as Error).message)];
   }
 }
 
@@ -31,7 +32,7 @@ async function start(): Promise<void> {
   const source = `<!doctype html>\n${document.documentElement.outerHTML}`;
   setTheme(theme());
   const app = new LayoutApp();
-  [app.model, app.notice] = await first(new Guest(await core()));
+  [app.model, app.notice] = await first(await core());
   app.source = source;
   document.body.replaceChildren(app);
   addEventListener("hashchange", () => {

@@ -14,6 +14,11 @@ export interface Look {
   tab: string;
 }
 
+/** The largest mesh for which all ways of loading are computed with every edit. */
+const AT_ONCE = 4096;
+
+const PAUSE = 200; // ms between computations for a large mesh
+
 /** Model tells whoever listens for "change". */
 export class Model extends EventTarget {
   draft: Draft;
@@ -22,9 +27,16 @@ export class Model extends EventTarget {
   look: Look = { array: "", dims: null, slice: [], split: -1, pinned: null, tab: "jax" };
   private cached: { reply: Described; array: string; blocks: Blocks | null } | null = null;
 
-  constructor(readonly guest: Guest, document: string) {
+  private later = 0;
+
+  /** The guest answers what is looked at, the scales what else could be. */
+  constructor(
+    readonly guest: Guest,
+    private readonly scales: Guest,
+    document: string,
+  ) {
     super();
-    this.reply = guest.describe(document);
+    this.reply = this.ask(document);
     if (!this.reply.document) throw new Error(this.reply.error?.message ?? "not a layout document");
     this.draft = parse(this.reply.document);
     this.weigh();
@@ -36,7 +48,7 @@ export class Model extends EventTarget {
     const draft = structuredClone(this.draft);
     change(draft);
     this.draft = draft;
-    this.reply = this.guest.describe(text(draft));
+    this.reply = this.ask(text(draft));
     this.weigh();
     this.settle();
     this.tell();
@@ -44,7 +56,7 @@ export class Model extends EventTarget {
 
   /** load takes the text of a document, and gives the core's objection to it if there is one. */
   load(document: string): Described["error"] {
-    const reply = this.guest.describe(document);
+    const reply = this.ask(document);
     if (!reply.document) return reply.error;
     this.draft = parse(reply.document);
     this.reply = reply;
@@ -87,17 +99,38 @@ export class Model extends EventTarget {
     return listed ? listed.slice(from, from + count) : this.reply.report ? this.guest.processes(from, count) : [];
   }
 
-  /** weigh asks what each way of loading would cost. */
+  /** ask describes a document. A core that failed is an error like any other: the page goes on. */
+  private ask(document: string): Described {
+    try {
+      return this.guest.describe(document);
+    } catch (cause) {
+      const error = { code: "Internal", op: "page", message: (cause as Error).message, hint: "this is a fault of meshfeed, please report it with the layout", path: "" };
+      return { document: null, digest: "", arrays: [], report: null, text: null, error };
+    }
+  }
+
+  /** weigh asks what each way of loading would cost: at once for a small mesh, for a large one when
+   * nothing else is to be done. */
   private weigh(): void {
+    clearTimeout(this.later);
     this.ways = {};
     if (!this.reply.report) return;
-    for (const way of LOADINGS) {
-      this.ways[way] =
-        way === this.draft.loading
-          ? this.reply.report.totals
-          : (this.guest.describe(text({ ...this.draft, loading: way })).report?.totals ?? null);
-    }
-    this.guest.describe(text(this.draft)); // tables are of the document described last
+    this.ways[this.draft.loading] = this.reply.report.totals;
+    const others = LOADINGS.filter((way) => way !== this.draft.loading);
+    if (deviceCount(this.draft) > AT_ONCE) this.weighLater(others);
+    else for (const way of others) this.ways[way] = this.cost(way);
+  }
+
+  private weighLater([way, ...others]: string[]): void {
+    if (way === undefined) return this.tell();
+    this.later = setTimeout(() => {
+      this.ways[way] = this.cost(way);
+      this.weighLater(others);
+    }, PAUSE);
+  }
+
+  private cost(way: string): Totals | null {
+    return this.scales.describe(text({ ...this.draft, loading: way })).report?.totals ?? null;
   }
 
   /** settle makes the look fit the layout. */

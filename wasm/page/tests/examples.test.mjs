@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import { examples, golden, inBrowser, load, open } from "./browser.mjs";
 
-const PARTS = ["picture", "data", "problems", "take along"];
+const PARTS = ["picture", "data", "problems", "figures", "take along"];
 
 inBrowser("every example says what it should", async (page) => {
   await open(page);
   for (const { name, text } of examples()) {
     await load(page, text);
+    await page.waitForFunction(() => Object.keys(document.querySelector("layout-app").model.ways).length === 4);
     const said = [];
     for (const part of PARTS) said.push(await page.locator(`section[aria-label="${part}"]`).ariaSnapshot());
     golden(`${name}.yml`, said.join("\n"));

@@ -1,0 +1,57 @@
+// The core in the browser says what the core says elsewhere: the table of nasty documents, and the
+// reports and pictures of the ready layouts.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { examples, here, inBrowser, open } from "./browser.mjs";
+
+const root = join(here, "../../..");
+const nasty = JSON.parse(readFileSync(join(root, "core/layout/testdata/documents.json"), "utf8"));
+
+/** describe asks the page's own core about documents that are given in parts: text, bytes in
+ * hexadecimal, and what is repeated. */
+const describe = (page, documents) =>
+  page.evaluate((documents) => {
+    const bytes = (part) => {
+      if (typeof part === "string") return new TextEncoder().encode(part);
+      if (part.hex !== undefined) return Uint8Array.from(part.hex.match(/../g), (pair) => parseInt(pair, 16));
+      return new TextEncoder().encode(Array.from({ length: part.times }, (_, i) => part.repeat.replaceAll("#", i)).join(""));
+    };
+    const join = (parts) => {
+      const all = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
+      parts.reduce((at, p) => (all.set(p, at), at + p.length), 0);
+      return all;
+    };
+    const { guest } = document.querySelector("layout-app").model;
+    return documents.map((parts) => {
+      const { document, digest, error, report, text } = guest.describe(join(parts.map(bytes)));
+      return { document, digest, error, report: documents.length > 20 ? null : report, text };
+    });
+  }, documents);
+
+inBrowser("nasty documents become in the browser what they become elsewhere", async (page) => {
+  await open(page);
+  const answers = await describe(page, nasty.map((row) => row.text));
+  for (const [i, row] of nasty.entries()) {
+    const { op, message, hint, path } = answers[i].error ?? {};
+    const error = answers[i].error ? `${op}: ${message}${hint ? `; ${hint}` : ""}` : undefined;
+    assert.deepEqual(
+      { canonical: answers[i].document ?? undefined, digest: answers[i].digest || undefined, error, path: path ?? "" },
+      { canonical: row.canonical, digest: row.digest, error: row.error, path: row.path ?? "" },
+      row.name,
+    );
+  }
+});
+
+inBrowser("ready layouts have the report and the picture that they have elsewhere", async (page) => {
+  await open(page);
+  const list = examples();
+  const answers = await describe(page, list.map(({ text }) => [text]));
+  for (const [i, { name }] of list.entries()) {
+    const got = answers[i];
+    const golden = (kind) => readFileSync(join(root, "tests/layouts/testdata", `${name}.${kind}`), "utf8");
+    assert.deepEqual(got.report, JSON.parse(golden("report.json")), name);
+    assert.equal(got.text, golden("txt"), name);
+  }
+});
