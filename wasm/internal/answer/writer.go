@@ -15,7 +15,6 @@ type writer []byte
 func (b writer) add(text string) writer { return append(b, text...) }
 func (b writer) str(text string) writer { return jsontext.AppendString(b, text) }
 func (b writer) int(n int64) writer     { return strconv.AppendInt(b, n, 10) }
-func (b writer) flag(yes bool) writer   { return strconv.AppendBool(b, yes) }
 func (b writer) orNull(text string) writer {
 	if text == "" {
 		return b.add("null")
