@@ -1,0 +1,124 @@
+package answer_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/wasm/internal/answer"
+)
+
+const text = `{"meshfeed":1,"mesh":{"axes":[["data",2],["model",2]],"processes":2},"arrays":{"0":{"shape":["B",4],"dtype":"float32","spec":["data",["model"]]},` +
+	`"w":{"shape":[3],"dtype":"int8","spec":["data"]}},"batch":{"size":4,"remainder":"pad","extras":["key","record"]}}`
+
+func TestDescribe(t *testing.T) {
+	var v answer.Validator
+	reply := string(v.Describe([]byte(text)))
+	d, err := layout.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := layout.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := func(s string) string {
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	want := `{"document":` + quoted(string(d.Canonical())) + `,"digest":"` + d.Digest() + `","arrays":[` +
+		`{"name":"0","field":"0","kind":"data","dtype":"float32","shape":[4,4],"batch_dims":1,"spec":["data","model"],"tiles":[2,2]},` +
+		`{"name":"w","field":null,"kind":"static","dtype":"int8","shape":[3],"batch_dims":0,"spec":null,"tiles":null},` +
+		`{"name":"valid","field":null,"kind":"mask","dtype":"bool","shape":[4],"batch_dims":1,"spec":["data"],"tiles":[2]},` +
+		`{"name":"key","field":null,"kind":"key","dtype":"uint32","shape":[4,2],"batch_dims":1,"spec":["data",null],"tiles":[2,1]},` +
+		`{"name":"record","field":null,"kind":"record","dtype":"uint32","shape":[4,2],"batch_dims":1,"spec":["data",null],"tiles":[2,1]}],` +
+		`"report":` + string(l.Report(layout.ReportOptions{})) + `,"text":`
+	if !strings.HasPrefix(reply, want) {
+		t.Errorf("got %s\nwant %s", reply, want)
+	}
+	var r struct{ Text string }
+	if err := json.Unmarshal([]byte(reply), &r); err != nil || r.Text != l.Text(layout.PictureOptions{}) {
+		t.Errorf("the text is %q, %v", r.Text, err)
+	}
+}
+
+func TestDescribeRefuses(t *testing.T) {
+	var v answer.Validator
+	v.Describe([]byte(text))
+	want := `{"document":null,"digest":null,"arrays":[],"report":null,"text":null,"error":{"code":"InvalidArgument","op":"layout",` +
+		`"message":"/mesh: expected a mesh, but found a list","hint":"","path":"/mesh"}}`
+	if got := string(v.Describe([]byte(`{"meshfeed":1,"mesh":[]}`))); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if got := v.Table(0, answer.Devices, 0, 4); len(got) != 0 {
+		t.Errorf("the document before still has a table: %v", got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var v answer.Validator
+	v.Describe([]byte(text))
+	numbers := func(b []byte) (list []float64) {
+		for ; len(b) > 0; b = b[8:] {
+			list = append(list, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		}
+		return list
+	}
+	if got, want := numbers(v.Table(0, answer.Devices, 3, 9)), []float64{1, 3, 0, 16, 2, 4, 2, 4}; !slices.Equal(got, want) {
+		t.Errorf("the last device is %v, want %v", got, want)
+	}
+	// Sums cannot be known: array w is broken.
+	if got, want := numbers(v.Table(9, answer.Processes, 1, 1)), []float64{1, 2, -1, -1, -1, -1, -1}; !slices.Equal(got, want) {
+		t.Errorf("the last process is %v, want %v", got, want)
+	}
+	for _, empty := range [][]byte{v.Table(1, answer.Devices, 0, 4), v.Table(0, answer.Delivered, 0, 4), v.Table(0, 3, 0, 4), v.Table(math.MaxUint32, 0, 0, 4)} {
+		if len(empty) > 0 {
+			t.Errorf("got %v", numbers(empty))
+		}
+	}
+}
+
+func TestSamples(t *testing.T) {
+	for question, want := range map[string]string{
+		`{"order":"sequential.1","records":10,"position":7,"count":5}`: `{"records":[7,8,9],"error":null}`,
+		`{"order":"sequential.1","records":10,"position":11}`:          `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"position 11 is not within the 10 of an epoch","hint":"","path":""}}`,
+		`{"order":"sequential.1","count":65537}`:                       `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"65537 records are asked for, but at most 65536 are told at once","hint":"","path":""}}`,
+		`{"seed":1.5}`:                                                 `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"seed\" is 1.5","hint":"order is a string, all else are integers within ±2^53","path":""}}`,
+		`{"sed":1}`:                                                    `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"sed\" is not a key","hint":"the keys are order, seed, records, epoch, position, count","path":""}}`,
+		`[`:                                                            `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"the question is no JSON object","hint":"","path":""}}`,
+	} {
+		if got := string(answer.Samples([]byte(question))); got != want {
+			t.Errorf("%s: got %s\nwant %s", question, got, want)
+		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	data, err := os.ReadFile("../../../core/arrowmeta/testdata/huggingface.stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(answer.Schema(data, float64(len(data))))
+	for _, want := range []string{
+		`{"format":"arrow","fields":[{"name":"`, `"shape":[null,2,1],`, `"loadable":false,"why":"a struct has no single type; store its children as columns of their own"}`, `,"need":0,"error":null}`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+	for size, want := range map[float64]string{
+		0.5: "the size of the file is not an integer from 0 to 2^53", math.NaN(): "the size of the file is not an integer from 0 to 2^53", 1: "bytes are not the last of 1",
+	} {
+		if got := string(answer.Schema(data, size)); !strings.Contains(got, want) || !strings.HasPrefix(got, `{"format":null,"fields":[],"rows":null,"need":0,"error":{"code":"InvalidArgument"`) {
+			t.Errorf("size %v: got %s", size, got)
+		}
+	}
+}
