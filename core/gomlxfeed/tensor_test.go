@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -53,6 +54,9 @@ func TestEveryTypeComesBack(t *testing.T) {
 				put, err := d.put(dev, typ, dims, want)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if name := put.DType().String(); !strings.EqualFold(name, typ.String()) {
+					t.Errorf("%s is %s to GoMLX", arrayText(typ, dims), name)
 				}
 				if on, err := put.Device(); err != nil || int(on) != dev {
 					t.Fatalf("%s is on device %v (%v), not %d", arrayText(typ, dims), on, err, dev)
