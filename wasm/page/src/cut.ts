@@ -80,7 +80,7 @@ export function arrayGrid(blocks: Blocks, look: Look, name: string): Grid {
       return {
         main: held.length > 4 ? `${held.length} devices` : ids,
         sub: processText(blocks, b),
-        name: `${where(blocks, b)}, on ${count(held.length, "device")} ${holderText(blocks, b)}`,
+        name: `${where(blocks, b)}, on ${count(held.length, "device")} ${holderText(blocks, b)}, ${bytes(blocks.bytes)} each`,
       };
     },
     color: (b) => blocks.color(b),

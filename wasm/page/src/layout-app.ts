@@ -34,6 +34,7 @@ export class LayoutApp extends Part {
       .sum b { color: var(--text); font-weight: 600; }
       .tools { display: flex; gap: 0.4rem; align-items: center; flex-wrap: wrap; }
       .tools select { width: auto; max-width: 12rem; }
+      .tools :is(button, select) { font-size: 0.8125rem; }
       main { display: grid; grid-template-columns: 19.5rem minmax(0, 1fr) 18rem; gap: 1rem; padding: 1rem 1.25rem 2rem; align-items: start; max-width: 110rem; margin: 0 auto; }
       .panel { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 0.95rem 1.05rem; min-width: 0; }
       .stack { display: grid; gap: 1rem; min-width: 0; }
@@ -52,6 +53,8 @@ export class LayoutApp extends Part {
         .side, .inputs { grid-column: 1; grid-row: auto; }
         .side { order: 0; } .center { order: 1; } .inputs { order: 2; }
         .panel { padding: 0.8rem; }
+        .tools { gap: 0.3rem; }
+        .tools :is(button, select) { font-size: 0.78rem; padding: 0 0.4rem; max-width: 6.4rem; }
       }
       @media print { .inputs, .tools { display: none; } main { display: block; } .panel { break-inside: avoid; margin-bottom: 1rem; } }
     `,

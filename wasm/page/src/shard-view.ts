@@ -65,8 +65,8 @@ export class ShardView extends Part {
     const lit = this.lit >= 0 ? this.lit : (look.pinned ?? -1);
     return html`${tabs}${this.facts(blocks)}
       <div class="pair">
-        <section aria-label="the array cut up">${this.arrayTitle(blocks)}${this.grid(array, lit, blocks)}${this.sliders(blocks)}</section>
-        <section aria-label="the mesh in the same colors">${this.meshTitle()}${this.grid(mesh, lit, blocks)}${this.key(blocks)}</section>
+        <section aria-label="the array cut up">${this.arrayTitle(blocks)}${this.grid(array, lit)}${this.sliders(blocks)}</section>
+        <section aria-label="the mesh in the same colors">${this.meshTitle()}${this.grid(mesh, lit)}${this.key(blocks)}</section>
       </div>
       <p class="said" aria-live="polite">${this.said || this.usual(blocks)}</p>`;
   }
@@ -80,16 +80,16 @@ export class ShardView extends Part {
     return this.grids;
   }
 
-  private grid(grid: Grid, lit: number, blocks: Blocks): unknown {
+  private grid(grid: Grid, lit: number): unknown {
     return html`<shard-grid .grid=${grid} .lit=${lit} .pinned=${this.model.look.pinned ?? -1}
-      @cell-over=${(e: CustomEvent<number>) => this.over(grid, e.detail, blocks)}
+      @cell-over=${(e: CustomEvent<number>) => this.over(grid, e.detail)}
       @cell-pin=${(e: CustomEvent<number>) => this.pin(grid, e.detail)}></shard-grid>`;
   }
 
-  private over(grid: Grid, cell: number, blocks: Blocks): void {
+  private over(grid: Grid, cell: number): void {
     const block = cell < 0 ? -1 : grid.block[cell]!;
     this.lit = block;
-    this.said = block < 0 ? "" : `${grid.text(cell).name} · ${bytes(blocks.bytes)} each`;
+    this.said = block < 0 ? "" : grid.text(cell).name;
   }
 
   private pin(grid: Grid, cell: number): void {
