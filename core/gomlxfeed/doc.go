@@ -16,7 +16,9 @@
 // for. A program pulls them, or lets a trainer do it:
 //
 //	ring, err := d.Ring(lay)
+//	defer ring.Close()
 //	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Allocator: ring})
+//	defer l.Close()
 //	for b, err := range gomlxfeed.Placed(ctx, l, d) {
 //		… b.Tensor("image") …
 //		b.Release()

@@ -43,6 +43,7 @@ func ExamplePlaced() {
 	devices, _ := gomlxfeed.Open(ctx, "virtual:8")
 	defer devices.Close()
 	ring, _ := devices.Ring(lay)
+	defer ring.Close() // after the loader
 	l, _ := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Allocator: ring})
 	defer l.Close()
 	for b, err := range gomlxfeed.Placed(ctx, l, devices) {
@@ -150,6 +151,7 @@ func ExampleNewDistributedDataset() {
 		fmt.Println(err)
 		return
 	}
+	defer ring.Close() // after the loader
 	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Allocator: ring})
 	if err != nil {
 		fmt.Println(err)

@@ -156,6 +156,28 @@ func TestWithoutAProber(t *testing.T) {
 	}
 }
 
+// A program that is no prober itself asks the meshfeed on PATH.
+func TestProberOnPath(t *testing.T) {
+	canProbe.Store(false)
+	defer canProbe.Store(true)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(folder, "meshfeed")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder)
+	d := opened(t, "fake:"+plugin(t)+"?devices=2")
+	if d.Name() != "fake-cpu" || d.Num() != 2 {
+		t.Errorf("opened %s with %d devices", d.Name(), d.Num())
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A child without a listener ends itself.
 func TestProberEndsByItself(t *testing.T) {
 	self, err := os.Executable()

@@ -14,6 +14,7 @@ import (
 // Ring is the memory of batches on devices. It is the allocator of a loader:
 //
 //	ring, err := devices.Ring(lay)
+//	defer ring.Close()
 //	l, err := loader.New(src, loader.Options{Layout: lay, Allocator: ring})
 //
 // Where the devices' memory is shared, the loader gathers straight into the
@@ -45,8 +46,9 @@ type Ring struct {
 // the numbers of d's devices. It is Unsupported for layouts that GoMLX cannot
 // express; Mesh says which.
 //
-// Several loaders may share a ring, if they have the same layout. Close frees
-// what waits in it, and so does Close of d.
+// Several loaders may share a ring, one after the other too, if they have the
+// same layout. So a ring does not end with its loader: what waits in it stays
+// on the devices until its Close, or that of d.
 func (d *Devices) Ring(lay *layout.Layout) (*Ring, error) {
 	p, err := newPlan(lay, d)
 	if err != nil {
