@@ -134,6 +134,31 @@ func TestParquetByHand(t *testing.T) {
 	}
 }
 
+// stored is field 5 of a footer, the metadata, with a schema of Arrow's.
+func stored(columns ...fields) string {
+	text := base64.StdEncoding.EncodeToString(streamOf(schemaOf(columns...), 0))
+	return "\x29\x1c\x18\x0cARROW:schema\x18" + string(binary.AppendUvarint(nil, uint64(len(text)))) + text + "\x00"
+}
+
+// A schema of Arrow's is believed only if it lists the columns of the file.
+func TestStoredSchemaOfOtherColumns(t *testing.T) {
+	for name, c := range map[string]struct{ meta, want string }{
+		"the same":   {stored(tripleField("x")), "x: fixed_size_list<float32>[3] = float32[3]"},
+		"other name": {stored(tripleField("y")), "x: int32 = int32[]"},
+		"one more":   {stored(tripleField("x"), tripleField("y")), "x: int32 = int32[]"},
+		"none":       {stored(), "x: int32 = int32[]"},
+	} {
+		data := footerOf(schema1 + rows3 + c.meta + "\x00")
+		got, err := arrowmeta.ReadTail(data, int64(len(data)))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if text := describe(&got.Schema); text != c.want {
+			t.Errorf("%s: got %s, want %s", name, text, c.want)
+		}
+	}
+}
+
 func TestParquetRefused(t *testing.T) {
 	pair := func(value string) string {
 		return "\x29\x1c\x18\x0cARROW:schema\x18" + string(rune(len(value))) + value + "\x00"
