@@ -11,7 +11,7 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib wheel bench golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib wheel bench bench-go golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,12 @@ wheel: $(STAMP) page ## build the wheel and the sdist into dist/, the page inclu
 bench: lib ## compare with np.take + device_put and with Grain; writes docs/benchmarks.md
 	$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[bench]'
 	$(PYTHON) -m tests.bench
+
+bench-go: ## measure placing on GoMLX's devices, on XLA's plugin for CPUs too; writes docs/benchmarks-gomlx.md
+	@$(MAKE) --no-print-directory plugin-cpu
+	go build -o .build/placing ./tests/placing
+	.build/placing -plugin $(CURDIR)/$(PLUGINS)/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so \
+	  -commit $$(git rev-parse --short=12 HEAD) -out docs/benchmarks-gomlx.md
 
 golden: ## rewrite golden texts; read the diff before you commit it
 	go test ./core/layout ./core/loader ./cmd/meshfeed ./capi ./tests/layouts -args -rewrite

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// A batch is 128 images of 32 × 32 × 3 float32, 1.5 MiB, in 8 shards of 16. The
+// dataset has 4,096 images, 48 MiB.
+const (
+	devices    = 8
+	rows       = 128
+	shardRows  = rows / devices
+	values     = 32 * 32 * 3
+	rowBytes   = values * 4
+	batchBytes = rows * rowBytes
+	images     = 4096
+)
+
+// world is what all cells load from.
+type world struct {
+	src source.Source
+	lay *layout.Layout
+}
+
+func newWorld() (w world, err error) {
+	pixels := make([]float32, images*values)
+	for i := range pixels {
+		pixels[i] = float32(i)
+	}
+	if w.src, err = arrowio.FromSlices(arrowio.Slice("image", pixels, 32, 32, 3)); err != nil {
+		return world{}, err
+	}
+	w.lay, err = layout.New(&layout.Document{
+		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: devices}}},
+		Arrays: []layout.ArraySpec{{Name: "image", RowShape: []int{32, 32, 3}, Type: dtype.Float32, Spec: sharding.P("data")}},
+		Batch:  &layout.BatchSpec{Size: []int{rows}},
+	})
+	return w, err
+}
+
+// loader loads shuffled batches without end, on one worker. Where ahead is 0,
+// nothing is read ahead, so that a call of Next costs all that a batch costs.
+func (w world) loader(memory batch.Allocator, ahead int) (*loader.Loader, error) {
+	if ahead == 0 {
+		ahead = -1
+	}
+	return loader.New(w.src, loader.Options{Layout: w.lay, Shuffle: true, Epochs: -1, Prefetch: ahead, Workers: 1, Allocator: memory})
+}
+
+// gather is the source alone, asked for shuffled rows.
+type gather struct {
+	source.Gatherer
+	order []int64
+	next  int
+}
+
+func (w world) gather() (*gather, error) {
+	g, err := w.src.Gatherer([]source.Part{{Boxes: [][][2]int{{{0, 32}, {0, 32}, {0, 3}}}}})
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int64, images)
+	for i, record := range rand.New(rand.NewPCG(1, 1)).Perm(images) {
+		order[i] = int64(record)
+	}
+	return &gather{Gatherer: g, order: order}, nil
+}
+
+// batch gathers the next 128 rows.
+func (g *gather) batch(jobs []source.Job) error {
+	at := g.next * rows % images
+	g.next++
+	return g.Gather(context.Background(), g.order[at:at+rows], jobs)
+}
+
+// shardJobs are the jobs of a batch whose shards lie apart.
+func shardJobs(dst func(shard int) []byte) []source.Job {
+	jobs := make([]source.Job, devices)
+	for i := range jobs {
+		jobs[i] = source.Job{Rows: [2]int{i * shardRows, (i + 1) * shardRows}, Dst: dst(i)}
+	}
+	return jobs
+}
+
+// verify compares every byte of a placed batch with what was put into the
+// dataset.
+func verify(l *loader.Loader, b *gomlxfeed.Batch) error {
+	records, err := l.Records(b.Place().Cursor)
+	if err != nil {
+		return err
+	}
+	got, want := make([]byte, shardRows*rowBytes), make([]byte, 0, shardRows*rowBytes)
+	for position := range devices {
+		want = want[:0]
+		for _, record := range records[position*shardRows : (position+1)*shardRows] {
+			for v := range values {
+				want = binary.LittleEndian.AppendUint32(want, math.Float32bits(float32(int(record)*values+v)))
+			}
+		}
+		if err := b.Read("image", position, got); err != nil {
+			return err
+		}
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("step %d: the shard at position %d is not that of its records", b.Place().Step, position)
+		}
+	}
+	return nil
+}
