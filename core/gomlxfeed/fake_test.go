@@ -22,6 +22,9 @@ type fake struct{}
 func (fake) Probe(_ context.Context, s Spec, stage func(string)) (Facts, error) {
 	n := cmp.Or(s.Devices, 4)
 	facts := Facts{Name: "fake-cpu", Platform: "cpu", API: "FAKE 1.2", Shared: true, Devices: devicesNamed(n), DTypes: []dtype.Type{dtype.Float32, dtype.Int8}}
+	if _, set := os.LookupEnv(probeVariable); set {
+		return Facts{}, fail("%s is set: what a plugin starts would take itself for a prober", probeVariable)
+	}
 	stage("loading the plugin")
 	stage("creating the client")
 	fmt.Println("noise on standard output")
