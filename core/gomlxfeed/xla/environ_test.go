@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	xlabackend "github.com/gomlx/go-xla/compute/xla"
 )
 
 // tellEnvironment makes the test binary print its environment, as it is once
@@ -44,5 +46,24 @@ func TestOpeningLeavesTheEnvironmentAlone(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNothingIsDownloaded asks go-xla for a plugin by a name, once a plugin was
+// opened: it looks for it, but no longer for a release to install.
+func TestNothingIsDownloaded(t *testing.T) {
+	d := opened(t, "xla:"+fake(t, ""))
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // should it be asked for, nobody answers
+	_, err := xlabackend.New("no_such_plugin")
+	if err == nil || strings.Contains(err.Error(), "auto-install") {
+		t.Errorf("got %v", err)
+	}
+	if made, _ := os.ReadDir(home); len(made) > 0 {
+		t.Errorf("%v was made in the home folder", made)
 	}
 }
