@@ -26,8 +26,12 @@ LINKS = re.compile(r"\(\.\./layouts/([\w-]+\.json)\)(.*?)layout\.html#v1=([\w-]*
 
 def refreshed(guide: str) -> str:
     """Gives the guide as it should be."""
-    linked = LINKS.sub(_linked, guide)
-    return BLOCKS.sub(lambda m: f"```sh\n{m[1]}```\n\n```text\n{printed(m[1])}```", linked)
+    return BLOCKS.sub(lambda m: f"```sh\n{m[1]}```\n\n```text\n{printed(m[1])}```", linked(guide))
+
+
+def linked(guide: str) -> str:
+    """Gives the guide with links that hold the layouts."""
+    return LINKS.sub(_linked, guide)
 
 
 def _linked(link: re.Match[str]) -> str:

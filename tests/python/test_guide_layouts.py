@@ -59,5 +59,5 @@ def test_links_that_are_wrong_are_made_anew(refresh: ModuleType) -> None:
     text = GUIDE.read_text()
     for wrong in ("", "AAAA", "A", refresh.fragment_of("{}")):
         broken = re.sub(r"#v1=[\w-]+", f"#v1={wrong}", text, count=1)
-        links = refresh.LINKS.findall(refresh.refreshed(broken))
+        links = refresh.LINKS.findall(refresh.linked(broken))
         assert refresh.document_of(links[0][2]) == refresh.canonical(NAMES[0])

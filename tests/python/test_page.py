@@ -133,14 +133,14 @@ def test_a_command_without_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_script_waits_for_control_c() -> None:
     program = "from meshfeed.page import Server; s = Server('x'); print(s.url, flush=True); "
-    program += "s.wait(); print(s._thread.is_alive())"
+    program += "s.wait(); print(s._server.fileno())"
     script = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert script.stdout
     url = script.stdout.readline().strip()
     with urllib.request.urlopen(url, timeout=HANG) as answer:
         assert answer.read() == b"x"
     script.send_signal(signal.SIGINT)
-    assert script.communicate(timeout=HANG)[0] == "False\n"
+    assert script.communicate(timeout=HANG)[0] == "-1\n"
     assert script.returncode == 0
 
 
