@@ -6,7 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -182,4 +186,35 @@ func TestBatchErrors(t *testing.T) {
 		_, err := b.Bytes("x", 0)
 		wantText(t, err, status.InvalidState, "gomlxfeed: this batch was released or taken before; a batch has one owner: release it or take its tensors, once")
 	})
+}
+
+// A ring whose blocks are the same is not enough: names and specs are the
+// loader's layout's.
+func TestRingOfAnotherLayout(t *testing.T) {
+	_, d := newWitness(t, 2, true)
+	layoutOf := func(name string, spec sharding.PartitionSpec) *layout.Layout {
+		lay, err := layout.New(&layout.Document{
+			Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 2}, {Name: "one", Size: 1}}},
+			Arrays: []layout.ArraySpec{{Name: name, Field: "y", Type: dtype.Int32, Spec: spec}},
+			Batch:  &layout.BatchSpec{Size: []int{4}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lay
+	}
+	rows := sharding.P("data")
+	for _, other := range []*layout.Layout{layoutOf("z", rows), layoutOf("y", sharding.P([]string{"data", "one"}))} {
+		l, err := loader.New(squareSource(24), loader.Options{Layout: layoutOf("y", rows), Allocator: ringOf(t, d, other)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := next(t, l, d)
+		y := b.Tensor("y")
+		if y == nil || len(y.ShardingSpec().Axes[0]) != 1 {
+			t.Errorf("got arrays %q, the first %v", b.Names(), b.Tensors()[0].ShardingSpec())
+		}
+		b.Release()
+		_ = l.Close()
+	}
 }
