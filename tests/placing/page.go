@@ -26,8 +26,8 @@ const head = `# Benchmarks of placing, with GoMLX
 Written by ` + "`make bench-go`" + `. How batches come to ` + "`jax.Array`s is in [benchmarks.md](benchmarks.md)." + `
 
 **Machine.** %s; %s; %s.
-Commit %s, measured %s. Eight devices share these cores, so **the numbers show what placing costs, never scaling**;
-nothing here was measured on GPU or TPU.
+Commit %s, measured %s. Eight devices share these cores, so **the numbers show what placing
+costs, never scaling**; nothing here was measured on GPU or TPU.
 
 **A batch** is 128 × 32 × 32 × 3 float32, 1.5 MiB, in 8 shards of 16 rows on 8 devices, shuffled over 4,096 rows in memory
 (48 MiB). Loaders have one worker and, but for the rows that say so, read nothing ahead: a time is the whole cost of a batch,
@@ -35,12 +35,12 @@ from asking for it to having given it back (released or finalized).
 
 **Turns.** All cells live in one process and take turns of %d ms, %d rounds of them, beginning with another each time; the
 first round, and the first four batches of a turn, are left out. A number is the median of the turns' medians (of their
-means, where batches are read ahead), behind it the range from the 10th to the 90th
-percentile of them. Ratios are taken round by round. Before it is measured, a pulling cell's first three batches are compared
-byte by byte with what their records hold; afterwards no buffer may be live.
+means, where batches are read ahead), behind it the range from the 10th to the 90th percentile of them. Ratios are taken
+round by round. Before it is measured, a pulling cell's first three batches are compared byte by byte with what their
+records hold; afterwards no buffer may be live.
 
-**Copies** are of a batch's bytes, the gather included. That the shared path makes no other is tested on a backend that
-counts (` + "`core/gomlxfeed`" + `), and on a PJRT plugin that does (` + "`core/gomlxfeed/xla`" + `).
+**Copies** are of a batch's bytes, the gather included. That nothing else is copied where memory is shared is tested on a
+backend that counts (` + "`core/gomlxfeed`" + `).
 
 `
 
