@@ -83,20 +83,29 @@ func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
 	}
 }
 
-// A backend that broke gives no batch any more, also where memory waits.
+// A backend that broke gives no batch any more, also where memory waits, and is
+// not asked to free what it has.
 func TestBrokenBackend(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
+		held := next(t, l, d)
 		next(t, l, d).Release()
 		w.failAt, w.panics = w.calls+1, true
 		if _, err := d.put(0, dtype.Int32, nil, make([]byte, 4)); err == nil {
 			t.Fatal("the witness did not fail")
 		}
+		alive := w.alive()
 		for _, err := range Placed(context.Background(), l, d) {
-			wantText(t, err, status.InvalidState, "loader: step 1 of epoch 0: gomlxfeed: cannot place a batch: the backend panicked earlier (the witness panics); close these devices and open them again")
+			wantText(t, err, status.InvalidState, "loader: step 2 of epoch 0: gomlxfeed: cannot place a batch: the backend panicked earlier (the witness panics); close these devices and open them again")
 		}
-		if l.Step() != 1 {
+		if l.Step() != 2 {
 			t.Errorf("the loader stands at step %d", l.Step())
+		}
+		held.Release()
+		_ = l.Close()
+		_ = d.Close()
+		if n, _ := d.Live(); n != 0 || w.alive() != alive {
+			t.Errorf("%d buffers are counted; the backend has %d, and had %d", n, w.alive(), alive)
 		}
 	})
 }
