@@ -102,6 +102,9 @@ func TestDatasetGoesOn(t *testing.T) {
 				_ = l.Close()
 			}
 		}
+		if n := len(d.drains); n != 2 { // those of two loaders; what iterators placed with is gone
+			t.Errorf("the devices remember %d rings", n)
+		}
 		_ = d.Close()
 		w.nothingLives(t, d)
 	})

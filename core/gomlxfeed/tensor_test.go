@@ -149,4 +149,17 @@ func TestAligned(t *testing.T) {
 	if len(aligned(nil, 8)) != 0 {
 		t.Error("nothing became something")
 	}
+	w, d := newWitness(t, 1, false)
+	for at := range 8 {
+		placed, err := d.put(0, dtype.Float64, []int{2}, make([]byte, 24)[at:at+16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.free(placed); err != nil {
+			t.Error(err)
+		}
+	}
+	if w.odd > 0 {
+		t.Errorf("%d arrays came to the backend at odd addresses", w.odd)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -22,6 +23,7 @@ type witness struct {
 	mu     sync.Mutex
 	live   int
 	copied int // bytes that came in from the host
+	odd    int // arrays of them at addresses that their elements may not have
 	calls  int
 	failAt int // 0: never
 	panics bool
@@ -67,6 +69,15 @@ func (w *witness) add(live, copied int) {
 	w.copied += copied
 }
 
+// look counts bytes at an address that is no multiple of size.
+func (w *witness) look(data []byte, size int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(size) != 0 {
+		w.odd++
+	}
+}
+
 // alive gives the buffers that were made and not finalized.
 func (w *witness) alive() int {
 	w.mu.Lock()
@@ -86,6 +97,7 @@ func (w *witness) BufferFromFlatData(d compute.DeviceNum, flat any, s shapes.Sha
 		return nil, err
 	}
 	w.add(1, int(s.ByteSize()))
+	w.look(dtypes.UnsafeByteSliceFromAny(flat), min(s.DType.Size(), 8))
 	return &witnessed{b, w}, nil
 }
 
