@@ -312,29 +312,40 @@ static void check_ring_errors(void) {
   OK(mf_release(devices, &error));
 }
 
-#define LABELS(axes)                                                                                         \
+#define LABELS(axes, spec)                                                                                   \
   "{\"meshfeed\":1,\"mesh\":{\"axes\":" axes                                                                 \
-  "},\"arrays\":{\"label\":{\"shape\":[\"B\"],\"dtype\":\"int32\",\"spec\":[\"data\"]}},"                    \
+  "},\"arrays\":{\"label\":{\"shape\":[\"B\"],\"dtype\":\"int32\",\"spec\":[" spec "]}},"                    \
   "\"batch\":{\"size\":8},\"dataset\":{\"records\":100}}"
 
-/* The same blocks in the same order, which other positions of the mesh hold. */
-static void check_other_holders(void) {
+/* Blocks of the same shapes in the same order, which are not the ring's. */
+static void check_other_blocks(const char* loaded, const char* placed_by, const char* message) {
   mf_error error = no_error();
-  const mf_layout one = make_layout(LABELS("[[\"data\",4],[\"model\",2]]"));
-  const mf_layout other = make_layout(LABELS("[[\"model\",2],[\"data\",4]]"));
+  const mf_layout one = make_layout(loaded), other = make_layout(placed_by);
   const mf_loader labels = make_loader(dataset, one, "");
   const mf_devices devices = open_devices("virtual:8", "");
   const mf_ring ring = make_ring(devices, other);
   mf_batch* batch;
   mf_placed placed;
   OK(mf_loader_next(labels, -1, &batch, &error));
-  FAILS(MF_INVALID_ARGUMENT,
-        "block 0 of the batch is not the part of array \"label\" that the ring has there",
-        mf_batch_place(batch, ring, &placed, &error));
+  FAILS(MF_INVALID_ARGUMENT, message, mf_batch_place(batch, ring, &placed, &error));
   mf_batch_release(batch);
   const uint64_t all[] = {ring, devices, labels, one, other};
   for (int i = 0; i < 5; i++)
     OK(mf_release(all[i], &error));
+}
+
+/* Other positions of the mesh hold them. */
+static void check_other_holders(void) {
+  check_other_blocks(LABELS("[[\"data\",4],[\"model\",2]]", "\"data\""),
+                     LABELS("[[\"model\",2],[\"data\",4]]", "\"data\""),
+                     "block 0 of the batch is not the part of array \"label\" that the ring has there");
+}
+
+/* They begin at other rows: position 1 holds row 1, and row 4 in the ring. */
+static void check_other_rows(void) {
+  check_other_blocks(LABELS("[[\"data\",4],[\"model\",2]]", "[\"data\",\"model\"]"),
+                     LABELS("[[\"data\",4],[\"model\",2]]", "[\"model\",\"data\"]"),
+                     "block 1 of the batch is not the part of array \"label\" that the ring has there");
 }
 
 static void check_read_errors(void) {
@@ -484,6 +495,7 @@ static void check_all(void) {
   check_open_errors();
   check_ring_errors();
   check_other_holders();
+  check_other_rows();
   check_read_errors();
   check_info();
   check_fork_apart();
