@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -134,6 +135,8 @@ def run(stage: Stage) -> tuple[bool, float]:
 
 
 def main(suite: str) -> int:
+    # Whoever is started in the background inherits that Ctrl-C is ignored; tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     results = [(stage.name, *run(stage)) for stage in SUITES[suite]]
     width = max(len(name) for name, _, _ in results)
     print(f"\n{suite}\n{'-' * (width + 18)}")
