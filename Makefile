@@ -73,6 +73,7 @@ test: page lib ## all quick tests, with a table of what each stage took
 
 test-deep: page lib ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
 	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
+	@$(MAKE) --no-print-directory plugins-absent || echo "NOT TESTED: plugins without their hardware, because they could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep
 
 check: page lib ## format, lint, types, imports, other platforms, and all tests
