@@ -1,6 +1,6 @@
 """Writes the Parquet files of this folder: python generate_parquet.py."""
 
-import datetime
+import datetime as dt
 import pathlib
 
 import pyarrow as pa
@@ -21,9 +21,9 @@ table = pa.table(
         "half": pa.array([1.0, 2.0, 3.0], pa.float32()).cast(pa.float16()),
         "text": ["a", "b", "c"],
         "raw": pa.array([b"ab", b"cd", b"ef"], pa.binary(2)),
-        "when": pa.array([datetime.datetime(2024, 1, 1)] * 3, pa.timestamp("us", "UTC")),
-        "day": pa.array([datetime.date(2024, 1, 1)] * 3),
-        "clock": pa.array([datetime.time(1, 2)] * 3, pa.time64("us")),
+        "when": pa.array([dt.datetime(2024, 1, 1)] * 3, pa.timestamp("us", "UTC")),
+        "day": pa.array([dt.date(2024, 1, 1)] * 3),
+        "clock": pa.array([dt.time(1, 2)] * 3, pa.time64("us")),
         "price": pa.array([1, 2, 3], pa.int32()).cast(pa.decimal128(12, 2)),
         "pair": pa.array([{"x": 1, "y": 2.0}] * 3, pa.struct({"x": pa.int32(), "y": pa.float64()})),
         "map": pa.array([[("a", 1)]] * 3, pa.map_(pa.string(), pa.int32())),
