@@ -25,11 +25,14 @@ type object interface {
 	wait(ctx context.Context) error
 }
 
+// placer is an object that keeps something for its callers under its handle.
+type placer interface{ place(h C.uint64_t) }
+
 // put gives an object a handle and writes it to the caller's variable.
 func put(o object, out *C.uint64_t) {
 	*out = C.uint64_t(handles.Put(o))
-	if l, ok := o.(*loaderObject); ok {
-		l.shelf.place(*out)
+	if p, ok := o.(placer); ok {
+		p.place(*out)
 	}
 	C.mfi_handles_add(1)
 }

@@ -33,6 +33,9 @@ func (*loaderObject) String() string { return "a loader" }
 // Patience implements handle.Object.
 func (l *loaderObject) Patience() time.Duration { return l.dataset.Patience() }
 
+// place implements placer.
+func (l *loaderObject) place(h C.uint64_t) { l.shelf.place(h) }
+
 func (l *loaderObject) wait(ctx context.Context) error {
 	_, err := l.made.Wait(ctx)
 	return err

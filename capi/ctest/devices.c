@@ -4,33 +4,12 @@
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
+#include "dlpack.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-typedef struct {
-  void* data;
-  int32_t device_type, device_id, ndim;
-  mf_dtype dtype;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-} dl_tensor;
-
-struct DLManagedTensor {
-  dl_tensor tensor;
-  void* context;
-  void (*deleter)(struct DLManagedTensor*);
-};
-
-struct DLManagedTensorVersioned {
-  uint32_t major, minor;
-  void* context;
-  void (*deleter)(struct DLManagedTensorVersioned*);
-  uint64_t flags;
-  dl_tensor tensor;
-};
 
 enum { IMAGE, LABEL, POSITIONS = 8, BATCH = 8, SHARD_ROWS = 2, SHARD = SHARD_ROWS * 3 * 3 };
 

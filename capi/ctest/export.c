@@ -3,6 +3,7 @@
  * everything and are freed on any thread.
  */
 #include "check.h"
+#include "dlpack.h"
 
 #include <pthread.h>
 
@@ -20,28 +21,6 @@ struct ArrowArray {
   struct ArrowArray **children, *dictionary;
   void (*release)(struct ArrowArray*);
   void* private_data;
-};
-
-typedef struct {
-  void* data;
-  int32_t device_type, device_id, ndim;
-  mf_dtype dtype;
-  int64_t *shape, *strides;
-  uint64_t byte_offset;
-} dl_tensor;
-
-struct DLManagedTensor {
-  dl_tensor tensor;
-  void* context;
-  void (*deleter)(struct DLManagedTensor*);
-};
-
-struct DLManagedTensorVersioned {
-  uint32_t major, minor;
-  void* context;
-  void (*deleter)(struct DLManagedTensorVersioned*);
-  uint64_t flags;
-  dl_tensor tensor;
 };
 
 static mf_batch* batch;
