@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint32, c_uint64, c_void_p
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from meshfeed._abi import DType
-from meshfeed.cursor import Release
+from meshfeed.cursor import Release, owner_type
 
 CPU = 1, 0  # the type and the number of DLPack's device for memory of the host
 
@@ -57,17 +57,11 @@ def _deleter(address: int) -> Any:
     return ctypes.CFUNCTYPE(None, c_void_p)(address)
 
 
-@lru_cache(64)
-def _owner(size: int) -> Any:
-    """Gives the type of memory of that size that views keep alive."""
-    return type("Owner", (ctypes.c_uint8 * size,), {"__slots__": ("release",)})
-
-
 def view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Gives the memory of a `Versioned` tensor, read-only, which the array and its views own."""
     tensor = Versioned.from_address(address)
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    owner = _owner(size).from_address(tensor.tensor.data or address)
+    owner = owner_type(size).from_address(tensor.tensor.data or address)
     owner.release = release = Release(owner, _deleter(tensor.deleter))
     release._as_parameter_ = c_void_p(address)
     array = np.ndarray(shape, dtype, owner)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from ctypes import byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from meshfeed import _library, errors
 from meshfeed._abi import Failure, Head
@@ -55,6 +56,33 @@ class Handle:
     def __del__(self, leaving: list[bool] = _library.leaving) -> None:
         if not leaving:  # module names may be gone by now
             self.close()
+
+
+class Held:
+    """What users close, or use as a context: it stands for a handle."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    @property
+    def handle(self) -> int:
+        """The handle in the C library; an error once it is closed."""
+        return self._handle.value
+
+    def close(self) -> None:
+        """Closes it. What was made of it goes on, and closing again does nothing."""
+        self._handle.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._handle.close(kind)
 
 
 class Next:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn
 
 from meshfeed import _library, _native
 from meshfeed._command import BINARY
-from meshfeed._handle import Handle
+from meshfeed._handle import Handle, Held
 from meshfeed.arguments import Checks
 from meshfeed.errors import Error, InvalidStateError, OutOfRangeError
 
@@ -74,7 +73,7 @@ def _probers() -> list[Path]:
     return [_library.path().with_name("meshfeed"), Path(BINARY)]
 
 
-class Devices:
+class Devices(Held):
     """Opened devices; `mf.devices` makes them.
 
     They are numbered from 0, which are the ids of the devices of a mesh. Close them, or use them
@@ -88,7 +87,8 @@ class Devices:
     """
 
     def __init__(self, spec: str, handle: Handle) -> None:
-        self._spec, self._handle = spec, handle
+        super().__init__(handle)
+        self._spec = spec
         info = _native.devices_info(handle.value)
         self.name: str = info["name"]
         self.platform: str = info["platform"]
@@ -121,29 +121,9 @@ class Devices:
             info = _native.devices_info(self._handle.value)
             return {name: info[name] for name in ("live_buffers", "live_bytes")}
 
-    @property
-    def handle(self) -> int:
-        """The handle in the C library; an error once the devices are closed."""
-        return self._handle.value
-
     def check(self) -> None:
         """Raises an error if the devices are closed."""
         self._handle.check()
-
-    def close(self) -> None:
-        """Closes the devices. Batches on them stay valid. Closing again does nothing."""
-        self._handle.close()
-
-    def __enter__(self) -> Devices:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._handle.close(kind)
 
     def __repr__(self) -> str:
         memory = "shared memory" if self.shared else "memory of their own"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from meshfeed.errors import InternalError, UnsupportedError
+
+Index = tuple[slice, ...]
 
 
 class Blocks:
@@ -62,10 +65,19 @@ class Blocks:
         frame.setflags(write=False)
         return list(frame)
 
-    def indexed(self, owner: Any) -> list[tuple[tuple[slice, ...], Any]]:
+    def indexed(self, owner: Any) -> list[tuple[Index, Any]]:
         """Gives the blocks, each with the part of the global array that it is."""
-        slices = (tuple(slice(a, b) for a, b in index) for index in self.indexes)
-        return list(zip(slices, self.views(owner), strict=True))
+        return list(zip(map(slices_of, self.indexes), self.views(owner), strict=True))
+
+
+def slices_of(pairs: Iterable[Sequence[int]]) -> Index:
+    """Gives a part of an array, [start, stop) per dimension, as NumPy and JAX write it.
+
+    Examples:
+        >>> slices_of([(0, 4), (2, 8)])
+        (slice(0, 4, None), slice(2, 8, None))
+    """
+    return tuple(slice(start, stop) for start, stop in pairs)
 
 
 def dtype_of(name: str) -> np.dtype[Any]:

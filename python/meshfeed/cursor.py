@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from meshfeed import _handle, _native
@@ -61,7 +62,7 @@ class Cursor:
         self.handle = handle
         self._make = make
         self._next = _handle.Next(handle.value)
-        self._owner: Any = type("Owner", (ctypes.c_uint8 * size,), {"__slots__": ("release",)})
+        self._owner = owner_type(size)
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
@@ -214,3 +215,9 @@ class Owner(Protocol):
     """Exports the memory of a batch to its views: when the last is gone, so is the batch."""
 
     release: Release
+
+
+@lru_cache(64)
+def owner_type(size: int) -> Any:
+    """Gives the type of owners of so many bytes, which views keep alive."""
+    return type("Owner", (ctypes.c_uint8 * size,), {"__slots__": ("release",)})

@@ -7,7 +7,6 @@ import json
 import operator
 import os
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -55,7 +54,7 @@ class Skipped:
     reason: str
 
 
-class Dataset:
+class Dataset(_handle.Held):
     """Records, numbered from 0, whose fields a `Loader` delivers.
 
     Make one with `mf.open`, `mf.from_arrow` or `mf.from_arrays`. A dataset is a context
@@ -63,7 +62,7 @@ class Dataset:
     """
 
     def __init__(self, handle: int) -> None:
-        self._handle = _handle.Handle(handle, "dataset")
+        super().__init__(_handle.Handle(handle, "dataset"))
         self._facts = _native.dataset_facts(handle)
 
     def __len__(self) -> int:
@@ -110,26 +109,6 @@ class Dataset:
         with Checks("Dataset.slice") as check:
             start, stop = check.int64("start", start), check.int64("stop", stop)
             return Dataset(_native.dataset_slice(self.handle, start, stop))
-
-    @property
-    def handle(self) -> int:
-        """The library's handle of the dataset."""
-        return self._handle.value
-
-    def close(self) -> None:
-        """Closes the dataset; loaders made from it go on. Closing again does nothing."""
-        self._handle.close()
-
-    def __enter__(self) -> Dataset:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._handle.close(kind)
 
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]

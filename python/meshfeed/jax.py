@@ -18,12 +18,10 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from meshfeed.arguments import Checks
-from meshfeed.blocks import Blocks, dtype_of
+from meshfeed.blocks import Blocks, Index, dtype_of
 from meshfeed.errors import UnsupportedError
 from meshfeed.planning import MeshPart
 from meshfeed.specs import Array, mapped
-
-Index = tuple[slice, ...]
 
 
 def has_devices(mesh: Any) -> bool:

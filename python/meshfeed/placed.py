@@ -12,12 +12,10 @@ from meshfeed import _dlpack, _native
 from meshfeed._handle import Handle
 from meshfeed.arguments import Checks
 from meshfeed.backend import Devices
-from meshfeed.blocks import dtype_of
+from meshfeed.blocks import Index, dtype_of, slices_of
 from meshfeed.cursor import Item, Owner
 from meshfeed.engine import Engine
 from meshfeed.specs import P
-
-Index = tuple[slice, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +39,9 @@ class _Array:
         self.spec = P(*(tuple(e) if isinstance(e, list) else e for e in described["spec"]))
         shape = tuple(described["shard_shape"])
         self.parts = [
-            _Part(shard["position"], shard["device"], _index(shard["index"]), shape)
+            _Part(shard["position"], shard["device"], slices_of(shard["index"]), shape)
             for shard in described["shards"]
         ]
-
-
-def _index(pairs: list[list[int]]) -> Index:
-    return tuple(slice(start, stop) for start, stop in pairs)
 
 
 class _Batch:
