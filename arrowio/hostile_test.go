@@ -7,24 +7,20 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-var (
-	mutationSeed = flag.Uint64("mutation-seed", 0, "seed of the damage done to files; 0 takes one from the clock")
-	mutations    = flag.Int("mutations", 10000, "number of damaged files")
-)
+var mutations = flag.Int("mutations", 10000, "number of damaged files")
 
 // honest gives files of every kind of column, each of at most 4 KiB. A script
 // beside them writes them.
@@ -186,10 +182,6 @@ func TestTruncatedFiles(t *testing.T) {
 // TestMutatedFiles damages files at random. Whatever comes of it is an error
 // that names the file, or the same bytes by every way of reading.
 func TestMutatedFiles(t *testing.T) {
-	if *mutationSeed == 0 {
-		*mutationSeed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-mutation-seed=%d -mutations=%d", *mutationSeed, *mutations)
 	count := *mutations
 	if underRace {
 		count /= 10
@@ -203,11 +195,11 @@ func TestMutatedFiles(t *testing.T) {
 	for part := range parts {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
-			rng := rand.New(rand.NewPCG(*mutationSeed, uint64(part)))
+			r := random.New(t)
 			path := filepath.Join(t.TempDir(), "damaged.arrow")
 			accepted := 0
 			for i := range count / parts {
-				if damage(t, path, mutate(rng, inputs[rng.IntN(len(inputs))]), i%4 == 0) {
+				if damage(t, path, random.Damage(r, random.One(r, inputs...)), i%4 == 0) {
 					accepted++
 				}
 			}
@@ -248,36 +240,4 @@ func damage(t *testing.T, path string, data []byte, both bool) bool {
 		}
 	}
 	return err == nil
-}
-
-// mutate gives a changed copy: bytes set at random or to values that are apt to
-// be misread, or a range cut out, doubled or overwritten by another.
-func mutate(rng *rand.Rand, data []byte) []byte {
-	data = bytes.Clone(data)
-	for range 1 + rng.IntN(3) {
-		at := rng.IntN(len(data))
-		n := min(1+rng.IntN(16), len(data)-at)
-		switch rng.IntN(8) {
-		case 0, 1, 2:
-			data[at] = byte(rng.Uint32())
-		case 3:
-			data[at] += byte(rng.IntN(17) - 8)
-		case 4:
-			fill := [...]byte{0x00, 0xff, 0x7f, 0x80, 0x01}[rng.IntN(5)]
-			word := data[at&^3:]
-			for i := range word[:min(len(word), 4<<rng.IntN(2))] {
-				word[i] = fill
-			}
-		case 5:
-			copy(data[at:at+n], data[rng.IntN(len(data)-n+1):])
-		case 6:
-			data = append(data[:at:at], data[at+n:]...)
-		case 7:
-			data = append(data[:at+n:at+n], data[at:]...)
-		}
-		if len(data) == 0 {
-			return data
-		}
-	}
-	return data
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // strided is an array over memory of its own, with the bytes of every row.
@@ -89,7 +90,7 @@ func makeStrided(rng *rand.Rand, typ dtype.Type, records int) *strided {
 }
 
 func TestArrays(t *testing.T) {
-	rng := random(t)
+	rng := random.New(t)
 	for range 20 {
 		var list []Array
 		var all []*strided

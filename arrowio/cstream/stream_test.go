@@ -3,11 +3,9 @@ package cstream
 import (
 	"bytes"
 	"context"
-	"flag"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -19,19 +17,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
-
-var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the time")
-
-// random gives a generator whose seed is printed if the test fails.
-func random(t *testing.T) *rand.Rand {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("run again with -args -seed=%d", s)
-	return rand.New(rand.NewPCG(s, 1))
-}
 
 // export builds batches of the columns whose rows are numbered, and gives them
 // as a C stream. Each batch is [from, to) of a longer array.
@@ -70,7 +57,7 @@ func export(t *testing.T, columns []written, batches [][2]int) *cdata.CArrowArra
 }
 
 func testColumns(t *testing.T, columns []written) {
-	rng := random(t)
+	rng := random.New(t)
 	for range 30 {
 		var batches [][2]int
 		var rows []int // the number of each record's row

@@ -4,20 +4,16 @@ import (
 	"bytes"
 	"flag"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-var (
-	seed      = flag.Uint64("seed", 0, "seed of the mutations; 0 takes one from the clock")
-	mutations = flag.Int("mutations", 12000, "number of mutated inputs")
-)
+var mutations = flag.Int("mutations", 12000, "number of mutated inputs")
 
 // examine reads everything that data describe, and fails the test if anything
 // that is accepted lies out of bounds.
@@ -105,18 +101,14 @@ func TestTruncated(t *testing.T) {
 // TestMutated changes files and streams at random. Whatever comes of it, there
 // is no panic, no buffer out of bounds, and no memory beyond the input's scale.
 func TestMutated(t *testing.T) {
-	if *seed == 0 {
-		*seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-seed=%d -mutations=%d", *seed, *mutations)
-	rng := rand.New(rand.NewPCG(*seed, 0))
+	r := random.New(t)
 	var inputs [][]byte
 	for _, name := range slices.Sorted(maps.Keys(golden(t))) {
 		inputs = append(inputs, load(t, name))
 	}
 	accepted := 0
 	for range *mutations {
-		data := mutate(rng, inputs[rng.IntN(len(inputs))])
+		data := random.Damage(r, random.One(r, inputs...))
 		before := allocated()
 		err := examine(t, data)
 		if grown := allocated() - before; grown > 256<<10+64*uint64(len(data)) {
@@ -140,40 +132,6 @@ func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
-}
-
-// mutate gives a changed copy: bytes set at random or to values that are apt to
-// be misread, or a range cut out, doubled or overwritten by another.
-func mutate(rng *rand.Rand, data []byte) []byte {
-	data = bytes.Clone(data)
-	for range 1 + rng.IntN(3) {
-		at := rng.IntN(len(data))
-		n := min(1+rng.IntN(16), len(data)-at)
-		switch rng.IntN(8) {
-		case 0, 1:
-			data[at] = byte(rng.Uint32())
-		case 2:
-			data[at] ^= 1 << rng.IntN(8)
-		case 3:
-			data[at] += byte(rng.IntN(17) - 8)
-		case 4:
-			fill := [...]byte{0x00, 0xff, 0x7f, 0x80, 0x01}[rng.IntN(5)]
-			word := data[at&^3:]
-			for i := range word[:min(len(word), 4<<rng.IntN(2))] {
-				word[i] = fill
-			}
-		case 5:
-			copy(data[at:at+n], data[rng.IntN(len(data)-n+1):])
-		case 6:
-			data = append(data[:at:at], data[at+n:]...)
-		case 7:
-			data = append(data[:at+n:at+n], data[at:]...)
-		}
-		if len(data) == 0 {
-			return data
-		}
-	}
-	return data
 }
 
 func FuzzFile(f *testing.F) {

@@ -2,7 +2,6 @@ package certificate_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,18 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
-
-var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
-
-func newRand(t *testing.T) *rand.Rand {
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Logf("repeat with -seed %d", s)
-	return rand.New(rand.NewPCG(s, 0))
-}
 
 const dataset = "000102030405060708090a0b0c0d0e0f"
 
@@ -184,7 +173,7 @@ func TestAddRefused(t *testing.T) {
 // other batch sizes and remainders, has one complete certificate, in whatever
 // order its parts are added.
 func TestRandomRuns(t *testing.T) {
-	r := newRand(t)
+	r := random.New(t)
 	for n := range 300 {
 		s := certificate.Sequence{
 			Order: []string{sampler.Sequential, sampler.Shuffle, "local.1:3:12"}[r.IntN(3)], Dataset: dataset,
@@ -284,7 +273,7 @@ func checkClaim(t *testing.T, c certificate.Certificate, want map[[2]int64]bool)
 
 // Any pieces that make up the same positions have the same canonical form.
 func TestRunsAreCanonical(t *testing.T) {
-	r := newRand(t)
+	r := random.New(t)
 	for range 500 {
 		var whole certificate.Certificate
 		var pieces []certificate.Certificate

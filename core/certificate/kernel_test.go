@@ -2,8 +2,9 @@ package certificate
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // The kernel counts as its twin in plain Go does, for any number of rows, with
@@ -12,9 +13,7 @@ func TestCountKernel(t *testing.T) {
 	if !hasKernel() {
 		t.Skip("this processor has no kernel but the portable one")
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := random.New(t)
 	for n := range 300 {
 		records := make([]int64, n)
 		for i := range records {

@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 func opened(t *testing.T, spec string) *Devices {
@@ -20,12 +20,6 @@ func opened(t *testing.T, spec string) *Devices {
 		t.Fatal(err)
 	}
 	return d
-}
-
-func random(t *testing.T) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 func noise(r *rand.Rand, t dtype.Type, size int) []byte {
@@ -40,7 +34,7 @@ func noise(r *rand.Rand, t dtype.Type, size int) []byte {
 }
 
 func TestEveryTypeComesBack(t *testing.T) {
-	r := random(t)
+	r := random.New(t)
 	for _, spec := range []string{"go", "virtual:3"} {
 		d := opened(t, spec)
 		for _, typ := range dtype.All() {

@@ -3,51 +3,29 @@ package gomlxfeed
 import (
 	"bytes"
 	"context"
-	"flag"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/gomlx/compute"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
-
-var world = flag.Uint64("world", 0, "run only the world of this seed")
 
 // TestWorlds places batches of 150 random worlds, or 5,000 with MESHFEED_DEEP=1,
 // and compares every shard of every device, byte by byte, with a formula:
 // permuted devices, any spec, every type, all ways of loading, masks and
 // extras, memory that is shared and that is not, the loader's own and others.
-func TestWorlds(t *testing.T) {
-	if *world != 0 {
-		testPlacing(t, *world)
-		return
-	}
-	rounds, first := 150, uint64(time.Now().UnixNano())
-	if os.Getenv("MESHFEED_DEEP") == "1" {
-		rounds = 5000
-	}
-	for i := range rounds {
-		s := first + uint64(i)
-		if !t.Run(fmt.Sprintf("world=%d", s), func(t *testing.T) { testPlacing(t, s) }) {
-			t.Fatalf("failed: go test ./core/gomlxfeed -run TestWorlds -world=%d", s)
-		}
-	}
-}
+func TestWorlds(t *testing.T) { random.Rounds(t, 150, 5000, testPlacing) }
 
-func testPlacing(t *testing.T, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 0))
+func testPlacing(t *testing.T, r *rand.Rand) {
 	devices := 1 + r.IntN(12)
 	w, d := newWitness(t, devices, r.IntN(2) == 0)
 	src, lay := randomWorld(r, devices)
@@ -131,15 +109,12 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 // randomWorld draws a dataset and a layout of it for some of the devices.
 func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 	for {
-		d := &layout.Document{Mesh: randomMesh(r, devices), Batch: randomBatch(r), Loading: []string{"", "", layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard}[r.IntN(5)]}
-		var fields []source.Field
-		for i := range 1 + r.IntN(3) {
-			f := source.Field{Name: fmt.Sprintf("f%d", i), Type: dtype.All()[r.IntN(len(dtype.All()))]}
-			for range r.IntN(3) {
-				f.Shape = append(f.Shape, []int{0, 1, 2, 4, 6, 8, 12}[min(6, r.IntN(20))])
-			}
-			fields = append(fields, f)
-			d.Arrays = append(d.Arrays, layout.ArraySpec{Name: "a/" + f.Name, Field: f.Name, Type: f.Type, RowShape: f.Shape, Spec: randomSpec(r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), f.Shape...))})
+		d := &layout.Document{Mesh: randomMesh(r, devices), Batch: randomBatch(r), Loading: random.One(r, "", "", layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard)}
+		fields := random.Fields(r, 0, 1, 2, 4, 6, 8, 12, 12, 12, 12, 12)
+		for _, f := range fields {
+			spec := random.Spec(r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), f.Shape...))
+			spec = spec[:len(spec)-r.IntN(2)*countEmpty(spec)]
+			d.Arrays = append(d.Arrays, layout.ArraySpec{Name: "a/" + f.Name, Field: f.Name, Type: f.Type, RowShape: f.Shape, Spec: spec})
 		}
 		lay, err := layout.New(d)
 		if err != nil {
@@ -151,18 +126,11 @@ func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 	}
 }
 
-// randomMesh takes some of the devices, in any order, of one process.
+// randomMesh takes some of the devices, in any order, of one process. GoMLX has
+// no mesh without axes.
 func randomMesh(r *rand.Rand, devices int) layout.MeshSpec {
-	s := layout.MeshSpec{Axes: []mesh.Axis{{Name: "only", Size: 1}}}
-	size := 1
-	for i := range r.IntN(4) {
-		n := []int{1, 2, 2, 3, 4}[r.IntN(5)]
-		if size*n > devices {
-			continue
-		}
-		s.Axes = append(s.Axes, mesh.Axis{Name: fmt.Sprintf("axis_%d", i), Size: n})
-		size *= n
-	}
+	axes, size := random.Axes(r, devices)
+	s := layout.MeshSpec{Axes: append([]mesh.Axis{{Name: "only", Size: 1}}, axes...)}
 	process := r.IntN(3)
 	for _, id := range r.Perm(devices)[:size] {
 		s.Devices = append(s.Devices, mesh.Device{ID: id, Process: process})
@@ -171,28 +139,12 @@ func randomMesh(r *rand.Rand, devices int) layout.MeshSpec {
 }
 
 func randomBatch(r *rand.Rand) *layout.BatchSpec {
-	b := &layout.BatchSpec{Size: []int{[]int{1, 2, 4, 6, 12, 24}[r.IntN(6)]}, Remainder: []string{layout.Drop, layout.Pad}[r.IntN(2)]}
+	b := &layout.BatchSpec{Size: []int{random.One(r, 1, 2, 4, 6, 12, 24)}, Remainder: random.One(r, layout.Drop, layout.Pad)}
 	if r.IntN(3) == 0 {
 		b.Size = append(b.Size, 1+r.IntN(4))
 	}
-	for _, name := range []string{layout.ExtraKey, layout.ExtraRecord} {
-		if r.IntN(3) == 0 {
-			b.Extras = append(b.Extras, name)
-		}
-	}
+	b.Extras = random.Some(r, layout.ExtraKey, layout.ExtraRecord)
 	return b
-}
-
-// randomSpec puts axes on dimensions that they divide.
-func randomSpec(r *rand.Rand, axes []mesh.Axis, shape []int) sharding.PartitionSpec {
-	spec, left := make(sharding.PartitionSpec, len(shape)), slices.Clone(shape)
-	for _, i := range r.Perm(len(axes)) {
-		if d := r.IntN(len(shape)); left[d]%axes[i].Size == 0 && r.IntN(5) > 0 {
-			left[d] /= axes[i].Size
-			spec[d] = append(spec[d], axes[i].Name)
-		}
-	}
-	return spec[:len(spec)-r.IntN(2)*countEmpty(spec)]
 }
 
 // countEmpty gives the number of trailing empty entries.

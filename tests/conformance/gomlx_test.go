@@ -3,23 +3,19 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
-
-var seed = flag.Uint64("seed", 0, "seed of the random choices; 0 takes one from the clock")
 
 // TestGoMLX places every case of the tables on virtual devices, in a random
 // order of them and of a random type, and reads every shard back from its
@@ -27,15 +23,11 @@ var seed = flag.Uint64("seed", 0, "seed of the random choices; 0 takes one from 
 // that place of the mesh. Axes are renamed, because GoMLX takes identifiers only.
 // What a batch cannot be is left out: scalars, and batches of no rows.
 func TestGoMLX(t *testing.T) {
-	if *seed == 0 {
-		*seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d", *seed)
-	r := rand.New(rand.NewPCG(*seed, 0))
+	r := random.New(t)
 	all, done := read(t), 0
 	for i, row := range all.Cases {
 		if len(row.Shape) > 0 && row.Shape[0] > 0 {
-			row.place(t, fmt.Sprintf("case %d of seed %d", i, *seed), r, all.Meshes[row.Mesh])
+			row.place(t, fmt.Sprintf("case %d", i), r, all.Meshes[row.Mesh])
 			done++
 		}
 	}
@@ -90,7 +82,7 @@ func (row caseRow) layout(t *testing.T, r *rand.Rand, on meshRow) *layout.Layout
 	for _, id := range r.Perm(len(on.Devices)) {
 		d.Mesh.Devices = append(d.Mesh.Devices, mesh.Device{ID: id})
 	}
-	a := layout.ArraySpec{Name: "x", RowShape: row.Shape[1:], Type: dtype.All()[r.IntN(len(dtype.All()))]}
+	a := layout.ArraySpec{Name: "x", RowShape: row.Shape[1:], Type: random.Type(r)}
 	for _, entry := range specOf(t, row.Spec) {
 		var axes []string
 		for _, name := range entry {

@@ -2,42 +2,24 @@ package metamorphic
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // TestCertificates plays 150 random jobs, or 5,000 with MESHFEED_DEEP=1: each
 // goes over several topologies, batch sizes and remainders, and the
 // certificates of all processes of all of them must be a proof together, and
 // none without one of them.
-func TestCertificates(t *testing.T) {
-	if *seed != 0 {
-		testCertificates(t, *seed)
-		return
-	}
-	rounds := 150
-	if os.Getenv("MESHFEED_DEEP") == "1" {
-		rounds = 5000
-	}
-	first := uint64(time.Now().UnixNano())
-	for i := range rounds {
-		s := first + uint64(i)
-		if !t.Run(fmt.Sprintf("seed=%d", s), func(t *testing.T) { testCertificates(t, s) }) {
-			t.Fatalf("failed: go test ./tests/metamorphic -run TestCertificates -seed=%d", s)
-		}
-	}
-}
+func TestCertificates(t *testing.T) { random.Rounds(t, 150, 5000, testCertificates) }
 
-func testCertificates(t *testing.T, seed uint64) {
-	p := &player{t: t, w: newWorld(rand.New(rand.NewPCG(seed, 1)))}
+func testCertificates(t *testing.T, r *rand.Rand) {
+	p := &player{t: t, w: newWorld(r)}
 	var parts []certificate.Certificate
 	var state []byte
 	delivered := int64(0)

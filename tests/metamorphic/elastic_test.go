@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -15,6 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // cluster is a run of w on devices in equal parts, all of the batch over them.
@@ -44,8 +43,7 @@ func TestRestoreOnOtherProcesses(t *testing.T) {
 	counts := []int{1, 2, 3, 4, 8}
 	for _, remainder := range []string{layout.Drop, layout.Pad, layout.Refuse} {
 		t.Run(remainder, func(t *testing.T) {
-			seed := seedOf(t)
-			w := newWorld(rand.New(rand.NewPCG(seed, 1)))
+			w := newWorld(random.New(t))
 			w.records = 480
 			if remainder != layout.Refuse {
 				w.records += w.r.Int64N(48)
@@ -54,7 +52,7 @@ func TestRestoreOnOtherProcesses(t *testing.T) {
 			for i, from := range counts {
 				state := p.stop(w.cluster(t, from, 48, remainder), 1+w.r.IntN(25))
 				to := w.cluster(t, counts[(i+1+w.r.IntN(4))%5], 48, remainder)
-				t.Logf("seed %d: %s on %d processes goes on with %v", seed, state, from, to)
+				t.Logf("%s on %d processes goes on with %v", state, from, to)
 				p.resume(to, state, 3)
 				p.resume(w.topology(t, 48, remainder), state, 3)
 				p.resume(w.cluster(t, 4, []int{8, 24, 40}[w.r.IntN(3)], remainder), state, 3)
@@ -63,18 +61,9 @@ func TestRestoreOnOtherProcesses(t *testing.T) {
 	}
 }
 
-func seedOf(t *testing.T) uint64 {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("again: go test ./tests/metamorphic -run '%s' -seed=%d", t.Name(), s)
-	return s
-}
-
 // TestIndivisibleBatch restores where the batch does not divide: the layout says so.
 func TestIndivisibleBatch(t *testing.T) {
-	w := newWorld(rand.New(rand.NewPCG(7, 1)))
+	w := newWorld(random.From(7))
 	w.records = 480
 	p := &player{t: t, w: w}
 	state := p.stop(w.cluster(t, 4, 48, layout.Drop), 3)
@@ -91,22 +80,7 @@ func TestIndivisibleBatch(t *testing.T) {
 // TestChains takes runs through random sequences of restarts and new meshes,
 // in the middle of epochs and between them, and compares every global batch
 // with that of the order: 60 chains, or 2,000 with MESHFEED_DEEP=1.
-func TestChains(t *testing.T) {
-	rounds := 60
-	if os.Getenv("MESHFEED_DEEP") == "1" {
-		rounds = 2000
-	}
-	first := uint64(time.Now().UnixNano())
-	if *seed != 0 {
-		first, rounds = *seed, 1
-	}
-	for i := range rounds {
-		s := first + uint64(i)
-		if !t.Run(fmt.Sprintf("seed=%d", s), func(t *testing.T) { testChain(t, s) }) {
-			t.Fatalf("failed: go test ./tests/metamorphic -run TestChains -seed=%d", s)
-		}
-	}
-}
+func TestChains(t *testing.T) { random.Rounds(t, 60, 2000, testChain) }
 
 // chain is a run on some mesh: a loader for every process.
 type chain struct {
@@ -117,8 +91,8 @@ type chain struct {
 	inLoop  bool         // the epoch of the last batch has not ended
 }
 
-func testChain(t *testing.T, seed uint64) {
-	w := newWorld(rand.New(rand.NewPCG(seed, 2)))
+func testChain(t *testing.T, r *rand.Rand) {
+	w := newWorld(r)
 	w.records += 48
 	c := &chain{player: &player{t: t, w: w}, run: w.topology(t, 0, layout.Pad)}
 	t.Logf("%v", w)

@@ -8,17 +8,12 @@
 // and checks the promises of the design: rows, shards, sequence, restarts,
 // memory, ends. The expected bytes come from a formula, element by element.
 //
-// Every failure prints its seed. To see it again:
-//
-//	go test ./tests/metamorphic -seed=N
+// Every failure prints its seed, which -seed plays again.
 package metamorphic
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -29,29 +24,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-var seed = flag.Uint64("seed", 0, "run only the world of this seed")
-
 // TestWorlds checks 150 random worlds, or 5,000 with MESHFEED_DEEP=1.
 func TestWorlds(t *testing.T) {
-	if *seed != 0 {
-		testWorld(t, *seed)
-		return
-	}
-	rounds := 150
-	if os.Getenv("MESHFEED_DEEP") == "1" {
-		rounds = 5000
-	}
 	before := runtime.NumGoroutine()
-	first := uint64(time.Now().UnixNano())
-	for i := range rounds {
-		s := first + uint64(i)
-		if !t.Run(fmt.Sprintf("seed=%d", s), func(t *testing.T) { testWorld(t, s) }) {
-			t.Fatalf("failed: go test ./tests/metamorphic -seed=%d", s)
-		}
-	}
+	random.Rounds(t, 150, 5000, testWorld)
 	noMoreGoroutines(t, before)
 }
 
@@ -65,10 +45,9 @@ func noMoreGoroutines(t *testing.T, before int) {
 	}
 }
 
-func testWorld(t *testing.T, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 0))
+func testWorld(t *testing.T, r *rand.Rand) {
 	w := newWorld(r)
-	remainder := []string{layout.Drop, layout.Pad, layout.Pad}[r.IntN(3)]
+	remainder := random.One(r, layout.Drop, layout.Pad, layout.Pad)
 	a := w.topology(t, 0, remainder)
 	if size := a.lay.BatchSize(); remainder == layout.Drop && size > w.records {
 		w.records += size

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -15,6 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // scene is a kind of topology that people use, and what it promises beyond
@@ -57,28 +57,14 @@ func scenes() []scene {
 
 // TestScenes plays every scene on several clusters, all processes of each.
 func TestScenes(t *testing.T) {
-	rounds := 12
-	if os.Getenv("MESHFEED_DEEP") == "1" {
-		rounds = 300
-	}
-	first := *seed
-	if first == 0 {
-		first = uint64(time.Now().UnixNano())
-	} else {
-		rounds = 1
-	}
 	for _, s := range scenes() {
-		for i := range rounds {
-			seed := first + uint64(i)
-			if !t.Run(fmt.Sprintf("%s/seed=%d", s.name, seed), func(t *testing.T) { testScene(t, s, seed) }) {
-				t.Fatalf("failed: go test ./tests/metamorphic -run TestScenes -seed=%d", seed)
-			}
-		}
+		t.Run(s.name, func(t *testing.T) {
+			random.Rounds(t, 12, 300, func(t *testing.T, r *rand.Rand) { testScene(t, s, r) })
+		})
 	}
 }
 
-func testScene(t *testing.T, s scene, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 1))
+func testScene(t *testing.T, s scene, r *rand.Rand) {
 	p := s.draw(r)
 	w, u := p.world(t, r, p.devices(r))
 	t.Logf("%v\n%v", w, u)
@@ -110,7 +96,7 @@ func (p plan) world(t *testing.T, r *rand.Rand, devices []mesh.Device) (*world, 
 			{Name: "inputs", Field: "tokens", Type: dtype.Int32, RowShape: []int{tokens - 1}, Spec: p.tokens, Columns: p.columns},
 			{Name: "targets", Field: "tokens", Type: dtype.Int32, RowShape: []int{tokens - 1}, Spec: p.tokens, Columns: [][2]int{{1, tokens}}},
 		},
-		Batch: &layout.BatchSpec{Size: []int{2 * len(devices)}, Remainder: []string{layout.Drop, layout.Pad}[r.IntN(2)]},
+		Batch: &layout.BatchSpec{Size: []int{2 * len(devices)}, Remainder: random.One(r, layout.Drop, layout.Pad)},
 	}
 	if len(p.image) == 0 {
 		d.Arrays[1].Spec = nil
@@ -306,7 +292,7 @@ func TestTPUOrders(t *testing.T) {
 	}
 	for i, o := range table.Orders {
 		t.Run(fmt.Sprintf("%s as %v", o.Slice, o.Shape), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(uint64(i), 2))
+			r := random.From(uint64(i))
 			devices := make([]mesh.Device, len(o.Devices))
 			for j, d := range o.Devices {
 				devices[j] = mesh.Device{Process: d[0], ID: d[1]}

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
-	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
@@ -30,20 +29,13 @@ type world struct {
 var dims = []int{1, 2, 4, 6, 8, 12}
 
 func newWorld(r *rand.Rand) *world {
-	w := &world{r: r, records: 1 + r.Int64N(150), order: "shuffle.1", seed: r.Int64N(1<<40) - 1<<39}
+	w := &world{r: r, records: 1 + r.Int64N(150), fields: random.Fields(r, dims...), order: "shuffle.1", seed: r.Int64N(1<<40) - 1<<39}
 	switch r.IntN(4) {
 	case 0:
 		w.order = "sequential.1"
 	case 1:
 		parts := 1 + r.Int64N(6)
 		w.order = sampler.Local(parts, parts*(1+r.Int64N(8)))
-	}
-	for i := range 1 + r.IntN(3) {
-		f := source.Field{Name: fmt.Sprintf("f%d", i), Type: dtype.All()[r.IntN(len(dtype.All()))]}
-		for range r.IntN(3) {
-			f.Shape = append(f.Shape, dims[r.IntN(len(dims))])
-		}
-		w.fields = append(w.fields, f)
 	}
 	for i := range 1 + r.IntN(4) {
 		w.arrays = append(w.arrays, w.array(fmt.Sprintf("a/%d", i)))
@@ -52,7 +44,7 @@ func newWorld(r *rand.Rand) *world {
 }
 
 func (w *world) array(name string) layout.ArraySpec {
-	f := w.fields[w.r.IntN(len(w.fields))]
+	f := random.One(w.r, w.fields...)
 	a := layout.ArraySpec{Name: name, Field: f.Name, Type: f.Type, RowShape: slices.Clone(f.Shape)}
 	if w.r.IntN(2) == 0 {
 		a.Type = f.Type.Narrow()
@@ -65,7 +57,7 @@ func (w *world) array(name string) layout.ArraySpec {
 
 // columns chooses ranges in any order, also overlapping, whose sum divides well.
 func (w *world) columns(size int) (list [][2]int, sum int) {
-	want := dims[w.r.IntN(len(dims))]
+	want := random.One(w.r, dims...)
 	for sum < want {
 		start := w.r.IntN(size)
 		n := 1 + w.r.IntN(min(size-start, want-sum))
@@ -91,7 +83,7 @@ func (w *world) topology(t *testing.T, size int, remainder string) run {
 	for range 100 {
 		d := &layout.Document{Mesh: w.mesh(), Arrays: slices.Clone(w.arrays), Batch: w.batch(size, remainder)}
 		for i := range d.Arrays {
-			d.Arrays[i].Spec = w.spec(d.Mesh.Axes, append(slices.Clone(d.Batch.Size), d.Arrays[i].RowShape...))
+			d.Arrays[i].Spec = random.Spec(w.r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), d.Arrays[i].RowShape...))
 		}
 		lay, err := layout.New(d)
 		if err != nil {
@@ -107,13 +99,8 @@ func (w *world) topology(t *testing.T, size int, remainder string) run {
 }
 
 func (w *world) mesh() layout.MeshSpec {
-	var s layout.MeshSpec
-	size := 1
-	for i := range w.r.IntN(4) {
-		n := []int{1, 2, 2, 3, 4}[w.r.IntN(5)]
-		s.Axes = append(s.Axes, mesh.Axis{Name: string(rune('x' + i)), Size: n})
-		size *= n
-	}
+	axes, size := random.Axes(w.r, 64)
+	s := layout.MeshSpec{Axes: axes}
 	processes := 1 + w.r.IntN(min(size, 5))
 	for _, i := range w.r.Perm(size) {
 		s.Devices = append(s.Devices, mesh.Device{ID: 3*i + 1, Process: 2 * w.r.IntN(processes)})
@@ -124,18 +111,14 @@ func (w *world) mesh() layout.MeshSpec {
 func (w *world) batch(size int, remainder string) *layout.BatchSpec {
 	b := &layout.BatchSpec{Remainder: remainder}
 	if size == 0 {
-		size = []int{1, 2, 4, 6, 8, 12, 24}[w.r.IntN(7)]
+		size = random.One(w.r, 1, 2, 4, 6, 8, 12, 24)
 	}
 	for w.r.IntN(2) == 0 && len(b.Size) < 3 {
-		n := divisors(size)[w.r.IntN(len(divisors(size)))]
+		n := random.One(w.r, divisors(size)...)
 		b.Size, size = append(b.Size, n), size/n
 	}
 	b.Size = append(b.Size, size)
-	for _, name := range []string{layout.ExtraKey, layout.ExtraRecord} {
-		if w.r.IntN(3) == 0 {
-			b.Extras = append(b.Extras, name)
-		}
-	}
+	b.Extras = random.Some(w.r, layout.ExtraKey, layout.ExtraRecord)
 	return b
 }
 
@@ -146,20 +129,6 @@ func divisors(n int) (list []int) {
 		}
 	}
 	return list
-}
-
-// spec puts axes on dimensions that they divide.
-func (w *world) spec(axes []mesh.Axis, shape []int) sharding.PartitionSpec {
-	spec := make(sharding.PartitionSpec, len(shape))
-	left := slices.Clone(shape)
-	for _, i := range w.r.Perm(len(axes)) {
-		d := w.r.IntN(len(shape))
-		if left[d]%axes[i].Size == 0 && w.r.IntN(5) > 0 {
-			left[d] /= axes[i].Size
-			spec[d] = append(spec[d], axes[i].Name)
-		}
-	}
-	return spec
 }
 
 // source opens the dataset anew, as every process does.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // TestKernels compares what the kernels copy with plain Go, for every way to
@@ -14,17 +16,15 @@ func TestKernels(t *testing.T) {
 	if !hasKernels() {
 		t.Skip("this processor has no AVX2 or no BMI2")
 	}
-	seed := rand.Uint64()
-	random, ran := rand.New(rand.NewPCG(seed, 1)), map[string]int{}
-	t.Logf("seed %d", seed)
+	r, ran := random.New(t), map[string]int{}
 	for range 300 {
-		x, kind := randomIndex(random)
+		x, kind := randomIndex(r)
 		for _, size := range []int{4, 8} {
-			records := make([]int64, random.IntN(40)+random.IntN(2)*callRows)
+			records := make([]int64, r.IntN(40)+r.IntN(2)*callRows)
 			for i := range records {
-				records[i] = random.Int64N(x.Len())
+				records[i] = r.Int64N(x.Len())
 			}
-			e, keep := scattered(random, x, records, size)
+			e, keep := scattered(r, x, records, size)
 			got, want := make([]byte, len(records)*size+16), make([]byte, len(records)*size+16)
 			to := unsafe.Pointer(&got[0])
 			ran[kind]++
@@ -51,20 +51,20 @@ func TestKernels(t *testing.T) {
 
 // randomIndex makes the index of one batch, or of several of one or of
 // different sizes, some of which are too different for the kernels.
-func randomIndex(random *rand.Rand) (x *Index, kind string) {
-	rows := make([]int64, 3+random.IntN(30))
-	size := 1 + random.Int64N(300)
+func randomIndex(r *rand.Rand) (x *Index, kind string) {
+	rows := make([]int64, 3+r.IntN(30))
+	size := 1 + r.Int64N(300)
 	for i := range rows {
 		rows[i] = size
 	}
-	switch random.IntN(4) {
+	switch r.IntN(4) {
 	case 0:
 		return NewIndex(rows[:1]), "single"
 	case 1:
-		rows[len(rows)-1] = 1 + random.Int64N(size)
+		rows[len(rows)-1] = 1 + r.Int64N(size)
 	case 2:
 		for i := range rows {
-			rows[i] += random.Int64N(200)
+			rows[i] += r.Int64N(200)
 		}
 	default:
 		rows[0], rows[1] = 10_000, 1
@@ -80,12 +80,12 @@ func randomIndex(random *rand.Rand) (x *Index, kind string) {
 }
 
 // scattered puts the rows of every batch of an index somewhere.
-func scattered(random *rand.Rand, x *Index, records []int64, size int) (e elements, keep [][]byte) {
+func scattered(r *rand.Rand, x *Index, records []int64, size int) (e elements, keep [][]byte) {
 	e = elements{records: records, index: x, stride: uintptr(size)}
 	for p := range x.places() {
 		batch := make([]byte, int(x.first[p+1]-x.first[p])*size)
 		for i := range min(len(batch), 4096) {
-			batch[i], batch[len(batch)-1-i] = byte(random.Uint32()), byte(random.Uint32())
+			batch[i], batch[len(batch)-1-i] = byte(r.Uint32()), byte(r.Uint32())
 		}
 		keep = append(keep, batch)
 		e.origin = append(e.origin, address(batch)-uintptr(x.first[p]*int64(size)))

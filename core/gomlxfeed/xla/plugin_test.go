@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/pjrt"
@@ -25,6 +24,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
@@ -134,9 +134,7 @@ func closed(t *testing.T, d *gomlxfeed.Devices) {
 // testWorlds places batches of random layouts on permuted devices and compares
 // every shard with a formula, byte by byte.
 func testWorlds(t *testing.T, spec string) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := random.New(t)
 	d := opened(t, spec)
 	t.Logf("%s: %d devices, shared %v, %s", d.Name(), d.Num(), d.Shared(), d.Describe(0))
 	for range 200 {

@@ -1,18 +1,16 @@
 package permutation_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // Images agrees with At, for any number of permutations, tables and networks,
 // and where an element lands outside and walks.
 func TestImages(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := random.New(t)
 	for _, n := range []int64{1, permutation.TableSize, permutation.TableSize + 1, 5000, 1 << 33} {
 		for count := range 40 {
 			of, at, dst := make([]permutation.Permutation, count), make([]int64, count), make([]int64, count)

@@ -3,6 +3,8 @@ package permutation
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // testRounds compares the assembly with its portable twin for one rectangle,
@@ -29,9 +31,7 @@ func TestRounds(t *testing.T) {
 	if !hasKernel() {
 		t.Skip("this processor has no kernel but the portable one")
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := random.New(t)
 	for n := int64(1); n <= MaxSize; n *= 2 {
 		for range 500 {
 			testRounds(t, max(1, n-1+r.Int64N(3)&1), r)
@@ -46,7 +46,7 @@ func FuzzRounds(f *testing.F) {
 		if !hasKernel() {
 			t.Skip("this processor has no kernel but the portable one")
 		}
-		testRounds(t, 1+(n&(MaxSize-1)), rand.New(rand.NewPCG(seed, 0)))
+		testRounds(t, 1+(n&(MaxSize-1)), random.From(seed))
 	})
 }
 
@@ -56,9 +56,7 @@ func TestSplitAndJoin(t *testing.T) {
 	if !hasKernel() {
 		t.Skip("this processor has no kernel but the portable one")
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := random.New(t)
 	for range 20_000 {
 		f := newFeistel(TableSize+1+r.Int64N(MaxSize-TableSize)>>r.UintN(28), [2]uint64{})
 		h, row := r.Uint64N(f.a), r.Uint64N(f.b)

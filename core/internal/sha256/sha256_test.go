@@ -2,15 +2,15 @@ package sha256
 
 import (
 	"crypto/sha256"
-	"math/rand/v2"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // TestEqualsCrypto hashes texts of all lengths around the ends of chunks, in
 // one piece and in random pieces.
 func TestEqualsCrypto(t *testing.T) {
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := random.New(t)
 	text := make([]byte, 1000)
 	for i := range text {
 		text[i] = byte(r.Uint32())
@@ -18,7 +18,7 @@ func TestEqualsCrypto(t *testing.T) {
 	for n := range 300 {
 		want := sha256.Sum256(text[:n])
 		if got := sumPortable(text[:n]); got != want {
-			t.Fatalf("seed %d: %d bytes give %x, want %x", seed, n, got, want)
+			t.Fatalf("%d bytes give %x, want %x", n, got, want)
 		}
 		h := newPortable()
 		for rest := text[:n]; len(rest) > 0; {
@@ -30,7 +30,7 @@ func TestEqualsCrypto(t *testing.T) {
 			rest = rest[k:]
 		}
 		if got := h.Sum([]byte{1}); string(got) != "\x01"+string(want[:]) {
-			t.Fatalf("seed %d: %d bytes in pieces give %x, want %x", seed, n, got[1:], want)
+			t.Fatalf("%d bytes in pieces give %x, want %x", n, got[1:], want)
 		}
 		if got := Sum256(text[:n]); got != want {
 			t.Fatalf("Sum256 gives %x, want %x", got, want)

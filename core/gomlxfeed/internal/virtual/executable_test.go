@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -15,13 +14,8 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
-
-func random(t *testing.T) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 func opened(t *testing.T, n int) *Backend {
 	t.Helper()
@@ -188,7 +182,7 @@ func (j job) place(t *testing.T, whole []string) []compute.Buffer {
 // TestReshard sends random arrays through programs that take them sharded one
 // way and give them back sharded another way, on permuted devices.
 func TestReshard(t *testing.T) {
-	r := random(t)
+	r := random.New(t)
 	for range 400 {
 		j := randomJob(r, tested[r.IntN(len(tested))])
 		j.on = opened(t, j.position+r.IntN(3))

@@ -3,12 +3,14 @@ package virtual
 import (
 	"slices"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // TestCopyElements copies into memory that holds something, and looks at every
 // bit: the copied ones, and those beside them.
 func TestCopyElements(t *testing.T) {
-	r := random(t)
+	r := random.New(t)
 	bit := func(data []byte, i int) byte { return data[i/8] >> (i % 8) & 1 }
 	for range 2000 {
 		bits := 1 << r.IntN(6)
