@@ -1,71 +1,9 @@
 #include "go_asm.h"
 #include "textflag.h"
+#include "../internal/permutation/mix_amd64.h"
 
-// Eight records at a time, in four vectors side by side: Y0 and Y1 hold what
-// becomes the high halves of their hashes, Y2 and Y3 the low halves, Y4 to Y7 an
-// intermediate value, Y15 another. Y12 to Y14 are the sums.
-//
-// The vector multiplication takes the low 32 bits of both operands and gives
-// all 64 bits of the product. With z = zh·2^32 + zl and f = fh·2^32 + fl,
-//
-//	z·f mod 2^64 = zl·fl + (zh·fl + zl·fh mod 2^32)·2^32
-#define FACTOR1 $0xbf58476d1ce4e5b9
-#define FACTOR2 $0x94d049bb133111eb
-
-#define FACTOR1L Y8
-#define FACTOR1H Y9
-#define FACTOR2L Y10
-#define FACTOR2H Y11
-
-// Z is z = z OP c, for all four vectors; T is t = z OP c, TT is t = t OP c and
-// ZT is z = z OP t.
-#define Z(OP, c) \
-	OP c, Y0, Y0 \
-	OP c, Y1, Y1 \
-	OP c, Y2, Y2 \
-	OP c, Y3, Y3
-
-#define T(OP, c) \
-	OP c, Y0, Y4 \
-	OP c, Y1, Y5 \
-	OP c, Y2, Y6 \
-	OP c, Y3, Y7
-
-#define TT(OP, c) \
-	OP c, Y4, Y4 \
-	OP c, Y5, Y5 \
-	OP c, Y6, Y6 \
-	OP c, Y7, Y7
-
-#define ZT(OP) \
-	OP Y4, Y0, Y0 \
-	OP Y5, Y1, Y1 \
-	OP Y6, Y2, Y2 \
-	OP Y7, Y3, Y3
-
-// CROSS adds the product of z and c to t.
-#define CROSS(c, z, t) \
-	VPMULUDQ c, z, Y15 \
-	VPADDQ   Y15, t, t
-
-// MIX is z = (z ^ z>>shift) * f.
-#define MIX(shift, fl, fh) \
-	T(VPSRLQ, shift)    \
-	ZT(VPXOR)           \
-	T(VPSRLQ, $32)      \
-	TT(VPMULUDQ, fl)    \
-	CROSS(fh, Y0, Y4)   \
-	CROSS(fh, Y1, Y5)   \
-	CROSS(fh, Y2, Y6)   \
-	CROSS(fh, Y3, Y7)   \
-	Z(VPMULUDQ, fl)     \
-	TT(VPSLLQ, $32)     \
-	ZT(VPADDQ)
-
-// BROADCAST sets the four lanes of a vector, whose low half is half.
-#define BROADCAST(from, half, vector) \
-	VMOVQ from, half       \
-	VPBROADCASTQ half, vector
+// Eight records at a time: Y0 and Y1 hold what becomes the high halves of their
+// hashes, Y2 and Y3 the low halves. Y12 to Y14 are the sums.
 
 // KEYS stores the keys of the first eight positions, and how far those of the
 // next eight are from them.
@@ -121,12 +59,7 @@ TEXT ·countAVX2(SB), NOSPLIT, $256-41
 	VMOVDQU Y0, 192(SP)
 	VPSRLQ $32, Y0, Y0
 	VMOVDQU Y0, 224(SP)
-	MOVQ FACTOR1, AX
-	BROADCAST(AX, X8, FACTOR1L)
-	VPSRLQ $32, FACTOR1L, FACTOR1H
-	MOVQ FACTOR2, AX
-	BROADCAST(AX, X10, FACTOR2L)
-	VPSRLQ $32, FACTOR2L, FACTOR2H
+	FACTORS
 	MOVQ s+0(FP), DI
 	VMOVDQU (DI), Y12
 	VMOVDQU 32(DI), Y13
@@ -152,10 +85,11 @@ eight:
 	NEXT(32, 128, Y5)
 	NEXT(64, 160, Y6)
 	NEXT(96, 160, Y7)
-	MIX($30, FACTOR1L, FACTOR1H)
-	MIX($27, FACTOR2L, FACTOR2H)
-	T(VPSRLQ, $31)
-	ZT(VPXOR)
+	SHIFTED($30)
+	PRODUCT(FACTOR1L, FACTOR1H)
+	SHIFTED($27)
+	PRODUCT(FACTOR2L, FACTOR2H)
+	SHIFTED($31)
 	VPADDQ Y0, Y12, Y12
 	VPADDQ Y1, Y12, Y12
 	VPADDQ Y2, Y13, Y13

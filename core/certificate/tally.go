@@ -86,7 +86,7 @@ func (e Epoch) count(t *Tally, position int64, records []int64) {
 	for _, record := range records {
 		if record >= 0 {
 			sum.Rows++
-			sum.add(mix(high^uint64(record)), mix(low+uint64(record)*stepRecord))
+			sum.add(permutation.Mix(high^uint64(record)), permutation.Mix(low+uint64(record)*stepRecord))
 		}
 		high += stepHigh
 		low += stepLow
@@ -102,10 +102,3 @@ const (
 	stepLow    = 0xd1342543de82ef95
 	stepRecord = 0xa0761d6478bd642f
 )
-
-// mix is the 64-bit finalizer of SplitMix64, as package permutation has it.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}

@@ -54,7 +54,7 @@ func (f *feistel) walk(x uint64) uint64 {
 
 // add gives x plus a hash of y, modulo m; x is below m.
 func add(x, y, key, m uint64) uint64 {
-	h, _ := bits.Mul64(mix(y^key), m)
+	h, _ := bits.Mul64(Mix(y^key), m)
 	x += h - m
 	return x + m&uint64(int64(x)>>63) // plus m if negative: a jump could not be predicted
 }

@@ -6,20 +6,20 @@ package permutation
 func Hash(words ...uint64) uint64 {
 	h := uint64(0)
 	for _, w := range words {
-		h = mix((h ^ w) + gamma)
+		h = Mix((h ^ w) + gamma)
 	}
 	return h
 }
 
 // gamma is the odd integer nearest to 2^64 divided by the golden ratio, with
 // which SplitMix64 steps (Steele, Lea, Flood: Fast Splittable Pseudorandom
-// Number Generators, OOPSLA 2014). Here it keeps mix away from its fixed point 0.
+// Number Generators, OOPSLA 2014). Here it keeps Mix away from its fixed point 0.
 const gamma = 0x9e3779b97f4a7c15
 
-// mix is the 64-bit finalizer of SplitMix64: David Stafford's variant 13 of
+// Mix is the 64-bit finalizer of SplitMix64: David Stafford's variant 13 of
 // MurmurHash3's (Better Bit Mixing, 2011). It is a bijection, and flipping one
 // bit of its argument flips every bit of its value with probability near 1/2.
-func mix(z uint64) uint64 {
+func Mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31

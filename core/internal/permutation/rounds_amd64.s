@@ -1,65 +1,19 @@
 #include "go_asm.h"
 #include "textflag.h"
+#include "mix_amd64.h"
 
-// Sixteen positions at a time, in four vectors side by side: one alone leaves
-// the processor waiting for each product. Y0 to Y3 hold z, Y4 to Y7 an
-// intermediate value t, Y15 another.
+// Sixteen positions at a time.
 //
 // DI halves that change      R8 their modulus m      BX key of the round
 // SI halves that are hashed  R9 the other modulus    CX rounds left
 // DX offset of the sixteen   R10 low half of FACTOR1
 //
-// The vector multiplication takes the low 32 bits of both operands and gives
-// all 64 bits of the product. With z = zh·2^32 + zl and f = fh·2^32 + fl,
+// The product with a modulus is wanted div 2^64. With z = zh·2^32 + zl,
 //
-//	z·f mod 2^64 = zl·fl + (zh·fl + zl·fh mod 2^32)·2^32
 //	z·m div 2^64 = (zh·m + (zl·m div 2^32)) div 2^32      for m below 2^32
-#define FACTOR1 $0xbf58476d1ce4e5b9
-#define FACTOR2 $0x94d049bb133111eb
-
-#define FACTOR1L Y8
-#define FACTOR1H Y9
-#define FACTOR2L Y10
-#define FACTOR2H Y11
-#define KEY      Y12
-#define FIXED    Y13
-#define MODULUS  Y14
-
-// Z is z = z OP c, for all four vectors; T is t = z OP c, TT is t = t OP c and
-// ZT is z = z OP t.
-#define Z(OP, c) \
-	OP c, Y0, Y0 \
-	OP c, Y1, Y1 \
-	OP c, Y2, Y2 \
-	OP c, Y3, Y3
-
-#define T(OP, c) \
-	OP c, Y0, Y4 \
-	OP c, Y1, Y5 \
-	OP c, Y2, Y6 \
-	OP c, Y3, Y7
-
-#define TT(OP, c) \
-	OP c, Y4, Y4 \
-	OP c, Y5, Y5 \
-	OP c, Y6, Y6 \
-	OP c, Y7, Y7
-
-#define ZT(OP) \
-	OP Y4, Y0, Y0 \
-	OP Y5, Y1, Y1 \
-	OP Y6, Y2, Y2 \
-	OP Y7, Y3, Y3
-
-// CROSS adds the product of z and c to t.
-#define CROSS(c, z, t) \
-	VPMULUDQ c, z, Y15 \
-	VPADDQ   Y15, t, t
-
-// BROADCAST sets the four lanes of a vector, whose low half is half.
-#define BROADCAST(from, half, vector) \
-	VMOVQ from, half       \
-	VPBROADCASTQ half, vector
+#define KEY     Y12
+#define FIXED   Y13
+#define MODULUS Y14
 
 // func roundsAVX2(l, r *[lanes]uint64, keys *[rounds]uint64, a, b uint64)
 TEXT ·roundsAVX2(SB), NOSPLIT, $0-40
@@ -70,15 +24,11 @@ TEXT ·roundsAVX2(SB), NOSPLIT, $0-40
 	MOVQ b+32(FP), R9
 	MOVQ $const_rounds, CX
 
-	MOVQ FACTOR1, AX
-	MOVL AX, R10
-	BROADCAST(AX, X8, FACTOR1L)
-	VPSRLQ $32, FACTOR1L, FACTOR1H
-	MOVQ FACTOR2, AX
-	BROADCAST(AX, X10, FACTOR2L)
-	VPSRLQ $32, FACTOR2L, FACTOR2H
+	MOVQ FACTOR1, R10
+	MOVL R10, R10
+	FACTORS
 
-	// A half has at most 30 bits. So the first step of mix, z ^ z>>30 of
+	// A half has at most 30 bits. So the first step of Mix, z ^ z>>30 of
 	// z = half ^ key, is half ^ (key ^ key>>30), and its upper 32 bits are those
 	// of the key: their part of the product is the same for all positions.
 round:
@@ -107,21 +57,11 @@ sixteen:
 	ZT(VPADDQ)
 
 	// z = (z ^ z>>27) * FACTOR2
-	T(VPSRLQ, $27)
-	ZT(VPXOR)
-	T(VPSRLQ, $32)
-	TT(VPMULUDQ, FACTOR2L)
-	CROSS(FACTOR2H, Y0, Y4)
-	CROSS(FACTOR2H, Y1, Y5)
-	CROSS(FACTOR2H, Y2, Y6)
-	CROSS(FACTOR2H, Y3, Y7)
-	Z(VPMULUDQ, FACTOR2L)
-	TT(VPSLLQ, $32)
-	ZT(VPADDQ)
+	SHIFTED($27)
+	PRODUCT(FACTOR2L, FACTOR2H)
 
 	// z = (z ^ z>>31) * m div 2^64
-	T(VPSRLQ, $31)
-	ZT(VPXOR)
+	SHIFTED($31)
 	T(VPSRLQ, $32)
 	Z(VPMULUDQ, MODULUS)
 	TT(VPMULUDQ, MODULUS)
