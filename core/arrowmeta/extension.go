@@ -90,11 +90,11 @@ func parseTensor(text string) (*Tensor, error) {
 	for key, value := range p.Members() {
 		switch key {
 		case "shape":
-			t.Shape, err = integers(key, value)
+			t.Shape, err = list(key, value, integer, "integer")
 		case "permutation":
-			t.Permutation, err = integers(key, value)
+			t.Permutation, err = list(key, value, integer, "integer")
 		case "dim_names":
-			t.DimNames, err = names(key, value)
+			t.DimNames, err = list(key, value, jsontext.Value.Text, "string")
 		}
 		if err != nil {
 			return nil, err
@@ -113,42 +113,23 @@ func parseTensor(text string) (*Tensor, error) {
 	return &t, nil
 }
 
-// integers reads a list of integers; null is no list.
-func integers(key string, v jsontext.Value) ([]int, error) {
+// list reads a list whose elements get understands; null is no list.
+func list[T any](key string, v jsontext.Value, get func(jsontext.Value) (T, bool), kind string) ([]T, error) {
 	if v.Kind() == jsontext.Null {
 		return nil, nil
 	}
 	if v.Kind() != jsontext.List {
 		return nil, fmt.Errorf("the parameter %q is no list", key)
 	}
-	list := []int{}
+	all := []T{}
 	for e := range v.Elements() {
-		n, ok := e.Int()
+		element, ok := get(e)
 		if !ok {
-			return nil, fmt.Errorf("the parameter %q holds %.20s, which is no integer", key, e)
+			return nil, fmt.Errorf("the parameter %q holds %.20s, which is no %s", key, e, kind)
 		}
-		list = append(list, int(n))
+		all = append(all, element)
 	}
-	return list, nil
-}
-
-// names reads a list of strings; null is no list.
-func names(key string, v jsontext.Value) ([]string, error) {
-	if v.Kind() == jsontext.Null {
-		return nil, nil
-	}
-	if v.Kind() != jsontext.List {
-		return nil, fmt.Errorf("the parameter %q is no list", key)
-	}
-	list := []string{}
-	for e := range v.Elements() {
-		name, ok := e.Text()
-		if !ok {
-			return nil, fmt.Errorf("the parameter %q holds %.20s, which is no string", key, e)
-		}
-		list = append(list, name)
-	}
-	return list, nil
+	return all, nil
 }
 
 func isPermutation(p []int, n int) bool {
@@ -220,6 +201,12 @@ func sizes(declared jsontext.Value) []int {
 		shape = append(shape, n)
 	}
 	return shape
+}
+
+// integer reads a number as Go counts.
+func integer(v jsontext.Value) (int, bool) {
+	n, ok := v.Int()
+	return int(n), ok
 }
 
 // size reads a declared size with -1 for null.

@@ -63,6 +63,7 @@ func TestTensorRefused(t *testing.T) {
 		`the parameter "shape" holds 1.5, which is no integer`:                         tensor(`{"shape":[1.5,4]}`),
 		`the parameter "shape" holds 1e300, which is no integer`:                       tensor(`{"shape":[1e300]}`),
 		`the parameter "dim_names" is no list`:                                         tensor(`{"shape":[6],"dim_names":"a"}`),
+		`the parameter "dim_names" holds 2, which is no string`:                        tensor(`{"shape":[6],"dim_names":[2]}`),
 	} {
 		got, err := f.Tensor()
 		if err == nil || !strings.HasPrefix(err.Error(), `arrowmeta: field "x": arrow.fixed_shape_tensor: `+want) {
