@@ -114,6 +114,7 @@ const MOST_NUMBERS = 1 << 22;
 export class Guest {
   private exports: Exports | null = null;
   private host = new Host();
+  private last: Described | null = null; // whose tables the instance gives
 
   constructor(private readonly module: WebAssembly.Module) {}
 
@@ -121,17 +122,19 @@ export class Guest {
   describe(document: string | Uint8Array): Described {
     const bytes = typeof document === "string" ? new TextEncoder().encode(document) : document;
     if ((this.exports?.memory.buffer.byteLength ?? 0) > ROOM) this.exports = null;
-    return this.ask((e) => JSON.parse(this.text(e.mf_describe(this.put(bytes)))) as Described);
+    this.last = null;
+    this.last = this.ask((e) => JSON.parse(this.text(e.mf_describe(this.put(bytes)))) as Described);
+    return this.last;
   }
 
-  /** table gives the devices of an array of the document described last: process, id, replica,
-   * bytes, then start and stop for every dimension. */
-  table(array: number, rank: number, devices: number): Float64Array {
+  /** table gives the devices of an array: process, id, replica, bytes, then start and stop for every
+   * dimension. */
+  table(of: Described, array: number, rank: number, devices: number): Float64Array {
     const width = 4 + 2 * rank;
     const out = new Float64Array(devices * width);
     const most = Math.floor(MOST_NUMBERS / width);
     for (let from = 0; from < devices; from += most) {
-      this.ask((e) => {
+      this.askOf(of, (e) => {
         const [at, size] = split(e.mf_table(array, 0, from, Math.min(most, devices - from)));
         out.set(new Float64Array(e.memory.buffer, at, size / 8), from * width);
       });
@@ -139,9 +142,9 @@ export class Guest {
     return out;
   }
 
-  /** processes gives what some processes read, of the document described last. */
-  processes(from: number, count: number): ProcessReport[] {
-    const numbers = this.ask((e) => {
+  /** processes gives what some processes read. */
+  processes(of: Described, from: number, count: number): ProcessReport[] {
+    const numbers = this.askOf(of, (e) => {
       const [at, size] = split(e.mf_table(0, 1, from, count));
       return new Float64Array(e.memory.buffer.slice(at, at + size));
     });
@@ -170,6 +173,16 @@ export class Guest {
     return this.ask((e) => {
       return JSON.parse(this.text(e.mf_schema(this.put(tail), size))) as Schema;
     });
+  }
+
+  /** askOf asks about a document. An instance knows the tables of the one that it described last only:
+   * where that is another one, or the instance is new, it describes this one first. */
+  private askOf<T>(of: Described, question: (e: Exports) => T): T {
+    if (this.last !== of || !this.exports) {
+      this.describe(of.document!);
+      this.last = of;
+    }
+    return this.ask(question);
   }
 
   private ask<T>(question: (e: Exports) => T): T {

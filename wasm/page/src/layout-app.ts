@@ -63,6 +63,7 @@ export class LayoutApp extends Part {
   @property({ attribute: false }) source = ""; // of the page itself, to save it with a layout inside
   @state() notice = "";
   @state() private dropping = false;
+  private taken = Promise.resolve();
   @query("paste-box") private box!: PasteBox;
   @query("shard-view") private view!: ShardView;
   @query("input[type=file]") private files!: HTMLInputElement;
@@ -136,14 +137,17 @@ export class LayoutApp extends Part {
   private onDrop = (e: DragEvent): void => {
     e.preventDefault();
     this.dropping = false;
-    void this.take(e.dataTransfer?.files ?? null);
+    this.take(e.dataTransfer?.files ?? null);
   };
 
-  private async take(files: FileList | null): Promise<void> {
+  /** take opens a file: one after the other, so that the last one is what stays. */
+  private take(files: FileList | null): void {
     const file = files?.[0];
     if (!file) return;
-    this.notice = await take(file, this.model).catch((cause: Error) => `${file.name}: ${cause.message}`);
-    this.files.value = "";
+    this.taken = this.taken.then(async () => {
+      this.notice = await take(file, this.model).catch((cause: Error) => `${file.name}: ${cause.message}`);
+      this.files.value = "";
+    });
   }
 
   private get document(): string {

@@ -18,13 +18,23 @@ async function core(): Promise<WebAssembly.Module> {
 
 /** first gives the layout to begin with, and why another one could not be used. */
 async function first(module: WebAssembly.Module): Promise<[Model, string]> {
-  const start = (document: string): Model => new Model(new Guest(module), new Guest(module), document);
+  const start = (document: string): Model => new Model(new Guest(module), document);
   const own = document.getElementById("layout")?.textContent.trim();
   const usual = own || examples()[1]!.text;
   try {
     return [start((await unpack(location.hash)) ?? usual), ""];
   } catch (cause) {
     return [start(own && !location.hash ? examples()[1]!.text : usual), String((cause as Error).message)];
+  }
+}
+
+/** follow opens the layout of the link that the page stands at. */
+async function follow(app: LayoutApp): Promise<void> {
+  try {
+    const document = await unpack(location.hash);
+    app.notice = (document && app.model.load(document)?.message) || "";
+  } catch (cause) {
+    app.notice = (cause as Error).message;
   }
 }
 
@@ -35,12 +45,8 @@ async function start(): Promise<void> {
   [app.model, app.notice] = await first(await core());
   app.source = source;
   document.body.replaceChildren(app);
-  addEventListener("hashchange", () => {
-    unpack(location.hash).then(
-      (document) => void (app.notice = (document && app.model.load(document)?.message) || ""),
-      (cause: Error) => void (app.notice = cause.message),
-    );
-  });
+  let opened = Promise.resolve(); // one after the other, so that the last one is what stays
+  addEventListener("hashchange", () => (opened = opened.then(() => follow(app))));
 }
 
 start().catch((cause: unknown) => {

@@ -19,58 +19,53 @@ const AT_ONCE = 4096;
 
 const PAUSE = 200; // ms between computations for a large mesh
 
-/** Model tells whoever listens for "change". */
+/** Model tells whoever listens for "change". Draft, reply and look change together, and what is drawn
+ * comes from them alone: no part of the page can show another layout than the part beside it. */
 export class Model extends EventTarget {
   draft: Draft;
   reply: Described;
   ways: Record<string, Totals | null> = {};
   look: Look = { array: "", dims: null, slice: [], split: -1, pinned: null, tab: "jax" };
   private cached: { reply: Described; array: string; blocks: Blocks | null } | null = null;
-
   private later = 0;
 
-  /** The guest answers what is looked at, the scales what else could be. */
   constructor(
     readonly guest: Guest,
-    private readonly scales: Guest,
     document: string,
   ) {
     super();
     this.reply = this.ask(document);
     if (!this.reply.document) throw new Error(this.reply.error?.message ?? "not a layout document");
     this.draft = parse(this.reply.document);
-    this.weigh();
     this.settle();
+    this.weigh();
   }
 
   /** edit changes the draft and asks the core about it. */
   edit(change: (d: Draft) => void): void {
     const draft = structuredClone(this.draft);
     change(draft);
-    this.draft = draft;
-    this.reply = this.ask(text(draft));
-    this.weigh();
-    this.settle();
-    this.tell();
+    this.show(draft, this.ask(text(draft)), this.look);
   }
 
   /** load takes the text of a document, and gives the core's objection to it if there is one. */
   load(document: string): Described["error"] {
     const reply = this.ask(document);
     if (!reply.document) return reply.error;
-    this.draft = parse(reply.document);
-    this.reply = reply;
-    this.look = { ...this.look, array: "", dims: null, slice: [], split: -1, pinned: null };
-    this.weigh();
-    this.settle();
-    this.tell();
+    this.show(parse(reply.document), reply, { ...this.look, array: "", dims: null, slice: [], split: -1, pinned: null });
     return null;
   }
 
   /** see changes the look. */
   see(look: Partial<Look>): void {
-    this.look = { ...this.look, ...look };
+    this.show(this.draft, this.reply, { ...this.look, ...look });
+  }
+
+  private show(draft: Draft, reply: Described, look: Look): void {
+    const other = reply !== this.reply;
+    [this.draft, this.reply, this.look] = [draft, reply, look];
     this.settle();
+    if (other) this.weigh();
     this.tell();
   }
 
@@ -86,26 +81,38 @@ export class Model extends EventTarget {
     const report = reply.report?.arrays[look.array];
     let blocks: Blocks | null = null;
     if (report?.shard_shape) {
-      const rank = report.global_shape.length;
-      blocks = new Blocks(report, this.guest.table(this.names.indexOf(look.array), rank, deviceCount(this.draft)));
+      const [array, rank] = [this.names.indexOf(look.array), report.global_shape.length];
+      const table = this.heed(() => this.guest.table(reply, array, rank, deviceCount(this.draft)));
+      blocks = table && new Blocks(report, table);
     }
-    this.cached = { reply, array: look.array, blocks };
+    this.cached = { reply: this.reply, array: look.array, blocks };
     return blocks;
   }
 
   /** processes tells of some processes. With a mesh too large for the report, who reads the same rows is not known. */
   processes(from: number, count: number): ProcessReport[] {
-    const listed = this.reply.report?.processes;
-    return listed ? listed.slice(from, from + count) : this.reply.report ? this.guest.processes(from, count) : [];
+    const { reply } = this;
+    if (!reply.report) return [];
+    return reply.report.processes?.slice(from, from + count) ?? this.heed(() => this.guest.processes(reply, from, count)) ?? [];
   }
 
-  /** ask describes a document. A core that failed is an error like any other: the page goes on. */
   private ask(document: string): Described {
     try {
       return this.guest.describe(document);
     } catch (cause) {
-      const error = { code: "Internal", op: "page", message: (cause as Error).message, hint: "this is a fault of meshfeed, please report it with the layout", path: "" };
-      return { document: null, digest: "", arrays: [], report: null, text: null, error };
+      return failed(cause);
+    }
+  }
+
+  /** heed puts a question to the core. One that it fails at makes the failure the reply, for the whole
+   * page; null is what is left of the answer. */
+  private heed<T>(question: () => T): T | null {
+    try {
+      return question();
+    } catch (cause) {
+      this.reply = failed(cause);
+      queueMicrotask(() => this.tell());
+      return null;
     }
   }
 
@@ -130,7 +137,7 @@ export class Model extends EventTarget {
   }
 
   private cost(way: string): Totals | null {
-    return this.scales.describe(text({ ...this.draft, loading: way })).report?.totals ?? null;
+    return this.ask(text({ ...this.draft, loading: way })).report?.totals ?? null;
   }
 
   /** settle makes the look fit the layout. */
@@ -149,6 +156,12 @@ export class Model extends EventTarget {
   private tell(): void {
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** failed is the reply of a core that failed: an error like any other, so that the page goes on. */
+function failed(cause: unknown): Described {
+  const error = { code: "Internal", op: "page", message: (cause as Error).message, hint: "this is a fault of meshfeed, please report it with the layout", path: "" };
+  return { document: null, digest: "", arrays: [], report: null, text: null, error };
 }
 
 /** usualSplit makes the mesh as square as whole axes can; of two ways it takes the taller. */

@@ -1,0 +1,155 @@
+// All parts of the page show one layout, whatever was tried before and in whatever order it came.
+
+import assert from "node:assert/strict";
+import { examples, inBrowser, open } from "./browser.mjs";
+
+const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
+const BROKEN = '{"meshfeed":1,"mesh":{"axes":[["data",0]]}}';
+
+/** shown gives what the parts show, each in its words. */
+const shown = (page) =>
+  page.evaluate(async () => {
+    const app = document.querySelector("layout-app");
+    await app.updateComplete;
+    const words = (part) => app.shadowRoot.querySelector(part)?.shadowRoot.textContent.replaceAll(/\s+/g, " ").trim();
+    const picture = app.shadowRoot.querySelector("shard-view").shadowRoot;
+    const grids = [...picture.querySelectorAll("shard-grid")].map((g) => `${g.grid.rows}×${g.grid.cols} ${g.grid.block.join().slice(0, 200)}`);
+    const sum = app.shadowRoot.querySelector(".sum").textContent.trim();
+    const table = words("reads-view").split("Ways of loading")[0];
+    return { sum, facts: picture.querySelector(".facts")?.textContent.replaceAll(/\s+/g, " "), grids, table, figures: words("totals-view"), problems: words("problem-list") };
+  });
+
+/** see changes how the picture is looked at, after which every part is drawn anew. */
+const see = (page, look) => page.evaluate((look) => document.querySelector("layout-app").model.see(look), look);
+
+/** tried loads a document, and gives the page's objection. */
+const tried = (page, document) => page.evaluate((d) => document.querySelector("layout-app").model.load(d)?.message ?? null, document);
+
+inBrowser("a document that is refused leaves all of the one before", async (page) => {
+  await open(page, text("08"));
+  const before = await shown(page);
+  assert.match(before.table, /^What every process readsper step .*80–31 1 MiB/);
+  assert.match(await tried(page, BROKEN), /expected a size/);
+  await see(page, {});
+  assert.deepEqual(await shown(page), before);
+
+  await open(page, text("02"));
+  await see(page, { array: "label" });
+  const label = await shown(page);
+  await see(page, { array: "image" });
+  await tried(page, BROKEN);
+  await see(page, { array: "label" });
+  assert.deepEqual(await shown(page), label);
+});
+
+inBrowser("questions about another document do not change what is shown", async (page) => {
+  await open(page, text("08"));
+  const before = await shown(page);
+  await page.evaluate((d) => document.querySelector("layout-app").model.guest.describe(d), text("07"));
+  await page.getByRole("button", { name: "processes after" }).click();
+  await page.getByRole("button", { name: "processes before" }).click();
+  assert.deepEqual(await shown(page), before);
+});
+
+/** trap replaces the core by one whose first tables fail. */
+const trap = (page, times) =>
+  page.evaluate((times) => {
+    const { guest } = document.querySelector("layout-app").model;
+    const start = guest.start.bind(guest);
+    guest.start = () => {
+      const exports = start();
+      const mf_table = (...question) => {
+        if (times-- > 0) throw new WebAssembly.RuntimeError("unreachable");
+        return exports.mf_table(...question);
+      };
+      return { ...exports, mf_table };
+    };
+    guest.exports = null;
+  }, times);
+
+inBrowser("a core that fails at the picture takes no part of the page back to another layout", async (page) => {
+  await open(page, text("08"));
+  const whole = await shown(page);
+  for (const times of [1, Infinity]) {
+    await open(page, text("07"));
+    await trap(page, times);
+    await tried(page, text("08")).catch(() => {}); // where the failure gets out of the page
+    await see(page, {}).catch(() => {});
+    await page.locator("shard-view").hover();
+    const now = await shown(page);
+    assert.match(now.sum, /65,536 devices .* 1 error$/);
+    assert.match(now.problems, /unreachable/);
+    assert.equal(now.table, "");
+    assert.doesNotMatch(JSON.stringify(now), /300 KiB/, "of the layout before");
+    await tried(page, text("08"));
+    if (times === 1) assert.deepEqual(await shown(page), whole);
+  }
+});
+
+inBrowser("in any order the examples look as they do alone", async (page) => {
+  const alone = new Map();
+  for (const { name, text } of examples()) {
+    await open(page, text);
+    alone.set(name, await shown(page));
+  }
+  for (const step of [1, 9, 3, 7]) {
+    for (let i = 0; i < 10; i++) {
+      const { name, text } = examples()[(i * step) % 10];
+      await tried(page, text);
+      assert.deepEqual(await shown(page), alone.get(name), `${name}, every ${step}`);
+    }
+  }
+});
+
+/** changes begins a list of the meshes shown, and last gives its end once there are two. */
+const changes = (page) =>
+  page.evaluate(() => {
+    const { model } = document.querySelector("layout-app");
+    window.meshes = [];
+    model.addEventListener("change", () => window.meshes.push(model.draft.axes.map((a) => a.size).join("×")));
+  });
+const last = (page) => page.waitForFunction(() => window.meshes.length > 1 && window.meshes.at(-1)).then((mesh) => mesh.jsonValue());
+
+/** hold makes the first call of a method wait for window.release(). */
+const hold = (page, type, method) =>
+  page.evaluate(([type, method]) => {
+    const { prototype } = window[type];
+    const usual = prototype[method];
+    const held = new Promise((release) => (window.release = release));
+    prototype[method] = async function (...args) {
+      prototype[method] = usual;
+      await held;
+      return usual.apply(this, args);
+    };
+  }, [type, method]);
+
+inBrowser("of two files the last one stays, also where the first takes longer to read", async (page) => {
+  await open(page);
+  await changes(page);
+  await hold(page, "File", "text");
+  const input = page.locator('input[type="file"]');
+  for (const name of ["10", "03"]) await input.setInputFiles({ name: `${name}.json`, mimeType: "application/json", buffer: Buffer.from(text(name)) });
+  await page.evaluate(() => window.release());
+  assert.equal(await last(page), "2×8");
+});
+
+inBrowser("of two links the last one stays, and Back brings the one before", async (page) => {
+  await open(page);
+  const links = await page.evaluate(async (documents) => {
+    const pack = async (d) => {
+      const packed = await new Response(new Blob([d]).stream().pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer();
+      return `#v1=${btoa(String.fromCharCode(...new Uint8Array(packed))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+    };
+    return Promise.all(documents.map(pack));
+  }, [text("10"), text("03")]);
+  await changes(page);
+  await hold(page, "ReadableStreamDefaultReader", "read");
+  for (const link of links) await page.evaluate((link) => new Promise((gone) => (addEventListener("hashchange", gone, { once: true }), (location.hash = link))), link);
+  await page.evaluate(() => window.release());
+  assert.equal(await last(page), "2×8");
+  await page.goBack();
+  await page.waitForFunction(() => window.meshes.at(-1) === "16×4");
+  await page.goForward();
+  await page.waitForFunction(() => window.meshes.at(-1) === "2×8");
+  assert.match((await shown(page)).sum, /^data 2 × model 8 · 16 devices/);
+});
