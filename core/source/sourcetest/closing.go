@@ -1,0 +1,78 @@
+package sourcetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// hang is how long the suite waits for what should end at once.
+const hang = 20 * time.Second
+
+// closeWhileGathering closes the source under gathers, which may end well or
+// say why not.
+func (r *run) closeWhileGathering() {
+	if len(r.src.Schema().Fields) == 0 {
+		r.Skip("no fields")
+	}
+	g, f := r.gatherer(r.whole(0)), r.src.Schema().Fields[0]
+	records := r.sample(64)
+	running, ended := make(chan struct{}, 4), make(chan error, 4)
+	for range cap(running) {
+		guard.Go("sourcetest", func() error {
+			dst := make([]byte, len(records)*f.RowBytes())
+			job := []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}
+			for first := true; ; first = false {
+				if err := g.Gather(context.Background(), records, job); err != nil {
+					return err
+				}
+				if first {
+					running <- struct{}{}
+				}
+			}
+		}, func(err error) { ended <- err })
+	}
+	for range cap(running) {
+		select {
+		case <-running:
+		case err := <-ended:
+			r.Fatalf("a gather before Close: %v", err)
+		}
+	}
+	if err := r.src.Close(); err != nil {
+		r.Errorf("Close: %v", err)
+	}
+	for range cap(ended) {
+		select {
+		case err := <-ended:
+			if code := status.CodeOf(err); code != status.InvalidState && code != status.Cancelled {
+				r.Errorf("a gather under Close: %v", err)
+			}
+		case <-time.After(hang):
+			r.Fatal("a gather goes on after Close")
+		}
+	}
+}
+
+func (r *run) closed() {
+	var g source.Gatherer
+	if len(r.src.Schema().Fields) > 0 {
+		g = r.gatherer(r.whole(0))
+	}
+	for range 2 {
+		if err := r.src.Close(); err != nil {
+			r.Errorf("Close: %v", err)
+		}
+	}
+	if g != nil {
+		g.Ahead([]int64{-1})
+		r.expect(g.Gather(context.Background(), nil, nil), status.InvalidState, "a gather after Close")
+	}
+	_, err := r.src.Gatherer(nil)
+	r.expect(err, status.InvalidState, "Gatherer after Close")
+	_, err = r.src.Fingerprint(context.Background())
+	r.expect(err, status.InvalidState, "Fingerprint after Close")
+}

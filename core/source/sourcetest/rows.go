@@ -1,0 +1,93 @@
+package sourcetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// rows compares whole rows with the reference, one by one, and in batches with
+// themselves one by one.
+func (r *run) rows() {
+	for i, f := range r.src.Schema().Fields {
+		g, width := r.gatherer(r.whole(i)), f.RowBytes()
+		records := r.sample(20)
+		for k := range min(r.src.Len(), 20) {
+			records = append(records, k, r.src.Len()-1-k)
+		}
+		all := r.read(g, width, records)
+		for k, record := range records {
+			got := all[k*width : (k+1)*width]
+			want := make([]byte, width)
+			if record >= 0 {
+				want = r.read(g, width, []int64{record})
+			}
+			if !bytes.Equal(got, want) {
+				r.Fatalf("field %q, record %d: %x in a batch, %x alone", f.Name, record, got, want)
+			}
+			if record >= 0 && r.Row != nil && !bytes.Equal(got, r.Row(i, record)) {
+				r.Fatalf("field %q, record %d: %x instead of %x", f.Name, record, got, r.Row(i, record))
+			}
+		}
+	}
+}
+
+func (r *run) bounds() {
+	n := r.src.Len()
+	for i, f := range r.src.Schema().Fields {
+		g := r.gatherer(r.whole(i))
+		for _, bad := range []int64{n, n + 1, -2, -1 << 62, 1 << 62} {
+			dst := make([]byte, 2*f.RowBytes())
+			err := g.Gather(context.Background(), []int64{-1, bad}, []source.Job{{Rows: [2]int{0, 2}, Dst: dst}})
+			r.expect(err, status.OutOfRange, fmt.Sprintf("record %d of %d", bad, n))
+		}
+		if err := g.Gather(context.Background(), nil, []source.Job{{}}); err != nil {
+			r.Errorf("a gather of no records: %v", err)
+		}
+	}
+}
+
+func (r *run) cancelled() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i, f := range r.src.Schema().Fields {
+		g := r.gatherer(r.whole(i))
+		err := g.Gather(ctx, []int64{-1}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, f.RowBytes())}})
+		r.expect(err, status.Cancelled, "a cancelled gather")
+	}
+}
+
+// concurrency gathers with one gatherer on several goroutines.
+func (r *run) concurrency() {
+	for i, f := range r.src.Schema().Fields {
+		g, width := r.gatherer(r.whole(i)), f.RowBytes()
+		records := r.sample(40)
+		want := r.read(g, width, records)
+		results := make(chan error, 6)
+		for range cap(results) {
+			guard.Go("sourcetest", func() error {
+				for range 4 {
+					g.Ahead(records)
+					dst := make([]byte, len(want))
+					if err := g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}}); err != nil {
+						return err
+					}
+					if !bytes.Equal(dst, want) {
+						return fmt.Errorf("field %q: rows of concurrent gathers are mixed up", f.Name)
+					}
+				}
+				results <- nil
+				return nil
+			}, func(err error) { results <- err })
+		}
+		for range cap(results) {
+			if err := <-results; err != nil {
+				r.Error(err)
+			}
+		}
+	}
+}
