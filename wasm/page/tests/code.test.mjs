@@ -1,0 +1,177 @@
+// The programs that the page gives do what the page says: those for JAX run, those in Go compile and
+// run, and the layouts that come of them are the page's own.
+//
+//   PYTHON  an interpreter with meshfeed and JAX; else that of .venv
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { examples, here } from "./browser.mjs";
+import { programs } from "./programs.mjs";
+
+const root = join(here, "../../..");
+const python = resolve(root, process.env.PYTHON ?? ".venv/bin/python");
+const nasty = JSON.parse(readFileSync(join(root, "core/layout/testdata/documents.json"), "utf8"));
+
+/** scattered gives devices in an order that no axis explains. */
+const scattered = (n, processes) => Array.from({ length: n }, (_, i) => ((i * 37 + 11) % n)).map((id) => [Math.floor((id * processes) / n), id]);
+
+const one = (rest) => JSON.stringify({ meshfeed: 1, mesh: { axes: [["data", 4], ["model", 2]] }, ...rest });
+const x = { shape: ["B", 4], dtype: "float32", spec: ["data", "model"] };
+
+const OWN = {
+  "every way of loading, reshard": one({ arrays: { x }, batch: { size: 8 }, loading: "reshard" }),
+  "global, no prefetch": one({ arrays: { x }, batch: { size: 8 }, loading: "global", prefetch: 0 }),
+  ...Object.fromEntries(["int64", "uint64", "float64", "complex128"].map((dtype) => [dtype, one({ arrays: { x: { ...x, dtype } }, batch: { size: 8 } })])),
+  "all other types": one({ arrays: Object.fromEntries(["bool", "int8", "int16", "uint8", "uint16", "uint32", "float16", "bfloat16", "complex64"].map((dtype) => [dtype, { ...x, dtype }])), batch: { size: 8 } }),
+  "mask, extras and columns": one({ arrays: { in: { ...x, field: "tokens", columns: [[0, 2], [3, 5]] }, out: { ...x, field: "tokens", columns: [[1, 5]] } }, batch: { size: 8, remainder: "pad", mask: "real", mask_spec: [["model", "data"]], extras: ["record", "key"] }, dataset: { records: 21, order: "shuffle.1", seed: -3 } }),
+  "the remainder is an error": one({ arrays: { x }, batch: { size: 8, remainder: "error" }, dataset: { records: 24, seed: 5 } }),
+  "two batch dimensions": one({ arrays: { x: { shape: ["B0", "B1", 3], dtype: "int8", spec: ["data", "model"] } }, batch: { size: [4, 6] } }),
+  "a local order": one({ arrays: { x }, batch: { size: 8 }, dataset: { records: 64, order: "local.1:4:8", seed: 1 } }),
+  "devices in another order": one({ mesh: { axes: [["data", 4], ["model", 2]], devices: scattered(8, 4) }, arrays: { x }, batch: { size: 8 } }),
+  "128 devices in another order": one({ mesh: { axes: [["data", 32], ["model", 4]], devices: scattered(128, 16) }, arrays: { x }, batch: { size: 32 } }),
+  "one device": one({ mesh: { axes: [] }, arrays: { x: { ...x, spec: [] } }, batch: { size: 8 } }),
+  "names of Python and Go": one({ arrays: { mesh: { shape: [8], dtype: "int8", spec: ["data"] }, class: { shape: [8], dtype: "int8", spec: [["model", "data"]] }, "0 a": { shape: [8], dtype: "int8" }, "0_a": { shape: [8], dtype: "int8", spec: ["model"] }, jax: x, "a/b": { ...x, field: "f/g" } }, batch: { size: 8 } }),
+  "names that editors do not show, in a document": one({ arrays: { "\u2028\ufeff\u{e0001}": x }, batch: { size: 8 }, dataset: { records: 16, fields: { "\u2028\ufeff\u{e0001}": { shape: [4], dtype: "float32" } } } }),
+  "only weights": one({ arrays: { w: { shape: [8, 6], dtype: "bfloat16", spec: [["data", "model"], null] } } }),
+  "names that editors do not show": one({ arrays: { "\u202e\ufeff\u2028`\\": x, "\u0001\u007f": x }, batch: { size: 8 } }),
+};
+
+/** Has the fields of FILE, so that its programs run as they are. */
+const WHOLE = "a program as it is";
+const FILE = "core/arrowmeta/testdata/fixed.arrow";
+OWN[WHOLE] = one({
+  mesh: { axes: [["data", 2], ["model", 2]] },
+  arrays: { image: { shape: ["B", 4, 3], dtype: "float32", spec: ["data", "model"] }, first: { field: "bytes", columns: [[0, 2]], shape: ["B", 2], dtype: "uint8", spec: ["data"] } },
+  batch: { size: 2, remainder: "pad" },
+  dataset: { records: 5, order: "shuffle.1", seed: 4 },
+});
+
+const cases = await programs([
+  ...examples(),
+  ...nasty.filter((row) => row.canonical).map((row) => ({ name: row.name, text: row.canonical })),
+  ...Object.entries(OWN).map(([name, text]) => ({ name, text })),
+]);
+
+/** folder gives a folder that goes with the test. */
+function folder(t) {
+  const made = mkdtempSync(join(tmpdir(), "meshfeed-"));
+  t.after(() => rmSync(made, { recursive: true }));
+  return made;
+}
+
+/** run gives what a command prints. */
+function run(command, args, options) {
+  const done = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28, ...options });
+  assert.equal(done.status, 0, `${command} ${args.join(" ")}: ${done.error?.message ?? done.stderr}`);
+  return done.stdout;
+}
+
+/** told gives what of a document a JAX program can tell in a single process: which process has a
+ * device, the budgets that only a plan has, and what the data are is left out. */
+function told(document) {
+  const { budget, dataset, mesh, ...rest } = JSON.parse(document);
+  const { order, seed, records } = dataset ?? {};
+  return { ...rest, arrays: Object.entries(rest.arrays).filter(([, a]) => a.shape.some((n) => typeof n === "string")), axes: mesh.axes, ids: mesh.devices?.map(([, id]) => id), order, seed, records };
+}
+
+test("the draft of a document is the document", () => {
+  for (const { name, document, again } of cases) assert.equal(again, document, name);
+});
+
+test("a program has nothing that an editor does not show", () => {
+  for (const { name, jax, go } of cases) assert.doesNotMatch(jax + go, /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, name);
+});
+
+test("the programs for JAX load the page's layouts", (t) => {
+  const made = folder(t);
+  const asked = cases.map(({ name, document, report, jax }) => ({
+    name, document, jax, errors: report.problems.filter((p) => p.severity === "error").length, bytes: report.totals.batch_bytes ?? 0,
+  }));
+  writeFileSync(join(made, "cases.json"), JSON.stringify(asked));
+  const answers = JSON.parse(run(python, ["-W", "error", join(here, "programs.py"), "cases.json"], { cwd: made }));
+  for (const [i, { name, document, report }] of cases.entries()) {
+    const { layout, shardings, batch } = answers[i];
+    const want = told(document);
+    if (layout) {
+      const got = told(JSON.stringify(layout));
+      assert.deepEqual({ ...got, records: want.records }, want, name);
+      if (want.records !== undefined) assert.equal(got.records, want.records, name);
+    } else assert.deepEqual(want.arrays, [], name);
+    const fixed = Object.entries(JSON.parse(document).arrays).filter(([, a]) => a.shape.every((n) => typeof n === "number"));
+    assert.deepEqual(shardings, Object.fromEntries(fixed.map(([n, a]) => [n, a.spec ?? []])), name);
+    for (const [array, { global_shape, shard_shape }] of Object.entries(batch)) {
+      const { global_shape: shape, shard_shape: shard } = report.arrays[array];
+      assert.deepEqual({ global_shape, shard_shape }, { global_shape: shape, shard_shape: shard }, `${name}: ${array}`);
+    }
+  }
+});
+
+test("a program for JAX loads a file as it is", (t) => {
+  const made = folder(t);
+  cpSync(join(root, FILE), join(made, "train-0.arrow"));
+  const { jax } = cases.find((c) => c.name === WHOLE);
+  writeFileSync(join(made, "load.py"), `${jax}    print({name: a.shape for name, a in batch.items()})\n`);
+  const said = run(python, ["load.py"], { cwd: made, env: { ...process.env, JAX_PLATFORMS: "cpu", XLA_FLAGS: "--xla_force_host_platform_device_count=4" } });
+  assert.equal(said, "{'image': (2, 4, 3), 'first': (2, 2), 'valid': (2,)}\n".repeat(3));
+});
+
+const DRIVER = `package main
+
+import (
+	"encoding/json"
+	"log"
+	"os"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+IMPORTS)
+
+func text(document any) string {
+	switch d := document.(type) {
+	case string:
+		parsed, err := layout.Parse([]byte(d))
+		if err != nil {
+			log.Fatal(err)
+		}
+		return string(parsed.Canonical())
+	case layout.Document:
+		return string(d.Canonical())
+	}
+	return ""
+}
+
+func main() {
+	err := json.NewEncoder(os.Stdout).Encode([]string{
+LIST	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	WHOLE.Main()
+}
+`;
+
+test("the programs in Go are formatted, of the page's layouts, and one loads a file", (t) => {
+  const made = folder(t);
+  const go = (...args) => run("go", args, { cwd: made });
+  const mod = readFileSync(join(root, "go.mod"), "utf8").replace(/^module .*/, `module example.com/programs\n\nrequire github.com/meshfeed/meshfeed v0.0.0\n\nreplace github.com/meshfeed/meshfeed => ${root}`);
+  writeFileSync(join(made, "go.mod"), mod);
+  cpSync(join(root, "go.sum"), join(made, "go.sum"));
+  const names = cases.map((_, i) => `p${i}`);
+  for (const [i, { go }] of cases.entries()) {
+    mkdirSync(join(made, names[i]));
+    writeFileSync(join(made, names[i], "main.go"), go);
+  }
+  assert.equal(run("gofmt", ["-l", "."], { cwd: made }), "", "gofmt would write them otherwise");
+  for (const [i, { go }] of cases.entries()) {
+    const library = go.replace(/^package main$/m, `package ${names[i]}`).replace(/^func main\(\)/m, "func Main()");
+    writeFileSync(join(made, names[i], "main.go"), `${library}\nfunc Document() any { return document }\n`);
+  }
+  const fill = (what) => names.map(what).join("");
+  writeFileSync(join(made, "main.go"), DRIVER.replace("IMPORTS", fill((n) => `\t"example.com/programs/${n}"\n`)).replace("WHOLE", names[cases.findIndex((c) => c.name === WHOLE)]).replace("LIST", fill((n) => `\t\ttext(${n}.Document()),\n`)));
+  cpSync(join(root, FILE), join(made, "train-0.arrow"));
+  const documents = JSON.parse(go("run", "-mod=mod", "."));
+  for (const [i, { name, document }] of cases.entries()) assert.equal(documents[i], document, name);
+});
