@@ -10,8 +10,7 @@
 
 mf_status mf_devices_open(const char* spec, size_t spec_size, const char* options, size_t size,
                           mf_devices* devices, mf_error* error) {
-  clear_handle(devices);
-  GUARD;
+  MAKE(devices);
   TEXT(spec, spec_size);
   TEXT(options, size);
   NEED(devices);
@@ -26,8 +25,7 @@ mf_status mf_devices_info(mf_devices devices, mf_bytes* json, mf_error* error) {
 }
 
 mf_status mf_ring_create(mf_devices devices, mf_layout layout, mf_ring* ring, mf_error* error) {
-  clear_handle(ring);
-  GUARD;
+  MAKE(ring);
   NEED(ring);
   return mfgo_ring_create(devices, layout, ring, error);
 }

@@ -134,6 +134,12 @@ void mfi_shelf_forget_all(void);
 /* Takes the first piece from the shelf of a handle; NULL if there is none. */
 mfi_slot* mfi_shelf_take(uint64_t handle);
 
+/* ---- signals.c ---- */
+
+/* Has every handler of the program run on the stack for signals, if the thread
+   that it interrupts has one, as all of Go's have. */
+void mfi_keep_handlers_off_goroutines(void);
+
 /* ---- sigbus_linux.c ---- */
 
 /* A mapped file whose faults become a mark. */

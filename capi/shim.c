@@ -92,8 +92,7 @@ mf_status mf_release(uint64_t handle, mf_error* error) {
 /* ---- layouts ---- */
 
 mf_status mf_layout_create(const char* json, size_t size, mf_layout* layout, mf_error* error) {
-  clear_handle(layout);
-  GUARD;
+  MAKE(layout);
   TEXT(json, size);
   NEED(layout);
   return mfgo_layout_create(json, size, layout, error);
@@ -127,8 +126,7 @@ mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_
 /* ---- datasets ---- */
 
 mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset, mf_error* error) {
-  clear_handle(dataset);
-  GUARD;
+  MAKE(dataset);
   TEXT(options, size);
   NEED(dataset);
   return mfgo_dataset_open(options, size, dataset, error);
@@ -145,8 +143,7 @@ struct ArrowArrayStream {
 
 mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* options, size_t size,
                                  mf_dataset* dataset, mf_error* error) {
-  clear_handle(dataset);
-  GUARD;
+  MAKE(dataset);
   NEED(stream);
   if (!stream->release)
     return mfi_fail(error, MF_INVALID_ARGUMENT, "arrowio", "the stream was released or moved before",
@@ -164,8 +161,7 @@ mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* op
 
 mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void*), void* context,
                                  mf_dataset* dataset, mf_error* error) {
-  clear_handle(dataset);
-  GUARD;
+  MAKE(dataset);
   mf_status status;
   if (!arrays || !dataset)
     status = mfi_is_null(error, arrays ? "dataset" : "arrays");
@@ -192,8 +188,7 @@ mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_byte
 
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
                            mf_error* error) {
-  clear_handle(slice);
-  GUARD;
+  MAKE(slice);
   NEED(slice);
   return mfgo_dataset_slice(dataset, start, stop, slice, error);
 }
@@ -202,8 +197,7 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
 
 mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* options, size_t size,
                            mf_loader* loader, mf_error* error) {
-  clear_handle(loader);
-  GUARD;
+  MAKE(loader);
   TEXT(options, size);
   NEED(loader);
   return mfgo_loader_create(dataset, layout, options, size, loader, error);
@@ -262,16 +256,14 @@ mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error) {
 }
 
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error) {
-  clear_handle(pass);
-  GUARD;
+  MAKE(pass);
   NEED(pass);
   return mfgo_loader_one_epoch(loader, epoch, pass, error);
 }
 
 mf_status mf_loader_remesh(mf_loader loader, mf_layout layout, int64_t process, mf_loader* next,
                            mf_error* error) {
-  clear_handle(next);
-  GUARD;
+  MAKE(next);
   NEED(next);
   return mfgo_loader_remesh(loader, layout, process, next, error);
 }

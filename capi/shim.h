@@ -17,6 +17,13 @@
   if (!(pointer) && (size))                                                                                  \
   return mfi_is_null(error, #pointer)
 
+/* Of the functions that make what Go works for: what GUARD does, and a look at
+   the program's signal handlers. */
+#define MAKE(handle)                                                                                         \
+  clear_handle(handle);                                                                                      \
+  GUARD;                                                                                                     \
+  mfi_keep_handlers_off_goroutines()
+
 static inline void clear_bytes(mf_bytes* bytes) {
   if (bytes)
     *bytes = (mf_bytes){NULL, 0};

@@ -3,6 +3,8 @@
  * ignored or taken that signal: a collection then waits until every gather
  * under way has ended, and all goes on. URGENT says what the program did;
  * "inherited" is blocked and ignored by the program that started this one.
+ * A handler that would run on a goroutine's stack is moved off it: its frame
+ * may be larger than that stack.
  *
  * For a library that was built with the tag meshfeed_faults.
  */
@@ -47,6 +49,30 @@ static void prepare(const char* what, char** arguments) {
   }
 }
 
+/* Handlers that were installed in any way are not on a goroutine's stack, and
+   nothing else of them changed; what is no handler stays so. */
+static void check_handlers(void) {
+  const int numbers[] = {SIGURG, SIGUSR1, SIGUSR2, SIGPROF};
+  struct sigaction before[4], after;
+  struct sigaction mine;
+  memset(&mine, 0, sizeof mine);
+  mine.sa_handler = note;
+  mine.sa_flags = SA_RESTART;
+  sigaddset(&mine.sa_mask, SIGALRM);
+  CHECK(sigaction(SIGUSR1, &mine, NULL) == 0 && signal(SIGUSR2, SIG_IGN) != SIG_ERR);
+  for (int i = 0; i < 4; i++)
+    CHECK(sigaction(numbers[i], NULL, &before[i]) == 0);
+  mf_error error = no_error();
+  const mf_layout made = make_layout(DOCUMENT(100, 4, ""));
+  OK(mf_release(made, &error));
+  for (int i = 0; i < 4; i++) {
+    CHECK(sigaction(numbers[i], NULL, &after) == 0 && after.sa_handler == before[i].sa_handler);
+    const int flag = before[i].sa_handler == SIG_DFL || before[i].sa_handler == SIG_IGN ? 0 : SA_ONSTACK;
+    CHECK(after.sa_flags == (before[i].sa_flags | flag));
+    CHECK(sigismember(&after.sa_mask, SIGALRM) == sigismember(&before[i].sa_mask, SIGALRM));
+  }
+}
+
 /* Reads epochs until the main thread has collected often enough. */
 static void* work(void* unused) {
   mf_error error = no_error();
@@ -71,6 +97,7 @@ int main(int count, char** arguments) {
   (void)count;
   alarm(60);
   prepare(getenv("URGENT"), arguments);
+  check_handlers();
   r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
