@@ -30,10 +30,11 @@ $(STAMP): pyproject.toml hatch_build.py VERSION go.mod go.sum
 	  ./core/loader/... ./core/batch/... ./core/gomlxfeed ./core/gomlxfeed/internal/... ./arrowio/... >/dev/null; \
 	touch $@; echo "set up in $$(( $$(date +%s) - began )) s"
 
+TAGS = $(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)
+
 lib: $(STAMP) ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
-	capi/build.sh python/meshfeed/_lib/libmeshfeed.so $(if $(XLA),-tags xla)
-	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" -o python/meshfeed/_bin/meshfeed \
-	  -tags "$(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)" ./cmd/meshfeed
+	capi/build.sh python/meshfeed/_lib/libmeshfeed.so -tags "$(TAGS)"
+	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" -o python/meshfeed/_bin/meshfeed -tags "$(TAGS)" ./cmd/meshfeed
 
 wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 

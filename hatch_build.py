@@ -56,7 +56,8 @@ class BuildHook(BuildHookInterface[Any]):
             shutil.copyfile(ready, out)
             return
         go = find_go()
-        self._run(["sh", "capi/build.sh", str(out)], go, {"CGO_ENABLED": "1"})
+        build = ["sh", "capi/build.sh", str(out), *tags(Path(self.root))]
+        self._run(build, go, {"CGO_ENABLED": "1"})
 
     def _command(self, out: Path) -> bool:
         out.parent.mkdir(exist_ok=True)
@@ -92,7 +93,7 @@ def find_go() -> str:
 
 
 def tags(root: Path) -> list[str]:
-    """Gives the flags that put the browser page into the command, where it has been built.
+    """Gives the flags that put the browser page into library and command, where it has been built.
 
     It is in the sdist; in a checkout `make page` builds it.
     """

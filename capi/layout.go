@@ -12,6 +12,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/capi/internal/options"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/wasm/page"
 )
 
 // layoutObject is what an mf_layout names.
@@ -95,4 +96,17 @@ func (l *layoutObject) draw(opts []byte) (string, error) {
 		return l.SVG(p), nil
 	}
 	return l.Text(p), nil
+}
+
+//export mfgo_layout_page
+func mfgo_layout_page(h C.mf_layout, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(h, func(_ context.Context, l *layoutObject) error {
+			html, err := page.HTML(l.Document().Canonical())
+			if err != nil {
+				return err
+			}
+			return give(out, html)
+		})
+	})
 }

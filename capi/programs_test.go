@@ -107,7 +107,7 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c check.h dlpack.h exit.c faults.c hang.c shelf.c sigbus.c slow.c soak.c urgent.c "
+	others := " abi.c check.h dlpack.h exit.c faults.c hang.c page.c shelf.c sigbus.c slow.c soak.c urgent.c "
 	for _, e := range entries {
 		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())

@@ -123,6 +123,13 @@ mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_
   return mfgo_layout_draw(layout, options, size, text, error);
 }
 
+mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error) {
+  clear_bytes(html);
+  GUARD;
+  NEED(html);
+  return mfgo_layout_page(layout, html, error);
+}
+
 /* ---- datasets ---- */
 
 mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset, mf_error* error) {

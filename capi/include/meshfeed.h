@@ -78,7 +78,7 @@ extern "C" {
 /* ---- version ---------------------------------------------------------- */
 
 #define MF_ABI_MAJOR 1 /* another number can break a compiled caller */
-#define MF_ABI_MINOR 2 /* functions, codes or trailing fields were added */
+#define MF_ABI_MINOR 3 /* functions, codes or trailing fields were added */
 
 /* The ABI of the library: MF_ABI_MAJOR << 16 | MF_ABI_MINOR. A caller needs
    the same major number, and at least its own minor number. */
@@ -184,6 +184,11 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
      "dims": [0, 2]   the two dimensions to draw, first the one that runs down
      "width": columns of a text, 80 if left out */
 mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error);
+
+/* The browser page that checks, draws and edits layouts, beginning with this
+   one: an HTML file of 1.6 MB that needs no network. MF_UNSUPPORTED from a library
+   that was built without the page. */
+mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
 
 /* ---- datasets --------------------------------------------------------- */
 

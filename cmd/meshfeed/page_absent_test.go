@@ -16,7 +16,7 @@ func TestWithoutThePage(t *testing.T) {
 		var out, diagnostics bytes.Buffer
 		code := run(context.Background(), args, strings.NewReader(small), &out, &diagnostics)
 		want := "meshfeed: " + args[0] + `: this build carries no page, since it was built without the tag page
-  use the command of the wheel, or run ` + "`make page`" + ` in a checkout and build with -tags page
+  install a wheel, or in a checkout run: make page lib
 `
 		if code != exitFailed || out.Len() > 0 || diagnostics.String() != want {
 			t.Errorf("%v: exit %d, %q\ngot  %s\nwant %s", args, code, out.String(), diagnostics.String(), want)

@@ -20,7 +20,7 @@ from typing import Any
 
 from meshfeed import errors
 
-VERSION = 1, 2  # what this module was written for: the same major number, at least this minor one
+VERSION = 1, 3  # what this module was written for: the same major number, at least this minor one
 
 
 class Failure(ctypes.Structure):
@@ -138,6 +138,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_layout_json": (c_uint64, c_void_p, _ERROR),
     "mf_layout_report": (c_uint64, *_TEXT, c_void_p, _ERROR),
     "mf_layout_draw": (c_uint64, *_TEXT, c_void_p, _ERROR),
+    "mf_layout_page": (c_uint64, c_void_p, _ERROR),
     "mf_dataset_open": (*_TEXT, c_void_p, _ERROR),
     "mf_dataset_open_stream": (c_void_p, *_TEXT, c_void_p, _ERROR),
     "mf_dataset_open_arrays": (c_void_p, c_int32, RELEASE, c_void_p, c_void_p, _ERROR),

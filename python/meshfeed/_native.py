@@ -96,6 +96,12 @@ def layout_drawing(document: str, options: Mapping[str, Any]) -> str:
         return _text("mf_layout_draw", handle, *_encoded(json.dumps(options)))
 
 
+def layout_page(document: str) -> str:
+    """Gives the browser page that begins with a layout."""
+    with _Layout(document) as handle:
+        return _text("mf_layout_page", handle)
+
+
 # ---- datasets ----
 
 

@@ -1,38 +1,14 @@
-"""The browser page of a layout: made by the command, which carries it, and shown by a thread."""
+"""Shows the browser page of a layout at an address of this machine."""
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-from meshfeed import _command
-from meshfeed.errors import ReadError, UnsupportedError
+from meshfeed.errors import ReadError
 
 HOST = "127.0.0.1"
-
-
-def html(document: str) -> str:
-    """Gives the page that begins with a layout.
-
-    Args:
-        document: the layout's document, in canonical form.
-
-    Raises:
-        UnsupportedError: this installation has no command, or one without the page.
-    """
-    command = [_command.BINARY, "page", "-"]
-    try:
-        done = subprocess.run(command, input=document.encode(), capture_output=True, check=False)
-    except OSError as e:
-        message = f"the page comes with the command, which cannot be run ({e.strerror}: "
-        message += f"{_command.BINARY})"
-        raise UnsupportedError(message, hint="install a wheel, or run: make page lib") from None
-    if done.returncode != 0:
-        message, _, hint = done.stderr.decode(errors="replace").strip().partition("\n")
-        raise UnsupportedError(message.removeprefix("meshfeed: page: "), hint=hint.strip())
-    return done.stdout.decode()
 
 
 class Server:

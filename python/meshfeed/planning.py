@@ -139,14 +139,14 @@ class Layout:
             path: the file, such as ``"layout.html"``.
 
         Raises:
-            UnsupportedError: this installation has no command, or one without the page.
+            UnsupportedError: the C library was built without the page.
             NotFoundError: there is no such folder.
             ReadError: the file cannot be written; what it held before is as it was.
         """
         with Checks("Layout.to_html") as check:
             if not isinstance(path, str | os.PathLike):
                 raise check.wrong("path", path, "a path")
-            write_whole(Path(path), self._html(), op="Layout.to_html")
+            write_whole(Path(path), _native.layout_page(self._text), op="Layout.to_html")
 
     def serve(self, port: int = 0) -> page.Server:
         """Shows the browser page with this layout in it to the browsers of this machine.
@@ -159,19 +159,14 @@ class Layout:
             the program; a script waits for Ctrl-C with `layout.serve().wait()`.
 
         Raises:
-            UnsupportedError: this installation has no command, or one without the page.
+            UnsupportedError: the C library was built without the page.
             ReadError: the port cannot be used.
         """
         from meshfeed import page
 
         with Checks("Layout.serve") as check:
             number = check.integer("port", port, 0, 65535)
-            return page.Server(self._html(), number)
-
-    def _html(self) -> str:
-        from meshfeed import page
-
-        return page.html(self._text)
+            return page.Server(_native.layout_page(self._text), number)
 
     def _drawn(self, form: str, array: Any, dims: Any) -> str:
         check = Checks("mf.Layout")

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"core/gomlxfeed/xla/internal/library": {"core/gomlxfeed/xla/internal/environ"},
 	"core/gomlxfeed/xla":                  {"core/gomlxfeed", "core/gomlxfeed/xla/internal/..."},
 	// tier 5
-	"capi":                  {"core/loader", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "capi/internal/..."},
+	"capi":                  {"core/loader", "core/certificate", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio", "arrowio/cstream", "wasm/page", "capi/internal/..."},
 	"capi/internal/handle":  {"core/guard"},
 	"capi/internal/future":  {"core/guard"},
 	"capi/internal/options": {},

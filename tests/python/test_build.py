@@ -35,7 +35,7 @@ def test_the_glibc_need_is_read_from_the_library() -> None:
         hatch_build.glibc_need(b"musl")
 
 
-def test_the_page_is_put_into_the_command_where_it_is_built(tmp_path: Path) -> None:
+def test_the_page_is_put_into_library_and_command_where_it_is_built(tmp_path: Path) -> None:
     sys.path.insert(0, str(ROOT))
     try:
         import hatch_build
@@ -103,6 +103,19 @@ def test_the_sdist_gives_a_wheel_that_works(tmp_path: Path) -> None:
     assert mf.__version__ in ran[1]
     shown = subprocess.run([venv / "bin/meshfeed", "page"], capture_output=True, check=False)
     assert shown.stdout.startswith(b"<!doctype html>") == page
+    program = (
+        "import meshfeed as mf; "
+        "mf.layout({'a': 2}, mf.P('a'), {'x': ('int8', ())}, batch_size=2).to_html('layout.html')"
+    )
+    done = subprocess.run(
+        [venv / "bin/python", "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == page, done.stderr
+    assert (tmp_path / "layout.html").exists() == page
     shutil.rmtree(venv)
     if not page:
         pytest.skip("NOT TESTED: the page in the sdist and the wheel; build it first: make page")

@@ -10,7 +10,7 @@ import (
 
 func absent() error {
 	return status.New(status.Unsupported, "page", "this build carries no page, since it was built without the tag page").
-		WithHint("use the command of the wheel, or run `make page` in a checkout and build with -tags page")
+		WithHint("install a wheel, or in a checkout run: make page lib")
 }
 
 func single() ([]byte, error) { return nil, absent() }

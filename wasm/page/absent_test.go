@@ -10,7 +10,7 @@ import (
 
 func TestAbsent(t *testing.T) {
 	want := "page: this build carries no page, since it was built without the tag page; " +
-		"use the command of the wheel, or run `make page` in a checkout and build with -tags page"
+		"install a wheel, or in a checkout run: make page lib"
 	if _, err := page.HTML(nil); err == nil || err.Error() != want {
 		t.Errorf("HTML: %v, want %s", err, want)
 	}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+)
+
+// TestPage asks a library with the page for it.
+func TestPage(t *testing.T) {
+	plain, err := os.ReadFile("../wasm/page/dist/layout.html")
+	if err != nil {
+		t.Skipf("NOT TESTED: the page in the library; build it first: make page (%v)", err)
+	}
+	folder, err := buildLibrary(" page", "-tags=page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const slot = `id="layout">`
+	got, want := execute(t, compile(t, folder, "page.c")), strings.Replace(string(plain), slot, slot+document(t), 1)
+	if got != want {
+		t.Errorf("printed %d bytes, want the %d of the page with the layout in it", len(got), len(want))
+	}
+}
+
+// TestWithoutThePage asks one that was built without.
+func TestWithoutThePage(t *testing.T) {
+	want := "-9: page: this build carries no page, since it was built without the tag page; " +
+		"install a wheel, or in a checkout run: make page lib"
+	if got := execute(t, compile(t, library(t), "page.c")); got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+}
+
+// document gives the layout of check.h in canonical form.
+func document(t *testing.T) string {
+	t.Helper()
+	d, err := layout.Parse([]byte(`{"meshfeed":1,"mesh":{"axes":[["data",4],["model",2]]},` +
+		`"arrays":{"image":{"shape":["B",3,6],"dtype":"float32","spec":["data",null,"model"]},` +
+		`"label":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":4},"dataset":{"records":100}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(d.Canonical())
+}
