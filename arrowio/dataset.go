@@ -241,9 +241,4 @@ func (s *store) Check(files []int32) error {
 func (s *store) Named(batch int32, err error) error { return s.of(batch).named(err) }
 
 // of gives the file of a record batch.
-func (s *store) of(batch int32) *file {
-	if s.table.Files == nil {
-		return s.files[0]
-	}
-	return s.files[s.table.Files[batch]]
-}
+func (s *store) of(batch int32) *file { return s.files[s.table.File(batch)] }

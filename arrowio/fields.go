@@ -3,12 +3,10 @@ package arrowio
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // setFields sorts the columns into fields and skipped ones.
@@ -28,11 +26,6 @@ func (d *Dataset) setFields(o Options) error {
 		d.table.Fields = append(d.table.Fields, field)
 		d.table.Schema.Fields = append(d.table.Schema.Fields, field.Source(d.nulls[i]))
 	}
-	for name := range o.Shapes {
-		if !slices.ContainsFunc(schema.Fields, func(f arrowmeta.Field) bool { return f.Name == name }) {
-			return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).With("field", name)
-		}
-	}
 	return nil
 }
 
@@ -40,68 +33,25 @@ func (d *Dataset) setFields(o Options) error {
 // cannot be those of an array.
 func (d *Dataset) describe(o Options) (fields []*table.Field, reasons []string, err error) {
 	meta := d.files[0].meta
-	declared := meta.Schema.RowShapes()
-	fields, reasons = make([]*table.Field, len(declared)), make([]string, len(declared))
+	fields, reasons, err = table.Fields(&meta.Schema, o.Shapes)
+	if err != nil {
+		return nil, nil, err
+	}
 	measured := map[int]*table.Field{} // whose lists have a length that nobody gave
-	known := map[string]bool{}
-	for i := range meta.Schema.Fields {
-		f := &meta.Schema.Fields[i]
-		fields[i], reasons[i] = table.Describe(f)
-		if known[f.Name] {
-			reasons[i] = "a column before it has the same name"
-		}
-		known[f.Name] = true
+	for i, f := range fields {
 		if !meta.Columns[i].Located {
 			reasons[i] = "a column before it has a type that is not known"
 		}
-		if reasons[i] != "" {
+		if reasons[i] != "" || !f.Open() {
 			continue
 		}
-		if err := giveShape(fields[i], o.Shapes[f.Name]); err != nil {
+		measured[i] = f
+		reasons[i], err = f.Measure(func(shape []int) (string, error) { return d.firstShape(f, i, shape) })
+		if err != nil {
 			return nil, nil, err
-		}
-		if fields[i].Open() {
-			measured[i] = fields[i]
-			if reasons[i], err = d.measure(fields[i], i, declared[i]); err != nil {
-				return nil, nil, err
-			}
 		}
 	}
 	return fields, reasons, d.ragged(measured, reasons)
-}
-
-// giveShape sets the shape that the user gave, if any.
-func giveShape(f *table.Field, shape []int) error {
-	if shape == nil {
-		return nil
-	}
-	if err := f.Resolve(shape); err != nil {
-		return status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
-			WithHint("leave its shape out, or correct it").With("field", f.Name)
-	}
-	return nil
-}
-
-// measure finds the shape of rows that are lists of variable length: as
-// declared in the metadata, else as in the first record.
-func (d *Dataset) measure(f *table.Field, column int, declared []int) (reason string, err error) {
-	shape := slices.Clone(f.Shape)
-	if len(declared) == len(shape) {
-		for i, n := range declared {
-			if shape[i] < 0 {
-				shape[i] = n
-			}
-		}
-	}
-	if slices.Contains(shape, -1) {
-		if reason, err = d.firstShape(f, column, shape); reason != "" || err != nil {
-			return reason, err
-		}
-	}
-	if err := f.Resolve(shape); err != nil {
-		return "it " + err.Error(), nil
-	}
-	return "", nil
 }
 
 // ragged adds the reasons why lists of some columns cannot be rows of one
@@ -171,11 +121,4 @@ func (f *file) referenced(i int, b *arrowmeta.RecordBatch, col *arrowmeta.Column
 		ends[k] = table.Integer(offset[:], width)
 	}
 	return ends[1] - ends[0], nil
-}
-
-func (d *Dataset) file(batch int) int32 {
-	if d.table.Files == nil {
-		return 0
-	}
-	return d.table.Files[batch]
 }

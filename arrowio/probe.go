@@ -50,7 +50,7 @@ type probe struct {
 // shape fills the open lengths with those of a row, and is false for one with
 // nulls.
 func (p *probe) shape(column int, row int64, shape []int) (found bool, err error) {
-	if (*store)(p.d).Encoded(p.d.file(int(p.batch))) {
+	if (*store)(p.d).Encoded(p.d.table.File(p.batch)) {
 		if p.decoded, err = p.d.decode(p.batch, p.field, column); err != nil {
 			return false, err
 		}

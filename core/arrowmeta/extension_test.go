@@ -1,7 +1,9 @@
 package arrowmeta_test
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +123,36 @@ func TestRowShapesOfStrangeMetadata(t *testing.T) {
 		if got := s.RowShapes()[0]; !reflect.DeepEqual(got, want) {
 			t.Errorf("%.80s: got %v, want %v", text, got, want)
 		}
+	}
+}
+
+// TestSchemaRows fills the lengths that a type leaves open with declared ones,
+// where these have as many dimensions, and refuses names that repeat.
+func TestSchemaRows(t *testing.T) {
+	number := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 32, Signed: true}
+	listOf := func(inner arrowmeta.Type) arrowmeta.Type {
+		return arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Name: "item", Type: inner}}}
+	}
+	pair := arrowmeta.Type{Kind: arrowmeta.FixedSizeList, ListSize: 2, Children: []arrowmeta.Field{{Name: "item", Type: number}}}
+	s := arrowmeta.Schema{
+		Fields: []arrowmeta.Field{
+			{Name: "declared", Type: listOf(pair)}, {Name: "flat", Type: listOf(number)}, {Name: "open", Type: listOf(number)},
+			{Name: "open", Type: number}, {Name: "text", Type: arrowmeta.Type{Kind: arrowmeta.String}},
+		},
+		Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":{` +
+			`"declared":{"_type":"Array2D","shape":[3,7]},"flat":{"_type":"Array2D","shape":[3,7]}}}}`}},
+	}
+	rows, reasons := s.Rows()
+	var got []string
+	for i, r := range rows {
+		got = append(got, fmt.Sprintf("%v%v%v %s", r.Type, r.Shape, r.Declared, reasons[i]))
+	}
+	want := []string{
+		"int32[-1 2][3 2] ", "int32[-1][-1] ", "int32[-1][-1] ", "invalid[][] a column before it has the same name",
+		"invalid[][] text has no fixed size; store token ids as a fixed-size list of integers",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -19,8 +19,37 @@ const DTypeKey = "meshfeed.dtype"
 
 // Rows says what the rows of a field are as rows of an array.
 type Rows struct {
-	Type  dtype.Type
-	Shape []int // of one row; -1 for a list of variable length, which the rows must agree on
+	Type     dtype.Type
+	Shape    []int // of one row; -1 for a list of variable length, which the rows must agree on
+	Declared []int // Shape with the lengths that RowShapes gives, which need not be true; only of Schema.Rows
+}
+
+// Rows says for each field what its rows are, or gives the reason, with a
+// remedy, why they cannot be those of an array.
+func (s *Schema) Rows() (rows []Rows, reasons []string) {
+	declared, seen := s.RowShapes(), make(map[string]bool, len(s.Fields))
+	rows, reasons = make([]Rows, len(s.Fields)), make([]string, len(s.Fields))
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		rows[i], reasons[i] = f.Rows()
+		if seen[f.Name] {
+			rows[i], reasons[i] = Rows{}, "a column before it has the same name"
+		}
+		seen[f.Name] = true
+		rows[i].Declared = fill(rows[i].Shape, declared[i])
+	}
+	return rows, reasons
+}
+
+// fill puts declared lengths where the type leaves them open.
+func fill(shape, declared []int) []int {
+	shape = slices.Clone(shape)
+	for i := range shape {
+		if shape[i] < 0 && len(declared) == len(shape) {
+			shape[i] = declared[i]
+		}
+	}
+	return shape
 }
 
 // Rows says what the rows are, or gives the reason, with a remedy, why they

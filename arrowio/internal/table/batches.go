@@ -1,7 +1,6 @@
 package table
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
@@ -47,17 +46,17 @@ func (r *Batches) skip(batch int) int64 {
 
 // fields describes every column, or says why it cannot be an array.
 func (r *Batches) fields() error {
-	declared := r.Schema.RowShapes()
-	for name := range r.Shapes {
-		if !r.has(name) {
-			return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).With("field", name)
-		}
+	fields, reasons, err := Fields(r.Schema, r.Shapes)
+	if err != nil {
+		return err
 	}
-	for i := range r.Schema.Fields {
+	for i, field := range fields {
 		f := &r.Schema.Fields[i]
-		field, column, reason, err := r.field(i, declared[i])
-		if err != nil {
-			return err
+		column, reason := (*Column)(nil), reasons[i]
+		if reason == "" {
+			if column, reason, err = r.column(i, field); err != nil {
+				return err
+			}
 		}
 		if reason != "" {
 			r.out.Skipped = append(r.out.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reason})
@@ -69,15 +68,6 @@ func (r *Batches) fields() error {
 	return nil
 }
 
-func (r *Batches) has(name string) bool {
-	for i := range r.Schema.Fields {
-		if r.Schema.Fields[i].Name == name {
-			return true
-		}
-	}
-	return false
-}
-
 func hasNulls(c *Column) bool {
 	for i := range c.Planes {
 		if c.Planes[i].Valid != nil {
@@ -87,82 +77,36 @@ func hasNulls(c *Column) bool {
 	return false
 }
 
-// field describes one column and finds its buffers.
-func (r *Batches) field(number int, declared []int) (field *Field, column *Column, reason string, err error) {
-	f := &r.Schema.Fields[number]
-	if twice := r.repeated(number); twice {
-		return nil, nil, "another column has the same name", nil
-	}
-	if field, reason = Describe(f); reason != "" {
-		return nil, nil, reason, nil
-	}
+// column finds the buffers of one column, and the lengths of its lists.
+func (r *Batches) column(number int, field *Field) (column *Column, reason string, err error) {
 	b := builder{field: field, column: &Column{Planes: make([]Plane, len(field.Nodes))}}
 	for i, rows := range r.Rows {
 		if err := b.batch(r.Array(i, number), r.skip(i), rows); err != nil {
-			return nil, nil, "", r.damaged("record batch %d of the %s: column %q: %v", i, r.Origin, f.Name, err)
+			return nil, "", r.damaged("record batch %d of the %s: column %q: %v", i, r.Origin, field.Name, err)
 		}
 		if b.reason != "" {
-			return nil, nil, b.reason, nil
+			return nil, b.reason, nil
 		}
 	}
 	b.finish(len(r.Rows))
-	asked, ok := r.Shapes[f.Name]
-	if ok {
-		if err := field.Resolve(asked); err != nil {
-			return nil, nil, "", status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
-				WithHint("leave its shape out, or correct it").With("field", f.Name)
-		}
-	} else if field.Open() {
-		reason = r.measure(&b, declared)
+	if field.Open() {
+		reason, err = field.Measure(func(shape []int) (string, error) { return r.firstShape(&b, shape), nil })
 	}
-	return field, b.column, reason, nil
-}
-
-func (r *Batches) repeated(number int) bool {
-	for i := range r.Schema.Fields[:number] {
-		if r.Schema.Fields[i].Name == r.Schema.Fields[number].Name {
-			return true
-		}
-	}
-	return false
-}
-
-// measure finds the row shape of lists of unknown length: as the metadata
-// declare it, else as the first record has it.
-func (r *Batches) measure(b *builder, declared []int) string {
-	shape := append([]int{}, b.field.Shape...)
-	if len(declared) == len(shape) {
-		for i, d := range declared {
-			if shape[i] < 0 {
-				shape[i] = d
-			}
-		}
-	}
-	if slices.Contains(shape, -1) {
-		shape = r.firstShape(b, shape)
-	}
-	for _, d := range shape {
-		if d < 0 {
-			return "its rows have no known shape: its first records are null or empty; give its row shape in shapes"
-		}
-	}
-	if err := b.field.Resolve(shape); err != nil {
-		return fmt.Sprint("it ", err)
-	}
-	return ""
+	return b.column, reason, err
 }
 
 // firstShape completes a shape by the first record that has all its lists, of
-// the first few.
-func (r *Batches) firstShape(b *builder, shape []int) []int {
+// the first few, or says that there is none.
+func (r *Batches) firstShape(b *builder, shape []int) (reason string) {
 	tries := 64
 	for i, rows := range r.Rows {
 		for row := range min(rows, int64(tries)) {
 			tries--
 			if found := slices.Clone(shape); b.first(i, row, found) {
-				return found
+				copy(shape, found)
+				return ""
 			}
 		}
 	}
-	return shape
+	return "its rows have no known shape: its first records are null or empty; give its row shape in shapes"
 }

@@ -15,8 +15,9 @@ func TestDictionaryOfDictionaries(t *testing.T) {
 	outer := arrowmeta.Field{Name: "x", Dictionary: &arrowmeta.Dictionary{Index: index},
 		Type: arrowmeta.Type{Kind: arrowmeta.FixedSizeList, ListSize: 2, Children: []arrowmeta.Field{inner}}}
 	want := "its dictionary holds lists of another dictionary's values; store plain values"
-	if f, reason := Describe(&outer); f != nil || reason != want {
-		t.Errorf("got %+v, %q, want %q", f, reason, want)
+	f, reasons, err := Fields(&arrowmeta.Schema{Fields: []arrowmeta.Field{outer}}, nil)
+	if err != nil || f[0] != nil || reasons[0] != want {
+		t.Errorf("got %+v, %q, %v, want %q", f[0], reasons, err, want)
 	}
 }
 

@@ -2,10 +2,13 @@ package table
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // Kind says what a node of a column does.
@@ -35,17 +38,56 @@ type Field struct {
 	Shape  []int // -1 for the length of a list that is not known yet
 	Nodes  []Node
 	Values *Field // rows of the dictionary, where the last node is one
+
+	declared []int // Shape with the lengths that the schema's metadata declare
+}
+
+// Fields describes how the columns of a schema are stored, and what their rows
+// are: of the shape that is asked for, where there is one. A column whose rows
+// cannot be those of an array has a reason with a remedy instead of a field. It
+// is InvalidArgument if a shape does not fit its column, or has none.
+func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*Field, reasons []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		if !slices.ContainsFunc(s.Fields, func(f arrowmeta.Field) bool { return f.Name == name }) {
+			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).With("field", name)
+		}
+	}
+	rows, reasons := s.Rows()
+	fields = make([]*Field, len(rows))
+	for i := range rows {
+		if reasons[i] != "" {
+			continue
+		}
+		f := describe(&s.Fields[i], rows[i])
+		if shape := shapes[f.Name]; shape != nil {
+			if err := f.Resolve(shape); err != nil {
+				return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
+					WithHint("leave its shape out, or correct it").With("field", f.Name)
+			}
+		}
+		fields[i] = f
+	}
+	return fields, reasons, nil
+}
+
+// Measure sets the lengths that are open: as the metadata declare them, and
+// those that are open then as first finds them in the data. It gives the reason
+// where they do not fit.
+func (f *Field) Measure(first func(shape []int) (reason string, err error)) (reason string, err error) {
+	shape := slices.Clone(f.declared)
+	if slices.Contains(shape, -1) {
+		if reason, err := first(shape); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	if err := f.Resolve(shape); err != nil {
+		return "it " + err.Error(), nil
+	}
+	return "", nil
 }
 
 // Open says whether the length of some list is not known yet.
-func (f *Field) Open() bool {
-	for _, d := range f.Shape {
-		if d < 0 {
-			return true
-		}
-	}
-	return false
-}
+func (f *Field) Open() bool { return slices.Contains(f.Shape, -1) }
 
 // Resolve sets the lengths of all lists. A shape of more dimensions than the
 // field has folds a row of the same number of elements. It fails if the shape
@@ -138,16 +180,11 @@ const (
 // marked as bfloat16, which Arrow has no type for.
 const DTypeKey = arrowmeta.DTypeKey
 
-// Describe says how the field is stored. A field whose rows cannot be rows of
-// an array gives a nil Field and the reason with a remedy.
-func Describe(f *arrowmeta.Field) (*Field, string) {
-	rows, reason := f.Rows()
-	if reason != "" {
-		return nil, reason
-	}
-	d := &Field{Name: f.Name, Type: rows.Type, Shape: rows.Shape}
+// describe says how a field with such rows is stored.
+func describe(f *arrowmeta.Field, rows arrowmeta.Rows) *Field {
+	d := &Field{Name: f.Name, Type: rows.Type, Shape: rows.Shape, declared: rows.Declared}
 	d.addNodes(f)
-	return d, ""
+	return d
 }
 
 // addNodes adds the nodes of f and its children, which Rows found sound.
@@ -157,7 +194,8 @@ func (d *Field) addNodes(f *arrowmeta.Field) {
 	case f.Dictionary != nil:
 		plain := *f
 		plain.Dictionary = nil
-		d.Values, _ = Describe(&plain)
+		rows, _ := plain.Rows()
+		d.Values = describe(&plain, rows)
 		index, _ := f.Dictionary.Index.DType()
 		d.Nodes = append(d.Nodes, Node{Kind: Coded, Width: index.Size(), Signed: f.Dictionary.Index.Signed})
 	case t.Kind == arrowmeta.FixedSizeList:

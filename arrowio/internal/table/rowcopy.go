@@ -29,7 +29,7 @@ func (c *rowCopier) open(row *copiedRow) error {
 	}
 	c.decoded, c.batch = nil, row.batch
 	t := s.g.table
-	if !s.encoded || !t.Store.Encoded(t.file(row.batch)) {
+	if !s.encoded || !t.Store.Encoded(t.File(row.batch)) {
 		return nil
 	}
 	if c.w.ctx == nil {
@@ -208,7 +208,7 @@ func (c *rowCopier) at(position, length int64) ([]byte, error) {
 	if base := s.base[c.record]; base != 0 || t.Store == nil {
 		return view(base+uintptr(position), length), nil
 	}
-	c.w.spans = append(c.w.spans[:0], resident.Span{File: int(t.file(c.batch)), Offset: position, Length: int(length)})
+	c.w.spans = append(c.w.spans[:0], resident.Span{File: int(t.File(c.batch)), Offset: position, Length: int(length)})
 	if err := c.w.acquire(); err != nil {
 		return nil, err
 	}

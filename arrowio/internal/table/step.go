@@ -115,7 +115,7 @@ func (s *step) touchPlaces() {
 	}
 	if s.single || t.Files == nil {
 		batch, _ := t.Index.Single()
-		s.touched(t.file(batch))
+		s.touched(t.File(batch))
 		return
 	}
 	places := uint32(t.Index.places())
@@ -144,7 +144,7 @@ func (s *step) bases() {
 		if b < 0 {
 			continue
 		}
-		file := t.file(b)
+		file := t.File(b)
 		s.touched(file)
 		s.base[i] = s.begin[file]
 	}
@@ -278,10 +278,10 @@ func (s *step) ahead(r *reader) {
 	}
 	t := s.g.table
 	for i, b := range s.batch {
-		if b >= 0 && s.base[i] == 0 && !t.Store.Encoded(t.file(b)) {
+		if b >= 0 && s.base[i] == 0 && !t.Store.Encoded(t.File(b)) {
 			from := s.row[i] * bits
 			s.walk.spans = append(s.walk.spans, resident.Span{
-				File: int(t.file(b)), Offset: r.column.Planes[n].Data[b] + from>>3, Length: int((from+bits+7)>>3 - from>>3 + extra)})
+				File: int(t.File(b)), Offset: r.column.Planes[n].Data[b] + from>>3, Length: int((from+bits+7)>>3 - from>>3 + extra)})
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (t *Table) inMemory() bool {
 	if t.Store == nil {
 		return true
 	}
-	for file := range t.file(int32(len(t.Files)-1)) + 1 {
+	for file := range t.File(int32(len(t.Files)-1)) + 1 {
 		if _, ok := t.Store.Base(file); !ok || t.Store.Encoded(file) {
 			return false
 		}
@@ -52,7 +52,7 @@ func (t *Table) origins(r *reader) []uintptr {
 		batch := x.number(p)
 		begin := uintptr(data[batch])
 		if t.Store != nil {
-			base, _ := t.Store.Base(t.file(batch))
+			base, _ := t.Store.Base(t.File(batch))
 			begin += base
 		}
 		if packed {

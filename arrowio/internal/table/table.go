@@ -140,8 +140,8 @@ func Found(columns []*Column) func(fields []int) ([]*Column, error) {
 	}
 }
 
-// file gives the file of a record batch.
-func (t *Table) file(batch int32) int32 {
+// File gives the number of the file that holds a record batch.
+func (t *Table) File(batch int32) int32 {
 	if t.Files == nil {
 		return 0
 	}

@@ -95,7 +95,7 @@ func (w *walk) begin(r *reader) {
 		switch {
 		case b < 0:
 			w.state[i], s.address[i] = done, 0
-		case s.encoded && t.Store.Encoded(t.file(b)):
+		case s.encoded && t.Store.Encoded(t.File(b)):
 			w.state[i] = copied
 		}
 	}
@@ -138,7 +138,7 @@ func (w *walk) fetch(position []int64, bits, count, extra int64) error {
 			continue
 		}
 		length := (from+(count+extra)*bits+7)>>3 - from>>3
-		w.spans = append(w.spans, resident.Span{File: int(t.file(b)), Offset: at, Length: int(length)})
+		w.spans = append(w.spans, resident.Span{File: int(t.File(b)), Offset: at, Length: int(length)})
 		waiting = append(waiting, i)
 	}
 	if len(w.spans) == 0 {

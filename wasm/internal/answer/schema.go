@@ -1,8 +1,6 @@
 package answer
 
 import (
-	"slices"
-
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -37,33 +35,13 @@ func Schema(tail []byte, size float64) []byte {
 }
 
 func (b writer) fields(s *arrowmeta.Schema) writer {
-	declared, seen := s.RowShapes(), make(map[string]bool, len(s.Fields))
+	rows, why := s.Rows()
 	return b.list(len(s.Fields), func(b writer, i int) writer {
-		f := &s.Fields[i]
-		rows, why := f.Rows()
-		if seen[f.Name] {
-			why = "a column before it has the same name"
+		b = b.add(`{"name":`).str(s.Fields[i].Name).add(`,"type":`).str(s.Fields[i].TypeString())
+		if why[i] != "" {
+			return b.add(`,"shape":null,"dtype":null,"loadable":false,"why":`).str(why[i]).add(`}`)
 		}
-		seen[f.Name] = true
-		b = b.add(`{"name":`).str(f.Name).add(`,"type":`).str(f.TypeString())
-		if why != "" {
-			return b.add(`,"shape":null,"dtype":null,"loadable":false,"why":`).str(why).add(`}`)
-		}
-		b = b.add(`,"shape":`).sizes(fill(rows.Shape, declared[i]))
-		return b.add(`,"dtype":`).str(rows.Type.String()).add(`,"loadable":true,"why":""}`)
+		b = b.add(`,"shape":`).sizes(rows[i].Declared)
+		return b.add(`,"dtype":`).str(rows[i].Type.String()).add(`,"loadable":true,"why":""}`)
 	})
-}
-
-// fill puts declared sizes where the type leaves them open.
-func fill(shape, declared []int) []int {
-	if len(declared) != len(shape) {
-		return shape
-	}
-	shape = slices.Clone(shape)
-	for i, n := range declared {
-		if shape[i] < 0 {
-			shape[i] = n
-		}
-	}
-	return shape
 }
