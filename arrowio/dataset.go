@@ -164,7 +164,7 @@ type FileInfo struct {
 	Batches      int
 	LargestBatch int64  // rows
 	Bytes        int64  // of the whole file
-	Compression  string // "", "lz4" or "zstd"
+	Compression  string // "", "lz4" or "zstd"; a compressed batch is decoded whole to read one row, which is slow to shuffle
 }
 
 // Files describes the files in the order of their records.
@@ -178,25 +178,6 @@ func (d *Dataset) Files() []FileInfo {
 		if f.packing != arrowmeta.Uncompressed {
 			list[i].Compression = f.packing.String()
 		}
-	}
-	return list
-}
-
-// Slow says of which fields whole record batches have to be decoded to get at
-// one row, and why: shuffling them is slow.
-func (d *Dataset) Slow() []source.Skipped {
-	var list []source.Skipped
-	for _, f := range d.files {
-		if f.packing == arrowmeta.Uncompressed {
-			continue
-		}
-		for i, field := range d.table.Schema.Fields {
-			list = append(list, source.Skipped{
-				Name: field.Name, Type: f.meta.Schema.Fields[d.columns[i]].TypeString(),
-				Reason: "its record batches are compressed with " + f.packing.String() + ": every row costs the decoding of a batch, unless it is cached",
-			})
-		}
-		break
 	}
 	return list
 }

@@ -129,7 +129,4 @@ func TestFilesDescribed(t *testing.T) {
 	if got := ds.Files(); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if slow := ds.Slow(); len(slow) != 1 || slow[0].Name != "x" || !strings.Contains(slow[0].Reason, "zstd") {
-		t.Errorf("slow fields: %+v", slow)
-	}
 }

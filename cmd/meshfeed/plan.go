@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -87,23 +89,15 @@ func (o planOptions) columns() int {
 func endLine(text []byte) []byte { return append(bytes.TrimRight(text, "\n"), '\n') }
 
 func hasArray(l *layout.Layout, name string) bool {
-	for _, a := range l.Arrays() {
-		if a.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Arrays(), func(a layout.Array) bool { return a.Name == name })
 }
 
 func arrayNames(l *layout.Layout) string {
-	text := ""
-	for i, a := range l.Arrays() {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%q", a.Name)
+	var names []string
+	for _, a := range l.Arrays() {
+		names = append(names, strconv.Quote(a.Name))
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 func (o planOptions) picture() layout.PictureOptions {

@@ -37,19 +37,6 @@ type Tensor struct {
 	DimNames    []string // of the stored dimensions; may be nil
 }
 
-// Logical gives the shape that the writer meant: Shape in the order of
-// Permutation.
-func (t *Tensor) Logical() []int {
-	if t.Permutation == nil {
-		return t.Shape
-	}
-	shape := make([]int, len(t.Shape))
-	for i, d := range t.Permutation {
-		shape[i] = t.Shape[d]
-	}
-	return shape
-}
-
 // Tensor gives the parameters of a field of type arrow.fixed_shape_tensor, nil
 // for any other field, and an error where they do not fit the storage.
 func (f *Field) Tensor() (*Tensor, error) {

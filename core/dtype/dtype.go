@@ -1,9 +1,13 @@
-// Package dtype names the element types that an array can have, and says what
-// each is called by NumPy, Arrow and DLPack. A type stands for the bytes of
-// one element in little-endian order; booleans take one byte.
+// Package dtype names the element types that an array can have, as NumPy and JAX
+// do, and says what DLPack calls them. A type stands for the bytes of one element
+// in little-endian order; booleans take one byte.
 package dtype
 
-import "github.com/meshfeed/meshfeed/core/status"
+import (
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
 
 // Type is the element type of a field or an array. The zero value is invalid.
 type Type uint8
@@ -42,27 +46,26 @@ const (
 type facts struct {
 	name   string // as NumPy and JAX spell it, and as documents do
 	size   int    // bytes
-	arrow  string // format string of the Arrow C data interface; "" where Arrow has no such type
 	dlpack uint8
 	narrow Type // what JAX makes of the type without x64; Invalid where it stays
 }
 
 var table = [numTypes]facts{
-	Bool:       {"bool", 1, "b", DLBool, Invalid},
-	Int8:       {"int8", 1, "c", DLInt, Invalid},
-	Int16:      {"int16", 2, "s", DLInt, Invalid},
-	Int32:      {"int32", 4, "i", DLInt, Invalid},
-	Int64:      {"int64", 8, "l", DLInt, Int32},
-	Uint8:      {"uint8", 1, "C", DLUint, Invalid},
-	Uint16:     {"uint16", 2, "S", DLUint, Invalid},
-	Uint32:     {"uint32", 4, "I", DLUint, Invalid},
-	Uint64:     {"uint64", 8, "L", DLUint, Uint32},
-	Float16:    {"float16", 2, "e", DLFloat, Invalid},
-	BFloat16:   {"bfloat16", 2, "", DLBFloat, Invalid},
-	Float32:    {"float32", 4, "f", DLFloat, Invalid},
-	Float64:    {"float64", 8, "g", DLFloat, Float32},
-	Complex64:  {"complex64", 8, "", DLComplex, Invalid},
-	Complex128: {"complex128", 16, "", DLComplex, Complex64},
+	Bool:       {"bool", 1, DLBool, Invalid},
+	Int8:       {"int8", 1, DLInt, Invalid},
+	Int16:      {"int16", 2, DLInt, Invalid},
+	Int32:      {"int32", 4, DLInt, Invalid},
+	Int64:      {"int64", 8, DLInt, Int32},
+	Uint8:      {"uint8", 1, DLUint, Invalid},
+	Uint16:     {"uint16", 2, DLUint, Invalid},
+	Uint32:     {"uint32", 4, DLUint, Invalid},
+	Uint64:     {"uint64", 8, DLUint, Uint32},
+	Float16:    {"float16", 2, DLFloat, Invalid},
+	BFloat16:   {"bfloat16", 2, DLBFloat, Invalid},
+	Float32:    {"float32", 4, DLFloat, Invalid},
+	Float64:    {"float64", 8, DLFloat, Float32},
+	Complex64:  {"complex64", 8, DLComplex, Invalid},
+	Complex128: {"complex128", 16, DLComplex, Complex64},
 }
 
 // All lists the valid types.
@@ -105,33 +108,11 @@ func Parse(name string) (Type, error) {
 }
 
 func list() string {
-	s := ""
-	for i, t := range All() {
-		if i > 0 {
-			s += ", "
-		}
-		s += t.String()
+	names := make([]string, 0, numTypes-1)
+	for _, t := range All() {
+		names = append(names, t.String())
 	}
-	return s
-}
-
-// Arrow gives the format string of the Arrow C data interface, or "" where
-// Arrow has no such primitive type (bfloat16 travels as uint16 with metadata).
-func (t Type) Arrow() string {
-	if !t.Valid() {
-		return ""
-	}
-	return table[t].arrow
-}
-
-// FromArrow finds the type of a primitive format string.
-func FromArrow(format string) (Type, bool) {
-	for t := Bool; t < numTypes; t++ {
-		if format != "" && table[t].arrow == format {
-			return t, true
-		}
-	}
-	return Invalid, false
+	return strings.Join(names, ", ")
 }
 
 // DLPack gives DLPack's type code and the bits of one element; lanes are 1.

@@ -19,11 +19,6 @@ func TestNamesRoundTrip(t *testing.T) {
 		if back, ok := dtype.FromDLPack(code, bits); !ok || back != typ {
 			t.Errorf("FromDLPack(%d, %d) = %v, want %v", code, bits, back, typ)
 		}
-		if f := typ.Arrow(); f != "" {
-			if back, ok := dtype.FromArrow(f); !ok || back != typ {
-				t.Errorf("FromArrow(%q) = %v, want %v", f, back, typ)
-			}
-		}
 	}
 }
 
@@ -33,8 +28,8 @@ func TestUnknown(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
-	if _, ok := dtype.FromArrow(""); ok {
-		t.Error(`"" is no format`)
+	if typ, ok := dtype.FromDLPack(dtype.DLFloat, 8); ok {
+		t.Errorf("a float of 8 bits is %v", typ)
 	}
 	if dtype.Invalid.Size() != 0 || dtype.Invalid.String() != "invalid" || dtype.Type(99).Valid() {
 		t.Error("the zero value should be invalid")

@@ -1,6 +1,7 @@
 package gomlxfeed
 
 import (
+	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -84,14 +85,7 @@ func parseCount(text, digits string) (int, error) {
 
 // OptionNames lists the options of the specification in order, for an opener
 // that refuses those it does not know.
-func (s Spec) OptionNames() []string {
-	names := make([]string, 0, len(s.Options))
-	for name := range s.Options {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (s Spec) OptionNames() []string { return slices.Sorted(maps.Keys(s.Options)) }
 
 func fail(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "gomlxfeed", format, args...)
