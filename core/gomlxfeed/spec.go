@@ -39,6 +39,9 @@ func parseSpec(text string) (Spec, error) {
 		}
 		s.Devices = 1
 	case "virtual":
+		if rest == "" {
+			return Spec{}, fail("%q: the number of devices is missing", text).WithHint(`say how many, such as "virtual:8"`)
+		}
 		s.Devices, err = parseCount(text, rest)
 	default:
 		if !more {

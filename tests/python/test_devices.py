@@ -94,6 +94,12 @@ ERRORS: list[tuple[type[mf.Error], str, Callable[[], object]]] = [
     ),
     (
         mf.InvalidArgumentError,
+        'mf.devices: "virtual": the number of devices is missing; say how many, such as '
+        '"virtual:8"',
+        lambda: mf.devices("virtual"),
+    ),
+    (
+        mf.InvalidArgumentError,
         "mf.devices: spec=8: expected a name",
         lambda: mf.devices(wrong(8)),
     ),
