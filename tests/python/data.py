@@ -1,12 +1,14 @@
-"""Datasets of the tests, and what a right batch of them holds."""
+"""Datasets and meshes of the tests, and what a right batch holds."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
 import ml_dtypes
 import numpy as np
+from jax.sharding import Mesh
 
 import meshfeed as mf
 
@@ -77,3 +79,28 @@ def values(batches: Any, name: str = "x") -> list[list[int]]:
 def numbers(n: int) -> mf.Dataset:
     """Record i of field x is i."""
     return mf.from_arrays({"x": np.arange(n, dtype=np.int32)})
+
+
+def same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> None:
+    """The arrays are equal in type, shape and bytes."""
+    assert got.dtype == wanted.dtype
+    assert got.shape == wanted.shape
+    assert got.tobytes() == wanted.tobytes()
+
+
+def mesh_of(
+    shape: tuple[int, ...] = (4, 2),
+    names: tuple[str, ...] = ("data", "model", "z"),
+    *,
+    types: Any = None,
+    order: Any = None,
+) -> Mesh:
+    """A mesh of the first devices, or of those in this order, with the first of the names."""
+    devices = np.array(jax.devices())[list(range(8)) if order is None else order]
+    devices = devices[: math.prod(shape)].reshape(shape)
+    return Mesh(devices, names[: len(shape)], axis_types=types)
+
+
+def wrong(value: Any) -> Any:
+    """Hides a value's type from the type checker."""
+    return value

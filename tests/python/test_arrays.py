@@ -12,23 +12,10 @@ import pytest
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from tests.python.data import DTYPES, Arrays, assert_sharded, digits, filled, taken
+from tests.python.data import DTYPES, Arrays, assert_sharded, digits, filled, mesh_of, taken
 
 P = PartitionSpec
 AUTO, EXPLICIT = (AxisType.Auto,) * 2, (AxisType.Explicit,) * 2
-
-
-def mesh_of(
-    shape: tuple[int, ...] = (4, 2),
-    names: tuple[str, ...] = ("data", "model"),
-    *,
-    types: Any = None,
-    order: Any = None,
-) -> Mesh:
-    devices = np.array(jax.devices())
-    devices = devices if order is None else devices[np.asarray(order)]
-    count = int(np.prod(shape))
-    return Mesh(devices[:count].reshape(shape), names, axis_types=types)
 
 
 def check(loader: mf.Loader, arrays: Arrays, shardings: dict[str, Any], steps: int = 2) -> None:
@@ -45,8 +32,8 @@ def check(loader: mf.Loader, arrays: Arrays, shardings: dict[str, Any], steps: i
 
 MESHES = {
     "4x2": mesh_of(),
-    "8": mesh_of((8,), ("data",)),
-    "2x2x2": mesh_of((2, 2, 2), ("data", "model", "z")),
+    "8": mesh_of((8,)),
+    "2x2x2": mesh_of((2, 2, 2)),
     "explicit": mesh_of(types=EXPLICIT),
     "auto": mesh_of(types=AUTO),
     "permuted": mesh_of(order=[3, 7, 1, 0, 6, 2, 5, 4]),

@@ -14,6 +14,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from tests.python.data import wrong
 
 
 def numbers() -> mf.Dataset:
@@ -46,11 +47,6 @@ def closed() -> mf.Dataset:
     ds = numbers()
     ds.close()
     return ds
-
-
-def wrong(value: Any) -> Any:
-    """Hides a value's type from the type checker."""
-    return value
 
 
 CALLS: list[tuple[str, Callable[[], object]]] = [

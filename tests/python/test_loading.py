@@ -12,19 +12,11 @@ import pytest
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from tests.python.data import Arrays, assert_sharded, digits, filled, taken
+from tests.python.data import Arrays, assert_sharded, digits, filled, mesh_of, taken
 
 P = PartitionSpec
 WAYS = ("process", "global", "device", "reshard")
 AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
-
-
-def mesh_of(
-    shape: tuple[int, ...] = (4, 2), types: Any = None, order: list[int] | None = None
-) -> Mesh:
-    devices = np.array(jax.devices())[order or list(range(8))]
-    names = ("data", "model", "z")[: len(shape)]
-    return Mesh(devices[: int(np.prod(shape))].reshape(shape), names, axis_types=types)
 
 
 def predicted(loader: mf.Loader) -> int:

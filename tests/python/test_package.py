@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import NoReturn
@@ -13,6 +11,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import _command, _version
+from tests.python.programs import run
 
 pytestmark = pytest.mark.plain
 
@@ -22,10 +21,7 @@ def imported_by(statement: str) -> list[str]:
     program = (
         f"import sys; before = set(sys.modules); {statement}; print(*set(sys.modules) - before)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    return sorted(done.stdout.split())
+    return sorted(run(program).split())
 
 
 def test_the_command_imports_nothing_but_itself() -> None:

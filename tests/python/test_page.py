@@ -17,6 +17,7 @@ import pytest
 import meshfeed as mf
 from meshfeed import _command, _native
 from meshfeed.page import Server
+from tests.python.programs import run
 
 REAL = Path(_command.BINARY)
 LAYOUT = mf.layout({"data": 4}, mf.P("data"), {"é": ("int32", ())}, batch_size=30)
@@ -115,13 +116,10 @@ for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
     except mf.UnsupportedError as e:
         print(e)
 """
-    environment = os.environ | {"MESHFEED_LIBRARY": faulty}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
     said = "this build carries no page, since it was built without the tag page; "
     said += "install a wheel, or in a checkout run: make page lib"
-    assert done.stdout == f"Layout.to_html: {said}\nLayout.serve: {said}\n"
+    printed = run(program, MESHFEED_LIBRARY=faulty)
+    assert printed == f"Layout.to_html: {said}\nLayout.serve: {said}\n"
     assert not out.exists()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
+from tests.python.data import wrong
 
 
 def numbers() -> mf.Dataset:
@@ -18,11 +19,6 @@ def numbers() -> mf.Dataset:
 
 def loader(**kwargs: Any) -> mf.Loader:
     return mf.Loader(numbers(), specs=["x"], batch_size=4, **kwargs)
-
-
-def wrong(value: Any) -> Any:
-    """Hides a value's type from the type checker."""
-    return value
 
 
 SOURCE = "expected a meshfeed.Dataset; make one with mf.open, mf.from_arrow or mf.from_arrays"
