@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,14 @@ import meshfeed as mf
 from tests.distributed import pieces
 from tests.distributed.play import play, write
 from tests.distributed.process import Place, joined
+from tests.python import corruptions, players
 
 ODD = 2
 RECORDS, BATCH = 100_000, 16
 BAD = 34  # a record of step 2 and of the odd process that the fingerprint does not sample
 SPECS = {"n": PartitionSpec("data")}
+DEEP = os.environ.get("MESHFEED_DEEP") == "1"
+WAYS = corruptions.WAYS if DEEP else corruptions.TELLING
 
 
 def mesh() -> Mesh:
@@ -70,6 +74,7 @@ class Scenes:
             "program": lambda: self.ended(ZeroDivisionError("the loss is nan")),
             "ctrl-c": lambda: self.ended(KeyboardInterrupt()),
             "interrupted": self.alike,
+            **{way.__name__: partial(self.corrupted, way) for way in WAYS},
         }
 
     def loader(self, ds: mf.Dataset, **options: Any) -> mf.Loader:
@@ -181,6 +186,28 @@ class Scenes:
             got += self.steps(loader, 1)
             self.meet()
             return got
+
+    def corrupted(self, way: corruptions.Way) -> list[str]:
+        """Takes two batches; the odd process gets other bytes, and who is quick hears of it."""
+        specs = {"x": PartitionSpec("data"), "y": PartitionSpec("data")}
+        options: dict[str, Any] = {"batch_size": 8, "epochs": -1, "prefetch": 0}
+        with (
+            mf.from_arrays(players.rows()) as ds,
+            mf.Loader(ds, mesh(), specs, **options) as loader,
+        ):
+            if self.odd:
+                corruptions.corrupt(loader, way)
+            with contextlib.suppress(mf.DataLossError):
+                next(iter(loader))
+                next(iter(loader))
+            hear(loader)
+            try:
+                next(iter(loader))
+            except mf.Error as e:
+                return _described(e)
+            finally:
+                self.meet()
+        return []
 
     def late(self) -> list[str]:
         told = Told()

@@ -58,7 +58,9 @@ class Played:
     def run(self) -> None:
         data.write(self.folder)
         (self.folder / "plan.pickle").write_bytes(pickle.dumps(self.plan))
-        env = {"MESHFEED_COLLECTIVES": "denied"} if self.kind.denied else {}
+        env = {"MESHFEED_SEED": str(SEED)}
+        if self.kind.denied:
+            env["MESHFEED_COLLECTIVES"] = "denied"
         with Job(self.kind.module, self.kind.devices, self.folder, env=env) as job:
             job.wait(HANG)
 

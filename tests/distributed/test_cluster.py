@@ -10,6 +10,7 @@ import pytest
 
 from tests.distributed.job import Job
 from tests.distributed.played import ODD, Kind, Played
+from tests.python.corruptions import FOUND, TELLING, WAYS
 
 HANG = 300
 
@@ -116,6 +117,25 @@ def test_one_byte(got: Got) -> None:
     theirs = ["PeerError PeerError DataLossError", heard(2, text)]
     for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
         assert got[p]["one byte"] == [*first, *theirs]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way.__name__, marks=[] if way in TELLING else [pytest.mark.deep])
+        for way in WAYS
+    ],
+)
+def test_corrupted(got: Got, way: str) -> None:
+    """Process 2 gets other bytes than process 0, and all four stop."""
+    kind, text = got[2][way]
+    assert kind == "DataLossError Error OSError"
+    found = FOUND.fullmatch(text)
+    assert found, text
+    assert int(found[2]) in (0, 1)
+    for p in (0, 1, 3):
+        theirs = ["PeerError PeerError DataLossError", heard(int(found[2]), text)]
+        assert got[p][way] == theirs
 
 
 def test_late(got: Got) -> None:

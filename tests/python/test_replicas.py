@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import random
-import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +12,7 @@ import pytest
 import meshfeed as mf
 from meshfeed import _native, replicas
 from meshfeed._abi import Head
-from meshfeed.cursor import Owner
+from tests.python.corruptions import FOUND, SEED, WAYS, Way, corrupt, last_bit
 from tests.python.players import (
     HANG,
     RECORDS,
@@ -30,10 +26,7 @@ from tests.python.players import (
     threads,
 )
 
-SEED = int(os.environ.get("MESHFEED_SEED") or random.SystemRandom().getrandbits(32))
 ODD = 2  # the process that gets other bytes; it holds the same rows as process 0
-
-Bytes = np.ndarray[Any, Any]
 
 
 def compared(job: Players) -> None:
@@ -56,138 +49,12 @@ def after(job: Players) -> list[Any]:
     return job.step()
 
 
-def corrupt(loader: mf.Loader, change: Callable[[Bytes, int], None]) -> None:
-    """Has the memory of every batch changed before it is delivered.
-
-    Args:
-        loader: whose.
-        change: changes the bytes of the batch of the n-th call.
-    """
-    inspector = loader._engine.cursor._make
-    make = inspector.make  # type: ignore[attr-defined]
-    count = 0
-
-    def changed(owner: Owner) -> Any:
-        nonlocal count
-        held = owner.release._as_parameter_
-        assert held is not None
-        assert held.value is not None
-        head = Head.from_address(held.value)
-        memory = (ctypes.c_uint8 * head.bytes).from_address(head.data)
-        change(np.frombuffer(memory, np.uint8), count)
-        count += 1
-        return make(owner)
-
-    inspector.make = changed  # type: ignore[attr-defined]
-
-
-def blocks(loader: mf.Loader, memory: Bytes, name: str) -> list[Bytes]:
-    """Gives the blocks of an array in a batch's memory."""
-    array = next(a for a in loader._engine.info["arrays"] if a["name"] == name)
-    return [
-        memory[b["offset"] : b["offset"] + b["bytes"]].view(array["dtype"]).reshape(b["shape"])
-        for b in array["blocks"]
-    ]
-
-
-def one_byte(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    x = blocks(loader, memory, "x")[1].view(np.uint8)
-    x.reshape(-1)[random.Random(SEED).randrange(x.size)] ^= 1
-
-
-def last_bit(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    blocks(loader, memory, "x")[-1].view(np.uint8).reshape(-1)[-1] ^= 0x80
-
-
-def swapped_blocks(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    a, b = blocks(loader, memory, "x")
-    a[:], b[:] = b.copy(), a.copy()
-
-
-def swapped_rows(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    x = blocks(loader, memory, "x")[0]
-    x[:] = x[::-1].copy()
-
-
-def swapped_columns(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    x = blocks(loader, memory, "x")[0]
-    x[:, [0, 1]] = x[:, [1, 0]]
-
-
-def shifted_row(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    x = blocks(loader, memory, "x")[0]
-    x[:] = np.roll(x, 1, axis=0)
-
-
-def doubled_row(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    x = blocks(loader, memory, "x")[0]
-    x[1] = x[0]
-
-
-def zeroed_row(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    blocks(loader, memory, "x")[1][0] = 0
-
-
-def minus_zero(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    """Equal numbers, other bytes: what differs on the device differs here."""
-    x = blocks(loader, memory, "x")[0]
-    x[x == 0] = -0.0
-
-
-def byte_order(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    y = blocks(loader, memory, "y")[1]
-    y[:] = y.byteswap()
-
-
-def rows_of_another_process(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    """What process 1 should hold, as a loader that goes by its rank delivers."""
-    for name in ("x", "y"):
-        for block in blocks(loader, memory, name):
-            start = 8 * step + 4
-            block[:] = rows()[name][start : start + len(block)]
-
-
-def stale_step(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    kept = loader.__dict__.setdefault("kept", [])
-    kept.append(memory.copy())
-    memory[:] = kept[max(0, len(kept) - 2)]
-
-
-def garbage(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    x = blocks(loader, memory, "x")[0].view(np.uint8)
-    x[:] = np.random.default_rng(SEED).integers(0, 256, x.shape)
-
-
-WAYS = [
-    one_byte,
-    last_bit,
-    swapped_blocks,
-    swapped_rows,
-    swapped_columns,
-    shifted_row,
-    doubled_row,
-    zeroed_row,
-    minus_zero,
-    byte_order,
-    rows_of_another_process,
-    stale_step,
-    garbage,
-]
-
-FOUND = re.compile(
-    r"mf\.Loader: array '(x|y|all)', index \[[0-9:, ]+\](?: \(and [0-9]+ more\))?, differs between "
-    r"processes 0 and 2 at epoch 0, step ([0-9]+); compare what these hosts read: meshfeed verify "
-    r"--hash"
-)
-
-
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_corrupted(way: Callable[[mf.Loader, Bytes, int], None]) -> None:
+def test_corrupted(way: Way) -> None:
     """One process gets other bytes: every process stops, and the error says where they are."""
     print(f"MESHFEED_SEED={SEED}")
     with players() as job:
-        odd = job.loaders[ODD]
-        corrupt(odd, lambda memory, step: way(odd, memory, step))
+        corrupt(job.loaders[ODD], way)
         job.step()
         job.step()
         got = after(job)
@@ -205,8 +72,7 @@ def test_corrupted(way: Callable[[mf.Loader, Bytes, int], None]) -> None:
 
 def test_message() -> None:
     with players() as job:
-        odd = job.loaders[ODD]
-        corrupt(odd, lambda memory, step: last_bit(odd, memory, step))
+        corrupt(job.loaders[ODD], last_bit)
         job.step()
         got = after(job)
         text = "array 'x', index [2:4, 0:6], differs between processes 0 and 2 at epoch 0, step 0; "
