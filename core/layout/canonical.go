@@ -110,9 +110,16 @@ func (w *writer) ints(list ...int) {
 func (w *writer) pairs(list [][2]int) {
 	w.open('[')
 	for _, p := range list {
-		w.ints(p[0], p[1])
+		w.pair(p[0], p[1])
 	}
 	w.close(']')
+}
+
+func (w *writer) pair(a, b int) {
+	w.comma()
+	w.text = strconv.AppendInt(append(w.text, '['), int64(a), 10)
+	w.text = append(strconv.AppendInt(append(w.text, ','), int64(b), 10), ']')
+	w.after = true
 }
 
 func (w *writer) mesh(s MeshSpec) {
@@ -132,7 +139,7 @@ func (w *writer) mesh(s MeshSpec) {
 	if !usual {
 		w.key("devices").open('[')
 		for _, d := range s.Devices {
-			w.ints(d.Process, d.ID)
+			w.pair(d.Process, d.ID)
 		}
 		w.close(']')
 	}

@@ -25,24 +25,39 @@ func (c cell) lines(l *Layout, split, brief bool) []string {
 	}
 	n := len(c.processes)
 	if n > maxLines || brief && n > 1 {
-		write(fmt.Sprintf("p%d…p%d", c.processes[0], c.processes[n-1]), c.devices(l, nil))
+		write(fmt.Sprintf("p%d…p%d", c.processes[0], c.processes[n-1]), c.devices(l, c.parts))
 		return out
 	}
-	for i, p := range c.processes {
-		write("p"+strconv.Itoa(p), c.devices(l, &c.processes[i]))
+	for _, p := range c.processes {
+		write("p"+strconv.Itoa(p), c.devices(l, c.partsOf(l, p)))
 	}
 	return out
 }
 
-// devices lists the ids of the devices, part by part, of one process or all.
-// Parts of which a process has none are a "-", or "…" where several follow.
-func (c cell) devices(l *Layout, process *int) string {
-	var list []string
+// partsOf gives what a process holds of every part.
+func (c cell) partsOf(l *Layout, process int) [][]int32 {
+	if len(c.processes) == 1 {
+		return c.parts
+	}
+	parts := make([][]int32, len(c.parts))
 	for i, part := range c.parts {
-		ids := idsOf(l, part, process)
+		for _, position := range part {
+			if l.mesh.Device(int(position)).Process == process {
+				parts[i] = append(parts[i], position)
+			}
+		}
+	}
+	return parts
+}
+
+// devices lists the ids of the devices that hold each part. Parts that none
+// holds are a "-", or "…" where several follow.
+func (c cell) devices(l *Layout, parts [][]int32) string {
+	var list []string
+	for i, part := range parts {
 		switch {
-		case len(ids) > 0:
-			list = append(list, idList(ids))
+		case len(part) > 0:
+			list = append(list, idList(l, part))
 		case i > 0 && (list[len(list)-1] == "-" || list[len(list)-1] == "…"):
 			list[len(list)-1] = "…"
 		default:
@@ -53,16 +68,6 @@ func (c cell) devices(l *Layout, process *int) string {
 		list = append(list, "+"+strconv.Itoa(c.left))
 	}
 	return strings.Join(list, "|")
-}
-
-func idsOf(l *Layout, part []int32, process *int) []int {
-	var ids []int
-	for _, position := range part {
-		if d := l.mesh.Device(int(position)); process == nil || d.Process == *process {
-			ids = append(ids, d.ID)
-		}
-	}
-	return ids
 }
 
 // broken breaks a list of parts that is too long for a line.
@@ -81,16 +86,15 @@ func broken(parts string) []string {
 }
 
 // idList joins devices that hold the same by "=".
-func idList(ids []int) string {
-	switch n := len(ids); {
-	case n == 0:
-		return "-"
-	case n > 4:
-		return fmt.Sprintf("%d=…=%d", ids[0], ids[n-1])
+func idList(l *Layout, positions []int32) string {
+	id := func(i int) string { return strconv.Itoa(l.mesh.Device(int(positions[i])).ID) }
+	n := len(positions)
+	if n > 4 {
+		return id(0) + "=…=" + id(n-1)
 	}
-	parts := make([]string, len(ids))
-	for i, id := range ids {
-		parts[i] = strconv.Itoa(id)
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = id(i)
 	}
-	return strings.Join(parts, "=")
+	return strings.Join(ids, "=")
 }

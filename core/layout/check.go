@@ -1,13 +1,10 @@
 package layout
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
-
-var ranks = map[Severity]int{Error: 0, Warning: 1, Info: 2}
 
 func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
 	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
@@ -33,7 +30,20 @@ func (l *Layout) check() {
 		l.report(Warning, NoPrefetch, "/prefetch", "prefetch is 0, so that reading a batch does not overlap the step before",
 			"use 1 or more unless memory forbids")
 	}
-	slices.SortStableFunc(l.problems, func(a, b Problem) int { return cmp.Compare(ranks[a.Severity], ranks[b.Severity]) })
+	l.sortProblems()
+}
+
+// sortProblems puts errors first and keeps the order otherwise.
+func (l *Layout) sortProblems() {
+	found := l.problems
+	l.problems = make([]Problem, 0, len(found))
+	for _, severity := range []Severity{Error, Warning, Info} {
+		for _, p := range found {
+			if p.Severity == severity {
+				l.problems = append(l.problems, p)
+			}
+		}
+	}
 }
 
 // checkNames looks for arrays that stand where the mask or an extra must.
@@ -105,7 +115,7 @@ func (l *Layout) fullest() int {
 			most = n
 		}
 	}
-	return l.owners.processes[most]
+	return l.processes[most]
 }
 
 // checkReplicated looks for batch arrays that every device gets whole.
@@ -132,7 +142,7 @@ func (l *Layout) checkReplicated() {
 }
 
 func (l *Layout) checkProcesses() {
-	if p := l.owners.processes; len(p) > 0 && p[len(p)-1] >= len(p) {
+	if p := l.processes; len(p) > 0 && p[len(p)-1] >= len(p) {
 		idle := 0
 		for idle < len(p) && p[idle] == idle {
 			idle++

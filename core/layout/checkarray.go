@@ -156,7 +156,7 @@ func (l *Layout) checkRanges(a Array, t sharding.Tiling, path string) bool {
 		return true
 	}
 	n := runs(a.Shape[:a.BatchDims], t.Tiles())
-	if n = plus(0, n, int64(min(t.Count(), l.owners.most))); n > MaxRanges {
+	if n = plus(0, n, int64(min(t.Count(), l.most))); n > MaxRanges {
 		l.report(Error, TooManyRanges, path, fmt.Sprintf("array %s makes up to %d separate row ranges in a process, but may make %d", quote(a.Name), n, MaxRanges),
 			"partition an earlier batch dimension, or make the earlier ones smaller", Fact{"ranges", n}, Fact{"limit", MaxRanges})
 	}

@@ -67,7 +67,7 @@ func (c costs) moved(n int) traffic {
 }
 
 func (l *Layout) count() costs {
-	n := len(l.owners.processes)
+	n := len(l.processes)
 	c := costs{known: true, processes: make([]int64, n), host: make([]int64, n)}
 	c.totals.StepsPerEpoch, c.totals.RemainderRecords = l.steps()
 	for i, a := range l.arrays {
@@ -106,7 +106,7 @@ func (l *Layout) countBlocks(c *costs, groups [][]int) {
 		for n, k := range l.distinct(l.delivered[alike[0]]) {
 			c.least = plus(c.least, bytes, int64(k))
 			if l.Loading() == LoadDevice {
-				k = int32(len(l.owners.group(n)))
+				k = int32(len(l.mesh.Owned(n)))
 			}
 			c.processes[n] = plus(c.processes[n], bytes, int64(k))
 			c.host[n] = plus(c.host[n], rounded, int64(k))
@@ -163,9 +163,9 @@ func (l *Layout) alike(key func(i int) string) [][]int {
 // distinct counts the distinct tiles of every process.
 func (l *Layout) distinct(t sharding.Tiling) []int32 {
 	ids, seen := t.All(), make([]int32, t.Count())
-	counts := make([]int32, len(l.owners.processes))
+	counts := make([]int32, len(l.processes))
 	for n := range counts {
-		for _, position := range l.owners.group(n) {
+		for _, position := range l.mesh.Owned(n) {
 			if tile := ids[position]; seen[tile] != int32(n)+1 {
 				seen[tile] = int32(n) + 1
 				counts[n]++

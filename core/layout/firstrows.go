@@ -16,7 +16,7 @@ import (
 // not split makes every process hold all rows, and then the lowest process of
 // the mesh has all first rows.
 func (l *Layout) FirstRows(p int) [][2]int {
-	n, ok := slices.BinarySearch(l.owners.processes, p)
+	n, ok := slices.BinarySearch(l.processes, p)
 	if !ok || l.costs.walks > maxWalks || !l.costs.known {
 		return nil
 	}
@@ -47,8 +47,8 @@ func (l *Layout) firstHolders() (list []firstHolders) {
 	for _, t := range l.rowCuts(l.delivered, func(a Array) bool { return !slices.Contains(a.RowShape(), 0) }) {
 		c := firstHolders{Tiling: t, batch: l.BatchShape(), tiles: t.Tiles(), first: make([]int32, t.Count())}
 		ids := t.All()
-		for n := len(l.owners.processes) - 1; n >= 0; n-- { // so that the lowest is the last to write
-			for _, position := range l.owners.group(n) {
+		for n := len(l.processes) - 1; n >= 0; n-- { // so that the lowest is the last to write
+			for _, position := range l.mesh.Owned(n) {
 				c.first[ids[position]] = int32(n)
 			}
 		}

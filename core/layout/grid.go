@@ -193,8 +193,11 @@ func (l *Layout) cellAt(g *grid, down, across int, h *holders) cell {
 			rest /= s.tiles
 		}
 		holding := h.positions[h.start[tile]:h.start[tile+1]]
-		for _, p := range holding {
-			c.processes = append(c.processes, l.mesh.Device(int(p)).Process)
+		for _, position := range holding {
+			p := l.mesh.Device(int(position)).Process
+			if n := len(c.processes); n == 0 || c.processes[n-1] != p {
+				c.processes = append(c.processes, p)
+			}
 		}
 		if part < maxParts || l.mesh.Size() <= roomy {
 			c.parts = append(c.parts, holding)

@@ -39,7 +39,8 @@ type Layout struct {
 	arrays    []Array
 	tilings   []sharding.Tiling // of arrays, by number; the zero value for a broken array
 	delivered []sharding.Tiling // of arrays as they are delivered: tilings, but with LoadReshard
-	owners    owners
+	processes []int             // of the mesh, ascending
+	most      int               // devices of the process that has most
 	costs     costs
 	problems  []Problem
 }
@@ -57,7 +58,10 @@ func New(d *Document) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Layout{doc: d, mesh: m, owners: ownersOf(m)}
+	l := &Layout{doc: d, mesh: m, processes: m.Processes()}
+	for n := range l.processes {
+		l.most = max(l.most, len(m.Owned(n)))
+	}
 	l.addArrays()
 	l.addDelivered()
 	l.costs = l.count()

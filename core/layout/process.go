@@ -1,9 +1,6 @@
 package layout
 
 import (
-	"slices"
-
-	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
@@ -114,36 +111,3 @@ func whole(shape []int) sharding.Index {
 	}
 	return x
 }
-
-// owners groups the mesh positions by process, each group in mesh order.
-type owners struct {
-	processes []int   // sorted
-	start     []int32 // of each process's group in positions, and the end
-	positions []int32
-	most      int // devices of the process that has most
-}
-
-func ownersOf(m *mesh.Mesh) owners {
-	o := owners{processes: m.Processes()}
-	o.start = make([]int32, len(o.processes)+1)
-	number := make([]int32, m.Size())
-	for i := range number {
-		n, _ := slices.BinarySearch(o.processes, m.Device(i).Process)
-		number[i] = int32(n)
-		o.start[n+1]++
-	}
-	for n := range o.processes {
-		o.most = max(o.most, int(o.start[n+1]))
-		o.start[n+1] += o.start[n]
-	}
-	next := slices.Clone(o.start)
-	o.positions = make([]int32, m.Size())
-	for i, n := range number {
-		o.positions[next[n]] = int32(i)
-		next[n]++
-	}
-	return o
-}
-
-// group gives the positions of the n-th process.
-func (o owners) group(n int) []int32 { return o.positions[o.start[n]:o.start[n+1]] }

@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/jsontext"
@@ -167,11 +166,15 @@ func (r *reader) integer(want string, least, most int64) (int64, error) {
 	if c := r.next(); c != '-' && (c < '0' || c > '9') {
 		return 0, r.mismatch(want)
 	}
-	start := r.pos
-	for r.pos++; r.pos < len(r.text) && '0' <= r.text[r.pos] && r.text[r.pos] <= '9'; r.pos++ {
+	n, sign := int64(0), int64(1)
+	if r.text[r.pos] == '-' {
+		sign = -1
+		r.pos++
 	}
-	n, _ := strconv.ParseInt(string(r.text[start:r.pos]), 10, 64)
-	if n < least || n > most {
+	for ; r.pos < len(r.text) && '0' <= r.text[r.pos] && r.text[r.pos] <= '9'; r.pos++ {
+		n = 10*n + int64(r.text[r.pos]-'0') // which the scanner has found to be at most MaxInteger
+	}
+	if n *= sign; n < least || n > most {
 		return 0, r.fail("expected %s from %d to %d, but found %d", want, least, most, n)
 	}
 	return n, nil

@@ -66,7 +66,7 @@ func (l *Layout) Report(o ReportOptions) []byte {
 		seen[a.Name] = true
 	}
 	w.close('}')
-	w.key("processes").reportProcesses(l, o.Tables || len(l.owners.processes) <= maxListed, o.ranges())
+	w.key("processes").reportProcesses(l, o.Tables || len(l.processes) <= maxListed, o.ranges())
 	w.key("totals").reportTotals(l.costs.totals)
 	w.key("problems").open('[')
 	for _, p := range l.problems {
@@ -137,14 +137,14 @@ func (w *writer) reportProcesses(l *Layout, list bool, ranges int) {
 		return
 	}
 	var same [][]int
-	if len(l.owners.processes) <= maxListed {
-		same = l.costs.rows.members(l.owners.processes)
+	if len(l.processes) <= maxListed {
+		same = l.costs.rows.members(l.processes)
 	}
 	w.open('[')
-	for n, p := range l.owners.processes {
+	for n, p := range l.processes {
 		w.open('{')
 		w.key("process").int(int64(p))
-		w.key("devices").int(int64(len(l.owners.group(n))))
+		w.key("devices").int(int64(len(l.mesh.Owned(n))))
 		if ranges -= l.costs.ranges(n); ranges < 0 {
 			w.key("rows").word("null")
 		} else {

@@ -40,7 +40,7 @@ func (l *Layout) tableRows() rowTable {
 // tableOf gives the table of arrays that are cut in some ways.
 func (l *Layout) tableOf(cuts []rowTiling) rowTable {
 	batch := l.BatchShape()
-	t := rowTable{known: true, group: make([]int32, len(l.owners.processes))}
+	t := rowTable{known: true, group: make([]int32, len(l.processes))}
 	groups := map[string]int32{}
 	var rows [][2]int
 	var key []byte
@@ -61,7 +61,7 @@ func (l *Layout) tableOf(cuts []rowTiling) rowTable {
 
 // allRows says that every process reads all rows, if any array has rows to read.
 func (l *Layout) allRows() rowTable {
-	n := len(l.owners.processes)
+	n := len(l.processes)
 	t := rowTable{known: true, group: make([]int32, n), ranges: make([][][2]int, 1), sizes: []int32{int32(n)}}
 	if slices.ContainsFunc(l.arrays, func(a Array) bool { return a.Kind == Data }) {
 		t.ranges[0] = [][2]int{{0, int(l.BatchSize())}}
@@ -103,7 +103,7 @@ func (l *Layout) rowsOf(rows [][2]int, batch []int, cuts []rowTiling, n int) [][
 	part := make(sharding.Index, len(batch))
 	for _, cut := range cuts {
 		last := int32(-1)
-		for _, position := range l.owners.group(n) {
+		for _, position := range l.mesh.Owned(n) {
 			if tile := cut.ids[position]; tile != last { // others that repeat are merged away
 				cut.Fill(part, int(tile))
 				rows = appendRows(rows, batch, part)

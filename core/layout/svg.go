@@ -73,7 +73,7 @@ const svgStyle = `
 var palette = []string{"#2f68cc", "#b04a12", "#207a50", "#983a96", "#7d6200", "#0b7385", "#bb3650", "#6350c0", "#4d6f25", "#795843"}
 
 func (l *Layout) color(process int) string {
-	n, _ := slices.BinarySearch(l.owners.processes, process)
+	n, _ := slices.BinarySearch(l.processes, process)
 	return palette[n%len(palette)]
 }
 
@@ -89,7 +89,7 @@ func (c *canvas) document() string {
 // describe says in words what the drawing shows.
 func (c *canvas) describe() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s.", count(int64(c.mesh.Size()), "device", "devices"), count(int64(len(c.owners.processes)), "process", "processes"))
+	fmt.Fprintf(&s, "%s, %s.", count(int64(c.mesh.Size()), "device", "devices"), count(int64(len(c.processes)), "process", "processes"))
 	for i, a := range c.arrays {
 		if c.Array != "" && a.Name != c.Array {
 			continue

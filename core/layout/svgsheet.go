@@ -101,8 +101,8 @@ func (c cell) chips(l *Layout) []chipRow {
 // held counts the devices of a process that hold a part from the n-th on.
 func (c cell) held(l *Layout, process, n int) int {
 	devices := 0
-	for _, part := range c.parts[n:] {
-		devices += len(idsOf(l, part, &process))
+	for _, part := range c.partsOf(l, process)[n:] {
+		devices += len(part)
 	}
 	return devices
 }
@@ -213,7 +213,7 @@ func (r chipRow) draw(c *canvas, x, y int) {
 
 // processBars draws which rows every process reads.
 func (c *canvas) processBars() {
-	if !c.costs.known || len(c.owners.processes) == 0 || c.doc.Batch == nil {
+	if !c.costs.known || len(c.processes) == 0 || c.doc.Batch == nil {
 		return
 	}
 	all, most := c.readers(), roomy

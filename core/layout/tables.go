@@ -1,10 +1,6 @@
 package layout
 
-import (
-	"slices"
-
-	"github.com/meshfeed/meshfeed/core/sharding"
-)
+import "github.com/meshfeed/meshfeed/core/sharding"
 
 // MaxTable bounds the numbers of one table: 32 MiB.
 //
@@ -25,9 +21,9 @@ func (l *Layout) DeviceTable(array, from, count int) []float64 {
 	}
 	a, t := l.arrays[array], l.tilings[array]
 	replicas, bytes := t.Replicas(), float64(shardBytes(a, t))
-	return l.deviceTable(t, 4, from, count, func(position int, row []float64) []float64 {
+	return l.deviceTable(t, 4, from, count, func(row []float64, position int, _ sharding.Index) {
 		d := l.mesh.Device(position)
-		return append(row, float64(d.Process), float64(d.ID), float64(replicas[position]), bytes)
+		row[0], row[1], row[2], row[3] = float64(d.Process), float64(d.ID), float64(replicas[position]), bytes
 	})
 }
 
@@ -39,28 +35,31 @@ func (l *Layout) DeliveredTable(array, from, count int) []float64 {
 	if array < 0 || array >= len(l.arrays) || !l.resharded(array) {
 		return nil
 	}
-	a, t, had := l.arrays[array], l.tilings[array], l.delivered[array]
-	bytes, x, y := shardBytes(a, t), make(sharding.Index, len(a.Shape)), make(sharding.Index, len(a.Shape))
-	return l.deviceTable(had, 1, from, count, func(position int, row []float64) []float64 {
-		t.Fill(x, t.At(position))
-		had.Fill(y, had.At(position))
-		return append(row, float64(bytes-commonBytes(a, x, y)))
+	a, t := l.arrays[array], l.tilings[array]
+	bytes, part, tiles := shardBytes(a, t), make(sharding.Index, len(a.Shape)), t.All()
+	return l.deviceTable(l.delivered[array], 1, from, count, func(row []float64, position int, had sharding.Index) {
+		t.Fill(part, int(tiles[position]))
+		row[0] = float64(bytes - commonBytes(a, part, had))
 	})
 }
 
-// deviceTable gives rows that begin as head says, and go on with the device's
-// part.
-func (l *Layout) deviceTable(t sharding.Tiling, width, from, count int, head func(position int, row []float64) []float64) []float64 {
+// deviceTable gives rows that begin with as many numbers as fill writes, and
+// go on with the device's part.
+func (l *Layout) deviceTable(t sharding.Tiling, first, from, count int, fill func(row []float64, position int, part sharding.Index)) []float64 {
 	from, stop := clip(from, count, l.mesh.Size())
-	index := make(sharding.Index, len(t.Tiles()))
-	if width += 2 * len(index); (stop-from)*width > MaxTable {
+	tiles, part := t.All(), make(sharding.Index, len(t.Tiles()))
+	width := first + 2*len(part)
+	if (stop-from)*width > MaxTable {
 		return nil
 	}
-	table := make([]float64, 0, (stop-from)*width)
+	table := make([]float64, (stop-from)*width)
 	for position := from; position < stop; position++ {
-		table = head(position, table)
-		t.Fill(index, t.At(position))
-		table = appendPairs(table, index)
+		row := table[(position-from)*width:][:width]
+		t.Fill(part, int(tiles[position]))
+		fill(row, position, part)
+		for d, p := range part {
+			row[first+2*d], row[first+2*d+1] = float64(p[0]), float64(p[1])
+		}
 	}
 	return table
 }
@@ -71,31 +70,26 @@ func (l *Layout) deviceTable(t sharding.Tiling, width, from, count int, head fun
 // processes per step, and the number of its row ranges, then a start and a
 // stop of each: 7 + 2 × ranges numbers. What cannot be known is -1.
 func (l *Layout) ProcessTable(from, count int) []float64 {
-	from, stop := clip(from, count, len(l.owners.processes))
+	from, stop := clip(from, count, len(l.processes))
 	table := []float64{}
 	for n := from; n < stop; n++ {
+		rows, ranges := [][2]int(nil), -1
+		if l.costs.rows.known {
+			rows = l.costs.rows.of(n)
+			ranges = len(rows)
+		}
+		if len(table)+7+2*len(rows) > MaxTable {
+			return nil
+		}
 		moved := l.costs.moved(n)
-		table = append(table, float64(l.owners.processes[n]), float64(len(l.owners.group(n))))
+		table = append(table, float64(l.processes[n]), float64(len(l.mesh.Owned(n))))
 		for _, bytes := range []int64{l.costs.of(n, l.costs.processes), l.costs.of(n, l.costs.host), moved.interconnect, moved.network} {
 			table = append(table, orUnknown(bytes))
 		}
-		if !l.costs.rows.known {
-			table = append(table, -1)
-			continue
+		table = append(table, float64(ranges))
+		for _, r := range rows {
+			table = append(table, float64(r[0]), float64(r[1]))
 		}
-		rows := l.costs.rows.of(n)
-		table = appendPairs(append(table, float64(len(rows))), rows)
-		if len(table) > MaxTable {
-			return nil
-		}
-	}
-	return table
-}
-
-func appendPairs(table []float64, pairs [][2]int) []float64 {
-	table = slices.Grow(table, 2*len(pairs))
-	for _, p := range pairs {
-		table = append(table, float64(p[0]), float64(p[1]))
 	}
 	return table
 }

@@ -125,7 +125,7 @@ func (t *page) head() {
 
 // headLines says what the whole is: mesh, epoch, bytes.
 func (t *page) headLines() [][]string {
-	lines := [][]string{{plain(t.mesh.String()), count(int64(t.mesh.Size()), "device", "devices"), count(int64(len(t.owners.processes)), "process", "processes")}}
+	lines := [][]string{{plain(t.mesh.String()), count(int64(t.mesh.Size()), "device", "devices"), count(int64(len(t.processes)), "process", "processes")}}
 	if b := t.doc.Batch; b != nil {
 		size := "batch " + thousands(t.BatchSize())
 		if len(b.Size) > 1 {
@@ -291,7 +291,7 @@ func (t *page) legend() {
 	if t.used.parts {
 		pieces = append(pieces, "0|1: further parts")
 	}
-	if len(t.owners.processes) > 1 {
+	if len(t.processes) > 1 {
 		pieces = append(pieces, "━┃ between processes")
 	}
 	t.out.WriteByte('\n')

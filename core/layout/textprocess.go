@@ -22,12 +22,12 @@ type readers struct {
 func (l *Layout) readers() []readers {
 	var list []readers
 	number := map[int32]int{}
-	for n, p := range l.owners.processes {
+	for n, p := range l.processes {
 		group := int32(n)
 		if l.costs.rows.known {
 			group = l.costs.rows.group[n]
 		}
-		devices, bytes := len(l.owners.group(n)), l.costs.processes[n]
+		devices, bytes := len(l.mesh.Owned(n)), l.costs.processes[n]
 		i, ok := number[group]
 		if !ok {
 			i = len(list)
@@ -82,7 +82,7 @@ func (r readers) line(l *Layout) []string {
 }
 
 func (t *page) processTable() {
-	if !t.costs.known || len(t.owners.processes) == 0 || t.doc.Batch == nil {
+	if !t.costs.known || len(t.processes) == 0 || t.doc.Batch == nil {
 		return
 	}
 	all, most := t.readers(), roomy

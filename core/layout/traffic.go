@@ -38,7 +38,7 @@ func (l *Layout) countTraffic(c *costs) {
 		for n, have := range l.present(alike[0]) {
 			c.least = plus(c.least, bytes, have.parts)
 			t := &c.traffic[n]
-			t.interconnect = plus(t.interconnect, missing(bytes, int64(len(l.owners.group(n))), row, have.kept), 1)
+			t.interconnect = plus(t.interconnect, missing(bytes, int64(len(l.mesh.Owned(n))), row, have.kept), 1)
 			t.network = plus(t.network, missing(bytes, have.parts, row, have.shared), 1)
 		}
 	}
@@ -80,7 +80,7 @@ type presence struct {
 	shared int64 // rows of a part that were delivered to the process, over all distinct parts
 }
 
-// present counts for every process, in the order of owners.
+// present counts for every process, in ascending order.
 func (l *Layout) present(i int) []presence {
 	a := l.arrays[i]
 	batch := a.Shape[:a.BatchDims]
@@ -89,10 +89,10 @@ func (l *Layout) present(i int) []presence {
 	tiles, index := need.Tiles(), make(sharding.Index, a.BatchDims)
 	seen := make([]int32, l.tilings[i].Count()) // the last process that needs a part, and one more
 	owner, times := make([]int32, need.Count()), make([]int64, need.Count())
-	list := make([]presence, len(l.owners.processes))
+	list := make([]presence, len(l.processes))
 	for n := range list {
 		p, me := &list[n], int32(n)+1
-		for _, position := range l.owners.group(n) {
+		for _, position := range l.mesh.Owned(n) {
 			part, tile := parts[position], needed[position]
 			if seen[part] == me {
 				continue
@@ -104,7 +104,7 @@ func (l *Layout) present(i int) []presence {
 			times[tile]++ // parts of these rows
 			p.parts++
 		}
-		for _, position := range l.owners.group(n) {
+		for _, position := range l.mesh.Owned(n) {
 			have.Fill(index, int(delivered[position]))
 			touched(tiles, batch, index, 0, 1, func(tile int, rows int64) {
 				if tile == int(needed[position]) {

@@ -79,15 +79,13 @@ func (s MeshSpec) validateDevices(size int) error {
 		return fail("/mesh/devices", "there are %d devices, but the axes need %d", len(s.Devices), size).
 			WithHint("give one device for every coordinate, in row-major order")
 	}
-	seen := make(map[int]int, size)
 	for i, d := range s.Devices {
 		if d.Process < 0 || d.ID < 0 || d.Process > maxProcess || d.ID > MaxInteger {
 			return fail(at("/mesh/devices", i), "the device is [%d, %d], but a process is from 0 to %d and an id from 0 to 2^53", d.Process, d.ID, maxProcess)
 		}
-		if j, dup := seen[d.ID]; dup {
-			return fail(at("/mesh/devices", i)+"/1", "id %d stands there already, at mesh position %d", d.ID, j).WithHint("name every device once")
-		}
-		seen[d.ID] = i
+	}
+	if before, again, found := mesh.Repeated(s.Devices); found {
+		return fail(at("/mesh/devices", again)+"/1", "id %d stands there already, at mesh position %d", s.Devices[again].ID, before).WithHint("name every device once")
 	}
 	return nil
 }

@@ -83,7 +83,10 @@ func (m *Mesh) group() {
 	owner := make([]int32, len(m.devices))
 	m.starts = make([]int32, len(m.processes)+1)
 	for i, d := range m.devices {
-		n, _ := slices.BinarySearch(m.processes, d.Process)
+		n := d.Process // is its number too, unless a process before it owns no device
+		if n >= len(m.processes) || m.processes[n] != n {
+			n, _ = slices.BinarySearch(m.processes, d.Process)
+		}
 		owner[i] = int32(n)
 		m.starts[n+1]++
 	}
@@ -144,28 +147,36 @@ func checkAxes(axes []Axis) (size int, err error) {
 	return size, nil
 }
 
-// checkDevices refuses negative numbers and ids that occur twice. Ascending
-// ids, the common case, need no table.
+// checkDevices refuses negative numbers and ids that occur twice.
 func checkDevices(devices []Device) error {
-	ascending, last := true, -1
 	for i, d := range devices {
 		if d.Process < 0 || d.ID < 0 {
 			return fail("device %d is (process %d, id %d), but neither may be negative", i, d.Process, d.ID)
 		}
-		ascending = ascending && d.ID > last
-		last = d.ID
 	}
-	if ascending {
-		return nil
-	}
-	seen := make(map[int]int, len(devices))
-	for i, d := range devices {
-		if j, dup := seen[d.ID]; dup {
-			return fail("device id %d stands at mesh positions %d and %d", d.ID, j, i).WithHint("name every device once")
-		}
-		seen[d.ID] = i
+	if i, j, found := Repeated(devices); found {
+		return fail("device id %d stands at mesh positions %d and %d", devices[i].ID, i, j).WithHint("name every device once")
 	}
 	return nil
+}
+
+// Repeated finds the first device whose id stands before already. No id may be
+// negative.
+func Repeated(devices []Device) (before, again int, found bool) {
+	small := make([]int32, 2*len(devices)) // for most ids, one more than where they stand
+	large := map[int]int32{}
+	for i, d := range devices {
+		at := int32(0)
+		if d.ID < len(small) {
+			at, small[d.ID] = small[d.ID], int32(i)+1
+		} else {
+			at, large[d.ID] = large[d.ID], int32(i)+1
+		}
+		if at > 0 {
+			return int(at) - 1, i, true
+		}
+	}
+	return 0, 0, false
 }
 
 func fail(format string, args ...any) *status.Error {
@@ -214,6 +225,10 @@ func (m *Mesh) Local(process int) []int {
 	return list
 }
 
+// Owned lists the mesh positions that the n-th of Processes owns, in mesh
+// order. The list is the mesh's own and must not be changed.
+func (m *Mesh) Owned(n int) []int32 { return m.positions[m.starts[n]:m.starts[n+1]] }
+
 // NumLocal gives the number of devices that a process owns.
 func (m *Mesh) NumLocal(process int) int { return len(m.local(process)) }
 
@@ -222,7 +237,7 @@ func (m *Mesh) local(process int) []int32 {
 	if !ok {
 		return nil
 	}
-	return m.positions[m.starts[n]:m.starts[n+1]]
+	return m.Owned(n)
 }
 
 // Coordinates gives the position's coordinate on every axis.

@@ -35,6 +35,7 @@ func TestErrors(t *testing.T) {
 		{axes(4), two, `mesh: axes 'a': 4 need 4 devices, but there are 2; give one device for every coordinate, in row-major order`},
 		{nil, two, `mesh: a mesh without axes needs 1 device, but there are 2`},
 		{axes(2), []mesh.Device{{0, 7}, {1, 7}}, `mesh: device id 7 stands at mesh positions 0 and 1; name every device once`},
+		{axes(2), []mesh.Device{{0, 0}, {1, 0}}, `mesh: device id 0 stands at mesh positions 0 and 1; name every device once`},
 		{axes(3), []mesh.Device{{0, 7}, {1, 3}, {1, 7}}, `mesh: device id 7 stands at mesh positions 0 and 2; name every device once`},
 		{axes(2), []mesh.Device{{0, 1}, {-1, 2}}, `mesh: device 1 is (process -1, id 2), but neither may be negative`},
 		{axes(2), []mesh.Device{{0, -1}, {0, 2}}, `mesh: device 0 is (process 0, id -1), but neither may be negative`},
@@ -74,6 +75,10 @@ func TestScatteredDevices(t *testing.T) {
 		t.Errorf("Processes() = %v", got)
 	}
 	for process, want := range map[int][]int{0: {1}, 2: {3}, 5: {0, 2}, 1: nil, 6: nil, -1: nil} {
+		n := slices.Index(m.Processes(), process)
+		if n >= 0 && len(m.Owned(n)) != len(want) {
+			t.Errorf("Owned(%d) = %v, want %v", n, m.Owned(n), want)
+		}
 		if got := m.Local(process); !slices.Equal(got, want) || m.NumLocal(process) != len(want) {
 			t.Errorf("Local(%d) = %v, want %v", process, got, want)
 		}

@@ -69,7 +69,8 @@ func describe(n uint32) uint64 { return reply(validator.Describe(question(n))) }
 
 //go:wasmexport mf_table
 func table(array, what, from, count uint32) uint64 {
-	return reply(validator.Table(array, what, from, count))
+	numbers := validator.Table(array, what, from, count) // in memory as they are answered
+	return reply(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), 8*len(numbers)))
 }
 
 //go:wasmexport mf_samples

@@ -70,7 +70,7 @@ func native(list []question) [][]byte {
 		case "describe":
 			replies[i] = v.Describe(q.Input)
 		case "table":
-			replies[i] = v.Table(q.Args[0], q.Args[1], q.Args[2], q.Args[3])
+			replies[i] = littleEndian(v.Table(q.Args[0], q.Args[1], q.Args[2], q.Args[3]))
 		case "samples":
 			replies[i] = answer.Samples(q.Input)
 		case "schema":
@@ -78,6 +78,13 @@ func native(list []question) [][]byte {
 		}
 	}
 	return replies
+}
+
+func littleEndian(numbers []float64) (reply []byte) {
+	for _, n := range numbers {
+		reply = binary.LittleEndian.AppendUint64(reply, math.Float64bits(n))
+	}
+	return reply
 }
 
 func compare(t *testing.T, where string, list []question, got, want [][]byte) {
@@ -132,9 +139,7 @@ func tables(t *testing.T, list []question, got [][]byte, i int) int {
 		t.Fatalf("%s: %v", list[i].Name, err)
 	}
 	for k, numbers := range found {
-		for _, n := range numbers {
-			got[i+1+k] = binary.LittleEndian.AppendUint64(got[i+1+k], math.Float64bits(n))
-		}
+		got[i+1+k] = littleEndian(numbers)
 	}
 	return i + len(parts)
 }

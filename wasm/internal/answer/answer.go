@@ -1,10 +1,9 @@
-// Package answer holds what the validator's guest answers, as bytes in and
-// bytes out. The guest exports it to WebAssembly; compiled natively, it is what
+// Package answer holds what the validator's guest answers. The guest exports it to WebAssembly; compiled natively, it is what
 // the guest is compared with, byte for byte.
 //
 //	var v answer.Validator
 //	reply := v.Describe(text)            // JSON: document, arrays, report, text, error
-//	numbers := v.Table(0, 0, 0, 1024)    // little-endian float64, of the document described last
+//	numbers := v.Table(0, 0, 0, 1024)    // of the document described last
 //	reply = answer.Samples(question)     // JSON: records
 //	reply = answer.Schema(tail, size)    // JSON: fields, rows
 //
@@ -13,12 +12,7 @@
 // the code's name as package status spells it.
 package answer
 
-import (
-	"encoding/binary"
-	"math"
-
-	"github.com/meshfeed/meshfeed/core/layout"
-)
+import "github.com/meshfeed/meshfeed/core/layout"
 
 // Version is the version of the questions and answers. A guest with another
 // version is not understood.
@@ -62,25 +56,20 @@ const (
 	Delivered = 2 // as [layout.Layout.DeliveredTable]
 )
 
-// Table gives rows of a table of the document described last, as little-endian
-// float64. It is empty where there is nothing to know, and where the part asked
-// for is larger than [layout.MaxTable] numbers.
-func (v *Validator) Table(array, what, from, count uint32) []byte {
+// Table gives rows of a table of the document described last. It is empty where
+// there is nothing to know, and where the part asked for is larger than
+// [layout.MaxTable] numbers.
+func (v *Validator) Table(array, what, from, count uint32) []float64 {
 	if v.layout == nil {
 		return nil
 	}
-	var numbers []float64
 	switch what {
 	case Devices:
-		numbers = v.layout.DeviceTable(int(array), int(from), int(count))
+		return v.layout.DeviceTable(int(array), int(from), int(count))
 	case Processes:
-		numbers = v.layout.ProcessTable(int(from), int(count))
+		return v.layout.ProcessTable(int(from), int(count))
 	case Delivered:
-		numbers = v.layout.DeliveredTable(int(array), int(from), int(count))
+		return v.layout.DeliveredTable(int(array), int(from), int(count))
 	}
-	table := make([]byte, 8*len(numbers))
-	for i, n := range numbers {
-		binary.LittleEndian.PutUint64(table[8*i:], math.Float64bits(n))
-	}
-	return table
+	return nil
 }
