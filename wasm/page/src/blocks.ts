@@ -1,7 +1,7 @@
 // Who holds which block of an array: the guest's table, numbered.
 
 import type { ArrayReport } from "./guest.js";
-import { type Swatch, swatches } from "./palette.js";
+import { type Swatch, palette } from "./palette.js";
 
 /** Blocks is an array cut up. Blocks are numbered row-major, devices in mesh order. */
 export class Blocks {
@@ -18,7 +18,7 @@ export class Blocks {
   readonly bytes: number;
   private start: Int32Array | null = null;
   private byBlock: Int32Array | null = null;
-  private colors: Swatch[] | null = null;
+  private colors: ((block: number) => Swatch) | null = null;
 
   constructor(report: ArrayReport, table: Float64Array) {
     this.shape = report.global_shape;
@@ -91,7 +91,7 @@ export class Blocks {
   /** color gives a block's color. */
   color(block: number): Swatch {
     const first = this.counts[this.cut[0] ?? 0] ?? 1;
-    this.colors ??= swatches(first, this.total / first);
-    return this.colors[block]!;
+    this.colors ??= palette(first, this.total / first);
+    return this.colors(block);
   }
 }

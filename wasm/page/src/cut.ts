@@ -3,7 +3,7 @@
 import type { Blocks } from "./blocks.js";
 import type { Draft } from "./draft.js";
 import type { Look } from "./model.js";
-import type { Grid } from "./shard-grid.js";
+import type { Grid } from "./cells.js";
 import { bytes, count, span } from "./units.js";
 
 /** shownDims gives the dimensions that run down and across: those chosen, else the first two cut. */

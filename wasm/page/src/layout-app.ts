@@ -56,7 +56,12 @@ export class LayoutApp extends Part {
         .tools { gap: 0.3rem; }
         .tools :is(button, select) { font-size: 0.78rem; padding: 0 0.4rem; max-width: 6.4rem; }
       }
-      @media print { .inputs, .tools { display: none; } main { display: block; } .panel { break-inside: avoid; margin-bottom: 1rem; } }
+      @media print {
+        .inputs, .tools { display: none; }
+        header, main { padding: 0; border: 0; }
+        main { display: block; }
+        .panel { break-inside: avoid; margin: 1rem 0 0; }
+      }
     `,
   ];
 

@@ -1,6 +1,6 @@
 // Colors of data. A block's place in the global array is its color: the first dimension that is cut
-// runs through the hues while the lightness climbs, the others add lightness. The order of the
-// lightness stays with every kind of color blindness, and every cell also says in words what it is.
+// runs through the hues while the lightness climbs, the others add lightness. From blue to yellow,
+// neighbors differ for every kind of color blindness; every cell also says in words what it is.
 
 export interface Swatch {
   fill: string;
@@ -8,18 +8,26 @@ export interface Swatch {
   rgb: [number, number, number];
 }
 
-/** swatches gives a color for each of count = first × rest blocks, rest running fastest. */
-export function swatches(first: number, rest: number): Swatch[] {
-  const out: Swatch[] = [];
-  for (let i = 0; i < first; i++) for (let j = 0; j < rest; j++) out.push(swatch(i, first, j, rest));
-  return out;
+/** What eyes can tell apart, and more: blocks beyond share colors with their neighbors. */
+const [HUES, LIGHTS] = [512, 64];
+
+/** palette gives the color of each of first × rest blocks, rest running fastest. */
+export function palette(first: number, rest: number): (block: number) => Swatch {
+  const [hues, lights] = [Math.min(first, HUES), Math.min(rest, LIGHTS)];
+  const all: Swatch[] = [];
+  for (let i = 0; i < hues; i++) for (let j = 0; j < lights; j++) all.push(swatch(i, hues, j, lights));
+  return (block) => {
+    const j = block % rest;
+    const i = (block - j) / rest;
+    return all[Math.floor((i * hues) / first) * lights + Math.floor((j * lights) / rest)]!;
+  };
 }
 
 function swatch(i: number, first: number, j: number, rest: number): Swatch {
   const u = first > 1 ? i / (first - 1) : 0.3;
   const v = rest > 1 ? j / (rest - 1) : 0;
-  const light = rest > 1 ? 0.44 + 0.2 * u + 0.2 * v : 0.45 + 0.38 * u;
-  const rgb = fromOklch(light, 0.125 - 0.03 * v, 275 - 190 * u);
+  const light = rest > 1 ? 0.38 + 0.3 * u + 0.2 * v : 0.39 + 0.48 * u;
+  const rgb = fromOklch(light, 0.13 - 0.01 * v, 275 - 170 * u);
   const bright = luminance(rgb);
   return {
     fill: `#${rgb.map((c) => c.toString(16).padStart(2, "0")).join("")}`,

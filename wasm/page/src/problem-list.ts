@@ -23,7 +23,7 @@ export class ProblemList extends Part {
       .place { font: 0.72rem var(--mono); color: var(--muted); padding: 0; height: auto; border: 0; background: none; text-align: left; white-space: normal; overflow-wrap: anywhere; text-decoration: underline; text-decoration-color: var(--line); text-underline-offset: 3px; }
       .place:hover { color: var(--text); background: none; }
       .fixes { display: flex; flex-wrap: wrap; gap: 0.35rem; margin-top: 0.4rem; }
-      .fixes button { font-size: 0.76rem; height: 1.65rem; }
+      .fixes button { font-size: 0.76rem; height: auto; min-height: 1.65rem; white-space: normal; text-align: left; }
       .fine { display: flex; gap: 0.5rem; align-items: center; color: var(--ok); font-size: 0.85rem; padding: 0.3rem 0; margin: 0; }
     `,
   ];

@@ -3,34 +3,20 @@
 
 import { LitElement, type PropertyValues, type SVGTemplateResult, css, html, nothing, svg } from "lit";
 import { property, query, state } from "lit/decorators.js";
-import type { Swatch } from "./palette.js";
-
-export interface CellText {
-  main: string;
-  sub: string;
-  name: string; // all of it, for who does not see it
-}
-
-/** Grid says what to draw; a cell is a number, row-major, and -1 stands for no block. */
-export interface Grid {
-  label: string;
-  rows: number;
-  cols: number;
-  block: Int32Array;
-  process: Int32Array | null; // outlines go between cells of different processes
-  replica: Int32Array | null; // above 0: hatched
-  rowLabels: ((row: number) => string) | null;
-  colLabels: ((col: number) => string) | null;
-  down: string;
-  across: string;
-  text(cell: number): CellText;
-  color(block: number): Swatch;
-}
+import { type Grid, gap, lettering, outline } from "./cells.js";
+import { paint } from "./paint.js";
+import { controls } from "./style.js";
+import { watchTheme } from "./theme.js";
+import { View } from "./view.js";
 
 export const MOST_SVG = 1024;
 
-const GUTTER = 62; // for row labels
 const HEAD = 22; // for column labels
+
+const LEAST_MARK = 7; // pixels of the frame round the marked cell
+
+/** A pointer that moved less is a click and no drag, in pixels. */
+const CLICK = 4;
 
 export class ShardGrid extends LitElement {
   @property({ attribute: false }) grid!: Grid;
@@ -38,29 +24,45 @@ export class ShardGrid extends LitElement {
   @property({ type: Number }) pinned = -1;
   @state() private width = 420;
   @state() private cursor = 0;
+  @state() private view = new View(1, 1, 1, 1);
   @query("canvas") private canvas?: HTMLCanvasElement;
+  private pointers = new Map<number, { x: number; y: number }>();
+  private dragged = 0; // pixels since the pointer went down
+  private unwatch = (): void => {};
 
-  static override styles = css`
-    :host { display: block; min-width: 0; }
-    svg, .pixels { display: block; width: 100%; outline: none; }
-    text { font: 11px var(--mono); fill: var(--muted); pointer-events: none; }
-    .cell { cursor: pointer; outline: none; }
-    .cell text { text-anchor: middle; fill: currentColor; font-size: var(--size, 11px); font-weight: 600; }
-    .cell text.sub { font-weight: 400; font-size: 10px; }
-    .cell .ring { fill: none; stroke: none; }
-    .cell:focus-visible .ring { stroke: var(--accent); stroke-width: 3; }
-    .dim .cell:not(.on) { opacity: 0.28; }
-    .pin .ring { stroke: var(--text); stroke-width: 2; }
-    .outline { fill: none; stroke: var(--text); stroke-width: 2; stroke-linecap: square; pointer-events: none; }
-    .hatch { pointer-events: none; }
-    .pixels { position: relative; cursor: crosshair; border-radius: 4px; }
-    .pixels:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-    canvas { display: block; width: 100%; image-rendering: pixelated; border: 1px solid var(--line); border-radius: 4px; box-sizing: border-box; }
-    .axes { display: flex; justify-content: space-between; font: 11px var(--mono); color: var(--muted); padding: 0.25rem 0; }
-    .mark { position: absolute; border: 2px solid var(--text); outline: 1px solid var(--panel); box-sizing: border-box; pointer-events: none; min-width: 7px; min-height: 7px; transform: translate(-1px, -1px); }
-    @media (prefers-reduced-motion: no-preference) { .cell { transition: opacity 0.12s; } }
-    @media (forced-colors: active) { rect.fill { stroke: CanvasText; } }
-  `;
+  static override styles = [
+    controls,
+    css`
+      :host { min-width: 0; }
+      svg, .pixels { display: block; outline: none; }
+      text { font: 11px var(--mono); fill: var(--muted); pointer-events: none; }
+      .cell { cursor: pointer; outline: none; }
+      .cell text { text-anchor: middle; fill: currentColor; font-size: var(--size, 11px); font-weight: 600; }
+      .cell text.sub { font-weight: 400; font-size: 10px; }
+      .cell .ring { fill: none; stroke: none; }
+      .cell:focus-visible .ring { stroke: var(--accent); stroke-width: 3; }
+      .dim .cell:not(.on) { opacity: 0.28; }
+      .pin .ring { stroke: var(--text); stroke-width: 2; }
+      .outline { fill: none; stroke: var(--text); stroke-width: 2; stroke-linecap: square; pointer-events: none; }
+      .hatch { pointer-events: none; }
+      .pixels { position: relative; cursor: crosshair; border-radius: 4px; overflow: hidden; touch-action: pan-y; border: 1px solid var(--line); width: fit-content; max-width: 100%; }
+      .pixels.near { touch-action: none; }
+      .pixels:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+      canvas { display: block; max-width: 100%; }
+      .frame { position: relative; width: fit-content; max-width: 100%; }
+      .axes { display: flex; gap: 0.8rem; font: 11px var(--mono); color: var(--muted); margin: 0 0 0.3rem; white-space: nowrap; overflow: hidden; }
+      .axes span { overflow: hidden; text-overflow: ellipsis; }
+      .zoom { position: absolute; right: 0.5rem; bottom: 0.5rem; display: flex; border: 1px solid var(--edge); border-radius: 7px; overflow: hidden; background: var(--panel); }
+      .zoom button { height: 1.6rem; min-width: 1.7rem; padding: 0 0.35rem; font-size: 0.75rem; border: 0; border-radius: 0; }
+      .zoom button:disabled { opacity: 1; color: var(--edge); }
+      .zoom button:focus-visible { outline-offset: -2px; }
+      .zoom button + button { border-left: 1px solid var(--line); }
+      .mark { position: absolute; border: 2px solid var(--text); outline: 1px solid var(--panel); box-sizing: border-box; pointer-events: none; min-width: ${LEAST_MARK}px; min-height: ${LEAST_MARK}px; }
+      @media (prefers-reduced-motion: no-preference) { .cell { transition: opacity 0.12s; } }
+      @media (forced-colors: active) { rect.fill { stroke: CanvasText; } }
+      @media print { .zoom, .mark { display: none; } }
+    `,
+  ];
 
   private observer = new ResizeObserver(([entry]) => {
     this.width = Math.max(160, Math.round(entry!.contentRect.width));
@@ -69,11 +71,13 @@ export class ShardGrid extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.observer.observe(this);
+    this.unwatch = watchTheme(() => this.paint());
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.observer.disconnect();
+    this.unwatch();
   }
 
   private get small(): boolean {
@@ -81,11 +85,17 @@ export class ShardGrid extends LitElement {
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (changed.has("grid")) this.cursor = Math.min(this.cursor, this.grid.rows * this.grid.cols - 1);
+    const { rows, cols } = this.grid;
+    if (changed.has("grid")) this.cursor = Math.min(this.cursor, rows * cols - 1);
+    if (this.small || !(changed.has("grid") || changed.has("width"))) return;
+    const width = this.width - 2;
+    const height = Math.max(160, Math.min(width, Math.round((width * rows) / cols), 480));
+    const same = this.view.rows === rows && this.view.cols === cols;
+    this.view = same ? this.view.resized(width, height) : new View(rows, cols, width, height);
   }
 
   protected override updated(changed: PropertyValues): void {
-    if (!this.small && (changed.has("grid") || changed.has("lit"))) this.paint();
+    if (["grid", "lit", "view"].some((name) => changed.has(name))) this.paint();
   }
 
   protected override render(): unknown {
@@ -94,7 +104,7 @@ export class ShardGrid extends LitElement {
 
   private drawing(): unknown {
     const { rows, cols, rowLabels, colLabels } = this.grid;
-    const left = rowLabels ? GUTTER : 1;
+    const left = rowLabels ? 10 + 6.7 * widest(rows, rowLabels) : 1;
     const top = colLabels ? HEAD : 1;
     const w = Math.min(96, (this.width - left - 2) / cols);
     const h = Math.max(Math.min(w, 58, Math.max(460 / rows, 12)), Math.min(w, 8));
@@ -109,13 +119,12 @@ export class ShardGrid extends LitElement {
       ${rowLabels ? this.labels(rows, h, (r) => rowLabels(r), (r) => `translate(${left - 7} ${top + (r + 0.5) * h + 4})`, "end") : nothing}
       ${Array.from({ length: rows }, (_, r) => svg`<g role="row">${Array.from({ length: cols }, (_, c) =>
         this.cell(r, c, left + c * w, top + r * h, w, h))}</g>`)}
-      ${svg`<path class="outline" aria-hidden="true" d=${this.outline(left, top, w, h)} />`}
+      ${svg`<path class="outline" aria-hidden="true" d=${outline(this.grid, { top: 0, left: 0, bottom: rows, right: cols }, left, top, w, h).path} />`}
     </svg>`;
   }
 
   private labels(n: number, room: number, text: (i: number) => string, place: (i: number) => string, anchor: string): SVGTemplateResult[] {
-    const widest = Math.max(...Array.from({ length: Math.min(n, 64) }, (_, i) => text(i).length));
-    const needed = anchor === "middle" ? widest * 7 + 6 : 14;
+    const needed = anchor === "middle" ? widest(n, text) * 7 + 6 : 14;
     const every = Math.max(1, Math.ceil(needed / room));
     return Array.from({ length: Math.ceil(n / every) }, (_, k) => k * every).map(
       (i) => svg`<text aria-hidden="true" transform=${place(i)} text-anchor=${anchor}>${text(i)}</text>`,
@@ -128,77 +137,124 @@ export class ShardGrid extends LitElement {
     if (block < 0) return svg`<g role="gridcell" aria-label="nothing"></g>`;
     const { fill, ink } = this.grid.color(block);
     const t = this.grid.text(n);
-    const gap = w > 14 && h > 10 ? 1 : 0.25;
-    const size = Math.min(13, h * 0.62);
-    const fits = size >= 8 && t.main.length * size * 0.62 < w - 4;
-    const two = fits && h > 32 && t.sub.length * 6.2 < w - 2;
-    const box = { w: w - 2 * gap, h: h - 2 * gap, r: Math.min(5, w / 5) };
+    const { size, two } = lettering(t, w, h);
+    const free = gap(w, h);
+    const box = { w: w - 2 * free, h: h - 2 * free, r: Math.min(5, w / 5) };
     const on = block === this.lit ? "on" : "";
     return svg`<g role="gridcell" class="cell ${on} ${block === this.pinned ? "pin" : ""}" aria-label=${t.name} aria-selected=${block === this.pinned}
-      tabindex=${n === this.cursor ? 0 : -1} data-cell=${n} transform="translate(${x + gap} ${y + gap})" style="color:${ink};--size:${size}px"
+      tabindex=${n === this.cursor ? 0 : -1} data-cell=${n} transform="translate(${x + free} ${y + free})" style="color:${ink};--size:${size}px"
       @pointerenter=${() => this.over(n)} @focus=${() => this.focusOn(n)} @blur=${() => this.over(-1)} @click=${() => this.pin(n)}>
       <rect class="fill" width=${box.w} height=${box.h} rx=${box.r} fill=${fill} />
       ${this.grid.replica && this.grid.replica[n]! > 0 ? svg`<rect class="hatch" width=${box.w} height=${box.h} rx=${box.r} fill="url(#hatch)" />` : nothing}
-      ${fits ? svg`<text aria-hidden="true" x=${box.w / 2} y=${box.h / 2 + (two ? -2 : size * 0.36)}>${t.main}</text>` : nothing}
+      ${size > 0 ? svg`<text aria-hidden="true" x=${box.w / 2} y=${box.h / 2 + (two ? -2 : size * 0.36)}>${t.main}</text>` : nothing}
       ${two ? svg`<text aria-hidden="true" class="sub" x=${box.w / 2} y=${box.h / 2 + 12}>${t.sub}</text>` : nothing}
       <rect class="ring" x="1" y="1" width=${Math.max(0, box.w - 2)} height=${Math.max(0, box.h - 2)} rx=${box.r} />
     </g>`;
   }
 
-  /** outline goes round the cells of every process. */
-  private outline(left: number, top: number, w: number, h: number): string {
-    const { rows, cols, process } = this.grid;
-    if (!process) return "";
-    const at = (r: number, c: number): number => (r < 0 || c < 0 || r >= rows || c >= cols ? -1 : process[r * cols + c]!);
-    let d = "";
-    for (let r = 0; r <= rows; r++) {
-      for (let c = 0; c <= cols; c++) {
-        if (c < cols && at(r - 1, c) !== at(r, c)) d += `M${left + c * w} ${top + r * h}h${w}`;
-        if (r < rows && at(r, c - 1) !== at(r, c)) d += `M${left + c * w} ${top + r * h}v${h}`;
-      }
-    }
-    return d;
+  private pixels(): unknown {
+    const { rows, cols, label } = this.grid;
+    const { view } = this;
+    const [row, col] = this.place;
+    const share = (part: number, whole: number): string => `${(part * 100) / whole}%`;
+    const mark =
+      `left:min(${share((col - view.x) * view.w, view.width)}, 100% - ${LEAST_MARK}px);top:min(${share((row - view.y) * view.h, view.height)}, 100% - ${LEAST_MARK}px);` +
+      `width:${share(view.w, view.width)};height:${share(view.h, view.height)}`;
+    return html`<p class="axes">${this.axes()}</p>
+      <div class="frame"><div class="pixels ${view.zoom > 1 ? "near" : ""}" tabindex="0" role="application" aria-roledescription="grid of cells"
+        aria-label="${label}, ${rows} rows and ${cols} columns; the arrow keys walk through them, plus and minus zoom, 0 shows all"
+        @keydown=${this.onKey} @focus=${() => this.over(this.cursor)} @blur=${() => this.over(-1)} @wheel=${this.onWheel}
+        @pointerdown=${this.onDown} @pointermove=${this.onMove} @pointerup=${this.onUp} @pointercancel=${this.onUp} @pointerleave=${() => this.over(-1)}
+        @click=${(e: PointerEvent) => this.dragged < CLICK && this.pin(this.under(e))}>
+        <canvas style="width:${view.width}px;aspect-ratio:${view.width}/${view.height}"></canvas>
+        <div class="mark" style=${mark}></div>
+      </div>
+      <div class="zoom" role="group" aria-label="zoom of the ${label}">
+        <button aria-label="zoom out" title="zoom out (−)" ?disabled=${view.zoom === 1} @click=${() => this.zoom(1 / 2)}>−</button>
+        <button aria-label="zoom in" title="zoom in (+)" ?disabled=${view.zoom >= view.nearest} @click=${() => this.zoom(2)}>+</button>
+        <button aria-label="show all" title="show all (0)" ?disabled=${view.zoom === 1} @click=${() => this.zoom(0)}>all</button>
+      </div></div>`;
   }
 
-  private pixels(): unknown {
-    const { rows, cols, label, down, across } = this.grid;
-    const cell = Math.floor(this.cursor / cols);
-    const mark = `left:${((this.cursor % cols) / cols) * 100}%;top:${(cell / rows) * 100}%;width:${100 / cols}%;height:${100 / rows}%`;
-    return html`<div class="axes"><span>${down ? `↓ ${down}` : ""}</span><span>${across ? `→ ${across}` : ""}</span></div>
-      <div class="pixels" tabindex="0" role="application" aria-roledescription="grid of cells" aria-label="${label}, ${rows} rows and ${cols} columns; the arrow keys walk through them"
-        @keydown=${this.onKey} @focus=${() => this.over(this.cursor)} @blur=${() => this.over(-1)}
-        @pointermove=${(e: PointerEvent) => this.over(this.under(e))} @pointerleave=${() => this.over(-1)}
-        @click=${(e: PointerEvent) => this.pin(this.under(e))}>
-        <canvas width=${cols} height=${rows} style="height:${Math.max(160, Math.min(this.width, Math.round((this.width * rows) / cols), 480))}px"></canvas>
-        <div class="mark" style=${mark}></div>
-      </div>`;
+  /** axes says what runs down and across, and which part of it is seen. */
+  private axes(): unknown {
+    const { down, across, rowLabels, colLabels } = this.grid;
+    const { top, left, bottom, right } = this.view.part;
+    const seen = (label: ((i: number) => string) | null, from: number, to: number): string =>
+      this.view.zoom > 1 && label ? ` ${label(from)} … ${label(to - 1)}` : "";
+    return html`${down ? html`<span>↓ ${down}${seen(rowLabels, top, bottom)}</span>` : nothing}
+      ${across ? html`<span>→ ${across}${seen(colLabels, left, right)}</span>` : nothing}`;
+  }
+
+  /** place gives the row and column of the marked cell. */
+  private get place(): [number, number] {
+    return [Math.floor(this.cursor / this.grid.cols), this.cursor % this.grid.cols];
+  }
+
+  /** point gives where in the picture an event was. */
+  private point(e: PointerEvent | WheelEvent): { x: number; y: number } {
+    const box = this.canvas!.getBoundingClientRect();
+    const scale = this.view.width / box.width;
+    return { x: (e.clientX - box.left) * scale, y: (e.clientY - box.top) * scale };
   }
 
   private under(e: PointerEvent): number {
-    const box = this.canvas!.getBoundingClientRect();
-    const { rows, cols } = this.grid;
-    const c = Math.min(cols - 1, Math.max(0, Math.floor(((e.clientX - box.left) / box.width) * cols)));
-    const r = Math.min(rows - 1, Math.max(0, Math.floor(((e.clientY - box.top) / box.height) * rows)));
-    return r * cols + c;
+    const { x, y } = this.point(e);
+    const [row, col] = this.view.at(x, y);
+    return row * this.grid.cols + col;
   }
 
   private paint(): void {
-    const { rows, cols, block, color } = this.grid;
-    const context = this.canvas!.getContext("2d")!;
-    const image = context.createImageData(cols, rows);
-    const colors = new Map<number, [number, number, number]>();
-    for (let n = 0, at = 0; n < block.length; n++, at += 4) {
-      const b = block[n]!;
-      if (b < 0) continue;
-      let rgb = colors.get(b);
-      if (!rgb) colors.set(b, (rgb = color.call(this.grid, b).rgb));
-      image.data[at] = rgb[0];
-      image.data[at + 1] = rgb[1];
-      image.data[at + 2] = rgb[2];
-      image.data[at + 3] = this.lit < 0 || this.lit === b ? 255 : 70;
-    }
-    context.putImageData(image, 0, 0);
+    if (!this.canvas) return;
+    const style = getComputedStyle(this);
+    paint(this.canvas, this.grid, this.view, this.lit, { color: style.color, font: style.getPropertyValue("--mono") });
   }
+
+  /** zoom comes nearer to the marked cell; 0 shows all. */
+  private zoom(factor: number): void {
+    const [row, col] = this.place;
+    const { view } = this;
+    this.view = view.zoomed(factor, (col + 0.5 - view.x) * view.w, (row + 0.5 - view.y) * view.h).holding(row, col);
+  }
+
+  /** look moves the view, and takes the mark along. */
+  private look(view: View): void {
+    this.view = view;
+    const [row, col] = view.nearby(...this.place);
+    const cell = row * this.grid.cols + col;
+    if (this.grid.block[cell]! >= 0) this.cursor = cell;
+  }
+
+  private onWheel = (e: WheelEvent): void => {
+    if (!e.ctrlKey && !e.metaKey) return; // the page scrolls
+    e.preventDefault();
+    const { x, y } = this.point(e);
+    this.look(this.view.zoomed(Math.min(2, Math.max(0.5, Math.exp(-e.deltaY / 100))), x, y));
+  };
+
+  private onDown = (e: PointerEvent): void => {
+    this.pointers.set(e.pointerId, this.point(e));
+    this.dragged = 0;
+  };
+
+  /** onMove points, drags with one pointer, and pinches with two. */
+  private onMove = (e: PointerEvent): void => {
+    const from = this.pointers.get(e.pointerId);
+    const to = this.point(e);
+    if (!from) return this.over(this.under(e));
+    this.pointers.set(e.pointerId, to);
+    this.dragged += Math.hypot(to.x - from.x, to.y - from.y);
+    const other = [...this.pointers].find(([id]) => id !== e.pointerId)?.[1];
+    if (other) {
+      const far = (p: { x: number; y: number }): number => Math.max(1, Math.hypot(p.x - other.x, p.y - other.y));
+      this.look(this.view.zoomed(far(to) / far(from), other.x, other.y));
+    } else if (this.dragged >= CLICK && this.view.zoom > 1) {
+      (e.currentTarget as Element).setPointerCapture(e.pointerId);
+      this.look(this.view.moved(to.x - from.x, to.y - from.y));
+    }
+  };
+
+  private onUp = (e: PointerEvent): void => void this.pointers.delete(e.pointerId);
 
   private onKey = (e: KeyboardEvent): void => {
     const { rows, cols } = this.grid;
@@ -212,7 +268,9 @@ export class ShardGrid extends LitElement {
       Home: e.ctrlKey ? 0 : row,
       End: e.ctrlKey ? last : row + cols - 1,
     };
-    if (e.key === "Enter" || e.key === " ") this.pin(this.cursor);
+    const zoom = this.small || e.ctrlKey || e.metaKey ? undefined : { "+": 2, "=": 2, "-": 1 / 2, "0": 0 }[e.key];
+    if (zoom !== undefined) this.zoom(zoom);
+    else if (e.key === "Enter" || e.key === " ") this.pin(this.cursor);
     else if (e.key === "Escape") this.emit("cell-pin", -1);
     else if (to[e.key] === undefined) return;
     else this.move(to[e.key]!, last);
@@ -222,7 +280,10 @@ export class ShardGrid extends LitElement {
   private move(to: number, last: number): void {
     if (to < 0 || to > last || this.grid.block[to]! < 0) return;
     this.cursor = to;
-    if (!this.small) return this.over(to);
+    if (!this.small) {
+      this.view = this.view.holding(...this.place);
+      return this.over(to);
+    }
     void this.updateComplete.then(() => this.renderRoot.querySelector<SVGElement>(`[data-cell="${to}"]`)?.focus());
   }
 
@@ -243,6 +304,11 @@ export class ShardGrid extends LitElement {
   private emit(name: string, cell: number): void {
     this.dispatchEvent(new CustomEvent(name, { detail: cell }));
   }
+}
+
+/** widest gives the length of the longest label. */
+function widest(n: number, text: (i: number) => string): number {
+  return Math.max(...Array.from({ length: Math.min(n, 64) }, (_, i) => text(Math.floor((i * n) / Math.min(n, 64))).length));
 }
 
 customElements.define("shard-grid", ShardGrid);

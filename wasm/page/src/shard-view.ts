@@ -5,8 +5,8 @@ import { state } from "lit/decorators.js";
 import type { Blocks } from "./blocks.js";
 import { arrayGrid, deviceName, hidden, holderText, meshGrid, shownDims, where } from "./cut.js";
 import { Part } from "./element.js";
-import "./shard-grid.js";
-import type { Grid } from "./shard-grid.js";
+import { MOST_SVG } from "./shard-grid.js";
+import type { Grid } from "./cells.js";
 import { specText } from "./spec-text.js";
 import { controls } from "./style.js";
 import { bytes, count, span } from "./units.js";
@@ -24,18 +24,20 @@ export class ShardView extends Part {
       .tabs button[aria-pressed="true"] { background: var(--text); color: var(--panel); border-color: var(--text); }
       .facts { margin: 0 0 0.9rem; display: flex; flex-wrap: wrap; gap: 0.15rem 1.1rem; font-size: 0.8rem; color: var(--muted); }
       .facts b { color: var(--text); font-weight: 600; }
-      .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); gap: 1.4rem; align-items: start; }
-      .pair > section { min-width: 0; }
-      .title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.4rem; margin-bottom: 0.5rem; min-height: 1.85rem; }
-      .pickers { display: flex; gap: 0.35rem; align-items: center; color: var(--muted); font-size: 0.75rem; }
-      .pickers select { width: auto; height: 1.6rem; font-size: 0.75rem; padding: 0 0.3rem; max-width: 9.5rem; }
-      .slide { display: flex; gap: 0.6rem; align-items: center; font-size: 0.76rem; color: var(--muted); margin-top: 0.4rem; white-space: nowrap; }
+      .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)); gap: 0.5rem 1.4rem; }
+      .pair > section { min-width: 0; display: grid; grid-row: span 3; grid-template: subgrid / minmax(0, 1fr); align-items: start; }
+      .title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.2rem 0.4rem; min-height: 1.85rem; }
+      .pickers { display: flex; gap: 0.35rem; align-items: center; color: var(--muted); font-size: 0.75rem; min-width: 0; }
+      .pickers select { width: auto; height: 1.6rem; font-size: 0.75rem; padding: 0 0.3rem; }
+      .slide { display: flex; gap: 0.6rem; align-items: center; font-size: 0.76rem; color: var(--muted); white-space: nowrap; }
       .slide input { height: auto; padding: 0; accent-color: var(--accent); max-width: 14rem; }
       .said { min-height: 2.5rem; margin: 0.9rem 0 0; padding: 0.55rem 0.7rem; border-radius: 8px; background: var(--field); font-size: 0.8rem; line-height: 1.45; overflow-wrap: anywhere; }
-      .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1rem; margin: 0.6rem 0 0; font-size: 0.73rem; color: var(--muted); }
+      .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1rem; margin: 0; font-size: 0.73rem; color: var(--muted); }
       .key i { display: inline-block; width: 0.85rem; height: 0.85rem; border-radius: 3px; vertical-align: -0.12rem; margin-right: 0.3rem; background: var(--line); }
       .key i.out { background: none; border: 2px solid var(--text); }
       .key i.copy { background: repeating-linear-gradient(45deg, var(--line) 0 2px, var(--edge) 2px 4px); }
+      @media (forced-colors: active) { .key i { forced-color-adjust: none; } }
+      @media print { .said, .tabs button[aria-pressed="false"] { display: none; } .pickers select { appearance: none; border: 0; background: none; padding: 0; } }
       .empty { padding: 2.2rem 1rem; text-align: center; color: var(--muted); border: 1px dashed var(--edge); border-radius: 8px; font-size: 0.85rem; }
     `,
   ];
@@ -65,7 +67,7 @@ export class ShardView extends Part {
     const lit = this.lit >= 0 ? this.lit : (look.pinned ?? -1);
     return html`${tabs}${this.facts(blocks)}
       <div class="pair">
-        <section aria-label="the array cut up">${this.arrayTitle(blocks)}${this.grid(array, lit)}${this.sliders(blocks)}</section>
+        <section aria-label="the array cut up">${this.arrayTitle(blocks)}${this.grid(array, lit)}<div>${this.sliders(blocks)}</div></section>
         <section aria-label="the mesh in the same colors">${this.meshTitle()}${this.grid(mesh, lit)}${this.key(blocks)}</section>
       </div>
       <p class="said" aria-live="polite">${this.said || this.usual(blocks)}</p>`;
@@ -101,7 +103,8 @@ export class ShardView extends Part {
     const { pinned } = this.model.look;
     if (pinned !== null) return `Pinned: ${where(blocks, pinned)}, on device ${holderText(blocks, pinned, 12)}.`;
     if (blocks.devices === 1) return deviceName(blocks, 0);
-    return "Point at a block to see every device that holds it; click to keep it lit. Arrow keys walk through the cells.";
+    const near = blocks.devices > MOST_SVG ? " Come nearer for numbers, processes and replicas: + and −, or Ctrl and the wheel; drag to move." : "";
+    return `Point at a block to see every device that holds it; click to keep it lit. Arrow keys walk through the cells.${near}`;
   }
 
   private facts(blocks: Blocks): unknown {
@@ -111,8 +114,7 @@ export class ShardView extends Part {
       <span>${draft?.dtype ?? "made by the loader"} <b>${shape(blocks.shape)}</b></span>
       <span>shard <b>${shape(blocks.shard)}</b></span>
       <span><b>${bytes(blocks.bytes)}</b> per device</span>
-      <span>${blocks.total === 1 ? "one block" : html`<b>${blocks.total.toLocaleString("en-US")}</b> blocks`}</span>
-      <span>${blocks.replicas > 1 ? html`each on <b>${count(blocks.replicas, "device")}</b>` : "no replicas"}</span>
+      <span>${blocks.total === 1 ? "one block" : html`<b>${blocks.total.toLocaleString("en-US")}</b> blocks`}${blocks.replicas > 1 ? html`, each on <b>${count(blocks.replicas, "device")}</b>` : ", no replicas"}</span>
     </p>`;
   }
 

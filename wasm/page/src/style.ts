@@ -8,7 +8,7 @@ export const controls = css`
   :host([hidden]) { display: none; }
   h2 { margin: 0; font-size: 0.8125rem; font-weight: 650; letter-spacing: 0.01em; color: var(--text); }
   h2 small { font-weight: 400; color: var(--muted); margin-left: 0.35rem; }
-  input, select, textarea, button { font: inherit; color: inherit; }
+  input, select, textarea, button { font: inherit; font-size: 0.8125rem; color: inherit; }
   input, select {
     background: var(--field); border: 1px solid var(--line); border-radius: 6px; padding: 0.22rem 0.45rem; min-width: 0; width: 100%; height: 1.85rem;
   }
@@ -26,11 +26,22 @@ export const controls = css`
   button.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
   button.main:hover { background: var(--accent); filter: brightness(1.08); }
   label { color: var(--muted); font-size: 0.75rem; display: grid; gap: 0.2rem; min-width: 0; }
-  label > :is(input, select) { color: var(--text); font-size: 0.8125rem; }
+  label > :is(input, select) { color: var(--text); }
   .muted { color: var(--muted); }
   .num { font-variant-numeric: tabular-nums; }
   .row { display: flex; gap: 0.4rem; align-items: center; }
   .why { margin: 0.15rem 0 0; font-size: 0.75rem; color: var(--error); overflow-wrap: anywhere; }
   .why.warning { color: var(--warning); }
   .gone { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+  @media (forced-colors: active) {
+    :is([aria-pressed="true"], [aria-selected="true"], .main):is(button) { forced-color-adjust: none; background: Highlight !important; border-color: Highlight !important; color: HighlightText !important; }
+    :is(.bar, .meter) { border: 1px solid CanvasText; }
+    :is(.bar, .meter) i { forced-color-adjust: none; background: Highlight !important; }
+  }
+  @media print {
+    * { print-color-adjust: exact; }
+    button:not([aria-pressed], .place), [role="tablist"] { display: none !important; }
+    :is(.scroll, pre) { overflow: visible !important; max-height: none !important; }
+    pre { white-space: pre-wrap !important; overflow-wrap: anywhere; }
+  }
 `;

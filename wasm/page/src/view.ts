@@ -1,0 +1,81 @@
+// The window through which a grid is seen that has more cells than its picture has room for.
+
+import type { Part } from "./cells.js";
+
+/** The side of a cell, in pixels, at which there is nothing more to see by coming nearer. */
+const NEAR = 48;
+
+/** View is a window of width × height pixels on rows × cols cells. At zoom 1 all cells are seen; x and y
+ * are where its corner lies, in cells. It does not change: what moves it gives another one. */
+export class View {
+  constructor(
+    readonly rows: number,
+    readonly cols: number,
+    readonly width: number,
+    readonly height: number,
+    readonly zoom = 1,
+    readonly x = 0,
+    readonly y = 0,
+  ) {}
+
+  /** w and h are the size of a cell. */
+  get w(): number {
+    return (this.width / this.cols) * this.zoom;
+  }
+
+  get h(): number {
+    return (this.height / this.rows) * this.zoom;
+  }
+
+  /** nearest is the largest zoom. */
+  get nearest(): number {
+    return Math.max(1, (NEAR * this.zoom) / Math.min(this.w, this.h));
+  }
+
+  /** part gives the cells that are seen, if only by their edge. */
+  get part(): Part {
+    return {
+      top: Math.floor(this.y),
+      left: Math.floor(this.x),
+      bottom: Math.min(this.rows, Math.ceil(this.y + this.height / this.h - 1e-9)),
+      right: Math.min(this.cols, Math.ceil(this.x + this.width / this.w - 1e-9)),
+    };
+  }
+
+  /** at gives the row and column at a point of the picture. */
+  at(px: number, py: number): [number, number] {
+    const within = (n: number, end: number): number => Math.min(end - 1, Math.max(0, Math.floor(n)));
+    return [within(this.y + py / this.h, this.rows), within(this.x + px / this.w, this.cols)];
+  }
+
+  /** resized gives the window on the same cells in a picture of another size. */
+  resized(width: number, height: number): View {
+    return new View(this.rows, this.cols, width, height, this.zoom, this.x, this.y).moved(0, 0);
+  }
+
+  /** zoomed comes nearer by a factor, and leaves the cell at a point of the picture where it is. */
+  zoomed(factor: number, px: number, py: number): View {
+    const zoom = Math.min(this.nearest, Math.max(1, this.zoom * factor));
+    const by = 1 - this.zoom / zoom;
+    return new View(this.rows, this.cols, this.width, this.height, zoom, this.x + (px / this.w) * by, this.y + (py / this.h) * by).moved(0, 0);
+  }
+
+  /** moved shifts the cells by pixels, as far as there are cells. */
+  moved(dx: number, dy: number): View {
+    const within = (n: number, end: number): number => Math.min(end - end / this.zoom, Math.max(0, n));
+    const [x, y] = [within(this.x - dx / this.w, this.cols), within(this.y - dy / this.h, this.rows)];
+    return new View(this.rows, this.cols, this.width, this.height, this.zoom, x, y);
+  }
+
+  /** holding gives the window moved as little as shows a cell whole. */
+  holding(row: number, col: number): View {
+    const short = (n: number, from: number, room: number): number => Math.min(0, n - from) + Math.max(0, n + 1 - from - room);
+    return this.moved(-short(col, this.x, this.width / this.w) * this.w, -short(row, this.y, this.height / this.h) * this.h);
+  }
+
+  /** nearby gives the cell that is seen whole and is nearest to a cell. */
+  nearby(row: number, col: number): [number, number] {
+    const within = (n: number, from: number, room: number): number => Math.max(Math.ceil(from - 1e-9), Math.min(Math.floor(from + room + 1e-9) - 1, n));
+    return [within(row, this.y, this.height / this.h), within(col, this.x, this.width / this.w)];
+  }
+}

@@ -1,0 +1,222 @@
+// A grid of more than 1,024 cells is painted: what is seen from afar, and what from near.
+
+import assert from "node:assert/strict";
+import { examples, inBrowser, open } from "./browser.mjs";
+
+const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
+const COPIES = '{"meshfeed":1,"mesh":{"axes":[["data",64],["model",32]],"processes":512},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":64}}';
+const FEW = '{"meshfeed":1,"mesh":{"axes":[["data",128],["model",64]],"processes":4},"arrays":{"x":{"shape":["B",64],"dtype":"int8","spec":["data","model"]}},"batch":{"size":128}}';
+
+/** begin opens the page, and lets canvases be read without a word on the console. */
+const begin = async (page, document) => {
+  await open(page, document);
+  await page.evaluate(() => {
+    window.pixels = (canvas) => {
+      const context = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+      context.drawImage(canvas, 0, 0);
+      return context;
+    };
+  });
+};
+
+const meshOf = (page) => page.getByRole("application", { name: /^device mesh/ });
+
+/** seen gives the view of the mesh, and the number of its marked cell. */
+const seen = (page) =>
+  meshOf(page).evaluate(async (e) => {
+    const grid = e.getRootNode().host;
+    await grid.updateComplete;
+    const { zoom, x, y, part } = grid.view;
+    return { zoom, x, y, part, cursor: grid.cursor };
+  });
+
+/** marked says whether the marked cell lies inside the picture. */
+const marked = (page) =>
+  meshOf(page).evaluate((e) => {
+    const [mark, box] = [e.querySelector(".mark"), e].map((x) => x.getBoundingClientRect());
+    return mark.left >= box.left - 2 && mark.right <= box.right + 2 && mark.top >= box.top - 2 && mark.bottom <= box.bottom + 2;
+  });
+
+/** lines compares the painted lines with the processes: a dark line between cells of two of them, and
+ * none between cells of one. It gives how many of each there are. */
+const lines = (page) =>
+  meshOf(page).evaluate((e) => {
+    const { grid, view } = e.getRootNode().host;
+    const context = window.pixels(e.querySelector("canvas"));
+    const { left, right, top, bottom } = view.part;
+    const dark = (r, c) => {
+      const [x, y] = [Math.round((c - view.x) * view.w), Math.round((r + 0.25 - view.y) * view.h)];
+      const [red, green, blue, alpha] = context.getImageData(x - 1, y, 2, 1).data;
+      return alpha > 128 && red + green + blue < 150;
+    };
+    const out = { lines: 0, none: 0, wrong: [] };
+    for (let r = top + 1; r < bottom - 1; r++) {
+      for (let c = left + 1; c < right; c++) {
+        const between = grid.process[r * grid.cols + c - 1] !== grid.process[r * grid.cols + c];
+        out[between ? "lines" : "none"]++;
+        if (dark(r, c) !== between) out.wrong.push(`${r},${c}`);
+      }
+    }
+    return { ...out, wrong: out.wrong.slice(0, 5) };
+  });
+
+inBrowser("the keyboard comes nearer to the marked cell, which stays in sight", async (page) => {
+  await begin(page, text("08"));
+  const mesh = meshOf(page);
+  await mesh.focus();
+  await page.keyboard.press("Control+End");
+  const far = await seen(page);
+  assert.deepEqual([far.zoom, far.cursor], [1, 65535]);
+  for (let zoom = 2; zoom <= 16; zoom *= 2) {
+    await page.keyboard.press("+");
+    assert.equal((await seen(page)).zoom, zoom);
+    assert.equal(await marked(page), true, `zoom ${zoom}`);
+  }
+  const before = (await seen(page)).part;
+  await page.keyboard.press("Control+Home");
+  assert.deepEqual({ ...(await seen(page)).part, cursor: (await seen(page)).cursor }, { top: 0, left: 0, bottom: before.bottom - before.top, right: before.right - before.left, cursor: 0 });
+  for (let i = 0; i < 40; i++) await page.keyboard.press("ArrowRight");
+  assert.equal(await marked(page), true);
+  assert.ok((await seen(page)).part.left > 0, "the view went along");
+  for (let i = 0; i < 20; i++) await page.keyboard.press("=");
+  const near = await seen(page);
+  assert.equal(await page.getByRole("group", { name: "zoom of the device mesh" }).getByRole("button", { name: "zoom in" }).isDisabled(), true);
+  assert.ok(near.part.right - near.part.left < 16, "a cell is large enough to read");
+  await page.keyboard.press("-");
+  assert.equal((await seen(page)).zoom, near.zoom / 2);
+  await page.keyboard.press("0");
+  assert.deepEqual((await seen(page)).part, { top: 0, left: 0, bottom: 256, right: 256 });
+  assert.equal((await seen(page)).cursor, 40);
+});
+
+inBrowser("the buttons, the wheel, a drag and two fingers move the view", async (page) => {
+  await begin(page, text("08"));
+  const buttons = page.getByRole("group", { name: "zoom of the device mesh" });
+  await buttons.getByRole("button", { name: "zoom in" }).click();
+  await buttons.getByRole("button", { name: "zoom in" }).click();
+  assert.equal((await seen(page)).zoom, 4);
+  await buttons.getByRole("button", { name: "show all" }).click();
+  assert.equal((await seen(page)).zoom, 1);
+
+  const box = await meshOf(page).boundingBox();
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.mouse.move(x, y);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -100);
+  await page.keyboard.up("Control");
+  await page.waitForFunction(() => document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid")[1].view.zoom > 1);
+  const near = await seen(page);
+  assert.equal(near.zoom, 2);
+  assert.ok(Math.abs(near.x - 64) < 1.5 && Math.abs(near.y - 64) < 1.5, `the cell under the pointer stays there: ${near.x}, ${near.y}`);
+  assert.equal(await marked(page), true, "the mark comes along");
+
+  await page.mouse.down();
+  await page.mouse.move(x - 60, y + 40, { steps: 4 });
+  await page.mouse.up();
+  const moved = await seen(page);
+  const cell = box.width / 128;
+  assert.ok(Math.abs(moved.x - near.x - 60 / cell) < 1 && Math.abs(moved.y - near.y + 40 / cell) < 1, `${moved.x - near.x}, ${moved.y - near.y}`);
+  const pinned = () => page.evaluate(() => document.querySelector("layout-app").model.look.pinned);
+  assert.equal(await pinned(), null, "a drag pins nothing");
+  await page.mouse.click(x, y);
+  assert.notEqual(await pinned(), null, "a click does");
+
+  await meshOf(page).evaluate((e) => {
+    const { left, top } = e.getBoundingClientRect();
+    const at = (type, pointerId, x, y) => e.dispatchEvent(new PointerEvent(type, { pointerId, clientX: left + x, clientY: top + y, bubbles: true }));
+    at("pointerdown", 11, 100, 100);
+    at("pointerdown", 12, 200, 100);
+    at("pointermove", 12, 300, 100);
+    at("pointerup", 11, 100, 100);
+    at("pointerup", 12, 300, 100);
+  });
+  assert.equal((await seen(page)).zoom, 4);
+});
+
+inBrowser("processes are outlined, from afar where there are few, from near always", async (page) => {
+  await begin(page, FEW);
+  const far = await lines(page);
+  assert.deepEqual(far.wrong, []);
+  await begin(page, text("08"));
+  assert.equal((await lines(page)).wrong.length > 0, true, "8,192 outlines would hide the colors");
+  await meshOf(page).focus();
+  for (let i = 0; i < 4; i++) await page.keyboard.press("+");
+  const near = await lines(page);
+  assert.deepEqual(near.wrong, []);
+  assert.ok(near.lines > 0 && near.none > 0, JSON.stringify(near));
+});
+
+inBrowser("from near a cell has its number, its process and its hatch", async (page) => {
+  await begin(page, COPIES);
+  const written = async () => {
+    const words = await page.evaluate(() => {
+      const said = [];
+      const { prototype } = CanvasRenderingContext2D;
+      const usual = prototype.fillText;
+      prototype.fillText = function (words, ...at) {
+        said.push(words);
+        return usual.call(this, words, ...at);
+      };
+      const [, grid] = document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid");
+      grid.paint();
+      prototype.fillText = usual;
+      return said;
+    });
+    return words;
+  };
+  assert.deepEqual(await written(), []);
+  await meshOf(page).focus();
+  for (let i = 0; i < 8; i++) await page.keyboard.press("+");
+  const words = await written();
+  const { part } = await seen(page);
+  const cells = [];
+  for (let r = part.top; r < part.bottom; r++) for (let c = part.left; c < part.right; c++) cells.push(r * 32 + c);
+  assert.deepEqual(words, cells.flatMap((n) => [`${n}`, `p${Math.floor(n / 4)}`]));
+  const colors = await meshOf(page).evaluate((e) => {
+    const { view } = e.getRootNode().host;
+    const context = window.pixels(e.querySelector("canvas"));
+    return [0, 1].map((c) => {
+      const { data } = context.getImageData((c - view.x) * view.w + 4, (0 - view.y) * view.h + 4, view.w - 8, 6);
+      return new Set(Array.from({ length: data.length / 4 }, (_, i) => data.slice(4 * i, 4 * i + 3).join())).size;
+    });
+  });
+  assert.equal(colors[0], 1, "the first holder of a block is plain");
+  assert.ok(colors[1] > 1, "the second one is hatched");
+});
+
+inBrowser("a painted cell is said in words, and lights its block wherever it is", async (page) => {
+  await begin(page, COPIES);
+  await meshOf(page).focus();
+  const said = page.locator(".said");
+  assert.equal(await said.getAttribute("aria-live"), "polite");
+  assert.equal(await said.innerText(), "device 0, process 0, rows 0, replica 1 of 32, 1 B");
+  for (const key of ["ArrowDown", "End", "ArrowLeft"]) await page.keyboard.press(key);
+  assert.equal(await said.innerText(), "device 62, process 15, rows 1, replica 31 of 32, 1 B");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  assert.match(await said.innerText(), /^Pinned: rows 1, on device 32, 33, .* and 20 more\.$/);
+  const alphas = await meshOf(page).evaluate((e) => {
+    const { view } = e.getRootNode().host;
+    const context = window.pixels(e.querySelector("canvas"));
+    return [0, 1, 4].map((r) => context.getImageData(0.5 * view.w, (r + 0.3) * view.h, 1, 1).data[3]);
+  });
+  assert.deepEqual(alphas, [70, 255, 70]);
+});
+
+inBrowser("the colors of the lines follow the theme", async (page) => {
+  await begin(page, FEW);
+  const line = () =>
+    meshOf(page).evaluate(async (e) => {
+      const { grid, view } = e.getRootNode().host;
+      await e.getRootNode().host.updateComplete;
+      const r = Array.from({ length: grid.rows }, (_, r) => r).find((r) => r > 0 && grid.process[(r - 1) * grid.cols] !== grid.process[r * grid.cols]);
+      return [...window.pixels(e.querySelector("canvas")).getImageData(Math.round(5.5 * view.w), Math.round(r * view.h), 1, 1).data];
+    });
+  const brightness = async () => (await line()).slice(0, 3).reduce((a, b) => a + b);
+  const light = await brightness();
+  await page.getByLabel("colors", { exact: true }).selectOption("dark");
+  const dark = await brightness();
+  assert.ok(dark > light + 150, `${light}, ${dark}`);
+  await page.getByLabel("colors", { exact: true }).selectOption("light");
+  assert.equal(await brightness(), light);
+});
