@@ -5,7 +5,8 @@
 #   wasm/guest/build.sh OUT.wasm
 #
 # GO names the go command. Functions are not inlined (-l) where that makes the
-# module smaller and the time does not matter.
+# module smaller and the time does not matter. What the linker writes at length
+# is packed.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -23,5 +24,6 @@ mkdir -p "$(dirname "$out")"
 GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 GOFLAGS= GOWASM= GOEXPERIMENT= "${GO:-go}" build -buildmode=c-shared -tags guest \
   -trimpath -buildvcs=false -ldflags '-s -w -buildid=' \
   -gcflags=github.com/meshfeed/meshfeed/...=-l \
-  -gcflags=slices=-l -gcflags=fmt=-l -gcflags=reflect=-l -gcflags=strings=-l -gcflags=strconv=-l \
+  -gcflags=slices=-l -gcflags=fmt=-l -gcflags=reflect=-l -gcflags=strings=-l -gcflags=strconv=-l -gcflags=internal/runtime/atomic=-l \
   -o "$out" ./wasm/guest
+GOOS= GOARCH= GOFLAGS= "${GO:-go}" run ./wasm/guest/pack "$out"

@@ -50,6 +50,18 @@ func build(script, out string) {
 	}
 }
 
+// node finds the Node that make fetched, or that of this machine.
+func node(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"../../.build/node/bin/node", "node"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("NOT TESTED: there is neither .build/node, which make page fetches, nor a node on PATH")
+	return ""
+}
+
 // question is one question to the guest in the form that shim.mjs reads.
 type question struct {
 	Name  string    `json:"-"`

@@ -147,10 +147,7 @@ func tables(t *testing.T, list []question, got [][]byte, i int) int {
 // TestParityWithNode compares every reply of the module in Node, with a shim
 // like a page's.
 func TestParityWithNode(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("NOT TESTED: the module in JavaScript, because there is no node on PATH")
-	}
+	program := node(t)
 	list := questions(t)
 	var input strings.Builder
 	enc := json.NewEncoder(&input)
@@ -159,7 +156,7 @@ func TestParityWithNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(node, "testdata/shim.mjs", guestPath)
+	cmd := exec.Command(program, "testdata/shim.mjs", guestPath)
 	cmd.Stdin = strings.NewReader(input.String())
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
