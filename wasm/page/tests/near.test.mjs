@@ -116,6 +116,20 @@ inBrowser("the buttons, the wheel, a drag and two fingers move the view", async 
   const moved = await seen(page);
   const cell = box.width / 128;
   assert.ok(Math.abs(moved.x - near.x - 60 / cell) < 1 && Math.abs(moved.y - near.y + 40 / cell) < 1, `${moved.x - near.x}, ${moved.y - near.y}`);
+  await page.mouse.move(x, y);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -100);
+  await page.keyboard.up("Control");
+  await page.waitForFunction(() => document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid")[1].view.zoom > 2);
+  const nearer = await seen(page);
+  assert.ok(Math.abs(nearer.x - moved.x - 32) < 1 && Math.abs(nearer.y - moved.y - 32) < 1, `${nearer.x - moved.x}, ${nearer.y - moved.y}`);
+  for (let i = 0; i < 8; i++) {
+    await page.mouse.move(x + 100, y + 100);
+    await page.mouse.down();
+    await page.mouse.move(x - 150, y - 150, { steps: 2 });
+    await page.mouse.up();
+  }
+  assert.deepEqual((await seen(page)).part, { top: 192, left: 192, bottom: 256, right: 256 }, "no further than there are cells");
   const pinned = () => page.evaluate(() => document.querySelector("layout-app").model.look.pinned);
   assert.equal(await pinned(), null, "a drag pins nothing");
   await page.mouse.click(x, y);
@@ -130,7 +144,7 @@ inBrowser("the buttons, the wheel, a drag and two fingers move the view", async 
     at("pointerup", 11, 100, 100);
     at("pointerup", 12, 300, 100);
   });
-  assert.equal((await seen(page)).zoom, 4);
+  assert.equal((await seen(page)).zoom, 8);
 });
 
 inBrowser("processes are outlined, from afar where there are few, from near always", async (page) => {
