@@ -152,24 +152,6 @@ func refused(t *testing.T, patterns []string, code status.Code, want string) {
 	}
 }
 
-// TestWithoutPermission opens what this user may not read.
-func TestWithoutPermission(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("the superuser may read everything")
-	}
-	folder(t, map[string][]byte{"x.arrow": numbered(t, 1), "dir/x.arrow": numbered(t, 1)})
-	const hint = "; give this user the right to read it, and to enter its directories"
-	for _, path := range []string{"x.arrow", "dir"} {
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	defer os.Chmod("dir", 0o700)
-	refused(t, []string{"x.arrow"}, status.IO, "x.arrow: permission denied"+hint)
-	refused(t, []string{"dir"}, status.IO, "dir: permission denied"+hint)
-	refused(t, []string{"dir/x.arrow"}, status.IO, "dir/x.arrow: permission denied"+hint)
-}
-
 // TestOpenBesideOthers opens Arrow files that do not stand alone.
 func TestOpenBesideOthers(t *testing.T) {
 	badPlaces(t)
