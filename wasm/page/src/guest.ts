@@ -178,7 +178,7 @@ export class Guest {
   /** askOf asks about a document. An instance knows the tables of the one that it described last only:
    * where that is another one, or the instance is new, it describes this one first. */
   private askOf<T>(of: Described, question: (e: Exports) => T): T {
-    if (this.last !== of || !this.exports) {
+    if (this.last !== of) {
       this.describe(of.document!);
       this.last = of;
     }
@@ -190,7 +190,7 @@ export class Guest {
       this.exports ??= this.start();
       return question(this.exports);
     } catch (cause) {
-      this.exports = null;
+      this.exports = this.last = null;
       const words = this.host.words.trim();
       throw new Error(words ? `the layout core failed: ${words.split("\n")[0]}` : String(cause), { cause });
     }

@@ -35,7 +35,7 @@ export class LayoutApp extends Part {
       .tools { display: flex; gap: 0.4rem; align-items: center; flex-wrap: wrap; }
       .tools select { width: auto; max-width: 12rem; }
       .tools :is(button, select) { font-size: 0.8125rem; }
-      main { display: grid; grid-template-columns: 19.5rem minmax(0, 1fr) 18rem; gap: 1rem; padding: 1rem 1.25rem 2rem; align-items: start; max-width: 110rem; margin: 0 auto; }
+      main { display: grid; grid-template-columns: 21rem minmax(0, 1fr) 18rem; gap: 1rem; padding: 1rem 1.25rem 2rem; align-items: start; max-width: 110rem; margin: 0 auto; }
       .panel { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 0.95rem 1.05rem; min-width: 0; }
       .stack { display: grid; gap: 1rem; min-width: 0; }
       .panel > h2 { margin-bottom: 0.6rem; }

@@ -239,6 +239,7 @@ export class ShardGrid extends LitElement {
 
   /** onMove points, drags with one pointer, and pinches with two. */
   private onMove = (e: PointerEvent): void => {
+    if (e.buttons === 0) this.pointers.clear(); // it went up elsewhere
     const from = this.pointers.get(e.pointerId);
     const to = this.point(e);
     if (!from) return this.over(this.under(e));

@@ -26,7 +26,8 @@ export class ShardView extends Part {
       .facts b { color: var(--text); font-weight: 600; }
       .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)); gap: 0.5rem 1.4rem; }
       .pair > section { min-width: 0; display: grid; grid-row: span 3; grid-template: subgrid / minmax(0, 1fr); align-items: start; }
-      .title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.2rem 0.4rem; min-height: 1.85rem; }
+      .title { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 0.4rem; }
+      .title h2 { line-height: 1.6rem; }
       .pickers { display: flex; gap: 0.35rem; align-items: center; color: var(--muted); font-size: 0.75rem; min-width: 0; }
       .pickers select { width: auto; height: 1.6rem; font-size: 0.75rem; padding: 0 0.3rem; }
       .slide { display: flex; gap: 0.6rem; align-items: center; font-size: 0.76rem; color: var(--muted); white-space: nowrap; }

@@ -134,10 +134,16 @@ inBrowser("the buttons, the wheel, a drag and two fingers move the view", async 
   assert.equal(await pinned(), null, "a drag pins nothing");
   await page.mouse.click(x, y);
   assert.notEqual(await pinned(), null, "a click does");
+  await page.mouse.down();
+  await page.mouse.move(x, box.y - 40);
+  await page.mouse.up();
+  await page.mouse.move(x + 20, y + 20);
+  assert.match(await page.locator(".said").innerText(), /^device /, "a press that ended elsewhere is over");
+  assert.equal((await seen(page)).zoom, nearer.zoom);
 
   await meshOf(page).evaluate((e) => {
     const { left, top } = e.getBoundingClientRect();
-    const at = (type, pointerId, x, y) => e.dispatchEvent(new PointerEvent(type, { pointerId, clientX: left + x, clientY: top + y, bubbles: true }));
+    const at = (type, pointerId, x, y) => e.dispatchEvent(new PointerEvent(type, { pointerId, buttons: 1, clientX: left + x, clientY: top + y, bubbles: true }));
     at("pointerdown", 11, 100, 100);
     at("pointerdown", 12, 200, 100);
     at("pointermove", 12, 300, 100);

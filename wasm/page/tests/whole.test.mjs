@@ -46,8 +46,22 @@ inBrowser("questions about another document do not change what is shown", async 
   await open(page, text("08"));
   const before = await shown(page);
   await page.evaluate((d) => document.querySelector("layout-app").model.guest.describe(d), text("07"));
-  await page.getByRole("button", { name: "processes after" }).click();
-  await page.getByRole("button", { name: "processes before" }).click();
+  const turn = async () => {
+    await page.getByRole("button", { name: "processes after" }).click();
+    await page.getByRole("button", { name: "processes before" }).click();
+  };
+  await turn();
+  assert.deepEqual(await shown(page), before);
+  await page.evaluate(() => {
+    const { guest } = document.querySelector("layout-app").model;
+    guest.exports = { ...guest.exports, mf_schema: () => guest.exports.fails() };
+    try {
+      guest.schema(new Uint8Array(8), 8);
+    } catch {
+      // the next question goes to a new instance
+    }
+  });
+  await turn();
   assert.deepEqual(await shown(page), before);
 });
 
