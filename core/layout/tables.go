@@ -68,19 +68,23 @@ func (l *Layout) deviceTable(t sharding.Tiling, first, from, count int, fill fun
 // number, its devices, the bytes it gathers per step, the host memory it
 // needs, the bytes that its devices get from other devices and from other
 // processes per step, and the number of its row ranges, then a start and a
-// stop of each: 7 + 2 × ranges numbers. What cannot be known is -1.
+// stop of each: 7 + 2 × ranges numbers. What cannot be known is -1, and so are
+// ranges for which the table has no room: ask for fewer processes.
 func (l *Layout) ProcessTable(from, count int) []float64 {
+	const least = 7
 	from, stop := clip(from, count, len(l.processes))
+	room := MaxTable - least*(stop-from)
+	if room < 0 {
+		return nil
+	}
 	table := []float64{}
 	for n := from; n < stop; n++ {
 		rows, ranges := [][2]int(nil), -1
-		if l.costs.rows.known {
+		if l.costs.rows.known && 2*l.costs.ranges(n) <= room {
 			rows = l.costs.rows.of(n)
 			ranges = len(rows)
 		}
-		if len(table)+7+2*len(rows) > MaxTable {
-			return nil
-		}
+		room -= 2 * len(rows)
 		moved := l.costs.moved(n)
 		table = append(table, float64(l.processes[n]), float64(len(l.mesh.Owned(n))))
 		for _, bytes := range []int64{l.costs.of(n, l.costs.processes), l.costs.of(n, l.costs.host), moved.interconnect, moved.network} {

@@ -105,13 +105,18 @@ func readLayout(t *testing.T, path string) *Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Parse(text)
+	return parsed(t, string(text))
+}
+
+func parsed(t *testing.T, text string) *Layout {
+	t.Helper()
+	d, err := Parse([]byte(text))
 	if err != nil {
-		t.Fatal(path, err)
+		t.Fatal(err)
 	}
 	l, err := New(d)
 	if err != nil {
-		t.Fatal(path, err)
+		t.Fatal(err)
 	}
 	return l
 }
@@ -129,20 +134,36 @@ func TestTablesOfNothing(t *testing.T) {
 }
 
 func TestTablesAreBounded(t *testing.T) {
-	d, err := Parse([]byte(`{"meshfeed":1,"mesh":{"axes":[["d",1048576]]},"arrays":{"x":{"shape":["B",2,2],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := parsed(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]]},"arrays":{"x":{"shape":["B",2,2],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576}}`)
 	if got := l.DeviceTable(0, 0, 1<<20); got != nil {
 		t.Errorf("%d numbers", len(got))
 	}
 	last := []float64{0, 1<<20 - 1, 0, 4, 1<<20 - 1, 1 << 20, 0, 2, 0, 2}
 	if got := l.DeviceTable(0, 1<<20-1, 1<<20); !slices.Equal(got, last) {
 		t.Errorf("the last device is %v, want %v", got, last)
+	}
+}
+
+// Ranges that find no room in a table are told to whoever asks for less.
+func TestProcessTableIsBounded(t *testing.T) {
+	const ranges = 1 << 20
+	l := parsed(t, `{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[1048576,4]}}`)
+	all := l.ProcessTable(0, 4)
+	if len(all) != 4*7+2*ranges || all[6] != ranges {
+		t.Fatalf("%d numbers, and %v ranges of process 0", len(all), all[6])
+	}
+	for n := 1; n < 4; n++ {
+		process, alone := all[7*n+2*ranges:][:7], l.ProcessTable(n, 1)
+		if process[6] != -1 || !slices.Equal(process[:6], alone[:6]) {
+			t.Errorf("process %d is %v", n, process)
+		}
+		if len(alone) != 7+2*ranges || alone[6] != ranges || alone[7] != float64(n) {
+			t.Errorf("process %d alone has %d numbers and %v ranges from %v on", n, len(alone), alone[6], alone[7])
+		}
+	}
+	l = parsed(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]],"processes":1048576},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576},"loading":"global"}`)
+	if got := l.ProcessTable(0, 1<<20); got != nil {
+		t.Errorf("%d numbers", len(got))
 	}
 }
 

@@ -21,7 +21,8 @@ const Version = 1
 // Validator answers about one document at a time.
 type Validator struct{ layout *layout.Layout }
 
-// maxRanges bounds the ranges in the report of a reply. Tables have more.
+// maxRanges bounds the ranges in the report of a reply, since JSON is slow. What
+// it leaves out as null stands in tables.
 const maxRanges = 1 << 18
 
 // Describe reads a layout document and says all that is small:

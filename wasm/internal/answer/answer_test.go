@@ -79,6 +79,29 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestRanges sees that rows which are too many for a report stand in a table.
+func TestRanges(t *testing.T) {
+	var v answer.Validator
+	reply := v.Describe([]byte(`{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[131072,4]}}`))
+	var r struct {
+		Report struct {
+			Processes []struct{ Rows [][2]float64 }
+		}
+	}
+	if err := json.Unmarshal(reply, &r); err != nil {
+		t.Fatal(err)
+	}
+	for n, p := range r.Report.Processes {
+		if listed := n < 2; (len(p.Rows) == 1<<17) != listed || (p.Rows == nil) == listed {
+			t.Errorf("the report has %d ranges of process %d", len(p.Rows), n)
+		}
+		table := v.Table(0, answer.Processes, uint32(n), 1)
+		if len(table) != 7+2<<17 || table[6] != 1<<17 || table[7] != float64(n) {
+			t.Errorf("the table has %d numbers of process %d", len(table), n)
+		}
+	}
+}
+
 func TestSamples(t *testing.T) {
 	for question, want := range map[string]string{
 		`{"order":"sequential.1","records":10,"position":7,"count":5}`: `{"records":[7,8,9],"error":null}`,

@@ -4,11 +4,12 @@ import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { LOADINGS, processCount } from "./draft.js";
 import { Part } from "./element.js";
-import type { Pair, Totals } from "./guest.js";
+import type { Pair, ProcessReport, Totals } from "./guest.js";
 import { controls } from "./style.js";
 import { bytes, count, span, times } from "./units.js";
 
 const FEW = 16;
+const STRIPES = 64; // of 2 pixels each
 
 const WAYS: Record<string, string> = {
   process: "each process reads what its devices hold, once",
@@ -59,7 +60,7 @@ export class ReadsView extends Part {
     return html`<h2>What every process reads<small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
         <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="gone">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
-        <tbody>${shown.map((p) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${ranges(p.rows, 64)}>${ranges(p.rows, 3)}</td>
+        <tbody>${shown.map((p) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${ranges(p, 64)}>${ranges(p, 3)}</td>
           <td>${bar(p.rows, batch)}</td><td class="n">${bytes(p.bytes_per_step)}</td><td>${others(p.same_rows_as)}</td></tr>`)}</tbody>
       </table></div>
       ${total > FEW ? this.pager(from, total) : nothing}`;
@@ -87,16 +88,24 @@ export class ReadsView extends Part {
   }
 }
 
-function ranges(rows: Pair[] | null, most: number): string {
-  if (!rows) return "unknown";
+function ranges({ rows, bytes_per_step }: ProcessReport, most: number): string {
+  if (!rows) return bytes_per_step === null ? "unknown" : "too many to list";
   if (rows.length === 0) return "none";
   const text = rows.slice(0, most).map(([a, b]) => span(a, b)).join(", ");
   return rows.length > most ? `${text}, … (${count(rows.length, "range")})` : text;
 }
 
+/** bar pictures rows as stripes. Many ranges share a stripe, as strong as it is full of them. */
 function bar(rows: Pair[] | null, batch: number): unknown {
   if (!rows || batch === 0) return nothing;
-  return html`<div class="bar" aria-hidden="true">${rows.slice(0, 256).map(([a, b]) => html`<i style="left:${(100 * a) / batch}%;width:${(100 * (b - a)) / batch}%"></i>`)}</div>`;
+  const each = Math.ceil(rows.length / STRIPES);
+  const stripes = Array.from({ length: Math.ceil(rows.length / each) || 0 }, (_, i) => {
+    const list = rows.slice(i * each, (i + 1) * each);
+    const [from, to] = [list[0]![0], list.at(-1)![1]];
+    const full = list.reduce((n, [a, b]) => n + b - a, 0) / (to - from);
+    return html`<i style="left:${(100 * from) / batch}%;width:${(100 * (to - from)) / batch}%;opacity:${full}"></i>`;
+  });
+  return html`<div class="bar" aria-hidden="true">${stripes}</div>`;
 }
 
 function others(list: number[] | null): string {
