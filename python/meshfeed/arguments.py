@@ -191,16 +191,30 @@ class Checks:
     def fields(self, fields: Any) -> dict[str, tuple[str, list[int]]]:
         """Takes the type and the row's shape of every field."""
         try:
-            return {
-                self.name("fields", name): (_type_name(dtype), list(map(operator.index, shape)))
+            given = [
+                (name, dtype, list(map(operator.index, shape)))
                 for name, (dtype, shape) in fields.items()
-            }
-        except (AttributeError, TypeError, ValueError) as e:
-            if isinstance(e, InvalidArgumentError):
-                raise
+            ]
+        except (AttributeError, TypeError, ValueError):
             expected = "a dataset, or the type and the shape of a row for every field"
             hint = 'such as {"image": ("float32", (8, 8)), "label": ("int32", ())}'
             raise self.wrong("fields", fields, expected, hint) from None
+        return {
+            self.name("fields", name): (self._type(f"fields[{name!r}]", dtype), shape)
+            for name, dtype, shape in given
+        }
+
+    def _type(self, name: str, dtype: Any) -> str:
+        """Takes a type of elements, and gives its name."""
+        if isinstance(dtype, str) and dtype == "bfloat16":  # NumPy knows it where ml_dtypes is
+            return "bfloat16"
+        try:
+            known = np.dtype(dtype)
+        except TypeError:
+            known = np.dtype("V")
+        if known.kind not in "biufc" and known.name != "bfloat16":
+            raise self.wrong(name, dtype, "a type of numbers", 'such as "float32" or np.int32')
+        return str(known.name)
 
     def axes(self, mesh: Any) -> list[list[Any]]:
         """Takes the size of every axis of a mesh."""
@@ -277,15 +291,6 @@ def nearest(name: Any, known: Sequence[str]) -> str:
     listed = ", ".join(repr(n) for n in known[:12]) + (", …" if len(known) > 12 else "")
     close = get_close_matches(str(name), known, 1)
     return f"did you mean {close[0]!r}? There are {listed}" if close else f"there are {listed}"
-
-
-def _type_name(dtype: Any) -> str:
-    if isinstance(dtype, str) and dtype == "bfloat16":  # which NumPy knows only where ml_dtypes is
-        return "bfloat16"
-    known = np.dtype(dtype)
-    if known.kind not in "biufc" and known.name != "bfloat16":
-        raise TypeError
-    return str(known.name)
 
 
 def _bound(n: int) -> str:

@@ -55,9 +55,9 @@ def load_array(
         >>> mf.load_array(ds, "image", NamedSharding(mesh, P(None, "x")), record=0).shape
         (512, 256)
     """
-    from meshfeed import jax
-
     with Checks("mf.load_array") as check:
+        from meshfeed import jax
+
         if not isinstance(source, Dataset):
             hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
             raise check.wrong("source", source, "a meshfeed.Dataset", hint)

@@ -13,15 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks, Index, dtype_of
 from meshfeed.errors import UnsupportedError
 from meshfeed.planning import MeshPart
 from meshfeed.specs import Array, mapped
+
+try:
+    import jax
+    from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+except ImportError as e:
+    raise UnsupportedError(
+        f"jax.Arrays need JAX 0.8 or later: {e}",
+        hint='pip install "jax>=0.8"; without mesh and specs a loader gives NumPy arrays',
+    ) from None
 
 
 def has_devices(mesh: Any) -> bool:

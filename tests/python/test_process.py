@@ -88,19 +88,42 @@ def test_closing_ends_a_take_on_another_thread() -> None:
 # ---- without JAX ----
 
 
-def test_numpy_batches_need_no_jax() -> None:
-    out = run("""
+BLOCKED = """
         class Blocked:
             def find_spec(self, name, path=None, target=None):
                 if name.split(".")[0] in ("jax", "jaxlib", "ml_dtypes", "pyarrow"):
                     raise ImportError(f"{name} is blocked")
         sys.meta_path.insert(0, Blocked())
+"""
+
+
+def test_numpy_batches_need_no_jax() -> None:
+    out = run(
+        BLOCKED
+        + """
         it = loader(extras=["record"])
         print(next(iter(it))["x"].tolist(), it.layout.check(), it.stats()["batches"])
         lay = mf.layout({"data": 2}, mf.P("data"), {"x": ("bfloat16", ())}, batch_size=4)
         print(lay.report()["totals"]["batch_bytes"])
-    """)
+    """
+    )
     assert out == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] [] 1.0\n8\n"
+
+
+def test_global_arrays_say_that_they_need_jax() -> None:
+    out = run(
+        BLOCKED
+        + """
+        ds = mf.from_arrays({"x": np.arange(8, dtype=np.int32)})
+        for call in [lambda: mf.Loader(ds, None, mf.P("data"), batch_size=4),
+                     lambda: mf.load_array(ds, "x", None)]:
+            try: call()
+            except mf.UnsupportedError as e: print(e)
+    """
+    )
+    said = 'jax.Arrays need JAX 0.8 or later: jax is blocked; pip install "jax>=0.8"; '
+    said += "without mesh and specs a loader gives NumPy arrays"
+    assert out == f"mf.Loader: {said}\nmf.load_array: {said}\n"
 
 
 def test_importing_opens_nothing() -> None:

@@ -154,8 +154,6 @@ def test_a_mask_has_a_name(name: Any) -> None:
         ("fields", 3, FIELDS),
         ("fields", {"x": "float32"}, FIELDS),
         ("fields", {"x": ("float32", 3)}, FIELDS),
-        ("fields", {"x": ("float33", ())}, FIELDS),
-        ("fields", {"x": ("U3", ())}, FIELDS),
         ("records", -1, "expected an integer from 0 to 2^40"),
         ("records", "a", "expected an integer from 0 to 2^40"),
         ("seed", 1.5, SEED),
@@ -176,6 +174,17 @@ def test_an_option_of_a_layout_is_named_as_it_was_typed(
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.layout(**options | {name: value})
     assert str(caught.value) == f"mf.layout: {name}={value!r}: {expected}"
+
+
+@pytest.mark.parametrize("dtype", ["float33", "f32", "U3", "datetime64[s]", object])
+def test_a_type_that_is_none_of_numbers(dtype: Any) -> None:
+    fields = {"x": ("float32", ()), "y": (dtype, (3,))}
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.layout({"data": 8}, mf.P("data"), fields, batch_size=8)
+    assert str(caught.value) == (
+        f"mf.layout: fields['y']={dtype!r}: expected a type of numbers; "
+        'such as "float32" or np.int32'
+    )
 
 
 def lay(processes: int = 2, devices: Any = None) -> mf.Layout:
