@@ -1,7 +1,7 @@
 """Speed with many processes: four of two CPU devices each, as one `jax.distributed` job.
 
     python -m tests.bench.distributed            measure all, two minutes
-    python -m tests.bench.distributed restore    one piece: steps/CASE, cold, restore, remesh
+    python -m tests.bench.distributed restore    one: steps/CASE, cold, replicas, restore, remesh
     python -m tests.bench.distributed --render   print the section from the results
 
 `play` is what a process runs, `loops` are the loops, which take turns: all processes run the

@@ -12,19 +12,20 @@ from typing import Any
 
 from tests.bench import results
 from tests.bench.cases import CASES, named
-from tests.bench.distributed import cold, page
+from tests.bench.distributed import cold, page, replicas
 from tests.bench.pieces import ROOT, child
 from tests.distributed.job import Job
 
 DEVICES = (2, 2, 2, 2)
 MESHES = ['(8,) P("data")', '(4, 2) P("data")', '(4, 2) P("data", "model")']
 ROUNDS = 10
+OTHERS = ["cold", "replicas", "restore", "remesh"]
 STEPS = [f"steps/{CASES[0].name}", f"steps/{CASES[2].name}"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.distributed")
-    parser.add_argument("pieces", nargs="*", default=[*STEPS, "cold", "restore", "remesh"])
+    parser.add_argument("pieces", nargs="*", default=[*STEPS, *OTHERS])
     parser.add_argument("--render", action="store_true", help="print the section, measure nothing")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
@@ -47,6 +48,8 @@ def measure(piece: str, folder: Path, rounds: int) -> Any:
         return child(f"distributed.{piece}", folder)
     if piece == "cold":
         return cold.measure(folder, DEVICES)
+    if piece == "replicas":
+        return replicas.measure(folder, DEVICES)
     case = named(piece.removeprefix("steps/"))
     child("cases", case.name, folder)
     with tempfile.TemporaryDirectory() as scratch:

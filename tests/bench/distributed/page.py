@@ -43,6 +43,8 @@ def section(held: dict[str, Any]) -> list[str]:
     lines.append("")
     if "cold" in pieces:
         lines.append(_cold(pieces["cold"]["result"]))
+    if "replicas" in pieces:
+        lines.append(_replicas(pieces["replicas"]["result"]))
     if "restore" in pieces:
         lines.append(_restore(pieces["restore"]["result"]))
     if "remesh" in pieces:
@@ -83,6 +85,25 @@ def _cold(processes: list[dict[str, Any]]) -> str:
         "for all of them together: the file fits into memory, so it is read ahead as a whole, each "
         f"page once, by whoever comes first. By calls of `read` a process got {calls:.1f} MB, "
         "headers and samples for the fingerprint.\n"
+    )
+
+
+def _replicas(result: dict[str, float]) -> str:
+    sampled, megabytes = 3, result["bytes"] / 1e6
+    once, beside = result["begin"] * 1e3, (result["hash"] + result["compare"]) / sampled * 1e6
+    inspect, hashed = result["inspect"] / sampled * 1e6, result["hash"] / sampled * 1e6
+    total = sum(result[name] for name in ("begin", "inspect", "hash", "compare"))
+    part = total / (result["first"] + result["steps"] * result["step"])
+    enough = max(0.0, (100 * total - result["first"]) / result["step"])
+    return (
+        "Comparing replicas in the first three steps, of tokens, where processes 0 and 2, and 1 "
+        f"and 3, hold the same rows: a process spends {once:.1f} ms once, when the processes agree,"
+        f" and for each of the three {inspect:.0f} µs in the program's thread and {beside:.0f} µs "
+        f"beside it, of which hashing {megabytes:.2f} MB is {hashed:.0f} µs "
+        f"({hashed / megabytes:.0f} µs per MB). That is {total * 1e3:.1f} ms in all, {part:.1%} of "
+        f"a loop of {result['steps']:,.0f} steps that does nothing but load, of "
+        f"{result['step'] * 1e6:.0f} µs each behind a first one of {result['first'] * 1e3:.0f} ms, "
+        f"and 1 % of one of {enough:,.0f} steps.\n"
     )
 
 
