@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // rowHolders gives, for every row of the batch, the processes that hold it of an
@@ -41,12 +41,7 @@ func eachRow(batch []int, part sharding.Index, row int, do func(int)) {
 }
 
 func TestFirstRowsOfRandomLayouts(t *testing.T) {
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Logf("repeat with -seed %d", s)
-	r := rand.New(rand.NewPCG(s, 1))
+	r := random.New(t)
 	for n := range 400 {
 		l, err := New(randomDocument(r))
 		if err != nil || l.Err() != nil || l.BatchSize() > 1<<14 {

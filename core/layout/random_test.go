@@ -2,7 +2,6 @@ package layout
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,19 +13,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
-
-var seed = flag.Uint64("seed", 0, "seed of the random layouts; 0 takes a new one")
 
 // TestRandomLayouts compares layouts with what follows, device by device and
 // row by row, from the index map of package sharding.
 func TestRandomLayouts(t *testing.T) {
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
-	t.Logf("repeat with -seed %d", *seed)
-	r := rand.New(rand.NewPCG(*seed, 0))
-	layouts := 150
+	r, layouts := random.New(t), 150
 	if os.Getenv("MESHFEED_DEEP") != "" {
 		layouts = 10000
 	}

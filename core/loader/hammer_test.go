@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // Eight goroutines do everything to one loader at once, and some keep what
@@ -18,21 +19,21 @@ import (
 // with a code that it should not.
 func TestHammer(t *testing.T) {
 	before := runtime.NumGoroutine()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	r := random.New(t)
 	lay := newLayout(t, document(8))
-	for round := range uint64(30) {
+	for round := range 30 {
 		src := digits(100)
-		l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: int(round%3) - 1, Workers: 1 + int(round%2)})
+		l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: round%3 - 1, Workers: 1 + round%2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := make(chan struct{})
 		var all sync.WaitGroup
-		for i := range uint64(8) {
+		for range 8 {
+			mine := random.From(r.Uint64())
 			all.Go(func() {
 				<-start
-				hammer(t, l, rand.New(rand.NewPCG(seed+round, i)))
+				hammer(t, l, mine)
 			})
 		}
 		close(start)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,22 +19,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
 var loadings = []string{layout.LoadProcess, layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard}
 
-var seed = flag.Uint64("seed", 0, "seed of the random meshes; 0 takes a new one")
-
 // TestLoadings plays all processes of random meshes. The four ways of loading
 // end in the same global arrays, and gather as many bytes as the layout says.
 func TestLoadings(t *testing.T) {
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
-	t.Logf("repeat with -seed %d", *seed)
-	r := rand.New(rand.NewPCG(*seed, 0))
-	meshes := 200
+	r, meshes := random.New(t), 200
 	if os.Getenv("MESHFEED_DEEP") != "" {
 		meshes = 5000
 	}
@@ -63,12 +56,8 @@ func TestLoadings(t *testing.T) {
 // records of its dataset.
 func randomRun(r *rand.Rand) (*layout.Document, int64) {
 	d := &layout.Document{Batch: &layout.BatchSpec{Remainder: layout.Pad}}
-	size := 1
-	for i := range r.IntN(4) {
-		n := []int{1, 2, 2, 3}[r.IntN(4)]
-		d.Mesh.Axes = append(d.Mesh.Axes, mesh.Axis{Name: string(rune('x' + i)), Size: n})
-		size *= n
-	}
+	axes, size := random.Axes(r, 27)
+	d.Mesh.Axes = axes
 	processes := 1 + r.IntN(min(size, 4))
 	for _, id := range r.Perm(size) {
 		d.Mesh.Devices = append(d.Mesh.Devices, mesh.Device{ID: 3*id + 1, Process: 2 * r.IntN(processes)})
@@ -86,7 +75,7 @@ func randomRun(r *rand.Rand) (*layout.Document, int64) {
 		if len(f.Shape) > 0 && r.IntN(2) == 0 {
 			a.Columns, a.RowShape[0] = [][2]int{{5, 9}, {0, 2}}, 6
 		}
-		a.Spec = randomSpec(r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), a.RowShape...))
+		a.Spec = random.Spec(r, d.Mesh.Axes, append(slices.Clone(d.Batch.Size), a.RowShape...))
 		d.Arrays = append(d.Arrays, a)
 	}
 	rows := int64(1)
@@ -102,19 +91,6 @@ func fields() []source.Field {
 		{Name: "label", Type: dtype.Int64},
 		{Name: "bits", Type: dtype.Bool, Shape: []int{12}},
 	}
-}
-
-// randomSpec puts axes on dimensions that they divide.
-func randomSpec(r *rand.Rand, axes []mesh.Axis, shape []int) sharding.PartitionSpec {
-	spec := make(sharding.PartitionSpec, len(shape))
-	left := slices.Clone(shape)
-	for _, i := range r.Perm(len(axes)) {
-		if d := r.IntN(len(shape)); left[d]%axes[i].Size == 0 && r.IntN(5) > 0 {
-			left[d] /= axes[i].Size
-			spec[d] = append(spec[d], axes[i].Name)
-		}
-	}
-	return spec
 }
 
 // cluster plays all processes of a layout.

@@ -14,6 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
@@ -154,11 +155,9 @@ func checkMemory(t *testing.T, l *loader.Loader, place batch.Place, m batch.Memo
 // Whoever takes from the shelf sees what a caller of Next sees: the same
 // batches, the same ends, the same state, counts and certificates.
 func TestShelf(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	for round := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, round))
-		o := loader.Options{Shuffle: true, Epochs: int(round%4) - 1, Prefetch: 1 + int(round%5)}
+	r := random.New(t)
+	for round := range 60 {
+		o := loader.Options{Shuffle: true, Epochs: round%4 - 1, Prefetch: 1 + round%5}
 		l, s := shelved(t, o)
 		s.room = 1 + r.IntN(8)
 		o.Layout = l.Layout()

@@ -7,6 +7,8 @@ import (
 	"math"
 	"runtime"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 func words[T int64 | uint64 | float64](values ...T) []byte {
@@ -117,7 +119,7 @@ func TestNarrowLengths(t *testing.T) {
 }
 
 func TestBits(t *testing.T) {
-	r := random(t)
+	r := random.New(t)
 	for range 2000 / underRace {
 		n, shape := 1+r.IntN(20), []int{1 + r.IntN(5), 1 + r.IntN(70)}
 		size, offset := product(shape), r.IntN(30)
@@ -171,7 +173,7 @@ func TestNarrowWide(t *testing.T) {
 
 // TestNarrowTwins compares the kernels on random bits, few of which fit.
 func TestNarrowTwins(t *testing.T) {
-	r := random(t)
+	r := random.New(t)
 	for range 3000 / underRace {
 		n, m := 1+r.IntN(50), 1+r.IntN(3)
 		data := make([]byte, 16*n*m)

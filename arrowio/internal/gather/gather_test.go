@@ -2,27 +2,15 @@ package gather
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
-
-var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 takes one from the clock")
-
-func random(t *testing.T) *rand.Rand {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-seed=%d", s)
-	return rand.New(rand.NewPCG(s, 1))
-}
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
@@ -97,7 +85,7 @@ func randomBoxes(r *rand.Rand, shape []int) [][][2]int {
 // both sets of kernels and both kinds of store, with guard bytes round every
 // destination.
 func TestRun(t *testing.T) {
-	r := random(t)
+	r := random.New(t)
 	for range 1000 / underRace {
 		testRun(t, r)
 	}
@@ -200,7 +188,7 @@ func TestRunAllocates(t *testing.T) {
 // TestStrided takes random boxes of rows in Fortran order, mirrored, thinned
 // out and repeated, and compares with a row made contiguous first.
 func TestStrided(t *testing.T) {
-	r := random(t)
+	r := random.New(t)
 	for range 2000 / underRace {
 		size := []int{1, 2, 4, 8, 16}[r.IntN(5)]
 		shape, strides, data, origin := randomStrided(r, size)
@@ -267,7 +255,7 @@ func contiguous(data []byte, origin int, shape, strides []int, size int) []byte 
 
 func FuzzRun(f *testing.F) {
 	f.Add(uint64(1))
-	f.Fuzz(func(t *testing.T, seed uint64) { testRun(t, rand.New(rand.NewPCG(seed, 2))) })
+	f.Fuzz(func(t *testing.T, seed uint64) { testRun(t, random.From(seed)) })
 }
 
 // BenchmarkRun takes 3 MB per iteration from rows in random order in 256 MB.
