@@ -4,16 +4,17 @@ import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import type { Blocks } from "./blocks.js";
 import { arrayGrid, deviceName, hidden, holderText, meshGrid, shownDims, where } from "./cut.js";
-import { Part } from "./element.js";
+import { Part, pointer } from "./element.js";
 import { MOST_SVG } from "./shard-grid.js";
 import type { Grid } from "./cells.js";
 import { specText } from "./spec-text.js";
 import { controls } from "./style.js";
 import { bytes, count, span } from "./units.js";
 
+type Side = "array" | "mesh";
+
 export class ShardView extends Part {
-  @state() private said = ""; // of the cell under the pointer or the focus
-  @state() private lit = -1;
+  @state() private over: { side: Side; cell: number } | null = null; // what the pointer or the focus is on
   private grids: { key: unknown[]; array: Grid; mesh: Grid } | null = null;
 
   static override styles = [
@@ -61,17 +62,18 @@ export class ShardView extends Part {
       ${names.map((n) => html`<button aria-pressed=${n === look.array} @click=${() => this.model.see({ array: n, dims: null, slice: [], pinned: null })}>${n}</button>`)}
     </div>`;
     if (!blocks) {
-      const why = reply.error?.message ?? `${look.array || "An array"} cannot be cut as its spec says: see the problems.`;
-      return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why}</p>`;
+      const why = reply.error ?? this.trouble(pointer("arrays", look.array));
+      return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why?.message ?? `${look.array || "An array"} cannot be cut as its spec says: see the problems.`}</p>`;
     }
-    const { array, mesh } = this.drawn(blocks);
-    const lit = this.lit >= 0 ? this.lit : (look.pinned ?? -1);
+    const grids = this.drawn(blocks);
+    const block = this.over ? (grids[this.over.side].block[this.over.cell] ?? -1) : -1;
+    const lit = block >= 0 ? block : (look.pinned ?? -1);
     return html`${tabs}${this.facts(blocks)}
       <div class="pair">
-        <section aria-label="the array cut up">${this.arrayTitle(blocks)}${this.grid(array, lit)}<div>${this.sliders(blocks)}</div></section>
-        <section aria-label="the mesh in the same colors">${this.meshTitle()}${this.grid(mesh, lit)}${this.key(blocks)}</section>
+        <section aria-label="the array cut up">${this.arrayTitle(blocks)}${this.grid("array", grids.array, lit)}<div>${this.sliders(blocks)}</div></section>
+        <section aria-label="the mesh in the same colors">${this.meshTitle()}${this.grid("mesh", grids.mesh, lit)}${this.key(blocks)}</section>
       </div>
-      <p class="said" aria-live="polite">${this.said || this.usual(blocks)}</p>`;
+      <p class="said" aria-live="polite">${block >= 0 ? grids[this.over!.side].text(this.over!.cell).name : this.usual(blocks)}</p>`;
   }
 
   private drawn(blocks: Blocks): { array: Grid; mesh: Grid } {
@@ -83,20 +85,13 @@ export class ShardView extends Part {
     return this.grids;
   }
 
-  private grid(grid: Grid, lit: number): unknown {
+  private grid(side: Side, grid: Grid, lit: number): unknown {
     return html`<shard-grid .grid=${grid} .lit=${lit} .pinned=${this.model.look.pinned ?? -1}
-      @cell-over=${(e: CustomEvent<number>) => this.over(grid, e.detail)}
-      @cell-pin=${(e: CustomEvent<number>) => this.pin(grid, e.detail)}></shard-grid>`;
+      @cell-over=${(e: CustomEvent<number>) => (this.over = e.detail < 0 ? null : { side, cell: e.detail })}
+      @cell-pin=${(e: CustomEvent<number>) => this.pin(e.detail < 0 ? -1 : grid.block[e.detail]!)}></shard-grid>`;
   }
 
-  private over(grid: Grid, cell: number): void {
-    const block = cell < 0 ? -1 : grid.block[cell]!;
-    this.lit = block;
-    this.said = block < 0 ? "" : grid.text(cell).name;
-  }
-
-  private pin(grid: Grid, cell: number): void {
-    const block = cell < 0 ? -1 : grid.block[cell]!;
+  private pin(block: number): void {
     this.model.see({ pinned: block < 0 || block === this.model.look.pinned ? null : block });
   }
 

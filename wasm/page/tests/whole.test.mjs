@@ -100,6 +100,17 @@ inBrowser("a core that fails at the picture takes no part of the page back to an
   }
 });
 
+inBrowser("what is pointed at is said of the layout that is shown", async (page) => {
+  await open(page, text("02"));
+  await page.getByRole("grid", { name: "device mesh" }).locator('[data-cell="7"]').focus();
+  const said = page.locator(".said");
+  assert.equal(await said.innerText(), "device 7, process 3, rows 192–255 × 0–7 × 4–7, 8 KiB");
+  await page.evaluate(() => document.querySelector("layout-app").model.edit((d) => void (d.batch.size = [1024])));
+  assert.equal(await said.innerText(), "device 7, process 3, rows 768–1,023 × 0–7 × 4–7, 32 KiB");
+  await page.evaluate(() => document.querySelector("layout-app").model.edit((d) => d.axes.splice(1, 1, { name: "model", size: 1 })));
+  assert.match(await said.innerText(), /^Point at a block /, "there is no such device any more");
+});
+
 inBrowser("in any order the examples look as they do alone", async (page) => {
   const alone = new Map();
   for (const { name, text } of examples()) {
