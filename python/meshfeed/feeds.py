@@ -119,7 +119,7 @@ def plan(check: Checks, request: Request) -> Plan:
     """
     source, mesh, batch = request.source, request.mesh, request.batch
     fields = source.schema
-    tree = resolve(request.specs, tuple(fields))
+    tree = resolve(request.specs, tuple(fields), source.skipped)
     _check_top(tree, batch)
     bare = [leaf.spec is None for leaf in tree.leaves]
     if all(bare):

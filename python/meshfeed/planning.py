@@ -22,7 +22,7 @@ from meshfeed.specs import Tree, entries, is_spec, resolve
 
 if TYPE_CHECKING:
     from meshfeed import page
-    from meshfeed.dataset import Dataset
+    from meshfeed.dataset import Dataset, Skipped
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,6 +276,7 @@ def layout(
         reshard 8192 8192
     """
     with Checks("mf.layout") as check:
+        skipped: Sequence[Skipped] = getattr(fields, "skipped", ())
         if hasattr(fields, "schema"):
             records = len(fields) if records is None else records
             fields = {f.name: (f.dtype, f.shape) for f in fields.schema.values()}
@@ -289,7 +290,7 @@ def layout(
         return Layout(
             document(
                 mesh=_mesh(check, mesh, processes, devices),
-                tree=resolve(specs, tuple(facts)),
+                tree=resolve(specs, tuple(facts), skipped),
                 fields=facts,
                 batch=batch(check, batch_size, remainder, mask_name, mask_spec, extras),
                 dataset=known,

@@ -34,6 +34,8 @@ def write_whole(path: Path, text: str, *, op: str) -> None:
         NotFoundError: there is no such folder.
         ReadError: the file cannot be written; the old one is as it was.
     """
+    if not path.name:  # the root, or the folder one is in
+        raise _unwritable(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)), op)
     scratch = path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         try:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meshfeed.arguments import nearest, shown
 from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
+
+if TYPE_CHECKING:
+    from meshfeed.dataset import Skipped
 
 # One entry of a spec as documents have it: an axis, several, or none.
 Entry = str | list[str] | None
@@ -102,16 +105,18 @@ class Tree:
     top: tuple[str, ...] | None
 
 
-def resolve(specs: Any, fields: Sequence[str]) -> Tree:
+def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) -> Tree:
     """Reads the `specs` argument of a loader.
 
     Args:
         specs: None, a list of field names, one spec for all fields, or a tree of specs.
         fields: the names of the dataset's fields.
+        skipped: its other columns.
 
     Raises:
         InvalidArgumentError: a leaf is not a spec, or names are ambiguous.
         NotFoundError: a leaf's field is not in the dataset.
+        UnsupportedError: it is a column there, but no field.
     """
     if specs is None:
         specs = list(fields)
@@ -126,7 +131,7 @@ def resolve(specs: Any, fields: Sequence[str]) -> Tree:
         message = "the tree of specs has no leaf, so a batch would have no array"
         raise InvalidArgumentError(message, hint="name at least one array")
     nested = any(len(path) > 1 for path, _ in paths)
-    leaves = [_leaf(path, leaf, fields, nested=nested) for path, leaf in paths]
+    leaves = [_leaf(path, leaf, fields, skipped, nested=nested) for path, leaf in paths]
     top = tuple(specs) if isinstance(specs, Mapping) else None
     return Tree(leaves, _builder(specs), top)
 
@@ -188,7 +193,14 @@ def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], A
         yield path, node
 
 
-def _leaf(path: tuple[str, ...], leaf: Any, fields: Sequence[str], *, nested: bool) -> Leaf:
+def _leaf(
+    path: tuple[str, ...],
+    leaf: Any,
+    fields: Sequence[str],
+    skipped: Sequence[Skipped],
+    *,
+    nested: bool,
+) -> Leaf:
     if nested:
         for key in path:
             if "/" in key:
@@ -201,6 +213,13 @@ def _leaf(path: tuple[str, ...], leaf: Any, fields: Sequence[str], *, nested: bo
         spec, sharding = spec.spec, spec
     elif not is_spec(spec) and not (spec is None and isinstance(leaf, Array)):
         raise _not_a_spec(spec, name)
+    for column in skipped:
+        if column.name == array.field:
+            reason, _, hint = column.reason.partition("; ")
+            message = (
+                f"array {name!r} takes column {column.name!r}, which is not an array: {reason}"
+            )
+            raise UnsupportedError(message, hint=hint)
     if array.field not in fields:
         raise _no_field(name, array.field, fields, named=isinstance(leaf, Array))
     return Leaf(

@@ -138,6 +138,21 @@ def test_columns_that_are_no_arrays_are_listed(tmp_path: Path) -> None:
         assert skipped.reason
 
 
+def test_a_column_that_is_no_array_says_why() -> None:
+    """Whoever names one is told what is wrong with it, and not that it is missing."""
+    said = "array 't' takes column 'text', which is not an array: text has no fixed size; "
+    said += "store token ids as a fixed-size list of integers"
+    specs = {"n": mf.Array("n"), "t": mf.Array("text")}
+    with mf.from_arrow(pa.table({"n": [1, 2], "text": ["a", "b"]})) as ds:
+        with pytest.raises(mf.UnsupportedError) as e:
+            mf.Loader(ds, specs=specs, batch_size=2)
+        assert str(e.value) == f"mf.Loader: {said}"
+        with pytest.raises(mf.UnsupportedError) as e:
+            mf.layout({}, specs, ds, batch_size=2)
+        assert str(e.value) == f"mf.layout: {said}"
+        assert rows(ds, specs=["n"])["n"].tolist() == [1, 2]
+
+
 # ---- Arrow objects ----
 
 

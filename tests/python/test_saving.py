@@ -183,8 +183,9 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
         f"there is no folder {str(path.parent)!r}; make the folder"
     )
     (tmp_path / "folder").mkdir()
-    with pytest.raises(mf.ReadError, match="Is a directory; give the name of a file; what was"):
-        saving.write_whole(tmp_path / "folder", NEW, op="Loader.save_state")
+    for folder in (tmp_path / "folder", Path("/"), Path()):
+        with pytest.raises(mf.ReadError, match="Is a directory; give the name of a file; what was"):
+            saving.write_whole(folder, NEW, op="Loader.save_state")
     assert beside(tmp_path / "folder") == []
     if os.geteuid() == 0:
         return  # who may do everything is not refused
