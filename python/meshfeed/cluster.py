@@ -24,6 +24,8 @@ from meshfeed.planning import Layout
 from meshfeed.replicas import Replicas, Shared, due, shared
 from meshfeed.stalls import Progress, Stalls
 
+Place = Callable[[], tuple[int, int]]  # gives epoch and step
+
 LEAVE = 1.0  # seconds that a close waits for the others to answer
 
 _HINT = "give an object with the five methods of mf.Coordinator, or False for none"
@@ -144,7 +146,8 @@ class Cluster:
         self._agreed = False
         self._threads = _Threads()
         self.left = False  # it goes on alone
-        self.state: State = {}  # where the loader stands, set by its cursor
+        self.state: State = {}  # where the loader went on, set by its cursor
+        self.place: Callable[[], Place | None] = lambda: None  # gives where it stands, likewise
         self._end = weakref.finalize(self, _forget, self._threads, self._use)
         self._end.atexit = False
         _watch_exit(self)
@@ -223,10 +226,11 @@ class Cluster:
 
     # ---- end ----
 
-    def abandon(self, error: BaseException, epoch: int, step: int) -> None:
+    def abandon(self, error: BaseException) -> None:
         """Tells the others that the program ends its loop with an exception, in bounded time."""
-        if not self.left and is_failure(error):
-            _beside(lambda: self._threads.tell(error, epoch, step), LEAVE)
+        place = self.place()
+        if not self.left and is_failure(error) and place is not None:
+            _beside(lambda: self._threads.tell(error, *place()), LEAVE)
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the threads and, as the last of the loader's processes, deletes its keys.
@@ -302,11 +306,22 @@ def _watch_exit(cluster: Cluster) -> None:
 
 def _leave_all() -> None:
     """Ends what still runs when the interpreter exits."""
+    failure = uncaught()
     for cluster in tuple(_joined):
+        if failure is not None:
+            cluster.abandon(failure)
         cluster.close()
     # Those of forgotten loaders would end at the end of their wait, which is too late now.
     for peers in tuple(running):
         _beside(peers.end, 2 * LEAVE)
+
+
+def uncaught() -> BaseException | None:
+    """Gives the exception that ends the program; at a prompt the last one ended nothing."""
+    if hasattr(sys, "ps1"):
+        return None
+    kept: BaseException | None = getattr(sys, "last_value", None)
+    return kept
 
 
 def _beside(work: Callable[[], None], seconds: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,6 +45,7 @@ class JoinedCursor(Cursor):
         self._leads, self._rows = True, rows
         if cluster is not None:
             cluster.moved(_native.loader_state(self.handle.value))
+            cluster.place = weakref.WeakMethod(self.place)
 
     def share(self, leader: JoinedCursor) -> None:
         """Takes the batches of a pass together with the processes of the loader's cursor."""
@@ -69,11 +71,15 @@ class JoinedCursor(Cursor):
             item = super().take()
         except Exception as e:
             progress.get(0)
-            cluster.failed(e, self.epoch, self.position // self._rows)
+            cluster.failed(e, *self.place())
             raise
         progress.get(item is not None)
         inspector.taken += item is not None
         return item
+
+    def place(self) -> tuple[int, int]:
+        """Gives epoch and step of the next batch."""
+        return self.epoch, self.position // self._rows
 
     def _mend(self) -> None:
         super()._mend()
@@ -91,7 +97,7 @@ class JoinedCursor(Cursor):
         """Releases the handle, and the loader's own cursor leaves the others."""
         try:
             if cause is not None and self._cluster is not None and self._leads:
-                self._cluster.abandon(cause, self.epoch, self.position // self._rows)
+                self._cluster.abandon(cause)
         finally:
             super().close(cause)
             self.leave(wait=not isinstance(cause, KeyboardInterrupt | SystemExit))

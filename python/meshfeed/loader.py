@@ -78,9 +78,10 @@ class Loader(Place, Facts):
             through `jax.distributed`, else any `mf.Coordinator`. False: not at all.
         agree_timeout: seconds in which all processes must come to the first batch, and to the
             first one after `restore` and `seek`. Only there they wait for each other.
-        on_peer_error: what happens where another process failed, or its program left the block
-            of `with mf.Loader(...)` by an exception or Ctrl-C: "raise" does so in the next batch;
-            "abort" also ends a process that is stuck in a computation with the other.
+        on_peer_error: what happens where another process failed, or an exception or Ctrl-C ended
+            its `with mf.Loader(...)` block or, where there is none, its program: "raise" does so
+            in the next batch; "abort" also ends a process that is stuck in a computation with
+            the other.
         verify_replicas: which steps' replicas are compared between processes: the "first" three,
             every k-th with a number k, "always", or "off".
         late_after: seconds after which a job that waits for a batch of some process logs whose.

@@ -149,7 +149,10 @@ def test_late(got: Got) -> None:
 
 
 def test_abort(tmp_path: Path) -> None:
-    """A process in a collective with one whose program failed is ended, as it asked."""
+    """A process in a collective with one whose program ended by an exception is ended, as it asked.
+
+    The loader of neither stands in a `with` block.
+    """
     with Job("tests.distributed.stuck_player", [1, 1], tmp_path) as job:
         assert job.processes[1].wait(HANG) == 1, job.logs()
         job.kill(0)

@@ -17,6 +17,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import peers
+from meshfeed.cluster import uncaught
 from meshfeed.stalls import Stalls
 from tests.python.players import HANG, Memory, Players, cluster, heard, players, threads
 
@@ -190,6 +191,7 @@ ABORT = """
 import sys, threading
 import meshfeed as mf
 from meshfeed import peers
+from meshfeed.cluster import uncaught
 from tests.python.players import HANG, Players, cluster
 peers.GRACE = 0.2
 job = Players(on_peer_error=sys.argv[1], name="train")
@@ -445,6 +447,18 @@ def test_alone_nothing_is_told() -> None:
     ds = mf.from_arrays({"n": np.arange(8)})
     leave(mf.Loader(ds, batch_size=2), BoomError())
     assert threads() == before
+
+
+def test_what_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter keeps what nobody caught; at a prompt the last exception ended nothing."""
+    for name in ("ps1", "last_value"):
+        monkeypatch.delattr(sys, name, raising=False)
+    assert uncaught() is None
+    boom = BoomError()
+    monkeypatch.setattr(sys, "last_value", boom, raising=False)
+    assert uncaught() is boom
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    assert uncaught() is None
 
 
 # ---- stalls ----
