@@ -2,9 +2,9 @@
 
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
-import type { ArrayDraft } from "./draft.js";
+import { type ArrayDraft, resize, sizes } from "./draft.js";
 import { Part, idOf, pointer } from "./element.js";
-import { parseShape, parseSpec, specText } from "./spec-text.js";
+import { type Dim, parseShape, parseSpec, specText } from "./spec-text.js";
 import { controls } from "./style.js";
 
 const DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"];
@@ -43,16 +43,17 @@ export class ArrayForm extends Part {
     const bad = (p: string): boolean => this.wrong.has(p) || this.trouble(p) !== null;
     return html`<fieldset class=${a.name === this.model.look.array ? "shown" : ""} aria-label="array ${a.name}" @focusin=${() => this.show(a.name)}>
       <div class="top">
-        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.wrong.has(path)} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
+        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.wrong.has(path) || this.whyHere(path) !== nothing} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
         <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = (e.target as HTMLSelectElement).value))}>
           ${DTYPES.map((t) => html`<option ?selected=${t === a.dtype}>${t}</option>`)}
         </select>
         <button class="quiet" aria-label="remove array ${a.name}" @click=${() => this.model.edit((d) => void d.arrays.splice(i, 1))}>×</button>
       </div>
-      <label>shape<input class="code" data-path=${shape} .value=${a.shape.join(", ")} spellcheck="false" aria-invalid=${bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.shape(i, shape, e)} /></label>
+      <label>shape<input class="code" data-path=${shape} .value=${shapeText(a)} spellcheck="false" title="B is the batch; a size may have a name: B, S=2048" aria-invalid=${bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.shape(i, shape, e)} /></label>
       <label>spec<input class="code" data-path=${spec} .value=${specText(a.spec)} spellcheck="false" aria-invalid=${bad(spec)} aria-describedby=${idOf(spec)} @change=${(e: Event) => this.spec(i, spec, e)} /></label>
       ${a.shape.length > 0 && a.shape.length <= 8 ? html`<div class="dims">${a.shape.map((n, d) => this.dim(a, i, n, d))}</div>` : nothing}
-      ${this.wrong.has(path) ? html`<p class="why" id=${idOf(path)}>${this.wrong.get(path)}</p>` : nothing}
+      ${this.wrong.has(path) ? html`<p class="why" id=${idOf(path)}>${this.wrong.get(path)}</p>` : this.whyHere(path)}
+      ${[`${path}/dtype`, `${path}/field`, `${path}/columns`].map((p) => this.why(p))}
       ${[shape, spec].map((p) => (this.wrong.has(p) ? html`<p class="why" id=${idOf(p)}>${this.wrong.get(p)}</p>` : this.why(p)))}
     </fieldset>`;
   }
@@ -84,13 +85,21 @@ export class ArrayForm extends Part {
   }
 
   private shape(i: number, path: string, e: Event): void {
-    const shape = parseShape((e.target as HTMLInputElement).value);
-    if (!shape) return this.refuse(path, "A shape is a list of sizes; B is the batch dimension: B, 8, 8");
+    let dims: Dim[];
+    try {
+      dims = parseShape((e.target as HTMLInputElement).value, sizes(this.model.draft));
+    } catch (cause) {
+      return this.refuse(path, (cause as Error).message);
+    }
     this.accept(path);
     this.model.edit((d) => {
-      d.arrays[i]!.shape = shape;
-      if (shape.includes("B") && !d.batch) d.batch = { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
+      const a = d.arrays[i]!;
+      a.shape = dims.map((dim) => dim.size);
+      a.names = dims.map((dim) => dim.name);
+      if (a.shape.includes("B") && !d.batch) d.batch = { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
+      for (const { name, size } of dims) if (name) resize(d, name, size);
     });
+    this.requestUpdate();
   }
 
   private spec(i: number, path: string, e: Event): void {
@@ -127,9 +136,13 @@ export class ArrayForm extends Part {
       let n = d.arrays.length;
       while (d.arrays.some((a) => a.name === `x${n}`)) n++;
       const like = d.arrays[0];
-      d.arrays.push({ name: `x${n}`, field: null, columns: null, shape: d.batch ? ["B"] : [8], dtype: "float32", spec: like?.spec.slice(0, 1).map((e) => [...e]) ?? [] });
+      d.arrays.push({ name: `x${n}`, field: null, columns: null, shape: d.batch ? ["B"] : [8], names: [], dtype: "float32", spec: like?.spec.slice(0, 1).map((e) => [...e]) ?? [] });
     });
   };
+}
+
+function shapeText(a: ArrayDraft): string {
+  return a.shape.map((size, i) => (a.names[i] ? `${a.names[i]}=${size}` : size)).join(", ");
 }
 
 customElements.define("array-form", ArrayForm);

@@ -16,6 +16,7 @@ export interface ArrayDraft {
   field: string | null;
   columns: Json;
   shape: (number | string)[];
+  names: (string | null)[]; // of the sizes; they belong to the form, and no document has them
   dtype: string;
   spec: Entry[];
 }
@@ -76,6 +77,7 @@ function parseArray(name: string, a: JsonObject): ArrayDraft {
     field: (a.get("field") ?? null) as string | null,
     columns: a.get("columns") ?? null,
     shape: a.get("shape") as (number | string)[],
+    names: [],
     dtype: a.get("dtype") as string,
     spec: parseSpec(a.get("spec")) ?? [],
   };
@@ -167,6 +169,17 @@ function composeDataset(d: DatasetDraft): JsonObject {
     ["order", d.order],
     ["seed", d.seed === 0 ? null : d.seed],
   ]);
+}
+
+/** sizes gives the sizes that have names. */
+export function sizes(d: Draft): Map<string, number> {
+  const named = d.arrays.flatMap((a) => a.shape.map((size, i) => [a.names[i], size] as const));
+  return new Map(named.filter((pair): pair is [string, number] => typeof pair[0] === "string" && typeof pair[1] === "number"));
+}
+
+/** resize gives a named size its value everywhere. */
+export function resize(d: Draft, name: string, size: number | string): void {
+  for (const a of d.arrays) a.shape = a.shape.map((old, i) => (a.names[i] === name ? size : old));
 }
 
 /** deviceCount gives the devices of a draft's mesh. */

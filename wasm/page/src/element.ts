@@ -30,8 +30,17 @@ export abstract class Part extends LitElement {
 
   /** why shows the trouble of an input below it; the input names it by aria-describedby. */
   protected why(path: string): unknown {
-    const p = this.trouble(path);
-    return p ? html`<p class="why" id=${idOf(path)}>${p.message}</p>` : nothing;
+    return this.say(path, this.trouble(path));
+  }
+
+  /** whyHere shows the trouble of a place itself, and not of what is below it. */
+  protected whyHere(path: string): unknown {
+    const { error, report } = this.model.reply;
+    return this.say(path, error?.path === path ? error : (report?.problems.find((p) => p.path === path && p.severity === "error") ?? null));
+  }
+
+  private say(path: string, p: Problem | Failure | null): unknown {
+    return p ? html`<p class="why" id=${idOf(path)}>${p.message.replace(`${p.path}: `, "")}</p>` : nothing;
   }
 }
 

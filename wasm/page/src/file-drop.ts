@@ -39,6 +39,7 @@ function adopt(schema: Schema, name: string, model: Model): string {
       field: null,
       columns: null,
       shape: ["B", ...f.shape],
+      names: [],
       dtype: f.dtype,
       spec: d.arrays.find((a) => a.name === f.name)?.spec.slice(0, f.shape.length + 1) ?? first,
     }));

@@ -1,6 +1,6 @@
 // What mends a problem by one click.
 
-import type { ArrayDraft, Draft } from "./draft.js";
+import { type ArrayDraft, type Draft, resize } from "./draft.js";
 import { steps } from "./element.js";
 import type { Failure, Problem } from "./guest.js";
 import { bytes, whole } from "./units.js";
@@ -125,7 +125,14 @@ function sizeFixes(p: Problem, d: Draft): Fix[] {
   if (!array || typeof array.shape[dim] !== "number" || !size || !tiles || !left) return [];
   return [size - left + tiles, size - left]
     .filter((n) => n > 0)
-    .map((n) => inSpec(p, `size ${whole(n)}`, (a) => void (a.shape[dim] = n)));
+    .map((n) => ({ label: `size ${whole(n)}`, apply: (x) => setSize(x, target(p, x).array, dim, n) }));
+}
+
+/** setSize changes a size, with all that have its name. */
+function setSize(d: Draft, a: ArrayDraft | undefined, dim: number, size: number): void {
+  const name = a?.names[dim];
+  if (name) resize(d, name, size);
+  else if (a) a.shape[dim] = size;
 }
 
 function wholeFix(p: Problem, d: Draft): Fix[] {

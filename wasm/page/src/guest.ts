@@ -95,12 +95,23 @@ export interface Schema {
   error: Failure | null;
 }
 
+/** Question asks for the records at some positions of an epoch. */
+export interface Question {
+  order: string;
+  seed: number;
+  records: number;
+  epoch: number;
+  position: number;
+  count: number;
+}
+
 interface Exports extends WebAssembly.Exports {
   memory: WebAssembly.Memory;
   _initialize(): void;
   mf_input(n: number): number;
   mf_describe(n: number): bigint;
   mf_table(array: number, what: number, from: number, count: number): bigint;
+  mf_samples(n: number): bigint;
   mf_schema(n: number, size: number): bigint;
 }
 
@@ -166,6 +177,15 @@ export class Guest {
       at += 7 + 2 * rows.length;
     }
     return out;
+  }
+
+  /** samples gives the records at some positions, as many as are left in the epoch. It throws what
+   * is wrong with the question. */
+  samples(question: Question): number[] {
+    const bytes = new TextEncoder().encode(JSON.stringify(question));
+    const { records, error } = this.ask((e) => JSON.parse(this.text(e.mf_samples(this.put(bytes)))) as { records: number[]; error: Failure | null });
+    if (error) throw new Error(error.message);
+    return records;
   }
 
   /** schema reads the fields of a file from its last bytes. */

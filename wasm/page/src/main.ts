@@ -45,8 +45,18 @@ async function start(): Promise<void> {
   [app.model, app.notice] = await first(await core());
   app.source = source;
   document.body.replaceChildren(app);
+  addEventListener("keydown", (e) => undo(e, app));
   let opened = Promise.resolve(); // one after the other, so that the last one is what stays
   addEventListener("hashchange", () => (opened = opened.then(() => follow(app))));
+}
+
+/** undo takes an edit back by Ctrl-Z. Inside an input the key is the browser's. */
+function undo(e: KeyboardEvent, app: LayoutApp): void {
+  if (e.key.toLowerCase() !== "z" || !(e.ctrlKey || e.metaKey) || e.shiftKey || e.altKey) return;
+  const at = e.composedPath()[0];
+  if (at instanceof HTMLInputElement || at instanceof HTMLTextAreaElement) return;
+  e.preventDefault();
+  app.model.undo();
 }
 
 start().catch((cause: unknown) => {

@@ -17,6 +17,8 @@ export interface Look {
 /** The largest mesh for which all ways of loading are computed with every edit. */
 const AT_ONCE = 4096;
 
+const MOST_UNDONE = 100;
+
 const PAUSE = 200; // ms between computations for a large mesh
 
 /** Model tells whoever listens for "change". Draft, reply and look change together, and what is drawn
@@ -28,6 +30,7 @@ export class Model extends EventTarget {
   look: Look = { array: "", dims: null, slice: [], split: -1, pinned: null, tab: "jax" };
   private cached: { reply: Described; array: string; blocks: Blocks | null } | null = null;
   private later = 0;
+  private past: Draft[] = []; // what edits and loads replaced
 
   constructor(
     readonly guest: Guest,
@@ -45,13 +48,31 @@ export class Model extends EventTarget {
   edit(change: (d: Draft) => void): void {
     const draft = structuredClone(this.draft);
     change(draft);
+    this.remember();
     this.show(draft, this.ask(text(draft)), this.look);
+  }
+
+  /** undo takes the last edit back, or what was loaded since. */
+  undo(): void {
+    const draft = this.past.pop();
+    if (draft) this.show(draft, this.ask(text(draft)), this.look);
+  }
+
+  /** undoable says whether there is something to take back. */
+  get undoable(): boolean {
+    return this.past.length > 0;
+  }
+
+  private remember(): void {
+    this.past.push(this.draft);
+    if (this.past.length > MOST_UNDONE) this.past.shift();
   }
 
   /** load takes the text of a document, and gives the core's objection to it if there is one. */
   load(document: string): Described["error"] {
     const reply = this.ask(document);
     if (!reply.document) return reply.error;
+    this.remember();
     this.show(parse(reply.document), reply, { ...this.look, array: "", dims: null, slice: [], split: -1, pinned: null });
     return null;
   }

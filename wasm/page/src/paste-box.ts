@@ -48,18 +48,26 @@ export class PasteBox extends LitElement {
 
   /** read takes the text, and gives what is wrong with it. */
   private read(text: string): string {
-    if (text.startsWith("{") && !text.startsWith("{devices")) {
-      const error = this.model.load(text);
-      return error ? [error.message, error.hint].filter(Boolean).join("; ") : "";
-    }
     try {
-      const found = paste(text);
+      const found = isJson(text) ? null : paste(text);
+      if (!found && text.startsWith("{")) {
+        const error = this.model.load(text);
+        return error ? [error.message, error.hint].filter(Boolean).join("; ") : "";
+      }
       if (!found) return `There is nothing in it that is understood: ${UNDERSTOOD}.`;
       this.model.edit((d) => apply(found, d, this.model.look.array));
       return "";
     } catch (cause) {
       return cause instanceof Error ? cause.message : String(cause);
     }
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === "object";
+  } catch {
+    return false;
   }
 }
 

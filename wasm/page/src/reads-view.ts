@@ -4,12 +4,16 @@ import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { LOADINGS, processCount } from "./draft.js";
 import { Part } from "./element.js";
-import type { Pair, ProcessReport, Totals } from "./guest.js";
+import type { Described, Pair, ProcessReport, Totals } from "./guest.js";
+import { type Shared, repeated, shared, size } from "./overlap.js";
+import "./samples-view.js";
 import { controls } from "./style.js";
-import { bytes, count, span, times } from "./units.js";
+import { bytes, count, span, times, whole } from "./units.js";
 
 const FEW = 16;
 const STRIPES = 64; // of 2 pixels each
+const MANY = 1 << 14; // processes that are compared with each other
+const PART = 256; // of them asked for at once
 
 const WAYS: Record<string, string> = {
   process: "each process reads what its devices hold, once",
@@ -20,6 +24,7 @@ const WAYS: Record<string, string> = {
 
 export class ReadsView extends Part {
   @state() private from = 0; // the first process shown
+  private known: { reply: Described; all: ProcessReport[] | null } | null = null;
 
   static override styles = [
     controls,
@@ -32,6 +37,8 @@ export class ReadsView extends Part {
       :is(td, th).n { text-align: right; }
       :is(td, th):last-child { padding-right: 0; }
       td.rows { max-width: 14rem; overflow: hidden; text-overflow: ellipsis; }
+      td.others { white-space: normal; min-width: 7rem; }
+      p { margin: 0.45rem 0 0; font-size: 0.78rem; color: var(--muted); }
       .bar { position: relative; height: 10px; width: 100%; min-width: 7rem; background: var(--line); border-radius: 3px; overflow: hidden; }
       .bar i { position: absolute; top: 0; bottom: 0; background: var(--accent); min-width: 2px; }
       h2 { margin: 0 0 0.4rem; }
@@ -53,17 +60,41 @@ export class ReadsView extends Part {
   }
 
   private processes(): unknown {
-    const batch = this.model.draft.batch?.size.reduce((a, b) => a * b, 1) ?? 0;
+    const { batch } = this.model.draft;
+    const rows = batch?.size.reduce((a, b) => a * b, 1) ?? 0;
     const total = processCount(this.model.draft);
     const from = this.from < total ? this.from : 0;
     const shown = this.model.processes(from, Math.min(FEW, total - from));
+    const all = this.everybody(total);
     return html`<h2>What every process reads<small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
         <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="gone">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
         <tbody>${shown.map((p) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${ranges(p, 64)}>${ranges(p, 3)}</td>
-          <td>${bar(p.rows, batch)}</td><td class="n">${bytes(p.bytes_per_step)}</td><td>${others(p.same_rows_as)}</td></tr>`)}</tbody>
+          <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${others(p.rows && all ? shared(p, all) : same(p))}</tr>`)}</tbody>
       </table></div>
-      ${total > FEW ? this.pager(from, total) : nothing}`;
+      ${total > FEW ? this.pager(from, total) : nothing}
+      ${all && rows > 0 ? html`<p>${this.twice(all, rows)}</p>` : nothing}
+      <samples-view .model=${this.model} .processes=${shown}></samples-view>`;
+  }
+
+  /** everybody gives all processes, to compare them; null where they are too many, or their rows unknown. */
+  private everybody(total: number): ProcessReport[] | null {
+    const { reply } = this.model;
+    if (this.known?.reply === reply) return this.known.all;
+    const all: ProcessReport[] = [];
+    if (total <= MANY) for (let from = 0; from < total; from += PART) all.push(...this.model.processes(from, Math.min(PART, total - from)));
+    this.known = { reply, all: all.length === total && all.every((p) => p.rows) ? all : null };
+    return this.known.all;
+  }
+
+  /** twice tells which rows several processes read. Where an array is split along its rows' columns,
+   * they need not read the same bytes, so the sum is told too. */
+  private twice(all: ProcessReport[], batch: number): string {
+    const { rows, least, most } = repeated(all);
+    if (rows.length === 0) return "No row is read twice.";
+    const { read_bytes, batch_bytes } = this.model.reply.report!.totals;
+    const which = size(rows) === batch ? "Every row is" : `Rows ${spans(rows, 4)} are`;
+    return `${which} read by ${least === most ? most : `${least} to ${most}`} processes; all together read ${times(read_bytes, batch_bytes)} the batch.`;
   }
 
   private pager(from: number, total: number): unknown {
@@ -90,7 +121,10 @@ export class ReadsView extends Part {
 
 function ranges({ rows, bytes_per_step }: ProcessReport, most: number): string {
   if (!rows) return bytes_per_step === null ? "unknown" : "too many to list";
-  if (rows.length === 0) return "none";
+  return rows.length === 0 ? "none" : spans(rows, most);
+}
+
+function spans(rows: Pair[], most: number): string {
   const text = rows.slice(0, most).map(([a, b]) => span(a, b)).join(", ");
   return rows.length > most ? `${text}, … (${count(rows.length, "range")})` : text;
 }
@@ -108,10 +142,16 @@ function bar(rows: Pair[] | null, batch: number): unknown {
   return html`<div class="bar" aria-hidden="true">${stripes}</div>`;
 }
 
-function others(list: number[] | null): string {
-  if (!list) return "unknown";
-  if (list.length === 0) return "no other";
-  return list.slice(0, 4).map((p) => `p${p}`).join(", ") + (list.length > 4 ? ` and ${list.length - 4} more` : "");
+/** same tells who reads the same rows, where not all can be compared. */
+function same(p: ProcessReport): Shared[] | null {
+  return p.same_rows_as?.map((process) => ({ process, rows: null })) ?? null;
+}
+
+function others(list: Shared[] | null): unknown {
+  if (!list) return html`<td class="others">unknown</td>`;
+  const text = (some: Shared[]): string => some.map((o) => `p${o.process}${o.rows ? ` (${spans(o.rows, 2)})` : ""}`).join(", ");
+  const more = list.length > 4 ? ` and ${whole(list.length - 4)} more` : "";
+  return html`<td class="others" title=${more ? text(list.slice(0, 64)) : ""}>${list.length === 0 ? "no other" : text(list.slice(0, 4)) + more}</td>`;
 }
 
 customElements.define("reads-view", ReadsView);

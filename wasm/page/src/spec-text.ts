@@ -10,15 +10,17 @@ export function specText(spec: Entry[]): string {
   return `P(${inner})`;
 }
 
+/** quote writes a name as Python does: in double quotes where it has a single one. */
 function quote(name: string): string {
-  return `'${name}'`;
+  const mark = name.includes("'") ? '"' : "'";
+  return mark + name.replaceAll(/[\\"]/g, (c) => (c === "\\" || c === mark ? `\\${c}` : c)) + mark;
 }
 
 /** parseSpec reads P(…), PartitionSpec(…) or what stands between the parentheses. Names may stand
  * without quotes. Null where it is no spec. */
 export function parseSpec(text: string): Entry[] | null {
   const body = text.trim().replace(/^(?:[\w.]*\.)?(?:P|PartitionSpec)\s*\(([^]*)\)$/, "$1");
-  const tokens = body.match(/[()[\],]|'[^']*'|"[^"]*"|[^\s()[\],'"]+/g) ?? [];
+  const tokens = body.match(/[()[\],]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s()[\],'"]+/g) ?? [];
   const out: Entry[] = [];
   let at = 0;
   while (at < tokens.length) {
@@ -31,26 +33,53 @@ export function parseSpec(text: string): Entry[] | null {
   return out;
 }
 
+/** What is neither quoted nor a name: code, or a dimension that is left to the compiler. */
+const NO_NAME = /^[^'"]*(?:[=*{}]|\bUNCONSTRAINED$)/;
+
 function entryAt(tokens: string[], at: number): { entry: Entry; next: number } | null {
   const token = tokens[at]!;
-  if (!/^[([]$/.test(token)) return /^[)\],]$/.test(token) ? null : { entry: nameOf(token), next: at + 1 };
+  if (!/^[([]$/.test(token)) return /^[)\],]$/.test(token) || NO_NAME.test(token) ? null : { entry: nameOf(token), next: at + 1 };
   const entry: Entry = [];
   for (at++; at < tokens.length && !/^[)\]]$/.test(tokens[at]!); at++) {
     if (tokens[at] === ",") continue;
-    if (/^[([]$/.test(tokens[at]!)) return null;
+    if (/^[([]$/.test(tokens[at]!) || NO_NAME.test(tokens[at]!)) return null;
     entry.push(...nameOf(tokens[at]!));
   }
   return at < tokens.length ? { entry, next: at + 1 } : null;
 }
 
 function nameOf(token: string): Entry {
-  const name = token.replace(/^(['"])(.*)\1$/, "$2");
-  return name === token && /^(None|null|-)$/.test(token) ? [] : [name];
+  const quoted = /^(['"])(.*)\1$/.exec(token);
+  if (!quoted) return /^(None|null|-)$/.test(token) ? [] : [token];
+  return [quoted[2]!.replaceAll(/\\(.)/g, "$1")];
 }
 
-/** parseShape reads sizes and batch dimensions: "B, 8192", "(B, 8, 8)" or "B0 B1 3". Null where it is no shape. */
-export function parseShape(text: string): (number | string)[] | null {
-  const tokens = text.replace(/^\s*[([]|[)\]]\s*$/g, "").split(/[\s,×x]+(?=\S|$)/).filter((t) => t !== "");
-  const out = tokens.map((t) => (/^B\d*$/.test(t) ? t : /^[\d_]+$/.test(t) ? Number(t.replaceAll("_", "")) : NaN));
-  return out.some((n) => typeof n === "number" && !Number.isSafeInteger(n)) ? null : out;
+/** Dim is one dimension of a shape: its size, or the batch dimension, and its name where it has one. */
+export interface Dim {
+  size: number | string;
+  name: string | null;
+}
+
+/** parseShape reads sizes and batch dimensions: "B, 8192", "(B, 8, 8)" or "B0 B1 3". A size may have a
+ * name, which stands for it from then on: "B, S=8192" and "B, S". It throws what says what was expected. */
+export function parseShape(text: string, sizes: ReadonlyMap<string, number>): Dim[] {
+  const tokens = text.replaceAll(/\s*=\s*/g, "=").replace(/^\s*[([]|[)\]]\s*$/g, "").split(/\s*[,×]\s*|\s+(?:x\s+)?|(?<=\d)x(?=\d)/).filter((t) => t !== "");
+  return tokens.map((token) => dimOf(token, sizes));
+}
+
+function dimOf(token: string, sizes: ReadonlyMap<string, number>): Dim {
+  const [, name, number] = /^(?:([\p{L}_][\p{L}\d_]*)(?:=|$))?([\d_]*)$/u.exec(token) ?? [];
+  if (name === undefined && !number) throw new Error(`"${token}" is no size; expected whole numbers, or B for the batch: B, 8, 8`);
+  const batch = /^B\d*$/.test(name ?? "");
+  if (batch && number) throw new Error(`${name} is the batch, whose size is the global batch; write ${name} alone`);
+  if (!number) return batch ? { size: name!, name: null } : { size: known(name!, sizes), name: name! };
+  const size = Number(number.replaceAll("_", ""));
+  if (!Number.isSafeInteger(size)) throw new Error(`${token} is larger than 2^53`);
+  return { size, name: name ?? null };
+}
+
+function known(name: string, sizes: ReadonlyMap<string, number>): number {
+  const size = sizes.get(name);
+  if (size === undefined) throw new Error(`${name} has no size yet; write ${name}=2048 once`);
+  return size;
 }

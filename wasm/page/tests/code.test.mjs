@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { examples, here } from "./browser.mjs";
-import { programs } from "./programs.mjs";
+import { core, modules } from "./modules.mjs";
 
 const root = join(here, "../../..");
 const python = resolve(root, process.env.PYTHON ?? ".venv/bin/python");
@@ -49,6 +49,19 @@ OWN[WHOLE] = one({
   batch: { size: 2, remainder: "pad" },
   dataset: { records: 5, order: "shuffle.1", seed: 4 },
 });
+
+/** programs gives for every document what the page makes of it: the canonical document, the report,
+ * what a draft of it says, and the programs. */
+async function programs(cases) {
+  const { Guest, parse, text, jaxCode, goCode } = await modules("guest", "draft", "jax-code", "go-code");
+  const guest = core(Guest);
+  return cases.map((c) => {
+    const { document, report, error } = guest.describe(c.text);
+    if (!document) throw new Error(`${c.name}: ${error.message}`);
+    const draft = parse(document);
+    return { name: c.name, document, report, again: guest.describe(text(draft)).document, jax: jaxCode(draft), go: goCode(draft, document) };
+  });
+}
 
 const cases = await programs([
   ...examples(),

@@ -1,0 +1,72 @@
+// The order of a mesh's devices as people paste it, and as it is told in few words.
+
+import type { Draft } from "./draft.js";
+import { count, span } from "./units.js";
+
+export type Device = [process: number, id: number];
+
+/** readOrder reads the devices of a mesh in its order: [process, id] pairs, ids, or what NumPy prints
+ * of mesh.devices or mesh.device_ids. Ids alone are dealt to the processes. It throws what says what
+ * was expected. */
+export function readOrder(text: string, devices: number, processes: number): Device[] {
+  const expected = `${count(devices, "id")}, or ${count(devices, "[process, id] pair")}, in mesh order`;
+  const printed = [...text.matchAll(/\bid=(\d+)(?:,\s*process_index=(\d+))?/g)];
+  if (printed.length > 0) return named(printed, devices, processes);
+  const bare = text.replace(/,\s*dtype=\w+/, "").replaceAll(/\b(?:np\.)?array\b/g, "");
+  if (/[^\d\s,;()[\]]/.test(bare) || !/\d/.test(bare)) throw new Error(`expected ${expected}`);
+  const numbers = (bare.match(/\d+/g) ?? []).map(Number);
+  if (numbers.length === devices) return owned(numbers, processes);
+  if (numbers.length !== 2 * devices) throw new Error(`expected ${expected}, but found ${count(numbers.length, "number")}`);
+  const pairs = numbers.flatMap((n, i): Device[] => (i % 2 === 0 ? [[n, numbers[i + 1]!]] : []));
+  unique(pairs.map(([, id]) => id));
+  return pairs;
+}
+
+function named(printed: RegExpExecArray[], devices: number, processes: number): Device[] {
+  if (printed.length !== devices) throw new Error(`expected ${count(devices, "device")}, but found ${printed.length}`);
+  const ids = printed.map((m) => Number(m[1]));
+  const owners = printed.map((m) => m[2]);
+  return owners.includes(undefined) ? owned(ids, processes) : unique(ids).map((id, i) => [Number(owners[i]), id]);
+}
+
+function unique(ids: number[]): number[] {
+  const places = new Map<number, number>();
+  for (const [i, id] of ids.entries()) {
+    if (places.has(id)) throw new Error(`device ${id} stands in places ${places.get(id)} and ${i}, counted from 0`);
+    places.set(id, i);
+  }
+  return ids;
+}
+
+/** owned gives each device an owner: the lowest ids are the first process's, and so on, in equal parts. */
+export function owned(ids: number[], processes: number): Device[] {
+  if (ids.length % processes !== 0) throw new Error(`${count(ids.length, "device")} cannot be dealt to ${count(processes, "process", "processes")} in equal parts; give [process, id] pairs`);
+  const each = ids.length / processes;
+  const ranks = new Map([...unique(ids)].sort((a, b) => a - b).map((id, rank) => [id, rank]));
+  return ids.map((id) => [Math.floor(ranks.get(id)! / each), id]);
+}
+
+/** setOrder gives a draft's mesh its devices. Those in row-major order need no list. */
+export function setOrder(d: Draft, devices: Device[]): void {
+  const processes = new Set(devices.map(([p]) => p)).size;
+  const each = devices.length / processes;
+  d.processes = processes;
+  d.devices = devices.every(([p, id], i) => id === i && p === Math.floor(i / each)) ? null : devices;
+}
+
+/** orderText tells an order in runs: p0: 0–1 · p1: 4–5, 7, 6 · p0: 3. */
+export function orderText(devices: Device[], most: number): string {
+  const runs: { process: number; ids: string[] }[] = [];
+  let told = 0;
+  let at = 0;
+  for (; at < devices.length && told < most; told++) {
+    const [process, first] = devices[at]!;
+    let end = at + 1;
+    while (end < devices.length && devices[end]![0] === process && devices[end]![1] === first + end - at) end++;
+    if (runs.at(-1)?.process !== process) runs.push({ process, ids: [] });
+    runs.at(-1)!.ids.push(span(first, first + end - at));
+    at = end;
+  }
+  const text = runs.map((r) => `p${r.process}: ${r.ids.join(", ")}`).join(" · ");
+  return at < devices.length ? `${text}, … (${count(devices.length - at, "device")} more)` : text;
+}

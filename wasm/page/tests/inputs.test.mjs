@@ -1,0 +1,189 @@
+// What is typed, dragged and pasted into the form, and what the form says of it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { examples, inBrowser, load, open } from "./browser.mjs";
+import { modules } from "./modules.mjs";
+
+const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
+const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
+
+/** type puts a text into an input, and leaves it. */
+async function type(input, value) {
+  await input.fill(value);
+  await input.press("Enter");
+}
+
+/** focused gives the name of the element that has the focus. */
+const focused = (page) =>
+  page.evaluate(() => {
+    let e = document.activeElement;
+    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    return e.getAttribute("aria-label");
+  });
+
+inBrowser("an order of devices is pasted, shown in runs, refused with a reason, and taken back", async (page) => {
+  await open(page, text("02"));
+  const form = page.locator("mesh-form");
+  await form.locator("summary").click();
+  const use = form.getByRole("button", { name: "use this order" });
+  const order = form.getByLabel("order of the devices");
+  for (const [wrong, why] of [["0 1 2", "expected 8 ids, or 8 [process, id] pairs, in mesh order, but found 3 numbers"], ["0 1 2 3 4 5 6 6", "device 6 stands in places 6 and 7, counted from 0"], ["all", "expected 8 ids, or 8 [process, id] pairs, in mesh order"]]) {
+    await order.fill(wrong);
+    await use.click();
+    await form.getByText(why, { exact: true }).waitFor();
+    assert.equal(await order.getAttribute("aria-invalid"), "true");
+  }
+  await order.fill("[[0, 1], [3, 2], [4, 5], [7, 6]]");
+  await use.click();
+  assert.match(await canonical(page), /"devices":\[\[0,0\],\[0,1\],\[1,3\],\[1,2\],\[2,4\],\[2,5\],\[3,7\],\[3,6\]\]/);
+  assert.equal(await form.locator("summary").innerText(), "8 devices, in this order: p0: 0–1 · p1: 3, 2 · p2: 4–5 · p3: 7, 6");
+  assert.match(await page.locator("out-panel pre").innerText(), /ids = \[0, 1, 3, 2, 4, 5, 7, 6\]/);
+  assert.equal(await form.locator(".why").count(), 0);
+  await form.getByRole("button", { name: "make row-major" }).click();
+  assert.match(await canonical(page), /"mesh":\{"axes":\[\["data",4\],\["model",2\]\],"processes":4\}/);
+  await order.fill("[[2, 0], [2, 1], [2, 2], [0, 3], [0, 4], [0, 5], [0, 6], [0, 7]]");
+  await use.click();
+  assert.equal(await form.getByLabel("devices per process").inputValue(), "");
+  assert.equal(await form.getByLabel("processes").first().inputValue(), "2");
+});
+
+inBrowser("axes change places by keyboard, which keeps the focus on them, and by drag", async (page) => {
+  await open(page, text("05"));
+  const names = () => page.locator("mesh-form li input.code").evaluateAll((inputs) => inputs.map((i) => i.value).join());
+  await page.getByRole("button", { name: "move data inwards" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("layout-app").model.draft.axes[1].name === "data");
+  assert.equal(await focused(page), "move data inwards");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("layout-app").model.draft.axes[2].name === "data");
+  assert.equal(await focused(page), "move data outwards", "inwards is not possible any more");
+  assert.equal(await names(), "fsdp,model,data");
+  await page.locator("mesh-form li:nth-child(3) .grip").dragTo(page.locator("mesh-form li:nth-child(1)"));
+  assert.equal(await names(), "data,fsdp,model");
+  assert.match(await canonical(page), /"axes":\[\["data",2\],\["fsdp",8\],\["model",2\]\]/);
+});
+
+inBrowser("presets and processes", async (page) => {
+  await open(page, text("02"));
+  const presets = page.getByLabel("mesh presets");
+  const counts = [];
+  for (const value of await presets.locator("option").evaluateAll((all) => all.map((o) => o.value).filter(Boolean))) {
+    await presets.selectOption(value);
+    counts.push(await page.evaluate(() => document.querySelector("layout-app").model.draft.axes.reduce((n, a) => n * a.size, 1)));
+  }
+  assert.deepEqual(counts, [8, 8, 32, 256, 4096, 65536]);
+  await presets.selectOption("2");
+  await type(page.getByLabel("devices per process"), "4");
+  assert.match(await canonical(page), /"processes":8/);
+  await type(page.getByLabel("processes").first(), "0");
+  assert.equal(await page.getByLabel("processes").first().inputValue(), "8");
+  await type(page.getByLabel("processes").first(), "5");
+  assert.equal(await page.locator("mesh-form .why").innerText(), "32 devices cannot be shared equally by 5 processes");
+  await page.getByRole("button", { name: "4 processes" }).click();
+  assert.match(await canonical(page), /"processes":4/);
+});
+
+inBrowser("names of axes and arrays: what is wrong stands at the input", async (page) => {
+  await open(page, text("02"));
+  const said = (form) => page.locator(`${form} .why`).allInnerTexts();
+  const axis = page.getByLabel("name of axis 2");
+  await type(axis, "data");
+  assert.deepEqual(await said("mesh-form"), ["There is an axis data already."]);
+  assert.equal(await axis.getAttribute("aria-invalid"), "true");
+  await type(axis, "");
+  assert.deepEqual(await said("mesh-form"), ["An axis needs a name."]);
+  await type(axis, `it's "a" <b>/~1 größe 😀`);
+  assert.deepEqual(await said("mesh-form"), []);
+  assert.equal(await page.getByLabel("spec").first().inputValue(), `P('data', None, "it's \\"a\\" <b>/~1 größe 😀")`);
+  await type(page.getByLabel("spec").first(), await page.getByLabel("spec").first().inputValue());
+  assert.ok((await canonical(page)).includes(`"spec":["data",null,${JSON.stringify(`it's "a" <b>/~1 größe 😀`)}]`));
+
+  const array = page.getByLabel("name of array 2");
+  await type(array, "image");
+  assert.deepEqual(await said("array-form"), ["There is an array image already."]);
+  await type(array, "");
+  assert.deepEqual(await said("array-form"), ["an array has no name"]);
+  assert.equal(await array.getAttribute("aria-invalid"), "true");
+  await type(array, "a/b~c <i>'\"");
+  assert.deepEqual(await said("array-form"), []);
+  await page.getByLabel("remainder").selectOption("pad");
+  await type(array, "valid");
+  assert.deepEqual(await said("array-form"), ['array "valid" has the name of the mask']);
+});
+
+inBrowser("a size with a name stands for it in all shapes", async (page) => {
+  await open(page, text("10"));
+  const shape = (i) => page.locator("array-form").getByLabel("shape").nth(i);
+  await type(shape(0), "B, S=8192");
+  await type(shape(1), "B, S");
+  assert.equal(await shape(1).inputValue(), "B, S=8192");
+  await type(shape(1), "B, S = 1024");
+  assert.equal(await shape(0).inputValue(), "B, S=1024");
+  assert.match(await canonical(page), /"tokens":\{"shape":\["B",1024\].*"segments":\{"shape":\["B",1024\].*"positions":\{"shape":\["B",4096\]/);
+  await type(shape(2), "B, T");
+  assert.equal(await page.locator("array-form .why").innerText(), "T has no size yet; write T=2048 once");
+  await type(page.getByLabel("spec").first(), "P(None, 'data')");
+  await type(shape(1), "B, S=1000");
+  await page.getByRole("button", { name: "size 1,008" }).click();
+  assert.equal(await shape(0).inputValue(), "B, S=1008");
+  assert.equal(await shape(1).inputValue(), "B, S=1008");
+});
+
+inBrowser("numbers that are none are refused at their input", async (page) => {
+  await open(page, text("02"));
+  for (const [label, value, why] of [
+    ["global batch", "many", "expected a whole number from 1"],
+    ["records in the dataset", "-1", "expected a whole number from 0"],
+    ["seed", "1.5", "expected a whole number"],
+    ["prefetch", "", "expected a whole number from 0"],
+    ["device memory budget", "16 apples", "expected a size, such as 16 GiB"],
+  ]) {
+    const input = page.getByLabel(label, { exact: true });
+    const before = await input.inputValue();
+    await type(input, value);
+    assert.equal(await page.locator("batch-form .why").innerText(), why, label);
+    assert.equal(await input.getAttribute("aria-invalid"), "true");
+    await type(input, before);
+    assert.equal(await page.locator("batch-form .why").count(), 0, label);
+  }
+  await page.getByRole("combobox", { name: "order", exact: true }).selectOption("shuffle.1");
+  await type(page.getByLabel("seed"), "-3");
+  assert.match(await canonical(page), /"order":"shuffle.1","seed":-3/);
+});
+
+inBrowser("a change is taken back by the keyboard, but not while somebody types", async (page) => {
+  await open(page, text("07"));
+  const before = await canonical(page);
+  await page.locator("problem-list li.error .fixes button").first().click();
+  assert.notEqual(await canonical(page), before);
+  await page.locator("shard-view").getByRole("button").first().focus();
+  await page.keyboard.press("Control+z");
+  assert.equal(await canonical(page), before);
+  await type(page.getByLabel("global batch"), "104");
+  await page.keyboard.press("Control+z");
+  assert.match(await canonical(page), /"size":104/);
+});
+
+const { parseShape, specText, parseSpec } = await modules("spec-text");
+
+test("shapes", () => {
+  const sizes = new Map([["S", 2048]]);
+  const read = (text) => parseShape(text, sizes).map((d) => (d.name ? `${d.name}=${d.size}` : d.size)).join(" ");
+  for (const [text, want] of Object.entries({
+    "B, 8, 8": "B 8 8", "(B, 8192)": "B 8192", "[B0, B1, 3]": "B0 B1 3", "8x8": "8 8", "B × 8 x 8": "B 8 8", "8_192": "8192", "": "", "B, S": "B S=2048", "B,T = 7": "B T=7", "B, größe=3": "B größe=3", "x=4 8": "x=4 8",
+  })) assert.equal(read(text), want, text);
+  for (const [text, why] of Object.entries({
+    "B, eight!": '"eight!" is no size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B, -1": '"-1" is no size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B, 1.5": '"1.5" is no size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B, =4": '"=4" is no size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B=256, 8": "B is the batch, whose size is the global batch; write B alone",
+    "B, T": "T has no size yet; write T=2048 once",
+    "9007199254740993": "9007199254740993 is larger than 2^53",
+  })) assert.throws(() => read(text), { message: why }, text);
+});
+
+test("a spec is read as it is written", () => {
+  for (const spec of [[], [["a"], []], [["a", "b"], ["it's"]], [['"']], [["it's \"x\""]], [["a\\b"], ["a,b (c)"]], [["None"]]]) assert.deepEqual(parseSpec(specText(spec)), spec, specText(spec));
+});
