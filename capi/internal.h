@@ -121,9 +121,20 @@ void mfi_shelf_drop(mfi_shelf* shelf);
 /* Lays a piece that is described behind the others; false if there is no room. */
 bool mfi_shelf_offer(mfi_shelf* shelf, mfi_slot* slot);
 
+/* Whether a piece is laid there soon, for which callers may wait. */
+void mfi_shelf_expect(mfi_shelf* shelf, bool soon);
+
 /* Empties the shelf, and gives how many pieces were taken since it was last
-   emptied. */
-int64_t mfi_shelf_recall(mfi_shelf* shelf);
+   emptied, and how long callers waited for them. */
+typedef struct mfi_recalled {
+  int64_t taken, waited_ns;
+} mfi_recalled;
+mfi_recalled mfi_shelf_recall(mfi_shelf* shelf);
+
+/* Returns when a piece was taken since the shelf was last emptied, or the last
+   rest was ended by the other function; false if neither came in time. */
+bool mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns);
+void mfi_shelf_wake(mfi_shelf* shelf);
 
 /* Callers find the shelf under this handle, until it is forgotten. Where many
    handles are in use, one may find no room: its callers always enter Go. */
@@ -131,8 +142,9 @@ void mfi_shelf_place(uint64_t handle, mfi_shelf* shelf);
 void mfi_shelf_forget(uint64_t handle);
 void mfi_shelf_forget_all(void);
 
-/* Takes the first piece from the shelf of a handle; NULL if there is none. */
-mfi_slot* mfi_shelf_take(uint64_t handle);
+/* Takes the first piece from the shelf of a handle, and waits for it for a while
+   if it is expected; NULL if there is none. */
+mfi_slot* mfi_shelf_take(uint64_t handle, int64_t timeout_ms);
 
 /* ---- signals.c ---- */
 

@@ -99,7 +99,6 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 		return nil, err
 	}
 	o.Allocator = pool
-	o.Napper = newNapper
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &loaderObject{giveUp: cancel, dataset: d.keep(), memory: (&sharedPool{pool: pool}).keep(), shelf: newShelf()}
 	l.made = future.Start("capi", func() (*loader.Loader, error) {

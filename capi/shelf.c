@@ -1,22 +1,32 @@
 /*
- * shelf.c: batches that stand ready, for callers who do not enter Go.
+ * shelf.c: batches that stand ready, for callers who do not enter Go, and where
+ * the two sides wait for each other.
  *
  * One lock guards everything: it is held for a few instructions, and a caller
- * who finds a shelf by its handle must be done before the handle is gone.
+ * who finds a shelf by its handle must be done before the handle is gone. Who is
+ * woken needs the lock, so nobody is woken under it; until that is done, the one
+ * who wakes is an owner of the shelf.
  */
 #include "internal.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { ROOM = 8, PLACES = 256 };
+/* Who has waited for PATIENCE_MS waits on in Go. */
+enum { ROOM = 8, PLACES = 256, PATIENCE_MS = 20, MILLISECOND = 1000000 };
 
 struct mfi_shelf {
   mfi_slot* slots[ROOM];
   int32_t first, end; /* of those that lie there */
-  int64_t taken;
+  int64_t taken, waited_ns;
   int32_t owners;
+  int32_t waiting; /* callers, for a piece that is expected */
+  bool expected;
+  bool resting; /* the loader, until it is woken */
+  bool woken;
+  pthread_cond_t laid, left; /* the first is for callers, the other for the loader */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,10 +37,50 @@ static struct {
   mfi_shelf* shelf;
 } places[PLACES];
 
+/* ---- time ---- */
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static int make_condition(pthread_cond_t* c) {
+#ifdef __APPLE__
+  return pthread_cond_init(c, NULL);
+#else
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  const int failed = pthread_cond_init(c, &attributes);
+  pthread_condattr_destroy(&attributes);
+  return failed;
+#endif
+}
+
+/* Waits under the lock; false when the time is over. */
+static bool wait_until(pthread_cond_t* c, int64_t end) {
+#ifdef __APPLE__
+  const int64_t left = end - now();
+  const struct timespec t = {left / 1000000000, left % 1000000000};
+  return left > 0 && pthread_cond_timedwait_relative_np(c, &lock, &t) == 0;
+#else
+  const struct timespec t = {end / 1000000000, end % 1000000000};
+  return pthread_cond_timedwait(c, &lock, &t) == 0;
+#endif
+}
+
+/* ---- owners ---- */
+
 mfi_shelf* mfi_shelf_new(void) {
   mfi_shelf* shelf = calloc(1, sizeof *shelf);
-  if (shelf)
-    shelf->owners = 3;
+  if (!shelf)
+    return NULL;
+  shelf->owners = 3;
+  if (make_condition(&shelf->laid) || make_condition(&shelf->left)) {
+    free(shelf);
+    return NULL;
+  }
   return shelf;
 }
 
@@ -48,26 +98,65 @@ void mfi_shelf_drop(mfi_shelf* shelf) {
   if (last)
     forget(shelf);
   pthread_mutex_unlock(&lock);
-  if (last)
-    free(shelf);
+  if (!last)
+    return;
+  pthread_cond_destroy(&shelf->laid);
+  pthread_cond_destroy(&shelf->left);
+  free(shelf);
 }
+
+/* ---- the loader's side ---- */
 
 bool mfi_shelf_offer(mfi_shelf* shelf, mfi_slot* slot) {
   pthread_mutex_lock(&lock);
-  const bool room = shelf->end < ROOM;
+  const bool room = shelf->end < ROOM, wanted = shelf->waiting > 0;
   if (room)
     shelf->slots[shelf->end++] = slot;
   pthread_mutex_unlock(&lock);
+  if (room && wanted)
+    pthread_cond_signal(&shelf->laid);
   return room;
 }
 
-int64_t mfi_shelf_recall(mfi_shelf* shelf) {
+void mfi_shelf_expect(mfi_shelf* shelf, bool soon) {
   pthread_mutex_lock(&lock);
-  const int64_t taken = shelf->taken;
-  shelf->taken = shelf->first = shelf->end = 0;
+  const bool in_vain = !soon && shelf->waiting > 0;
+  shelf->expected = soon;
   pthread_mutex_unlock(&lock);
-  return taken;
+  if (in_vain)
+    pthread_cond_broadcast(&shelf->laid);
 }
+
+mfi_recalled mfi_shelf_recall(mfi_shelf* shelf) {
+  pthread_mutex_lock(&lock);
+  const mfi_recalled recalled = {shelf->taken, shelf->waited_ns};
+  shelf->taken = shelf->waited_ns = shelf->first = shelf->end = 0;
+  pthread_mutex_unlock(&lock);
+  return recalled;
+}
+
+bool mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns) {
+  const int64_t end = now() + limit_ns;
+  pthread_mutex_lock(&lock);
+  shelf->resting = true;
+  if (shelf->taken > 0)
+    shelf->woken = true;
+  bool time = true;
+  while (time && !shelf->woken)
+    time = wait_until(&shelf->left, end);
+  shelf->resting = shelf->woken = false;
+  pthread_mutex_unlock(&lock);
+  return time;
+}
+
+void mfi_shelf_wake(mfi_shelf* shelf) {
+  pthread_mutex_lock(&lock);
+  shelf->woken = true;
+  pthread_mutex_unlock(&lock);
+  pthread_cond_signal(&shelf->left);
+}
+
+/* ---- the callers' side ---- */
 
 void mfi_shelf_place(uint64_t handle, mfi_shelf* shelf) {
   pthread_mutex_lock(&lock);
@@ -76,6 +165,10 @@ void mfi_shelf_place(uint64_t handle, mfi_shelf* shelf) {
     places[handle % PLACES].shelf = shelf;
   }
   pthread_mutex_unlock(&lock);
+}
+
+static mfi_shelf* find(uint64_t handle) {
+  return places[handle % PLACES].handle == handle ? places[handle % PLACES].shelf : NULL;
 }
 
 void mfi_shelf_forget(uint64_t handle) {
@@ -91,14 +184,40 @@ void mfi_shelf_forget_all(void) {
   pthread_mutex_unlock(&lock);
 }
 
-mfi_slot* mfi_shelf_take(uint64_t handle) {
+/* Waits under the lock until something lies there, or nothing is expected. */
+static void wait_at(mfi_shelf* shelf, int64_t timeout_ms) {
+  const int64_t began = now();
+  const bool patient = timeout_ms < 0 || timeout_ms > PATIENCE_MS;
+  const int64_t end = began + (patient ? PATIENCE_MS : timeout_ms) * MILLISECOND;
+  shelf->waiting++;
+  bool time = true;
+  while (time && shelf->expected && shelf->first == shelf->end)
+    time = wait_until(&shelf->laid, end);
+  shelf->waiting--;
+  shelf->waited_ns += now() - began;
+}
+
+mfi_slot* mfi_shelf_take(uint64_t handle, int64_t timeout_ms) {
   mfi_slot* slot = NULL;
   pthread_mutex_lock(&lock);
-  mfi_shelf* shelf = places[handle % PLACES].handle == handle ? places[handle % PLACES].shelf : NULL;
-  if (shelf && shelf->first < shelf->end) {
+  mfi_shelf* shelf = find(handle);
+  if (!shelf) {
+    pthread_mutex_unlock(&lock);
+    return NULL;
+  }
+  shelf->owners++;
+  if (timeout_ms != 0 && shelf->expected && shelf->first == shelf->end)
+    wait_at(shelf, timeout_ms);
+  if (shelf->first < shelf->end) {
     slot = shelf->slots[shelf->first++];
     shelf->taken++;
   }
+  const bool wakes = slot && shelf->resting && !shelf->woken;
+  if (wakes)
+    shelf->woken = true;
   pthread_mutex_unlock(&lock);
+  if (wakes)
+    pthread_cond_signal(&shelf->left);
+  mfi_shelf_drop(shelf);
   return slot;
 }

@@ -6,6 +6,8 @@ package main
 import "C"
 
 import (
+	"time"
+
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/loader"
 )
@@ -61,8 +63,20 @@ func (s *shelf) Offer(b *batch.Batch, after loader.State) bool {
 	return bool(C.mfi_shelf_offer(s.c, m.slot))
 }
 
+// Expect implements loader.Shelf.
+func (s *shelf) Expect(soon bool) { C.mfi_shelf_expect(s.c, C.bool(soon)) }
+
 // Recall implements loader.Shelf.
-func (s *shelf) Recall() int { return int(C.mfi_shelf_recall(s.c)) }
+func (s *shelf) Recall() (taken int, waited time.Duration) {
+	r := C.mfi_shelf_recall(s.c)
+	return int(r.taken), time.Duration(r.waited_ns)
+}
+
+// Rest implements loader.Shelf.
+func (s *shelf) Rest(limit time.Duration) bool { return bool(C.mfi_shelf_rest(s.c, C.int64_t(limit))) }
+
+// Wake implements loader.Shelf.
+func (s *shelf) Wake() { C.mfi_shelf_wake(s.c) }
 
 // Close implements loader.Shelf: it ends the loader's share.
 func (s *shelf) Close() { C.mfi_shelf_drop(s.c) }

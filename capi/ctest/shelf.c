@@ -15,7 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAKERS = 4, AHEAD = 6, PIECES = 4000, BYTES = 256, HANDLE = 0x100000007 };
+enum {
+  TAKERS = 4,
+  AHEAD = 6,
+  PIECES = 4000,
+  ROUNDS = 200,
+  MILLISECOND = 1000000,
+  BYTES = 256,
+  HANDLE = 0x100000007
+};
+
+#define HANG INT64_C(60000000000) /* ns: a rest that takes so long was never ended */
 
 #define CHECK(condition)                                                                                     \
   do {                                                                                                       \
@@ -31,6 +41,7 @@ static mfi_shelf* shelf;
 static pthread_mutex_t line = PTHREAD_MUTEX_INITIALIZER;
 static mfi_slot* ready[AHEAD]; /* and the fields down to made, under line */
 static int count;
+static bool resting;
 static int64_t made;
 
 static atomic_int seen[PIECES];
@@ -44,7 +55,7 @@ static mfi_slot* pop(void) {
 
 static void hold(void) {
   pthread_mutex_lock(&line);
-  for (int64_t n = mfi_shelf_recall(shelf); n > 0; n--) {
+  for (int64_t n = mfi_shelf_recall(shelf).taken; n > 0; n--) {
     CHECK(count > 0);
     pop();
   }
@@ -53,6 +64,7 @@ static void hold(void) {
 static void leave(void) {
   for (int i = 0; i < count && mfi_shelf_offer(shelf, ready[i]); i++)
     ;
+  mfi_shelf_expect(shelf, !resting && made < PIECES);
   pthread_mutex_unlock(&line);
 }
 
@@ -69,10 +81,11 @@ static mfi_slot* make(int64_t number) {
 static void* produce(void* none) {
   for (int64_t number = 0; number < PIECES;) {
     hold();
-    const bool room = count < AHEAD;
+    resting = count == AHEAD;
+    const bool room = !resting;
     leave();
     if (!room) {
-      sched_yield();
+      CHECK(mfi_shelf_rest(shelf, HANG));
       continue;
     }
     mfi_slot* slot = make(number++);
@@ -88,6 +101,10 @@ static void* produce(void* none) {
 static mfi_slot* ask(void) {
   hold();
   mfi_slot* slot = count > 0 ? pop() : NULL;
+  if (resting && count < AHEAD) {
+    resting = false;
+    mfi_shelf_wake(shelf);
+  }
   leave();
   return slot;
 }
@@ -103,7 +120,7 @@ static void check(const mf_batch* batch) {
 
 static void* take(void* none) {
   while (atomic_load(&taken) < PIECES) {
-    mfi_slot* slot = mfi_shelf_take(HANDLE);
+    mfi_slot* slot = mfi_shelf_take(HANDLE, -1);
     if (slot)
       atomic_fetch_add(&shelved, 1);
     else if (!(slot = ask()))
@@ -130,14 +147,60 @@ static void* disturb(void* none) {
     mfi_shelf* small = mfi_shelf_new();
     CHECK(small);
     mfi_shelf_place(other, small);
-    CHECK(!mfi_shelf_take(other));
+    CHECK(!mfi_shelf_take(other, -1));
     if (i % 2)
       mfi_shelf_forget(other);
     drop(small);
-    CHECK(!mfi_shelf_take(other));
+    CHECK(!mfi_shelf_take(other, -1));
     sched_yield();
   }
   return none;
+}
+
+/* Nobody waits for what is not expected, nor longer than he wants. A rest ends
+   at once where the reason for it has gone. */
+static void times(void) {
+  CHECK(!mfi_shelf_take(HANDLE, -1) && mfi_shelf_recall(shelf).waited_ns == 0);
+  mfi_shelf_expect(shelf, true);
+  CHECK(!mfi_shelf_take(HANDLE, 0) && mfi_shelf_recall(shelf).waited_ns == 0);
+  CHECK(!mfi_shelf_take(HANDLE, 2) && mfi_shelf_recall(shelf).waited_ns >= 2 * MILLISECOND);
+  CHECK(!mfi_shelf_rest(shelf, MILLISECOND));
+  mfi_shelf_wake(shelf);
+  CHECK(mfi_shelf_rest(shelf, HANG));
+  CHECK(!mfi_shelf_rest(shelf, MILLISECOND));
+  mfi_slot* slot = make(0);
+  CHECK(mfi_shelf_offer(shelf, slot) && mfi_shelf_take(HANDLE, -1) == slot);
+  CHECK(mfi_shelf_rest(shelf, HANG) && mfi_shelf_rest(shelf, HANG));
+  CHECK(mfi_shelf_recall(shelf).taken == 1 && !mfi_shelf_rest(shelf, MILLISECOND));
+  mfi_pool_put(slot);
+}
+
+/* Takes ROUNDS pieces, each of which is laid there when the one before it is gone. */
+static void* follow(void* none) {
+  for (int i = 0; i < ROUNDS; i++)
+    while (!mfi_shelf_take(HANDLE, -1))
+      ;
+  return none;
+}
+
+/* Whoever waits is woken by what he waits for: who takes by who lays, and who
+   rests by who takes. */
+static void alternate(void) {
+  mfi_slot* slot = make(0);
+  mfi_shelf_expect(shelf, true);
+  pthread_t other;
+  CHECK(!pthread_create(&other, NULL, follow, NULL));
+  int late = 0; /* pieces that were found when the wait was over */
+  for (int i = 0; i < ROUNDS; i++) {
+    CHECK(mfi_shelf_offer(shelf, slot) && mfi_shelf_rest(shelf, HANG));
+    const mfi_recalled recalled = mfi_shelf_recall(shelf);
+    CHECK(recalled.taken == 1);
+    late += recalled.waited_ns >= 20 * MILLISECOND;
+  }
+  pthread_join(other, NULL);
+  CHECK(late < ROUNDS / 2);
+  mfi_shelf_expect(shelf, false);
+  mfi_pool_put(slot);
 }
 
 int main(void) {
@@ -148,6 +211,8 @@ int main(void) {
   CHECK(pool && shelf);
   CHECK(mfi_pool_add(pool, (mfi_block){.bytes = BYTES}, "x", 1, dims) == 0);
   mfi_shelf_place(HANDLE, shelf);
+  times();
+  alternate();
   for (int i = 0; i < TAKERS; i++)
     CHECK(!pthread_create(&threads[i], NULL, take, NULL));
   CHECK(!pthread_create(&threads[TAKERS], NULL, produce, NULL));
@@ -160,7 +225,7 @@ int main(void) {
   CHECK(count == 0 && made == PIECES && atomic_load(&shelved) > 0);
   leave();
   mfi_shelf_forget(HANDLE);
-  CHECK(!mfi_shelf_take(HANDLE));
+  CHECK(!mfi_shelf_take(HANDLE, -1));
   drop(shelf);
   mfi_pool_close(pool);
   CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0);

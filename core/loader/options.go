@@ -2,7 +2,6 @@ package loader
 
 import (
 	"runtime"
-	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -69,21 +68,6 @@ type Options struct {
 	// Workers is how many goroutines share the gathering of one batch; 0
 	// chooses by the size of a batch and the number of processors.
 	Workers int
-
-	// Napper, if not nil, makes what a pass naps with. The goroutine that reads
-	// ahead then naps for a while between two batches instead of ending at
-	// once. It is for callers in C, to whom starting a goroutine costs two
-	// wake-ups of sleeping threads, which is more than the rest of a call.
-	Napper func() Napper
-}
-
-// Napper passes time without giving the processor to Go's scheduler.
-type Napper interface {
-	// Nap passes a time, or what of it is left when Wake is called.
-	Nap(d time.Duration)
-
-	// Wake ends the nap that goes on or else the next one, from any goroutine.
-	Wake()
 }
 
 // prefetch gives the number of batches that may stand ready.

@@ -19,15 +19,14 @@ import (
 // make: it ends when enough batches stand ready, when the run ends, after a
 // failure and with the loader, and the next call that makes room starts it
 // again. So an idle loader has no goroutine, and nothing ever waits for a
-// batch to be released. Where the loader may nap, the goroutine naps a few
-// times before it ends, because starting it costs the caller who makes room
-// more than looking for him costs it. Only a caller who finds nothing wakes it.
+// batch to be released. Where there is a shelf, the goroutine rests there before
+// it ends, because waking it costs the caller who makes room less than
+// starting it.
 type prefetch struct {
 	maker *maker
-	until int64  // Options.Epochs
-	depth int    // batches that may stand ready
-	nap   Napper // nil to end at once
-	shelf Shelf  // nil for none; guarded by mu
+	until int64 // Options.Epochs
+	depth int   // batches that may stand ready
+	shelf Shelf // nil for none; guarded by mu
 
 	mu       sync.Mutex
 	cursor   batch.Cursor // of the next batch to be delivered
@@ -39,7 +38,7 @@ type prefetch struct {
 	sequence atomic.Pointer[sequence] // read without mu too; changed with it
 
 	running bool // the goroutine is there
-	napping bool // it naps, or is about to, and nobody has woken it
+	resting bool // it rests, or is about to, and nobody under mu has woken it
 	failed  bool // it stopped at a failure; only a call that waits goes on
 	run     int  // counts the jumps of the cursor; what an older run made is dropped
 	ctx     context.Context
@@ -67,9 +66,6 @@ type loop struct {
 // newPrefetch starts nothing yet.
 func newPrefetch(m *maker, o *Options, q *sequence, c batch.Cursor) *prefetch {
 	p := &prefetch{maker: m, until: int64(o.Epochs), depth: o.prefetch(), cursor: c, frontier: c, idle: make(chan struct{})}
-	if o.Napper != nil {
-		p.nap = o.Napper()
-	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.follow(q)
 	p.ledger.begin(c)
@@ -162,14 +158,19 @@ func (p *prefetch) deliver() answer {
 // loopEnds says whether the next caller's loop is over. Where every loop is
 // one epoch, it says so once: the call after that begins the next loop.
 func (p *prefetch) loopEnds() bool {
-	if p.until != 0 {
-		return p.past(p.cursor)
-	}
-	ends := p.loop.open && p.loop.epoch != p.cursor.Epoch
+	ends := p.endsBefore(p.cursor, p.loop)
 	if ends {
 		p.loop = loop{}
 	}
 	return ends
+}
+
+// endsBefore says whether a loop is over before the batch at a cursor.
+func (p *prefetch) endsBefore(c batch.Cursor, at loop) bool {
+	if p.until != 0 {
+		return p.past(c)
+	}
+	return at.open && at.epoch != c.Epoch
 }
 
 // past says whether a cursor lies behind the last epoch.
@@ -182,19 +183,24 @@ func (p *prefetch) begin() {
 	p.loop = loop{}
 }
 
-// start starts the goroutine if there is something to make, or wakes it if
-// somebody waits for that.
+// start starts or wakes the goroutine if there is something to make.
 func (p *prefetch) start() {
 	p.retry()
 	switch {
-	case p.running:
-		if p.napping && len(p.waiting) > 0 {
-			p.napping = false
-			p.nap.Wake()
-		}
-	case p.wanted():
+	case !p.wanted():
+	case p.resting:
+		p.wake()
+	case !p.running:
 		p.running = true
 		guard.Go("loader", p.produce, p.broken)
+	}
+}
+
+// wake wakes the goroutine if it rests.
+func (p *prefetch) wake() {
+	if p.resting {
+		p.resting = false
+		p.shelf.Wake()
 	}
 }
 
@@ -320,6 +326,7 @@ func (p *prefetch) shut() {
 		return
 	}
 	p.closed = true
+	p.wake()
 	p.reset()
 	for _, w := range p.waiting {
 		w <- answer{err: fail(status.Cancelled, "the loader was closed while this call waited for a batch")}

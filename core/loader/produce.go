@@ -2,22 +2,26 @@ package loader
 
 import (
 	"context"
+	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
+// longRest is how long the goroutine rests before it ends.
+const longRest = 2 * time.Millisecond
+
 // produce makes batches as long as they are wanted.
 func (p *prefetch) produce() error {
-	var r rest
+	stay := true
 	for {
-		o, ok := p.order(p.nap != nil && r.short())
+		o, ok := p.order(stay)
 		switch {
 		case ok:
-			r.end()
 			p.fulfil(o)
-		case o.stay:
-			p.nap.Nap(r.nap())
+			stay = true
+		case o.rest != nil:
+			stay = o.rest.Rest(longRest)
 		default:
 			p.settle()
 			return nil
@@ -43,11 +47,14 @@ func (p *prefetch) order(stay bool) (o order, ok bool) {
 	if !p.wanted() {
 		more := !p.closed && !p.failed && !p.past(p.frontier)
 		p.counts.pause(more)
-		p.running = stay && more
-		p.napping = p.running
-		return order{stay: p.running}, false
+		if stay && more {
+			o.rest = p.shelf
+		}
+		p.running = o.rest != nil
+		p.resting = p.running
+		return o, false
 	}
-	p.napping = false
+	p.resting = false
 	p.counts.resume()
 	o = order{ctx: p.ctx, cursor: p.frontier, sampler: p.sequence.Load().order, run: p.run}
 	p.frontier = p.maker.grid.place(p.frontier).After
@@ -60,5 +67,5 @@ type order struct {
 	cursor  batch.Cursor
 	sampler sampler.Order
 	run     int
-	stay    bool // there is none yet
+	rest    Shelf // there is none yet: where to rest until there is
 }

@@ -1,22 +1,39 @@
 package loader
 
-import "github.com/meshfeed/meshfeed/core/batch"
+import (
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+)
 
 // Shelf is where batches that stand ready lie for callers outside Go, who take
 // them there without entering Go: to them that costs more than the rest of
 // taking a batch. Its methods are called one at a time; a caller may take at any
 // time.
 //
-// Whatever is no batch is not on the shelf: the end of a loop, an error, a wait.
-// A caller who finds nothing there calls Next.
+// Whatever is no batch is not on the shelf: the end of a loop, an error. A caller
+// who finds nothing there waits for what is expected, and else calls Next.
 type Shelf interface {
 	// Offer lays a batch behind those that lie there, with the state after it.
 	// Whoever takes it owns its memory. It says false where the shelf is full.
 	Offer(b *batch.Batch, after State) bool
 
+	// Expect says whether a batch is offered soon. Where none is, those who wait
+	// for one call Next.
+	Expect(soon bool)
+
 	// Recall empties the shelf. It gives how many batches were taken since the
-	// Recall before: the first ones of those that were offered.
-	Recall() int
+	// Recall before, the first ones of those that were offered, and how long
+	// callers waited.
+	Recall() (taken int, waited time.Duration)
+
+	// Rest passes time until a batch was taken since the last Recall, or Wake
+	// was called since the last Rest. It says false if there was none in so long.
+	// Go's scheduler must not be told: the goroutine keeps its place.
+	Rest(limit time.Duration) bool
+
+	// Wake ends a rest, from any goroutine.
+	Wake()
 
 	// Close is called once, after everything else.
 	Close()
@@ -42,7 +59,9 @@ func (p *prefetch) hold() {
 	if p.shelf == nil {
 		return
 	}
-	for range p.shelf.Recall() {
+	taken, waited := p.shelf.Recall()
+	p.counts.wait += waited
+	for range taken {
 		a := p.deliver()
 		_, _ = a.batch.Take() // whoever took it owns the memory
 	}
@@ -52,29 +71,28 @@ func (p *prefetch) hold() {
 // the goroutine has ended, the next caller has to come here to start it.
 func (p *prefetch) leave() {
 	defer p.mu.Unlock() // a panic of the shelf must not keep the lock
-	if p.shelf != nil && p.running {
-		p.offer()
+	if p.shelf != nil {
+		p.shelf.Expect(p.running && p.offer() && !p.resting)
 	}
 }
 
-// offer lays batches on the shelf up to the end of the loop, or to an error.
-func (p *prefetch) offer() {
-	at := p.loop
+// offer lays batches on the shelf up to the end of the loop, or to an error. It
+// says whether the batch after them would lie there too.
+func (p *prefetch) offer() bool {
+	at, next := p.loop, p.cursor
 	for _, a := range p.ready.list[p.ready.head:] {
-		if a.err != nil {
-			return
+		if a.err != nil || p.endsBefore(next, at) {
+			return false
 		}
 		place := a.batch.Place()
-		if p.until == 0 && at.open && at.epoch != place.Epoch {
-			return
-		}
-		at = loop{open: true, epoch: place.Epoch}
+		at, next = loop{open: true, epoch: place.Epoch}, place.After
 		after := p.sequence.Load().state
-		after.Epoch, after.Position = place.After.Epoch, place.After.Position
+		after.Epoch, after.Position = next.Epoch, next.Position
 		if !p.shelf.Offer(a.batch, after) {
-			return
+			return false
 		}
 	}
+	return !p.endsBefore(next, at)
 }
 
 // putAway closes the shelf.

@@ -20,48 +20,100 @@ import (
 
 // shelf is a loader.Shelf whose callers are in Go.
 type shelf struct {
-	mu     sync.Mutex
-	room   int
-	lies   []*batch.Batch
-	after  []loader.State
-	taken  int // since the last Recall
-	full   bool
-	asked  bool // again, after it was full
-	all    int
-	closed int
+	mu       sync.Mutex
+	changed  chan struct{} // closed with every change
+	room     int
+	lies     []*batch.Batch
+	after    []loader.State
+	expected bool
+	taken    int // since the last Recall
+	waited   time.Duration
+	resting  bool
+	woken    bool
+	full     bool
+	asked    bool // again, after it was full
+	all      int
+	rests    int
+	closed   int
+}
+
+func newShelf(room int) *shelf { return &shelf{room: room, changed: make(chan struct{})} }
+
+// change changes something, and tells those who wait.
+func (s *shelf) change(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fn()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// await waits until fn says true, or for the limit; fn is called under the lock.
+func (s *shelf) await(limit time.Duration, fn func() bool) bool {
+	late := time.After(limit)
+	for {
+		s.mu.Lock()
+		done, changed := fn(), s.changed
+		s.mu.Unlock()
+		if done {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return false
+		}
+	}
 }
 
 func (s *shelf) Offer(b *batch.Batch, after loader.State) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked = s.asked || s.full
-	if s.full = len(s.lies) == s.room; s.full {
-		return false
-	}
-	s.lies, s.after = append(s.lies, b), append(s.after, after)
-	return true
+	s.change(func() {
+		s.asked = s.asked || s.full
+		if s.full = len(s.lies) == s.room; !s.full {
+			s.lies, s.after = append(s.lies, b), append(s.after, after)
+		}
+	})
+	return !s.full
 }
 
-func (s *shelf) Recall() (taken int) {
+func (s *shelf) Expect(soon bool) { s.change(func() { s.expected = soon }) }
+
+func (s *shelf) Recall() (taken int, waited time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken, s.taken, s.lies, s.after, s.full = s.taken, 0, nil, nil, false
-	return taken
+	taken, waited = s.taken, s.waited
+	s.taken, s.waited, s.lies, s.after, s.full = 0, 0, nil, nil, false
+	return taken, waited
 }
+
+func (s *shelf) Rest(limit time.Duration) bool {
+	s.change(func() {
+		s.rests++
+		s.resting, s.woken = true, s.woken || s.taken > 0
+	})
+	defer s.change(func() { s.resting, s.woken = false, false })
+	return s.await(limit, func() bool { return s.woken })
+}
+
+func (s *shelf) Wake() { s.change(func() { s.woken = true }) }
 
 func (s *shelf) Close() { s.closed++ }
 
-// take gives what lies first, or nil.
-func (s *shelf) take() (*batch.Batch, loader.State) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.lies) == 0 {
-		return nil, loader.State{}
-	}
-	b, after := s.lies[0], s.after[0]
-	s.lies, s.after = s.lies[1:], s.after[1:]
-	s.taken++
-	s.all++
+// take gives what lies first, after a wait if that is expected, or nil.
+func (s *shelf) take() (b *batch.Batch, after loader.State) {
+	began := time.Now()
+	s.await(time.Hour, func() bool { return !s.expected || len(s.lies) > 0 })
+	s.change(func() {
+		s.waited += time.Since(began)
+		if len(s.lies) == 0 {
+			return
+		}
+		b, after = s.lies[0], s.after[0]
+		s.lies, s.after = s.lies[1:], s.after[1:]
+		s.taken++
+		s.all++
+		s.woken = s.woken || s.resting
+	})
 	return b, after
 }
 
@@ -79,6 +131,13 @@ func (s *shelf) lying() int {
 	return len(s.lies)
 }
 
+// rested gives how often the goroutine rested.
+func (s *shelf) rested() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rests
+}
+
 // shelved gives a loader whose goroutine stays for a while, and its shelf.
 func shelved(t *testing.T, o loader.Options) (*loader.Loader, *shelf) {
 	return shelvedOver(t, digits(100), o)
@@ -86,8 +145,7 @@ func shelved(t *testing.T, o loader.Options) (*loader.Loader, *shelf) {
 
 func shelvedOver(t *testing.T, src source.Source, o loader.Options) (*loader.Loader, *shelf) {
 	o.Layout = newLayout(t, document(8))
-	o.Napper = func() loader.Napper { return &napper{woken: make(chan struct{}, 1)} }
-	l, s := newLoader(t, src, o), &shelf{room: 8}
+	l, s := newLoader(t, src, o), newShelf(8)
 	l.Shelve(s)
 	return l, s
 }
@@ -327,8 +385,8 @@ func TestShelfIsClosed(t *testing.T) {
 	if err := l.Close(); err != nil || s.closed != 1 || len(s.lies) != 0 {
 		t.Errorf("closed %d times, %d batches lie there: %v", s.closed, len(s.lies), err)
 	}
-	var late shelf
-	l.Shelve(&late)
+	late := newShelf(8)
+	l.Shelve(late)
 	if late.closed != 1 {
 		t.Errorf("a shelf that came too late was closed %d times", late.closed)
 	}

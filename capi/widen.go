@@ -4,14 +4,9 @@ import (
 	"os"
 	"runtime"
 	"sync"
-
-	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// newNapper makes what a pass naps with.
-func newNapper() loader.Napper { return &napper{} }
-
-// widen gives Go's scheduler places enough: a goroutine that naps holds one,
+// widen gives Go's scheduler places enough: a goroutine that rests holds one,
 // and so does each of the caller's threads that was here before. Where none is
 // free, Go's watchdog runs every 20 µs to take them away again, which costs a
 // loop of short steps a tenth of its time. Who sets GOMAXPROCS has the last
