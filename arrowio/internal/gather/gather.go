@@ -10,8 +10,8 @@
 //
 // Random rows are bound by latency, not by bandwidth: each row begins with a
 // miss in the cache and in the TLB, and the hardware prefetcher has to learn
-// it anew. So long rows are copied four at a time in lock-step, short ones
-// with prefetches some rows ahead. Both exist as assembly for amd64 with AVX2
+// it anew. So a row is prefetched, all of it, while those some kilobytes before
+// it are copied. The kernels exist as assembly for amd64 with AVX2
 // and as plain Go for everything else; Options.Portable forces the latter.
 //
 // The package trusts its caller: every address must be readable for the
@@ -72,11 +72,8 @@ func Run(rows []uintptr, jobs []Job, o Options) error {
 			return err
 		}
 	}
-	g := gatherer{rows: rows, zeros: !o.Whole && slices.Contains(rows, 0), native: hasKernels() && !o.Portable}
-	g.steps.streaming = o.Streaming
-	err := g.sweep(jobs)
-	g.steps.flush()
-	return err
+	g := gatherer{rows: rows, zeros: !o.Whole && slices.Contains(rows, 0), native: hasKernels() && !o.Portable, streaming: o.Streaming}
+	return g.sweep(jobs)
 }
 
 func (j *Job) check(rows int) error {
@@ -97,10 +94,10 @@ const (
 
 // gatherer is the state of one Run.
 type gatherer struct {
-	rows   []uintptr
-	zeros  bool // some address is 0
-	native bool
-	steps  lockstep
+	rows      []uintptr
+	zeros     bool // some address is 0
+	native    bool
+	streaming bool
 }
 
 // sweep walks the rows from first to last. Between two rows at which a job
@@ -209,7 +206,7 @@ func (g *gatherer) pass(conv Conversion, c copier, from int) error {
 	case conv != Copy:
 		return c.convert(conv, from, g.native)
 	case g.native:
-		c.native(&g.steps, g.rows[from:])
+		c.native(g.streaming, g.rows[from:])
 	default:
 		c.portable()
 	}

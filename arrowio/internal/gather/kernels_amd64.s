@@ -1,213 +1,125 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Rows in lock-step, four at a time.
+// Long rows: one after the other, in steps of 128 bytes and a last one that
+// overlaps. Each step prefetches two lines of what is copied some steps later.
 //
-// SI pairs of the group   DI offset in the body   DX end of the body
-// AX end of the block     BX offset in the block  CX where prefetching begins
-// R8 to R11 sources       R12 to R15 destinations
-//
-// Frame: source k at 16*k, destination k at 16*k+8, both moved on to where the
-// body begins; at 64 the rows left, at 72 the next line to prefetch.
+// SI address of the row's address   CX rows left      DI destination of the row
+// AX source of the row              R14 offset in it  R15 offset of the last step
+// BX what to prefetch next          R12 steps until that jumps to R11
+// R8 source offset    R9 run        R13 the burst     R10 scratch
 
-// MOVE copies one block of one row.
-#define MOVE(STORE, src, dst, loop) \
-	MOVQ DI, BX              \
-loop: \
-	VMOVDQU (src)(BX*1), Y0   \
-	VMOVDQU 32(src)(BX*1), Y1 \
-	VMOVDQU 64(src)(BX*1), Y2 \
-	VMOVDQU 96(src)(BX*1), Y3 \
-	STORE Y0, (dst)(BX*1)     \
-	STORE Y1, 32(dst)(BX*1)   \
-	STORE Y2, 64(dst)(BX*1)   \
-	STORE Y3, 96(dst)(BX*1)   \
-	ADDQ $128, BX             \
-	CMPQ BX, AX               \
-	JLT  loop
+// LONG opens a row. The distance of the prefetches is some rows and some steps:
+// so they begin within one row and go on with the next.
+#define LONG(row) \
+row: \
+	MOVQ burst_end(R13), R10    \
+	MOVQ burst_near(R13), BX    \
+	LEAQ (SI)(BX*8), BX         \
+	LEAQ 8(BX), R11             \
+	CMPQ BX, R10                \
+	CMOVQGT R10, BX             \
+	CMPQ R11, R10               \
+	CMOVQGT R10, R11            \
+	MOVQ (BX), BX               \
+	MOVQ (R11), R11             \
+	ADDQ R8, BX                 \
+	PREFETCHT0 -1(BX)(R9*1)     \
+	ADDQ burst_offset(R13), BX  \
+	ADDQ R8, R11                \
+	MOVQ burst_left(R13), R12   \
+	MOVQ (SI), AX               \
+	ADDQ R8, AX
 
-// BODY copies the body of four rows, block by block. Each of the last blocks
-// prefetches a line of the next four.
-#define BODY(STORE, block, copy, r0, r1, r2, r3) \
-block: \
-	CMPQ DI, CX                \
-	JLT  copy                  \
-	MOVQ 72(SP), BX            \
-	ADDQ $64, 72(SP)           \
-	MOVQ 64(SI), AX            \
-	PREFETCHT0 (AX)(BX*1)      \
-	MOVQ 80(SI), AX            \
-	PREFETCHT0 (AX)(BX*1)      \
-	MOVQ 96(SI), AX            \
-	PREFETCHT0 (AX)(BX*1)      \
-	MOVQ 112(SI), AX           \
-	PREFETCHT0 (AX)(BX*1)      \
-copy: \
-	MOVQ block+40(FP), AX      \
-	ADDQ DI, AX                \
-	CMPQ AX, DX                \
-	CMOVQGT DX, AX             \
-	MOVE(STORE, R8, R12, r0)   \
-	MOVE(STORE, R9, R13, r1)   \
-	MOVE(STORE, R10, R14, r2)  \
-	MOVE(STORE, R11, R15, r3)  \
-	MOVQ AX, DI                \
-	CMPQ DI, DX                \
-	JLT  block
+#define PREFETCH \
+	PREFETCHT0 (BX)    \
+	PREFETCHT0 64(BX)  \
+	ADDQ $128, BX      \
+	DECQ R12           \
+	CMOVQEQ R11, BX
 
-// func copyLockstep(pairs *pair, n, ahead, at, size, block int, streaming bool)
-TEXT ·copyLockstep(SB), NOSPLIT, $80-49
-	MOVQ pairs+0(FP), SI
-	MOVQ n+8(FP), BX
+#define STEP(STORE, at) \
+	VMOVDQU (AX)(at*1), Y0   \
+	VMOVDQU 32(AX)(at*1), Y1 \
+	VMOVDQU 64(AX)(at*1), Y2 \
+	VMOVDQU 96(AX)(at*1), Y3 \
+	STORE Y0, (DI)(at*1)     \
+	STORE Y1, 32(DI)(at*1)   \
+	STORE Y2, 64(DI)(at*1)   \
+	STORE Y3, 96(DI)(at*1)
 
-group:
-	MOVQ BX, 64(SP)
-	MOVQ $4, CX
-	CMPQ BX, CX
-	CMOVQLT BX, CX
-	SHLQ $4, CX
+#define NEXTLONG(row) \
+	ADDQ $8, SI                \
+	ADDQ burst_width(R13), DI  \
+	DECQ CX                    \
+	JNE  row
 
-	// The body is what all rows copy in steps of 128 bytes. Streaming stores
-	// want whole lines: then each row first copies up to 64 bytes to reach one.
-	MOVQ size+32(FP), DX
-	MOVQ at+24(FP), DI
-	XORQ BX, BX
-	XORQ R10, R10
+// func copyLong(b *burst, streaming bool)
+TEXT ·copyLong(SB), NOSPLIT, $0-9
+	MOVQ b+0(FP), R13
+	MOVQ burst_dst(R13), DI
+	MOVQ burst_rows(R13), SI
+	MOVQ burst_n(R13), CX
+	MOVQ burst_src(R13), R8
+	MOVQ burst_run(R13), R9
+	LEAQ -128(R9), R15
+	CMPB streaming+8(FP), $0
+	JNE  streamRow
 
-prepare:
-	MOVQ (SI)(BX*1), R8
-	MOVQ 8(SI)(BX*1), R9
-	ADDQ DI, R8
-	ADDQ DI, R9
-	CMPB streaming+48(FP), $0
-	JEQ  prepared
-	MOVQ R9, R11
-	NEGQ R11
-	ANDQ $63, R11
-	JEQ  prepared
-	ORQ  R11, R10
-	VMOVDQU (R8), Y0
-	VMOVDQU 32(R8), Y1
-	VMOVDQU Y0, (R9)
-	VMOVDQU Y1, 32(R9)
-	ADDQ R11, R8
-	ADDQ R11, R9
+	LONG(storeRow)
+	XORQ R14, R14
 
-prepared:
-	MOVQ R8, (SP)(BX*1)
-	MOVQ R9, 8(SP)(BX*1)
-	ADDQ $16, BX
-	CMPQ BX, CX
-	JLT  prepare
+store:
+	PREFETCH
+	STEP(VMOVDQU, R14)
+	ADDQ $128, R14
+	CMPQ R14, R15
+	JLT  store
+	PREFETCH
+	STEP(VMOVDQU, R15)
+	NEXTLONG(storeRow)
+	VZEROUPPER
+	RET
 
-	TESTQ R10, R10
-	JEQ  aligned
-	SUBQ $64, DX
-
-aligned:
-	ANDQ $~127, DX
-	XORQ DI, DI
-	CMPQ CX, $64
-	JNE  few
-	MOVQ (SP), R8
-	MOVQ 8(SP), R12
-	MOVQ 16(SP), R9
-	MOVQ 24(SP), R13
-	MOVQ 32(SP), R10
-	MOVQ 40(SP), R14
-	MOVQ 48(SP), R11
-	MOVQ 56(SP), R15
-
-	// With another whole group behind this one, prefetch in the last four
-	// blocks.
-	MOVQ $0, 72(SP)
-	MOVQ DX, CX
-	MOVQ 64(SP), AX
-	ADDQ ahead+16(FP), AX
-	CMPQ AX, $8
-	JLT  stores
-	MOVQ block+40(FP), AX
-	SHLQ $2, AX
-	SUBQ AX, CX
-
-stores:
-	CMPB streaming+48(FP), $0
-	JNE  stream
-	BODY(VMOVDQU, store, storeBlock, store0, store1, store2, store3)
-	JMP  tails
-	BODY(VMOVNTDQ, stream, streamBlock, stream0, stream1, stream2, stream3)
-	JMP  tails
-
-	// Fewer than four rows: the same with a loop over the rows.
-few:
-	XORQ BX, BX
-
-fewRow:
-	MOVQ (SP)(BX*1), R8
-	MOVQ 8(SP)(BX*1), R9
-	VMOVDQU (R8)(DI*1), Y0
-	VMOVDQU 32(R8)(DI*1), Y1
-	VMOVDQU 64(R8)(DI*1), Y2
-	VMOVDQU 96(R8)(DI*1), Y3
-	VMOVDQU Y0, (R9)(DI*1)
-	VMOVDQU Y1, 32(R9)(DI*1)
-	VMOVDQU Y2, 64(R9)(DI*1)
-	VMOVDQU Y3, 96(R9)(DI*1)
-	ADDQ $16, BX
-	CMPQ BX, CX
-	JLT  fewRow
-	ADDQ $128, DI
-	CMPQ DI, DX
-	JLT  few
-
-	// What is left of each row after the body: 32 bytes at a time, the last
+	// Streaming stores want whole lines: the row first copies up to 64 bytes to
+	// reach one, and what is left of it at the end 32 bytes at a time, the last
 	// ones overlapping.
-tails:
-	MOVQ 64(SP), CX
-	MOVQ $4, AX
-	CMPQ CX, AX
-	CMOVQGT AX, CX
-	SHLQ $4, CX
-	XORQ BX, BX
+	LONG(streamRow)
+	MOVQ DI, R14
+	NEGQ R14
+	ANDQ $63, R14
+	JEQ  stream
+	VMOVDQU (AX), Y0
+	VMOVDQU 32(AX), Y1
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+
+stream:
+	PREFETCH
+	STEP(VMOVNTDQ, R14)
+	ADDQ $128, R14
+	CMPQ R14, R15
+	JLE  stream
+	PREFETCH
 
 tail:
-	MOVQ (SI)(BX*1), R10
-	ADDQ at+24(FP), R10
-	ADDQ size+32(FP), R10
-	MOVQ (SP)(BX*1), R8
-	MOVQ 8(SP)(BX*1), R9
-	SUBQ R8, R10             // from the body's beginning to the row's end
-	MOVQ DX, DI
-
-tail32:
-	LEAQ 32(DI), AX
-	CMPQ AX, R10
+	LEAQ 32(R14), R10
+	CMPQ R10, R9
 	JGT  rest
-	VMOVDQU (R8)(DI*1), Y0
-	VMOVDQU Y0, (R9)(DI*1)
-	MOVQ AX, DI
-	JMP  tail32
+	VMOVDQU (AX)(R14*1), Y0
+	VMOVDQU Y0, (DI)(R14*1)
+	MOVQ R10, R14
+	JMP  tail
 
 rest:
-	CMPQ DI, R10
-	JEQ  tailDone
-	VMOVDQU -32(R8)(R10*1), Y0
-	VMOVDQU Y0, -32(R9)(R10*1)
+	CMPQ R14, R9
+	JEQ  streamed
+	VMOVDQU -32(AX)(R9*1), Y0
+	VMOVDQU Y0, -32(DI)(R9*1)
 
-tailDone:
-	ADDQ $16, BX
-	CMPQ BX, CX
-	JLT  tail
-
-	ADDQ $64, SI
-	MOVQ 64(SP), BX
-	SUBQ $4, BX
-	JGT  group
-	CMPB streaming+48(FP), $0
-	JEQ  done
+streamed:
+	NEXTLONG(streamRow)
 	SFENCE
-
-done:
 	VZEROUPPER
 	RET
 

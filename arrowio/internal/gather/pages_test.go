@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,12 +34,13 @@ func page(t *testing.T, size int, atEnd bool) []byte {
 
 // TestEveryLength copies rows of every length from the very end (or beginning)
 // of a mapping to the very end (or beginning) of another, at every distance of
-// up to 40 bytes, in every kind of store. A kernel that reads or writes one
-// byte too far dies.
+// up to 40 bytes, in every kind of store. The list of addresses ends at such a
+// page, too. A kernel that reads or writes one byte too far dies.
 func TestEveryLength(t *testing.T) {
 	const most = 40 * 2410
 	for _, atEnd := range []bool{false, true} {
 		src, dst := page(t, most, atEnd), page(t, most, atEnd)
+		rows := unsafe.Slice((*uintptr)(unsafe.Pointer(unsafe.SliceData(page(t, 8*40, true)))), 40)
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range src {
 			src[i] = byte(r.Uint32())
@@ -46,7 +48,7 @@ func TestEveryLength(t *testing.T) {
 		for _, o := range []Options{{}, {Streaming: true}, {Portable: true}} {
 			for _, run := range lengths() {
 				for _, n := range []int{1, 3, 4, 9, 33, 40} {
-					everyLength(t, src, dst, run, n, r.IntN(40), atEnd, o)
+					everyLength(t, src, dst, rows[40-n:], run, r.IntN(40), atEnd, o)
 				}
 			}
 		}
@@ -58,15 +60,14 @@ func lengths() []int {
 	for n := 1; n <= 300; n += underRace {
 		list = append(list, n)
 	}
-	return append(list, 511, 512, 1000, 2048, 2111, 2112, 2113, 2175, 2176, 2207, 2240, 2367, 2368, 2369)
+	return append(list, 511, 512, 1000, 2047, 2048, 2049, 2079, 2080, 2111, 2112, 2175, 2176, 2207, 2240, 2367, 2368, 2369)
 }
 
-// everyLength takes n rows of run bytes that lie gap bytes apart, in a random
+// everyLength takes rows of run bytes that lie gap bytes apart, in a random
 // order, with one source row and one destination row against the guard page.
-func everyLength(t *testing.T, src, dst []byte, run, n, gap int, atEnd bool, o Options) {
+func everyLength(t *testing.T, src, dst []byte, rows []uintptr, run, gap int, atEnd bool, o Options) {
 	t.Helper()
-	stride := run + gap
-	rows, want := make([]uintptr, n), []byte(nil)
+	n, stride, want := len(rows), run+gap, []byte(nil)
 	for i, k := range rand.New(rand.NewPCG(uint64(run), uint64(n))).Perm(n) {
 		at := k * stride
 		if atEnd {
@@ -86,6 +87,38 @@ func everyLength(t *testing.T, src, dst []byte, run, n, gap int, atEnd bool, o O
 	}
 	if !bytes.Equal(part, want) {
 		t.Fatalf("%d rows of %d bytes, %d apart, %+v: wrong bytes", n, run, stride, o)
+	}
+}
+
+// TestLongRows takes rows that one call of a kernel would copy for too long:
+// whole, and columns of them.
+func TestLongRows(t *testing.T) {
+	const n = 3
+	for _, c := range []struct{ lines, cols, take int }{
+		{1, callBytes + 1, callBytes + 1}, {1, 3*callBytes - 7, 3*callBytes - 70}, {2, callBytes + 200, callBytes + 100},
+		{700, 501, 470}, {callBytes / 8, 12, 11},
+	} {
+		row := c.lines * c.cols
+		src, dst := page(t, n*row, true), page(t, n*c.lines*c.take, true)
+		for i := range src {
+			src[i] = byte(i ^ i>>8 ^ i>>16)
+		}
+		shape, boxes := []int{c.lines, c.cols}, [][][2]int{{{0, c.lines}, {c.cols - c.take, c.cols}}}
+		p := Compile(shape, 1, boxes, Copy)
+		rows, want := make([]uintptr, n), []byte(nil)
+		for i, k := range []int{2, 0, 1} {
+			rows[i] = address(src[k*row:])
+			want = append(want, reference(src[k*row:(k+1)*row], shape, 1, boxes)...)
+		}
+		for _, o := range []Options{{}, {Streaming: true}, {Portable: true}} {
+			clear(dst)
+			if err := Run(rows, []Job{{p, [2]int{0, n}, dst}}, o); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(dst, want) {
+				t.Fatalf("%d of %d columns, %d lines, %+v: wrong bytes", c.take, c.cols, c.lines, o)
+			}
+		}
 	}
 }
 

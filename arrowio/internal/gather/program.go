@@ -45,10 +45,10 @@ func (p *Program) Bytes() int { return p.bytes }
 func (p *Program) Extent() int { return p.extent }
 
 // Element gives the size of the block's rows where each is a copy of the row's
-// first 1, 2, 4 or 8 bytes, else 0. A caller may copy these itself.
+// first 1, 2, 4, 8, 16 or 32 bytes, else 0. A caller may copy these itself.
 func (p *Program) Element() int {
 	switch p.bytes {
-	case 1, 2, 4, 8:
+	case 1, 2, 4, 8, 16, 32:
 		if p.conv == Copy && p.simple() && p.pieces[0].run == p.bytes && p.pieces[0].first == 0 {
 			return p.bytes
 		}
