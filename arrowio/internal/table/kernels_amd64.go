@@ -22,7 +22,7 @@ func withinFast(records []int64, last int64) int {
 // collection waits for it.
 const callRows = 4096
 
-// copyFast copies elements of 4 or 8 bytes that lie one after the other in
+// copyFast copies elements of 4 to 32 bytes that lie one after the other in
 // every record batch. It is false where that is not so, or the index has no
 // quick way to places.
 func copyFast(dst unsafe.Pointer, size int, e elements) bool {
@@ -37,16 +37,21 @@ func copyFast(dst unsafe.Pointer, size int, e elements) bool {
 	return true
 }
 
+type kernel func(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+
+// kernels by size of an element, then by how the places of records are found.
+var kernels = map[int][3]kernel{
+	4:  {single4, divided4, sought4},
+	8:  {single8, divided8, sought8},
+	16: {single16, divided16, sought16},
+	32: {single32, divided32, sought32},
+}
+
 // kernel chooses the kernel that finds the places of records, nil if there is
 // none.
-func (e *elements) kernel(size int) func(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index) {
-	list := [...]func(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index){single4, divided4, sought4}
-	if size == 8 {
-		list = [...]func(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index){single8, divided8, sought8}
-	}
+func (e *elements) kernel(size int) kernel {
+	list := kernels[size]
 	switch x := e.index; {
-	case size != 4 && size != 8:
-		return nil
 	case x.places() == 1:
 		return list[0]
 	case x.inverse != 0:
@@ -67,13 +72,31 @@ func single4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Inde
 func single8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
+func single16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+
+//go:noescape
+func single32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+
+//go:noescape
 func divided4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
 func divided8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
+func divided16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+
+//go:noescape
+func divided32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+
+//go:noescape
 func sought4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
 func sought8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+
+//go:noescape
+func sought16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+
+//go:noescape
+func sought32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)

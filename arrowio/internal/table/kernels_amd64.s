@@ -5,7 +5,7 @@
 // origin[p] + r*size.
 //
 // SI records    CX records left   DI destination   R8 origins
-// AX, BX, R12, R13 scratch
+// AX, BX, R12, R13, X0 or Y0 scratch
 
 // ARGUMENTS loads what all copies share; places are in the lookup at R9.
 #define ARGUMENTS \
@@ -38,6 +38,7 @@ next: \
 	DECQ CX            \
 	JNE  next          \
 done: \
+	VZEROUPPER         \
 	RET
 
 // SINGLE: the origin is R8.
@@ -65,6 +66,31 @@ done: \
 	MOVQ  (R8)(BX*8), BX     \
 	MOV   (BX)(AX*size), AX  \
 	MOV   AX, (size*i)(DI)
+
+// The same for elements of 16 and 32 bytes, through the register V.
+#define WIDE(i, origin, V, size) \
+	IMUL3Q  $size, AX, AX       \
+	VMOVDQU (origin)(AX*1), V   \
+	VMOVDQU V, (size*i)(DI)
+
+#define SINGLEWIDE(i, V, size) \
+	MOVQ (8*i)(SI), AX         \
+	WIDE(i, R8, V, size)
+
+#define DIVIDEDWIDE(i, V, size) \
+	MOVQ  (8*i)(SI), AX         \
+	MULXQ AX, R12, BX           \
+	MOVQ  (R8)(BX*8), BX        \
+	WIDE(i, BX, V, size)
+
+#define SOUGHTWIDE(i, V, size) \
+	MOVQ  (8*i)(SI), AX        \
+	SHRXQ R13, AX, BX          \
+	MOVL  (R10)(BX*4), BX      \
+	CMPQ  AX, 8(R11)(BX*8)     \
+	SBBQ  $-1, BX              \
+	MOVQ  (R8)(BX*8), BX       \
+	WIDE(i, BX, V, size)
 
 // func withinAVX2(records *int64, n int, last int64) int
 //
@@ -117,6 +143,18 @@ TEXT ·single8(SB), NOSPLIT, $0-40
 	MOVQ (R8), R8
 	ELEMENTS(SINGLE, MOVQ, 8, four, one, next, done)
 
+// func single16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·single16(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ (R8), R8
+	ELEMENTS(SINGLEWIDE, X0, 16, four, one, next, done)
+
+// func single32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·single32(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ (R8), R8
+	ELEMENTS(SINGLEWIDE, Y0, 32, four, one, next, done)
+
 // func divided4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 TEXT ·divided4(SB), NOSPLIT, $0-40
 	ARGUMENTS
@@ -128,6 +166,18 @@ TEXT ·divided8(SB), NOSPLIT, $0-40
 	ARGUMENTS
 	MOVQ Index_inverse(R9), DX
 	ELEMENTS(DIVIDED, MOVQ, 8, four, one, next, done)
+
+// func divided16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·divided16(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ Index_inverse(R9), DX
+	ELEMENTS(DIVIDEDWIDE, X0, 16, four, one, next, done)
+
+// func divided32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·divided32(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	MOVQ Index_inverse(R9), DX
+	ELEMENTS(DIVIDEDWIDE, Y0, 32, four, one, next, done)
 
 #define LOOKUP \
 	MOVQ Index_bucket(R9), R10 \
@@ -145,3 +195,15 @@ TEXT ·sought8(SB), NOSPLIT, $0-40
 	ARGUMENTS
 	LOOKUP
 	ELEMENTS(SOUGHT, MOVQ, 8, four, one, next, done)
+
+// func sought16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·sought16(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	LOOKUP
+	ELEMENTS(SOUGHTWIDE, X0, 16, four, one, next, done)
+
+// func sought32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·sought32(SB), NOSPLIT, $0-40
+	ARGUMENTS
+	LOOKUP
+	ELEMENTS(SOUGHTWIDE, Y0, 32, four, one, next, done)

@@ -19,7 +19,7 @@ func TestKernels(t *testing.T) {
 	r, ran := random.New(t), map[string]int{}
 	for range 300 {
 		x, kind := randomIndex(r)
-		for _, size := range []int{4, 8} {
+		for _, size := range []int{4, 8, 16, 32} {
 			records := make([]int64, r.IntN(40)+r.IntN(2)*callRows)
 			for i := range records {
 				records[i] = r.Int64N(x.Len())

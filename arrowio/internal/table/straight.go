@@ -119,7 +119,7 @@ type elements struct {
 	stride  uintptr
 }
 
-// copy copies them in plain Go: 1, 2, 4 or 8 bytes each.
+// copy copies them in plain Go: a power of two of bytes each, up to 32.
 func (e elements) copy(to unsafe.Pointer, size int) {
 	switch size {
 	case 1:
@@ -130,10 +130,14 @@ func (e elements) copy(to unsafe.Pointer, size int) {
 		copyElements((*uint32)(to), e)
 	case 8:
 		copyElements((*uint64)(to), e)
+	case 16:
+		copyElements((*[16]byte)(to), e)
+	case 32:
+		copyElements((*[32]byte)(to), e)
 	}
 }
 
-func copyElements[T uint8 | uint16 | uint32 | uint64](to *T, e elements) {
+func copyElements[T uint8 | uint16 | uint32 | uint64 | [16]byte | [32]byte](to *T, e elements) {
 	dst, origin, stride := unsafe.Slice(to, len(e.records)), e.origin, e.stride
 	if e.place == nil {
 		first := origin[0]
