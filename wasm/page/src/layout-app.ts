@@ -57,9 +57,11 @@ export class LayoutApp extends Part {
         .tools :is(button, select) { font-size: 0.78rem; padding: 0 0.4rem; max-width: 6.4rem; }
       }
       @media print {
-        .inputs, .tools { display: none; }
         header, main { padding: 0; border: 0; }
-        main { display: block; }
+        main { display: flex; flex-direction: column; align-items: stretch; gap: 0; }
+        .side { order: -1; }
+        .stack { display: block; }
+        .inputs, .tools { display: none; }
         .panel { break-inside: avoid; margin: 1rem 0 0; }
       }
     `,

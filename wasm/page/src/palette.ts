@@ -4,9 +4,12 @@
 
 export interface Swatch {
   fill: string;
-  ink: string; // legible on the fill
+  ink: (typeof INKS)[number]; // legible on the fill
   rgb: [number, number, number];
 }
+
+/** The colors of what is written on a fill. */
+export const INKS = ["#ffffff", "#0c1220"] as const;
 
 /** What eyes can tell apart, and more: blocks beyond share colors with their neighbors. */
 const [HUES, LIGHTS] = [512, 64];
@@ -31,7 +34,7 @@ function swatch(i: number, first: number, j: number, rest: number): Swatch {
   const bright = luminance(rgb);
   return {
     fill: `#${rgb.map((c) => c.toString(16).padStart(2, "0")).join("")}`,
-    ink: 1.05 / (bright + 0.05) > (bright + 0.05) / 0.055 ? "#ffffff" : "#0c1220",
+    ink: 1.05 / (bright + 0.05) > (bright + 0.05) / 0.055 ? INKS[0] : INKS[1],
     rgb,
   };
 }

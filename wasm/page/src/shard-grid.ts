@@ -4,6 +4,7 @@
 import { LitElement, type PropertyValues, type SVGTemplateResult, css, html, nothing, svg } from "lit";
 import { property, query, state } from "lit/decorators.js";
 import { type Grid, gap, lettering, outline } from "./cells.js";
+import { INKS } from "./palette.js";
 import { paint } from "./paint.js";
 import { controls } from "./style.js";
 import { watchTheme } from "./theme.js";
@@ -113,8 +114,8 @@ export class ShardGrid extends LitElement {
     return html`<svg role="grid" aria-label=${this.grid.label} aria-rowcount=${rows} aria-colcount=${cols}
       style="width:${used}px;max-width:100%" height=${height} viewBox="0 0 ${used} ${height}"
       class=${this.lit >= 0 ? "dim" : ""} @keydown=${this.onKey} @pointerleave=${() => this.over(-1)}>
-      ${svg`<defs aria-hidden="true"><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-        <rect width="6" height="6" fill="none"/><path d="M0 0v6" stroke="currentColor" stroke-width="2" opacity=".38"/></pattern></defs>`}
+      ${svg`<defs aria-hidden="true">${INKS.map((ink, i) => svg`<pattern id="hatch${i}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+        <rect width="6" height="6" fill="none"/><path d="M0 0v6" stroke=${ink} stroke-width="2" opacity=".38"/></pattern>`)}</defs>`}
       ${colLabels ? this.labels(cols, w, (c) => colLabels(c), (c) => `translate(${left + (c + 0.5) * w} ${top - 7})`, "middle") : nothing}
       ${rowLabels ? this.labels(rows, h, (r) => rowLabels(r), (r) => `translate(${left - 7} ${top + (r + 0.5) * h + 4})`, "end") : nothing}
       ${Array.from({ length: rows }, (_, r) => svg`<g role="row">${Array.from({ length: cols }, (_, c) =>
@@ -145,7 +146,7 @@ export class ShardGrid extends LitElement {
       tabindex=${n === this.cursor ? 0 : -1} data-cell=${n} transform="translate(${x + free} ${y + free})" style="color:${ink};--size:${size}px"
       @pointerenter=${() => this.over(n)} @focus=${() => this.focusOn(n)} @blur=${() => this.over(-1)} @click=${() => this.pin(n)}>
       <rect class="fill" width=${box.w} height=${box.h} rx=${box.r} fill=${fill} />
-      ${this.grid.replica && this.grid.replica[n]! > 0 ? svg`<rect class="hatch" width=${box.w} height=${box.h} rx=${box.r} fill="url(#hatch)" />` : nothing}
+      ${this.grid.replica && this.grid.replica[n]! > 0 ? svg`<rect class="hatch" width=${box.w} height=${box.h} rx=${box.r} fill="url(#hatch${INKS.indexOf(ink)})" />` : nothing}
       ${size > 0 ? svg`<text aria-hidden="true" x=${box.w / 2} y=${box.h / 2 + (two ? -2 : size * 0.36)}>${t.main}</text>` : nothing}
       ${two ? svg`<text aria-hidden="true" class="sub" x=${box.w / 2} y=${box.h / 2 + 12}>${t.sub}</text>` : nothing}
       <rect class="ring" x="1" y="1" width=${Math.max(0, box.w - 2)} height=${Math.max(0, box.h - 2)} rx=${box.r} />

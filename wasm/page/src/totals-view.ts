@@ -17,8 +17,7 @@ export class TotalsView extends Part {
       .meter { height: 5px; border-radius: 3px; background: var(--line); margin-top: 0.4rem; overflow: hidden; }
       .meter i { display: block; height: 100%; background: var(--accent); }
       .meter.over i { background: var(--error); }
-      .card:last-child:nth-child(odd) { grid-column: 1 / -1; }
-      @media (min-width: 821px) and (max-width: 1180px) { .card:last-child:nth-child(odd) { grid-column: auto; } }
+      @media (min-width: 1181px), (max-width: 480px) { .card:last-child:nth-child(odd) { grid-column: 1 / -1; } }
     `,
   ];
 

@@ -22,36 +22,39 @@ const tools = (page) =>
     };
   });
 
-inBrowser("at 200 % nothing is clipped, covered or beside the page", { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }, async (page) => {
-  await tools(page);
-  await open(page);
-  for (const { name, text } of examples()) {
-    await load(page, text);
-    const wrong = await page.evaluate(() => {
-      const controls = window.all().filter((e) => e.matches("button, input, select, textarea, summary, a[href], p, h1, h2, label, td, th, text") && window.shown(e));
-      const said = [];
-      const box = new Map(controls.map((e) => [e, e.getBoundingClientRect()]));
-      const scrolls = (e) => e && (e.matches(".scroll, pre") || scrolls(window.above(e)));
-      const floats = (e) => e && (e.matches(".zoom, .gone") || floats(window.above(e)));
-      for (const e of controls) {
-        const { left, right, width, height } = box.get(e);
-        if (scrolls(e) || floats(e) || width * height === 0) continue;
-        if (left < -0.5 || right > innerWidth + 0.5) said.push(`${window.called(e)} lies at ${left}–${right}`);
-        if (e.matches("button, p, h1, h2, label") && e.scrollWidth > e.clientWidth + 1) said.push(`${window.called(e)} is clipped: ${e.scrollWidth} > ${e.clientWidth}`);
-      }
-      const inputs = controls.filter((e) => e.matches("button, input, select, textarea") && !floats(e) && !scrolls(e));
-      for (const [i, a] of inputs.entries()) {
-        for (const b of inputs.slice(i + 1)) {
-          const [p, q] = [box.get(a), box.get(b)];
-          const over = Math.min(p.right, q.right) - Math.max(p.left, q.left) > 0.5 && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 0.5;
-          if (over) said.push(`${window.called(a)} covers ${window.called(b)}`);
+for (const [width, deviceScaleFactor] of [[1280, 1], [640, 2]]) {
+  inBrowser(`at ${100 * deviceScaleFactor} % nothing is clipped, covered or beside its panel`, { viewport: { width, height: 900 / deviceScaleFactor }, deviceScaleFactor }, async (page) => {
+    await tools(page);
+    await open(page);
+    for (const { name, text } of examples()) {
+      await load(page, text);
+      const wrong = await page.evaluate(() => {
+        const controls = window.all().filter((e) => e.matches("button, input, select, textarea, summary, a[href], p, h1, h2, label, td, th, text") && window.shown(e));
+        const said = [];
+        const box = new Map(controls.map((e) => [e, e.getBoundingClientRect()]));
+        const scrolls = (e) => e && (e.matches(".scroll, pre") || scrolls(window.above(e)));
+        const floats = (e) => e && (e.matches(".zoom, .gone") || floats(window.above(e)));
+        const edge = (e) => (!e ? innerWidth : e.matches(".panel") ? e.getBoundingClientRect().right : edge(window.above(e)));
+        for (const e of controls) {
+          const { left, right, width, height } = box.get(e);
+          if (scrolls(e) || floats(e) || width * height === 0) continue;
+          if (left < -0.5 || right > edge(e) + 0.5) said.push(`${window.called(e)} lies at ${left}–${right}`);
+          if (e.matches("button, p, h1, h2, label") && e.scrollWidth > e.clientWidth + 1) said.push(`${window.called(e)} is clipped: ${e.scrollWidth} > ${e.clientWidth}`);
         }
-      }
-      return { said, width: document.documentElement.scrollWidth };
-    });
-    assert.deepEqual(wrong, { said: [], width: 640 }, name);
-  }
-});
+        const inputs = controls.filter((e) => e.matches("button, input, select, textarea") && !floats(e) && !scrolls(e));
+        for (const [i, a] of inputs.entries()) {
+          for (const b of inputs.slice(i + 1)) {
+            const [p, q] = [box.get(a), box.get(b)];
+            const over = Math.min(p.right, q.right) - Math.max(p.left, q.left) > 0.5 && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 0.5;
+            if (over) said.push(`${window.called(a)} covers ${window.called(b)}`);
+          }
+        }
+        return { said, width: document.documentElement.scrollWidth };
+      });
+      assert.deepEqual(wrong, { said: [], width }, name);
+    }
+  });
+}
 
 for (const colorScheme of ["light", "dark"]) {
   inBrowser(`on paper all is there, and nothing is cut, ${colorScheme}`, { colorScheme, viewport: { width: 718, height: 1000 } }, async (page) => {
@@ -61,10 +64,12 @@ for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ media: "print", colorScheme });
     for (const { name, text } of examples()) {
       await load(page, text);
+      await page.evaluate(() => document.querySelector("layout-app").model.see({ tab: "text" }));
       const paper = await page.evaluate(() => {
         const cut = window.all().filter((e) => {
           if (!window.shown(e) || e.closest(".gone, svg, .axes")) return false;
           const style = getComputedStyle(e);
+          if (e.matches("pre") && e.scrollWidth > e.clientWidth + 1) return true;
           return [style.overflowX, style.overflowY].some((o) => o !== "visible") && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1);
         });
         const outside = window.all().filter((e) => window.shown(e) && !e.closest("defs, .gone") && e.getBoundingClientRect().right > innerWidth + 1);
@@ -97,6 +102,7 @@ inBrowser("with forced colors blocks have words, and what is pressed differs", {
     const one = (selector) => window.all().find((e) => e.matches(selector) && window.shown(e));
     return {
       words: window.all().filter((e) => e.matches(".cell") && !e.querySelector("text")?.textContent).length,
+      hatched: window.all().filter((e) => e.matches(".hatch") && getComputedStyle(e).fill.startsWith("url")).length,
       same: window.all().filter((e) => e.matches(".cell rect.fill") && getComputedStyle(e).stroke === "none").length,
       tabs: fill(one('.tabs [aria-pressed="true"]')) !== fill(one('.tabs [aria-pressed="false"]')),
       chips: fill(one('array-form *, [aria-label^="axes that partition"] [aria-pressed="true"]')) !== fill(one('[aria-label^="axes that partition"] [aria-pressed="false"]')),
@@ -104,7 +110,7 @@ inBrowser("with forced colors blocks have words, and what is pressed differs", {
       bars: fill(one(".bar i")) !== fill(one(".bar")),
     };
   });
-  assert.deepEqual(found, { words: 0, same: 0, tabs: true, chips: true, out: true, bars: true });
+  assert.deepEqual(found, { words: 0, hatched: 16, same: 0, tabs: true, chips: true, out: true, bars: true });
 });
 
 inBrowser("nothing moves where that is asked for", { reducedMotion: "reduce" }, async (page) => {

@@ -45,6 +45,8 @@ inBrowser("a document that is refused leaves all of the one before", async (page
 inBrowser("questions about another document do not change what is shown", async (page) => {
   await open(page, text("08"));
   const before = await shown(page);
+  // the costs of other ways of loading are asked for a while after
+  await page.waitForFunction(() => Object.keys(document.querySelector("layout-app").model.ways).length === 4);
   await page.evaluate((d) => document.querySelector("layout-app").model.guest.describe(d), text("07"));
   const turn = async () => {
     await page.getByRole("button", { name: "processes after" }).click();
