@@ -18,7 +18,7 @@ import (
 // and batch have the same text: devices that are numbered as they would be
 // without a list are not listed, and a batch size of one dimension is a number.
 func (d *Document) Canonical() []byte {
-	w := writer{}
+	w := writer{text: make([]byte, 0, 1<<10+16*len(d.Mesh.Devices))}
 	w.open('{')
 	w.key("meshfeed").int(Version)
 	w.key("mesh").mesh(d.Mesh)
@@ -47,9 +47,10 @@ func (d *Document) Canonical() []byte {
 }
 
 // Digest gives the SHA-256 of the canonical text in hexadecimal digits.
-func (d *Document) Digest() string {
-	return fmt.Sprintf("%x", sha256.Sum256(d.Canonical()))
-}
+func (d *Document) Digest() string { return Digest(d.Canonical()) }
+
+// Digest gives the digest of the document that has a canonical text.
+func Digest(canonical []byte) string { return fmt.Sprintf("%x", sha256.Sum256(canonical)) }
 
 // writer appends JSON without spaces.
 type writer struct {

@@ -43,7 +43,8 @@ func (v *Validator) Describe(text []byte) []byte {
 	if err != nil {
 		return writer(`{"document":null,"digest":null,"arrays":[],"report":null,"text":null`).end(err)
 	}
-	b := writer(`{"document":`).str(string(d.Canonical())).add(`,"digest":`).str(d.Digest())
+	canonical := d.Canonical()
+	b := writer(`{"document":`).str(string(canonical)).add(`,"digest":`).str(layout.Digest(canonical))
 	b = b.arrays(v.layout)
 	b = b.add(`,"report":`).add(string(v.layout.Report(layout.ReportOptions{Ranges: maxRanges})))
 	b = b.add(`,"text":`).str(v.layout.Text(layout.PictureOptions{}))
