@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
+import re
+import time
 from typing import Any
 
 import jax
@@ -15,6 +18,7 @@ import meshfeed as mf
 from tests.python.data import Arrays, assert_sharded, digits, filled, mesh_of, taken
 
 P = PartitionSpec
+HANG = 60.0  # seconds
 WAYS = ("process", "global", "device", "reshard")
 AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
 
@@ -71,6 +75,74 @@ def test_same_arrays(specs: dict[str, PartitionSpec], types: Any) -> None:
 def test_padding_and_extras() -> None:
     specs = {"image": P("data"), "label": P("data")}
     check(digits(20), mesh_of(), specs, batch_size=8, remainder="pad", extras=("record", "key"))
+
+
+@pytest.mark.parametrize(
+    ("axes", "spec"),
+    [
+        ({"data": 4, "model": 2}, P("data")),
+        ({"model": 2, "data": 4}, P("data")),
+        ({"data": 4, "model": 2}, P("data", "model")),
+        ({"copies": 2, "data": 2, "model": 2}, P("data")),
+        ({"data": 8}, P()),
+    ],
+    ids=repr,
+)
+def test_resharding_moves_what_is_predicted(axes: dict[str, int], spec: PartitionSpec) -> None:
+    """The collectives of the compiled program bring each device the bytes that the plan says."""
+    ds = mf.from_arrays({"x": np.zeros((32, 16), np.float32)})
+    mesh = Mesh(np.array(jax.devices()).reshape(*axes.values()), tuple(axes))
+    with mf.Loader(ds, mesh, spec, batch_size=32, loading="reshard") as loader:
+        program = jax.jit(loader.reshard).lower(loader.element_spec).compile()
+        totals = loader.layout.report()["totals"]
+    assert received(program.as_text()) == totals["interconnect_bytes"] > 0
+
+
+def received(program: str) -> int:
+    """Adds up what devices get from others by a program of float32 arrays on eight devices."""
+    total = 0
+    for shapes, kind, rest in COLLECTIVE.findall(program):
+        size = sum(4 * math.prod(map(int, dims.split(","))) for dims in SHAPE.findall(shapes))
+        if kind == "collective-permute":
+            pairs = re.findall(r"\{(\d+),(\d+)\}", rest)
+            total += size * sum(source != target for source, target in pairs)
+        else:
+            members = group(rest)
+            total += 8 * size * (members - 1) // members
+    return total
+
+
+COLLECTIVE = re.compile(r" = (.+) (all-gather|all-to-all|collective-permute)\((.+)")
+SHAPE = re.compile(r"f32\[([\d,]+)\]")
+
+
+def group(rest: str) -> int:
+    """Gives how many devices a collective is among: as so many groups, or by axes of a mesh."""
+    if among := re.search(r"replica_groups=\[\d+,(\d+)\]", rest):
+        return int(among[1])
+    named = re.search(r"replica_groups=mesh\[(.+?)\] \{(.+?)\}", rest)
+    assert named, rest
+    sizes = dict(re.findall(r"'(\w+)'=(\d+)", named[1]))
+    return math.prod(int(sizes[axis]) for axis in re.findall(r"'(\w+)'", named[2]))
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 5])
+def test_memory_is_what_is_predicted(prefetch: int) -> None:
+    """The batch that the program holds and those that stand ready fill what the plan says."""
+    arrays = digits(64)
+    specs = {"image": P("data", None, "model"), "label": P("data")}
+    with mf.from_arrays(arrays) as ds:
+        lay = mf.layout(
+            {"data": 4, "model": 2}, specs, ds, batch_size=8, processes=4, prefetch=prefetch
+        )
+        for process in lay.processes:
+            with mf.Loader(ds, layout=lay, process=process, epochs=-1) as loader:
+                batch = next(iter(loader))
+                late = time.monotonic() + HANG
+                while loader.stats()["queued"] < prefetch:
+                    assert time.monotonic() < late
+                assert loader.stats()["host_bytes"] == lay.report()["totals"]["host_bytes"]
+                del batch
 
 
 def test_random_meshes(seed: int) -> None:
