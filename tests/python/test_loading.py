@@ -95,7 +95,7 @@ def test_resharding_moves_what_is_predicted(axes: dict[str, int], spec: Partitio
     with mf.Loader(ds, mesh, spec, batch_size=32, loading="reshard") as loader:
         program = jax.jit(loader.reshard).lower(loader.element_spec).compile()
         totals = loader.layout.report()["totals"]
-    assert received(program.as_text()) == totals["interconnect_bytes"] > 0
+    assert received(program.as_text() or "") == totals["interconnect_bytes"] > 0
 
 
 def received(program: str) -> int:
