@@ -13,7 +13,9 @@ export function shared(of: ProcessReport, all: ProcessReport[]): Shared[] {
   const mine = of.rows ?? [];
   return all.flatMap((other) => {
     if (other.process === of.process) return [];
-    const common = both(mine, other.rows ?? []);
+    const theirs = other.rows ?? [];
+    if (mine.length > 0 && mine.length === theirs.length && mine.every(([from, to], i) => from === theirs[i]![0] && to === theirs[i]![1])) return [{ process: other.process, rows: null }];
+    const common = both(mine, theirs);
     return common.length === 0 ? [] : [{ process: other.process, rows: size(common) === size(mine) ? null : common }];
   });
 }
@@ -37,7 +39,7 @@ export function size(rows: Pair[]): number {
 
 /** repeated gives the rows that more than one process reads, and by how many each is read. */
 export function repeated(all: ProcessReport[]): { rows: Pair[]; least: number; most: number } {
-  const ends = all.flatMap((p) => (p.rows ?? []).flatMap(([from, to]) => [{ at: from, by: 1 }, { at: to, by: -1 }])).sort((a, b) => a.at - b.at || a.by - b.by);
+  const ends = all.flatMap((p) => (p.rows ?? []).flatMap(([from, to]) => [{ at: from, by: 1 }, { at: to, by: -1 }])).sort((a, b) => a.at - b.at);
   const rows: Pair[] = [];
   let [least, most] = [Infinity, 0];
   let readers = 0;

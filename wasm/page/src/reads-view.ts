@@ -12,7 +12,7 @@ import { bytes, count, span, times, whole } from "./units.js";
 
 const FEW = 16;
 const STRIPES = 64; // of 2 pixels each
-const MANY = 1 << 14; // processes that are compared with each other
+const MANY = 1 << 13; // processes that are compared with each other
 const PART = 256; // of them asked for at once
 
 const WAYS: Record<string, string> = {
@@ -22,9 +22,17 @@ const WAYS: Record<string, string> = {
   reshard: "equal rows for every device, moved in the step",
 };
 
+/** Compared is what processes read of each other's rows, in one layout. */
+interface Compared {
+  reply: Described;
+  from: number; // the first of the processes shown
+  others: (Shared[] | null)[]; // of the processes shown
+  twice: string;
+}
+
 export class ReadsView extends Part {
   @state() private from = 0; // the first process shown
-  private known: { reply: Described; all: ProcessReport[] | null } | null = null;
+  private known: Compared | null = null;
 
   static override styles = [
     controls,
@@ -65,26 +73,34 @@ export class ReadsView extends Part {
     const total = processCount(this.model.draft);
     const from = this.from < total ? this.from : 0;
     const shown = this.model.processes(from, Math.min(FEW, total - from));
-    const all = this.everybody(total);
+    const { others, twice } = this.compared(shown, total, rows);
     return html`<h2>What every process reads<small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
         <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="gone">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
-        <tbody>${shown.map((p) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${ranges(p, 64)}>${ranges(p, 3)}</td>
-          <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${others(p.rows && all ? shared(p, all) : same(p))}</tr>`)}</tbody>
+        <tbody>${shown.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${ranges(p, 64)}>${ranges(p, 3)}</td>
+          <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${readers(others[i] ?? null)}</tr>`)}</tbody>
       </table></div>
       ${total > FEW ? this.pager(from, total) : nothing}
-      ${all && rows > 0 ? html`<p>${this.twice(all, rows)}</p>` : nothing}
+      ${twice ? html`<p>${twice}</p>` : nothing}
       <samples-view .model=${this.model} .processes=${shown}></samples-view>`;
+  }
+
+  /** compared compares the processes shown with all, once for every layout: whoever points at the
+   * picture need not wait for it. */
+  private compared(shown: ProcessReport[], total: number, rows: number): Compared {
+    const { reply } = this.model;
+    const from = shown[0]?.process ?? 0;
+    if (this.known?.reply === reply && this.known.from === from) return this.known;
+    const all = this.everybody(total);
+    this.known = { reply, from, others: shown.map((p) => (all ? shared(p, all) : same(p))), twice: all && rows > 0 ? this.twice(all, rows) : "" };
+    return this.known;
   }
 
   /** everybody gives all processes, to compare them; null where they are too many, or their rows unknown. */
   private everybody(total: number): ProcessReport[] | null {
-    const { reply } = this.model;
-    if (this.known?.reply === reply) return this.known.all;
     const all: ProcessReport[] = [];
     if (total <= MANY) for (let from = 0; from < total; from += PART) all.push(...this.model.processes(from, Math.min(PART, total - from)));
-    this.known = { reply, all: all.length === total && all.every((p) => p.rows) ? all : null };
-    return this.known.all;
+    return all.length === total && all.every((p) => p.rows) ? all : null;
   }
 
   /** twice tells which rows several processes read. Where an array is split along its rows' columns,
@@ -147,7 +163,7 @@ function same(p: ProcessReport): Shared[] | null {
   return p.same_rows_as?.map((process) => ({ process, rows: null })) ?? null;
 }
 
-function others(list: Shared[] | null): unknown {
+function readers(list: Shared[] | null): unknown {
   if (!list) return html`<td class="others">unknown</td>`;
   const text = (some: Shared[]): string => some.map((o) => `p${o.process}${o.rows ? ` (${spans(o.rows, 2)})` : ""}`).join(", ");
   const more = list.length > 4 ? ` and ${whole(list.length - 4)} more` : "";
