@@ -38,9 +38,7 @@ class Blocks:
         self.target: list[Any] = described["target_spec"]
         blocks = described["blocks"]
         self.holders: list[list[int]] = [block["holders"] for block in blocks]
-        self.indexes: list[list[tuple[int, int]]] = [
-            [(start, stop) for start, stop in block["index"]] for block in blocks
-        ]
+        self.indexes: list[list[list[int]]] = [block["index"] for block in blocks]
         self._frame(blocks)
 
     def _frame(self, blocks: list[dict[str, Any]]) -> None:
