@@ -3,7 +3,6 @@ package arrowio
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -32,16 +31,13 @@ type Dataset struct {
 
 var _ source.Source = (*Dataset)(nil)
 
-// patience is how long Close waits for a read that the kernel does not answer.
-const patience = time.Second
-
 // maxRecords bounds a dataset, as the orders of records are bounded.
 const maxRecords = 1 << 40
 
 // newDataset makes a dataset of open files.
 func newDataset(files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
-	d.table = &table.Table{Gate: table.NewGate(func() error { return d.set.Close() }), Load: d.load, Arm: func() { d.set.Arm() }}
+	d.table = &table.Table{Gate: source.NewGate("arrowio", "dataset", func() error { return d.set.Close() }), Load: d.load, Arm: func() { d.set.Arm() }}
 	d.table.Store = (*store)(d)
 	for _, f := range files[1:] {
 		if err := agree(files[0], f); err != nil {
@@ -154,7 +150,7 @@ func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
 }
 
 // Close implements source.Source.
-func (d *Dataset) Close() error { return d.table.Gate.Close(patience) }
+func (d *Dataset) Close() error { return d.table.Gate.Close(source.Patience) }
 
 // FileInfo describes one file of a dataset.
 type FileInfo struct {

@@ -81,7 +81,7 @@ func FromSlices(fields ...Values) (source.Source, error) {
 	}
 	columns := make([]*table.Column, len(fields))
 	t := &table.Table{Load: table.Found(columns)}
-	t.Gate = table.NewGate(func() error { clear(columns); return nil })
+	t.Gate = source.NewGate("arrowio", "dataset", func() error { clear(columns); return nil })
 	rows := make([]int64, len(fields))
 	for i, v := range fields {
 		f, err := v.field()

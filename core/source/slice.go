@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
-	"time"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -24,58 +23,20 @@ func Slice(src Source, start, stop int64) (Source, error) {
 			WithHint("use 0 <= start <= stop <= %d", n).With("start", start).With("stop", stop).With("records", n)
 	}
 	if outer, ok := src.(*view); ok {
-		if err := outer.enter(); err != nil {
+		if err := outer.gate.Enter(); err != nil {
 			return nil, err
 		}
-		defer outer.leave()
+		defer outer.gate.Leave()
 		src, start, stop = outer.src, outer.start+start, outer.start+stop
 	}
-	v := &view{src: src, start: start, stop: stop, idle: make(chan struct{})}
-	v.ctx, v.cancel = context.WithCancel(context.Background())
-	return v, nil
+	return &view{src: src, start: start, stop: stop, gate: NewGate("source", "slice", nil)}, nil
 }
 
 // view is a range of another source's records.
 type view struct {
 	src         Source
 	start, stop int64
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-
-	mu      sync.Mutex
-	closed  bool
-	running int           // calls under way
-	idle    chan struct{} // closed when the view is closed and no call runs
-}
-
-// patience is how long Close waits for a call that does not heed its context,
-// because it reads from a disk that does not answer.
-const patience = time.Second
-
-// enter begins a call that Close waits for.
-func (v *view) enter() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return status.New(status.InvalidState, "source", "the slice is closed")
-	}
-	v.running++
-	return nil
-}
-
-func (v *view) leave() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.running--
-	v.settle()
-}
-
-// settle says that nothing runs any more and nothing will.
-func (v *view) settle() {
-	if v.closed && v.running == 0 {
-		close(v.idle)
-	}
+	gate        *Gate
 }
 
 func (v *view) Schema() Schema { return v.src.Schema() }
@@ -84,11 +45,11 @@ func (v *view) Len() int64 { return v.stop - v.start }
 
 // Fingerprint hashes the fingerprint of the source and the range.
 func (v *view) Fingerprint(ctx context.Context) (Fingerprint, error) {
-	if err := v.enter(); err != nil {
+	if err := v.gate.Enter(); err != nil {
 		return Fingerprint{}, err
 	}
-	defer v.leave()
-	ctx, cancel := v.join(ctx)
+	defer v.gate.Leave()
+	ctx, cancel := v.gate.Join(ctx)
 	defer cancel()
 	whole, err := v.src.Fingerprint(ctx)
 	if err != nil {
@@ -102,10 +63,10 @@ func (v *view) Fingerprint(ctx context.Context) (Fingerprint, error) {
 }
 
 func (v *view) Gatherer(parts []Part) (Gatherer, error) {
-	if err := v.enter(); err != nil {
+	if err := v.gate.Enter(); err != nil {
 		return nil, err
 	}
-	defer v.leave()
+	defer v.gate.Leave()
 	g, err := v.src.Gatherer(parts)
 	if err != nil {
 		return nil, err
@@ -114,37 +75,7 @@ func (v *view) Gatherer(parts []Part) (Gatherer, error) {
 }
 
 // Close ends the gathers of this view, and waits for them.
-func (v *view) Close() error {
-	if v.shut() {
-		v.cancel()
-	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-v.idle:
-	case <-late.C:
-	}
-	return nil
-}
-
-// shut refuses new calls; it says false if they were refused before.
-func (v *view) shut() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return false
-	}
-	v.closed = true
-	v.settle()
-	return true
-}
-
-// join gives a context that ends with ctx or with the view.
-func (v *view) join(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(v.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
-}
+func (v *view) Close() error { return v.gate.Close(Patience) }
 
 // viewGatherer renumbers records.
 type viewGatherer struct {
@@ -155,11 +86,11 @@ type viewGatherer struct {
 }
 
 func (g *viewGatherer) Gather(ctx context.Context, records []int64, jobs []Job) error {
-	if err := g.view.enter(); err != nil {
+	if err := g.view.gate.Enter(); err != nil {
 		return err
 	}
-	defer g.view.leave()
-	ctx, cancel := g.view.join(ctx)
+	defer g.view.gate.Leave()
+	ctx, cancel := g.view.gate.Join(ctx)
 	defer cancel()
 	list := g.list(len(records))
 	defer g.recycle(list)
@@ -181,10 +112,10 @@ func (v *view) renumber(record int64) int64 {
 
 // Ahead passes the hint on; what is out of range is left to Gather to refuse.
 func (g *viewGatherer) Ahead(records []int64) {
-	if g.view.enter() != nil {
+	if g.view.gate.Enter() != nil {
 		return
 	}
-	defer g.view.leave()
+	defer g.view.gate.Leave()
 	list := g.list(len(records))
 	defer g.recycle(list)
 	n := 0

@@ -29,7 +29,7 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 	if err := r.fields(); err != nil {
 		return nil, err
 	}
-	return &Table{Fields: r.described, Schema: r.out, Index: NewIndex(r.Rows), Load: Found(r.columns), Gate: NewGate(release)}, nil
+	return &Table{Fields: r.described, Schema: r.out, Index: NewIndex(r.Rows), Load: Found(r.columns), Gate: source.NewGate("arrowio", "dataset", release)}, nil
 }
 
 func (r *Batches) damaged(format string, args ...any) *status.Error {

@@ -114,7 +114,7 @@ func testFault(t *testing.T, field *Field, planes []Plane, to dtype.Type) {
 		nullable = nullable || planes[i].Valid != nil
 	}
 	column := &Column{Planes: planes, Dictionaries: []*Dictionary{{Len: 8, Values: make([]byte, 32)}}}
-	x := &Table{Fields: []*Field{field}, Index: NewIndex([]int64{3}), Store: store, Load: Found([]*Column{column}), Gate: NewGate(func() error { return nil })}
+	x := &Table{Fields: []*Field{field}, Index: NewIndex([]int64{3}), Store: store, Load: Found([]*Column{column}), Gate: source.NewGate("arrowio", "dataset", nil)}
 	x.Schema.Fields = []source.Field{field.Source(nullable)}
 	part := WholeRow(0, x.Schema.Fields[0])
 	part.To = to

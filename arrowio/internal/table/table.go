@@ -93,7 +93,7 @@ type Table struct {
 	Arm func()
 
 	// Gate counts the gathers, for Close.
-	Gate *Gate
+	Gate *source.Gate
 
 	mu      sync.Mutex
 	columns map[int]*Column

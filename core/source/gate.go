@@ -1,4 +1,4 @@
-package table
+package source
 
 import (
 	"context"
@@ -9,12 +9,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Gate lets calls into a source until it is closed, and knows when the last
-// one has left.
+// Patience is how long Close waits for a call that does not heed its context,
+// because it reads from a disk that does not answer.
+const Patience = time.Second
+
+// Gate lets calls into a source until it is closed, and knows when the last one
+// has left: what an implementation needs to keep the promises of Close.
 type Gate struct {
-	ctx     context.Context
-	cancel  context.CancelFunc
-	release func() error
+	op, what string // of errors, such as "arrowio" and "dataset"
+	ctx      context.Context
+	cancel   context.CancelFunc
+	release  func() error // nil for nothing to release
 
 	mu     sync.Mutex
 	inside int
@@ -23,10 +28,10 @@ type Gate struct {
 	empty  chan struct{} // closed after release
 }
 
-// NewGate makes an open gate. Release is called once, when the gate is closed
-// and nobody is inside, by whoever comes last.
-func NewGate(release func() error) *Gate {
-	g := &Gate{release: release, empty: make(chan struct{})}
+// NewGate makes an open gate of what errors of op call it. Release, unless it is
+// nil, is called once, when the gate is closed and nobody is inside.
+func NewGate(op, what string, release func() error) *Gate {
+	g := &Gate{op: op, what: what, release: release, empty: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
@@ -36,7 +41,7 @@ func (g *Gate) Enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return status.New(status.InvalidState, "arrowio", "the dataset is closed")
+		return status.Errorf(status.InvalidState, g.op, "the %s is closed", g.what)
 	}
 	g.inside++
 	return nil
@@ -55,7 +60,11 @@ func (g *Gate) Leave() {
 
 // finish releases on a goroutine of its own, since that may wait for a disk.
 func (g *Gate) finish() {
-	guard.Go("arrowio", func() error {
+	if g.release == nil {
+		close(g.empty)
+		return
+	}
+	guard.Go(g.op, func() error {
 		defer close(g.empty)
 		g.err = g.release()
 		return nil
@@ -71,8 +80,8 @@ func (g *Gate) Join(ctx context.Context) (joined context.Context, stop func()) {
 }
 
 // Close lets nobody in any more, cancels the joined contexts and waits until
-// everybody has left, for at most patience if that is positive. Later calls
-// wait, too, and do nothing else.
+// everybody has left and Release has returned, whose error it gives; for at most
+// patience if that is positive. Later calls wait, too, and do nothing else.
 func (g *Gate) Close(patience time.Duration) error {
 	g.mu.Lock()
 	last := !g.closed && g.inside == 0
