@@ -108,6 +108,7 @@ export class LayoutApp extends Part {
   private tools(): unknown {
     const local = location.protocol === "file:";
     return html`${this.examples()}
+      <button ?disabled=${!this.model.undoable} title="take the last change back: Ctrl-Z" @click=${() => this.model.undo()}>Undo</button>
       <button @click=${() => this.box.open()}>Paste…</button>
       <button @click=${() => this.files.click()}>Open file…</button>
       <input type="file" hidden accept=".arrow,.feather,.parquet,.json" aria-label="file to open" @change=${(e: Event) => this.take((e.target as HTMLInputElement).files)} />

@@ -165,6 +165,17 @@ inBrowser("a change is taken back by the keyboard, but not while somebody types"
   assert.match(await canonical(page), /"size":104/);
 });
 
+inBrowser("what was opened is taken back too, and then there is nothing more", async (page) => {
+  await open(page);
+  const first = await canonical(page);
+  const undo = page.getByRole("button", { name: "Undo" });
+  assert.equal(await undo.isDisabled(), true);
+  await load(page, text("09"));
+  await undo.click();
+  assert.equal(await canonical(page), first);
+  assert.equal(await undo.isDisabled(), true);
+});
+
 const { parseShape, specText, parseSpec } = await modules("spec-text");
 
 test("shapes", () => {
