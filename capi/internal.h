@@ -143,8 +143,8 @@ void mfi_shelf_forget(uint64_t handle);
 void mfi_shelf_forget_all(void);
 
 /* Takes the first piece from the shelf of a handle, and waits for it for a while
-   if it is expected; NULL if there is none. */
-mfi_slot* mfi_shelf_take(uint64_t handle, int64_t timeout_ms);
+   if it is expected, which the timeout then lacks; NULL if there is none. */
+mfi_slot* mfi_shelf_take(uint64_t handle, int64_t* timeout_ms);
 
 /* ---- signals.c ---- */
 

@@ -184,8 +184,9 @@ void mfi_shelf_forget_all(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Waits under the lock until something lies there, or nothing is expected. */
-static void wait_at(mfi_shelf* shelf, int64_t timeout_ms) {
+/* Waits under the lock until something lies there, or nothing is expected. Gives
+   how long it took. */
+static int64_t wait_at(mfi_shelf* shelf, int64_t timeout_ms) {
   const int64_t began = now();
   const bool patient = timeout_ms < 0 || timeout_ms > PATIENCE_MS;
   const int64_t end = began + (patient ? PATIENCE_MS : timeout_ms) * MILLISECOND;
@@ -194,10 +195,12 @@ static void wait_at(mfi_shelf* shelf, int64_t timeout_ms) {
   while (time && shelf->expected && shelf->first == shelf->end)
     time = wait_until(&shelf->laid, end);
   shelf->waiting--;
-  shelf->waited_ns += now() - began;
+  const int64_t waited = now() - began;
+  shelf->waited_ns += waited;
+  return waited;
 }
 
-mfi_slot* mfi_shelf_take(uint64_t handle, int64_t timeout_ms) {
+mfi_slot* mfi_shelf_take(uint64_t handle, int64_t* timeout_ms) {
   mfi_slot* slot = NULL;
   pthread_mutex_lock(&lock);
   mfi_shelf* shelf = find(handle);
@@ -206,8 +209,11 @@ mfi_slot* mfi_shelf_take(uint64_t handle, int64_t timeout_ms) {
     return NULL;
   }
   shelf->owners++;
-  if (timeout_ms != 0 && shelf->expected && shelf->first == shelf->end)
-    wait_at(shelf, timeout_ms);
+  if (*timeout_ms != 0 && shelf->expected && shelf->first == shelf->end) {
+    const int64_t waited_ms = wait_at(shelf, *timeout_ms) / MILLISECOND;
+    if (*timeout_ms > 0)
+      *timeout_ms = waited_ms < *timeout_ms ? *timeout_ms - waited_ms : 0;
+  }
   if (shelf->first < shelf->end) {
     slot = shelf->slots[shelf->first++];
     shelf->taken++;

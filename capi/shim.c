@@ -222,7 +222,7 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
     *batch = NULL;
   GUARD;
   NEED(batch);
-  mfi_slot* ready = mfi_shelf_take(loader, timeout_ms);
+  mfi_slot* ready = mfi_shelf_take(loader, &timeout_ms);
   if (!ready)
     return mfgo_loader_next(loader, timeout_ms, batch, error);
   mfi_slot_deliver(ready, batch);

@@ -47,6 +47,10 @@ static int64_t made;
 static atomic_int seen[PIECES];
 static atomic_int taken, shelved, over;
 
+static mfi_slot* taken_within(uint64_t handle, int64_t timeout_ms) {
+  return mfi_shelf_take(handle, &timeout_ms);
+}
+
 static mfi_slot* pop(void) {
   mfi_slot* first = ready[0];
   memmove(ready, ready + 1, (size_t)--count * sizeof *ready);
@@ -120,7 +124,7 @@ static void check(const mf_batch* batch) {
 
 static void* take(void* none) {
   while (atomic_load(&taken) < PIECES) {
-    mfi_slot* slot = mfi_shelf_take(HANDLE, -1);
+    mfi_slot* slot = taken_within(HANDLE, -1);
     if (slot)
       atomic_fetch_add(&shelved, 1);
     else if (!(slot = ask()))
@@ -147,11 +151,11 @@ static void* disturb(void* none) {
     mfi_shelf* small = mfi_shelf_new();
     CHECK(small);
     mfi_shelf_place(other, small);
-    CHECK(!mfi_shelf_take(other, -1));
+    CHECK(!taken_within(other, -1));
     if (i % 2)
       mfi_shelf_forget(other);
     drop(small);
-    CHECK(!mfi_shelf_take(other, -1));
+    CHECK(!taken_within(other, -1));
     sched_yield();
   }
   return none;
@@ -160,16 +164,20 @@ static void* disturb(void* none) {
 /* Nobody waits for what is not expected, nor longer than he wants. A rest ends
    at once where the reason for it has gone. */
 static void times(void) {
-  CHECK(!mfi_shelf_take(HANDLE, -1) && mfi_shelf_recall(shelf).waited_ns == 0);
+  CHECK(!taken_within(HANDLE, -1) && mfi_shelf_recall(shelf).waited_ns == 0);
   mfi_shelf_expect(shelf, true);
-  CHECK(!mfi_shelf_take(HANDLE, 0) && mfi_shelf_recall(shelf).waited_ns == 0);
-  CHECK(!mfi_shelf_take(HANDLE, 2) && mfi_shelf_recall(shelf).waited_ns >= 2 * MILLISECOND);
+  CHECK(!taken_within(HANDLE, 0) && mfi_shelf_recall(shelf).waited_ns == 0);
+  int64_t left = 2;
+  CHECK(!mfi_shelf_take(HANDLE, &left) && left == 0);
+  CHECK(mfi_shelf_recall(shelf).waited_ns >= 2 * MILLISECOND);
+  left = 1000000;
+  CHECK(!mfi_shelf_take(HANDLE, &left) && left > 0 && left < 1000000);
   CHECK(!mfi_shelf_rest(shelf, MILLISECOND));
   mfi_shelf_wake(shelf);
   CHECK(mfi_shelf_rest(shelf, HANG));
   CHECK(!mfi_shelf_rest(shelf, MILLISECOND));
   mfi_slot* slot = make(0);
-  CHECK(mfi_shelf_offer(shelf, slot) && mfi_shelf_take(HANDLE, -1) == slot);
+  CHECK(mfi_shelf_offer(shelf, slot) && taken_within(HANDLE, -1) == slot);
   CHECK(mfi_shelf_rest(shelf, HANG) && mfi_shelf_rest(shelf, HANG));
   CHECK(mfi_shelf_recall(shelf).taken == 1 && !mfi_shelf_rest(shelf, MILLISECOND));
   mfi_pool_put(slot);
@@ -178,7 +186,7 @@ static void times(void) {
 /* Takes ROUNDS pieces, each of which is laid there when the one before it is gone. */
 static void* follow(void* none) {
   for (int i = 0; i < ROUNDS; i++)
-    while (!mfi_shelf_take(HANDLE, -1))
+    while (!taken_within(HANDLE, -1))
       ;
   return none;
 }
@@ -225,7 +233,7 @@ int main(void) {
   CHECK(count == 0 && made == PIECES && atomic_load(&shelved) > 0);
   leave();
   mfi_shelf_forget(HANDLE);
-  CHECK(!mfi_shelf_take(HANDLE, -1));
+  CHECK(!taken_within(HANDLE, -1));
   drop(shelf);
   mfi_pool_close(pool);
   CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0);
