@@ -186,7 +186,7 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
 mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error);
 
 /* The browser page that checks, draws and edits layouts, beginning with this
-   one: an HTML file of 1.6 MB that needs no network. MF_UNSUPPORTED from a library
+   one: an HTML file of 1.5 MB that needs no network. MF_UNSUPPORTED from a library
    that was built without the page. */
 mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
 
