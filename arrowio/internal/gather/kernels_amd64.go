@@ -14,6 +14,7 @@ func hasKernels() bool { return cpu.X86.HasAVX2 }
 const (
 	shortRun  = 128
 	streamRun = 2048
+	pageRun   = 2048
 )
 
 // native does a pass with the assembly kernels. Its rows are the first of all,
@@ -76,20 +77,27 @@ type burst struct {
 	lines, step, last int
 
 	// copyLong prefetches, while it copies a row, the left last steps of the
-	// one near rows further on, from offset on, then the row after that; at the
-	// end it stays with the last.
+	// one near rows further on, from offset on, then the row after that; and the
+	// first lines of pages of the one far rows further on. At the end it stays
+	// with the last row.
 	near, left, offset int
+	far, pages         int
 	end                *uintptr
 }
 
-// reach is how far ahead copyLong prefetches: 64 steps of 128 bytes. That is
-// about what is copied until memory answers, and a small part of any first cache.
-const reach = 64
-
+// newBurst plans the prefetches. Those of copyLong are 8 KB ahead, about what
+// is copied until memory answers. Rows of some kilobytes nearly all begin in a
+// page that the TLB does not know, which takes as long again: then the lines
+// that find its pages are asked for two rows earlier, and 4 KB do for the others.
+// Of longer rows that would be too far ahead, and they need it less often.
 func newBurst(c *copier, long bool) burst {
 	b := burst{width: c.width, src: c.src, run: c.run, count: c.count, stride: c.stride, step: 64}
 	if long {
-		steps := (c.run + 127) / 128
+		steps, reach := (c.run+127)/128, 8192/128
+		if c.run >= pageRun && c.run < 8*pageRun {
+			reach /= 2
+			b.far, b.pages = reach/steps+2, (c.run+4095)/4096
+		}
 		b.near, b.offset, b.left = reach/steps, reach%steps*128, steps-reach%steps
 		return b
 	}

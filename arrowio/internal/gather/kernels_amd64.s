@@ -10,10 +10,25 @@
 // R8 source offset    R9 run        R13 the burst     R10 scratch
 
 // LONG opens a row. The distance of the prefetches is some rows and some steps:
-// so they begin within one row and go on with the next.
-#define LONG(row) \
+// so they begin within one row and go on with the next. Of a row further on it
+// prefetches a line of every page.
+#define LONG(row, page, paged) \
 row: \
 	MOVQ burst_end(R13), R10    \
+	MOVQ burst_far(R13), BX     \
+	LEAQ (SI)(BX*8), BX         \
+	CMPQ BX, R10                \
+	CMOVQGT R10, BX             \
+	MOVQ (BX), BX               \
+	ADDQ R8, BX                 \
+	MOVQ burst_pages(R13), R14  \
+page: \
+	DECQ R14                    \
+	JLT  paged                  \
+	PREFETCHT0 (BX)             \
+	ADDQ $4096, BX              \
+	JMP  page                   \
+paged: \
 	MOVQ burst_near(R13), BX    \
 	LEAQ (SI)(BX*8), BX         \
 	LEAQ 8(BX), R11             \
@@ -66,7 +81,7 @@ TEXT ·copyLong(SB), NOSPLIT, $0-9
 	CMPB streaming+8(FP), $0
 	JNE  streamRow
 
-	LONG(storeRow)
+	LONG(storeRow, storePage, storePaged)
 	XORQ R14, R14
 
 store:
@@ -84,7 +99,7 @@ store:
 	// Streaming stores want whole lines: the row first copies up to 64 bytes to
 	// reach one, and what is left of it at the end 32 bytes at a time, the last
 	// ones overlapping.
-	LONG(streamRow)
+	LONG(streamRow, streamPage, streamPaged)
 	MOVQ DI, R14
 	NEGQ R14
 	ANDQ $63, R14
