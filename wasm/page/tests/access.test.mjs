@@ -153,6 +153,8 @@ for (const number of ["07", "08", "09"]) {
       twice: window.visited.filter((e, i) => window.visited.indexOf(e) !== i).map(window.called),
     }));
     assert.deepEqual(walk, { missed: [], twice: [] });
+    const pictures = await page.evaluate(() => window.visited.filter((e) => e.closest('[role="application"], [role="grid"]')).length);
+    assert.equal(pictures, number === "07" ? 0 : 2, "both pictures are reached");
   });
 }
 

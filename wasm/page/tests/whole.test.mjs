@@ -13,7 +13,7 @@ const shown = (page) =>
     await app.updateComplete;
     const words = (part) => app.shadowRoot.querySelector(part)?.shadowRoot.textContent.replaceAll(/\s+/g, " ").trim();
     const picture = app.shadowRoot.querySelector("shard-view").shadowRoot;
-    const grids = [...picture.querySelectorAll("shard-grid")].map((g) => `${g.grid.rows}×${g.grid.cols} ${g.grid.block.join().slice(0, 200)}`);
+    const grids = [...picture.querySelectorAll("shard-grid")].map((g) => `${g.grid.rows}×${g.grid.cols} ${g.grid.block.subarray(0, 64).join()}`);
     const sum = app.shadowRoot.querySelector(".sum").textContent.trim();
     const table = words("reads-view").split("Ways of loading")[0];
     return { sum, facts: picture.querySelector(".facts")?.textContent.replaceAll(/\s+/g, " "), grids, table, figures: words("totals-view"), problems: words("problem-list") };
@@ -119,7 +119,7 @@ inBrowser("in any order the examples look as they do alone", async (page) => {
     await open(page, text);
     alone.set(name, await shown(page));
   }
-  for (const step of [1, 9, 3, 7]) {
+  for (const step of [1, 9]) {
     for (let i = 0; i < 10; i++) {
       const { name, text } = examples()[(i * step) % 10];
       await tried(page, text);
