@@ -69,7 +69,7 @@ for (const colorScheme of ["light", "dark"]) {
         const cut = window.all().filter((e) => {
           if (!window.shown(e) || e.closest(".gone, svg, .axes")) return false;
           const style = getComputedStyle(e);
-          if (e.matches("pre") && e.scrollWidth > e.clientWidth + 1) return true;
+          if (e.matches("pre") && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)) return true;
           return [style.overflowX, style.overflowY].some((o) => o !== "visible") && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1);
         });
         const outside = window.all().filter((e) => window.shown(e) && !e.closest("defs, .gone") && e.getBoundingClientRect().right > innerWidth + 1);
