@@ -1,9 +1,11 @@
-"""G against `np.take(..., out=, mode="clip")` of the same rows, by the size of a row.
+"""The gather against `np.take(..., out=, mode="clip")` of the same rows, by the size of a row.
 
     python -m tests.bench.rows MEGABYTES ROUNDS [SIZE...]
 
-Both write into three buffers in turn. A loop that hands batches over has to: JAX on CPU aliases
-the memory, so a batch may not be written while anybody reads it, and the next one is under way.
+The gather runs twice: alone, on the thread that `np.take` runs on, and in a loader, which has a
+thread of its own. All write into three buffers in turn. A loop that hands batches over has to: JAX
+on CPU aliases the memory, so a batch may not be written while anybody reads it, and the next one
+is under way.
 `np.take` into one and the same buffer, which no loader can do, stands beside it. Each side runs
 in stretches of its own, so that its buffers and nobody else's are in the caches.
 """
@@ -14,9 +16,11 @@ import ctypes
 import functools
 import itertools
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,23 +35,42 @@ SECONDS = 0.012  # of a stretch, and at least LEAST batches
 LEAST = 12
 SKIP = 4
 
+ROOT = Path(__file__).resolve().parents[2]
+
 Array = np.ndarray[Any, Any]
-Step = Callable[[], object]
+Step = Callable[[], float]  # gives the microseconds it took
 
 
 def run(megabytes: int, rounds: int, sizes: list[int]) -> list[dict[str, Any]]:
     """Gives, for every size of row, the microseconds of a batch of about 3 MB."""
     whole = np.random.default_rng(0).integers(0, 256, megabytes << 20, np.uint8)
-    return [_size(whole, size, rounds) for size in sizes]
+    library = _library()
+    return [_size(library, whole, size, rounds) for size in sizes]
 
 
-def _size(whole: Array, size: int, rounds: int) -> dict[str, Any]:
+def _library() -> Any:
+    """Builds the gather as a library."""
+    path = ROOT / "build" / "bench" / "gather.so"
+    build = ["go", "build", "-buildmode=c-shared", "-o", str(path), "./tests/bench/gather"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    library = ctypes.CDLL(str(path))
+    number, address = ctypes.c_int64, ctypes.c_void_p
+    library.bench_open.restype = library.bench_gather.restype = number
+    library.bench_open.argtypes = address, number, number
+    library.bench_gather.argtypes = number, address, number, address, number
+    return library
+
+
+def _size(library: Any, whole: Array, size: int, rounds: int) -> dict[str, Any]:
     count = len(whole) // size
     array = whole[: count * size].view(np.int32).reshape(count, size // 4)
     batch = max(8, min(4096, BATCH_BYTES // size, count // 4))
     loader = mf.Loader(mf.from_arrays({"x": array}), batch_size=batch, shuffle=True, epochs=-1)
     ring = [aligned_bytes(batch * size).view(np.int32).reshape(batch, size // 4) for _ in range(3)]
+    alone = _Alone(library, array)
+    alone.check(array, next(_records(loader, 0)), ring[0])
     stretches = {
+        "gather": lambda: {"gather": [_each(alone.steps(loader, array, ring))]},
         "G": lambda: {"G": [_gather(loader)]},
         "take": lambda: {"take": [_each(_takes(loader, array, ring))]},
         "one": lambda: {"one": [_each(_takes(loader, array, ring[:1]))]},
@@ -79,18 +102,45 @@ def _each(steps: Iterator[Step]) -> float:
         next(steps)()
     times: list[float] = []
     while len(times) < LEAST or sum(times) < SECONDS * 1e6:
-        step = next(steps)
-        start = time.perf_counter_ns()
-        step()
-        times.append((time.perf_counter_ns() - start) / 1e3)
+        times.append(next(steps)())
     return float(np.mean(times))
+
+
+def _timed(function: Callable[..., object], *arguments: Any, **options: Any) -> float:
+    start = time.perf_counter_ns()
+    function(*arguments, **options)
+    return (time.perf_counter_ns() - start) / 1e3
+
+
+class _Alone:
+    """The gather of an array's rows, on the caller's thread."""
+
+    def __init__(self, library: Any, array: Array) -> None:
+        self._gather = library.bench_gather
+        self._number = library.bench_open(array.ctypes.data, array.size, array.shape[1])
+
+    def __call__(self, records: Array, out: Array) -> float:
+        """Gathers, and gives the microseconds without the way into Go."""
+        given = records.ctypes.data, len(records), out.ctypes.data, out.nbytes
+        return float(self._gather(self._number, *given)) / 1e3
+
+    def check(self, array: Array, records: Array, out: Array) -> None:
+        """Makes sure that it gathers the right rows."""
+        if self(records, out) < 0 or not np.array_equal(out, array[records]):
+            raise AssertionError("the gather alone gathers other rows")
+
+    def steps(self, loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step]:
+        """Gathers the records of the loader's batches of a quarter of an epoch later."""
+        away = len(array) // 4
+        for out, records in zip(itertools.cycle(ring), _records(loader, away), strict=False):
+            yield functools.partial(self, records, out)
 
 
 def _takes(loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step]:
     """Takes the records of the loader's batches of half an epoch later, so that none is cached."""
     away = len(array) // 2
     for out, records in zip(itertools.cycle(ring), _records(loader, away), strict=False):
-        yield functools.partial(np.take, array, records, axis=0, out=out, mode="clip")
+        yield functools.partial(_timed, np.take, array, records, axis=0, out=out, mode="clip")
 
 
 def _copies(loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step]:
@@ -98,7 +148,7 @@ def _copies(loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step
     batch = len(ring[0])
     for out, records in zip(itertools.cycle(ring), _records(loader, 0), strict=False):
         source = array[min(int(records[0]), len(array) - batch) :].ctypes.data
-        yield functools.partial(ctypes.memmove, out.ctypes.data, source, out.nbytes)
+        yield functools.partial(_timed, ctypes.memmove, out.ctypes.data, source, out.nbytes)
 
 
 def _records(loader: mf.Loader, away: int) -> Iterator[Array]:

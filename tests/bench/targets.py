@@ -71,20 +71,22 @@ def _worse(cell: CellNumbers) -> Iterator[str]:
 
 def of_row(row: dict[str, Any], title: str, *, large: bool) -> Iterator[str]:
     """Gives a sentence for every target that the gather misses at one size of a row."""
-    size, ratio = row["size"], row_ratio(row)
+    size, ratio = row["size"], row_ratio(row, "gather")
     name = f"rows of {size:,} B, {title}"
     wanted = 1.5 if large and size >= 2048 else 1.0
     if ratio < wanted:
         yield f"{name}: {ratio:.2f} times `np.take`, not {wanted}"
-    gather, copy = row["times"]["G"]["p50"], row["times"]["memcpy"]["p50"]
+    gather, copy = row["times"]["gather"]["p50"], row["times"]["memcpy"]["p50"]
     if size == 12288 and not large and gather > (most := 1.15 * copy + 10):
-        yield f"{name}: G {gather:.0f} µs, 1.15 · memcpy + 10 is {most:.0f}"
+        yield f"{name}: {gather:.0f} µs, 1.15 · memcpy + 10 is {most:.0f}"
+    if (slow := row_ratio(row, "G")) < 1:
+        yield f"{name}: in a loader {slow:.2f} times `np.take` on the caller's thread"
 
 
-def row_ratio(row: dict[str, Any]) -> float:
-    """Gives how many times as fast as `np.take` G is, round by round."""
-    pairs = zip(row["times"]["take"]["medians"], row["times"]["G"]["medians"], strict=True)
-    return float(np.median([take / gather for take, gather in pairs]))
+def row_ratio(row: dict[str, Any], name: str) -> float:
+    """Gives how many times as fast as `np.take` a loop is, round by round."""
+    pairs = zip(row["times"]["take"]["medians"], row["times"][name]["medians"], strict=True)
+    return float(np.median([take / ours for take, ours in pairs]))
 
 
 def of_disk(key: str, loops: dict[str, list[dict[str, float]]]) -> Iterator[str]:

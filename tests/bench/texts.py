@@ -69,13 +69,16 @@ library.
 """
 
 ROWS = """\
-G against `np.take(..., out=, mode="clip")` of the same rows (half an epoch apart, so that neither
-finds the other's in the cache). Both write to three buffers in turn, as a loop that hands batches
-over has to: one is gathered, one waits, one is in use, and on CPU JAX reads that very memory. *one
-buffer* is `np.take` into the same memory every time, which no loader can do. *memcpy* copies as
-many contiguous bytes from where G's rows begin, into the same three. *times np.take* is the median
-of the rounds' ratios, *at best* that of the 10th percentiles, which other work on the machine
-disturbs least.
+*gather* is the gather alone, called like `np.take(..., out=, mode="clip")` of the same rows: on the
+caller's thread, again and again (a quarter of an epoch apart, so that neither finds the other's
+rows in the cache; the way into Go is not counted, Python's call of `np.take`, about 1 µs, is). *G*
+is the same in a loader, by its clock: on a thread of its own, which the caller wakes and
+interrupts. All write to three buffers in turn, as a loop that hands batches over has to: one is
+gathered, one waits, one is in use, and on CPU JAX reads that very memory. *one buffer* is `np.take`
+into the same memory every time, which no loader can do. *memcpy* copies as many contiguous bytes
+from where a batch's rows begin, into the same three. *times np.take* is the median of the rounds'
+ratios for *gather*, *at best* that of the 10th percentiles, which other work on the machine
+disturbs least; *G, times* is the median for *G*.
 """
 
 COLD = """\
