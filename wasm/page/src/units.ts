@@ -25,9 +25,11 @@ export function whole(n: number | null): string {
   return n === null ? "–" : n.toLocaleString("en-US");
 }
 
-/** times gives a factor such as 1× or 4.5×. */
+/** times gives a factor such as 1×, 4.5× or 8,192×. */
 export function times(part: number | null, of: number | null): string {
-  return part === null || !of ? "–" : `${Number((part / of).toPrecision(3))}×`;
+  if (part === null || !of) return "–";
+  const factor = part / of;
+  return `${factor < 100 ? Number(factor.toPrecision(3)) : whole(Math.round(factor))}×`;
 }
 
 /** count gives a number with its noun. */
