@@ -52,9 +52,9 @@ func run(ctx context.Context, args []string) error {
 	runtime := wazero.NewRuntime(ctx)
 	defer runtime.Close(ctx)
 	wasi_snapshot_preview1.MustInstantiate(ctx, runtime)
-	files := wazero.NewFSConfig().WithReadOnlyDirMount("/", "/").WithDirMount(temporary, "/tmp")
+	files := wazero.NewFSConfig().WithReadOnlyDirMount("/", "/").WithDirMount(temporary, temporary)
 	config := wazero.NewModuleConfig().WithArgs(args...).WithFSConfig(files).WithRandSource(rand.Reader).
-		WithEnv("PWD", here).WithEnv("TMPDIR", "/tmp").
+		WithEnv("PWD", here).WithEnv("TMPDIR", temporary).
 		WithStdin(os.Stdin).WithStdout(os.Stdout).WithStderr(os.Stderr).
 		WithSysNanotime().WithSysWalltime().WithSysNanosleep()
 	_, err = runtime.InstantiateWithConfig(ctx, program, config)
