@@ -52,6 +52,11 @@ export interface Draft {
 
 export const LOADINGS = ["process", "global", "device", "reshard"] as const;
 
+/** batchRows gives the rows of a batch, 0 where there is none. */
+export function batchRows(draft: Draft): number {
+  return draft.batch?.size.reduce((a, b) => a * b, 1) ?? 0;
+}
+
 /** parse gives the draft of a document that the guest has accepted. */
 export function parse(text: string): Draft {
   const doc = read(text) as JsonObject;

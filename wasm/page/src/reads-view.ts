@@ -2,13 +2,13 @@
 
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
-import { LOADINGS, processCount } from "./draft.js";
+import { LOADINGS, batchRows, processCount } from "./draft.js";
 import { Part } from "./element.js";
 import type { Described, Pair, ProcessReport, Totals } from "./guest.js";
 import { type Shared, repeated, shared, size } from "./overlap.js";
 import "./samples-view.js";
 import { controls } from "./style.js";
-import { bytes, count, span, times, whole } from "./units.js";
+import { bytes, count, span, spans, times, whole } from "./units.js";
 
 const FEW = 16;
 const STRIPES = 64; // of 2 pixels each
@@ -68,8 +68,7 @@ export class ReadsView extends Part {
   }
 
   private processes(): unknown {
-    const { batch } = this.model.draft;
-    const rows = batch?.size.reduce((a, b) => a * b, 1) ?? 0;
+    const rows = batchRows(this.model.draft);
     const total = processCount(this.model.draft);
     const from = this.from < total ? this.from : 0;
     const shown = this.model.processes(from, Math.min(FEW, total - from));
@@ -109,7 +108,7 @@ export class ReadsView extends Part {
     const { rows, least, most } = repeated(all);
     if (rows.length === 0) return "No row is read twice.";
     const { read_bytes, batch_bytes } = this.model.reply.report!.totals;
-    const which = size(rows) === batch ? "Every row is" : `Rows ${spans(rows, 4)} are`;
+    const which = size(rows) === batch ? "Every row is" : `Rows ${listed(rows, 4)} are`;
     return `${which} read by ${least === most ? most : `${least} to ${most}`} processes; all together read ${times(read_bytes, batch_bytes)} the batch.`;
   }
 
@@ -137,11 +136,11 @@ export class ReadsView extends Part {
 
 function ranges({ rows, bytes_per_step }: ProcessReport, most: number): string {
   if (!rows) return bytes_per_step === null ? "unknown" : "too many to list";
-  return rows.length === 0 ? "none" : spans(rows, most);
+  return rows.length === 0 ? "none" : listed(rows, most);
 }
 
-function spans(rows: Pair[], most: number): string {
-  const text = rows.slice(0, most).map(([a, b]) => span(a, b)).join(", ");
+function listed(rows: Pair[], most: number): string {
+  const text = spans(rows, most);
   return rows.length > most ? `${text}, … (${count(rows.length, "range")})` : text;
 }
 
@@ -165,7 +164,7 @@ function same(p: ProcessReport): Shared[] | null {
 
 function readers(list: Shared[] | null): unknown {
   if (!list) return html`<td class="others">unknown</td>`;
-  const text = (some: Shared[]): string => some.map((o) => `p${o.process}${o.rows ? ` (${spans(o.rows, 2)})` : ""}`).join(", ");
+  const text = (some: Shared[]): string => some.map((o) => `p${o.process}${o.rows ? ` (${listed(o.rows, 2)})` : ""}`).join(", ");
   const more = list.length > 4 ? ` and ${whole(list.length - 4)} more` : "";
   return html`<td class="others" title=${more ? text(list.slice(0, 64)) : ""}>${list.length === 0 ? "no other" : text(list.slice(0, 4)) + more}</td>`;
 }

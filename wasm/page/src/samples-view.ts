@@ -2,10 +2,11 @@
 
 import { css, html, nothing } from "lit";
 import { property, state } from "lit/decorators.js";
+import { batchRows } from "./draft.js";
 import { Part } from "./element.js";
 import type { Pair, ProcessReport } from "./guest.js";
 import { controls } from "./style.js";
-import { count, span, whole } from "./units.js";
+import { count, spans, whole } from "./units.js";
 
 const RECORDS = 6; // told of each process
 
@@ -44,7 +45,8 @@ export class SamplesView extends Part {
     const steps = this.model.reply.report?.totals.steps_per_epoch ?? 0;
     if (steps < 1) return html`<p>There is no step in an epoch.</p>`;
     const step = Math.min(this.step, steps - 1);
-    const first = step * this.rows;
+    const rows = batchRows(this.model.draft);
+    const first = step * rows;
     try {
       return html`<div class="at">
           ${this.stepper("epoch", this.epoch, Number.MAX_SAFE_INTEGER, (n) => (this.epoch = n))}
@@ -53,16 +55,12 @@ export class SamplesView extends Part {
         <p class="paper">epoch ${whole(this.epoch)}, step ${whole(step)} of ${whole(steps)}</p>
         <div class="scroll" tabindex="0" role="region" aria-label="which records"><table>
           <thead><tr><th>process</th><th>rows</th><th>records</th></tr></thead>
-          <tbody>${this.processes.map((p) => html`<tr><td>${p.process}</td><td>${p.rows?.map(([a, b]) => span(a, b)).slice(0, 3).join(", ") ?? "unknown"}${(p.rows?.length ?? 0) > 3 ? ", …" : ""}</td><td class="code">${this.records(p.rows ?? [], first, records)}</td></tr>`)}</tbody>
+          <tbody>${this.processes.map((p) => html`<tr><td>${p.process}</td><td>${p.rows ? spans(p.rows, 3) : "unknown"}${(p.rows?.length ?? 0) > 3 ? ", …" : ""}</td><td class="code">${this.records(p.rows ?? [], first, records)}</td></tr>`)}</tbody>
         </table></div>
-        ${step === steps - 1 ? this.rest(first + this.rows, records) : nothing}`;
+        ${step === steps - 1 ? this.rest(first + rows, records) : nothing}`;
     } catch (cause) {
       return html`<p class="why">${(cause as Error).message}</p>`;
     }
-  }
-
-  private get rows(): number {
-    return this.model.draft.batch!.size.reduce((a, b) => a * b, 1);
   }
 
   private stepper(name: string, value: number, last: number, set: (n: number) => void): unknown {

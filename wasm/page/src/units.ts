@@ -42,6 +42,11 @@ export function span(start: number, stop: number): string {
   return stop - start === 1 ? whole(start) : `${whole(start)}–${whole(stop - 1)}`;
 }
 
+/** spans gives the first of some half-open ranges. */
+export function spans(ranges: [number, number][], most: number): string {
+  return ranges.slice(0, most).map(([start, stop]) => span(start, stop)).join(", ");
+}
+
 /** parseBytes reads "16 GiB", "512M" or "1000"; null where it is none of these. */
 export function parseBytes(text: string): number | null {
   const m = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?\s*$/i.exec(text);
