@@ -1,8 +1,6 @@
 package layout
 
-import (
-	"github.com/meshfeed/meshfeed/core/sharding"
-)
+import "github.com/meshfeed/meshfeed/core/sharding"
 
 // Process is what one process gathers for every batch.
 type Process struct {

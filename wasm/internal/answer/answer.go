@@ -1,5 +1,6 @@
-// Package answer holds what the validator's guest answers. The guest exports it to WebAssembly; compiled natively, it is what
-// the guest is compared with, byte for byte.
+// Package answer holds what the validator's guest answers. The guest exports it
+// to WebAssembly; compiled natively, it is what the guest is compared with, byte
+// for byte.
 //
 //	var v answer.Validator
 //	reply := v.Describe(text)            // JSON: document, arrays, report, text, error
