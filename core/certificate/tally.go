@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/meshfeed/meshfeed/core/internal/cpu"
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
 )
 
@@ -51,9 +52,14 @@ func EpochOf(epoch int64) Epoch {
 // two ways, so that what is equal in one differs in the other. All steps are
 // bijections of the record, so the records at a position have different hashes.
 func (e Epoch) Count(t *Tally, position int64, records []int64) {
-	for len(records) >= fewRows && hasKernel() {
+	e.countBy(cpu.Best(), t, position, records)
+}
+
+// countBy is Count with the kernels of a level.
+func (e Epoch) countBy(level cpu.Level, t *Tally, position int64, records []int64) {
+	for level > cpu.None && len(records) >= fewRows {
 		n := min(len(records)&^7, callRows)
-		e.countFast(t, position, records[:n])
+		e.countFast(level, t, position, records[:n])
 		records, position = records[n:], position+int64(n)
 	}
 	e.count(t, position, records)
@@ -65,9 +71,9 @@ const (
 )
 
 // countFast counts with the kernel, unless some of the rows are padding.
-func (e Epoch) countFast(t *Tally, position int64, records []int64) {
+func (e Epoch) countFast(level cpu.Level, t *Tally, position int64, records []int64) {
 	var s sums
-	if countAVX2(&s, &records[0], len(records), e.high+uint64(position)*stepHigh, e.low+uint64(position)*stepLow) {
+	if countKernel(level, &s, &records[0], len(records), e.high+uint64(position)*stepHigh, e.low+uint64(position)*stepLow) {
 		e.count(t, position, records)
 		return
 	}

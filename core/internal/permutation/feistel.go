@@ -3,11 +3,13 @@ package permutation
 import (
 	"math"
 	"math/bits"
+
+	"github.com/meshfeed/meshfeed/core/internal/cpu"
 )
 
 const (
 	rounds = 10
-	lanes  = 32 // positions that go through a round together, for speed alone
+	lanes  = 64 // positions that go through a round together, for speed alone
 )
 
 // feistel permutes the elements l·b + r of an a × b rectangle, and walks
@@ -15,13 +17,13 @@ const (
 type feistel struct {
 	n, a, b uint64
 	keys    [rounds]uint64
-	native  bool // the rounds are done in assembly
+	kernel  cpu.Level // None: plain Go
 }
 
 // newFeistel picks a even, since with a and b odd every round would be an even
 // permutation and so would be the whole.
 func newFeistel(n int64, key [2]uint64) *feistel {
-	f := &feistel{n: uint64(n), native: hasKernel()}
+	f := &feistel{n: uint64(n), kernel: cpu.Best()}
 	f.a = uint64(math.Ceil(math.Sqrt(float64(n))))
 	f.a += f.a % 2
 	f.b = (f.n + f.a - 1) / f.a
@@ -77,18 +79,7 @@ func (f *feistel) Fill(dst []int64, position int64) {
 // other lanes are worth nothing: they may lie outside the rectangle, from where
 // no walk leads back.
 func (f *feistel) fill(dst *[lanes]int64, position uint64, count int) {
-	var l, r [lanes]uint64
-	var outside bool
-	if h, t := position/f.b, position%f.b; f.native {
-		splitAVX2(&l, &r, f.b, h, t)
-		roundsAVX2(&l, &r, &f.keys, f.a, f.b)
-		outside = joinAVX2(dst, &l, &r, f.b, f.n)
-	} else {
-		splitPortable(&l, &r, f.b, h, t)
-		roundsPortable(&l, &r, &f.keys, f.a, f.b)
-		outside = joinPortable(dst, &l, &r, f.b, f.n)
-	}
-	if !outside {
+	if !f.once(dst, position/f.b, position%f.b) {
 		return
 	}
 	for j, x := range dst[:count] {
@@ -98,38 +89,37 @@ func (f *feistel) fill(dst *[lanes]int64, position uint64, count int) {
 	}
 }
 
-// roundsPortable takes pairs of halves through the network.
-func roundsPortable(l, r *[lanes]uint64, keys *[rounds]uint64, a, b uint64) {
-	for i := 0; i < rounds; i += 2 {
-		addAll(l, r, keys[i], a)
-		addAll(r, l, keys[i+1], b)
+// once takes lanes elements that follow each other, from h·b + t on, once
+// through the network, and reports whether any lands at n or beyond.
+func (f *feistel) once(dst *[lanes]int64, h, t uint64) (outside bool) {
+	if f.kernel == cpu.None {
+		return f.oncePortable(dst, h, t)
 	}
+	return f.onceKernel(dst, h, t)
+}
+
+func (f *feistel) oncePortable(dst *[lanes]int64, h, t uint64) (outside bool) {
+	var l, r [lanes]uint64
+	for j := range l {
+		l[j], r[j] = h, t
+		if t++; t == f.b {
+			h, t = h+1, 0
+		}
+	}
+	for i := 0; i < rounds; i += 2 {
+		addAll(&l, &r, f.keys[i], f.a)
+		addAll(&r, &l, f.keys[i+1], f.b)
+	}
+	for j := range dst {
+		x := l[j]*f.b + r[j]
+		dst[j] = int64(x)
+		outside = outside || x >= f.n
+	}
+	return outside
 }
 
 func addAll(x, y *[lanes]uint64, key, m uint64) {
 	for j := range x {
 		x[j] = add(x[j], y[j], key, m)
 	}
-}
-
-// splitPortable sets the halves of lanes elements that follow each other, from
-// h·b + t on.
-func splitPortable(l, r *[lanes]uint64, b, h, t uint64) {
-	for j := range l {
-		l[j], r[j] = h, t
-		if t++; t == b {
-			h, t = h+1, 0
-		}
-	}
-}
-
-// joinPortable puts the halves together, and reports whether an element lies
-// at n or beyond.
-func joinPortable(dst *[lanes]int64, l, r *[lanes]uint64, b, n uint64) (outside bool) {
-	for j := range dst {
-		x := l[j]*b + r[j]
-		dst[j] = int64(x)
-		outside = outside || x >= n
-	}
-	return outside
 }

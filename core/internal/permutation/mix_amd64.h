@@ -1,6 +1,6 @@
 // clang-format off: this is Go's assembly.
 
-// What the kernels share that compute Mix, here and in package certificate.
+// What the AVX2 kernels share that compute Mix, here and in package certificate.
 // They take four vectors side by side, since one alone leaves the processor
 // waiting for each product. Y0 to Y3 hold z, Y4 to Y7 an intermediate value t,
 // Y15 another.

@@ -2,6 +2,47 @@
 #include "textflag.h"
 #include "mix_amd64.h"
 
+// Positions 0 to 3, and what is added for the next four.
+DATA iota<>+0(SB)/8, $0
+DATA iota<>+8(SB)/8, $1
+DATA iota<>+16(SB)/8, $2
+DATA iota<>+24(SB)/8, $3
+GLOBL iota<>(SB), RODATA|NOPTR, $32
+
+// func splitAVX2(l, r *[lanes]uint64, b, h, t uint64)
+//
+// The halves of the elements: where t + j reaches b, the next row of the
+// rectangle begins.
+TEXT ·splitAVX2(SB), NOSPLIT, $0-40
+	MOVQ l+0(FP), DI
+	MOVQ r+8(FP), SI
+	MOVQ b+16(FP), AX
+	BROADCAST(AX, X4, Y4)
+	DECQ AX
+	BROADCAST(AX, X5, Y5)
+	MOVQ h+24(FP), AX
+	BROADCAST(AX, X6, Y6)
+	MOVQ t+32(FP), AX
+	BROADCAST(AX, X0, Y0)
+	VPADDQ iota<>(SB), Y0, Y0
+	MOVQ $4, AX
+	BROADCAST(AX, X7, Y7)
+	XORQ DX, DX
+
+split:
+	VPCMPGTQ Y5, Y0, Y1
+	VPSUBQ Y1, Y6, Y2
+	VPAND Y4, Y1, Y1
+	VPSUBQ Y1, Y0, Y1
+	VMOVDQU Y2, (DI)(DX*1)
+	VMOVDQU Y1, (SI)(DX*1)
+	VPADDQ Y7, Y0, Y0
+	ADDQ $32, DX
+	CMPQ DX, $(8*const_lanes)
+	JLT  split
+	VZEROUPPER
+	RET
+
 // Sixteen positions at a time.
 //
 // DI halves that change      R8 their modulus m      BX key of the round
@@ -94,47 +135,9 @@ sixteen:
 	VZEROUPPER
 	RET
 
-// Positions 0 to 3, and what is added for the next four.
-DATA iota<>+0(SB)/8, $0
-DATA iota<>+8(SB)/8, $1
-DATA iota<>+16(SB)/8, $2
-DATA iota<>+24(SB)/8, $3
-GLOBL iota<>(SB), RODATA|NOPTR, $32
-
-// func splitAVX2(l, r *[lanes]uint64, b, h, t uint64)
-//
-// Where t + j reaches b, the next row of the rectangle begins.
-TEXT ·splitAVX2(SB), NOSPLIT, $0-40
-	MOVQ l+0(FP), DI
-	MOVQ r+8(FP), SI
-	MOVQ b+16(FP), AX
-	BROADCAST(AX, X4, Y4)
-	DECQ AX
-	BROADCAST(AX, X5, Y5)
-	MOVQ h+24(FP), AX
-	BROADCAST(AX, X6, Y6)
-	MOVQ t+32(FP), AX
-	BROADCAST(AX, X0, Y0)
-	VPADDQ iota<>(SB), Y0, Y0
-	MOVQ $4, AX
-	BROADCAST(AX, X7, Y7)
-	XORQ DX, DX
-
-split:
-	VPCMPGTQ Y5, Y0, Y1
-	VPSUBQ Y1, Y6, Y2
-	VPAND Y4, Y1, Y1
-	VPSUBQ Y1, Y0, Y1
-	VMOVDQU Y2, (DI)(DX*1)
-	VMOVDQU Y1, (SI)(DX*1)
-	VPADDQ Y7, Y0, Y0
-	ADDQ $32, DX
-	CMPQ DX, $(8*const_lanes)
-	JLT  split
-	VZEROUPPER
-	RET
-
 // func joinAVX2(dst *[lanes]int64, l, r *[lanes]uint64, b, n uint64) (outside bool)
+//
+// The elements of the halves, and whether one lies at n or beyond.
 TEXT ·joinAVX2(SB), NOSPLIT, $0-41
 	MOVQ dst+0(FP), BX
 	MOVQ l+8(FP), DI
@@ -160,35 +163,4 @@ join:
 	TESTL AX, AX
 	SETNE outside+40(FP)
 	VZEROUPPER
-	RET
-
-// func hasAVX2() bool
-//
-// Intel's manual, volume 1, section 14.7: AVX and OSXSAVE in leaf 1, both
-// halves of the registers saved according to XCR0, AVX2 in leaf 7.
-TEXT ·hasAVX2(SB), NOSPLIT, $0-1
-	MOVB $0, ret+0(FP)
-	XORL AX, AX
-	CPUID
-	CMPL AX, $7
-	JCS  done
-	MOVL $1, AX
-	XORL CX, CX
-	CPUID
-	ANDL $(1<<27 | 1<<28), CX
-	CMPL CX, $(1<<27 | 1<<28)
-	JNE  done
-	XORL CX, CX
-	XGETBV
-	ANDL $6, AX
-	CMPL AX, $6
-	JNE  done
-	MOVL $7, AX
-	XORL CX, CX
-	CPUID
-	SHRL $5, BX
-	ANDL $1, BX
-	MOVB BX, ret+0(FP)
-
-done:
 	RET
