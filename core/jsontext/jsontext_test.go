@@ -3,6 +3,7 @@ package jsontext_test
 import (
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,7 +76,7 @@ var texts = []string{
 	`{}`, `[]`, `""`, `0`, `-0`, `1.5e-3`, ` true `, `null`, `[1,[2,{"a":[]}],"x"]`,
 	` { "a" : 1 , "b\n\u00e9\ud83d\ude00" : [ 1 , 2 ] , "a" : { } } `, `"\"\\\/\b\f\n\r\t"`, `[[],[]]`, `{"a":1}`, `[1,2]`, `[[null],[true]]`, `{"a":{"b":-1e9}}`, `[{},{"":""}]`,
 	``, `{`, `[1,]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `01`, `1.`, `.5`, `1e`, `+1`, `-`, `tru`, `nul`, `"a`, `"\x"`, `"\u12"`,
-	`"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", "\"\n\"", `1 2`, `[1}`, `{"a":1]`, `"\`, `["a\\","]"]`, `{"a\"}":"}"}`,
+	`"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", "\"\n\"", "\"\x1f\"", "\"\x20\"", `1 2`, `[1}`, `{"a":1]`, `"\`, `["a\\","]"]`, `{"a\"}":"}"}`,
 }
 
 func TestEqualsEncodingJSON(t *testing.T) {
@@ -97,18 +98,55 @@ func TestErrors(t *testing.T) {
 		`[1 2]`:                  "expected ',' or ']', but found '2' (at byte 3)",
 		`{"a" 1}`:                "expected ':', but found '1' (at byte 5)",
 		`{1:2}`:                  "expected a key in quotes, but found '1' (at byte 1)",
-		`1x`:                     "more text follows the value (at byte 1)",
+		`1x`:                     "the document ends here, but more text follows (at byte 1)",
 		`-x`:                     "expected a digit, but found 'x' (at byte 1)",
 		`"\u12_4"`:               `\u needs four hexadecimal digits (at byte 1)`,
 		`"\ud800\u0041"`:         `\ud800 is half of a surrogate pair, which is not UTF-8 (at byte 1)`,
-		"\"\x01\"":               "a string contains a control character (at byte 1)",
-		"\"\xff\"":               "a string is not UTF-8 (at byte 1)",
+		"\"\x01\"":               "a string may not contain the control character 0x01 (at byte 1)",
+		"\"\xff\"":               "the byte 0xff is not UTF-8 (at byte 1)",
+		"[\xff]":                 "expected a value, but found the byte 0xff, which is not UTF-8 (at byte 1)",
+		`[1,-01]`:                "a number may not begin with 0 (at byte 4)",
 		`"a`:                     "a string has no end (at byte 2)",
 		strings.Repeat("[", 300): "values are nested deeper than 256 (at byte 256)",
 	} {
 		if _, err := jsontext.Parse([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%.20q: got %v, want %s", text, err, want)
 		}
+	}
+}
+
+// An error names the value that is wrong: the object for a key that cannot be
+// read, the list or object for what stands between two values.
+func TestPaths(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                    "",
+		`[0,{"a":[0,0,tru]}]`: `1 "a" 2`,
+		`{"\u0061" 1}`:        `"\u0061"`,
+		`{"a":1,b}`:           "",
+		`{"a":{"b":1,"c\x"}}`: `"a"`,
+		`[[1 2]]`:             "0",
+		`[1] 2`:               "",
+		`[[[[0]]]]`:           "0 0 0",
+	} {
+		err := jsontext.Check([]byte(text), 3)
+		if err == nil {
+			t.Errorf("%s: no error", text)
+			continue
+		}
+		var path []string
+		for _, s := range err.Path {
+			if s.Key == nil {
+				path = append(path, strconv.Itoa(s.Number))
+			} else {
+				path = append(path, string(s.Key))
+			}
+		}
+		if got := strings.Join(path, " "); got != want {
+			t.Errorf("%s: %v at %s, want %s", text, err, got, want)
+		}
+	}
+	if err := jsontext.Check([]byte(`[[[0]]]`), 3); err != nil {
+		t.Errorf("three lists are not deeper than 3: %v", err)
 	}
 }
 

@@ -12,33 +12,58 @@ const MaxDepth = 256
 
 // Parse checks that the text is one JSON value in UTF-8, nested at most
 // MaxDepth deep, and gives it. It allocates nothing, and the value shares the
-// text. An error says at which byte the text is wrong.
+// text. An error is an *Error.
 func Parse(text []byte) (Value, error) {
-	p := parser{text: text}
-	p.space()
-	start := p.pos
-	p.value(0)
-	end := p.pos
-	p.space()
-	if p.err == nil && p.pos < len(text) {
-		p.fail("more text follows the value")
+	if err := Check(text, MaxDepth); err != nil {
+		return nil, err
 	}
-	if p.err != nil {
-		return nil, p.err
-	}
-	return Value(text[start:end:end]), nil
+	value := bytes.Trim(text, " \t\r\n")
+	return Value(value[:len(value):len(value)]), nil
 }
+
+// Check says what keeps a text from being one JSON value in UTF-8, nested at
+// most so deep; nil is nothing. It allocates only for an error.
+func Check(text []byte, depth int) *Error {
+	p := parser{text: text, most: depth}
+	p.space()
+	p.value(0)
+	p.space()
+	if p.pos < len(text) {
+		p.fail("the document ends here, but more text follows")
+	}
+	return p.err
+}
+
+// Error says why a text is no JSON, and where.
+type Error struct {
+	What   string
+	Offset int    // of the byte in question
+	Path   []Step // from the root to the value in question
+}
+
+// Step is one step down, to a member of an object or to an element of a list.
+type Step struct {
+	Key    []byte // in quotes, as it stands in the text; nil in a list
+	Number int    // of the element
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (at byte %d)", e.What, e.Offset) }
+
+// below puts a step before the path, on the way back up to the root: what is
+// right need not know where it stands.
+func (e *Error) below(s Step) { e.Path = append([]Step{s}, e.Path...) }
 
 // parser stops at the first fault: from then on it is at the end of the text.
 type parser struct {
 	text []byte
 	pos  int
-	err  error
+	most int // depth
+	err  *Error
 }
 
 func (p *parser) fail(what string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%s (at byte %d)", what, p.pos)
+		p.err = &Error{What: what, Offset: p.pos}
 	}
 	p.pos = len(p.text)
 }
@@ -52,8 +77,13 @@ func (p *parser) peek() byte {
 }
 
 func (p *parser) space() {
-	for p.pos < len(p.text) && bytes.IndexByte([]byte(" \t\r\n"), p.text[p.pos]) >= 0 {
-		p.pos++
+	for p.pos < len(p.text) {
+		switch p.text[p.pos] {
+		case ' ', '\t', '\r', '\n':
+			p.pos++
+		default:
+			return
+		}
 	}
 }
 
@@ -76,7 +106,11 @@ func (p *parser) unexpected(want string) {
 		p.fail("expected " + want + ", but the text ends")
 		return
 	}
-	r, _ := utf8.DecodeRune(p.text[p.pos:])
+	r, size := utf8.DecodeRune(p.text[p.pos:])
+	if r == utf8.RuneError && size == 1 {
+		p.fail(fmt.Sprintf("expected %s, but found the byte 0x%02x, which is not UTF-8", want, p.text[p.pos]))
+		return
+	}
 	p.fail("expected " + want + ", but found " + strconv.QuoteRune(r))
 }
 
@@ -88,9 +122,10 @@ func (p *parser) word(w string) bool {
 	return true
 }
 
+// members reads the members of an object or list, up to its end.
 func (p *parser) members(end byte, depth int) {
-	if depth > MaxDepth {
-		p.fail("values are nested deeper than " + strconv.Itoa(MaxDepth))
+	if depth > p.most {
+		p.fail("values are nested deeper than " + strconv.Itoa(p.most))
 		return
 	}
 	p.pos++
@@ -99,12 +134,13 @@ func (p *parser) members(end byte, depth int) {
 		p.pos++
 		return
 	}
-	for p.err == nil {
+	for i := 0; p.err == nil; i++ {
 		p.space()
 		if end == '}' {
-			p.key()
+			p.member(depth)
+		} else if p.value(depth); p.err != nil {
+			p.err.below(Step{Number: i})
 		}
-		p.value(depth)
 		p.space()
 		switch p.peek() {
 		case end:
@@ -118,19 +154,28 @@ func (p *parser) members(end byte, depth int) {
 	}
 }
 
-func (p *parser) key() {
+// member reads a key and its value. An error in the key is the object's.
+func (p *parser) member(depth int) {
 	if p.peek() != '"' {
 		p.unexpected("a key in quotes")
 		return
 	}
-	p.str()
-	p.space()
-	if p.peek() != ':' {
-		p.unexpected("':'")
+	start := p.pos
+	if p.str(); p.err != nil {
 		return
 	}
-	p.pos++
+	key := p.text[start:p.pos]
 	p.space()
+	if p.peek() == ':' {
+		p.pos++
+		p.space()
+		p.value(depth)
+	} else {
+		p.unexpected("':'")
+	}
+	if p.err != nil {
+		p.err.below(Step{Key: key})
+	}
 }
 
 // str reads a string and checks its escapes and its UTF-8.
@@ -141,19 +186,21 @@ func (p *parser) str() {
 			p.pos++
 			return
 		case c == '\\':
-			n, fault := Escape(p.text[p.pos:])
+			n, fault := escape(p.text[p.pos:])
 			if fault != "" {
 				p.fail(fault)
 				return
 			}
 			p.pos += n
 		case c < 0x20:
-			p.fail("a string contains a control character")
+			p.fail(fmt.Sprintf("a string may not contain the control character 0x%02x", c))
 			return
+		case c < utf8.RuneSelf:
+			p.pos++
 		default:
 			r, size := utf8.DecodeRune(p.text[p.pos:])
 			if r == utf8.RuneError && size == 1 {
-				p.fail("a string is not UTF-8")
+				p.fail(fmt.Sprintf("the byte 0x%02x is not UTF-8", c))
 				return
 			}
 			p.pos += size
@@ -167,10 +214,11 @@ func (p *parser) number() {
 	if p.peek() == '-' {
 		p.pos++
 	}
-	if p.peek() == '0' {
-		p.pos++
-	} else {
-		p.digits()
+	start := p.pos
+	p.digits()
+	if p.pos > start+1 && p.text[start] == '0' {
+		p.pos = start
+		p.fail("a number may not begin with 0")
 	}
 	if p.peek() == '.' {
 		p.pos++
@@ -187,7 +235,7 @@ func (p *parser) number() {
 
 func (p *parser) digits() {
 	start := p.pos
-	for c := p.peek(); '0' <= c && c <= '9'; c = p.peek() {
+	for p.pos < len(p.text) && '0' <= p.text[p.pos] && p.text[p.pos] <= '9' {
 		p.pos++
 	}
 	if p.pos == start {
@@ -195,9 +243,9 @@ func (p *parser) digits() {
 	}
 }
 
-// Escape gives the length of the escape that the text of a string goes on
+// escape gives the length of the escape that the text of a string goes on
 // with, or says what is wrong with it.
-func Escape(text []byte) (length int, fault string) {
+func escape(text []byte) (length int, fault string) {
 	if len(text) < 2 {
 		return 0, "a string has no end"
 	}

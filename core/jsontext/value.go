@@ -7,7 +7,7 @@
 //	v, err := jsontext.Parse([]byte(`{"shape":[2,3]}`))
 //	for key, member := range v.Members() { … }
 //
-// Layout documents have a reader of their own, whose errors name the place.
+// Layout documents have a reader of their own, for texts that [Check] let pass.
 package jsontext
 
 import (

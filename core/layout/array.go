@@ -86,3 +86,24 @@ func (l *Layout) add(a Array, spec sharding.PartitionSpec, path string) {
 	l.arrays = append(l.arrays, a)
 	l.tilings = append(l.tilings, t)
 }
+
+// grouped lists the arrays that have the same key together, in order, without
+// those that have none.
+func (l *Layout) grouped(key func(i int) (k string, ok bool)) [][]int {
+	var groups [][]int
+	number := map[string]int{}
+	for i := range l.arrays {
+		k, ok := key(i)
+		if !ok {
+			continue
+		}
+		n, known := number[k]
+		if !known {
+			n = len(groups)
+			number[k] = n
+			groups = append(groups, nil)
+		}
+		groups[n] = append(groups[n], i)
+	}
+	return groups
+}

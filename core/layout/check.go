@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
-	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
-}
-
 // check finds what is wrong with the whole. What is wrong with a single spec
 // was found when the array was added.
 func (l *Layout) check() {

@@ -142,22 +142,12 @@ func (l *Layout) sumUp(c *costs) {
 // alike groups the arrays that are read by a key of their tilings, so that a
 // large mesh is walked once for each.
 func (l *Layout) alike(key func(i int) string) [][]int {
-	var groups [][]int
-	number := map[string]int{}
-	for i, a := range l.arrays {
-		if a.Kind == Static || a.Delivered == nil {
-			continue
+	return l.grouped(func(i int) (string, bool) {
+		if a := l.arrays[i]; a.Kind == Static || a.Delivered == nil {
+			return "", false
 		}
-		k := key(i)
-		n, ok := number[k]
-		if !ok {
-			n = len(groups)
-			number[k] = n
-			groups = append(groups, nil)
-		}
-		groups[n] = append(groups[n], i)
-	}
-	return groups
+		return key(i), true
+	})
 }
 
 // distinct counts the distinct tiles of every process.

@@ -102,9 +102,6 @@ type BudgetSpec struct {
 	HostBytes   int64 // per process, all batches read ahead
 }
 
-// MeshOf describes an existing mesh device by device.
-func MeshOf(m *mesh.Mesh) MeshSpec { return MeshSpec{Axes: m.Axes(), Devices: m.Devices()} }
-
 func (s MeshSpec) processes() int { return max(s.Processes, 1) }
 
 func (s MeshSpec) build() (*mesh.Mesh, error) {

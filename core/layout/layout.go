@@ -27,7 +27,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // Layout is the static answer to a document. It is immutable and safe for
@@ -119,12 +118,4 @@ func (l *Layout) Err() error {
 		}
 	}
 	return nil
-}
-
-func fail(path, format string, args ...any) *status.Error {
-	if path != "" {
-		format = "%s: " + format
-		args = append([]any{short(path)}, args...)
-	}
-	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", path)
 }

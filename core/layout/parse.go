@@ -18,10 +18,11 @@ func Parse(text []byte) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, fail("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
 	}
-	if err := scan(text); err != nil {
+	r, err := newReader(text)
+	if err != nil {
 		return nil, err
 	}
-	p := parser{reader: reader{text: text}}
+	p := parser{reader: r}
 	if err := p.document(); err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (p *parser) array(name string) error {
 }
 
 func (p *parser) shape(n int, a *ArraySpec) error {
-	batch := axes{path: p.pointer()}
+	batch := axes{path: pointer(p.path)}
 	a.RowShape = []int{}
 	err := p.list("a shape", MaxRank, func(i int) error {
 		if p.next() != '"' {

@@ -32,34 +32,17 @@ func TestParseLeavesWhatFollows(t *testing.T) {
 	}
 }
 
-// A large mesh lists every device: what a number costs may not depend on the
+// A large mesh may list every device: what a number costs may not depend on the
 // length of the text, and no path is made for what is right.
 func TestParseAllocatesByLists(t *testing.T) {
-	d := large(4096)
-	m, err := d.Mesh.build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Mesh = MeshOf(m)
-	text := d.Canonical()
-	text = text[:len(text):len(text)]
-	if n := testing.AllocsPerRun(3, func() { _ = scan(text) }); n > 0 {
-		t.Errorf("the scanner made %v allocations", n)
-	}
+	text := deviceByDevice(4096)
 	if n := testing.AllocsPerRun(3, func() { _, _ = Parse(text) }); n > 1000 {
 		t.Errorf("4096 devices took %v allocations", n)
 	}
 }
 
 func TestTotals(t *testing.T) {
-	d, err := Parse([]byte(digits))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := mustNew(t, digits)
 	want := Totals{BatchBytes: 66560, ReadBytes: 66560, DeviceBytes: 8448, HostBytes: 49920, StepsPerEpoch: 7, RemainderRecords: 5}
 	if l.Totals() != want || len(l.Problems()) != 0 {
 		t.Errorf("totals %+v, problems %v", l.Totals(), l.Problems())

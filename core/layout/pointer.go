@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,29 +18,24 @@ func escape(name string) string {
 // at appends a number to a JSON Pointer.
 func at(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
-// trail is the way from the root of a document to a value. It becomes a JSON
-// Pointer only for an error, since a list may have a million elements.
-type trail struct {
-	depth int
-	path  [MaxDepth]step
-}
-
-// step is one token of a trail: a key as it stands in the text, or a number.
-type step struct {
-	key    []byte // nil in a list
-	number int
-}
-
-func (t *trail) pointer() string {
-	path := ""
-	for _, s := range t.path[:t.depth] {
-		if s.key == nil {
-			path = at(path, s.number)
+// pointer gives the JSON Pointer of a path. One is made only for an error,
+// since a list may have a million elements.
+func pointer(path []jsontext.Step) string {
+	p := ""
+	for _, s := range path {
+		if s.Key == nil {
+			p = at(p, s.Number)
 		} else {
-			path += "/" + escape(jsontext.Unquote(s.key))
+			p += "/" + escape(jsontext.Unquote(s.Key))
 		}
 	}
-	return path
+	return p
+}
+
+// place gives the line of an offset into a text, and the byte in it.
+func place(text []byte, offset int) string {
+	line := 1 + bytes.Count(text[:offset], []byte{'\n'})
+	return fmt.Sprintf("line %d, byte %d", line, offset-bytes.LastIndexByte(text[:offset], '\n'))
 }
 
 // quote shows a name in a message, cut where it is long.

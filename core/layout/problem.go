@@ -52,3 +52,17 @@ func (p Problem) err() *status.Error {
 	}
 	return e
 }
+
+// report adds a problem to the layout.
+func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
+	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
+}
+
+// fail gives the error of a document of which nothing can be worked out.
+func fail(path, format string, args ...any) *status.Error {
+	if path != "" {
+		format = "%s: " + format
+		args = append([]any{short(path)}, args...)
+	}
+	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", path)
+}

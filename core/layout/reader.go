@@ -7,17 +7,28 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// reader is the second pass over a document's text, which the scanner has
-// found sound: it walks the values that the format knows and refuses all else.
+// reader is the second pass over a document's text, which the first has found
+// to be JSON: it walks the values that the format knows and refuses all else.
 type reader struct {
-	text  []byte
-	pos   int
-	trail // of the value at pos
+	text []byte
+	pos  int
+	path []jsontext.Step // of the value at pos
+}
+
+// newReader makes the first pass: what it refuses is no JSON.
+func newReader(text []byte) (reader, error) {
+	if e := jsontext.Check(text, MaxDepth); e != nil {
+		return reader{}, fail(pointer(e.Path), "%s (%s)", e.What, place(text, e.Offset))
+	}
+	return reader{text: text}, nil
 }
 
 func (r *reader) fail(format string, args ...any) *status.Error {
-	return fail(r.pointer(), format, args...)
+	return fail(pointer(r.path), format, args...)
 }
+
+// up steps back to the value that the one at pos stood in.
+func (r *reader) up() { r.path = r.path[:len(r.path)-1] }
 
 // next gives the first byte of the value at pos.
 func (r *reader) next() byte {
@@ -58,13 +69,11 @@ func (r *reader) object(want string, visit func(key string) error) error {
 		return r.mismatch(want)
 	}
 	r.pos++
-	r.depth++
-	defer func() { r.depth-- }()
 	seen := map[string]bool{}
 	for r.next() != '}' {
 		start := r.pos
 		key := r.raw()
-		r.path[r.depth-1] = step{key: r.text[start:r.pos]}
+		r.path = append(r.path, jsontext.Step{Key: r.text[start:r.pos]})
 		if seen[key] {
 			return r.fail("key %s stands there twice", quote(key)).WithHint("name it once")
 		}
@@ -72,6 +81,7 @@ func (r *reader) object(want string, visit func(key string) error) error {
 		if err := visit(key); err != nil {
 			return err
 		}
+		r.up()
 	}
 	r.pos++
 	return nil
@@ -121,13 +131,11 @@ func (r *reader) list(want string, most int, visit func(i int) error) error {
 		if i == most {
 			return r.fail("the list is longer than %d", most)
 		}
-		r.path[r.depth] = step{number: i}
-		r.depth++
-		err := visit(i)
-		r.depth--
-		if err != nil {
+		r.path = append(r.path, jsontext.Step{Number: i})
+		if err := visit(i); err != nil {
 			return err
 		}
+		r.up()
 	}
 	r.pos++
 	return nil
@@ -162,17 +170,27 @@ func (r *reader) null() bool {
 	return true
 }
 
+// integer reads an integer, and refuses all that JSON allows of a number beyond
+// integers within ±MaxInteger.
 func (r *reader) integer(want string, least, most int64) (int64, error) {
 	if c := r.next(); c != '-' && (c < '0' || c > '9') {
 		return 0, r.mismatch(want)
 	}
-	n, sign := int64(0), int64(1)
+	start, n, sign := r.pos, int64(0), int64(1)
 	if r.text[r.pos] == '-' {
 		sign = -1
 		r.pos++
 	}
-	for ; r.pos < len(r.text) && '0' <= r.text[r.pos] && r.text[r.pos] <= '9'; r.pos++ {
-		n = 10*n + int64(r.text[r.pos]-'0') // which the scanner has found to be at most MaxInteger
+	for ; '0' <= r.text[r.pos] && r.text[r.pos] <= '9'; r.pos++ {
+		if n <= MaxInteger {
+			n = 10*n + int64(r.text[r.pos]-'0')
+		}
+	}
+	switch c := r.text[r.pos]; {
+	case c == '.' || c|0x20 == 'e':
+		return 0, r.fail("the number is not written as an integer (%s)", place(r.text, start))
+	case n > MaxInteger:
+		return 0, r.fail("the number is outside ±2^53 (%s)", place(r.text, start))
 	}
 	if n *= sign; n < least || n > most {
 		return 0, r.fail("expected %s from %d to %d, but found %d", want, least, most, n)

@@ -105,20 +105,7 @@ func readLayout(t *testing.T, path string) *Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parsed(t, string(text))
-}
-
-func parsed(t *testing.T, text string) *Layout {
-	t.Helper()
-	d, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return mustNew(t, string(text))
 }
 
 func TestTablesOfNothing(t *testing.T) {
@@ -134,7 +121,7 @@ func TestTablesOfNothing(t *testing.T) {
 }
 
 func TestTablesAreBounded(t *testing.T) {
-	l := parsed(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]]},"arrays":{"x":{"shape":["B",2,2],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576}}`)
+	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]]},"arrays":{"x":{"shape":["B",2,2],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576}}`)
 	if got := l.DeviceTable(0, 0, 1<<20); got != nil {
 		t.Errorf("%d numbers", len(got))
 	}
@@ -147,7 +134,7 @@ func TestTablesAreBounded(t *testing.T) {
 // Ranges that find no room in a table are told to whoever asks for less.
 func TestProcessTableIsBounded(t *testing.T) {
 	const ranges = 1 << 20
-	l := parsed(t, `{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[1048576,4]}}`)
+	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[1048576,4]}}`)
 	all := l.ProcessTable(0, 4)
 	if len(all) != 4*7+2*ranges || all[6] != ranges {
 		t.Fatalf("%d numbers, and %v ranges of process 0", len(all), all[6])
@@ -161,7 +148,7 @@ func TestProcessTableIsBounded(t *testing.T) {
 			t.Errorf("process %d alone has %d numbers and %v ranges from %v on", n, len(alone), alone[6], alone[7])
 		}
 	}
-	l = parsed(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]],"processes":1048576},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576},"loading":"global"}`)
+	l = mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]],"processes":1048576},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576},"loading":"global"}`)
 	if got := l.ProcessTable(0, 1<<20); got != nil {
 		t.Errorf("%d numbers", len(got))
 	}

@@ -70,19 +70,7 @@ type page struct {
 
 // groups lists the arrays that are cut alike together, in order.
 func (l *Layout) groups() [][]int {
-	var groups [][]int
-	number := map[string]int{}
-	for i := range l.arrays {
-		key := l.look(i)
-		n, ok := number[key]
-		if !ok {
-			n = len(groups)
-			number[key] = n
-			groups = append(groups, nil)
-		}
-		groups[n] = append(groups[n], i)
-	}
-	return groups
+	return l.grouped(func(i int) (string, bool) { return l.look(i), true })
 }
 
 // look tells arrays apart whose drawings differ.
