@@ -53,27 +53,35 @@ func (d *Dataset) hashFacts(h hash.Hash) {
 	}
 }
 
-// hashRows hashes bytes at places drawn from the hash so far.
+// hashRows hashes bytes at places drawn from the hash so far. They are read
+// several at a time, since each waits for a disk that is slow, or busy with the
+// files themselves.
 func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	n := d.Len()
 	if n == 0 {
 		return nil
 	}
 	seed := h.Sum(nil)
-	for i := range sampled {
+	var samples [sampled][]byte
+	err := parallel(sampled, func(i int) (err error) {
 		place := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
 		record := int64(binary.LittleEndian.Uint64(place[:]) % uint64(n))
-		if err := d.hashStored(ctx, h, record, binary.LittleEndian.Uint64(place[8:])); err != nil {
-			return err
-		}
+		samples[i], err = d.stored(ctx, record, binary.LittleEndian.Uint64(place[8:]))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, b := range samples {
+		h.Write(b)
 	}
 	return nil
 }
 
-// hashStored hashes bytes of the record's batch as they are stored.
-func (d *Dataset) hashStored(ctx context.Context, h hash.Hash, record int64, place uint64) error {
+// stored gives bytes of the record's batch as they are stored.
+func (d *Dataset) stored(ctx context.Context, record int64, place uint64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
-		return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
+		return nil, status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
 	}
 	batch, _ := d.table.Index.Locate(record)
 	f := (*store)(d).of(batch)
@@ -81,8 +89,7 @@ func (d *Dataset) hashStored(ctx context.Context, h hash.Hash, record int64, pla
 	b := make([]byte, min(block.BodyLen, window))
 	off := int64(place % uint64(block.BodyLen-int64(len(b))+1))
 	if _, err := f.content.ReadAt(b, block.Body()+off); err != nil {
-		return f.named(err)
+		return nil, f.named(err)
 	}
-	h.Write(b)
-	return nil
+	return b, nil
 }

@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"context"
+	"io"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -38,9 +39,8 @@ func (s *stuck) ReadAt(p []byte, off int64) (int, error) {
 	return s.File.ReadAt(p, off)
 }
 
-// openStuck opens a dataset whose disk has stopped answering, with a gather
-// that waits for it.
-func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended chan error) {
+// openThrough opens a dataset whose file is read by what wrap makes of it.
+func openThrough(t *testing.T, wrap func(f *os.File) io.ReaderAt) *Dataset {
 	f, err := os.Open(golden)
 	if err != nil {
 		t.Fatal(err)
@@ -49,13 +49,20 @@ func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended c
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = &stuck{File: f, waiting: make(chan struct{}, 1), release: make(chan struct{})}
-	d, err = OpenFiles([]string{golden}, Options{open: func(path string) (*resident.File, error) {
-		return resident.OpenReader(path, s, info.Size()), nil
+	d, err := OpenFiles([]string{golden}, Options{open: func(path string) (*resident.File, error) {
+		return resident.OpenReader(path, wrap(f), info.Size()), nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// openStuck opens a dataset whose disk has stopped answering, with a gather
+// that waits for it.
+func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended chan error) {
+	s = &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
+	d = openThrough(t, func(f *os.File) io.ReaderAt { s.File = f; return s })
 	g, err := d.Gatherer([]source.Part{table.WholeRow(0, d.Schema().Fields[0])})
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +114,43 @@ func TestCloseUnderAHungDisk(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	close(s.release)
+}
+
+// paired answers reads two by two: each waits until there is another.
+type paired struct {
+	*os.File
+	on   atomic.Bool
+	meet chan struct{}
+}
+
+func (p *paired) ReadAt(b []byte, off int64) (int, error) {
+	if p.on.Load() {
+		select {
+		case p.meet <- struct{}{}:
+		case <-p.meet:
+		}
+	}
+	return p.File.ReadAt(b, off)
+}
+
+// TestFingerprintAsksForManyPlacesAtOnce: with one read after the other, a
+// loader over a disk of 10 ms would begin after 0.6 s.
+func TestFingerprintAsksForManyPlacesAtOnce(t *testing.T) {
+	p := &paired{meet: make(chan struct{})}
+	d := openThrough(t, func(f *os.File) io.ReaderAt { p.File = f; return p })
+	p.on.Store(true)
+	ended := make(chan error, 1)
+	guard.Go("test", func() error {
+		_, err := d.Fingerprint(context.Background())
+		ended <- err
+		return nil
+	}, func(err error) { ended <- err })
+	if err := within(t, "the fingerprint's second read", ended); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestShrunkFile cuts a file while it is open.

@@ -150,8 +150,9 @@ type skippedInfo struct {
 }
 
 type fileInfo struct {
-	Path    string `json:"path"`
-	Records int64  `json:"records"`
+	Path        string `json:"path"`
+	Records     int64  `json:"records"`
+	Compression string `json:"compression,omitempty"`
 }
 
 func infoOf(s source.Source) info {
@@ -164,7 +165,7 @@ func infoOf(s source.Source) info {
 	}
 	if d, ok := s.(*arrowio.Dataset); ok {
 		for _, f := range d.Files() {
-			out.Files = append(out.Files, fileInfo{f.Path, f.Records})
+			out.Files = append(out.Files, fileInfo{f.Path, f.Records, f.Compression})
 		}
 	}
 	return out

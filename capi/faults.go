@@ -91,34 +91,33 @@ func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
 
 // cut is a file that is cut in the next gather from any mapping, after its
 // size was checked and before its bytes are read.
-var cut struct {
-	sync.Mutex
+var cut atomic.Pointer[cutFile]
+
+type cutFile struct {
 	path string
 	size int64
 }
 
 type cutting struct{ arrowio.FaultHandler }
 
+// Arm takes the file before it arms: a program that puts up a handler of its
+// own and then asks for a cut gets it in a gather that was armed after both.
 func (c cutting) Arm() {
+	file := cut.Swap(nil)
 	c.FaultHandler.Arm()
-	cut.Lock()
-	defer cut.Unlock()
-	if cut.path == "" {
+	if file == nil {
 		return
 	}
-	if err := os.Truncate(cut.path, cut.size); err != nil {
+	if err := os.Truncate(file.path, file.size); err != nil {
 		panic(err)
 	}
-	cut.path = ""
 }
 
-// mf_fault_cut makes the next gather cut a file.
+// mf_fault_cut makes the next gather that begins cut a file.
 //
 //export mf_fault_cut
 func mf_fault_cut(path *C.char, size C.int64_t) {
-	cut.Lock()
-	defer cut.Unlock()
-	cut.path, cut.size = C.GoString(path), int64(size)
+	cut.Store(&cutFile{C.GoString(path), int64(size)})
 }
 
 // mf_fault_collect runs Go's garbage collector.

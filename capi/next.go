@@ -11,16 +11,39 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/loader"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // over is a context whose time has passed: a call with it takes what stands
-// ready, and costs no timer.
+// ready.
 var over = func() context.Context {
 	ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
 	cancel()
 	return ctx
 }()
+
+// bounded is a context whose time begins to run when somebody waits for its
+// end: a call that gets what it wants at once costs no timer, for which Go wakes
+// a thread.
+type bounded struct {
+	context.Context
+	ms  C.int64_t
+	end context.CancelFunc // of the timer; nil before it runs
+}
+
+// Done implements context.Context, for one goroutine.
+func (b *bounded) Done() <-chan struct{} {
+	if b.end == nil {
+		b.Context, b.end = within(b.Context, b.ms)
+	}
+	return b.Context.Done()
+}
+
+// stop ends the timer.
+func (b *bounded) stop() {
+	if b.end != nil {
+		b.end()
+	}
+}
 
 //export mfgo_loader_next
 func mfgo_loader_next(h C.mf_loader, ms C.int64_t, out **C.mf_batch, e *C.mf_error) C.mf_status {
@@ -38,19 +61,15 @@ func mfgo_loader_next(h C.mf_loader, ms C.int64_t, out **C.mf_batch, e *C.mf_err
 
 // next gives a batch that stands ready, or waits for one.
 func (o *loaderObject) next(ctx context.Context, ms C.int64_t) (*batch.Batch, *loader.Loader, error) {
-	l, err := o.made.Wait(over)
-	if err == nil {
-		var b *batch.Batch
-		if b, err = l.Next(over); err == nil {
-			return b, l, nil
-		}
+	if ms == 0 {
+		ctx = over
+	} else {
+		b := &bounded{Context: ctx, ms: ms}
+		defer b.stop()
+		ctx = b
 	}
-	if status.CodeOf(err) != status.Timeout || ms == 0 {
-		return nil, nil, err
-	}
-	ctx, cancel := within(ctx, ms)
-	defer cancel()
-	if l, err = o.made.Wait(ctx); err != nil {
+	l, err := o.made.Wait(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
 	b, err := l.Next(ctx)

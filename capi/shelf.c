@@ -7,9 +7,11 @@
  * woken needs the lock, so nobody is woken under it; until that is done, the one
  * who wakes is an owner of the shelf.
  */
+#define _GNU_SOURCE
 #include "internal.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +28,7 @@ struct mfi_shelf {
   bool expected;
   bool resting; /* the loader, until it is woken */
   bool woken;
+  int waker;                 /* the processor of who ended its rest, or -1 */
   pthread_cond_t laid, left; /* the first is for callers, the other for the loader */
 };
 
@@ -68,6 +71,26 @@ static bool wait_until(pthread_cond_t* c, int64_t end) {
   const struct timespec t = {end / 1000000000, end % 1000000000};
   return pthread_cond_timedwait(c, &lock, &t) == 0;
 #endif
+}
+
+/* ---- processors ---- */
+
+/* Gives the number of that on which this thread runs, or -1. */
+static int processor(void) {
+#ifdef __linux__
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+/* Ends the loader's rest, under the lock; true if it has to be told. */
+static bool wake(mfi_shelf* shelf) {
+  if (shelf->woken)
+    return false;
+  shelf->woken = true;
+  shelf->waker = processor();
+  return true;
 }
 
 /* ---- owners ---- */
@@ -135,25 +158,28 @@ mfi_recalled mfi_shelf_recall(mfi_shelf* shelf) {
   return recalled;
 }
 
-bool mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns) {
+mfi_rested mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns) {
   const int64_t end = now() + limit_ns;
   pthread_mutex_lock(&lock);
   shelf->resting = true;
+  shelf->waker = -1; /* who came before the rest displaces nobody */
   if (shelf->taken > 0)
     shelf->woken = true;
   bool time = true;
   while (time && !shelf->woken)
     time = wait_until(&shelf->left, end);
+  const mfi_rested rested = {shelf->woken, shelf->waker >= 0 && shelf->waker == processor()};
   shelf->resting = shelf->woken = false;
   pthread_mutex_unlock(&lock);
-  return time;
+  return rested;
 }
 
 void mfi_shelf_wake(mfi_shelf* shelf) {
   pthread_mutex_lock(&lock);
-  shelf->woken = true;
+  const bool wakes = wake(shelf);
   pthread_mutex_unlock(&lock);
-  pthread_cond_signal(&shelf->left);
+  if (wakes)
+    pthread_cond_signal(&shelf->left);
 }
 
 /* ---- the callers' side ---- */
@@ -218,9 +244,7 @@ mfi_slot* mfi_shelf_take(uint64_t handle, int64_t* timeout_ms) {
     slot = shelf->slots[shelf->first++];
     shelf->taken++;
   }
-  const bool wakes = slot && shelf->resting && !shelf->woken;
-  if (wakes)
-    shelf->woken = true;
+  const bool wakes = slot && shelf->resting && wake(shelf);
   pthread_mutex_unlock(&lock);
   if (wakes)
     pthread_cond_signal(&shelf->left);

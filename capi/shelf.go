@@ -73,7 +73,10 @@ func (s *shelf) Recall() (taken int, waited time.Duration) {
 }
 
 // Rest implements loader.Shelf.
-func (s *shelf) Rest(limit time.Duration) bool { return bool(C.mfi_shelf_rest(s.c, C.int64_t(limit))) }
+func (s *shelf) Rest(limit time.Duration) (woken, displaced bool) {
+	r := C.mfi_shelf_rest(s.c, C.int64_t(limit))
+	return bool(r.woken), bool(r.displaced)
+}
 
 // Wake implements loader.Shelf.
 func (s *shelf) Wake() { C.mfi_shelf_wake(s.c) }

@@ -15,8 +15,10 @@
  * Somebody may install a handler on top. It will pass on to ours what it does
  * not know, or end the process first, as faulthandler does. Hence
  * mfi_watch_arm, which is called before every gather from a mapping and takes
- * the top place again. The handler below has ours as the next one, so each
- * place in this chain needs a handler of its own that remembers its own next.
+ * the top place again. (A handler that comes in the middle of a gather is on
+ * top until the next one: a file cut in just that gather is not survived.) The
+ * handler below has ours as the next one, so each place in this chain needs a
+ * handler of its own that remembers its own next.
  *
  * The handler runs on the thread that faulted, on its signal stack, and calls
  * nothing but mmap and sigaction.

@@ -241,7 +241,9 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
      {"records": 1797,
       "fields": [{"name": "image", "dtype": "float32", "shape": [8, 8], "nullable": false}],
       "skipped": [{"name": "text", "type": "utf8", "reason": "..."}],
-      "files": [{"path": "...", "records": 1797}]} */
+      "files": [{"path": "...", "records": 1797}]}
+   A file of compressed record batches, which are slow to shuffle, also has a
+   "compression", "lz4" or "zstd". */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
 /* The hash of the content: 32 hexadecimal digits, the same on every host. It
@@ -302,7 +304,9 @@ typedef struct mf_batch {
 
 /* Hands over the next batch. Each batch goes to one caller. MF_END says that
    the pass is over: with "epochs" left out the next call begins the next epoch,
-   otherwise it gives MF_END again. */
+   otherwise it gives MF_END again. Where the rows are in memory, a call that may
+   wait may make the batch itself: its timeout and mf_cancel then act when that
+   one gather has ended. */
 mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch, mf_error* error);
 
 /* The state after the last batch handed out: at most 256 bytes of JSON, the

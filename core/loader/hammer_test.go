@@ -16,16 +16,22 @@ import (
 
 // Eight goroutines do everything to one loader at once, and some keep what
 // they get. Nothing may be lost, wrong or left behind, and no call may fail
-// with a code that it should not.
+// with a code that it should not. Half the loaders have a shelf, and their
+// callers help.
 func TestHammer(t *testing.T) {
 	before := runtime.NumGoroutine()
 	r := random.New(t)
 	lay := newLayout(t, document(8))
 	for round := range 30 {
-		src := digits(100)
+		src := inMemory(100)
 		l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: round%3 - 1, Workers: 1 + round%2})
 		if err != nil {
 			t.Fatal(err)
+		}
+		var s *shelf
+		if round%4 > 1 {
+			s = newShelf(8)
+			l.Shelve(s)
 		}
 		start := make(chan struct{})
 		var all sync.WaitGroup
@@ -33,7 +39,7 @@ func TestHammer(t *testing.T) {
 			mine := random.From(r.Uint64())
 			all.Go(func() {
 				<-start
-				hammer(t, l, mine)
+				hammer(t, l, s, mine)
 			})
 		}
 		close(start)
@@ -57,7 +63,7 @@ func settled(t *testing.T, before int, when string) {
 	}
 }
 
-func hammer(t *testing.T, l *loader.Loader, r *rand.Rand) {
+func hammer(t *testing.T, l *loader.Loader, s *shelf, r *rand.Rand) {
 	var kept []*batch.Batch
 	allow := func(err error, codes ...status.Code) bool {
 		for _, c := range append(codes, status.OK, status.InvalidState, status.Cancelled) {
@@ -70,6 +76,11 @@ func hammer(t *testing.T, l *loader.Loader, r *rand.Rand) {
 	}
 	for range 40 {
 		switch n := r.IntN(100); {
+		case n < 20 && s != nil:
+			if b, _ := s.take(); b != nil {
+				checkMemory(t, l, b.Place(), b.Memory())
+				b.Memory().Free()
+			}
 		case n < 60:
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(300))*time.Microsecond)
 			b, err := l.Next(ctx)

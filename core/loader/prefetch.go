@@ -21,7 +21,7 @@ import (
 // again. So an idle loader has no goroutine, and nothing ever waits for a
 // batch to be released. Where there is a shelf, the goroutine rests there before
 // it ends, because waking it costs the caller who makes room less than
-// starting it.
+// starting it. There, too, a caller may make a batch in its place: see help.
 type prefetch struct {
 	maker *maker
 	until int64 // Options.Epochs
@@ -38,7 +38,9 @@ type prefetch struct {
 	sequence atomic.Pointer[sequence] // read without mu too; changed with it
 
 	running bool // the goroutine is there
+	helping bool // a caller makes a batch; the goroutine makes none
 	resting bool // it rests, or is about to, and nobody under mu has woken it
+	crowd   crowd
 	failed  bool // it stopped at a failure; only a call that waits goes on
 	run     int  // counts the jumps of the cursor; what an older run made is dropped
 	ctx     context.Context
@@ -84,37 +86,57 @@ func (p *prefetch) next(ctx context.Context) (*batch.Batch, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, interrupted(ctx)
 	}
-	a, wait := p.ask()
+	a, wait, o := p.ask(ctx.Err() == nil)
 	if wait == nil {
 		return a.batch, a.err
 	}
 	began := time.Now()
-	select {
-	case a = <-wait:
-	case <-ctx.Done():
-		a = p.give(wait, answer{err: interrupted(ctx)})
+	if o != nil {
+		p.help(o)
 	}
+	a = p.await(ctx, wait)
 	p.waited(time.Since(began))
 	return a.batch, a.err
 }
 
-// ask gives an answer, or where it will come.
-func (p *prefetch) ask() (answer, chan answer) {
+// ask gives an answer, or where it will come, and perhaps an order that a
+// patient caller has to fulfil first.
+func (p *prefetch) ask(patient bool) (answer, chan answer, *order) {
 	p.hold()
 	defer p.leave()
 	if p.closed {
-		return answer{err: closed()}, nil
+		return answer{err: closed()}, nil, nil
 	}
 	if len(p.waiting) == 0 {
 		if a, ok := p.take(); ok {
 			p.start()
-			return a, nil
+			return a, nil, nil
 		}
 	}
 	wait := make(chan answer, 1)
 	p.waiting = append(p.waiting, wait)
+	p.retry()
+	if patient && p.mayHelp() {
+		return answer{}, wait, p.errand()
+	}
 	p.start()
-	return answer{}, wait
+	return answer{}, wait, nil
+}
+
+// await gives what comes, or ends with its context, which is not asked for its
+// end before it is needed: that may cost a timer.
+func (p *prefetch) await(ctx context.Context, wait chan answer) answer {
+	select {
+	case a := <-wait:
+		return a
+	default:
+	}
+	select {
+	case a := <-wait:
+		return a
+	case <-ctx.Done():
+		return p.give(wait, answer{err: interrupted(ctx)})
+	}
 }
 
 // give ends a wait: with what was handed over meanwhile, since it is this
@@ -192,7 +214,7 @@ func (p *prefetch) start() {
 		p.wake()
 	case !p.running:
 		p.running = true
-		guard.Go("loader", p.produce, p.broken)
+		guard.Go("loader", p.produce, func(err error) { p.broken(&p.running, err) })
 	}
 }
 
@@ -206,22 +228,27 @@ func (p *prefetch) wake() {
 
 // wanted says whether one more batch should be made now.
 func (p *prefetch) wanted() bool {
-	if p.closed || p.failed || p.past(p.frontier) {
+	if p.helping || !p.more() {
 		return false
 	}
 	missing := p.ready.len() == 0 && len(p.waiting) > 0
-	return missing || (p.ready.len() < p.depth && !p.maker.full())
+	return missing || (!p.crowd.spares() && p.ready.len() < p.depth && !p.maker.full())
 }
+
+// more says whether there is a next batch to make.
+func (p *prefetch) more() bool { return !p.closed && !p.failed && !p.past(p.frontier) }
+
+// busy says whether somebody makes a batch, or is about to.
+func (p *prefetch) busy() bool { return p.helping || p.running && !p.resting }
 
 // accept takes what was made, and hands it to those who wait.
 func (p *prefetch) accept(run int, a answer) {
-	p.hold()
-	defer p.leave()
 	if run != p.run || p.closed {
 		discard(a)
 		return
 	}
 	p.ready.push(a)
+	p.crowd.made()
 	p.failed = a.err != nil
 	p.serve()
 }
@@ -247,15 +274,17 @@ func (p *prefetch) retry() {
 	}
 }
 
-// broken is the way out of a panic in produce itself, which would be a bug
-// here: those who wait learn of it.
-func (p *prefetch) broken(err error) {
+// broken is the way out of a panic in produce or help themselves, which would
+// be a bug here: those who wait learn of it. At is running or helping. What the
+// other of the two may be making is dropped, since the failure is the last.
+func (p *prefetch) broken(at *bool, err error) {
 	p.hold()
 	defer p.leave()
+	p.run++
 	p.failed = true
 	p.ready.push(answer{err: err})
 	p.serve()
-	p.running = false
+	*at = false
 	p.start()
 }
 
@@ -334,8 +363,9 @@ func (p *prefetch) shut() {
 	p.waiting = nil
 }
 
-// settle calls end if the loader is closed and its goroutine gone: whichever
-// of close and the goroutine is the last does it, outside the lock.
+// settle calls end if the loader is closed and nobody makes a batch any more:
+// whichever of close, the goroutine and a caller who helps is the last does it,
+// outside the lock.
 func (p *prefetch) settle() {
 	if !p.last() {
 		return
@@ -348,7 +378,7 @@ func (p *prefetch) settle() {
 func (p *prefetch) last() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := p.closed && !p.running && !p.settled
+	last := p.closed && !p.running && !p.helping && !p.settled
 	p.settled = p.settled || last
 	return last
 }

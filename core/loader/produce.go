@@ -21,7 +21,7 @@ func (p *prefetch) produce() error {
 			p.fulfil(o)
 			stay = true
 		case o.rest != nil:
-			stay = o.rest.Rest(longRest)
+			stay = p.rest(o.rest)
 		default:
 			p.settle()
 			return nil
@@ -29,14 +29,38 @@ func (p *prefetch) produce() error {
 	}
 }
 
-// fulfil makes the batch of an order.
+// rest lets the goroutine rest until it is woken, and says false where it was
+// not.
+func (p *prefetch) rest(s Shelf) bool {
+	woken, displaced := s.Rest(longRest)
+	if woken {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.crowd.note(displaced && p.maker.small())
+	}
+	return woken
+}
+
+// fulfil makes the batch of an order, and announces what comes next.
 func (p *prefetch) fulfil(o order) {
-	p.maker.window.follow(o.sampler)
-	b, tally, err := p.maker.makeBatch(o.ctx, o.cursor)
-	p.accept(o.run, answer{b, tally, err})
-	if err == nil {
+	a := p.made(o)
+	p.handOver(o.run, a)
+	if a.err == nil {
 		p.maker.lookAhead()
 	}
+}
+
+func (p *prefetch) handOver(run int, a answer) {
+	p.hold()
+	defer p.leave()
+	p.accept(run, a)
+}
+
+// made gives what becomes of an order.
+func (p *prefetch) made(o order) answer {
+	p.maker.window.follow(o.sampler)
+	b, tally, err := p.maker.makeBatch(o.ctx, o.cursor)
+	return answer{b, tally, err}
 }
 
 // order says what to make next. Without an order the goroutine ends, unless it
@@ -45,9 +69,8 @@ func (p *prefetch) order(stay bool) (o order, ok bool) {
 	p.hold()
 	defer p.leave()
 	if !p.wanted() {
-		more := !p.closed && !p.failed && !p.past(p.frontier)
-		p.counts.pause(more)
-		if stay && more {
+		p.pause()
+		if stay && p.more() && !p.crowd.spares() {
 			o.rest = p.shelf
 		}
 		p.running = o.rest != nil
@@ -55,10 +78,22 @@ func (p *prefetch) order(stay bool) (o order, ok bool) {
 		return o, false
 	}
 	p.resting = false
+	return p.place(), true
+}
+
+// place orders the next batch.
+func (p *prefetch) place() order {
 	p.counts.resume()
-	o = order{ctx: p.ctx, cursor: p.frontier, sampler: p.sequence.Load().order, run: p.run}
+	o := order{ctx: p.ctx, cursor: p.frontier, sampler: p.sequence.Load().order, run: p.run}
 	p.frontier = p.maker.grid.place(p.frontier).After
-	return o, true
+	return o
+}
+
+// pause notes that no batch is wanted now, unless a caller makes one.
+func (p *prefetch) pause() {
+	if !p.helping {
+		p.counts.pause(p.more())
+	}
 }
 
 // order is one batch to be made.

@@ -30,6 +30,8 @@ type shelf struct {
 	waited   time.Duration
 	resting  bool
 	woken    bool
+	sleepy   bool // whoever takes wakes nobody
+	narrow   bool // the goroutine wakes up where it stops who woke it
 	full     bool
 	asked    bool // again, after it was full
 	all      int
@@ -86,13 +88,14 @@ func (s *shelf) Recall() (taken int, waited time.Duration) {
 	return taken, waited
 }
 
-func (s *shelf) Rest(limit time.Duration) bool {
+func (s *shelf) Rest(limit time.Duration) (woken, displaced bool) {
 	s.change(func() {
 		s.rests++
 		s.resting, s.woken = true, s.woken || s.taken > 0
 	})
 	defer s.change(func() { s.resting, s.woken = false, false })
-	return s.await(limit, func() bool { return s.woken })
+	woken = s.await(limit, func() bool { return s.woken })
+	return woken, woken && s.narrow
 }
 
 func (s *shelf) Wake() { s.change(func() { s.woken = true }) }
@@ -112,7 +115,7 @@ func (s *shelf) take() (b *batch.Batch, after loader.State) {
 		s.lies, s.after = s.lies[1:], s.after[1:]
 		s.taken++
 		s.all++
-		s.woken = s.woken || s.resting
+		s.woken = s.woken || s.resting && !s.sleepy
 	})
 	return b, after
 }
@@ -122,6 +125,13 @@ func (s *shelf) jumped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
+}
+
+// isExpected tells whether callers wait.
+func (s *shelf) isExpected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.expected
 }
 
 // lying gives how many batches lie there.
@@ -216,7 +226,9 @@ func TestShelf(t *testing.T) {
 	r := random.New(t)
 	for round := range 60 {
 		o := loader.Options{Shuffle: true, Epochs: round%4 - 1, Prefetch: 1 + round%5}
-		l, s := shelved(t, o)
+		src := digits(100)
+		src.InMemory = round%2 == 0
+		l, s := shelvedOver(t, src, o)
 		s.room = 1 + r.IntN(8)
 		o.Layout = l.Layout()
 		plain := newLoader(t, digits(100), o)
@@ -345,9 +357,10 @@ type uncounted struct{ heap *batch.Heap }
 
 func (u uncounted) Alloc(blocks []batch.Block) (batch.Memory, error) { return u.heap.Alloc(blocks) }
 
-// Many take at once, some from the shelf and some not: each batch goes to one.
+// Many take at once, some from the shelf and some not, and some make what they
+// take: each batch goes to one.
 func TestShelfOfMany(t *testing.T) {
-	l, s := shelved(t, loader.Options{Epochs: 40, Prefetch: 4})
+	l, s := shelvedOver(t, inMemory(100), loader.Options{Epochs: 40, Prefetch: 4})
 	var mu sync.Mutex
 	seen := map[batch.Cursor]int{}
 	var all sync.WaitGroup

@@ -137,6 +137,13 @@ type Gatherer interface {
 	Close() error
 }
 
+// Prompt is what a Gatherer is, too, that may be asked whether a gather waits.
+type Prompt interface {
+	// Prompt says whether gathers from now on take their rows from memory and
+	// wait for nothing: no disk, no network, no other goroutine.
+	Prompt() bool
+}
+
 // Fingerprint is a hash of a dataset's content: equal on every host that sees
 // the same records under the same schema. It is a check, not a proof.
 type Fingerprint [16]byte

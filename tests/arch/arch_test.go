@@ -30,7 +30,8 @@ var allowed = map[string][]string{
 	"core/mesh":     {"core/status"},
 	"core/jsontext": {},
 	// tier 1
-	"core/internal/permutation": {},
+	"core/internal/cpu":         {},
+	"core/internal/permutation": {"core/internal/cpu"},
 	"core/internal/sha256":      {},
 	"core/sharding":             {"core/mesh"},
 	"core/sampler":              {"core/internal/permutation"},
@@ -38,13 +39,13 @@ var allowed = map[string][]string{
 	"core/arrowmeta":            {"core/dtype", "core/internal/sha256"},
 	// tier 2
 	"core/layout":      {"core/sharding", "core/sampler", "core/dtype", "core/internal/sha256"},
-	"core/certificate": {"core/sampler", "core/internal/permutation"},
+	"core/certificate": {"core/sampler", "core/internal/permutation", "core/internal/cpu"},
 	"core/batch":       {"core/dtype"},
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "core/guard"},
 	// tier 4
 	"arrowio/internal/gather":   {"core/dtype"},
-	"arrowio/internal/resident": {"core/guard"},
+	"arrowio/internal/resident": {"core/source"},
 	"arrowio/internal/table":    {"core/source", "core/arrowmeta", "arrowio/internal/gather", "arrowio/internal/part", "arrowio/internal/resident"},
 	"arrowio/internal/part":     {"core/source", "arrowio/internal/gather"},
 	"arrowio":                   {"arrowio/internal/table"},

@@ -14,9 +14,9 @@
 // it are copied. The kernels exist as assembly for amd64 with AVX2
 // and as plain Go for everything else; Options.Portable forces the latter.
 //
-// The package trusts its caller: every address must be readable for the
-// program's Extent, must stay valid until Run returns, and must not be on a
-// goroutine's stack. Run reads no byte beyond the elements it is asked for
+// The package trusts its caller: at every address lies a row, up to the last
+// element that the program takes, which stays valid until Run returns and is not
+// on a goroutine's stack. Run reads no byte beyond the elements it is asked for
 // (a row may end at the last byte of a mapping), and writes none outside Dst.
 package gather
 

@@ -34,15 +34,11 @@ type Program struct {
 	pieces   []piece
 	src, dst int // units of an element
 	bytes    int // of one row in the destination
-	extent   int // of one row in the source, up to the last element taken
+	extent   int // how far into a row it reads: bytes from the row's address, or bits where the conversion is Bits
 }
 
 // Bytes gives the size of one row of the block.
 func (p *Program) Bytes() int { return p.bytes }
-
-// Extent gives how far into a row the program reads: bytes from the row's
-// address, or bits where the conversion is Bits.
-func (p *Program) Extent() int { return p.extent }
 
 // Element gives the size of the block's rows where each is a copy of the row's
 // first 1, 2, 4, 8, 16 or 32 bytes, else 0. A caller may copy these itself.

@@ -45,8 +45,8 @@ func TestExtent(t *testing.T) {
 		want int
 	}{{Copy, 4 * 14}, {Bits, 14}, {Int64ToInt32, 8 * 14}, {Complex128ToComplex64, 16 * 14}} {
 		p := Compile([]int{4, 5}, 4, [][][2]int{{{0, 3}, {1, 4}}}, c.conv)
-		if p.Extent() != c.want {
-			t.Errorf("conversion %d: got %d, want %d", c.conv, p.Extent(), c.want)
+		if p.extent != c.want {
+			t.Errorf("conversion %d: got %d, want %d", c.conv, p.extent, c.want)
 		}
 	}
 }

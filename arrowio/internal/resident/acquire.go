@@ -21,7 +21,7 @@ type Lease struct {
 // Release ends the lease. It must be called once.
 func (l *Lease) Release() {
 	buffers.Put(l.buffer)
-	l.set.leave()
+	l.set.gate.Leave()
 }
 
 // buffer is memory to read into, and the lists that it takes to do so. A step
@@ -48,7 +48,7 @@ func (b *buffer) grow(size int) {
 // Cancelled when ctx ends or the set is closed before that, with DataLoss if a
 // file has shrunk.
 func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, error) {
-	if err := s.enter(); err != nil {
+	if err := s.gate.Enter(); err != nil {
 		return nil, err
 	}
 	b := buffers.Get().(*buffer)
@@ -57,7 +57,7 @@ func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, 
 		err = s.fetch(ctx, spans, to, b)
 	}
 	if err != nil {
-		s.leave()
+		s.gate.Leave()
 		return nil, err // a reader may still be writing to b: it is not used again
 	}
 	return &Lease{set: s, buffer: b}, nil
@@ -89,10 +89,13 @@ type region struct {
 	at       int // of its bytes in the buffer, where the file is not mapped
 }
 
-// Spans less than gapBytes apart are read at once, up to regionBytes.
+// Spans less than gapBytes apart are read at once, up to regionBytes; less than
+// wholeGapBytes where the file is read as a whole anyway, which a disk does
+// faster than thousands of rows one by one.
 const (
-	gapBytes    = 4 << 10
-	regionBytes = 1 << 20
+	gapBytes      = 4 << 10
+	wholeGapBytes = 64 << 10
+	regionBytes   = 1 << 20
 )
 
 // regions puts the spans with the given indices into file order, and joins
@@ -102,11 +105,14 @@ func (s *Set) regions(spans []Span, order []int, list []region, first []int) ([]
 		return cmp.Or(cmp.Compare(spans[a].File, spans[b].File), cmp.Compare(spans[a].Offset, spans[b].Offset))
 	})
 	for k, i := range order {
-		file, from := s.files[spans[i].File], spans[i].Offset
+		file, from, gap := s.files[spans[i].File], spans[i].Offset, int64(gapBytes)
+		if file.whole {
+			gap = wholeGapBytes
+		}
 		to := from + int64(spans[i].Length)
 		if n := len(list); n > 0 {
 			last := &list[n-1]
-			if last.file == file && from <= last.to+gapBytes && to-last.from <= regionBytes {
+			if last.file == file && from <= last.to+gap && to-last.from <= regionBytes {
 				last.to = max(last.to, to)
 				continue
 			}
@@ -156,7 +162,7 @@ func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 	done := make(chan error, 1) // the first error, or nil after the last region
 	left.Store(int64(len(list)))
 	work := func() error {
-		defer s.leave()
+		defer s.gate.Leave()
 		for k := next.Add(1) - 1; k < int64(len(list)) && !stopped.Load(); k = next.Add(1) - 1 {
 			if err := list[k].load(b); err != nil {
 				return err
@@ -174,8 +180,10 @@ func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 		default:
 		}
 	}
+	open, detach := s.gate.Join(ctx)
+	defer detach()
 	for range min(readers, len(list)) {
-		if s.enter() != nil {
+		if s.gate.Enter() != nil {
 			break // closed: the wait below says so
 		}
 		guard.Go("arrowio", work, failed)
@@ -183,17 +191,21 @@ func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 	select {
 	case err := <-done:
 		return err
-	case <-ctx.Done():
+	case <-open.Done():
 		stopped.Store(true)
-		return &status.Error{Code: status.CodeOf(ctx.Err()), Op: "arrowio", Msg: "the read was cancelled", Err: ctx.Err()}
-	case <-s.stop:
-		stopped.Store(true)
+		if err := ctx.Err(); err != nil {
+			return &status.Error{Code: status.CodeOf(err), Op: "arrowio", Msg: "the read was cancelled", Err: err}
+		}
 		return status.New(status.Cancelled, "arrowio", "the dataset was closed during the read")
 	}
 }
 
+// load makes a region resident. That of a mapping is asked for by name first:
+// around a page that populate finds missing, the kernel reads as much as is set
+// for the disk, which can be 8 MB, and a step has many rows.
 func (r *region) load(b *buffer) error {
 	if r.file.mapping != nil {
+		r.file.willNeed(r.from, r.to)
 		return r.file.populate(r.from, r.to)
 	}
 	return r.file.read(b.bytes[r.at:r.at+int(r.to-r.from)], r.from)

@@ -1,6 +1,9 @@
 package resident
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // hints are the regions that somebody will need soon. Only the latest hint
 // counts: an older one that has not been passed on comes too late.
@@ -36,7 +39,7 @@ func (s *Set) Ahead(spans []Span) {
 }
 
 // passHints passes hints on to the kernel until there are none.
-func (s *Set) passHints() error {
+func (s *Set) passHints(ctx context.Context) error {
 	for {
 		s.ahead.mu.Lock()
 		list := s.ahead.pending
@@ -47,12 +50,10 @@ func (s *Set) passHints() error {
 			return nil
 		}
 		for _, r := range list {
-			select {
-			case <-s.stop:
+			if ctx.Err() != nil {
 				return nil
-			default:
-				r.file.willNeed(r.from, r.to)
 			}
+			r.file.willNeed(r.from, r.to)
 		}
 	}
 }

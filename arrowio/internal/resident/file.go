@@ -1,6 +1,7 @@
 package resident
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ type File struct {
 	reader  io.ReaderAt
 	file    *os.File // nil for a reader
 	mapping []byte   // nil unless mapped; all of the file
+	whole   bool     // all of the mapping will be resident
 
 	faulted *uint32 // not 0 once bytes of the mapping were not there; nil if nobody watches it
 	unwatch func()
@@ -140,14 +142,12 @@ func (f *File) read(p []byte, offset int64) error {
 // no difference, since the kernel reads ahead in smaller pieces anyway.
 const pieceBytes = 4 << 20
 
-// populateAll makes the file resident from the beginning to the end, until
-// stop.
-func (f *File) populateAll(stop <-chan struct{}) error {
+// populateAll makes the file resident from the beginning to the end, until ctx
+// ends.
+func (f *File) populateAll(ctx context.Context) error {
 	for at := int64(0); at < f.size; {
-		select {
-		case <-stop:
-			return errStopped
-		default:
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		end := min(at+pieceBytes, f.size)
 		if err := f.populate(at, end); err != nil {
@@ -158,8 +158,6 @@ func (f *File) populateAll(stop <-chan struct{}) error {
 	}
 	return nil
 }
-
-var errStopped = errors.New("stopped")
 
 // resident reports whether a span has been populated.
 func (f *File) resident(s Span) bool {

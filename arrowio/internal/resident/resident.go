@@ -21,10 +21,10 @@
 package resident
 
 import (
-	"sync"
-	"time"
+	"context"
 
 	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -64,26 +64,18 @@ type FaultHandler interface {
 // Set serves spans of files. It is safe for concurrent use.
 type Set struct {
 	files []*File
-	armed FaultHandler  // nil if there is none, or nothing is mapped
-	stop  chan struct{} // closed by Close
+	armed FaultHandler // nil if there is none, or nothing is mapped
+	gate  *source.Gate // inside are leases and goroutines
 	ahead hints
-
-	mu       sync.Mutex
-	users    int // leases and goroutines
-	closed   bool
-	released chan struct{} // closed when files and mappings are gone
 }
-
-// closeWait is how long Close waits for reads that the kernel has not returned
-// from.
-const closeWait = time.Second
 
 // NewSet takes over the files, which nobody else closes from now on, also if
 // it fails. The files may be read with ReadAt before and after.
 func NewSet(files []*File, o Options) (*Set, error) {
-	s := &Set{files: files, stop: make(chan struct{}), released: make(chan struct{})}
+	s := &Set{files: files}
+	s.gate = source.NewGate("arrowio", "dataset", s.release)
 	if err := s.choose(o); err != nil {
-		s.Close()
+		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -110,6 +102,7 @@ func (s *Set) choose(o Options) error {
 		if err := f.mapIn(!fits); err != nil {
 			return err
 		}
+		f.whole = fits
 		f.watch(o.FaultHandler)
 	}
 	s.armed = o.FaultHandler
@@ -155,9 +148,9 @@ func (s *Set) anyRemote() bool {
 }
 
 // populate makes the files resident, from first to last.
-func (s *Set) populate() error {
+func (s *Set) populate(ctx context.Context) error {
 	for _, f := range s.files {
-		if err := f.populateAll(s.stop); err != nil {
+		if err := f.populateAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -165,69 +158,29 @@ func (s *Set) populate() error {
 }
 
 // background runs fn on a goroutine of its own, which keeps files and mappings
-// alive. What it does is only done early: an error comes again, and is
-// reported, where somebody needs the bytes.
-func (s *Set) background(fn func() error) {
-	if s.enter() != nil {
+// alive, until Close ends its context. What it does is only done early: an
+// error comes again, and is reported, where somebody needs the bytes.
+func (s *Set) background(fn func(ctx context.Context) error) {
+	if s.gate.Enter() != nil {
 		return
 	}
 	guard.Go("arrowio", func() error {
-		defer s.leave()
-		return fn()
+		defer s.gate.Leave()
+		ctx, stop := s.gate.Join(context.Background())
+		defer stop()
+		return fn(ctx)
 	}, func(error) {})
 }
 
-// enter adds a user; leave takes one away, and the last one to leave a closed
-// set releases its files.
-func (s *Set) enter() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return status.New(status.InvalidState, "arrowio", "the dataset is closed")
-	}
-	s.users++
-	return nil
-}
-
-func (s *Set) leave() {
-	s.mu.Lock()
-	s.users--
-	last := s.closed && s.users == 0
-	s.mu.Unlock()
-	if last {
-		s.release()
-	}
-}
-
-func (s *Set) release() {
+// release closes the files, which nobody uses any more.
+func (s *Set) release() error {
 	for _, f := range s.files {
 		_ = f.Close()
 	}
-	close(s.released)
+	return nil
 }
 
 // Close cancels everything that waits, and waits for the last user at most one
 // second. A read that the kernel has not returned from, and a lease that is
 // still held, go on alone: the last of them releases files and mappings.
-func (s *Set) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	close(s.stop)
-	idle := s.users == 0
-	s.mu.Unlock()
-	if idle {
-		s.release()
-		return nil
-	}
-	timer := time.NewTimer(closeWait)
-	defer timer.Stop()
-	select {
-	case <-s.released:
-	case <-timer.C:
-	}
-	return nil
-}
+func (s *Set) Close() error { return s.gate.Close(source.Patience) }

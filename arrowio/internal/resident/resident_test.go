@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -89,51 +91,67 @@ func TestAcquire(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	for _, c := range []struct {
-		o          Options
-		mapped     bool
-		wholeInRAM bool
-	}{
-		{Options{}, true, true},
-		{Options{IO: "auto", Memory: 400}, true, true},
-		{Options{IO: "auto", Memory: 396}, false, false},
-		{Options{IO: "read", Memory: 400}, false, false},
-		{Options{IO: "map", Memory: 10}, true, false},
-	} {
-		if !canPopulate() {
-			t.Skip("this system does not map")
-		}
-		files, _ := write(t, 100, 200)
-		if files[0].remote() {
-			t.Skip("the temporary folder lies on a network file system")
-		}
-		s := newSet(t, files, c.o)
-		if mapped := files[0].mapping != nil; mapped != c.mapped {
-			t.Errorf("%+v: mapped %v", c.o, mapped)
-		}
-		s.waitForBackground()
-		for _, f := range files {
-			if _, whole := f.Base(); whole != c.wholeInRAM {
-				t.Errorf("%+v: all resident %v", c.o, whole)
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			o          Options
+			mapped     bool
+			wholeInRAM bool
+		}{
+			{Options{}, true, true},
+			{Options{IO: "auto", Memory: 400}, true, true},
+			{Options{IO: "auto", Memory: 396}, false, false},
+			{Options{IO: "read", Memory: 400}, false, false},
+			{Options{IO: "map", Memory: 10}, true, false},
+		} {
+			if !canPopulate() {
+				t.Skip("this system does not map")
+			}
+			files, _ := write(t, 100, 200)
+			if files[0].remote() {
+				t.Skip("the temporary folder lies on a network file system")
+			}
+			newSet(t, files, c.o)
+			if mapped := files[0].mapping != nil; mapped != c.mapped {
+				t.Errorf("%+v: mapped %v", c.o, mapped)
+			}
+			synctest.Wait() // for the goroutine that populates
+			for _, f := range files {
+				if _, whole := f.Base(); whole != c.wholeInRAM {
+					t.Errorf("%+v: all resident %v", c.o, whole)
+				}
 			}
 		}
-	}
-	_, err := NewSet(nil, Options{IO: "fast"})
-	if want := `arrowio: io must be "auto", "map" or "read", not "fast"`; err == nil || err.Error() != want {
-		t.Errorf("got %v", err)
-	}
+		_, err := NewSet(nil, Options{IO: "fast"})
+		if want := `arrowio: io must be "auto", "map" or "read", not "fast"`; err == nil || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
-// waitForBackground returns when the set has no users.
-func (s *Set) waitForBackground() {
-	for {
-		s.mu.Lock()
-		n := s.users
-		s.mu.Unlock()
-		if n == 0 {
-			return
+// TestRegions: what lies close together is read at once, up to 1 MB, and closer
+// is asked for where less than the file will be in memory.
+func TestRegions(t *testing.T) {
+	if !canPopulate() {
+		t.Skip("nothing is mapped on this system")
+	}
+	spans := []Span{{0, 2_000_000, 10}, {0, 0, 10}, {0, 60_000, 10}, {0, 5, 10}, {0, 200_000, 900_000}, {0, 1_100_050, 10}, {0, 62_000, 10}, {0, 1_103_000, 200_000}}
+	for _, c := range []struct {
+		memory int64
+		want   [][2]int64
+	}{
+		{1, [][2]int64{{0, 15}, {60_000, 62_010}, {200_000, 1_100_060}, {1_103_000, 1_303_000}, {2_000_000, 2_000_010}}},
+		{1 << 30, [][2]int64{{0, 62_010}, {200_000, 1_100_060}, {1_103_000, 1_303_000}, {2_000_000, 2_000_010}}},
+	} {
+		files, _ := write(t, 3_000_000)
+		s := newSet(t, files, Options{IO: "map", Memory: c.memory})
+		list, first := s.regions(spans, []int{0, 1, 2, 3, 4, 5, 6, 7}, nil, nil)
+		var got [][2]int64
+		for _, r := range list {
+			got = append(got, [2]int64{r.from, r.to})
 		}
-		runtime.Gosched()
+		if !slices.Equal(got, c.want) || len(first) != len(list)+1 || first[len(list)] != len(spans) {
+			t.Errorf("memory of %d: got %v and %v, want %v", c.memory, got, first, c.want)
+		}
 	}
 }
 
@@ -168,16 +186,19 @@ func TestShrunk(t *testing.T) {
 		if err := files[0].Check(); err == nil || err.Error() != want {
 			t.Errorf("%+v: got %v", o, err)
 		}
-		if _, err := s.Acquire(context.Background(), []Span{{0, 10, 10}}, make([]uintptr, 1)); err != nil {
-			t.Errorf("%+v: what is left: %v", o, err)
+		lease, err := s.Acquire(context.Background(), []Span{{0, 10, 10}}, make([]uintptr, 1))
+		if err != nil {
+			t.Fatalf("%+v: what is left: %v", o, err)
 		}
+		lease.Release()
 	}
 }
 
 // slow is a reader that answers when it is told to.
 type slow struct {
-	asked  chan int64
-	answer chan error
+	asked    chan int64
+	answer   chan error
+	released chan struct{} // closed with its file
 }
 
 func (s *slow) ReadAt(p []byte, offset int64) (int, error) {
@@ -192,8 +213,10 @@ func (s *slow) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 func newSlow(t *testing.T) (*slow, *Set) {
-	r := &slow{asked: make(chan int64), answer: make(chan error)}
-	s, err := NewSet([]*File{OpenReader("slow", r, 1<<20)}, Options{})
+	r := &slow{asked: make(chan int64), answer: make(chan error), released: make(chan struct{})}
+	f := OpenReader("slow", r, 1<<20)
+	f.unwatch = func() { close(r.released) }
+	s, err := NewSet([]*File{f}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,13 +263,13 @@ func TestCancel(t *testing.T) {
 		}
 		s.Close() // returns, although both reads are stuck
 		select {
-		case <-s.released:
+		case <-r.released:
 			t.Error("released under a read")
 		default:
 		}
 		r.answer <- nil
 		r.answer <- io.ErrUnexpectedEOF
-		<-s.released
+		<-r.released
 	})
 }
 
@@ -264,7 +287,30 @@ func TestCloseCancels(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		r.answer <- nil
-		<-s.released
+		<-r.released
+	})
+}
+
+// What goes on in the background ends with Close, which need not be patient.
+func TestCloseEndsTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if !canPopulate() {
+			t.Skip("this system does not map")
+		}
+		files, _ := write(t, 100)
+		s := newSet(t, files, Options{IO: "map", Memory: 1})
+		s.background(func(ctx context.Context) error {
+			<-ctx.Done()
+			return files[0].populateAll(ctx)
+		})
+		before := time.Now()
+		s.Close()
+		if waited := time.Since(before); waited > 0 {
+			t.Errorf("Close waited for %v", waited)
+		}
+		if files[0].ready.Load() > 0 {
+			t.Error("populated after Close")
+		}
 	})
 }
 
@@ -303,6 +349,6 @@ func TestLeaseOutlivesClose(t *testing.T) {
 			t.Error("wrong bytes")
 		}
 		lease.Release()
-		<-s.released
+		_ = s.gate.Close(0)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 
@@ -53,9 +54,11 @@ func TestPopulates(t *testing.T) {
 	files, _ := write(t, 1<<20)
 	evict(t, files[0])
 	s := newSet(t, files, Options{IO: "map", Memory: 1}) // in parts
-	if _, err := s.Acquire(context.Background(), []Span{{0, 500_000, 10_000}}, make([]uintptr, 1)); err != nil {
+	lease, err := s.Acquire(context.Background(), []Span{{0, 500_000, 10_000}}, make([]uintptr, 1))
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer lease.Release()
 	pages, page := inCore(t, files[0].mapping), os.Getpagesize()
 	for i := 500_000 / page; i <= 509_999/page; i++ {
 		if !pages[i] {
@@ -67,43 +70,71 @@ func TestPopulates(t *testing.T) {
 	}
 }
 
-func TestPopulatesAll(t *testing.T) {
-	files, _ := write(t, 1<<20, 50_000)
-	evict(t, files[0])
-	s := newSet(t, files, Options{IO: "map"})
-	s.waitForBackground()
-	for _, f := range files {
-		for i, in := range inCore(t, f.mapping) {
-			if !in {
-				t.Errorf("page %d is not resident", i)
-			}
+// TestReadsNothingAround: rows that a step needs before their file is in memory
+// come alone, whatever the kernel would read around a fault.
+func TestReadsNothingAround(t *testing.T) {
+	files, _ := write(t, 1<<20)
+	f, page := files[0], os.Getpagesize()
+	evict(t, f)
+	if err := f.mapIn(false); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := (&region{file: f, from: 500_000, to: 510_000}).load(nil); err != nil {
+		t.Fatal(err)
+	}
+	first, last := 500_000/page, 509_999/page
+	for i, in := range inCore(t, f.mapping) {
+		switch {
+		case !in && first <= i && i <= last:
+			t.Errorf("page %d was asked for and is not resident", i)
+		case in && (i < first-8 || last+8 < i): // large folios come whole
+			t.Errorf("page %d was read, far from pages %d to %d", i, first, last)
 		}
 	}
+}
+
+func TestPopulatesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files, _ := write(t, 1<<20, 50_000)
+		evict(t, files[0])
+		newSet(t, files, Options{IO: "map"})
+		synctest.Wait() // for the goroutine that populates
+		for _, f := range files {
+			for i, in := range inCore(t, f.mapping) {
+				if !in {
+					t.Errorf("page %d is not resident", i)
+				}
+			}
+		}
+	})
 }
 
 // TestFault: a file that shrinks after its pages were acquired faults, and the
 // fault is an error.
 func TestFault(t *testing.T) {
-	files, _ := write(t, 100_000)
-	s := newSet(t, files, Options{IO: "map"})
-	s.waitForBackground()
-	base, ok := files[0].Base()
-	if !ok {
-		t.Fatal("not resident")
-	}
-	if err := os.Truncate(files[0].Name(), 0); err != nil {
-		t.Fatal(err)
-	}
-	sum := 0
-	err := guard.Fault(func() error {
-		for _, b := range at(base, 100_000) {
-			sum += int(b)
+	synctest.Test(t, func(t *testing.T) {
+		files, _ := write(t, 100_000)
+		newSet(t, files, Options{IO: "map"})
+		synctest.Wait() // for the goroutine that populates
+		base, ok := files[0].Base()
+		if !ok {
+			t.Fatal("not resident")
 		}
-		return nil
-	}, func(any) error { return files[0].Check() })
-	if status.CodeOf(err) != status.DataLoss {
-		t.Errorf("got %v", err)
-	}
+		if err := os.Truncate(files[0].Name(), 0); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		err := guard.Fault(func() error {
+			for _, b := range at(base, 100_000) {
+				sum += int(b)
+			}
+			return nil
+		}, func(any) error { return files[0].Check() })
+		if status.CodeOf(err) != status.DataLoss {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestNothingLeft(t *testing.T) {
@@ -120,7 +151,7 @@ func TestNothingLeft(t *testing.T) {
 		}
 		lease.Release()
 		s.Close()
-		<-s.released
+		_ = s.gate.Close(0)
 		if open(t, name) {
 			t.Errorf("%+v: a mapping or a descriptor is left", o)
 		}

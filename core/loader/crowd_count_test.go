@@ -1,0 +1,31 @@
+package loader
+
+import "testing"
+
+// Sixteen wakes in a row, then each one, spare twice as many batches as the last
+// time; one wake that displaces nobody ends all that.
+func TestCrowdCounts(t *testing.T) {
+	var c crowd
+	for range 2 {
+		for range crowded - 1 {
+			if c.note(true); c.spares() {
+				t.Fatal("batches are spared too early")
+			}
+		}
+		for _, want := range []int{64, 128, 256, 512, 1024, 1024} {
+			c.note(true)
+			spared := 0
+			for ; c.spares() && spared <= want; spared++ {
+				c.made()
+			}
+			if spared != want {
+				t.Errorf("%d batches are spared, want %d", spared, want)
+			}
+			c.made()
+		}
+		c.note(true)
+		if c.note(false); c.spares() {
+			t.Error("batches are spared where nobody was displaced")
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package loader
+
+import (
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// To wake the goroutine and to be woken by it takes a caller from outside Go
+// four or five changes of threads, which cost more than a batch of some hundred
+// kilobytes, and far more where no processor is free for them. So where there is
+// a shelf, who finds nothing and nobody at work makes the batch himself, on his
+// own thread, and leaves to the goroutine what is read ahead. Only one of them
+// is ever at it: the goroutine gets no order while a caller helps.
+//
+// A gather in memory ends soon, so that its caller hears of no cancellation, and
+// of no Ctrl-C, before it has ended. Where the system has taken the pages of a
+// mapped file away, that is as long as the disk takes for one batch.
+
+// mayHelp says whether a caller who finds nothing makes the batch himself.
+func (p *prefetch) mayHelp() bool {
+	return p.shelf != nil && !p.busy() && p.maker.prompt()
+}
+
+// errand gives a caller the order of the batch for which he would wait.
+func (p *prefetch) errand() *order {
+	p.helping = true
+	o := p.place()
+	return &o
+}
+
+// help fulfils an order. Its batch goes to who waits first, as any other does.
+func (p *prefetch) help(o *order) {
+	err := guard.Call("loader", func() error {
+		p.helped(o.run, p.made(*o))
+		return nil
+	})
+	if err != nil {
+		p.broken(&p.helping, err)
+	}
+	p.settle()
+}
+
+// helped ends a help. What came meanwhile has waited for it: a caller who found
+// nothing, a jump, close.
+func (p *prefetch) helped(run int, a answer) {
+	p.hold()
+	defer p.leave()
+	p.helping = false
+	p.accept(run, a)
+	if !p.wanted() {
+		p.pause()
+	}
+	p.start()
+}
+
+// small says whether callers make batches as fast as threads wake each other.
+func (m *maker) small() bool { return m.plan.loaded <= smallBatch && m.prompt() }
+
+// prompt says whether one thread makes a batch, and waits for nothing.
+func (m *maker) prompt() bool {
+	g, ok := m.gatherer.(source.Prompt)
+	return ok && len(m.shares) == 1 && g.Prompt()
+}
