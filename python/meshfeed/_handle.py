@@ -18,6 +18,7 @@ class Handle:
     """A handle of the library, released once: by `close`, or with the object."""
 
     __slots__ = ("_lock", "_release", "_value", "_what")
+    _leaving = _library.leaving  # at the exit modules lose their names, and classes keep theirs
 
     def __init__(self, value: int, what: str) -> None:
         self._value = value
@@ -46,15 +47,15 @@ class Handle:
         """
         with self._lock:
             value, self._value = self._value, 0
-        if not value or _library.leaving:
+        if not value or self._leaving:
             return
         if cause is not None and issubclass(cause, KeyboardInterrupt | SystemExit):
             _library.release_later(value)
         else:
             self._release(value, None)
 
-    def __del__(self, leaving: list[bool] = _library.leaving) -> None:
-        if not leaving:  # module names may be gone by now
+    def __del__(self) -> None:
+        if not self._leaving:
             self.close()
 
 

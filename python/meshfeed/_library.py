@@ -133,11 +133,14 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def exception(failure: _abi.Failure, code: int, op: str = "") -> BaseException:
-    """Makes the exception for a call that returned this code; `op` is what the user called.
+    """Makes the exception for a call that returned this code; `op` is what the user called."""
+    return unless_leaving(failure.exception(code, op))
+
+
+def unless_leaving(error: BaseException) -> BaseException:
+    """Gives an error that ends a call, or what ends its thread in silence.
 
     A daemon thread that works when the interpreter exits did nothing wrong, and nobody waits for
     it: it ends without a traceback.
     """
-    if leaving and threading.current_thread().daemon:
-        return SystemExit()
-    return failure.exception(code, op)
+    return SystemExit() if leaving and threading.current_thread().daemon else error

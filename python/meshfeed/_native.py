@@ -110,9 +110,9 @@ def dataset_open(options: str) -> int:
     return _made("mf_dataset_open", *_encoded(options))
 
 
-def dataset_from_stream(address: int) -> int:
+def dataset_from_stream(address: int, options: str) -> int:
     """Moves an Arrow C stream into a dataset."""
-    return _made("mf_dataset_open_stream", address, None, 0)
+    return _made("mf_dataset_open_stream", address, *_encoded(options))
 
 
 @RELEASE

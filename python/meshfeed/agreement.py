@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from meshfeed import errors
+from meshfeed import _library, errors
 from meshfeed.arguments import cut
 from meshfeed.coordinator import Coordinator, patient_get
 
 SLACK = 10.0  # seconds more than the lowest process waits, the others wait for its verdict
 FIELDS = 3  # that an error names
+PLANS = 8  # different ones that are looked into for it
 
 Document = dict[str, Any]
 
@@ -66,6 +68,11 @@ class Agreement:
         self._store, self._title = store, title
         self._me, self._members = me, members
         self._seconds = seconds
+        self._ended = threading.Event()
+
+    def end(self) -> None:
+        """Ends a wait for the others, now or later, with an error."""
+        self._ended.set()
 
     def reach(self, path: str, plan: Document) -> None:
         """Comes back when every member has the same plan.
@@ -77,6 +84,7 @@ class Agreement:
         Raises:
             IncompatibleError: they differ, on every process.
             PeerError: a member has not come in time.
+            CancelledError: the loader was closed meanwhile.
         """
         text = json.dumps(plan, sort_keys=True).encode()
         lead = self._me == self._members[0]
@@ -86,31 +94,47 @@ class Agreement:
 
     def _answer(self, path: str, mine: bytes) -> bytes:
         lead = self._members[0]
-        plan = patient_get(self._store, f"{path}/plan", time.monotonic() + self._seconds)
+        plan = self._get(f"{path}/plan", self._seconds)
         if plan is None:
             raise self._error(self._absent([lead]))
         self._store.set(f"{path}/from/{self._me}", b"" if plan == mine else mine)
-        until = time.monotonic() + self._seconds + SLACK
-        verdict = patient_get(self._store, f"{path}/verdict", until)
+        verdict = self._get(f"{path}/verdict", self._seconds + SLACK)
         if verdict is None:
             raise self._error(self._absent([lead]))
+        if not verdict and plan != mine:  # it had another one, until Ctrl-C cut the round short
+            return self._differ({plan: [lead], mine: [self._me]})
         return verdict
 
     def _judge(self, path: str, mine: bytes) -> bytes:
-        self._store.set(f"{path}/plan", mine)
+        asked = self._store.try_get(f"{path}/plan")  # until Ctrl-C cut the round short
+        if asked is None:
+            self._store.set(f"{path}/plan", asked := mine)
         until = time.monotonic() + self._seconds
-        answers = {
-            p: patient_get(self._store, f"{path}/from/{p}", until) for p in self._members[1:]
-        }
+        plans, absent = {mine: [self._me]}, list[int]()
+        for p in self._members[1:]:
+            answer = self._get(f"{path}/from/{p}", until - time.monotonic())
+            if answer is None:
+                absent.append(p)
+            else:
+                plans.setdefault(answer or asked, []).append(p)
         verdict = b""
-        if absent := [p for p, answer in answers.items() if answer is None]:
+        if absent:
             verdict = json.dumps(self._absent(absent)).encode()
-        elif any(answers.values()):
-            plans = {p: json.loads(answer or mine) for p, answer in answers.items()}
-            text = "; ".join(differences({self._me: json.loads(mine), **plans}))
-            verdict = json.dumps({"differ": text}).encode()
+        elif len(plans) > 1:
+            verdict = self._differ(plans)
         self._store.set(f"{path}/verdict", verdict)
         return verdict
+
+    def _get(self, key: str, seconds: float) -> bytes | None:
+        value = patient_get(self._store, key, time.monotonic() + seconds, self._ended.wait)
+        if value is None and self._ended.is_set():
+            message = f"loader {self._title} was closed while it waited for other processes"
+            raise _library.unless_leaving(errors.CancelledError(message, op="mf.Loader"))
+        return value
+
+    def _differ(self, plans: Mapping[bytes, Sequence[int]]) -> bytes:
+        known = [(processes, json.loads(plan)) for plan, processes in plans.items()]
+        return json.dumps({"differ": "; ".join(differences(known))}).encode()
 
     def _absent(self, processes: list[int]) -> Document:
         return {"absent": processes}
@@ -130,19 +154,24 @@ class Agreement:
         return error.at(absent[0], -1, -1)
 
 
-def differences(plans: Mapping[int, Document]) -> list[str]:
+def differences(plans: Sequence[tuple[Sequence[int], Document]]) -> list[str]:
     """Describes the fields in which plans differ, with the processes that have each value.
 
+    Args:
+        plans: each with the processes that have it.
+
     Examples:
-        >>> differences({0: {"seed": 0, "epochs": 3}, 1: {"seed": 7}, 2: {"seed": 0, "epochs": 3}})
+        >>> differences([([0, 2], {"seed": 0, "epochs": 3}), ([1], {"seed": 7})])
         ['seed is 0 on processes 0 and 2, 7 on process 1', \
 'epochs is 3 on processes 0 and 2, missing on process 1']
     """
-    leaves = {process: dict(_leaves("", plan)) for process, plan in plans.items()}
-    fields = dict.fromkeys(field for flat in leaves.values() for field in flat)
+    leaves = [(processes, dict(_leaves("", plan))) for processes, plan in plans[:PLANS]]
+    fields = dict.fromkeys(field for _, flat in leaves for field in flat)
     told = [text for field in fields if (text := _difference(field, leaves))]
     more = len(told) - FIELDS
     rest = [f"{more} more {'field differs' if more == 1 else 'fields differ'}"] if more > 0 else []
+    if others := sorted(p for processes, _ in plans[PLANS:] for p in processes):
+        rest.append(f"{named(others)} {'differs' if len(others) == 1 else 'differ'} as well")
     return told[:FIELDS] + rest
 
 
@@ -158,15 +187,15 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _difference(field: str, leaves: Mapping[int, Mapping[str, Any]]) -> str:
+def _difference(field: str, leaves: Sequence[tuple[Sequence[int], Mapping[str, Any]]]) -> str:
     """Describes who has which value of a field; empty where all have the same."""
     holders: dict[str, list[int]] = {}
-    for process, flat in leaves.items():
+    for processes, flat in leaves:
         value = repr(flat[field]) if field in flat else "missing"
-        holders.setdefault(value, []).append(process)
+        holders.setdefault(value, []).extend(processes)
     if len(holders) == 1:
         return ""
-    values = (f"{cut(value)} on {named(processes)}" for value, processes in holders.items())
+    values = (f"{cut(value)} on {named(sorted(who))}" for value, who in holders.items())
     return f"{field} is {', '.join(values)}"
 
 

@@ -78,8 +78,11 @@ class Checks:
 
     def epochs(self, epochs: Any) -> int | None:
         """Takes a number of epochs, -1 for no end, or None."""
-        if epochs is None or (is_integer(epochs) and (epochs == -1 or 1 <= epochs < 2**31)):
-            return None if epochs is None else operator.index(epochs)
+        if epochs is None:
+            return None
+        number = operator.index(epochs) if is_integer(epochs) else 0
+        if number == -1 or 1 <= number < 2**31:
+            return number
         raise self.wrong("epochs", epochs, "an integer from 1 to 2147483647, or -1 for no end")
 
     def int64(self, name: str, value: Any) -> int:
@@ -132,7 +135,7 @@ class Checks:
     def batch_size(self, size: Any) -> int | list[int]:
         """Takes the rows of the global batch: an int, or a tuple of some."""
         sizes = size if isinstance(size, tuple) else (size,)
-        right = all(is_integer(n) and 1 <= n <= RECORDS for n in sizes)
+        right = all(is_integer(n) and 1 <= operator.index(n) <= RECORDS for n in sizes)
         if not right or not 1 <= len(sizes) <= DIMENSIONS:
             expected = f"an integer from 1 to {_bound(RECORDS)}, or a tuple of them"
             hint = "give the rows of the global batch, over all processes"
@@ -150,8 +153,8 @@ class Checks:
 
     def state(self, state: Any) -> State:
         """Takes a state, or the file that holds one."""
-        if isinstance(state, Mapping):  # a checkpoint may have made NumPy's numbers of ours
-            return {k: operator.index(v) if is_integer(v) else v for k, v in state.items()}
+        if isinstance(state, Mapping):
+            return {str(key): self._part(key, value) for key, value in state.items()}
         if not isinstance(state, str | os.PathLike):
             raise self.wrong("state", state, "a state or a path", _STATE)
         try:
@@ -167,6 +170,16 @@ class Checks:
         if not isinstance(loaded, dict):
             raise self.wrong("state", state, "a file that save_state() wrote", _STATE)
         return loaded
+
+    def _part(self, key: Any, value: Any) -> Any:
+        """Takes a value of a state, of which a checkpoint may have made an array."""
+        if is_integer(value):
+            return operator.index(value)
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
+        if value is not None and not isinstance(value, bool | float | str):
+            raise self.wrong(f"state[{key!r}]", value, "a number or a text", _STATE)
+        return value
 
     def ignores(self, dataset: Any) -> bool:
         """Says whether a state of another dataset is accepted."""
@@ -272,8 +285,8 @@ def is_integer(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Gives the value as it was typed, cut where it is long."""
-    return cut(repr(value))
+    """Gives the value as it was typed, on one line, cut where it is long."""
+    return cut(" ".join(repr(value).splitlines()))
 
 
 def cut(text: str, length: int = 80) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from meshfeed import _native
-from meshfeed.arguments import Checks, nearest
+from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks
 from meshfeed.cursor import Cursor
-from meshfeed.dataset import Dataset, Field
-from meshfeed.errors import NotFoundError, ResourceExhaustedError, UnsupportedError
-from meshfeed.planning import Layout, MeshPart
-from meshfeed.specs import entries
+from meshfeed.dataset import Dataset
+from meshfeed.documents import MeshPart
+from meshfeed.errors import ResourceExhaustedError
+from meshfeed.planning import Layout
+from meshfeed.specs import entries, no_field
 
 if TYPE_CHECKING:
     from jax import Array as JaxArray
@@ -36,6 +37,7 @@ def load_array(
     Raises:
         InvalidArgumentError: the sharding does not fit the shape.
         NotFoundError: there is no such field.
+        UnsupportedError: it is a column there, but no field.
         ResourceExhaustedError: the part of this process has more than 64 GiB.
 
     Examples:
@@ -61,7 +63,10 @@ def load_array(
         if not isinstance(source, Dataset):
             hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
             raise check.wrong("source", source, "a meshfeed.Dataset", hint)
-        known = _known(source, field)
+        fields = source.schema
+        if field not in tuple(fields):  # also one that cannot be hashed
+            raise no_field(field, field, tuple(fields), source.skipped)
+        known = fields[field]
         if len(source) == 0:
             raise check.misfit("the dataset has no records, so there is no array")
         mesh = jax.describe_mesh(jax.one_mesh(check, None, [sharding]))
@@ -81,19 +86,6 @@ def load_array(
             return _read(source, field, mesh, array, options, sharding)
         with source.slice(record, record + 1) as one:
             return _read(one, field, mesh, array, options, sharding, row=True)
-
-
-def _known(source: Dataset, field: Any) -> Field:
-    """Finds the field."""
-    fields = source.schema
-    if isinstance(field, str) and field in fields:
-        return fields[field]
-    for skipped in source.skipped:
-        if skipped.name == field:
-            message = f"field={field!r}: a column of type {skipped.type} cannot be an array: "
-            raise UnsupportedError(message + skipped.reason, op="mf.load_array")
-    message = f"field={field!r}: the dataset has no such field"
-    raise NotFoundError(message, op="mf.load_array", hint=nearest(field, tuple(fields)))
 
 
 def _check_fit(check: Checks, field: str, mesh: MeshPart, array: dict[str, Any]) -> None:

@@ -28,6 +28,8 @@ class Batches(Iterator[Any]):
         self._again = again
         self._own = own
         self._over = False
+        # Another loop over the loader may have come to the end: then this one has, too.
+        self._ends: int | None = None
 
     def __iter__(self) -> Batches:
         return self
@@ -41,12 +43,13 @@ class Batches(Iterator[Any]):
     def item(self) -> Item | None:
         """Gives the next batch with the place after it, or None at the end."""
         with self._cursor.lock, self._mark():  # threads that share a loop share its end
-            if self._over:
+            if self._over or self._ends not in (None, self._cursor.ends):
                 return None
             item = self._take()
             if item is None and self._again:
                 item = self._take()
             self._again = False
+            self._ends = self._cursor.ends
             if item is None:
                 self.close()
             return item

@@ -6,6 +6,8 @@ A loader whose mesh lies in one process has no cluster, and its `next` knows not
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import sys
 import threading
 import weakref
@@ -22,6 +24,7 @@ from meshfeed.names import Use, uses
 from meshfeed.peers import Peers, is_failure, running
 from meshfeed.planning import Layout
 from meshfeed.replicas import Replicas, Shared, due, shared
+from meshfeed.rounds import Round
 from meshfeed.stalls import Progress, Stalls
 
 Place = Callable[[], tuple[int, int]]  # gives epoch and step
@@ -44,8 +47,10 @@ class Options:
 
     def __post_init__(self) -> None:
         check = Checks("mf.Loader")
-        if self.name is not None and "/" in check.name("name", self.name):
-            raise check.wrong("name", self.name, 'a name without "/"')
+        if self.name is not None:
+            text = check.name("name", self.name)
+            if "/" in text or not text.isprintable():
+                raise check.wrong("name", text, 'a printable name without "/"')
         usual = self.coordinator is None or self.coordinator is False
         if not usual and not isinstance(self.coordinator, Coordinator):
             raise check.wrong("coordinator", self.coordinator, "a mf.Coordinator", _HINT)
@@ -144,8 +149,9 @@ class Cluster:
         self._lock = threading.RLock()
         self._round = self._agreed_in = 0
         self._agreed = False
-        self._threads = _Threads()
+        self._threads = _Threads(_Room(store, self._path, me, len(members)))
         self.left = False  # it goes on alone
+        self.passes = itertools.count(1)  # numbers them, alike on all processes
         self.state: State = {}  # where the loader went on, set by its cursor
         self.place: Callable[[], Place | None] = lambda: None  # gives where it stands, likewise
         self._end = weakref.finalize(self, _forget, self._threads, self._use)
@@ -178,8 +184,9 @@ class Cluster:
         return self._threads.replicas
 
     def failed(self, error: Exception, epoch: int, step: int) -> None:
-        """Tells the others that a batch could not be made."""
-        self._threads.peers.post(error, epoch, step)
+        """Tells the others that a batch could not be made, in bounded time."""
+        peers = self._threads.peers
+        _beside(lambda: peers.post(error, epoch, step), LEAVE)
 
     def moved(self, state: State) -> None:
         """Notes where the loader goes on: its processes agree before the next batch."""
@@ -206,18 +213,17 @@ class Cluster:
 
     def _begin_threads(self, path: str) -> None:
         options, threads = self._options, self._threads
-        who = self._store, path, self._title, self._me
+        this = Round(self._store, path, self._title, self._me, self._members)
         threads.progress = Progress()
         threads.peers = Peers(
-            *who,
-            self._members,
+            this,
             abort=options.on_peer_error == "abort",
             look_every=options.late_after / 3,
-            stalls=Stalls(*who, self._members, options.late_after, threads.progress),
+            stalls=Stalls(this, options.late_after, threads.progress),
         )
         if options.verify_replicas != "off" and (blocks := self._evidence.shared()).tensors:
             threads.replicas = Replicas(
-                *who,
+                this,
                 blocks,
                 due=due(options.verify_replicas),
                 accuse=threads.peers.accuse,
@@ -238,10 +244,14 @@ class Cluster:
         Args:
             wait: whether to wait for it, up to some seconds.
         """
+        if self.left:  # a forked child's too, where the lock may be held for good
+            return
+        self._agreement.end()
         with self._lock:
             if self.left:
                 return
             self.left = True
+        self._end.detach()
         self._use.end()
         if not _beside(self._leave, 2 * LEAVE if wait else 0):
             self._threads.forget()
@@ -249,11 +259,23 @@ class Cluster:
     def _leave(self) -> None:
         with contextlib.suppress(Exception):  # a store that is gone has no keys either
             self._threads.end(LEAVE)
-            if self._threads.lost:
-                return
-            self._store.set(f"{self._path}/left/{self._me}", b"")
-            if len(self._store.list(f"{self._path}/left")) == len(self._members):
-                self._store.delete(self._path)
+            if not self._threads.lost:
+                self._threads.room.leave()
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Where the keys of a loader stand, which its last process deletes."""
+
+    store: Coordinator
+    path: str
+    me: int
+    size: int
+
+    def leave(self) -> None:
+        self.store.set(f"{self.path}/left/{self.me}", b"")
+        if len(self.store.list(f"{self.path}/left")) == self.size:
+            self.store.delete(self.path)
 
 
 class _Threads:
@@ -261,7 +283,8 @@ class _Threads:
 
     peers: Peers
 
-    def __init__(self) -> None:
+    def __init__(self, room: _Room) -> None:
+        self.room = room
         self.progress = Progress()
         self.replicas: Replicas | None = None
 
@@ -283,11 +306,11 @@ class _Threads:
         return hasattr(self, "peers") and self.peers.lost
 
     def forget(self) -> None:
-        """Ends them without a call to the store: each at the end of its wait."""
-        if hasattr(self, "peers"):
-            self.peers.ended.set()
+        """Ends them without a wait or a call to the store: each when it can, and one leaves."""
         if self.replicas is not None:
-            self.replicas.end(0)
+            self.replicas.forget()
+        if hasattr(self, "peers"):
+            self.peers.forget(self.room.leave)
 
 
 _joined: weakref.WeakSet[Cluster] = weakref.WeakSet()
@@ -306,6 +329,7 @@ def _watch_exit(cluster: Cluster) -> None:
 
 def _leave_all() -> None:
     """Ends what still runs when the interpreter exits."""
+    _library.leaving.append(True)
     failure = uncaught()
     for cluster in tuple(_joined):
         if failure is not None:
@@ -314,6 +338,17 @@ def _leave_all() -> None:
     # Those of forgotten loaders would end at the end of their wait, which is too late now.
     for peers in tuple(running):
         _beside(peers.end, 2 * LEAVE)
+
+
+def _leave_to_parent() -> None:
+    """Has a forked child take no part: it has no threads, and its parent is in the job."""
+    for cluster in tuple(_joined):
+        cluster.left = True
+        cluster._end.detach()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def uncaught() -> BaseException | None:

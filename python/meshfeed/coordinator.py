@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 class Coordinator(Protocol):
     """A key-value store that all processes of a job share.
 
-    Keys are paths such as ``"meshfeed/train/0/plan"``. Any thread may call. What cannot be
+    Keys are paths such as ``"meshfeed/train.0-3/0/0/plan"``. Any thread may call. What cannot be
     done raises. An object must be hashable and allow weak references, as ordinary ones do.
     """
 
@@ -70,7 +70,7 @@ def _pauses() -> Iterator[float]:
     return itertools.chain((0.002 * 1.3**n for n in range(21)), itertools.repeat(0.5))
 
 
-def jax_coordinator() -> Coordinator:
+def jax_coordinator() -> JaxCoordinator:
     """Gives the coordination service of `jax.distributed`: the same object for the same job.
 
     Raises:

@@ -36,6 +36,9 @@ class Cursor:
         ahead: how many batches to make before they are asked for.
         across: whether to make batches of the next epoch ahead too.
         keep: as many live batches are no reason to collect.
+
+    Attributes:
+        ends: how often a pass has come to its end.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Cursor:
         self.lock = threading.Lock()
         self._ready: deque[Item | Exception] = deque()
         self._torn = False
+        self.ends = 0
         self._release = _handle.batch_release()
         self.follow(_handle.Handle(handle, "loader"), make, size=size, keep=keep)
 
@@ -82,6 +86,8 @@ class Cursor:
                 if self._ahead:
                     self._run_ahead(item)
                 self.epoch, self.position = item.epoch, item.position
+            else:
+                self.ends += 1
         except KeyboardInterrupt:
             self._torn = True  # a batch may be lost between C and here
             raise

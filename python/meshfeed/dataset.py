@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
+import math
 import operator
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -16,8 +18,23 @@ from meshfeed.arguments import Checks
 from meshfeed.blocks import dtype_of
 from meshfeed.errors import InvalidStateError
 
+log = logging.getLogger("meshfeed")
+
 Paths = str | os.PathLike[str]
 _PATH = (str, bytes, os.PathLike)
+_DECODED = 2**28  # bytes of decoded record batches that the library keeps
+_SLOW = (
+    "%s is compressed (%s), and shuffled: every row takes the decoding of a whole record batch; "
+    "write the files without compression, such as by "
+    'pyarrow.feather.write_feather(table, path, compression="uncompressed")'
+)
+
+# What makes a table of objects that are none, by a method that shows what they are.
+_TABLES = {
+    "collect": "give what its collect() returns",  # polars, lazily
+    "to_table": "give what its to_table() returns",  # pyarrow.dataset
+    "save_to_disk": 'give its with_format("arrow")[:], or mf.open what its save_to_disk wrote',
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +78,12 @@ class Dataset(_handle.Held):
     manager; loaders keep what they need of it, so it may be closed as soon as they are made.
     """
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, packed: Mapping[str, str] | None = None) -> None:
         super().__init__(_handle.Handle(handle, "dataset"))
         self._facts = _native.dataset_facts(handle)
+        files = self._facts["files"]
+        own = {f["path"]: f["compression"] for f in files if "compression" in f}
+        self._packed = own if packed is None else packed
 
     def __len__(self) -> int:
         return int(self._facts["records"])
@@ -108,12 +128,25 @@ class Dataset(_handle.Held):
         """
         with Checks("Dataset.slice") as check:
             start, stop = check.int64("start", start), check.int64("stop", stop)
-            return Dataset(_native.dataset_slice(self.handle, start, stop))
+            return Dataset(_native.dataset_slice(self.handle, start, stop), self._packed)
+
+    def warn_of_shuffling(self, fields: Iterable[str]) -> None:
+        """Logs where every row in a random order has a whole record batch decoded.
+
+        Args:
+            fields: those that are read.
+        """
+        schema = self.schema
+        rows = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
+        if self._packed and sum(rows) * len(self) > _DECODED:
+            path, how = next(iter(self._packed.items()))
+            log.warning(_SLOW, path, how)
 
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
-        return "\n".join([f"Dataset of {len(self)} records", *lines])
+        packed = ", compressed: slow to shuffle" if self._packed else ""
+        return "\n".join([f"Dataset of {len(self)} records{packed}", *lines])
 
     def __reduce__(self) -> NoReturn:
         message = "a dataset cannot be pickled: it belongs to this process"
@@ -125,7 +158,7 @@ class Dataset(_handle.Held):
 def open(
     paths: Paths | Sequence[Paths],
     *,
-    io: str = "auto",
+    io: Literal["auto", "map", "read"] = "auto",
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Dataset:
     """Opens Arrow IPC files and streams.
@@ -153,13 +186,17 @@ def open(
 
 
 def _listed(check: Checks, paths: Any) -> list[str]:
+    several = [paths] if isinstance(paths, _PATH) else paths
+    unfit = isinstance(several, Mapping | set | frozenset) or hasattr(several, "read")
     try:
-        listed = [os.fsdecode(p) for p in ([paths] if isinstance(paths, _PATH) else paths)]
+        listed = [] if unfit else [os.fsdecode(path) for path in several]
     except TypeError:
         listed = []
-    if not listed:
+    if not all(listed) or not listed or "\0" in "".join(listed):
         expected = "a path, a glob, a directory or a list of them"
-        raise check.wrong("paths", paths, expected)
+        ordered = "give sorted(paths): the order of the files is that of the records"
+        hint = ordered if isinstance(paths, set | frozenset) else ""
+        raise check.wrong("paths", paths, expected, hint)
     return listed
 
 
@@ -171,11 +208,12 @@ def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]]:
         raise check.wrong("shapes", shapes, expected) from None
 
 
-def from_arrow(data: Any) -> Dataset:
+def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Dataset:
     """Takes a table from memory, without copying: of pyarrow, polars, duckdb, pandas and others.
 
     Args:
         data: anything with `__arrow_c_stream__` or `__arrow_c_array__`.
+        shapes: as for `mf.open`.
 
     Examples:
         >>> import meshfeed as mf, pyarrow as pa
@@ -184,23 +222,26 @@ def from_arrow(data: Any) -> Dataset:
           label: int32
     """
     with Checks("mf.from_arrow") as check:
+        options = json.dumps({} if shapes is None else {"shapes": _shapes(check, shapes)})
         if hasattr(data, "__arrow_c_stream__"):
             capsule = data.__arrow_c_stream__()
             stream = _arrow.address(capsule, "arrow_array_stream")
-            return Dataset(_native.dataset_from_stream(stream))
+            return Dataset(_native.dataset_from_stream(stream, options))
         if hasattr(data, "__arrow_c_array__"):
             with _arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
-                return Dataset(_native.dataset_from_stream(stream))
+                return Dataset(_native.dataset_from_stream(stream, options))
         message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
-        hint = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
-        raise check.misfit(message, hint)
+        table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
+        remedies = (remedy for method, remedy in _TABLES.items() if hasattr(data, method))
+        raise check.misfit(message, next(remedies, table))
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
     """Takes NumPy arrays, strided ones too, without copying. Their first dimension counts records.
 
     The arrays are kept alive, and must not be changed, until the dataset and all its loaders
-    are closed.
+    are closed. What is no NumPy array, such as a list or an HDF5 dataset, is first read into one.
+    Dates and times become their numbers, of 64 bits.
 
     Args:
         arrays: the fields by name.
@@ -222,6 +263,8 @@ def _check_names(check: Checks, arrays: Any) -> None:
     if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
         message = "the arrays are no dict of names and arrays"
         hint = 'give a dict, such as {"label": labels}'
+        if hasattr(arrays, "__arrow_c_stream__"):
+            hint = "mf.from_arrow takes tables"
         raise check.misfit(message, hint)
     for name in arrays:
         if "\0" in name or not _is_unicode(name):
@@ -234,6 +277,12 @@ def _is_unicode(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
+def _lacks_some(given: Any) -> bool:
+    """Says whether NumPy would put something in place of masked values or of Arrow's nulls."""
+    nulls = getattr(given, "null_count", 0)  # polars has a method, pyarrow a number
+    return bool(np.ma.is_masked(given) or (nulls() if callable(nulls) else nulls))
+
+
 def _plain(check: Checks, name: str, given: Any) -> np.ndarray[Any, Any]:
     """Gives the array in a type that C knows, without copying."""
     try:
@@ -241,6 +290,10 @@ def _plain(check: Checks, name: str, given: Any) -> np.ndarray[Any, Any]:
     except ValueError:
         message = f"field {name!r} is no array: its rows have different shapes"
         raise check.misfit(message, "give all rows one shape, for example by padding") from None
+    if _lacks_some(given):
+        message = f"field {name!r} lacks some values, which an array of JAX cannot"
+        hint = "fill them in, or give mf.from_arrow a table and the loader fill="
+        raise check.misfit(message, hint)
     if not array.dtype.isnative:
         message = f"field {name!r} has the type {array.dtype}, whose byte order is foreign"
         hint = "give array.astype(array.dtype.newbyteorder('='))"
@@ -258,5 +311,10 @@ def _plain(check: Checks, name: str, given: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
         message = f"field {name!r} has the type {array.dtype}, which is not numeric"
         hint = "encode it as numbers, or leave it out"
+        if array.dtype.name.startswith(("float", "int", "uint")):  # narrow types of ml_dtypes
+            message = f"field {name!r} has the type {array.dtype}, which no field can have"
+            hint = "give it in a wider type, such as array.astype(np.float16)"
+            if array.dtype.name.startswith("float8"):
+                hint = "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches"
         raise check.misfit(message, hint)
     return array

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed import _native, cluster, feeds, planning
+from meshfeed import _native, cluster, documents, feeds
 from meshfeed._handle import Handle
 from meshfeed.arguments import Checks, State
 from meshfeed.blocks import Blocks
@@ -15,6 +15,7 @@ from meshfeed.cursor import Cursor
 from meshfeed.dataset import Dataset
 from meshfeed.joined import JoinedCursor
 from meshfeed.options import Options
+from meshfeed.planning import Layout
 
 
 class Engine:
@@ -63,7 +64,7 @@ class Engine:
         """Notes what all states of a handle share; a state may have brought an order's parts."""
         self._constants = _native.loader_state(handle)
         name = self._constants["order"]
-        self._document = planning.with_order(self._document, name)
+        self._document = documents.with_order(self._document, name)
         if self._request is not None:
             self._request = dataclasses.replace(self._request, order=name)
 
@@ -98,9 +99,9 @@ class Engine:
         return self._document
 
     @property
-    def layout(self) -> planning.Layout:
+    def layout(self) -> Layout:
         """Who holds and who reads what."""
-        return planning.Layout(self._document)
+        return Layout(self._document)
 
     def state(self, epoch: int, position: int) -> State:
         """Gives the state of a place."""
@@ -134,4 +135,4 @@ class Engine:
             size = self.info["batch_bytes"]
             self.cursor.follow(handle, self.feed.make, size=size, keep=self._keep)
             self._request = request
-        self._join(plan)
+            self._join(plan)  # before another thread takes a batch of the new mesh

@@ -6,7 +6,7 @@ The codes and their numbers are the same in Go, in C and here.
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class Code(enum.IntEnum):
@@ -159,6 +159,10 @@ class PeerError(Error):
     process: int
     epoch: int
     step: int
+    _origin: ClassVar[type[BaseException] | None] = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (self._origin,), self.__dict__ | {"args": self.args}
 
     def at(self, process: int, epoch: int, step: int) -> PeerError:
         """Says which process failed where."""
@@ -199,8 +203,14 @@ def peer(origin: type[BaseException]) -> type[PeerError]:
     made = _PEERS.get(origin)
     if made is None:
         bases = (PeerError,) if issubclass(PeerError, origin) else (PeerError, origin)
-        made = _PEERS[origin] = type("PeerError", bases, {"__module__": "meshfeed"})
+        names = {"__module__": "meshfeed", "_origin": origin}
+        made = _PEERS[origin] = type("PeerError", bases, names)
     return made
+
+
+def _revived(origin: type[BaseException] | None) -> PeerError:
+    """Makes the error that a pickle fills."""
+    return (PeerError if origin is None else peer(origin))("")
 
 
 _PEERS: dict[type[BaseException], type[PeerError]] = {}

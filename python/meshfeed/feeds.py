@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed import planning
+from meshfeed import documents
 from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks
 from meshfeed.cursor import Owner
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidArgumentError
+from meshfeed.planning import Layout
 from meshfeed.specs import Tree, resolve
 
 
@@ -132,19 +133,19 @@ def plan(check: Checks, request: Request) -> Plan:
         hint = "give every array a spec; P() puts the whole array on every device"
         raise InvalidArgumentError(message, hint=hint)
     facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
-    document = planning.document(
+    document = documents.write(
         mesh=place.mesh,
         tree=tree,
         fields={name: (place.deliver(dtype), shape) for name, (dtype, shape) in facts.items()},
         batch=batch,
-        dataset=planning.dataset(len(source), facts, order=request.order, seed=request.seed),
+        dataset=documents.dataset(len(source), facts, order=request.order, seed=request.seed),
         prefetch=request.prefetch,
         loading=request.loading,
     )
     return Plan(document, place.mesh.processes, place.process, place.feed)
 
 
-def replay(check: Checks, layout: planning.Layout, process: int | None, *others: Any) -> Plan:
+def replay(check: Checks, layout: Layout, process: int | None, *others: Any) -> Plan:
     """Plans a loader of one process's blocks, for any process of any layout.
 
     Args:
@@ -176,7 +177,7 @@ def replay(check: Checks, layout: planning.Layout, process: int | None, *others:
 class _Place:
     """Where batches go, as the layout and the feed need it."""
 
-    mesh: planning.MeshPart
+    mesh: documents.MeshPart
     process: int
     deliver: Callable[[str], str]  # the type that a field's type becomes
     feed: Callable[[Sequence[Blocks]], Feed]
@@ -192,7 +193,7 @@ def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
         structs = [ArrayStruct(b.shape, b.dtype) for b in blocks]
         return Feed(lambda owner: build([b.views(owner)[0] for b in blocks]), build(structs), build)
 
-    return _Place(planning.MeshPart.of([]), 0, lambda dtype: dtype, feed)
+    return _Place(documents.MeshPart.of([]), 0, lambda dtype: dtype, feed)
 
 
 def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str, Any]) -> _Place:
@@ -229,8 +230,9 @@ def _check_top(tree: Tree, batch: dict[str, Any]) -> None:
     """Refuses a mask or extras that have no place at the top of the tree."""
     more = [*([batch["mask"]] if "mask" in batch else []), *batch.get("extras", [])]
     if more and tree.top is None:
-        message = f"{', '.join(more)} stand beside the arrays at the top, which is not a dict"
-        hint = "wrap the specs in a dict"
+        names = ", ".join(map(repr, more))
+        message = f"the specs are no dict, in which {names} would have a place"
+        hint = 'wrap them in one, such as {"batch": specs}'
         raise InvalidArgumentError(message, hint=hint)
     for name in more:
         if name in (tree.top or ()):

@@ -17,8 +17,8 @@ import numpy as np
 
 from meshfeed.arguments import Checks
 from meshfeed.blocks import Blocks, Index, dtype_of
-from meshfeed.errors import UnsupportedError
-from meshfeed.planning import MeshPart
+from meshfeed.documents import MeshPart
+from meshfeed.errors import InvalidStateError, UnsupportedError
 from meshfeed.specs import Array, mapped
 
 try:
@@ -32,8 +32,8 @@ except ImportError as e:
 
 
 def has_devices(mesh: Any) -> bool:
-    """Says whether a mesh has devices: an `AbstractMesh` has axes alone."""
-    return isinstance(mesh, Mesh)
+    """Says whether a mesh has devices: an `AbstractMesh` has axes alone, an empty one nothing."""
+    return isinstance(mesh, Mesh) and not mesh.empty
 
 
 def describe_mesh(mesh: Mesh) -> MeshPart:
@@ -56,7 +56,8 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
         shardings: for every array its `NamedSharding`, or None where it has a bare spec.
 
     Raises:
-        InvalidArgumentError: there is no mesh for a bare spec, or there are two.
+        InvalidArgumentError: there is no mesh for a bare spec, or there are two, or no array can
+            be on the mesh.
     """
     if mesh is not None and not isinstance(mesh, Mesh):
         hint = "jax.make_mesh gives one; mf.layout plans without devices"
@@ -76,6 +77,13 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
             message = f"the arrays are on two meshes, {mesh} and {sharding.mesh}"
             raise check.misfit(message, "put all arrays on one mesh")
     assert isinstance(mesh, Mesh)
+    if mesh.empty:
+        message = "the mesh has no devices"
+        hint = "jax.make_mesh gives one; jax.sharding.get_mesh() gives that of jax.set_mesh"
+        raise check.misfit(message, hint)
+    if AxisType.Manual in mesh.axis_types:
+        message = f"{mesh} has Manual axes, which are of the inside of shard_map"
+        raise check.misfit(message, "use Auto or Explicit ones; shard_map makes them Manual itself")
     return mesh
 
 
@@ -115,7 +123,7 @@ def process_index() -> int:
     return jax.process_index()
 
 
-_TESTED = "0.10.2 and 0.12.0.1"  # the releases of JAX whose client the tests have used
+_TESTED = "0.8.0, 0.9.0, 0.10.2 and 0.12.0.1"  # releases that the tests have used
 _CLIENT = (
     "key_value_set_bytes",
     "blocking_key_value_get_bytes",
@@ -167,6 +175,9 @@ def wanted(blocks: Blocks, mesh: Mesh, sharding: NamedSharding | None) -> NamedS
     return sharding or NamedSharding(mesh, _spec(blocks.target))
 
 
+_WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them with x64 alone
+
+
 class Placer:
     """Makes one array of every batch from the batch's memory.
 
@@ -183,7 +194,7 @@ class Placer:
         self.sharding = target
         self.shape = blocks.shape
         self.dtype = blocks.dtype
-        self._views = blocks.views
+        self._views = _wide_views(blocks) if blocks.dtype.name in _WIDE else blocks.views
         # The type is that of the blocks, and JAX takes longer to check it than to take theirs.
         # Without a block it has to be told.
         given: dict[str, Any] = {} if blocks.indexes else {"dtype": blocks.dtype}
@@ -241,6 +252,19 @@ class Placer:
     def struct(self) -> jax.ShapeDtypeStruct:
         """Gives the shape, type and sharding of the array."""
         return jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.sharding)
+
+
+def _wide_views(blocks: Blocks) -> Callable[[Any], list[np.ndarray[Any, Any]]]:
+    """Gives the blocks where JAX has their type; elsewhere it would cut the numbers off."""
+
+    def views(owner: Any) -> list[np.ndarray[Any, Any]]:
+        if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+            message = f"array {blocks.name!r} was planned as {blocks.dtype}, with x64, which is off"
+            hint = "make the loader and use it under one setting of jax_enable_x64"
+            raise InvalidStateError(message, op="mf.Loader", hint=hint)
+        return blocks.views(owner)
+
+    return views
 
 
 def _is_guarded() -> bool:

@@ -42,6 +42,7 @@ class JoinedCursor(Cursor):
             rows: of the global batch.
         """
         self._cluster = self._inspector.cluster = cluster
+        self._inspector.stream = 0
         self._leads, self._rows = True, rows
         if cluster is not None:
             cluster.moved(_native.loader_state(self.handle.value))
@@ -90,8 +91,8 @@ class JoinedCursor(Cursor):
         """Guards a change of the place, on which the processes agree before the next batch."""
         with super().moved() as handle:
             yield handle
-        if self._cluster is not None:
-            self._cluster.moved(_native.loader_state(self.handle.value))
+            if self._cluster is not None:
+                self._cluster.moved(_native.loader_state(handle))
 
     def close(self, cause: BaseException | None = None) -> None:
         """Releases the handle, and the loader's own cursor leaves the others."""
@@ -110,17 +111,21 @@ class _Inspector:
 
     def __init__(self) -> None:
         self.cluster: Cluster | None = None
+        self.stream: int | None = None  # 0 is the loader's own; a pass gets its own with a batch
         self.made = 0  # since the processes agreed
         self.taken = 0
         self.keep = 1  # live batches that are nothing unusual
 
     def __call__(self, owner: Owner) -> Any:
         batch = self.make(owner)
-        replicas = self.cluster.replicas if self.cluster is not None else None
-        if replicas is not None and replicas.due(self.made):
+        cluster = self.cluster
+        replicas = cluster.replicas if cluster is not None else None
+        if cluster is not None and replicas is not None and replicas.due(self.made):
+            if self.stream is None:
+                self.stream = next(cluster.passes)
             held = owner.release._as_parameter_
             assert held is not None
             assert held.value is not None
-            replicas.inspect(held.value, self.keep - 1)
+            replicas.inspect(held.value, self.stream, self.keep - 1)
         self.made += 1
         return batch

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from meshfeed import cluster, feeds, planning
-from meshfeed.arguments import Checks, State
+from meshfeed import cluster, documents, feeds
+from meshfeed.arguments import Checks, State, cut
 from meshfeed.batches import Batches
 from meshfeed.coordinator import Coordinator
 from meshfeed.dataset import Dataset
@@ -17,6 +17,7 @@ from meshfeed.errors import InvalidStateError
 from meshfeed.facts import Facts
 from meshfeed.options import Options, check_kinds
 from meshfeed.place import Place
+from meshfeed.planning import Layout
 
 if TYPE_CHECKING:
     from meshfeed.backend import Devices
@@ -27,7 +28,8 @@ class Loader(Place, Facts):
 
     Iterating yields batches. Without `epochs` a `for` loop runs to the end of the current
     epoch, and the next loop runs through the next one, freshly shuffled. After a `break` the
-    next loop continues with the next batch.
+    next loop continues with the next batch. Loops at the same time, in threads or one within the
+    other, share the batches of the epoch and end with it.
 
     Args:
         source: the dataset.
@@ -98,9 +100,9 @@ class Loader(Place, Facts):
         >>> mesh = jax.make_mesh((1,), ("data",))
         >>> loader = mf.Loader(ds, mesh, P("data"), batch_size=4)
         >>> for batch in loader:
-        ...     print(batch["x"].shape, float(batch["x"][0, 0]))
-        (4, 8) 0.0
-        (4, 8) 32.0
+        ...     print(batch["x"].shape, batch["x"].sharding.spec, np.asarray(batch["x"])[0, 0])
+        (4, 8) P('data',) 0.0
+        (4, 8) P('data',) 32.0
         >>> loader.state()["epoch"], loader.state()["position"]
         (1, 0)
     """
@@ -117,7 +119,7 @@ class Loader(Place, Facts):
         order: str | None = None,
         seed: int | None = None,
         epochs: int | None = None,
-        remainder: str = "drop",
+        remainder: Literal["drop", "pad", "error"] = "drop",
         mask_name: str = "valid",
         mask_spec: Any = None,
         extras: Sequence[str] = (),
@@ -125,16 +127,16 @@ class Loader(Place, Facts):
         device_prefetch: int | None = None,
         max_host_bytes: int | None = None,
         state: Mapping[str, Any] | str | os.PathLike[str] | None = None,
-        dataset: str = "check",
+        dataset: Literal["check", "ignore"] = "check",
         fill: Mapping[str, Any] | None = None,
-        loading: str = "process",
-        layout: planning.Layout | None = None,
+        loading: Literal["process", "global", "device", "reshard"] = "process",
+        layout: Layout | None = None,
         process: int | None = None,
         name: str | None = None,
         coordinator: Coordinator | bool | None = None,
         agree_timeout: float = 60.0,
-        on_peer_error: str = "raise",
-        verify_replicas: str | int = "first",
+        on_peer_error: Literal["raise", "abort"] = "raise",
+        verify_replicas: Literal["first", "always", "off"] | int = "first",
         late_after: float = 30.0,
     ) -> None:
         with Checks("mf.Loader") as check:
@@ -159,7 +161,7 @@ class Loader(Place, Facts):
             )
             request = None
             if layout is None:
-                batch = planning.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
+                batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
                 request = options.request(source, mesh, specs, batch)
                 plan = feeds.plan(check, request)
             else:
@@ -167,6 +169,9 @@ class Loader(Place, Facts):
                 plan = feeds.replay(check, layout, process, mesh, specs, batch_size, how)
             self._engine = Engine(source, plan, request, options, peers)
             self._again = epochs is None
+        if not self.state()["order"].startswith("sequential"):
+            arrays = self._engine.info["arrays"]
+            source.warn_of_shuffling(array["field"] for array in arrays if array["field"])
 
     # ---- iterating ----
 
@@ -304,7 +309,7 @@ class Loader(Place, Facts):
         self._engine.cursor.close(error)
 
     def __repr__(self) -> str:
-        arrays = [array["name"] for array in self._engine.info["arrays"]]
+        arrays = cut(str([array["name"] for array in self._engine.info["arrays"]]))
         size = self._engine.info["batch_shape"]
         return (
             f"Loader({arrays}, batch_size={size[0] if len(size) == 1 else tuple(size)}, "

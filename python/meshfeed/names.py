@@ -18,20 +18,25 @@ class Uses:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: dict[tuple[int, str], int] = {}
-        self._busy: set[tuple[int, str]] = set()
+        self._busy: set[tuple[int, str | None]] = set()
 
     def claim(self, me: int, name: str | None, members: Sequence[int]) -> Use:
-        """Begins the next use of a name; without one, of the name that the members make."""
-        key = me, name or _group(members)
+        """Begins the next use of a name; without one, of the name that the members make.
+
+        What is counted is its uses by the same members: each of them has as many behind it.
+        """
+        group = _group(members)
+        place = f"{name}.{group}" if name else group
         with self._lock:
-            if name is not None and key in self._busy:
+            if name is not None and (me, name) in self._busy:
                 message = f"name={name!r}: another loader of this process has that name"
                 hint = "close it first, or choose another"
                 raise InvalidStateError(message, op="mf.Loader", hint=hint)
-            self._busy.add(key)
-            count = self._counts[key] = self._counts.get(key, -1) + 1
-        title = repr(name) if name else f"{count} of processes {key[1]}"
-        return Use(f"meshfeed/{key[1]}/{count}", title, lambda: self._busy.discard(key))
+            if name is not None:
+                self._busy.add((me, name))
+            count = self._counts[me, place] = self._counts.get((me, place), -1) + 1
+        title = repr(name) if name else f"{count} of processes {group}"
+        return Use(f"meshfeed/{place}/{count}", title, lambda: self._busy.discard((me, name)))
 
 
 @dataclass(frozen=True)

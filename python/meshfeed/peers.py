@@ -14,12 +14,12 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from meshfeed import errors
 from meshfeed.arguments import cut
-from meshfeed.coordinator import Coordinator
+from meshfeed.rounds import Round
 from meshfeed.stalls import Stalls
 
 LONGEST = 10.0  # seconds of one wait at the mailbox; between two of them stalls are looked at
@@ -36,30 +36,15 @@ class Peers:
     """The mailboxes of one loader's processes.
 
     Args:
-        store: the job's store.
-        path: under which the round's keys stand.
-        title: the loader, as the log names it.
-        me: this process.
-        members: all processes of the loader.
+        of: the round.
         abort: whether a program that does not come back to `next` is ended.
         look_every: seconds between two looks for stalls.
         stalls: what looks for them.
     """
 
-    def __init__(
-        self,
-        store: Coordinator,
-        path: str,
-        title: str,
-        me: int,
-        members: Sequence[int],
-        *,
-        abort: bool,
-        look_every: float,
-        stalls: Stalls,
-    ) -> None:
-        self._store, self._path, self._title = store, f"{path}/mail", title
-        self._me, self._members = me, members
+    def __init__(self, of: Round, *, abort: bool, look_every: float, stalls: Stalls) -> None:
+        self._store, self._path, self._title = of.store, f"{of.path}/mail", of.title
+        self._me, self._members = of.me, of.members
         self._abort, self._stalls = abort, stalls
         self._patience = min(look_every, LONGEST)
         self._letter: Letter | None = None
@@ -68,6 +53,7 @@ class Peers:
         self._heard = threading.Event()
         self.ended = threading.Event()
         self.lost = False  # the store is gone
+        self._last: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._watch, name="meshfeed.peers", daemon=True)
         running.add(self)
         self._thread.start()
@@ -77,6 +63,7 @@ class Peers:
     def check(self) -> None:
         """Raises what another process, or the comparison of replicas here, has found."""
         if self._own is not None:
+            self._heard.set()
             raise type(self._own)(self._own.message, op=self._own.op, hint=self._own.hint)
         if self._letter is not None:
             self._heard.set()
@@ -95,7 +82,7 @@ class Peers:
         try:
             letter = json.dumps(_letter(error, self._me, epoch, step)).encode()
             for process in self._members:
-                if process != self._me:
+                if process != self._me or self._stuck:
                     self._store.set(f"{self._path}/{process}", letter)
         except Exception as e:
             log.warning("loader %s: the others could not be told of a failure: %s", self._title, e)
@@ -107,6 +94,17 @@ class Peers:
         self._own = error
         log.warning("loader %s: %s", self._title, error.message)
         self.post(error, epoch, step)
+
+    @property
+    def _stuck(self) -> bool:
+        """Whether the program may have to be ended for what was found beside it."""
+        return self._abort and self._own is not None
+
+    def forget(self, last: Callable[[], None]) -> None:
+        """Has the thread end with its wait, and do something last; waits for nothing."""
+        self._last = last
+        self.ended.set()
+        self._heard.set()
 
     def end(self) -> None:
         """Ends the thread: at once if the store answers."""
@@ -135,6 +133,8 @@ class Peers:
             if not self.ended.is_set():
                 log.debug("loader %s: no longer hears of others: %s", self._title, e)
         finally:
+            with contextlib.suppress(Exception):
+                self._last()
             running.discard(self)
 
     def _receive(self, letter: Letter) -> None:

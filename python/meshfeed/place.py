@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,10 @@ class Place:
         write_whole(Path(path), json.dumps(self.state()), op="Loader.save_state")
 
     def restore(
-        self, state: Mapping[str, Any] | str | os.PathLike[str], *, dataset: str = "check"
+        self,
+        state: Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        dataset: Literal["check", "ignore"] = "check",
     ) -> None:
         """Continues where a state stands.
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from meshfeed import _native, errors
 from meshfeed._abi import Head
-from meshfeed.coordinator import Coordinator, patient_get
+from meshfeed.coordinator import patient_get
+from meshfeed.rounds import Round
 
 FIRST = 3  # steps that verify_replicas="first" looks at
 UNREAD = 2  # batches that may wait to be hashed, and are kept for it, before `next` waits
@@ -101,6 +102,7 @@ def _label(name: str, index: Sequence[Sequence[int]]) -> str:
 class Sample:
     """One delivered step, and its digests once they are known."""
 
+    stream: int
     epoch: int
     step: int
     position: int
@@ -111,10 +113,7 @@ class Replicas:
     """Compares the shared blocks of one loader with those of other processes.
 
     Args:
-        store: the job's store.
-        path: under which the round's keys stand.
-        title: the loader, as the log names it.
-        me: this process.
+        of: the round.
         blocks: what is shared.
         due: says whether the n-th step since the agreement is looked at.
         accuse: is told of a difference.
@@ -123,18 +122,15 @@ class Replicas:
 
     def __init__(
         self,
-        store: Coordinator,
-        path: str,
-        title: str,
-        me: int,
+        of: Round,
         blocks: Shared,
         *,
         due: Callable[[int], bool],
         accuse: Accuse,
         seconds: float,
     ) -> None:
-        self._store, self._path, self._title = store, f"{path}/digests", title
-        self._me, self._blocks = me, blocks
+        self._store, self._path, self._title = of.store, f"{of.path}/digests", of.title
+        self._me, self._blocks = of.me, blocks
         self.due, self._accuse, self._seconds = due, accuse, seconds
         self._batches: queue.Queue[tuple[int, Sample] | None] = queue.Queue()
         self._samples: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
@@ -149,11 +145,12 @@ class Replicas:
 
     # ---- in the program's thread ----
 
-    def inspect(self, batch: int, spare: int) -> None:
+    def inspect(self, batch: int, stream: int, spare: int) -> None:
         """Has the shared blocks of the batch at this address hashed and compared.
 
         Args:
             batch: the address; the batch lives until it is hashed.
+            stream: the number of its pass: others may have the same place.
             spare: how many batches may be kept for that.
         """
         head = Head.from_address(batch)
@@ -162,7 +159,7 @@ class Replicas:
                 return
             _native.batch_retain(batch)
             self._taken += 1
-            self._batches.put((batch, Sample(head.epoch, head.step, head.position)))
+            self._batches.put((batch, Sample(stream, head.epoch, head.step, head.position)))
         unread = min(spare, UNREAD)
         while self._taken - self._hashed > unread or self._samples.qsize() > BEHIND:
             if self._ended.wait(0.0002):
@@ -170,14 +167,22 @@ class Replicas:
 
     def end(self, seconds: float) -> None:
         """Ends the threads, after what can still be compared in that time."""
+        self._stop()
+        self._comparer.join(seconds)
+        self.forget()
+        self._hasher.join()
+        self._comparer.join()
+
+    def forget(self) -> None:
+        """Has the threads end soon, and waits for nothing: any thread may collect garbage."""
+        self._stop()
+        self._ended.set()
+
+    def _stop(self) -> None:
         with self._lock:
             self._over = True  # nothing that would have to be released comes behind the end
             self._batches.put(None)
         self._hurry.set()
-        self._comparer.join(seconds)
-        self._ended.set()
-        self._hasher.join()
-        self._comparer.join()
 
     # ---- in threads of their own ----
 
@@ -207,18 +212,19 @@ class Replicas:
             self._ended.set()
             log.debug("loader %s: replicas are no longer compared: %s", self._title, e)
 
-    def _of(self, sample: Sample, writer: int) -> Digests:
-        """Gives the digests that this process has of what a writer publishes."""
+    def _of(self, sample: Sample, writer: int) -> list[tuple[str, str]]:
+        """Gives labels and digests that this process has of what a writer publishes."""
         blocks = self._blocks
         rows = zip(blocks.labels, blocks.writers, sample.digests, strict=True)
-        return {label: digest.hex() for label, by, digest in rows if by == writer}
+        return [(label, digest.hex()) for label, by, digest in rows if by == writer]
 
     def _key(self, sample: Sample, writer: int) -> str:
-        return f"{self._path}/{sample.epoch}/{sample.position}/{writer}"
+        return f"{self._path}/{sample.stream}/{sample.epoch}/{sample.position}/{writer}"
 
     def _publish(self, sample: Sample) -> None:
-        if mine := self._of(sample, self._me):
+        if mine := dict(self._of(sample, self._me)):
             self._store.set(f"{self._key(sample, self._me)}/is", json.dumps(mine).encode())
+            self._judge(sample, self._me, mine)  # a block that has memory of its own per device
 
     def _compare(self, sample: Sample) -> None:
         for writer in sorted(set(self._blocks.writers) - {self._me}):
@@ -235,13 +241,17 @@ class Replicas:
 
     def _judge(self, sample: Sample, writer: int, theirs: Digests) -> None:
         mine = self._of(sample, writer)
-        self.compared += len(mine)
-        bad = [label for label, digest in mine.items() if theirs.get(label) != digest]
+        wrong = (label for label, digest in mine if theirs.get(label) != digest)
+        bad = list(dict.fromkeys(wrong))
+        where = f"devices of process {writer}"
+        if writer != self._me:
+            self.compared += len(mine)
+            where = f"processes {writer} and {self._me}"
         if not bad:
             return
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        message = f"{bad[0]}{more}, differs between processes {writer} and {self._me} at epoch "
-        message += f"{sample.epoch}, step {sample.step}"
+        message = f"{bad[0]}{more}, differs between {where} at epoch {sample.epoch}, "
+        message += f"step {sample.step}"
         hint = "compare what these hosts read: meshfeed verify --hash"
         error = errors.DataLossError(message, op="mf.Loader", hint=hint)
         self._accuse(error, sample.epoch, sample.step)

@@ -23,7 +23,7 @@ def write_whole(path: Path, text: str, *, op: str) -> None:
     The text goes to a scratch file beside it, which then takes its name. Readers see the old
     text or the new one, and so does whoever comes after a crash. Any number of processes may
     write the same file at once: each has a scratch file of its own, and the last one stays.
-    What dead processes left behind is removed.
+    What dead processes left behind is removed. A link stays, and the file that it names is written.
 
     Args:
         path: the file.
@@ -34,10 +34,11 @@ def write_whole(path: Path, text: str, *, op: str) -> None:
         NotFoundError: there is no such folder.
         ReadError: the file cannot be written; the old one is as it was.
     """
-    if not path.name:  # the root, or the folder one is in
-        raise _unwritable(path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)), op)
-    scratch = path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{threading.get_ident()}.tmp")
     try:
+        path = _target(path)
+        scratch = path.with_name(
+            f".{path.name}.{_host()}-{os.getpid()}-{threading.get_ident()}.tmp"
+        )
         try:
             _write(scratch, text)
             scratch.replace(path)
@@ -51,6 +52,15 @@ def write_whole(path: Path, text: str, *, op: str) -> None:
     except OSError as e:
         raise _unwritable(path, e, op) from e
     _remove_leftovers(path)
+
+
+def _target(path: Path) -> Path:
+    """Gives the file to write: where a link leads, but nothing that its place would delete."""
+    if path.is_dir():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EISDIR, "Is a device or a pipe")
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _write(scratch: Path, text: str) -> None:

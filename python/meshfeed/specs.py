@@ -64,8 +64,10 @@ class Array:
         ...          "targets": mf.Array("tokens", P("data"), columns=[(1, 5)])}
         >>> loader = mf.Loader(ds, jax.make_mesh((1,), ("data",)), specs, batch_size=2)
         >>> batch = next(iter(loader))
-        >>> batch["inputs"].shape, batch["inputs"][0].tolist(), batch["targets"][0].tolist()
-        ((2, 4), [0, 1, 2, 3], [1, 2, 3, 4])
+        >>> batch["inputs"].shape, batch["inputs"].sharding.spec
+        ((2, 4), P('data',))
+        >>> np.asarray(batch["inputs"])[0].tolist(), np.asarray(batch["targets"])[0].tolist()
+        ([0, 1, 2, 3], [1, 2, 3, 4])
 
         Another order of columns, as NumPy arrays:
 
@@ -118,6 +120,10 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
         NotFoundError: a leaf's field is not in the dataset.
         UnsupportedError: it is a column there, but no field.
     """
+    if not fields and (specs is None or is_spec(specs) or is_sharding(specs)):
+        reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped[:4])
+        message = f"the dataset has no field, because no column is an array: {reasons}"
+        raise InvalidArgumentError(message)
     if specs is None:
         specs = list(fields)
     if isinstance(specs, list) and all(isinstance(name, str) for name in specs):
@@ -165,6 +171,30 @@ def entries(spec: Any) -> list[Entry]:
     return [_entry(spec, e) for e in partitions]
 
 
+def no_field(
+    name: str, field: Any, fields: Sequence[str], skipped: Sequence[Skipped], *, named: bool = True
+) -> NotFoundError | UnsupportedError:
+    """Makes the error of an array that takes what is no field.
+
+    Args:
+        name: the array's name.
+        field: what it takes.
+        fields: the names of the dataset's fields.
+        skipped: its other columns.
+        named: whether the user said which field it takes.
+    """
+    for column in skipped:
+        if column.name == field:
+            reason, _, hint = column.reason.partition("; ")
+            message = f"array {name!r} takes column {field!r}, which is not an array: {reason}"
+            return UnsupportedError(message, hint=hint)
+    message = f"array {name!r} takes field {field!r}, which the dataset does not have"
+    hint = nearest(field, fields)
+    if not named:
+        hint += "; name the field of an array with mf.Array(field, spec)"
+    return NotFoundError(message, hint=hint)
+
+
 def _entry(spec: Any, e: Any) -> Entry:
     if e is None or isinstance(e, str):
         return e or None
@@ -187,8 +217,9 @@ def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], A
     elif isinstance(node, tuple | list):
         if any(isinstance(child, str) for child in node):
             raise _bare_entries(node, "/".join(path))
-        for i, child in enumerate(node):
-            yield from _walk(child, (*path, str(i)))
+        keys = getattr(node, "_fields", map(str, range(len(node))))  # a named tuple has names
+        for key, child in zip(keys, node, strict=True):
+            yield from _walk(child, (*path, key))
     else:
         yield path, node
 
@@ -213,15 +244,8 @@ def _leaf(
         spec, sharding = spec.spec, spec
     elif not is_spec(spec) and not (spec is None and isinstance(leaf, Array)):
         raise _not_a_spec(spec, name)
-    for column in skipped:
-        if column.name == array.field:
-            reason, _, hint = column.reason.partition("; ")
-            message = (
-                f"array {name!r} takes column {column.name!r}, which is not an array: {reason}"
-            )
-            raise UnsupportedError(message, hint=hint)
     if array.field not in fields:
-        raise _no_field(name, array.field, fields, named=isinstance(leaf, Array))
+        raise no_field(name, array.field, fields, skipped, named=isinstance(leaf, Array))
     return Leaf(
         name=name,
         field=array.field,
@@ -234,14 +258,6 @@ def _leaf(
 def _field_of(path: tuple[str, ...], fields: Sequence[str]) -> str:
     name = "/".join(path)
     return name if name in fields else path[-1]
-
-
-def _no_field(name: str, field: Any, fields: Sequence[str], *, named: bool) -> NotFoundError:
-    message = f"array {name!r} takes field {field!r}, which the dataset does not have"
-    hint = nearest(field, fields)
-    if not named:
-        hint += "; name the field of an array with mf.Array(field, spec)"
-    return NotFoundError(message, hint=hint)
 
 
 def _columns(name: str, columns: Any) -> list[list[int]] | None:
@@ -260,10 +276,15 @@ def _columns(name: str, columns: Any) -> list[list[int]] | None:
 
 def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
     message = f"array {name!r} has {shown(x)} for a spec" if name else f"specs are {shown(x)}"
+    if x is None:
+        hint = "P() puts the whole array on every device; to leave it out, leave out its name"
+        return InvalidArgumentError(message, hint=hint)
     hint = (
         "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
         "and a tree is a dict, a tuple or a list of them"
     )
+    if isinstance(x, str):
+        hint = f"a spec is written PartitionSpec({x!r}), and a list of field names [{x!r}]"
     return InvalidArgumentError(message, hint=hint)
 
 

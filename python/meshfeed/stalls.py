@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from meshfeed.agreement import named
-from meshfeed.coordinator import Coordinator
+from meshfeed.rounds import Round
 
 TIMES = 5  # as long as usual is late, where that is more than the seconds given
 BUSY = 0.25  # processors in use: more is copying rows, less is waiting for storage
@@ -57,27 +56,14 @@ class Stalls:
     """Watches the progress of one loader.
 
     Args:
-        store: the job's store.
-        path: under which the round's keys stand.
-        title: the loader, as the log names it.
-        me: this process.
-        members: all processes of the loader.
+        of: the round.
         late: seconds without a batch after which one is late.
         progress: of this process.
     """
 
-    def __init__(
-        self,
-        store: Coordinator,
-        path: str,
-        title: str,
-        me: int,
-        members: Sequence[int],
-        late: float,
-        progress: Progress,
-    ) -> None:
-        self._store, self._path, self._title = store, f"{path}/progress", title
-        self._me, self._members = me, members
+    def __init__(self, of: Round, late: float, progress: Progress) -> None:
+        self._store, self._path, self._title = of.store, f"{of.path}/progress", of.title
+        self._me, self._members = of.me, of.members
         self._late, self._progress = late, progress
         self._written = False
         self._tell_at = 0.0

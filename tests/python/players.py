@@ -13,6 +13,7 @@ import numpy as np
 import meshfeed as mf
 from meshfeed.cluster import Cluster
 from meshfeed.joined import JoinedCursor
+from meshfeed.peers import Peers
 
 HANG = 60.0  # seconds; far more than anything here takes
 
@@ -162,6 +163,10 @@ def cluster(loader: mf.Loader) -> Cluster:
     assert isinstance(cursor, JoinedCursor)
     assert cursor._cluster is not None
     return cursor._cluster
+
+
+def peers_of(loader: mf.Loader) -> Peers:
+    return cluster(loader)._threads.peers
 
 
 def heard(job: Players, origin: int) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import _thread
+import gc
+import inspect
+import json
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import meshfeed as mf
+from meshfeed import agreement
 from tests.python.players import (
     HANG,
     Memory,
     Players,
+    cluster,
     one_odd,
     plan,
     players,
@@ -22,6 +30,8 @@ from tests.python.players import (
     threads,
     together,
 )
+
+ROOT = Path(__file__).resolve().parents[2]
 
 REPLICAS = 'expected "first", "always", "off" or an integer k from 1: every k-th step'
 DIFFER = "mf.Loader: the processes of loader 'train' differ: "
@@ -49,6 +59,15 @@ def test_all_alike() -> None:
     assert threads() == []
 
 
+def edited(*path: str, **values: Any) -> mf.Layout:
+    """Gives the layout with other values at a place of its document."""
+    document = part = json.loads(plan().to_json())
+    for key in path:
+        part = part[key]
+    part |= values
+    return mf.Layout(json.dumps(document))
+
+
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "seed": ({"seed": 7}, "seed is 0 on processes 0, 1 and 3, 7 on process 2"),
     "order": (
@@ -72,6 +91,19 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"layout": plan(extras=["key"])},
         "batch.extras is [] on processes 0, 1 and 3, ['key'] on process 2",
     ),
+    "loading": (
+        {"layout": plan(loading="global")},
+        "loading is 'process' on processes 0, 1 and 3, 'global' on process 2",
+    ),
+    "spec": (
+        {"layout": edited("arrays", "x", spec=["data", "model"])},
+        "arrays.x.spec is ['data', None] on processes 0, 1 and 3, ['data', 'model'] on process 2",
+    ),
+    "fill": (
+        {"fill": {"y": -1}},
+        "fill is None on processes 0, 1 and 3, missing on process 2; "
+        "fill.y is missing on processes 0, 1 and 3, -1 on process 2",
+    ),
 }
 
 
@@ -82,6 +114,21 @@ def test_another_argument(case: str) -> None:
     with one_odd(2, **options) as job:
         assert errors_of(job) == [DIFFER + text + ALIKE] * 4
         assert threads() == []  # nothing began
+
+
+def test_defaults() -> None:
+    given = inspect.signature(mf.Loader).parameters
+    want = {"agree_timeout": 60, "on_peer_error": "raise", "verify_replicas": "first"}
+    want |= {"late_after": 30, "name": None, "coordinator": None}
+    assert {name: given[name].default for name in want} == want
+
+
+def test_another_version() -> None:
+    with players(name="train") as job:
+        odd = cluster(job.loaders[2])
+        odd._plan = odd._evidence.plan(odd._options) | {"version": "0.0.9"}
+        text = f"version is '{mf.__version__}' on processes 0, 1 and 3, '0.0.9' on process 2"
+        assert errors_of(job) == [DIFFER + text + ALIKE] * 4
 
 
 def test_another_device_order() -> None:
@@ -118,6 +165,47 @@ def test_many_differences() -> None:
         assert errors_of(job) == [DIFFER + text + ALIKE] * 4
 
 
+def judged(plans: list[dict[str, Any]]) -> str:
+    """Gives what the lowest of so many processes says when the others have answered."""
+    texts = [json.dumps(plan, sort_keys=True).encode() for plan in plans]
+    store = Memory()
+    for p, text in enumerate(texts[1:], 1):
+        store.set(f"round/from/{p}", b"" if text == texts[0] else text)
+    with pytest.raises(mf.IncompatibleError) as e:
+        agreement.Agreement(store, "'train'", 0, range(len(plans)), HANG).reach("round", plans[0])
+    return str(e.value)
+
+
+def test_one_of_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What many have alike is looked at once, so that the others do not wait in vain for it."""
+    parsed = []
+    differences = agreement.differences
+
+    def watch(plans: Any) -> list[str]:
+        parsed.extend(plans)
+        return differences(plans)
+
+    monkeypatch.setattr(agreement, "differences", watch)
+    others = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 3987 more"
+    text = f"seed is 1 on process 0, 0 on processes {others}"
+    assert judged([{"seed": 1}] + [{"seed": 0}] * 3999) == DIFFER + text + ALIKE
+    assert len(parsed) == 2
+
+
+def test_all_different() -> None:
+    """Where every process has a plan of its own, an error that can be read names some."""
+    text = ", ".join(f"{p} on process {p}" for p in range(8))
+    text = f"seed is {text}; processes 8, 9 and 10 differ as well"
+    assert judged([{"seed": p} for p in range(11)]) == DIFFER + text + ALIKE
+    assert judged([{"seed": p} for p in range(9)]).endswith(f"; process 8 differs as well{ALIKE}")
+
+
+def test_plans_that_have_something_in_common() -> None:
+    got = judged([{"a": 0, "b": 0}, {"a": 1, "b": 0}, {"a": 0, "b": 1}, {"a": 0, "b": 0}])
+    text = "a is 0 on processes 0, 2 and 3, 1 on process 1; "
+    assert got == f"{DIFFER}{text}b is 0 on processes 0, 1 and 3, 1 on process 2{ALIKE}"
+
+
 def test_another_place() -> None:
     """Agreed again after seek and restore; and after a difference, once it is mended."""
     with players(name="train") as job:
@@ -149,11 +237,11 @@ def test_local_matters() -> None:
 @pytest.mark.parametrize(("missing", "named"), [(2, "process 2 has"), (0, "process 0 has")])
 def test_missing(missing: int, named: str) -> None:
     """Who does not come in time is named, everywhere; who comes late hears the same."""
-    job = Players(name="train", agree_timeout=0.2)
+    job = Players(name="train", agree_timeout=1.0)
     for p in range(4):
         job.add(process=p)
     late = job.loaders.pop(missing)
-    want = f"mf.Loader: {named} not come to the next batch of loader 'train' within 0.2 s; every "
+    want = f"mf.Loader: {named} not come to the next batch of loader 'train' within 1 s; every "
     want += "process of the mesh makes the same loaders in the same order; see its log, or raise "
     want += "agree_timeout="
     got = job.step()
@@ -183,6 +271,32 @@ def test_names_are_counted() -> None:
         assert {tuple(key.split("/")[1:3]) for key in store.keys} == {("0-3", "2")}
 
 
+def test_members_count_their_uses() -> None:
+    """Who took no part in a use of a name meets the others in the next one."""
+    some = plan(devices=[(p, 4 * p + d) for p in (1, 3) for d in range(4)])
+    store = Memory()
+    for layout, members in [(some, (1, 3)), (plan(), range(4))] * 2:
+        job = Players(coordinator=store, layout=layout, name="train")
+        for p in members:
+            job.add(process=p)
+        assert all(isinstance(batch, dict) for batch in job.step())
+        job.close()
+    assert store.keys == {}
+
+
+def test_a_name_is_its_last_user_s() -> None:
+    """The end of one that was closed long ago gives nobody's name away."""
+    with players(name="train") as job:
+        old = job.loaders.pop()
+        evaluation = old.one_epoch()
+        old.close()
+        job.add(process=3)
+        del old, evaluation
+        gc.collect()
+        with pytest.raises(mf.InvalidStateError, match="another loader of this process"):
+            job.add(process=3)
+
+
 def test_a_name_is_used_once_at_a_time() -> None:
     with players(name="train") as job:
         with pytest.raises(mf.InvalidStateError) as e:
@@ -195,7 +309,7 @@ def test_a_name_is_used_once_at_a_time() -> None:
 
 
 def test_a_forgotten_loader_leaves() -> None:
-    """Nobody closes it, and yet its name and its threads do not stay."""
+    """Nobody closes it, and yet its name, its threads and its keys do not stay."""
     job = Players(name="train", late_after=0.1)
     for _ in range(4):
         job.add()
@@ -206,6 +320,7 @@ def test_a_forgotten_loader_leaves() -> None:
     while threads() and time.monotonic() < late:
         threading.Event().wait(0.01)
     assert threads() == []
+    assert job.store.keys == {}
     again = job.add()
     again.close()
 
@@ -217,7 +332,7 @@ def test_subset_of_processes() -> None:
     for p in (1, 3):
         job.add(process=p)
     assert all(isinstance(batch, dict) for batch in job.step())
-    assert job.store.keys["meshfeed/train/0/0/from/3"] == b""
+    assert job.store.keys["meshfeed/train.1-3.78d2d6be/0/0/from/3"] == b""
     job.close()
 
 
@@ -251,7 +366,7 @@ def test_interrupt() -> None:
         job.add()
 
     def interrupt() -> None:
-        job.store.until(lambda keys: "meshfeed/train/0/0/plan" in keys)
+        job.store.until(lambda keys: "meshfeed/train.0-3/0/0/plan" in keys)
         _thread.interrupt_main()
 
     thread = threading.Thread(target=interrupt)
@@ -263,10 +378,148 @@ def test_interrupt() -> None:
     job.close()
 
 
+def interrupted(job: Players, odd: int) -> None:
+    """Ctrl-C comes to one process in the agreement when others have read what it says."""
+    last = "from/1" if odd == 0 else f"from/{odd}"
+
+    def interrupt() -> None:
+        job.store.until(lambda keys: f"meshfeed/train.0-3/0/0/{last}" in keys)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(iter(job.loaders[odd]))
+    thread.join()
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+def test_interrupted_and_moved(odd: int) -> None:
+    """What was said before Ctrl-C counts: nobody goes on elsewhere because of it."""
+    job = Players(name="train")
+    for _ in range(4):
+        job.add()
+    got: dict[int, Any] = {}
+
+    def take(p: int) -> None:
+        try:
+            got[p] = next(iter(job.loaders[p]))
+        except mf.Error as e:
+            got[p] = e
+
+    early = [threading.Thread(target=take, args=(p,)) for p in ((1, 2) if odd == 0 else (0, 1))]
+    for thread in early:
+        thread.start()
+    interrupted(job, odd)
+    job.loaders[odd].seek(epoch=0, position=32)
+    if odd:  # the others agree on what it said; it is the one that went elsewhere
+        late = threading.Thread(target=take, args=(3,))
+        late.start()
+        for thread in [*early, late]:
+            thread.join(HANG)
+        assert [type(got[p]) for p in (0, 1, 3)] == [dict] * 3
+        take(2)
+        assert str(got[2]) == f"{DIFFER}position is 0 on process 0, 32 on process 2{ALIKE}"
+    else:
+        together([lambda: take(0), lambda: take(3)])
+        for thread in early:
+            thread.join(HANG)
+        text = f"{DIFFER}position is 32 on process 0, 0 on processes 1, 2 and 3{ALIKE}"
+        assert {str(e) for e in got.values()} == {text}
+        job.loaders[0].seek(epoch=0, position=0)
+        assert all(isinstance(batch, dict) for batch in job.step())
+    job.close()
+
+
+def test_closing_ends_the_wait_for_others() -> None:
+    job = Players(name="train")
+    for _ in range(4):
+        job.add()
+    failed: list[Exception] = []
+
+    def take() -> None:
+        try:
+            next(iter(job.loaders[0]))
+        except mf.Error as e:
+            failed.append(e)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    job.store.until(lambda keys: "meshfeed/train.0-3/0/0/plan" in keys)
+    began = time.monotonic()
+    job.loaders[0].close()
+    thread.join(HANG)
+    assert time.monotonic() - began < HANG / 3
+    (error,) = failed
+    assert isinstance(error, mf.CancelledError)
+    want = "mf.Loader: loader 'train' was closed while it waited for other processes"
+    assert str(error) == want
+    job.close()
+
+
+def program(text: str) -> tuple[str, str]:
+    """Runs a program with four players, and gives what it prints, and its errors."""
+    begin = """
+import multiprocessing, os, threading
+from tests.python.players import HANG, Players, cluster, threads
+job = Players(name="train")
+for p in range(4):
+    job.add()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", begin + text],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG / 2,  # which is less than the others are waited for
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_exit_ends_the_wait_for_others() -> None:
+    """A program ends at once, and in silence, while a thread of it waits for other processes."""
+    text = """
+threading.Thread(target=lambda: next(iter(job.loaders[0])), daemon=True).start()
+job.store.until(lambda keys: "meshfeed/train.0-3/0/0/plan" in keys)
+print("the end")
+"""
+    assert program(text) == ("the end\n", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_forked_child_takes_no_part() -> None:
+    """Its end is not that of its parent's loaders, and it waits for nobody."""
+    out, _ = program("""
+class Child(multiprocessing.get_context("fork").Process):
+    def run(self):
+        peers = cluster(job.loaders[1])._threads.peers
+        del job.loaders[1]
+        os.write(1, b"forgot" * peers.ended.is_set())
+        with job.loaders[0]:
+            raise SystemExit(3)
+
+job.step()
+before, calls = dict(job.store.keys), threads()
+job.store.set = job.store.list = job.store.delete = lambda *_: os.write(1, b"asked")
+child = Child()
+child.start()
+child.join()
+print(child.exitcode, threads() == calls)
+del job.store.set, job.store.list, job.store.delete
+print(type(job.step()[0]).__name__, job.store.keys == before)
+job.close()
+print(job.store.keys)
+""")
+    assert out == "3 True\ndict True\n{}\n"
+
+
 @pytest.mark.parametrize(
     ("options", "want"),
     [
-        ({"name": "a/b"}, "name='a/b': expected a name without \"/\""),
+        ({"name": "a/b"}, "name='a/b': expected a printable name without \"/\""),
+        ({"name": "a\0b"}, "name='a\\x00b': expected a printable name without \"/\""),
+        ({"name": "\ud800"}, "name='\\ud800': expected a printable name without \"/\""),
         ({"name": ""}, "name='': expected a name"),
         ({"agree_timeout": 0}, "agree_timeout=0: expected a positive number of seconds"),
         ({"late_after": "soon"}, "late_after='soon': expected a positive number of seconds"),

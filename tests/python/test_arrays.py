@@ -376,6 +376,30 @@ def test_two_meshes() -> None:
     )
 
 
+MANUAL = mesh_of(types=(AxisType.Auto, AxisType.Manual))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "text"),
+    [
+        (
+            Mesh(np.empty((), object), ()),  # what jax.sharding.get_mesh() gives before set_mesh
+            "mf.Loader: the mesh has no devices; "
+            "jax.make_mesh gives one; jax.sharding.get_mesh() gives that of jax.set_mesh",
+        ),
+        (
+            MANUAL,
+            f"mf.Loader: {MANUAL} has Manual axes, which are of the inside of shard_map; "
+            "use Auto or Explicit ones; shard_map makes them Manual itself",
+        ),
+    ],
+)
+def test_meshes_on_which_no_array_can_be(mesh: Mesh, text: str) -> None:
+    with mf.from_arrays(digits(16)) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.Loader(ds, mesh, P(), batch_size=8)
+    assert str(caught.value) == text
+
+
 def test_half_of_the_arrays_without_a_spec() -> None:
     specs = {"image": P("data"), "label": mf.Array("label")}
     with mf.from_arrays(digits(16)) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
@@ -391,8 +415,8 @@ def test_half_of_the_arrays_without_a_spec() -> None:
     [
         (
             (mf.Array("label", P("data")),),
-            "mf.Loader: valid, key stand beside the arrays at the top, which is not a dict; "
-            "wrap the specs in a dict",
+            "mf.Loader: the specs are no dict, in which 'valid', 'key' would have a place; "
+            'wrap them in one, such as {"batch": specs}',
         ),
         (
             {"valid": {"label": P("data")}},

@@ -205,6 +205,18 @@ def test_bounds_are_those_of_the_library() -> None:
         assert str(error.value) == f"{op}: {message}"
 
 
+def test_only_certificates_add_up() -> None:
+    """A sum begins with 0, which is no certificate either; no other number takes part."""
+    one = mf.Loader(data(), batch_size=16).certificate()
+    assert sum([one]) == one
+    numbers: list[Any] = [1, 0.5, None]
+    for number in numbers:
+        with pytest.raises(TypeError, match="unsupported operand"):
+            number + one
+        with pytest.raises(TypeError, match="unsupported operand"):
+            one + number
+
+
 def test_ctrl_c_ends_a_long_check() -> None:
     """A check of 10^15 positions, interrupted after it has begun."""
     zero = loader_zero(mf.Loader(data(), batch_size=16).certificate())

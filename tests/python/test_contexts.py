@@ -84,6 +84,18 @@ def test_x64() -> None:
         check(it, wide=True)
 
 
+@pytest.mark.parametrize("loading", ["process", "device"])
+def test_wide_numbers_are_never_cut_off(loading: str) -> None:
+    with jax.enable_x64(True):
+        it = loader(loading=loading)
+        first = next(iter(it))
+    text = "array 'id' was planned as int64, with x64, which is off"
+    with it, pytest.raises(mf.InvalidStateError, match=f"^mf.Loader: {text}; make the loader and"):
+        next(iter(it))
+    with jax.enable_x64(True):
+        assert first["id"].dtype == np.int64
+
+
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_a_batch_that_could_not_be_made_comes_again(ahead: int) -> None:
     ids: list[int] = []

@@ -10,8 +10,8 @@ import jax
 import pytest
 
 import meshfeed as mf
-from meshfeed.coordinator import JaxCoordinator, patient_get
-from meshfeed.jax import coordination_client
+from meshfeed.coordinator import JaxCoordinator, jax_coordinator, patient_get
+from meshfeed.jax import _CLIENT, coordination_client
 from tests.python.players import Memory
 
 pytestmark = pytest.mark.plain
@@ -39,13 +39,25 @@ def test_another_jax(monkeypatch: pytest.MonkeyPatch, state: Any, missing: str) 
     with pytest.raises(mf.UnsupportedError) as e:
         coordination_client()
     want = f"JAX {jax.__version__} has no {missing}, by which processes would agree "
-    assert str(e.value) == want + "(tested: JAX 0.10.2 and 0.12.0.1)" + HINT
+    assert str(e.value) == want + "(tested: JAX 0.8.0, 0.9.0, 0.10.2 and 0.12.0.1)" + HINT
 
 
 def test_a_store_is_a_coordinator() -> None:
     assert isinstance(Memory(), mf.Coordinator)
     assert isinstance(JaxCoordinator(None), mf.Coordinator)
     assert not isinstance({}, mf.Coordinator)
+
+
+def test_another_job_has_another_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `jax.distributed.shutdown` and `initialize` names are counted anew."""
+    first, second = (SimpleNamespace(**dict.fromkeys(_CLIENT)) for _ in range(2))
+    stores = []
+    for client in (first, first, second):
+        state = SimpleNamespace(client=client)
+        monkeypatch.setattr("jax._src.distributed.global_state", state)
+        stores.append(jax_coordinator())
+    assert stores[0] is stores[1] is not stores[2]
+    assert [store.client for store in stores] == [first, first, second]
 
 
 def test_other_errors_of_jax_are_raised() -> None:

@@ -15,10 +15,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.feather
 import pyarrow.ipc
 import pytest
 
 import meshfeed as mf
+from meshfeed import dataset
 from tests.python.data import DTYPES, digits, filled, taken
 
 
@@ -79,7 +82,7 @@ def test_globs_lists_and_directories_are_in_the_order_of_names(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("io", ["auto", "map", "read"])
-def test_every_way_of_reading(tmp_path: Path, io: str) -> None:
+def test_every_way_of_reading(tmp_path: Path, io: Any) -> None:
     with mf.open(write(tmp_path / "x.arrow", table()), io=io) as ds:
         assert_rows(ds, WHOLE)
 
@@ -127,6 +130,40 @@ def test_a_damaged_file_names_itself(tmp_path: Path) -> None:
         mf.open(path)
     assert isinstance(caught.value, mf.DataLossError)
     assert str(path) in str(caught.value)
+
+
+def test_lists_have_the_shape_that_is_given(tmp_path: Path) -> None:
+    pixels = pa.table({"image": [None, list(range(6)), list(range(6, 12))]})
+    shapes = {"image": (3, 2)}
+    path = write(tmp_path / "x.arrow", pixels)
+    with mf.open(path, shapes=shapes) as file, mf.from_arrow(pixels, shapes=shapes) as memory:
+        for ds in (file, memory):
+            images = rows(ds, fill={"image": -1})["image"].tolist()
+            assert images[0] == [[-1, -1]] * 3
+            assert images[2] == [[6, 7], [8, 9], [10, 11]]
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_rows_that_are_slow_to_shuffle_are_warned_of(
+    compression: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dataset, "_DECODED", 20 * 4 * 4 * 3)  # the images of 20 records
+    packed, plain = tmp_path / "packed.arrow", write(tmp_path / "plain.arrow", table(40))
+    pyarrow.feather.write_feather(table(40), packed, compression=compression)
+    with mf.open([plain, packed]) as both, both.slice(0, 40) as part, mf.open(plain) as fast:
+        assert repr(both).startswith("Dataset of 80 records, compressed: slow to shuffle\n")
+        assert repr(fast).startswith("Dataset of 40 records\n")
+        mf.Loader(fast, batch_size=4, shuffle=True).close()
+        mf.Loader(part, batch_size=4).close()
+        mf.Loader(part, specs=["label"], batch_size=4, shuffle=True, extras=("key",)).close()
+        assert caplog.messages == []
+        mf.Loader(part, batch_size=4, shuffle=True).close()
+    (message,) = caplog.messages
+    assert message.startswith(f"{packed} is compressed ({compression}), and shuffled: every row")
+    assert message.endswith('write_feather(table, path, compression="uncompressed")')
 
 
 def test_columns_that_are_no_arrays_are_listed(tmp_path: Path) -> None:
@@ -217,6 +254,29 @@ def test_an_object_without_arrow() -> None:
         "mf.from_arrow: list has neither __arrow_c_stream__ nor __arrow_c_array__; "
         "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
     )
+
+
+@pytest.mark.parametrize(
+    ("data", "remedy"),
+    [
+        (
+            datasets.Dataset.from_dict({"x": [1]}),
+            'give its with_format("arrow")[:], or mf.open what its save_to_disk wrote',
+        ),
+        (pyarrow.dataset.dataset(pa.table({"x": [1]})), "give what its to_table() returns"),
+        (pl.LazyFrame({"x": [1]}), "give what its collect() returns"),
+    ],
+)
+def test_what_can_become_a_table(data: Any, remedy: str) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrow(data)
+    assert str(caught.value).endswith(f" nor __arrow_c_array__; {remedy}")
+
+
+def test_a_remedy_keeps_the_order_of_a_dataset_of_hugging_face() -> None:
+    data = datasets.Dataset.from_dict({"x": list(range(9))}).shuffle(seed=1).select(range(1, 8))
+    with mf.from_arrow(data.with_format("arrow")[:]) as ds, mf.Loader(ds, batch_size=7) as loader:
+        assert next(iter(loader))["x"].tolist() == data["x"][:]
 
 
 def test_a_capsule_of_another_kind() -> None:
@@ -325,8 +385,13 @@ def test_arrays_that_c_refuses_are_given_back() -> None:
         ),
         (
             np.zeros(2, ml_dtypes.float8_e4m3fn),
-            "mf.from_arrays: field 'x' has the type float8_e4m3fn, which is not numeric; "
-            "encode it as numbers, or leave it out",
+            "mf.from_arrays: field 'x' has the type float8_e4m3fn, which no field can have; "
+            "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches",
+        ),
+        (
+            np.zeros(2, ml_dtypes.int4),
+            "mf.from_arrays: field 'x' has the type int4, which no field can have; "
+            "give it in a wider type, such as array.astype(np.float16)",
         ),
     ],
 )
@@ -334,6 +399,28 @@ def test_arrays_that_cannot_be_fields(array: Any, text: str) -> None:
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.from_arrays({"x": array})
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        np.ma.array([1, 2], mask=[False, True]),
+        pa.array([1, None]),
+        pa.chunked_array([[1, None]]),
+        pl.Series([1, None]),
+        pd.array([1, None], dtype="Int64"),
+    ],
+    ids=lambda array: type(array).__name__,
+)
+def test_values_that_are_not_there_are_not_made_up(lacking: Any) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrays({"x": lacking})
+    assert str(caught.value) == (
+        "mf.from_arrays: field 'x' lacks some values, which an array of JAX cannot; "
+        "fill them in, or give mf.from_arrow a table and the loader fill="
+    )
+    with mf.from_arrays({"x": lacking[:1]}) as ds:
+        assert rows(ds)["x"].tolist() == [1]
 
 
 # ---- datasets ----

@@ -75,5 +75,14 @@ def test_errors_survive_pickling() -> None:
     assert error.path == "/data/x.arrow"
 
 
+@pytest.mark.parametrize("origin", [ValueError, mf.DataLossError, mf.PeerError])
+def test_an_error_of_another_process_survives_pickling(origin: type[BaseException]) -> None:
+    error = errors.peer(origin)("no", op="mf.Loader").at(1, 2, 3)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), again.process, again.epoch, again.step) == ("mf.Loader: no", 1, 2, 3)
+    assert str(pickle.loads(pickle.dumps(mf.PeerError("plain")))) == "plain"
+
+
 def test_an_unknown_code_is_internal() -> None:
     assert type(errors.of(-99, "", "", "", "")) is mf.InternalError

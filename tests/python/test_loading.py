@@ -6,7 +6,7 @@ import math
 import random
 import re
 import time
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
@@ -19,7 +19,8 @@ from tests.python.data import Arrays, assert_sharded, digits, filled, mesh_of, t
 
 P = PartitionSpec
 HANG = 60.0  # seconds
-WAYS = ("process", "global", "device", "reshard")
+Way = Literal["process", "global", "device", "reshard"]
+WAYS: tuple[Way, ...] = get_args(Way)
 AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
 
 
@@ -176,11 +177,12 @@ def test_micro_batches() -> None:
 
 def test_every_device_has_its_own_memory() -> None:
     specs = {"image": P("data"), "label": P("data")}
-    for how, buffers in (("process", 4), ("device", 8)):
+    buffers: dict[Way, int] = {"process": 4, "device": 8}
+    for how, n in buffers.items():
         loader = mf.Loader(mf.from_arrays(digits(8)), mesh_of(), specs, batch_size=8, loading=how)
         (batch,) = loader
         shards = batch["image"].addressable_shards
-        assert len({shard.data.unsafe_buffer_pointer() for shard in shards}) == buffers
+        assert len({shard.data.unsafe_buffer_pointer() for shard in shards}) == n
 
 
 def test_nested_trees() -> None:
@@ -220,7 +222,8 @@ def test_without_jax() -> None:
 def test_blocks_of_a_layout() -> None:
     arrays = digits(16)
     ds = mf.from_arrays(arrays)
-    for how, blocks in (("process", 1), ("global", 1), ("device", 2), ("reshard", 2)):
+    counts: dict[Way, int] = {"process": 1, "global": 1, "device": 2, "reshard": 2}
+    for how, blocks in counts.items():
         lay = mf.layout(
             {"data": 4, "model": 2}, mf.P("data"), ds, batch_size=16, processes=4, loading=how
         )
@@ -348,12 +351,14 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"field": "v", "sharding": P()},
         mf.NotFoundError,
-        "mf.load_array: field='v': the dataset has no such field; there are 'w', 'wide', 'null'",
+        "mf.load_array: array 'v' takes field 'v', which the dataset does not have; "
+        "there are 'w', 'wide', 'null'",
     ),
     (
         {"field": "text", "sharding": P()},
         mf.UnsupportedError,
-        "mf.load_array: field='text': a column of type string cannot be an array: ",
+        "mf.load_array: array 'text' takes column 'text', which is not an array: text has no fixed "
+        "size; store token ids as a fixed-size list of integers",
     ),
     (
         {"field": "wide", "sharding": P()},

@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec
 
 import meshfeed as mf
 from meshfeed.cursor import Item
-from tests.python.data import digits, numbers, values
+from tests.python.data import digits, numbers, values, wrong
 
 P = PartitionSpec
 
@@ -76,6 +76,25 @@ def test_a_loop_that_is_over_stays_over() -> None:
         loop = iter(it)
         assert values(loop) == [FIRST, SECOND]
         assert next(loop, None) is None
+        assert it.epoch == 1
+
+
+def test_a_loop_within_a_loop_ends_both() -> None:
+    with loader(12) as it:
+        pairs = [
+            (outer["x"].tolist()[0], inner["x"].tolist()[0])
+            for outer, _ in zip(it, range(9), strict=False)  # not for ever, if it fails
+            for inner in it
+        ]
+        assert (pairs, it.epoch) == ([(0, 4), (0, 8)], 1)
+        assert len(values(it)) == 3
+
+
+def test_loops_of_several_threads_share_an_epoch() -> None:
+    with loader(12) as it:
+        first, second = iter(it), iter(it)  # what each thread has
+        assert [next(first)["x"][0], next(second)["x"][0], next(first)["x"][0]] == [0, 4, 8]
+        assert [next(first, None), next(second, None), next(second, None)] == [None] * 3
         assert it.epoch == 1
 
 
@@ -267,7 +286,7 @@ def test_another_dataset_can_be_accepted() -> None:
         with mf.Loader(ds, batch_size=4, shuffle=True, state=state, dataset="ignore") as it:
             assert it.step == 1
             with pytest.raises(mf.InvalidArgumentError) as caught:
-                it.restore(state, dataset="no")
+                it.restore(state, dataset=wrong("no"))
             assert str(caught.value) == (
                 'Loader.restore: dataset=\'no\': expected "check" or "ignore"; '
                 '"ignore" accepts the state of another dataset'
@@ -361,6 +380,14 @@ def test_a_loader_prints_its_place() -> None:
         assert repr(it) == "Loader(['x'], batch_size=4, epoch=0, step=1 of 2)"
     with loader(size=(2, 2)) as it:
         assert repr(it) == "Loader(['x'], batch_size=(2, 2), epoch=0, step=0 of 2)"
+
+
+def test_many_arrays_are_not_all_printed() -> None:
+    ds = mf.from_arrays({f"column {i}": np.arange(8) for i in range(100)})
+    with mf.Loader(ds, batch_size=4) as it:
+        assert repr(it).startswith("Loader(['column 0', 'column 1', ")
+        assert repr(it).endswith("..., batch_size=4, epoch=0, step=0 of 2)")
+        assert len(repr(it.layout)) < len(repr(it)) < 150
 
 
 def test_the_layout_of_a_loader() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import NoReturn
@@ -36,6 +37,24 @@ def test_a_name_imports_what_it_needs() -> None:
     modules = imported_by("from meshfeed import InvalidArgumentError")
     assert [m for m in modules if m.startswith("meshfeed")] == ["meshfeed", "meshfeed.errors"]
     assert "numpy" not in modules
+
+
+def modules_of(path: Path) -> set[str]:
+    """Gives the modules of the package that one of them names, wherever in its text."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "meshfeed":
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found.add(node.module.removeprefix("meshfeed."))
+    return found
+
+
+def test_no_module_leads_back_to_itself() -> None:
+    folder = Path(mf.__file__).parent
+    graph = {p.stem: modules_of(p) for p in folder.glob("*.py") if p.stem != "__init__"}
+    assert "jax" in graph["planning"]  # where it imports it, in a function
+    graphlib.TopologicalSorter(graph).prepare()  # a CycleError lists the modules
 
 
 def test_type_checkers_see_the_names_there_are() -> None:

@@ -49,10 +49,11 @@ def run(body: str, *flags: str, **env: str) -> str:
 # ---- threads ----
 
 
-def test_threads_share_a_loader_and_lose_nothing() -> None:
-    out = run("""
-        ds = mf.from_arrays({"x": np.arange(4000, dtype=np.int32)})
-        it = mf.Loader(ds, batch_size=4, shuffle=True)
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_threads_share_a_loader_and_lose_nothing(prefetch: int) -> None:
+    out = run(f"""
+        ds = mf.from_arrays({{"x": np.arange(4000, dtype=np.int32)}})
+        it = mf.Loader(ds, batch_size=4, shuffle=True, prefetch={prefetch})
         loop, seen = iter(it), []
         def take():
             for batch in loop:
@@ -62,6 +63,21 @@ def test_threads_share_a_loader_and_lose_nothing() -> None:
         assert sorted(seen) == list(range(4000))
         assert it.epoch == 1
         print("ok")
+    """)
+    assert out == "ok\n"
+
+
+def test_a_caller_makes_what_nobody_reads_ahead() -> None:
+    """On its own thread: no other one is woken, where the rows are in memory."""
+    out = run("""
+        ds = mf.from_arrays({"x": np.zeros((4096, 1024), np.float32)})
+        it = mf.Loader(ds, batch_size=512, shuffle=True, epochs=-1, prefetch=0)
+        loop = iter(it)
+        next(loop)
+        mine, everyone = time.thread_time(), time.process_time()
+        for _ in range(200): next(loop)
+        mine, everyone = time.thread_time() - mine, time.process_time() - everyone
+        print("ok" if mine > everyone / 2 else (mine, everyone))
     """)
     assert out == "ok\n"
 
@@ -259,10 +275,11 @@ def test_ctrl_c_inside_with_closes() -> None:
     assert out == "interrupted\n"
 
 
-def test_ctrl_c_loses_no_batch() -> None:
-    out = run("""
+@pytest.mark.parametrize("prefetch", [0, 4])
+def test_ctrl_c_loses_no_batch(prefetch: int) -> None:
+    out = run(f"""
         import random, signal
-        it = loader(prefetch=4, device_prefetch=2)
+        it = loader(prefetch={prefetch}, device_prefetch=2)
         loop, taken, interrupts, armed = iter(it), 0, 0, False
         def stop(*_):
             global armed
@@ -308,6 +325,17 @@ def test_ctrl_c_loses_no_batch() -> None:
 )
 def test_exit_is_clean(body: str) -> None:
     run("    " + body)
+
+
+def test_exit_in_the_middle_of_a_generator_s_loader() -> None:
+    run("""
+        import jax  # with it, generators end when modules have lost their names
+        def batches():
+            with loader() as it:
+                yield from it
+        keep = batches()
+        next(keep)
+    """)
 
 
 def test_exit_wakes_a_thread_that_waits() -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def write_digits(folder: Path) -> int:
     """Writes uneven files of 8 by 8 images, and gives the number of records."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     sizes = [300, 41, 256]
     for i, n in enumerate(sizes):
         pixels = pa.array(np.random.default_rng(i).random(n * 64, np.float32))
@@ -38,7 +38,7 @@ def test_the_first_example(
 ) -> None:
     text = (ROOT / "README.md").read_text()
     example = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
-    records = write_digits(tmp_path / "digits")
+    records = write_digits(tmp_path / "demo-out" / "data")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(compile(example, "README.md", "exec"), names)

@@ -13,6 +13,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from meshfeed.cluster import Cluster
 
 ROWS = np.arange(200 * 8, dtype=np.float32).reshape(200, 8)
 SPECS = {"x": P("data", "model"), "n": P("data")}
@@ -240,6 +241,35 @@ def test_a_job_is_joined_by_the_next_batch() -> None:
             with pytest.raises(RuntimeError, match="the store is gone"):
                 next(iter(it))
             assert store.asked == ["by the program"]
+
+
+def test_a_mesh_of_this_process_may_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a job the next mesh may span processes, which then agree: the store is looked for."""
+    monkeypatch.setattr(jax.distributed, "is_initialized", lambda: True)
+    with data() as ds, loader(ds, mesh(**WHOLE)) as it:
+        next(iter(it))
+        with pytest.raises(mf.UnsupportedError, match="the mesh spans processes"):
+            it.remesh(Mesh(np.array([Device(i) for i in range(24)]), ("data",)), {"n": P()})
+
+
+def test_no_batch_comes_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread gets none of a new place or mesh on which the processes have not agreed."""
+    hosts = np.array([Device(i) for i in range(16)])
+    with data() as ds:
+        with loader(ds, Mesh(hosts, ("data",)), {"n": P()}, coordinator=Silent()) as it:
+            locked = []
+            moved = Cluster.moved
+
+            def watch(self: Cluster, state: Any) -> None:
+                locked.append(it._engine.cursor.lock.locked())
+                moved(self, state)
+
+            monkeypatch.setattr(Cluster, "moved", watch)
+            state = it.state()
+            it.seek(epoch=1)
+            it.restore(state)
+            it.remesh(Mesh(hosts.reshape(8, 2), ("data", "model")))
+            assert locked == [True] * 3
 
 
 @pytest.mark.parametrize("coordinator", [False, Silent()], ids=["alone", "joined"])

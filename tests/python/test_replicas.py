@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 import meshfeed as mf
 from meshfeed import _native, replicas
 from meshfeed._abi import Head
-from tests.python.corruptions import FOUND, SEED, WAYS, Way, corrupt, last_bit
+from tests.python.corruptions import FOUND, SEED, WAYS, Way, blocks, corrupt, last_bit
 from tests.python.players import (
     HANG,
     RECORDS,
+    Memory,
     Players,
     cluster,
     heard,
@@ -24,6 +26,7 @@ from tests.python.players import (
     players,
     rows,
     threads,
+    together,
 )
 
 ODD = 2  # the process that gets other bytes; it holds the same rows as process 0
@@ -70,7 +73,37 @@ def test_corrupted(way: Way) -> None:
             )
 
 
-def test_message() -> None:
+@pytest.mark.parametrize("copy", [0, 1])
+@pytest.mark.parametrize("odd", [0, ODD])
+def test_copies_of_a_process(odd: int, copy: int) -> None:
+    """Where every device has memory of its own, each of the copies is looked at."""
+    specs = {"x": mf.P("data", None), "y": mf.P("data")}
+    axes = {"model": 2, "data": 2, "more": 2}
+    fields = {"x": ("float32", (6,)), "y": ("int32", ())}
+    options: dict[str, Any] = {"batch_size": 8, "records": RECORDS, "processes": 4}
+    layout = mf.layout(axes, specs, fields, loading="device", **options)
+
+    def one_copy(loader: mf.Loader, memory: Any, step: int) -> None:
+        blocks(loader, memory, "x")[copy][0, 0] += 1
+
+    with players(layout=layout) as job:
+        corrupt(job.loaders[odd], one_copy)
+        job.step()
+        known = [cluster(loader)._threads.peers for loader in job.loaders]
+        late = time.monotonic() + HANG
+        while not all(peers._own or peers._letter for peers in known):
+            assert time.monotonic() < late
+            threading.Event().wait(0.01)
+        text = "array 'x', index [0:4, 0:6], differs between {} at epoch 0, step 0; "
+        text += "compare what these hosts read: meshfeed verify --hash"
+        own, other = "devices of process 0", "processes 0 and 2"
+        want = [text.format(other)] if odd else [text.format(own), text.format(other)]
+        for e in job.step():
+            assert isinstance(e, mf.DataLossError)
+            assert any(str(e).endswith(each) for each in want), str(e)
+
+
+def test_message(caplog: pytest.LogCaptureFixture) -> None:
     with players() as job:
         corrupt(job.loaders[ODD], last_bit)
         job.step()
@@ -80,6 +113,7 @@ def test_message() -> None:
         assert str(got[2]) == f"mf.Loader: {text}"
         assert str(got[1]) == f"mf.Loader: process 2, at epoch 0, step 0: {text}"
         assert str(job.step()[0]) == str(got[1])  # and no batch comes after it
+        assert len(caplog.records) == 4  # each process says it once
 
 
 def test_another_file_version() -> None:
@@ -127,9 +161,9 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
     seen: dict[int, list[int]] = {p: [] for p in range(4)}
     inspect = replicas.Replicas.inspect
 
-    def watch(self: replicas.Replicas, batch: int, spare: int) -> None:
+    def watch(self: replicas.Replicas, batch: int, stream: int, spare: int) -> None:
         seen[self._me].append(Head.from_address(batch).step)
-        inspect(self, batch, spare)
+        inspect(self, batch, stream, spare)
 
     monkeypatch.setattr(replicas.Replicas, "inspect", watch)
     return seen
@@ -170,6 +204,20 @@ def test_nothing_is_left_behind() -> None:
         assert [compared_by(loader) for loader in job.loaders] == want
     assert job.store.keys == {}
     assert threads() == []
+
+
+def test_thousands_of_devices() -> None:
+    """What is shared is known also where the report lists devices only when asked to."""
+    axes = {"model": 2, "data": 1024}
+    options: dict[str, Any] = {"batch_size": 1024, "records": 1024, "processes": 256}
+    layout = mf.layout(axes, mf.P("data"), {"y": ("int32", ())}, **options)
+    with (
+        mf.from_arrays({"y": np.arange(1024, dtype=np.int32)}) as ds,
+        mf.Loader(ds, layout=layout, process=255, coordinator=Memory()) as loader,
+    ):
+        blocks = cluster(loader)._evidence.shared()
+        assert (blocks.labels[0], len(blocks.labels)) == ("array 'y', index [1016:1017]", 8)
+        assert (blocks.writers, blocks.readers[127]) == ((127,) * 8, 1)
 
 
 def test_nothing_shared() -> None:
@@ -213,6 +261,26 @@ def test_a_bound_on_memory_waits_for_the_hash() -> None:
         for _ in range(RECORDS // 8):
             assert all(isinstance(batch, dict) for batch in job.step())
             assert max(loader.stats()["live_batches"] for loader in job.loaders) == 0
+
+
+def test_passes_of_the_same_place(caplog: pytest.LogCaptureFixture) -> None:
+    """Passes that follow each other at once are compared each by itself."""
+    with players(verify_replicas="always", agree_timeout=5.0) as job:
+        job.step()
+        unused = [job.loaders[p].one_epoch() for p in (0, 2)]  # which is no reason to count it
+
+        def evaluate(loader: mf.Loader) -> None:
+            for _ in range(4):
+                assert sum(1 for _ in loader.one_epoch()) == RECORDS // 8
+
+        together([lambda loader=loader: evaluate(loader) for loader in job.loaders])  # type: ignore[misc]
+        compared(job)
+        steps = 1 + 4 * RECORDS // 8
+        want = [0, steps, 5 * steps, 5 * steps]
+        assert [compared_by(loader) for loader in job.loaders] == want
+        for evaluation in unused:
+            evaluation.close()
+    assert caplog.records == []
 
 
 def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:

@@ -194,6 +194,26 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
         saving.write_whole(tmp_path / "state.json", NEW, op="Loader.save_state")
 
 
+@pytest.mark.plain
+def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    link, file = tmp_path / "state.json", tmp_path / "disk" / "run.json"
+    link.symlink_to(file)
+    for text in (OLD, NEW):  # the first makes the file
+        saving.write_whole(link, text, op="Loader.save_state")
+        assert (link.is_symlink(), file.read_text()) == (True, text)
+        assert (beside(link), beside(file)) == (["disk"], [])
+
+
+@pytest.mark.plain
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(mf.ReadError, match="Is a device or a pipe; give the name of a file; what"):
+        saving.write_whole(pipe, NEW, op="Loader.save_state")
+    assert (pipe.is_fifo(), beside(pipe)) == (True, [])
+
+
 def test_the_file_is_the_state(tmp_path: Path) -> None:
     with mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=2) as loader:
         next(iter(loader))

@@ -9,6 +9,7 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
+from meshfeed.dataset import Skipped
 from meshfeed.specs import entries, resolve
 
 FIELDS = ("image", "label", "tokens")
@@ -20,6 +21,11 @@ pytestmark = pytest.mark.plain
 class Pair(NamedTuple):
     left: Any
     right: Any
+
+
+class Example(NamedTuple):
+    image: Any
+    label: Any
 
 
 def names(tree: Any) -> list[tuple[str, str]]:
@@ -56,6 +62,12 @@ def test_tuples_lists_and_named_tuples_keep_their_kind() -> None:
     assert names((leaf, {"x": leaf})) == [("0", "label"), ("1/x", "label")]
 
 
+def test_the_names_of_a_named_tuple_are_fields() -> None:
+    specs = Example(P("a"), P("a"))
+    assert names(specs) == [("image", "image"), ("label", "label")]
+    assert resolve(specs, FIELDS).build([1, 2]) == Example(1, 2)
+
+
 def test_entries_are_those_of_documents() -> None:
     assert entries(P("a", None, ("b", "c"), ())) == ["a", None, ["b", "c"], None]
     assert entries(mf.P("a", ["b"], None)) == ["a", "b", None]
@@ -74,6 +86,16 @@ ONE_OF = "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
 TREE = "and a tree is a dict, a tuple or a list of them"
 
 
+@pytest.mark.parametrize("specs", [None, P()])
+def test_a_dataset_without_a_field_says_why(specs: Any) -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        resolve(specs, (), [Skipped("text", "string", "text has no fixed size; store tokens")])
+    assert str(caught.value) == (
+        "the dataset has no field, because no column is an array: "
+        "'text': text has no fixed size; store tokens"
+    )
+
+
 @pytest.mark.parametrize(
     ("specs", "error", "text"),
     [
@@ -81,12 +103,14 @@ TREE = "and a tree is a dict, a tuple or a list of them"
         (
             {"image": "data"},
             mf.InvalidArgumentError,
-            f"array 'image' has 'data' for a spec; {ONE_OF}{TREE}",
+            "array 'image' has 'data' for a spec; "
+            "a spec is written PartitionSpec('data'), and a list of field names ['data']",
         ),
         (
             {"image": None},
             mf.InvalidArgumentError,
-            f"array 'image' has None for a spec; {ONE_OF}{TREE}",
+            "array 'image' has None for a spec; "
+            "P() puts the whole array on every device; to leave it out, leave out its name",
         ),
         (
             {"x": mf.Array("lable", P())},

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import meshfeed as mf
@@ -34,6 +38,7 @@ EXTRAS = 'expected a list of "key" and "record", each at most once'
 FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
 WIDE = "expected an integer from -2^63 to 2^63-1"
 PATHS = "expected a path, a glob, a directory or a list of them"
+TEXT = io.StringIO("a.arrow\n")
 SHAPES = 'expected the shape of a row for every field named, such as {"tokens": (2048,)}'
 FIELDS = (
     "expected a dataset, or the type and the shape of a row for every field; "
@@ -204,17 +209,38 @@ DIMS = "expected two different dimensions from 0 to 1"
             lambda: loader().restore(wrong(5)),
             f"Loader.restore: state=5: expected a state or a path; {STATE}",
         ),
+        (
+            lambda: loader(state=loader().state() | {"epoch": b"0"}),
+            f"mf.Loader: state['epoch']=b'0': expected a number or a text; {STATE}",
+        ),
         (lambda: mf.open(wrong(5)), f"mf.open: paths=5: {PATHS}"),
         (lambda: mf.open([]), f"mf.open: paths=[]: {PATHS}"),
         (lambda: mf.open(wrong(["a", None])), f"mf.open: paths=['a', None]: {PATHS}"),
+        (lambda: mf.open(""), f"mf.open: paths='': {PATHS}"),
+        (lambda: mf.open("a\0b"), f"mf.open: paths='a\\x00b': {PATHS}"),
+        (lambda: mf.open(wrong({"train": "a"})), f"mf.open: paths={{'train': 'a'}}: {PATHS}"),
         (
-            lambda: mf.open("a", io="mmap"),
+            lambda: mf.open(wrong({"a"})),
+            f"mf.open: paths={{'a'}}: {PATHS}; "
+            "give sorted(paths): the order of the files is that of the records",
+        ),
+        (lambda: mf.open(wrong(TEXT)), f"mf.open: paths={TEXT!r}: {PATHS}"),
+        (
+            lambda: mf.open("a", io="mmap"),  # type: ignore[arg-type]
             'mf.open: io=\'mmap\': expected "auto", "map" or "read"',
         ),
         (lambda: mf.open("a", shapes=wrong(3)), f"mf.open: shapes=3: {SHAPES}"),
         (lambda: mf.open("a", shapes=wrong({"a": 3})), f"mf.open: shapes={{'a': 3}}: {SHAPES}"),
+        (
+            lambda: mf.from_arrow(pa.table({"x": [1]}), shapes=wrong(3)),
+            f"mf.from_arrow: shapes=3: {SHAPES}",
+        ),
         (lambda: mf.from_arrays(wrong(None)), ARRAYS),
         (lambda: mf.from_arrays(wrong({1: np.zeros(3)})), ARRAYS),
+        (
+            lambda: mf.from_arrays(wrong(pa.table({"x": [1]}))),
+            ARRAYS.replace('give a dict, such as {"label": labels}', "mf.from_arrow takes tables"),
+        ),
         (
             lambda: mf.from_arrays({"a\0b": np.zeros(3)}),
             "mf.from_arrays: the name 'a\\x00b' has a character that no field name may have; "
@@ -306,18 +332,33 @@ def test_a_long_value_is_cut() -> None:
     assert str(caught.value) == f"mf.Loader: epochs='{'x' * 76}...: {EPOCHS}"
 
 
+def test_a_value_of_several_lines_stands_on_one() -> None:
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        loader(seed=np.zeros((2, 2)))
+    assert str(caught.value) == f"mf.Loader: seed=array([[0., 0.],        [0., 0.]]): {SEED}"
+
+
 def test_an_unknown_option_is_python_s_own_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'bach_size'"):
         loader(bach_size=3)
 
 
-def test_scalars_of_numpy_are_numbers() -> None:
+def test_a_state_may_have_been_made_arrays_of(tmp_path: Path) -> None:
+    with loader() as it:
+        next(iter(it))
+        np.savez(tmp_path / "all.npz", **it.state())
+        with np.load(tmp_path / "all.npz") as saved, loader(state=dict(saved)) as other:
+            assert other.state() == it.state()
+
+
+def test_scalars_of_numpy_and_jax_are_numbers() -> None:
     loaders = [
         loader(shuffle=True, seed=3, epochs=2, prefetch=1),
         loader(shuffle=np.bool_(True), seed=np.int64(3), epochs=np.int64(2), prefetch=np.int32(1)),
+        loader(shuffle=True, seed=wrong(jnp.int32(3)), epochs=wrong(jnp.int32(2)), prefetch=0),
     ]
-    first, second = ([batch["x"].tolist() for batch in one] for one in loaders)
-    assert first == second
+    first, *others = ([batch["x"].tolist() for batch in one] for one in loaders)
+    assert others == [first, first]
 
 
 @pytest.mark.parametrize("columns", [[(3, 2)], [(-1, 2)], [(0, 0)]])
@@ -331,7 +372,7 @@ def test_columns_that_are_no_ranges_are_named(columns: list[tuple[int, int]]) ->
         mf.Loader(source, specs={"x": mf.Array("x", columns=columns)}, batch_size=4)
 
 
-def test_a_batch_size_of_numpy_is_a_number() -> None:
-    size = wrong((np.int64(2), np.uint8(4)))
+def test_a_batch_size_of_numpy_or_jax_is_a_number() -> None:
+    size = wrong((np.int64(2), jnp.uint8(4)))
     with mf.Loader(numbers(), specs=["x"], batch_size=size) as it:
         assert [batch["x"].shape for batch in it] == [(2, 4), (2, 4)]

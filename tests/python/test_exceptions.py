@@ -1,0 +1,196 @@
+"""An exception that ends the loop of one process ends the loops of the others."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from meshfeed import peers
+from meshfeed.cluster import uncaught
+from tests.python.players import HANG, Memory, heard, peers_of, players, threads
+
+
+class BoomError(ValueError):
+    """What a program raises."""
+
+
+class TornError(Exception):
+    """One whose text cannot be had."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("torn")
+
+
+def leave(loader: mf.Loader, error: BaseException) -> None:
+    """Plays a program whose loop ends with an exception, which comes through as it is."""
+    began = time.monotonic()
+    with pytest.raises(type(error)) as raised, loader:
+        raise error
+    assert raised.value is error
+    assert error.__context__ is None
+    assert time.monotonic() - began < HANG
+
+
+ENDS: list[tuple[BaseException, type[Exception], str]] = [
+    (BoomError("the loss is nan"), ValueError, "BoomError: the loss is nan"),
+    (KeyboardInterrupt(), Exception, "KeyboardInterrupt"),
+    (SystemExit("out of budget"), Exception, "SystemExit: out of budget"),
+    (SystemExit(3), Exception, "SystemExit: 3"),
+    (StopIteration(7), Exception, "StopIteration: 7"),
+    (UnicodeDecodeError("utf8", b"\xff", 0, 1, "odd"), Exception, "UnicodeDecodeError: 'utf8' co"),
+    (ExceptionGroup("both", [BoomError()]), Exception, "ExceptionGroup: both (1 sub-exception)"),
+    (FileNotFoundError(2, "none", "x.txt"), FileNotFoundError, "FileNotFoundError: [Errno 2] none"),
+    (mf.InvalidStateError("the dataset is closed"), mf.InvalidStateError, "the dataset is closed"),
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "text"), ENDS, ids=lambda v: type(v).__name__)
+def test_the_program_fails(error: BaseException, kind: type[Exception], text: str) -> None:
+    """An exception that ends the loop of one process ends every loop, none of them in silence."""
+    with players(prefetch=0) as job:
+        job.step()
+        leave(job.loaders[2], error)
+        heard(job, 2)
+        for p in (0, 1, 3):
+            with pytest.raises(mf.PeerError) as e:
+                list(job.loaders[p])
+            assert str(e.value).startswith(f"mf.Loader: process 2, at epoch 0, step 1: {text}")
+            assert isinstance(e.value, kind)
+            assert not isinstance(e.value, StopIteration)
+            assert (e.value.process, e.value.epoch, e.value.step) == (2, 0, 1)
+    for thread in threading.enumerate():  # after Ctrl-C nobody has waited for the end
+        if thread.name.startswith("meshfeed"):
+            thread.join(HANG)
+    assert threads() == []
+    assert job.store.keys == {}
+
+
+def test_long_texts_are_cut() -> None:
+    """Nobody wants a compiler's whole dump from another process."""
+    with players() as job:
+        job.step()
+        leave(job.loaders[1], RuntimeError("x" * 100_000))
+        heard(job, 1)
+        with pytest.raises(mf.PeerError) as e:
+            next(iter(job.loaders[0]))
+        cut = "RuntimeError: " + "x" * (peers.LENGTH - len("RuntimeError: ") - 3) + "..."
+        assert str(e.value) == f"mf.Loader: process 1, at epoch 0, step 1: {cut}"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(), SystemExit(0), GeneratorExit(), mf.PeerError("heard"), None],
+    ids=lambda e: repr(e),
+)
+def test_an_end_in_good_order(error: BaseException | None) -> None:
+    """A program that has enough, or has heard of another's failure, has not failed."""
+    with players(epochs=1) as job:
+        job.step()
+        gone = job.loaders.pop(1)
+        if error is None:
+            with gone:
+                pass
+        else:
+            leave(gone, error)
+        assert not any("/mail/0" in key for key in job.store.keys)
+        assert all(isinstance(batch, dict) for batch in job.step())
+
+
+def test_one_failure_is_told_once() -> None:
+    """What `next` has raised and told leaves the block, too; the first failure is the origin."""
+    with players() as job:
+        job.step()
+        peers_of(job.loaders[0]).post(mf.ReadError("a disk is gone"), 0, 1)
+        told = {key: value for key, value in job.store.keys.items() if "/mail/" in key}
+        calls = job.store.calls
+        leave(job.loaders[0], BoomError())
+        assert len(told) == 3
+        assert {key: job.store.keys[key] for key in told} == told
+        heard(job, 0)
+        with pytest.raises(mf.PeerError, match="a disk is gone"):
+            next(iter(job.loaders[1]))
+        assert job.store.calls > calls  # it has left
+
+
+def test_before_the_first_batch() -> None:
+    """Nobody listens yet: the others are told by the agreement, in its time."""
+    with players() as job:
+        leave(job.loaders[1], BoomError())
+        assert not any("/mail/" in key for key in job.store.keys)
+
+
+@pytest.mark.parametrize("where", ["block", "next"])
+def test_a_store_that_does_not_answer(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program's exception comes through in bounded time, whatever the store does."""
+
+    def fail(_: object) -> None:
+        raise BoomError("x")
+
+    monkeypatch.setattr("meshfeed.cluster.LEAVE", 0.05)
+    stuck, go_on = threading.Event(), threading.Event()
+
+    class Stuck(Memory):
+        def set(self, key: str, value: bytes) -> None:
+            if stuck.is_set():
+                go_on.wait(HANG)
+            super().set(key, value)
+
+    with players(coordinator=Stuck(), verify_replicas="off") as job:
+        job.step()
+        stuck.set()
+        began = time.monotonic()
+        if where == "block":
+            leave(job.loaders[0], BoomError("x"))
+        else:
+            inspector: Any = job.loaders[0]._engine.cursor._make
+            inspector.make = fail
+            with pytest.raises(BoomError):
+                next(iter(job.loaders[0]))
+        assert time.monotonic() - began < 20 * 3 * 0.05
+        go_on.set()
+
+
+@pytest.mark.parametrize("broken", ["text", "thread", "store"])
+def test_nothing_hides_the_exception(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fails while the others are told, the program gets its own exception."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with players(verify_replicas="off", late_after=0.3) as job:
+        job.step()
+        watcher = peers_of(job.loaders[0])._thread
+        with monkeypatch.context() as patch:
+            if broken == "store":
+                patch.setattr(job.store, "set", fail)
+            if broken == "thread":
+                patch.setattr(threading.Thread, "start", fail)
+            leave(job.loaders[0], TornError() if broken == "text" else BoomError())
+        watcher.join(HANG)
+        assert not watcher.is_alive()
+
+
+def test_alone_nothing_is_told() -> None:
+    """A loader without others does nothing when its block ends with an exception."""
+    before = threads()
+    ds = mf.from_arrays({"n": np.arange(8)})
+    leave(mf.Loader(ds, batch_size=2), BoomError())
+    assert threads() == before
+
+
+def test_what_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter keeps what nobody caught; at a prompt the last exception ended nothing."""
+    for name in ("ps1", "last_value"):
+        monkeypatch.delattr(sys, name, raising=False)
+    assert uncaught() is None
+    boom = BoomError()
+    monkeypatch.setattr(sys, "last_value", boom, raising=False)
+    assert uncaught() is boom
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    assert uncaught() is None
