@@ -6,9 +6,10 @@ import { LOADINGS, batchRows, processCount } from "./draft.js";
 import { Part } from "./element.js";
 import type { Described, Pair, ProcessReport, Totals } from "./guest.js";
 import { type Shared, repeated, shared, size } from "./overlap.js";
+import { listed, rowsText } from "./rows-text.js";
 import "./samples-view.js";
 import { controls } from "./style.js";
-import { bytes, count, span, spans, times, whole } from "./units.js";
+import { bytes, count, span, times, whole } from "./units.js";
 
 const FEW = 16;
 const STRIPES = 64; // of 2 pixels each
@@ -76,7 +77,7 @@ export class ReadsView extends Part {
     return html`<h2>What every process reads<small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
         <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="gone">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
-        <tbody>${shown.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${ranges(p, 64)}>${ranges(p, 3)}</td>
+        <tbody>${shown.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${rowsText(p, 64)}>${rowsText(p, 3)}</td>
           <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${readers(others[i] ?? null)}</tr>`)}</tbody>
       </table></div>
       ${total > FEW ? this.pager(from, total) : nothing}
@@ -132,16 +133,6 @@ export class ReadsView extends Part {
       <td class="n">${bytes(t?.read_bytes ?? null)}</td><td class="n">${times(t?.read_bytes ?? null, t?.batch_bytes ?? null)}</td>
       <td class="n">${bytes(t?.host_bytes ?? null)}</td><td class="n">${bytes(t?.interconnect_bytes ?? null)}</td><td class="n">${bytes(t?.network_bytes ?? null)}</td></tr>`;
   }
-}
-
-function ranges({ rows, bytes_per_step }: ProcessReport, most: number): string {
-  if (!rows) return bytes_per_step === null ? "unknown" : "too many to list";
-  return rows.length === 0 ? "none" : listed(rows, most);
-}
-
-function listed(rows: Pair[], most: number): string {
-  const text = spans(rows, most);
-  return rows.length > most ? `${text}, … (${count(rows.length, "range")})` : text;
 }
 
 /** bar pictures rows as stripes. Many ranges share a stripe, as strong as it is full of them. */

@@ -5,8 +5,9 @@ import { property, state } from "lit/decorators.js";
 import { batchRows } from "./draft.js";
 import { Part } from "./element.js";
 import type { Pair, ProcessReport } from "./guest.js";
+import { rowsText } from "./rows-text.js";
 import { controls } from "./style.js";
-import { count, spans, whole } from "./units.js";
+import { count, whole } from "./units.js";
 
 const RECORDS = 6; // told of each process
 
@@ -55,7 +56,7 @@ export class SamplesView extends Part {
         <p class="paper">epoch ${whole(this.epoch)}, step ${whole(step)} of ${whole(steps)}</p>
         <div class="scroll" tabindex="0" role="region" aria-label="which records"><table>
           <thead><tr><th>process</th><th>rows</th><th>records</th></tr></thead>
-          <tbody>${this.processes.map((p) => html`<tr><td>${p.process}</td><td>${p.rows ? spans(p.rows, 3) : "unknown"}${(p.rows?.length ?? 0) > 3 ? ", …" : ""}</td><td class="code">${this.records(p.rows ?? [], first, records)}</td></tr>`)}</tbody>
+          <tbody>${this.processes.map((p) => html`<tr><td>${p.process}</td><td>${rowsText(p, 3)}</td><td class="code">${p.rows ? this.records(p.rows, first, records) : rowsText(p, 0)}</td></tr>`)}</tbody>
         </table></div>
         ${step === steps - 1 ? this.rest(first + rows, records) : nothing}`;
     } catch (cause) {

@@ -85,11 +85,14 @@ test("an instance with more than 128 MiB is replaced", () => {
 
 inBrowser("rows that are too many for the report are said to be", async (page) => {
   const arrays = { x: { shape: ["B0", "B1"], dtype: "int8", spec: [null, "d"] } };
-  await open(page, JSON.stringify({ meshfeed: 1, mesh: { axes: [["d", 4]], processes: 4 }, arrays, batch: { size: [131072, 4] } }));
-  const rows = page.locator("reads-view td.rows");
-  assert.deepEqual(await rows.allTextContents(), [
-    "0, 4, 8, … (131,072 ranges)",
-    "1, 5, 9, … (131,072 ranges)",
+  await open(page, JSON.stringify({ meshfeed: 1, mesh: { axes: [["d", 4]], processes: 4 }, arrays, batch: { size: [131072, 4] }, dataset: { records: 524288 } }));
+  const told = ["0, 4, 8, … (131,072 ranges)", "1, 5, 9, … (131,072 ranges)", "too many to list", "too many to list"];
+  assert.deepEqual(await page.locator("reads-view td.rows").allTextContents(), told);
+  const samples = page.locator("samples-view tbody tr");
+  assert.deepEqual(await samples.locator("td:nth-child(2)").allTextContents(), told);
+  assert.deepEqual(await samples.locator("td:nth-child(3)").allTextContents(), [
+    "0, 4, 8, 12, 16, 20, … 131,066 more",
+    "1, 5, 9, 13, 17, 21, … 131,066 more",
     "too many to list",
     "too many to list",
   ]);
