@@ -56,11 +56,12 @@ def allocated(batches: Iterator[Any], rounds: int = 30) -> int:
     return int(np.median(peaks))
 
 
-def faults_per_batch(batches: Iterator[Any], rounds: int = 200) -> float:
+def faults_per_batch(batches: Iterator[Any], rounds: int = 2000) -> float:
     """Gives the pages that the process touches for the first time, for each batch.
 
     Memory that is allocated per batch, by whomever, and grows with it shows here: NumPy's and
-    C's large blocks come from the kernel and go back to it.
+    C's large blocks come from the kernel and go back to it. So many rounds, because a loader's
+    last buffer may come late, once: over 200, its 384 pages of 1.5 MB look like two a batch.
     """
     for _ in range(20):
         jax.block_until_ready(next(batches))

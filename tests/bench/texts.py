@@ -61,24 +61,27 @@ it hands over has to live with those. These two explain; they do not replace the
 
 COSTS = """\
 *CPU s*: seconds of processor of the whole process per million rows, pipelined. *faults* are pages
-touched for the first time, per batch: memory that is allocated anew for every batch shows there,
-whoever allocates it. *Python bytes* are what Python and NumPy allocate during one `next`, with the
-whole batch and with a quarter of it. First batch: from the construction of a loader over data just
-opened to the batch ready, median of eight; in brackets the first of the process, which loads the
-library.
+touched for the first time, per batch, over 2,000 of them: memory that is allocated anew for every
+batch shows there, whoever allocates it. A buffer that comes once shows with a 2,000th of its pages:
+the last of a loader's four, which it needs when a batch is begun before the one in use is dropped,
+is 0.2 with batches of 1.5 MB. *Python bytes* are what Python and NumPy allocate during one `next`,
+with the whole batch and with a quarter of it. First batch: from the construction of a loader over
+data just opened to the batch ready, median of eight; in brackets the first of the process, which
+loads the library.
 """
 
 ROWS = """\
 *gather* is the gather alone, called like `np.take(..., out=, mode="clip")` of the same rows: on the
 caller's thread, again and again (a quarter of an epoch apart, so that neither finds the other's
 rows in the cache; the way into Go is not counted, Python's call of `np.take`, about 1 µs, is). *G*
-is the same in a loader, by its clock: on a thread of its own, which the caller wakes and
-interrupts. All write to three buffers in turn, as a loop that hands batches over has to: one is
-gathered, one waits, one is in use, and on CPU JAX reads that very memory. *one buffer* is `np.take`
-into the same memory every time, which no loader can do. *memcpy* copies as many contiguous bytes
-from where a batch's rows begin, into the same three. *times np.take* is the median of the rounds'
-ratios for *gather*, *at best* that of the 10th percentiles, which other work on the machine
-disturbs least; *G, times* is the median for *G*.
+is the same in a loader, by its clock: mostly on a thread of its own, which the caller wakes and
+interrupts, and the clock goes on while its core does something else. All write to three buffers in
+turn, as a loop that hands batches over has to: one is gathered, one waits, one is in use, and on
+CPU JAX reads that very memory. *one buffer* is `np.take` into the same memory every time, which no
+loader can do. *memcpy* copies as many contiguous bytes from where a batch's rows begin, into the
+same three. *times np.take* is the median of the rounds' ratios for *gather*, *at best* that of the
+10th percentiles, which other work on the machine disturbs least; *G, times* and *G, at best* are
+the same for *G*.
 """
 
 COLD = """\

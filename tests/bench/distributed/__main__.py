@@ -56,7 +56,7 @@ def measure(piece: str, folder: Path, rounds: int) -> Any:
         order = {"case": case.name, "data": str(folder), "meshes": MESHES, "rounds": rounds}
         (Path(scratch) / "order.json").write_text(json.dumps(order))
         with Job("tests.bench.distributed.play", DEVICES, Path(scratch)) as job:
-            job.wait(110)
+            job.wait(600)
         texts = [(Path(scratch) / f"times-{p}.json").read_text() for p in range(len(DEVICES))]
     return summary([json.loads(text) for text in texts])
 

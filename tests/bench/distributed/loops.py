@@ -18,7 +18,8 @@ from tests.bench.grain import Rows
 
 Shardings = dict[str, NamedSharding]
 
-QUICK = 200  # steps of a turn, of a loop that takes less than a millisecond for one
+QUICK = 1000  # steps of a turn, of a loop that takes less than a millisecond for one: the system
+# gives processes that share a processor some milliseconds each
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ RESULTS = Path(__file__).resolve().parents[3] / "docs" / "benchmarks-processes.j
 HEAD = """## Many processes
 
 Four processes of two devices each, one `jax.distributed` job on {cores} cores, commit {commits}.
-The loops take turns; before each turn all processes meet, and all run the same loop. *step* is the
+The loops take turns, of 1,000 steps where they are fast; before each turn all processes meet, and
+all run the same loop. *step* is the
 median step of the median process, *job* the mean step of the slowest process, *CPU* the processor
 time of a step in all four together, all in ms: medians of the rounds, and their range. *times by
 hand* compares *job* round by round with the loop that gathers this process's rows with NumPy and
@@ -23,7 +24,8 @@ compares it over the network. Grain gives process p every n-th record, which is 
 meshes, where the rows follow the processes, and wrong where replicas lie in different ones.
 
 With two threads in each of four processes and {cores} cores there is never a free core, so a loop
-that works ahead gains nothing by it: what counts is the processor time.
+that works ahead gains nothing by it: what counts is the processor time. meshfeed notices, and then
+leaves batches of up to 256 KiB, as those of tokens are here, to their callers.
 """
 
 COLUMNS = "| case | mesh | loop | step | job | CPU | times by hand | gathered |"
