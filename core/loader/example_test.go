@@ -15,12 +15,12 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// exampleLayout shards the record numbers of batches of 4 over two devices.
-func exampleLayout(remainder string) *layout.Layout {
+// exampleLayout shards the record numbers of batches over two devices.
+func exampleLayout(size int, remainder string) *layout.Layout {
 	lay, err := layout.New(&layout.Document{
 		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 2}}},
 		Arrays: []layout.ArraySpec{{Name: "x", Type: dtype.Float32, Spec: sharding.P("data")}},
-		Batch:  &layout.BatchSpec{Size: []int{4}, Remainder: remainder, Extras: []string{layout.ExtraRecord}},
+		Batch:  &layout.BatchSpec{Size: []int{size}, Remainder: remainder, Extras: []string{layout.ExtraRecord}},
 	})
 	if err != nil {
 		panic(err)
@@ -47,7 +47,7 @@ func records(b *batch.Batch) (list []int32) {
 
 func Example() {
 	ctx := context.Background()
-	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Pad), Epochs: 1})
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(4, layout.Pad), Epochs: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -67,9 +67,10 @@ func Example() {
 	// step 2 records [8 9 -1 -1]
 }
 
-// A run stops after one batch of four, and goes on with batches of eight.
+// A run stops after one batch of four, and goes on with one of eight: the rest
+// of the epoch, and padding.
 func ExampleLoader_State() {
-	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Drop), Shuffle: true, Seed: 7})
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(4, layout.Drop), Shuffle: true, Seed: 7})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -80,14 +81,33 @@ func ExampleLoader_State() {
 		fmt.Println(err)
 		return
 	}
+	fmt.Println(records(b))
 	b.Release()
-	fmt.Println(l.State())
+	saved := l.State().JSON()
+	fmt.Printf("%s\n", saved)
+
+	l, err = loader.New(exampleSource(), loader.Options{Layout: exampleLayout(8, layout.Pad), Shuffle: true, Seed: 7, State: saved})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	for b, err := range l.All(context.Background()) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(records(b))
+		b.Release()
+	}
 	// Output:
+	// [6 9 1 0]
 	// {"meshfeed":1,"order":"shuffle.1","dataset":"a00f249698038d4662913566e65f5265","records":10,"seed":7,"epoch":0,"position":4}
+	// [4 7 3 2 8 5 -1 -1]
 }
 
 func ExampleLoader_Seek() {
-	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Drop)})
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(4, layout.Drop)})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -103,7 +123,7 @@ func ExampleLoader_Seek() {
 }
 
 func ExampleLoader_Records() {
-	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(layout.Pad)})
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(4, layout.Pad)})
 	if err != nil {
 		fmt.Println(err)
 		return

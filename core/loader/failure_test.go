@@ -44,6 +44,41 @@ func TestErrorsInPlace(t *testing.T) {
 	})
 }
 
+// A seek leaves a failure behind: what lies there is read ahead, before anybody
+// asks for it.
+func TestSeekFromFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := digits(80)
+		src.Hook = func(_ context.Context, records []int64) error {
+			if records[0] == 16 {
+				return status.New(status.DataLoss, "disk", "sector 7 is unreadable")
+			}
+			return nil
+		}
+		for _, asked := range []bool{false, true} {
+			l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 3})
+			next(t, l)
+			next(t, l)
+			synctest.Wait() // the failure stands ready
+			if asked {
+				if _, err := l.Next(t.Context()); status.CodeOf(err) != status.DataLoss {
+					t.Errorf("got %v", err)
+				}
+			}
+			if err := l.Seek(batch.Cursor{Position: 40}); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if n := l.Stats().Queued; n != 3 {
+				t.Errorf("%d batches stand ready behind the seek, want 3", n)
+			}
+			if p := next(t, l); p.Position != 40 {
+				t.Errorf("got %+v", p)
+			}
+		}
+	})
+}
+
 func TestPanicBecomesError(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		src := digits(80)

@@ -2,13 +2,16 @@ package loader_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -196,6 +199,45 @@ func (d deaf) Gatherer(parts []source.Part) (source.Gatherer, error) {
 type deafGatherer struct{ source.Gatherer }
 
 func (deafGatherer) Ahead([]int64) { panic("no hints, please") }
+
+// The last records of the largest dataset, whose numbers have more than 32 bits.
+func TestLargestDataset(t *testing.T) {
+	d := document(24)
+	d.Batch.Remainder, d.Batch.Extras = layout.Pad, []string{layout.ExtraRecord}
+	for _, shuffle := range []bool{false, true} {
+		l := newLoader(t, digits(sampler.MaxRecords), loader.Options{Layout: newLayout(t, d), Shuffle: shuffle, Epochs: -1})
+		if err := l.Seek(batch.Cursor{Position: sampler.MaxRecords - 16 - 24}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []batch.Place{
+			{Cursor: batch.Cursor{Position: sampler.MaxRecords - 40}, Step: l.StepsPerEpoch() - 2, Valid: 24, After: batch.Cursor{Position: sampler.MaxRecords - 16}},
+			{Cursor: batch.Cursor{Position: sampler.MaxRecords - 16}, Step: l.StepsPerEpoch() - 1, Valid: 16, After: batch.Cursor{Epoch: 1}},
+		} {
+			if got := next(t, l); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
+// A loop may be longer than an int64 counts.
+func TestLongestLoop(t *testing.T) {
+	const most = math.MaxInt64
+	for _, c := range []struct{ epochs, want int64 }{{most / 10, most/10*10 - 1}, {most/10 + 1, most}, {most, most}} {
+		l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Epochs: int(c.epochs)})
+		next(t, l)
+		if got := l.Len(); got != c.want {
+			t.Errorf("%d epochs of 10 batches: len is %d behind the first, want %d", c.epochs, got, c.want)
+		}
+	}
+}
+
+// A batch that other processes load may be too large to list here.
+func TestRecordsAreBounded(t *testing.T) {
+	l := newLoader(t, digits(1<<30), loader.Options{Layout: newLayout(t, document(1<<27)), Process: 7})
+	_, err := l.Records(batch.Cursor{})
+	wantError(t, err, status.ResourceExhausted, "loader: a batch of 134217728 rows is too large to list")
+}
 
 func TestProcessWithoutDevices(t *testing.T) {
 	src := digits(20)

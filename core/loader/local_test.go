@@ -106,26 +106,28 @@ func TestLocalOrderOnOtherTopologies(t *testing.T) {
 	}
 }
 
-// A seek in the middle of reading ahead, then another order: what the older one
-// made is not delivered.
+// Another order in the middle of reading ahead: what the older one made for the
+// same place is not delivered.
 func TestLocalOrderChangesAtOnce(t *testing.T) {
 	lay := newLayout(t, wide(4, 32))
-	l := newLoader(t, digits(1000), loader.Options{Layout: lay, Order: layout.OrderLocal, Prefetch: 8, Epochs: -1})
-	saved := l.State()
-	for i, name := range []string{"local.1:2:32", "local.1:8:64", "local.1:4:32"} {
-		next(t, l)
-		saved.Order, saved.Position = name, int64(32*i)
-		if err := l.Restore(saved.JSON(), false); err != nil {
-			t.Fatal(err)
-		}
-		order, err := sampler.New(name, 0, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := make([]int64, 32)
-		order.Epoch(0).Fill(want, int64(32*i))
-		if got := sequenceOf(t, l, 32); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
+	for _, prefetch := range []int{-1, 8} { // the place is announced, or its batch stands ready
+		l := newLoader(t, digits(1000), loader.Options{Layout: lay, Order: layout.OrderLocal, Prefetch: prefetch, Epochs: -1})
+		for _, name := range []string{"local.1:2:32", "local.1:8:64", "local.1:4:32"} {
+			next(t, l)
+			saved := l.State()
+			saved.Order = name
+			if err := l.Restore(saved.JSON(), false); err != nil {
+				t.Fatal(err)
+			}
+			order, err := sampler.New(name, 0, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := make([]int64, 32)
+			order.Epoch(0).Fill(want, saved.Position)
+			if got := sequenceOf(t, l, 32); !slices.Equal(got, want) {
+				t.Errorf("%s, prefetch %d: got %v, want %v", name, prefetch, got, want)
+			}
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
-	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
 // made is a block that the loader fills from the record list alone: the mask,
@@ -14,15 +13,6 @@ type made struct {
 	block int
 	kind  layout.Kind
 	runs  [][2]int // of the record list, in the block's order
-	words [2]int   // which of the two words of a key or a record number
-}
-
-// wordsOf gives the part of a row: masks have scalar rows, extras rows of two.
-func wordsOf(row sharding.Index) [2]int {
-	if len(row) == 0 {
-		return [2]int{0, 2}
-	}
-	return row[0]
 }
 
 // padding is the record of a row that is none.
@@ -40,8 +30,7 @@ func (m made) fill(dst []byte, records []int64, seed, epoch int64) {
 				dst = dst[1:]
 				continue
 			}
-			words := m.pair(r, seed, epoch)
-			for _, w := range words[m.words[0]:m.words[1]] {
+			for _, w := range m.pair(r, seed, epoch) {
 				binary.LittleEndian.PutUint32(dst, w)
 				dst = dst[4:]
 			}
@@ -49,8 +38,8 @@ func (m made) fill(dst []byte, records []int64, seed, epoch int64) {
 	}
 }
 
-// pair gives the two words of a row. A padding row has key zero and a record
-// number of all ones, which no record has.
+// pair gives the two words of a row; no spec splits them. A padding row has key
+// zero and a record number of all ones, which no record has.
 func (m made) pair(record, seed, epoch int64) [2]uint32 {
 	switch {
 	case m.kind == layout.Record:

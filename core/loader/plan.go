@@ -140,7 +140,7 @@ func (p *planner) addBlock(a layout.Array, b layout.Block) error {
 	}
 	runs := runsOf(a.Shape[:a.BatchDims], b.Index)
 	if a.Kind != layout.Data {
-		p.made = append(p.made, made{block: number, kind: a.Kind, runs: p.all.locate(runs), words: wordsOf(b.Index[a.BatchDims:])})
+		p.made = append(p.made, made{block: number, kind: a.Kind, runs: p.all.locate(runs)})
 		return nil
 	}
 	runs = p.rows.locate(runs)

@@ -311,6 +311,29 @@ func TestLoaderLetsGo(t *testing.T) {
 	for l.Stats().Queued < 3 { // the rest of the epoch: nothing follows that could take the place
 		runtime.Gosched()
 	}
+	letsGo(t, l)
+	next(t, l)
+}
+
+// Nor do places in its queue from which it has moved others to the front.
+func TestQueueLetsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := digits(48)
+		src.Hook = aSecond
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4, Epochs: 1})
+		next(t, l)
+		time.Sleep(10 * time.Second) // four stand ready
+		next(t, l)
+		next(t, l)
+		time.Sleep(10 * time.Second) // the last one has come, and two have moved
+		next(t, l)
+		letsGo(t, l)
+	})
+}
+
+// letsGo takes a batch and sees that it is gone when its owner lets go of it.
+func letsGo(t *testing.T, l *loader.Loader) {
+	t.Helper()
 	b, err := l.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -322,5 +345,4 @@ func TestLoaderLetsGo(t *testing.T) {
 	if gone.Value() != nil {
 		t.Error("the loader still refers to a batch that it handed over")
 	}
-	next(t, l)
 }

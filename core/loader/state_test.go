@@ -33,11 +33,28 @@ func TestStateText(t *testing.T) {
 }
 
 func TestLongestState(t *testing.T) {
-	for _, order := range sampler.Names() {
+	for _, order := range append(sampler.Names(), sampler.Local(sampler.MaxLocalParts, sampler.MaxLocalBatch)) {
 		s := loader.State{Order: order, Records: sampler.MaxRecords, Seed: -sampler.MaxSeed, Epoch: 1 << 53, Position: sampler.MaxRecords}
 		if n := len(s.JSON()); n > 256 {
 			t.Errorf("%d bytes: %s", n, s)
 		}
+		if back, err := loader.ParseState(s.JSON()); err != nil || back != s {
+			t.Errorf("%s was read as %v, %v", s, back, err)
+		}
+	}
+}
+
+// No state that was saved stands behind the last record, but it is one: the next
+// batch is that of the next epoch.
+func TestStateBehindTheLastRecord(t *testing.T) {
+	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8))})
+	s := l.State()
+	s.Epoch, s.Position = 2, 80
+	if err := l.Restore(s.JSON(), false); err != nil {
+		t.Fatal(err)
+	}
+	if s = l.State(); s.Epoch != 3 || s.Position != 0 {
+		t.Errorf("the loader stands at %v", s)
 	}
 }
 

@@ -1,6 +1,8 @@
 package loader
 
 import (
+	"math"
+
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -63,8 +65,8 @@ func (g grid) check(c batch.Cursor) error {
 	return nil
 }
 
-// length counts the batches that a loop started at a settled cursor yields; -1
-// if it has no end. Until is Options.Epochs.
+// length counts the batches that a loop started at a settled cursor yields, as
+// far as an int64 counts; -1 if it has no end. Until is Options.Epochs.
 func (g grid) length(c batch.Cursor, until int64) int64 {
 	switch {
 	case until < 0:
@@ -74,7 +76,11 @@ func (g grid) length(c batch.Cursor, until int64) int64 {
 	case c.Epoch >= until:
 		return 0
 	}
-	return g.steps(c.Position) + (until-1-c.Epoch)*g.steps(0)
+	rest, epochs, each := g.steps(c.Position), until-1-c.Epoch, g.steps(0)
+	if epochs > (math.MaxInt64-rest)/each {
+		return math.MaxInt64
+	}
+	return rest + epochs*each
 }
 
 // checkEpoch says whether an epoch has a step, and whether the remainder is
