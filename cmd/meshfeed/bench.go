@@ -22,7 +22,7 @@ func newBench() *cobra.Command {
 		Short: "rows and bytes per second of a layout, and what limits them",
 		Long: `Loads the batches of one process as fast as it can and drops them: what the loader can deliver when
 nothing else is in the way. A plain copy of as many bytes, timed in the same run, gives the scale.`,
-		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --seconds 10 --json layout.json data/",
+		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/",
 		Args:    need(2, -1, "a layout document and files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := readLayout(cmd, args[0])
@@ -34,7 +34,9 @@ nothing else is in the way. A plain copy of as many bytes, timed in the same run
 				return err
 			}
 			defer ds.Close()
-			m, err := o.measure(cmd.Context(), ds, l)
+			update, finish := newProgress(cmd.ErrOrStderr(), "measuring")
+			m, err := o.measure(cmd.Context(), ds, l, update)
+			finish()
 			if err != nil {
 				return err
 			}
@@ -78,9 +80,14 @@ type measurement struct {
 	Limit         string  `json:"limit"`
 }
 
-func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layout.Layout) (*measurement, error) {
+// measure tells progress of the time that it measures for, in nanoseconds.
+func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layout.Layout, progress func(done, total int64)) (*measurement, error) {
 	if o.time <= 0 {
 		return nil, status.Errorf(status.InvalidArgument, "bench", "--time %v is not a duration to measure for", o.time)
+	}
+	if known := l.Mesh().Processes(); !slices.Contains(known, o.process) {
+		return nil, status.Errorf(status.InvalidArgument, "bench", "process %d has no devices in this layout, so it would load nothing", o.process).
+			WithHint("its processes have numbers from %d to %d", known[0], known[len(known)-1])
 	}
 	began := time.Now()
 	options := loader.Options{Layout: l, Process: o.process, Shuffle: !o.sequential, Epochs: -1}
@@ -96,7 +103,7 @@ func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layou
 	if err := warmUp(ctx, feed, o.time/3); err != nil {
 		return nil, err
 	}
-	if err := m.run(ctx, feed, o.time); err != nil {
+	if err := m.run(ctx, feed, o.time, progress); err != nil {
 		return nil, err
 	}
 	m.Copy = copySeconds(m.Bytes / int64(m.Batches))
@@ -123,7 +130,7 @@ func take(ctx context.Context, feed *loader.Loader) error {
 	return nil
 }
 
-func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Duration) error {
+func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Duration, progress func(done, total int64)) error {
 	before, began := feed.Stats(), time.Now()
 	var waits []float64
 	for last := began; last.Sub(began) < most; {
@@ -133,6 +140,7 @@ func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Du
 		now := time.Now()
 		waits = append(waits, now.Sub(last).Seconds())
 		last = now
+		progress(int64(last.Sub(began)), int64(most))
 	}
 	after := feed.Stats()
 	m.Seconds = time.Since(began).Seconds()
@@ -165,8 +173,6 @@ func copySeconds(n int64) float64 {
 func (m *measurement) cause() string {
 	batch := m.Seconds / float64(m.Batches)
 	switch {
-	case m.Bytes == 0:
-		return "process without devices: there is nothing to gather"
 	case m.Gather < batch/2:
 		return "handing over: batches are so small that passing them on takes longer than gathering them"
 	case m.Gather < 4*m.Copy:

@@ -55,7 +55,7 @@ func (c *checking) run(cmd *cobra.Command, path string) error {
 	f, err := c.find(cmd, path)
 	if err != nil {
 		if c.format == "github" {
-			annotation(cmd.OutOrStdout(), "error", path, "the document cannot be read", describe(err))
+			_ = annotation(cmd.OutOrStdout(), "error", path, "the document cannot be read", describe(err)) // the run fails in any case
 		}
 		return err
 	}
@@ -112,7 +112,9 @@ func annotate(out io.Writer, name string, f *findings) error {
 		if p.Hint != "" {
 			text += "\n" + p.Hint
 		}
-		annotation(out, command, name, fmt.Sprintf("%s at %s", p.Code, orRoot(p.Path)), text)
+		if err := annotation(out, command, name, fmt.Sprintf("%s at %s", p.Code, orRoot(p.Path)), text); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -124,10 +126,11 @@ var (
 	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-func annotation(out io.Writer, command, file, title, text string) {
+func annotation(out io.Writer, command, file, title, text string) error {
 	where := ""
 	if file != "-" {
 		where = "file=" + inProperty.Replace(file) + ","
 	}
-	fmt.Fprintf(out, "::%s %stitle=%s::%s\n", command, where, inProperty.Replace(title), inMessage.Replace(text))
+	_, err := fmt.Fprintf(out, "::%s %stitle=%s::%s\n", command, where, inProperty.Replace(title), inMessage.Replace(text))
+	return err
 }

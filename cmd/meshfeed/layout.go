@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -39,15 +40,18 @@ func readText(cmd *cobra.Command, path string) ([]byte, error) {
 	// One byte more than a document may have, so that Parse sees it is too long.
 	text, err := io.ReadAll(io.LimitReader(in, layout.MaxBytes+1))
 	if err != nil {
-		return nil, status.Errorf(status.IO, "", "%s: %w", path, err)
+		return nil, openError(path, err)
 	}
 	return text, nil
 }
 
 func openError(path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return status.Errorf(status.NotFound, "", "%s does not exist", path).
-			WithHint("give the path of a layout document, or - for standard input")
+	const hint = "give the path of a layout document, or - for standard input"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return status.Errorf(status.NotFound, "", "%s does not exist", path).WithHint(hint)
+	case errors.Is(err, syscall.EISDIR):
+		return status.Errorf(status.IO, "", "%s is a directory", path).WithHint(hint)
 	}
 	return status.Errorf(status.IO, "", "%w", err)
 }

@@ -21,8 +21,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -41,7 +43,35 @@ func main() {
 	gomlxfeed.RunProbe()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	ended := make(chan int, 1)
+	guard.Go("meshfeed", func() error {
+		ended <- run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		return nil
+	}, func(err error) {
+		fmt.Fprintln(os.Stderr, "meshfeed:", describe(err))
+		ended <- exitFailed
+	})
+	os.Exit(outcome(ctx, ended, os.Stderr))
+}
+
+// patience is how long a run may take to end after Ctrl-C.
+const patience = 100 * time.Millisecond
+
+// outcome waits for the exit status of a run. After Ctrl-C it soon goes without:
+// a run that reads standard input or waits for a disk hears nothing.
+func outcome(ctx context.Context, ended <-chan int, diagnostics io.Writer) int {
+	select {
+	case code := <-ended:
+		return code
+	case <-ctx.Done():
+	}
+	select {
+	case code := <-ended:
+		return code
+	case <-time.After(patience):
+		fmt.Fprintln(diagnostics, "meshfeed: interrupted")
+		return exitInterrupted
+	}
 }
 
 // run executes one command line and gives its exit status.

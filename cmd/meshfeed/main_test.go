@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -70,6 +71,40 @@ func TestInterrupt(t *testing.T) {
 	code := run(ctx, []string{"verify", "train-0.arrow"}, strings.NewReader(""), &out, &diagnostics)
 	if code != exitInterrupted || diagnostics.String() != "meshfeed: interrupted\n" {
 		t.Errorf("got exit %d and %q", code, diagnostics.String())
+	}
+}
+
+// TestInterruptOfADeafRun has a run that never ends, such as one that reads a
+// terminal.
+func TestInterruptOfADeafRun(t *testing.T) {
+	ctx, interrupt := context.WithCancel(context.Background())
+	interrupt()
+	var diagnostics bytes.Buffer
+	code := outcome(ctx, make(chan int), &diagnostics)
+	if code != exitInterrupted || diagnostics.String() != "meshfeed: interrupted\n" {
+		t.Errorf("got exit %d and %q", code, diagnostics.String())
+	}
+}
+
+// full is where nothing more can be written.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestLostOutput sees that no verb succeeds whose output went nowhere.
+func TestLostOutput(t *testing.T) {
+	t.Chdir(writeDigits(t))
+	layout := `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{"label":{"shape":["B"],"dtype":"int32"}},"batch":{"size":4}}`
+	for _, line := range []string{
+		"--version", "inspect train-0.arrow", "inspect --json train-0.arrow", "verify --hash train-0.arrow", "verify --json train-0.arrow",
+		"plan -", "plan --json -", "plan --svg -", "check -", "check --json -", "check --format github -",
+		"bench --time 1ms - train-0.arrow", "bench --time 1ms --json - train-0.arrow", "devices --backend go", "devices --backend go --json",
+	} {
+		var diagnostics bytes.Buffer
+		code := run(context.Background(), strings.Fields(line), strings.NewReader(layout), full{}, &diagnostics)
+		if code != exitFailed || diagnostics.String() != "meshfeed: no space left on device\n" {
+			t.Errorf("%s: got exit %d and %q", line, code, diagnostics.String())
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func writePage(cmd *cobra.Command, html []byte) error {
 	out := cmd.OutOrStdout()
 	if isTerminal(out) {
 		return status.New(status.InvalidArgument, cmd.Name(), "the page is too long for a terminal, "+sized(int64(len(html)))).
-			WithHint("write it to a file: %s > layout.html; or look at it: meshfeed serve", cmd.CommandPath())
+			WithHint("write it to a file, with > layout.html behind the command; or look at it with meshfeed serve")
 	}
 	_, err := out.Write(html)
 	return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -24,6 +25,9 @@ and what it costs. Needs neither devices nor data. LAYOUT.json may be - for stan
 		Example: "  meshfeed plan layout.json\n  meshfeed plan --json layout.json | jq .totals\n  meshfeed plan --svg layout.json > layout.svg",
 		Args:    need(1, 1, "one layout document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
 			l, err := readLayout(cmd, args[0])
 			if err != nil {
 				return err
@@ -51,7 +55,6 @@ and what it costs. Needs neither devices nor data. LAYOUT.json may be - for stan
 	f.StringVar(&o.array, "array", "", "draw one array only")
 	f.IntSliceVar(&o.dims, "dims", nil, "the two dimensions to draw, such as 0,2; the first that are cut")
 	f.IntVar(&o.width, "width", 0, "columns of the text; the terminal's, or 80")
-	cmd.MarkFlagsMutuallyExclusive("json", "svg", "html")
 	return cmd
 }
 
@@ -62,10 +65,34 @@ type planOptions struct {
 	width                   int
 }
 
+// check refuses flags that would say nothing in the form that is printed.
+func (o planOptions) check(cmd *cobra.Command) error {
+	for _, names := range [][]string{
+		{"json", "svg", "html"},
+		{"json", "array"}, {"json", "dims"}, {"json", "width"},
+		{"html", "array"}, {"html", "dims"}, {"html", "width"},
+		{"svg", "width"},
+	} {
+		if err := exclusive(cmd, names...); err != nil {
+			return err
+		}
+	}
+	if o.tables && !o.json {
+		return usage(cmd, "--tables goes with --json only")
+	}
+	if o.width < 0 {
+		return usage(cmd, fmt.Sprintf("--width is %d, but must be at least 0", o.width))
+	}
+	return nil
+}
+
 func (o planOptions) render(l *layout.Layout) ([]byte, error) {
 	if o.array != "" && !hasArray(l, o.array) {
 		return nil, status.Errorf(status.NotFound, "plan", "the layout has no array %q", o.array).
 			WithHint("its arrays: %s", arrayNames(l))
+	}
+	if err := o.checkDims(l); err != nil {
+		return nil, err
 	}
 	switch {
 	case o.json:
@@ -74,6 +101,28 @@ func (o planOptions) render(l *layout.Layout) ([]byte, error) {
 		return endLine([]byte(l.SVG(o.picture()))), nil
 	}
 	return endLine([]byte(l.Text(o.picture()))), nil
+}
+
+// checkDims wants two different dimensions of an array that is drawn.
+func (o planOptions) checkDims(l *layout.Layout) error {
+	if o.dims == nil {
+		return nil
+	}
+	rank := 0
+	for _, a := range l.Arrays() {
+		if o.array == "" || o.array == a.Name {
+			rank = max(rank, len(a.Shape))
+		}
+	}
+	if len(o.dims) == 2 && o.dims[0] != o.dims[1] && slices.Min(o.dims) >= 0 && slices.Max(o.dims) < rank {
+		return nil
+	}
+	if rank < 2 {
+		return status.New(status.InvalidArgument, "plan", "--dims is for arrays of two dimensions or more").
+			WithHint("leave it out")
+	}
+	return status.Errorf(status.InvalidArgument, "plan", "expected two different dimensions from 0 to %d for --dims, got %v", rank-1, o.dims).
+		WithHint("for example --dims 0,1")
 }
 
 func (o planOptions) columns() int {

@@ -3,26 +3,35 @@ package main
 import (
 	"io"
 	"os"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// newProgress gives a function to call with what is done of the whole, and one
-// to call at the end. Both do nothing unless out is a terminal.
-func newProgress(out io.Writer, what string) (update func(done, total int64), finish func()) {
+// betweenDrawings is the least time from one drawing on a terminal to the next.
+const betweenDrawings = 100 * time.Millisecond
+
+// newProgress gives a function to call with what is done of the whole, as often
+// as one likes, and one to call at the end. Both do nothing unless out is a
+// terminal.
+func newProgress(out io.Writer, what string, more ...progressbar.Option) (update func(done, total int64), finish func()) {
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return func(int64, int64) {}, func() {}
 	}
-	bar := progressbar.NewOptions64(-1,
+	bar := progressbar.NewOptions64(-1, append(more,
 		progressbar.OptionSetWriter(out),
 		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(true),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionClearOnFinish(),
-	)
+	)...)
+	var drawn time.Time
 	update = func(done, total int64) {
+		if time.Since(drawn) < betweenDrawings {
+			return
+		}
+		drawn = time.Now()
 		if bar.GetMax64() != total {
 			bar.ChangeMax64(total)
 		}

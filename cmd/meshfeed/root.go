@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +44,7 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 	}
 	if args[0] == "convert" {
 		return status.New(status.Unsupported, "", "convert is not part of meshfeed yet").
-			WithHint("write Arrow IPC with pyarrow: python -c \"import pyarrow as pa, pyarrow.parquet as pq; t = pq.read_table('in.parquet'); pa.ipc.new_file('out.arrow', t.schema).write_table(t)\"")
+			WithHint("write Arrow IPC with pyarrow: python -c \"import pyarrow.feather as f, pyarrow.parquet as p; f.write_feather(p.read_table('in.parquet'), 'out.arrow', compression='uncompressed')\"")
 	}
 	e := status.Errorf(status.InvalidArgument, "", "%q is not a verb of meshfeed", args[0])
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
@@ -51,14 +53,27 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 	return e.WithHint("meshfeed --help lists them")
 }
 
-// need checks the number of arguments. most is negative for no bound.
+// need checks the number of arguments, and that none is empty, as one is that a
+// script made of a variable without a value. most is negative for no bound.
 func need(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || most >= 0 && len(args) > most {
 			return usage(cmd, "expected "+what+", got "+counted(len(args), "argument"))
 		}
+		if i := slices.Index(args, ""); i >= 0 {
+			return usage(cmd, fmt.Sprintf("expected %s, but argument %d is empty", what, i+1))
+		}
 		return nil
 	}
+}
+
+// exclusive refuses a second one of some flags.
+func exclusive(cmd *cobra.Command, names ...string) error {
+	set := slices.DeleteFunc(names, func(name string) bool { return !cmd.Flags().Changed(name) })
+	if len(set) < 2 {
+		return nil
+	}
+	return usage(cmd, fmt.Sprintf("--%s and --%s do not go together", set[0], set[1]))
 }
 
 func usage(cmd *cobra.Command, problem string) error {

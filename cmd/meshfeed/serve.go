@@ -37,7 +37,10 @@ the page is loaded; - is standard input, which is read once.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", listener.Addr())
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", listener.Addr()); err != nil {
+				listener.Close()
+				return err
+			}
 			return serve(cmd.Context(), listener, func() ([]byte, error) {
 				if len(args) == 0 || args[0] == "-" {
 					return html, nil

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/arrowio"
@@ -26,7 +28,7 @@ The exit status is 0 if all is well and 2 if something is damaged; the message n
 				return err
 			}
 			defer ds.Close()
-			update, finish := newProgress(cmd.ErrOrStderr(), "verifying")
+			update, finish := newProgress(cmd.ErrOrStderr(), "verifying", progressbar.OptionShowBytes(true))
 			v, err := ds.Verify(cmd.Context(), arrowio.VerifyOptions{Hash: hash, Progress: update})
 			finish()
 			if err != nil {
@@ -48,10 +50,11 @@ func printVerification(cmd *cobra.Command, v arrowio.Verification, asJSON bool) 
 			"fingerprint": v.Fingerprint.String(), "sha256": v.Hash,
 		})
 	}
-	fmt.Fprintf(out, "%s in %s, %s: all is well\n", counted(v.Records, "record"), counted(v.Batches, "record batch"), sized(v.Bytes))
-	fmt.Fprintf(out, "fingerprint  %s\n", v.Fingerprint)
+	text := fmt.Sprintf("%s in %s, %s: all is well\n", counted(v.Records, "record"), counted(v.Batches, "record batch"), sized(v.Bytes))
+	text += fmt.Sprintf("fingerprint  %s\n", v.Fingerprint)
 	if v.Hash != "" {
-		fmt.Fprintf(out, "sha256       %s\n", v.Hash)
+		text += fmt.Sprintf("sha256       %s\n", v.Hash)
 	}
-	return nil
+	_, err := io.WriteString(out, text)
+	return err
 }
