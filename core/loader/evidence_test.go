@@ -200,6 +200,8 @@ func TestCertificateFollowsTheCursor(t *testing.T) {
 	if got := l.Certificate(); !got.Equal(earlier) || l.State().Position != 16 {
 		t.Errorf("after Rewind: %+v at %v", got, l.State())
 	}
+	_, err = l.CertificateAt(batch.Cursor{Position: 32})
+	wantError(t, err, status.OutOfRange, "loader: none of the last 64 batches ended at position 32 of epoch 0; ask at the place of a state that is at most 64 batches old")
 	next(t, l)
 	wantRuns(t, l.Certificate(), at(0, 1, 0, 24))
 

@@ -22,10 +22,11 @@ func TestBytesOfEveryProcess(t *testing.T) {
 	d := document(8)
 	d.Batch.Remainder = layout.Pad
 	d.Batch.Extras = []string{layout.ExtraRecord, layout.ExtraKey}
+	d.Dataset = &layout.DatasetSpec{Records: 21, Order: sampler.Shuffle, Seed: 5}
 	lay := newLayout(t, d)
 	for process := range 3 { // the third has no devices
 		src := digits(21)
-		l := newLoader(t, src, loader.Options{Layout: lay, Process: process, Shuffle: true, Seed: 5, Epochs: 2})
+		l := newLoader(t, src, loader.Options{Layout: lay, Process: process, Epochs: 2})
 		n := 0
 		for b, err := range l.All(t.Context()) {
 			if err != nil {

@@ -143,6 +143,21 @@ func TestRestoreRefused(t *testing.T) {
 		another+"records saved 81, live 80"+go_back)
 }
 
+// What Restore refuses, New does, unless the option says otherwise.
+func TestStateOfAnotherDataset(t *testing.T) {
+	s := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8))}).State()
+	s.Dataset[0] ^= 0xff
+	s.Epoch = 4
+	o := loader.Options{Layout: newLayout(t, document(8)), State: s.JSON()}
+	if _, err := loader.New(digits(80), o); status.CodeOf(err) != status.Incompatible {
+		t.Errorf("got %v", err)
+	}
+	o.IgnoreDataset = true
+	if l := newLoader(t, digits(80), o); l.Epoch() != 4 {
+		t.Errorf("the loader stands at %v", l.State())
+	}
+}
+
 // hexFlip gives the first three bytes with the first one inverted.
 func hexFlip(fp string) string {
 	f, _ := source.ParseFingerprint(fp)
