@@ -105,22 +105,38 @@ func (l *Layout) checkDivides(a Array, spec sharding.PartitionSpec, path string)
 }
 
 // divisibleHint names the nearest sizes that divide: for a batch dimension
-// those that suit all arrays at once.
+// those that suit everything at once.
 func (l *Layout) divisibleHint(a Array, d, tiles int) string {
 	n := a.Shape[d]
 	if d >= a.BatchDims {
 		return fmt.Sprintf("the nearest sizes that divide: %s; or partition another dimension", nearest(n, tiles))
 	}
-	all := tiles
-	for i := range l.doc.Arrays {
-		if s := &l.doc.Arrays[i]; !s.Static && d < len(s.Spec) {
-			all = lcm(all, l.tilesOf(s.Spec[d]))
-		}
-	}
+	all := lcm(tiles, l.batchTiles(d))
 	if a.BatchDims == 1 {
 		return "use a batch of " + nearest(n, all)
 	}
 	return fmt.Sprintf("use %s as batch dimension %d", nearest(n, all), d)
+}
+
+// batchTiles gives the number by which a batch dimension has to divide, for all
+// arrays, the mask and the way of loading at once.
+func (l *Layout) batchTiles(d int) int {
+	if l.Loading() == LoadReshard && len(l.doc.Batch.Size) == 1 {
+		return l.mesh.Size()
+	}
+	specs := []sharding.PartitionSpec{l.doc.Batch.MaskSpec}
+	for i := range l.doc.Arrays {
+		if s := &l.doc.Arrays[i]; !s.Static {
+			specs = append(specs, s.Spec)
+		}
+	}
+	all := 1
+	for _, spec := range specs {
+		if d < len(spec) {
+			all = lcm(all, l.tilesOf(spec[d]))
+		}
+	}
+	return all
 }
 
 // tilesOf gives the tiles that an entry makes; axes that do not exist make none.

@@ -23,11 +23,23 @@ func (l *Layout) checkDataset() {
 		l.report(Error, NoStep, "/dataset/records", "the dataset has no record, so that an epoch has no step", "give a dataset with records", facts...)
 	case t.StepsPerEpoch == 0:
 		l.report(Error, NoStep, "/batch/size", fmt.Sprintf("the dataset has %d records, fewer than one batch of %d, so that an epoch has no step", d.Records, size),
-			fmt.Sprintf(`use a batch of at most %d, or pad the remainder`, d.Records), facts...)
+			l.noStepHint(d.Records), facts...)
 	case l.Remainder() == Refuse && t.RemainderRecords > 0:
 		l.report(Error, Uneven, "/batch/remainder", fmt.Sprintf("%d records in batches of %d leave %d over, but the remainder is an error", d.Records, size, t.RemainderRecords),
 			`use "drop" or "pad", or a batch that divides the records`, append(facts, Fact{"remainder", t.RemainderRecords})...)
 	}
+}
+
+// noStepHint names the largest batch that divides and has a step, if any has.
+func (l *Layout) noStepHint(records int64) string {
+	least := int64(1)
+	for d := range l.doc.Batch.Size {
+		least = plus(0, least, int64(l.batchTiles(d)))
+	}
+	if records < least {
+		return fmt.Sprintf("pad the remainder: a batch that divides has at least %d rows", least)
+	}
+	return fmt.Sprintf("use a batch of at most %d, or pad the remainder", records-records%least)
 }
 
 // checkColumns compares the columns with the array's own shape.
