@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -109,6 +110,21 @@ func TestSliceAhead(t *testing.T) {
 	}
 }
 
+// A view waits for what the source beneath it waits for.
+func TestSlicePrompt(t *testing.T) {
+	for _, prompt := range []bool{false, true} {
+		src := numbers()
+		src.InMemory = prompt
+		g, err := slice(t, src, 40, 60).Gatherer(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := g.(source.Prompt); !ok || p.Prompt() != prompt {
+			t.Errorf("a view of a source with InMemory = %v says otherwise", prompt)
+		}
+	}
+}
+
 func TestSliceFingerprint(t *testing.T) {
 	src := numbers()
 	seen := map[source.Fingerprint]string{fingerprint(t, src): "whole"}
@@ -175,23 +191,28 @@ func TestSliceCloseDuringHungGather(t *testing.T) {
 	})
 }
 
+// The list in which a view renumbers the records serves one gather after the
+// other.
 func TestSliceAllocatesNothingPerRow(t *testing.T) {
-	part := slice(t, numbers(), 40, 60)
-	g, err := part.Gatherer([]source.Part{{Field: 0, Boxes: [][][2]int{{{0, 3}}}}})
+	src, lists := numbers(), map[*int64]bool{}
+	src.Hook = func(_ context.Context, records []int64) error {
+		lists[unsafe.SliceData(records)] = true
+		return nil
+	}
+	g, err := slice(t, src, 40, 60).Gatherer([]source.Part{{Field: 0, Boxes: [][][2]int{{{0, 3}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	allocs := func(rows int) float64 {
-		records, dst := make([]int64, rows), make([]byte, 12*rows)
-		jobs := []source.Job{{Rows: [2]int{0, rows}, Dst: dst}}
-		return testing.AllocsPerRun(10, func() {
-			if err := g.Gather(t.Context(), records, jobs); err != nil {
-				t.Fatal(err)
-			}
-		})
+	const rows = 2000
+	records, jobs := make([]int64, rows), []source.Job{{Rows: [2]int{0, rows}, Dst: make([]byte, 12*rows)}}
+	for range 10 {
+		g.Ahead(records)
+		if err := g.Gather(t.Context(), records, jobs); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if few, many := allocs(2), allocs(2000); many > few+2 {
-		t.Errorf("%v allocations for 2 rows, %v for 2000", few, many)
+	if len(lists) != 1 {
+		t.Errorf("%d lists for 10 gathers, want 1", len(lists))
 	}
 }
 

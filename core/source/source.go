@@ -33,8 +33,9 @@ type Source interface {
 
 	// Gatherer resolves parts of rows for one pass over the records. It fails
 	// if a part does not fit the schema, if a field may hold nulls and the
-	// part has no Fill, or if the conversion to Part.To is not one the source
-	// can make.
+	// part has no Fill, or if Part.To is another type than every source can
+	// deliver. A number that a narrower integer cannot hold fails its gather
+	// with OutOfRange.
 	Gatherer(parts []Part) (Gatherer, error)
 
 	// Close cancels the gathers under way and waits for them, at most one
@@ -84,7 +85,7 @@ type Skipped struct {
 // Part is one block of a field's row.
 type Part struct {
 	Field int        // number in Schema().Fields
-	To    dtype.Type // what to deliver; Invalid for the field's own type
+	To    dtype.Type // what to deliver: Invalid or the field's own type for that, or what Narrow makes of it
 
 	// Boxes holds, for each box, the full [start, stop) ranges of every
 	// dimension of the row. Several boxes differ in dimension 0 only and are
