@@ -78,6 +78,7 @@ func TestCheckErrors(t *testing.T) {
 		{p("data", "model"), []int{3, 3}, `sharding: dimension 0 of shape (3, 3) is split 4 ways by axis "data" (size 4), but 3 % 4 = 3; the nearest sizes that divide: 4`},
 		{p("data"), []int{math.MaxInt}, `sharding: dimension 0 of shape (9223372036854775807,) is split 4 ways by axis "data" (size 4), but 9223372036854775807 % 4 = 3; the nearest sizes that divide: 9223372036854775804`},
 		{p("data"), []int{-4}, `sharding: dimension 0 of shape (-4,) is negative`},
+		{p(), []int{4, -1}, `sharding: dimension 1 of shape (4, -1) is negative`},
 		{p("data", nil), []int{8}, `sharding: spec P('data', None) has 2 entries, but shape (8,) has rank 1; give at most one entry per dimension`},
 		{p(nil), []int{}, `sharding: spec P(None,) has 1 entry, but shape () has rank 0; use P() for a scalar`},
 	} {
@@ -121,7 +122,7 @@ func TestNewSpec(t *testing.T) {
 		{[]any{nil}, `P(None,)`},
 		{[]any{"x", nil, nil}, `P('x', None, None)`},
 		{[]any{[]any{"x"}, []string{}, []any{"x", "y"}, []string{"z"}}, `P('x', None, ('x', 'y'), 'z')`},
-		{[]any{`it's`, `a"b`, `'"`, "a\tb\u200b\\", "é\x7f\U000e0001"}, `P("it's", 'a"b', '\'"', 'a\tb\u200b\\', 'é\x7f\U000e0001')`},
+		{[]any{`it's`, `a"b`, `'"`, "a\tb\u200b\\", "é\x7f\U000e0001\u00a0\u0100"}, `P("it's", 'a"b', '\'"', 'a\tb\u200b\\', 'é\x7f\U000e0001\xa0Ā')`},
 	} {
 		spec, err := sharding.NewSpec(c.entries...)
 		if err != nil || spec.String() != c.want {
