@@ -98,7 +98,9 @@ func TestHeapUsesSlabsAgain(t *testing.T) {
 	wantLive(t, h, 1, 192)
 	m.Free()
 
+	late := alloc(t, h, b)
 	other := alloc(t, h, blocks(7)) // other blocks: the old slabs are of no use
+	late.Free()
 	if h.Idle() != 0 {
 		t.Errorf("%d slabs wait, want 0", h.Idle())
 	}
