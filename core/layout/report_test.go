@@ -71,6 +71,26 @@ func TestReportOfBrokenArray(t *testing.T) {
 	}
 }
 
+// Lists end where nobody asked for more: behind 1,024 devices and processes.
+func TestReportLists(t *testing.T) {
+	for _, n := range []int{1024, 1025} {
+		l := mustNew(t, fmt.Sprintf(`{"meshfeed":1,"mesh":{"axes":[["data",%d]],"processes":%[1]d},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":%[1]d}}`, n))
+		var report struct {
+			Arrays    map[string]struct{ Devices []any }
+			Processes []struct {
+				SameRowsAs []int `json:"same_rows_as"`
+			}
+		}
+		if err := json.Unmarshal(l.Report(ReportOptions{}), &report); err != nil {
+			t.Fatal(err)
+		}
+		devices, processes := len(report.Arrays["x"].Devices), len(report.Processes)
+		if n == 1024 && (devices != n || processes != n || report.Processes[0].SameRowsAs == nil) || n > 1024 && devices+processes != 0 {
+			t.Errorf("of %d devices and processes %d and %d are listed", n, devices, processes)
+		}
+	}
+}
+
 func TestReportTables(t *testing.T) {
 	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["data",2048]],"processes":2048},"arrays":{"x":{"shape":["B"],"dtype":"int64","spec":["data"]}},"batch":{"size":2048}}`)
 	short, long := l.Report(ReportOptions{}), l.Report(ReportOptions{Tables: true})
