@@ -11,21 +11,31 @@ import matplotlib.pyplot as plt
 
 mpl.use("Agg")
 
+# matplotlib takes no CSS: these stand for the page's colours, which follow the reader's theme.
+INK, LINE, CURVE, STOP = "#010101", "#020202", "#030303", "#040404"
+THEME = {INK: "var(--text)", LINE: "var(--line)", CURVE: "var(--curve)", STOP: "var(--stop)"}
+
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>meshfeed demo: handwritten digits</title>
 <style>
-:root {{ color-scheme: light; }}
-body {{ font: 16px/1.55 system-ui, sans-serif; color: #1d2733; background: #fff;
+:root {{ color-scheme: light dark; --text: #1d2733; --page: #fff; --faint: #51606f;
+        --line: #e4e9ee; --curve: #2f6fb0; --stop: #c2502e; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --text: #e3e9ef; --page: #0f141a; --faint: #9aa7b4; --line: #2a333d;
+          --curve: #7fb4ee; --stop: #f08a65; }}
+}}
+body {{ font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--page);
        max-width: 56rem; margin: 2.5rem auto; padding: 0 1.25rem; }}
 h1 {{ font-size: 1.7rem; margin-bottom: .2rem; }} h2 {{ font-size: 1.15rem; margin-top: 2.2rem; }}
-.lead {{ color: #51606f; margin-top: 0; }}
+.lead {{ color: var(--faint); margin-top: 0; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-td {{ padding: .3rem 1.6rem .3rem 0; border-bottom: 1px solid #e4e9ee; }}
+td {{ padding: .3rem 1.6rem .3rem 0; border-bottom: 1px solid var(--line); }}
 td:last-child {{ text-align: right; padding-right: 0; }}
-figure {{ margin: 1rem 0; overflow-x: auto; }} svg {{ max-width: 100%; height: auto; }}
-figcaption {{ color: #51606f; font-size: .9rem; }}
+figure {{ margin: 1rem 0; overflow-x: auto; }}
+svg {{ max-width: 100%; min-width: 34rem; height: auto; }} /* narrower, nobody could read them */
+figcaption {{ color: var(--faint); font-size: .9rem; }}
 </style></head><body>
 <h1>Handwritten digits on eight devices</h1>
 <p class="lead">Trained on a {first} mesh, stopped in the middle of an epoch,
@@ -63,15 +73,19 @@ def write(
 
 
 def _curve(losses: list[float], resumed_at: int) -> str:
-    figure, axes = plt.subplots(figsize=(8, 3.2))
-    axes.plot(range(1, len(losses) + 1), losses, color="#2f6fb0", linewidth=1.4)
-    axes.axvline(resumed_at + 0.5, color="#c2502e", linewidth=1, linestyle="--")
+    with mpl.rc_context(dict.fromkeys(("axes.edgecolor", "axes.labelcolor"), INK)):
+        figure, axes = plt.subplots(figsize=(8, 3.2))
+    axes.plot(range(1, len(losses) + 1), losses, color=CURVE, linewidth=1.4)
+    axes.axvline(resumed_at + 0.5, color=STOP, linewidth=1, linestyle="--")
     axes.set(xlabel="step", ylabel="cross-entropy", yscale="log")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#e4e9ee", linewidth=0.8)
+    axes.tick_params(which="both", color=INK, labelcolor=INK)
+    axes.grid(color=LINE, linewidth=0.8)
     figure.tight_layout()
     text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
+    figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     plt.close(figure)
     svg = text.getvalue()
+    for stand_in, colour in THEME.items():
+        svg = svg.replace(stand_in, colour)
     return svg[svg.index("<svg") :]
