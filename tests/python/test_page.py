@@ -124,8 +124,18 @@ for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
 
 
 def test_a_script_waits_for_control_c() -> None:
-    program = "from meshfeed.page import Server; s = Server('x'); print(s.url, flush=True); "
-    program += "s.wait(); print(s._server.fileno())"
+    program = """
+from meshfeed.page import Server
+s = Server("x")
+join = s._thread.join
+def waits():
+    s._thread.join = join
+    print(s.url, flush=True)
+    join()
+s._thread.join = waits
+s.wait()
+print(s._server.fileno())
+"""
     script = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert script.stdout
     url = script.stdout.readline().strip()

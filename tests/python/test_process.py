@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -228,31 +227,36 @@ def test_the_advice_works(method: str, tmp_path: Path) -> None:
 
 # ---- Ctrl-C ----
 
-# A loader that has nothing to give: 2 batches exist, and nobody drops them.
+# A loader that has nothing to give, and says so when somebody waits for it.
 WAITING = """
     it = loader()
     loop = iter(it)
     next(loop)
-    it._engine.cursor._next._wait = lambda: time.sleep(0.05) or 1
-    print("waiting", flush=True)
+    calls = it._engine.cursor._next
+    def late():
+        time.sleep(0.05)
+        return 1
+    def first():
+        calls._wait = late
+        print("waiting", flush=True)
+        return late()
+    calls._wait = first
 """
 
 
-def interrupted(body: str) -> tuple[float, str]:
-    """Sends Ctrl-C to a program that waits; gives the seconds it took to end, and its output."""
+def interrupted(body: str) -> str:
+    """Sends Ctrl-C to a program that waits, which ends it; gives its output."""
     process = started(body)
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
-    time.sleep(0.3)
-    sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
-    return time.monotonic() - sent, out
+    return out
 
 
 def test_ctrl_c_ends_a_wait() -> None:
-    seconds, out = interrupted(
+    out = interrupted(
         WAITING
         + """
     try: next(loop)
@@ -260,11 +264,10 @@ def test_ctrl_c_ends_a_wait() -> None:
     """
     )
     assert out == "interrupted\n"
-    assert seconds < HANG * 0.2
 
 
 def test_ctrl_c_inside_with_closes() -> None:
-    _, out = interrupted(
+    out = interrupted(
         WAITING
         + """
     try:
@@ -288,12 +291,12 @@ def test_ctrl_c_loses_no_batch(prefetch: int) -> None:
                 raise KeyboardInterrupt
         signal.signal(signal.SIGINT, stop)
         def interrupt():
-            for _ in range(200):
+            while interrupts < 150 or taken < 100:
                 time.sleep(random.uniform(0, 0.004))
                 signal.raise_signal(signal.SIGINT)  # handled on the main thread, anywhere in it
-        thread = threading.Thread(target=interrupt)
+        thread = threading.Thread(target=interrupt, daemon=True)
         thread.start()
-        while taken < 100 or thread.is_alive():
+        while thread.is_alive():
             place = it.state()["position"]
             try:
                 armed = True
@@ -304,7 +307,6 @@ def test_ctrl_c_loses_no_batch(prefetch: int) -> None:
                 continue
             assert batch["x"][0] == place, (batch["x"][0], place)
             taken += 1
-        assert interrupts > 20, interrupts
         print("ok")
     """)
     assert out == "ok\n"
