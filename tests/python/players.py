@@ -169,6 +169,14 @@ def peers_of(loader: mf.Loader) -> Peers:
     return cluster(loader)._threads.peers
 
 
+def compared(job: Players) -> None:
+    """Waits until every process has compared what it can."""
+    for loader in job.loaders:
+        if found := cluster(loader).replicas:
+            found._batches.join()
+    job.store.until(lambda keys: not any("/digests/" in key for key in keys))
+
+
 def heard(job: Players, origin: int) -> None:
     """Waits until all others know of a failure of one process."""
     for p, loader in enumerate(job.loaders):

@@ -461,7 +461,7 @@ def program(text: str) -> tuple[str, str]:
     """Runs a program with four players, and gives what it prints, and its errors."""
     begin = """
 import multiprocessing, os, threading
-from tests.python.players import HANG, Players, cluster, threads
+from tests.python.players import HANG, Players, cluster, compared, threads
 job = Players(name="train")
 for p in range(4):
     job.add()
@@ -500,6 +500,7 @@ class Child(multiprocessing.get_context("fork").Process):
             raise SystemExit(3)
 
 job.step()
+compared(job)  # or else a thread of the parent asks the store, too
 before, calls = dict(job.store.keys), threads()
 job.store.set = job.store.list = job.store.delete = lambda *_: os.write(1, b"asked")
 child = Child()
@@ -507,11 +508,13 @@ child.start()
 child.join()
 print(child.exitcode, threads() == calls)
 del job.store.set, job.store.list, job.store.delete
-print(type(job.step()[0]).__name__, job.store.keys == before)
+print(type(job.step()[0]).__name__)
+compared(job)
+print(job.store.keys == before)
 job.close()
 print(job.store.keys)
 """)
-    assert out == "3 True\ndict True\n{}\n"
+    assert out == "3 True\ndict\nTrue\n{}\n"
 
 
 @pytest.mark.parametrize(

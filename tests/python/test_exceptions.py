@@ -152,7 +152,7 @@ def test_a_store_that_does_not_answer(where: str, monkeypatch: pytest.MonkeyPatc
             inspector.make = fail
             with pytest.raises(BoomError):
                 next(iter(job.loaders[0]))
-        assert time.monotonic() - began < 20 * 3 * 0.05
+        assert time.monotonic() - began < HANG / 2  # which is less than the store takes
         go_on.set()
 
 
