@@ -69,18 +69,38 @@ func exported(t *testing.T, folder string) []string {
 // TestSymbols compares the exported functions with those that the header
 // declares.
 func TestSymbols(t *testing.T) {
+	if got, want := exported(t, library(t)), declared(t); !slices.Equal(got, want) {
+		t.Errorf("the library exports\n%v\nbut the header declares\n%v", got, want)
+	}
+}
+
+// declared lists the functions of the header.
+func declared(t *testing.T) []string {
 	header, err := os.ReadFile("include/meshfeed.h")
 	if err != nil {
 		t.Fatal(err)
 	}
 	code := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(header, nil)
-	var declared []string
+	var names []string
 	for _, m := range regexp.MustCompile(`\b(mf_\w+)\(`).FindAllSubmatch(code, -1) {
-		declared = append(declared, string(m[1]))
+		names = append(names, string(m[1]))
 	}
-	slices.Sort(declared)
-	if got := exported(t, library(t)); !slices.Equal(got, declared) {
-		t.Errorf("the library exports\n%v\nbut the header declares\n%v", got, declared)
+	slices.Sort(names)
+	return names
+}
+
+// TestEveryFunctionIsTried looks for every function that leads into Go in the
+// program that tries what they all do first.
+func TestEveryFunctionIsTried(t *testing.T) {
+	text, err := os.ReadFile("ctest/every.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := regexp.MustCompile(`^mf_(abi_version|version|bytes_free|batch_(retain|release|tensor|dlpack|dlpack_legacy|arrow)|live_\w+|release|cancel_all)$`)
+	for _, name := range declared(t) {
+		if !plain.MatchString(name) && !bytes.Contains(text, []byte(name+"(")) {
+			t.Errorf("ctest/every.c does not call %s", name)
+		}
 	}
 }
 
@@ -166,13 +186,16 @@ func TestExportsAreGuarded(t *testing.T) {
 	}
 	found := 0
 	for _, name := range files {
+		if name == "faults.go" {
+			continue // of test builds only
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Doc == nil || !strings.Contains(f.Doc.List[0].Text, "//export ") {
+			if !ok || !isExport(f.Doc) {
 				continue
 			}
 			found++
@@ -184,6 +207,10 @@ func TestExportsAreGuarded(t *testing.T) {
 	if found < 25 {
 		t.Errorf("found only %d exported functions", found)
 	}
+}
+
+func isExport(doc *ast.CommentGroup) bool {
+	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//export ") })
 }
 
 func guarded(body []ast.Stmt) bool {

@@ -8,6 +8,7 @@ import "C"
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -42,6 +43,7 @@ func report(e *C.mf_error, err error) C.mf_status {
 	if errors.As(err, &known) {
 		op, message, hint, path = known.Op, known.Msg, known.Hint, place(known)
 	}
+	message, hint, path = whole(message), whole(hint), whole(path)
 	return C.mfi_error_set(e, code, chars(op), C.size_t(len(op)), chars(message), C.size_t(len(message)),
 		chars(hint), C.size_t(len(hint)), chars(path), C.size_t(len(path)))
 }
@@ -55,6 +57,10 @@ func place(e *status.Error) string {
 	}
 	return ""
 }
+
+// whole writes out the characters that would end a text in C: a path that a
+// caller gave may have them.
+func whole(s string) string { return strings.ReplaceAll(s, "\x00", `\0`) }
 
 // chars gives the bytes of a string to a C function that keeps none of them.
 func chars(s string) *C.char { return (*C.char)(unsafe.Pointer(unsafe.StringData(s))) }

@@ -69,7 +69,7 @@ func mfgo_loader_records(h C.mf_loader, epoch, position C.int64_t, out *C.int64_
 				return err
 			}
 			*count = C.int64_t(len(list))
-			copy(unsafe.Slice((*int64)(unsafe.Pointer(out)), int(max(capacity, 0))), list)
+			copy(unsafe.Slice((*int64)(unsafe.Pointer(out)), int(min(max(capacity, 0), *count))), list)
 			return nil
 		})
 	})

@@ -140,21 +140,26 @@ typedef struct mfi_rested {
 mfi_rested mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns);
 void mfi_shelf_wake(mfi_shelf* shelf);
 
-/* Callers find the shelf under this handle, until it is forgotten. Where many
-   handles are in use, one may find no room: its callers always enter Go. */
+/* Callers find the shelf under this handle, until it is forgotten, which ends
+   their waits. Where many handles are in use, one may find no room: its callers
+   always enter Go. */
 void mfi_shelf_place(uint64_t handle, mfi_shelf* shelf);
 void mfi_shelf_forget(uint64_t handle);
 void mfi_shelf_forget_all(void);
 
 /* Takes the first piece from the shelf of a handle, and waits for it for a while
-   if it is expected, which the timeout then lacks; NULL if there is none. */
-mfi_slot* mfi_shelf_take(uint64_t handle, int64_t* timeout_ms);
+   if it is expected, which the timeout then lacks; NULL if there is none.
+   MF_CANCELLED if the handle was forgotten in that time. */
+mf_status mfi_shelf_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot);
 
 /* ---- signals.c ---- */
 
 /* Has every handler of the program run on the stack for signals, if the thread
    that it interrupts has one, as all of Go's have. */
 void mfi_keep_handlers_off_goroutines(void);
+
+/* Does so in the first of its calls. */
+void mfi_look_at_handlers_once(void);
 
 /* ---- sigbus_linux.c ---- */
 
@@ -204,6 +209,11 @@ void mfi_loan_set(mfi_loan* loan, void* data, uint64_t number, mf_dtype dtype, i
 /* What a function says in a forked child, and where a pointer is needed. */
 mf_status mfi_is_forked(mf_error* error);
 mf_status mfi_is_null(mf_error* error, const char* name);
+
+/* What it says of a text that is longer than any that is understood: a size such
+   as (size_t)-1 is a mistake. */
+enum { MFI_TEXT = 64 << 20 };
+mf_status mfi_is_long(mf_error* error, const char* name, size_t size);
 
 /* Counts handles that exist, also in a forked child. The first one arranges
    that mf_cancel_all is called at exit. */

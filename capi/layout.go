@@ -80,11 +80,12 @@ func (l *layoutObject) draw(opts []byte) (string, error) {
 	o := options.Parse("layout", opts)
 	format := o.String("format", "text")
 	p := layout.PictureOptions{Width: o.IntFrom("width", 0, 0), Array: o.String("array", "")}
-	if o.Has("dims") {
-		p.Dims = o.Ints("dims")
-	}
 	if known := slices.ContainsFunc(l.Arrays(), func(a layout.Array) bool { return a.Name == p.Array }); p.Array != "" && !known {
 		o.Refuse("array", "there is no array %q", p.Array)
+	}
+	if o.Has("dims") {
+		p.Dims = o.Ints("dims")
+		l.checkDims(o, p)
 	}
 	if format != "text" && format != "svg" {
 		o.Refuse("format", `expected "text" or "svg", but found %q`, format)
@@ -96,6 +97,22 @@ func (l *layoutObject) draw(opts []byte) (string, error) {
 		return l.SVG(p), nil
 	}
 	return l.Text(p), nil
+}
+
+// checkDims refuses dimensions that no array of the picture has. Where it shows
+// several arrays, some may lack them.
+func (l *layoutObject) checkDims(o *options.Object, p layout.PictureOptions) {
+	rank := 0
+	for _, a := range l.Arrays() {
+		if p.Array == "" || p.Array == a.Name {
+			rank = max(rank, len(a.Shape))
+		}
+	}
+	if rank < 2 {
+		o.Refuse("dims", "expected none, since there are no two dimensions to choose")
+	} else if len(p.Dims) != 2 || p.Dims[0] == p.Dims[1] || min(p.Dims[0], p.Dims[1]) < 0 || max(p.Dims[0], p.Dims[1]) >= rank {
+		o.Refuse("dims", "expected two different dimensions from 0 to %d, but found %v", rank-1, p.Dims)
+	}
 }
 
 //export mfgo_layout_page

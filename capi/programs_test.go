@@ -87,7 +87,7 @@ func execute(t *testing.T, program string, env ...string) string {
 }
 
 // programs are the tests in C and C++.
-var programs = []string{"certificate.c", "devices.c", "life.c", "digest.c", "errors.c", "export.c", "fork.c", "memory.c", "remesh.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
+var programs = []string{"certificate.c", "devices.c", "life.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "remesh.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
 
 func TestPrograms(t *testing.T) {
 	folder := library(t)
@@ -154,7 +154,7 @@ func faulty(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"faults.c": {"-="},
 		"hang.c":   {"-="},
-		"exit.c":   {"LEAVE=return", "LEAVE=thread", "LEAVE=memory"},
+		"exit.c":   {"LEAVE=return", "LEAVE=thread", "LEAVE=memory", "LEAVE=twice"},
 		"urgent.c": {"URGENT=untouched", "URGENT=taken", "URGENT=ignored", "URGENT=blocked", "URGENT=inherited"},
 		"sigbus.c": {"FILE=" + copied(t, golden)},
 	}

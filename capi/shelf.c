@@ -26,7 +26,8 @@ struct mfi_shelf {
   int32_t owners;
   int32_t waiting; /* callers, for a piece that is expected */
   bool expected;
-  bool resting; /* the loader, until it is woken */
+  bool forgotten; /* by its handle, which was cancelled or released */
+  bool resting;   /* the loader, until it is woken */
   bool woken;
   int waker;                 /* the processor of who ended its rest, or -1 */
   pthread_cond_t laid, left; /* the first is for callers, the other for the loader */
@@ -107,19 +108,30 @@ mfi_shelf* mfi_shelf_new(void) {
   return shelf;
 }
 
+/* Forgets a handle, under the lock. Who waits at its shelf waits in vain. */
+static void forget(int place) {
+  mfi_shelf* shelf = places[place].shelf;
+  memset(&places[place], 0, sizeof places[place]);
+  if (!shelf)
+    return;
+  shelf->forgotten = true;
+  if (shelf->waiting > 0)
+    pthread_cond_broadcast(&shelf->laid); /* the one who forgets need not own it */
+}
+
 /* Who guesses a handle before its maker has it may release it before it is
    placed. Then nobody has forgotten it. */
-static void forget(const mfi_shelf* shelf) {
+static void forget_shelf(const mfi_shelf* shelf) {
   for (int i = 0; i < PLACES; i++)
     if (places[i].shelf == shelf)
-      memset(&places[i], 0, sizeof places[i]);
+      forget(i);
 }
 
 void mfi_shelf_drop(mfi_shelf* shelf) {
   pthread_mutex_lock(&lock);
   const bool last = --shelf->owners == 0;
   if (last)
-    forget(shelf);
+    forget_shelf(shelf);
   pthread_mutex_unlock(&lock);
   if (!last)
     return;
@@ -199,26 +211,27 @@ static mfi_shelf* find(uint64_t handle) {
 
 void mfi_shelf_forget(uint64_t handle) {
   pthread_mutex_lock(&lock);
-  if (places[handle % PLACES].handle == handle)
-    memset(&places[handle % PLACES], 0, sizeof places[0]);
+  if (find(handle))
+    forget(handle % PLACES);
   pthread_mutex_unlock(&lock);
 }
 
 void mfi_shelf_forget_all(void) {
   pthread_mutex_lock(&lock);
-  memset(places, 0, sizeof places);
+  for (int i = 0; i < PLACES; i++)
+    forget(i);
   pthread_mutex_unlock(&lock);
 }
 
-/* Waits under the lock until something lies there, or nothing is expected. Gives
-   how long it took. */
+/* Waits under the lock until something lies there, nothing is expected, or the
+   shelf is forgotten. Gives how long it took. */
 static int64_t wait_at(mfi_shelf* shelf, int64_t timeout_ms) {
   const int64_t began = now();
   const bool patient = timeout_ms < 0 || timeout_ms > PATIENCE_MS;
   const int64_t end = began + (patient ? PATIENCE_MS : timeout_ms) * MILLISECOND;
   shelf->waiting++;
   bool time = true;
-  while (time && shelf->expected && shelf->first == shelf->end)
+  while (time && shelf->expected && !shelf->forgotten && shelf->first == shelf->end)
     time = wait_until(&shelf->laid, end);
   shelf->waiting--;
   const int64_t waited = now() - began;
@@ -226,13 +239,13 @@ static int64_t wait_at(mfi_shelf* shelf, int64_t timeout_ms) {
   return waited;
 }
 
-mfi_slot* mfi_shelf_take(uint64_t handle, int64_t* timeout_ms) {
-  mfi_slot* slot = NULL;
+mf_status mfi_shelf_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot) {
+  *slot = NULL;
   pthread_mutex_lock(&lock);
   mfi_shelf* shelf = find(handle);
   if (!shelf) {
     pthread_mutex_unlock(&lock);
-    return NULL;
+    return MF_OK;
   }
   shelf->owners++;
   if (*timeout_ms != 0 && shelf->expected && shelf->first == shelf->end) {
@@ -240,14 +253,15 @@ mfi_slot* mfi_shelf_take(uint64_t handle, int64_t* timeout_ms) {
     if (*timeout_ms > 0)
       *timeout_ms = waited_ms < *timeout_ms ? *timeout_ms - waited_ms : 0;
   }
-  if (shelf->first < shelf->end) {
-    slot = shelf->slots[shelf->first++];
+  const bool forgotten = shelf->forgotten;
+  if (!forgotten && shelf->first < shelf->end) {
+    *slot = shelf->slots[shelf->first++];
     shelf->taken++;
   }
-  const bool wakes = slot && shelf->resting && wake(shelf);
+  const bool wakes = *slot && shelf->resting && wake(shelf);
   pthread_mutex_unlock(&lock);
   if (wakes)
     pthread_cond_signal(&shelf->left);
   mfi_shelf_drop(shelf);
-  return slot;
+  return forgotten ? MF_CANCELLED : MF_OK;
 }

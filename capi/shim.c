@@ -28,11 +28,21 @@ mf_status mfi_is_null(mf_error* error, const char* name) {
   return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed", message, "");
 }
 
+mf_status mfi_is_long(mf_error* error, const char* name, size_t size) {
+  char message[128];
+  snprintf(message, sizeof message, "argument \"%s\" has %zu bytes, but a text may have at most %d", name,
+           size, MFI_TEXT);
+  return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed", message, "");
+}
+
 /* ---- version ---- */
 
 static char version[32];
 
-static void ask_version(void) { mfgo_version(version, sizeof version); }
+static void ask_version(void) {
+  mfi_look_at_handlers_once();
+  mfgo_version(version, sizeof version);
+}
 
 uint32_t mf_abi_version(void) { return (uint32_t)MF_ABI_MAJOR << 16 | MF_ABI_MINOR; }
 
@@ -48,7 +58,7 @@ const char* mf_version(void) {
 
 static atomic_int_fast64_t live_handles;
 
-static atomic_bool all_cancelled; /* and no handle was made since */
+static atomic_int_fast64_t made, cancelled; /* handles so far, and how many of them before a mf_cancel_all */
 
 static void watch_exit(void) { atexit(mf_cancel_all); }
 
@@ -58,7 +68,7 @@ void mfi_handles_add(int64_t n) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   atomic_fetch_add(&live_handles, n);
   if (n > 0) {
-    atomic_store(&all_cancelled, false);
+    atomic_fetch_add(&made, n);
     pthread_once(&once, watch_exit);
   }
 }
@@ -74,11 +84,17 @@ mf_status mf_cancel(uint64_t handle, mf_error* error) {
   return mfgo_cancel(handle, error);
 }
 
+/* Who comes while another cancels waits as he does. When that is over, it is not
+   done again at exit, where it might take another second. */
 void mf_cancel_all(void) {
-  if (mfi_forked() || atomic_exchange(&all_cancelled, true))
+  if (mfi_forked())
+    return;
+  const int64_t now = atomic_load(&made);
+  if (now == atomic_load(&cancelled))
     return;
   mfi_shelf_forget_all();
   mfgo_cancel_all();
+  atomic_store(&cancelled, now);
 }
 
 mf_status mf_release(uint64_t handle, mf_error* error) {
@@ -158,6 +174,8 @@ mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* op
   mf_status status;
   if (!dataset || (!options && size))
     status = mfi_is_null(error, dataset ? "options" : "dataset");
+  else if (size > MFI_TEXT)
+    status = mfi_is_long(error, "options", size);
   else
     status = mfgo_dataset_open_stream(stream, options, size, dataset, error);
   if (stream->release)
@@ -222,7 +240,10 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
     *batch = NULL;
   GUARD;
   NEED(batch);
-  mfi_slot* ready = mfi_shelf_take(loader, &timeout_ms);
+  mfi_slot* ready;
+  if (mfi_shelf_take(loader, &timeout_ms, &ready) != MF_OK)
+    return mfi_fail(error, MF_CANCELLED, "handle", "the handle was released or cancelled during the call",
+                    "");
   if (!ready)
     return mfgo_loader_next(loader, timeout_ms, batch, error);
   mfi_slot_deliver(ready, batch);
@@ -241,6 +262,7 @@ mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, ui
                             mf_error* error) {
   GUARD;
   NEED(state);
+  TEXT(state, size);
   return mfgo_loader_restore(loader, state, size, flags, error);
 }
 
@@ -296,9 +318,12 @@ mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
   }
   GUARD;
   NEED(stats);
+  if (size <= head)
+    return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed",
+                    "struct_size of the mf_stats is too small for anything", "set it to sizeof(mf_stats)");
   mf_stats full = {.struct_size = sizeof full};
   const mf_status status = mfgo_loader_stats(loader, &full, error);
-  if (status == MF_OK && size > head)
+  if (status == MF_OK)
     memcpy((char*)stats + head, (char*)&full + head, size - head);
   return status;
 }
@@ -316,7 +341,7 @@ mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t positio
 mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t b_size, mf_bytes* sum,
                              mf_error* error) {
   clear_bytes(sum);
-  GUARD;
+  FIRST;
   TEXT(a, a_size);
   TEXT(b, b_size);
   NEED(sum);
@@ -324,8 +349,7 @@ mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t
 }
 
 mf_status mf_certificate_check(const char* json, size_t size, mf_check* check, mf_error* error) {
-  clear_handle(check);
-  GUARD;
+  MAKE(check);
   TEXT(json, size);
   NEED(check);
   return mfgo_certificate_check(json, size, check, error);
@@ -350,8 +374,9 @@ mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, ui
 
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
                         int64_t position, int64_t* out, int64_t count, mf_error* error) {
-  GUARD;
+  FIRST;
   NEED(order);
+  TEXT(order, size);
   if (count > 0)
     NEED(out);
   return mfgo_order_fill(order, size, seed, records, epoch, position, out, count, error);
@@ -360,7 +385,7 @@ mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t re
 mf_status mf_record_key(int64_t seed, int64_t epoch, int64_t record, uint32_t key[2], mf_error* error) {
   if (key)
     key[0] = key[1] = 0;
-  GUARD;
+  FIRST;
   NEED(key);
   return mfgo_record_key(seed, epoch, record, key, error);
 }

@@ -15,7 +15,9 @@
   return mfi_is_null(error, #pointer)
 #define TEXT(pointer, size)                                                                                  \
   if (!(pointer) && (size))                                                                                  \
-  return mfi_is_null(error, #pointer)
+    return mfi_is_null(error, #pointer);                                                                     \
+  if ((size) > MFI_TEXT)                                                                                     \
+  return mfi_is_long(error, #pointer, size)
 
 /* Of the functions that make what Go works for: what GUARD does, and a look at
    the program's signal handlers. */
@@ -23,6 +25,12 @@
   clear_handle(handle);                                                                                      \
   GUARD;                                                                                                     \
   mfi_keep_handlers_off_goroutines()
+
+/* Of those that need nothing that was made, and may be short: the same, but that
+   only the first call of any of them looks. */
+#define FIRST                                                                                                \
+  GUARD;                                                                                                     \
+  mfi_look_at_handlers_once()
 
 static inline void clear_bytes(mf_bytes* bytes) {
   if (bytes)

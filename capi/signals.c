@@ -9,12 +9,13 @@
  *
  * Go gives the flag to the handlers that it finds when it is loaded. Here it is
  * done again for those that came later, whenever something is made that Go will
- * work for. Threads of the program have no stack of their own for signals,
+ * work for, and before Go works without that. Threads of the program have no stack of their own for signals,
  * unless they asked for one, and to them the flag means nothing.
  */
 #define _DEFAULT_SOURCE
 #include "internal.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 void mfi_keep_handlers_off_goroutines(void) {
@@ -27,4 +28,9 @@ void mfi_keep_handlers_off_goroutines(void) {
     action.sa_flags |= SA_ONSTACK;
     sigaction(number, &action, NULL);
   }
+}
+
+void mfi_look_at_handlers_once(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, mfi_keep_handlers_off_goroutines);
 }

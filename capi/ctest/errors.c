@@ -14,31 +14,123 @@ static void expect_text(const char* op, const char* message, const char* hint, c
   }
 }
 
-static void null_arguments(mf_loader loader) {
-  uint64_t handle = 77;
-  mf_batch* batch;
-  mf_bytes bytes = {(char*)&batch, 5};
-  mf_stats stats;
-  EXPECT(MF_INVALID_ARGUMENT, mf_layout_create(NULL, 3, &handle, &error));
-  expect_text("meshfeed", "argument \"json\" is NULL", "", "");
-  CHECK(handle == 0);
-  EXPECT(MF_INVALID_ARGUMENT, mf_layout_create("{}", 2, NULL, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_next(loader, 0, NULL, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_state(loader, NULL, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_stats(loader, NULL, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_record_key(0, 0, 0, NULL, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(NULL, NULL, 0, &handle, &error));
-  EXPECT(MF_INVALID_STATE, mf_loader_state(1, &bytes, &error));
-  CHECK(bytes.data == NULL && bytes.size == 0);
-  CHECK(mf_batch_tensor(NULL, 0, NULL) == MF_INVALID_ARGUMENT);
-  memset(&stats, 0x5a, sizeof stats);
-  stats.struct_size = 16; /* an older caller: only the epoch is written */
-  OK(mf_loader_stats(loader, &stats, &error));
-  CHECK(stats.epoch == 0 && stats.step == 0x5a5a5a5a5a5a5a5a);
+/* Where NULL is refused by a status alone, and where it is fine. */
+static void null_arguments(mf_batch* batch) {
+  mf_tensor tensor;
+  struct DLManagedTensorVersioned* exported = (struct DLManagedTensorVersioned*)&tensor;
+  struct DLManagedTensor* legacy = (struct DLManagedTensor*)&tensor;
+  tensor.struct_size = sizeof tensor;
+  tensor.name = "x";
+  CHECK(mf_batch_tensor(batch, 0, NULL) == MF_INVALID_ARGUMENT);
+  CHECK(mf_batch_tensor(NULL, 0, &tensor) == MF_INVALID_ARGUMENT && !tensor.name);
+  CHECK(mf_batch_dlpack(NULL, 0, &exported) == MF_INVALID_ARGUMENT && !exported);
+  CHECK(mf_batch_dlpack_legacy(NULL, 0, &legacy) == MF_INVALID_ARGUMENT && !legacy);
+  CHECK(mf_batch_dlpack(batch, 0, NULL) == MF_INVALID_ARGUMENT);
+  CHECK(mf_batch_dlpack_legacy(batch, 0, NULL) == MF_INVALID_ARGUMENT);
+  CHECK(mf_batch_arrow(batch, 0, NULL, NULL) == MF_INVALID_ARGUMENT);
   mf_batch_release(NULL);
   mf_batch_retain(NULL);
   mf_bytes_free(NULL);
   OK(mf_release(0, &error));
+}
+
+#define UNTOUCHED(text) (strspn(text, "\x5a") == sizeof(text) - 1)
+
+/* Of a struct that is shorter or longer than the library's, what both know is
+   read and written, and nothing else. */
+static void sizes(mf_loader loader, mf_batch* batch, records* r) {
+  struct {
+    mf_tensor known;
+    char more[25];
+  } tensor;
+  struct {
+    mf_stats known;
+    char more[25];
+  } stats;
+  struct {
+    mf_error known;
+    char more[25];
+  } failure;
+  struct {
+    mf_array known;
+    char more[24];
+  } arrays[2];
+  memset(&tensor, 0x5a, sizeof tensor);
+  memset(&stats, 0x5a, sizeof stats);
+  memset(&failure, 0x5a, sizeof failure);
+  memset(arrays, 0x5a, sizeof arrays);
+  tensor.more[24] = stats.more[24] = failure.more[24] = 0;
+  tensor.known.struct_size = sizeof tensor;
+  stats.known.struct_size = sizeof stats;
+  failure.known.struct_size = sizeof failure;
+  CHECK(mf_batch_tensor(batch, 1, &tensor.known) == MF_OK && tensor.known.ndim == 3 &&
+        UNTOUCHED(tensor.more));
+  CHECK(tensor.known.struct_size == sizeof tensor && tensor.known.n_holders == 1);
+  CHECK(mf_loader_stats(loader, &stats.known, &failure.known) == MF_OK && UNTOUCHED(stats.more));
+  CHECK(stats.known.struct_size == sizeof stats && stats.known.batches == 1);
+  CHECK(failure.known.code == MF_OK && failure.known.path[255] == 0 && UNTOUCHED(failure.more));
+
+  memset(&stats, 0x5a, sizeof stats);
+  stats.known.struct_size = 16; /* an older caller: only the epoch is written */
+  OK(mf_loader_stats(loader, &stats.known, &error));
+  CHECK(stats.known.epoch == 0 && stats.known.step == 0x5a5a5a5a5a5a5a5a);
+  memset(&tensor, 0x5a, sizeof tensor);
+  tensor.known.struct_size = offsetof(mf_tensor, name);
+  CHECK(mf_batch_tensor(batch, 0, &tensor.known) == MF_OK && tensor.known.array == 0);
+  CHECK(memcmp(&tensor.known.name, "ZZZZZZZZ", 8) == 0);
+  tensor.known.struct_size = 4; /* nothing would fit */
+  CHECK(mf_batch_tensor(batch, 0, &tensor.known) == MF_INVALID_ARGUMENT && tensor.known.array == 0);
+
+  const int64_t shape[] = {RECORDS};
+  const char* names[] = {"a", "b"};
+  for (int i = 0; i < 2; i++) {
+    memset(&arrays[i].known, 0, sizeof arrays[i].known);
+    arrays[i].known.struct_size = sizeof arrays[i];
+    arrays[i].known.name = names[i];
+    arrays[i].known.ndim = 1;
+    arrays[i].known.data = r->label;
+    arrays[i].known.dtype.bits = 32;
+    arrays[i].known.dtype.lanes = 1;
+    arrays[i].known.shape = shape;
+  }
+  mf_dataset dataset;
+  mf_bytes info;
+  OK(mf_dataset_open_arrays(&arrays[0].known, 2, NULL, NULL, &dataset, &error));
+  OK(mf_dataset_info(dataset, &info, &error));
+  CHECK(strstr(info.data, "\"name\":\"a\"") && strstr(info.data, "\"name\":\"b\""));
+  mf_bytes_free(&info);
+  OK(mf_release(dataset, &error));
+}
+
+/* Which dimensions a picture shows is refused where there are no such two. */
+static void dimensions(mf_layout layout) {
+  const char* const wrong[] = {"[0,3]", "[0]", "[-1,0]", "[1,1]", "[0,1,2]", "[]"};
+  char options[64];
+  mf_bytes text;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf(options, sizeof options, "{\"dims\":%s}", wrong[i]);
+    EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, options, strlen(options), &text, &error));
+    CHECK(strstr(error.message, "expected two different dimensions from 0 to 2, but found ["));
+  }
+  const char* one = "{\"dims\":[0,1],\"array\":\"label\"}";
+  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, one, strlen(one), &text, &error));
+  expect_text("layout", "options /dims: expected none, since there are no two dimensions to choose", "",
+              "/dims");
+  const char* all = "{\"dims\":[2,0]}"; /* label has one dimension */
+  OK(mf_layout_draw(layout, all, strlen(all), &text, &error));
+  mf_bytes_free(&text);
+}
+
+/* A list that is longer than its room is cut, and room for more does no harm. */
+static void room(mf_loader loader) {
+  int64_t list[8], count;
+  memset(list, 0x5a, sizeof list);
+  OK(mf_loader_records(loader, 0, 4, list, 2, &count, &error));
+  CHECK(count == 4 && list[0] == 4 && list[1] == 5 && list[2] == 0x5a5a5a5a5a5a5a5a);
+  OK(mf_loader_records(loader, 0, 4, list, INT64_MAX, &count, &error));
+  CHECK(count == 4 && list[3] == 7 && list[4] == 0x5a5a5a5a5a5a5a5a);
+  OK(mf_loader_records(loader, 0, 4, NULL, -1, &count, &error));
+  CHECK(count == 4);
 }
 
 static void handles(mf_loader loader, mf_layout layout) {
@@ -111,6 +203,12 @@ static void refused(mf_dataset dataset, mf_layout layout) {
   OK(mf_release(handle, &error));
   CHECK(error.code == MF_OK && error.message[0] == 0 && error.path[0] == 0);
 
+  options = "{\"paths\": [\"a\\u0000b\"]}"; /* no text in C */
+  OK(mf_dataset_open(options, strlen(options), &handle, &error));
+  CHECK(mf_wait(handle, -1, &error) < 0 && strncmp(error.message, "a\\0b: ", 6) == 0);
+  CHECK(strcmp(error.path, "a\\0b") == 0);
+  OK(mf_release(handle, &error));
+
   int64_t out[4];
   EXPECT(MF_OUT_OF_RANGE, mf_order_fill("shuffle.1", 9, 0, 3, 0, 0, out, 4, &error));
   expect_text("sampler", "4 positions from 0 are not within an epoch of 3", "", "");
@@ -143,6 +241,10 @@ static void refused_arrays(void) {
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_arrays(NULL, 1, released, r, &dataset, &error));
   CHECK(r->released == 2);
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_arrays(&array, 0, NULL, NULL, &dataset, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_arrays(&array, INT32_MAX, NULL, NULL, &dataset, &error));
+  expect_text("arrays", "a dataset has from 1 to 65536 arrays, but there are 2147483647", "", "");
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_arrays(&array, 1, released, r, NULL, &error));
+  CHECK(r->released == 3);
   mf_array pair[2] = {array, array};
   pair[1].struct_size++;
   pair[0].dtype.code = pair[1].dtype.code = 0;
@@ -150,7 +252,7 @@ static void refused_arrays(void) {
   CHECK(strcmp(error.message, "struct_size of array 1 is 49, but of the first one 48") == 0);
   array.struct_size = 8;
   EXPECT(MF_INCOMPATIBLE, mf_dataset_open_arrays(&array, 1, released, r, &dataset, &error));
-  CHECK(r->released == 3);
+  CHECK(r->released == 4);
   free(r);
 }
 
@@ -160,13 +262,18 @@ int main(void) {
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
   const mf_loader loader = make_loader(dataset, layout, "");
-  null_arguments(loader);
+  mf_batch* batch;
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  null_arguments(batch);
+  sizes(loader, batch, r);
+  mf_batch_release(batch);
+  room(loader);
+  dimensions(layout);
   handles(loader, layout);
   long_texts(layout);
   refused(dataset, layout);
   refused_arrays();
   mf_cancel_all();
-  mf_batch* batch;
   EXPECT(MF_CANCELLED, mf_loader_next(loader, -1, &batch, &error));
   OK(mf_release(loader, &error));
   OK(mf_release(layout, &error));

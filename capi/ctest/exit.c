@@ -5,6 +5,7 @@
  *   thread   calls exit() while main waits in a call for such a read
  *   memory   takes away the memory that it lent, in a function that it
  *            registered with atexit before the library's first call
+ *   twice    on two threads at a time that both end all calls
  *
  * For a library that was built with the tag meshfeed_faults.
  */
@@ -39,6 +40,13 @@ static void* leave(void* unused) {
   exit(0);
 }
 
+/* Whoever comes while another waits for the gather waits for it, too. */
+static void* end_all(void* unused) {
+  mf_cancel_all();
+  CHECK(mf_fault_late_ended());
+  return unused;
+}
+
 static mf_loader faulty(char* fault) {
   mf_error error = no_error();
   const mf_dataset dataset = open_records(r);
@@ -59,6 +67,16 @@ int main(void) {
   if (strcmp(how, "memory") == 0) {
     CHECK(atexit(take_away) == 0);
     EXPECT(MF_TIMEOUT, mf_loader_next(faulty(late), 50, &batch, &error));
+    puts("ok");
+    return 0;
+  }
+  if (strcmp(how, "twice") == 0) {
+    pthread_t thread;
+    EXPECT(MF_TIMEOUT, mf_loader_next(faulty(late), 50, &batch, &error));
+    CHECK(!pthread_create(&thread, NULL, end_all, NULL));
+    end_all(NULL);
+    pthread_join(thread, NULL);
+    mf_cancel_all(); /* at once */
     puts("ok");
     return 0;
   }

@@ -15,6 +15,18 @@ static mf_layout layout;
 static mf_loader loader;
 static mf_batch* batch;
 
+/* A callback that must not run in a child. */
+struct ArrowSchema;
+struct ArrowArray;
+static struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+  void (*release)(struct ArrowArrayStream*);
+  void* private_data;
+} stream;
+static void release_stream(struct ArrowArrayStream* s) { s->release = NULL; }
+
 static void in_child(void) {
   mf_error error = no_error();
   mf_bytes bytes;
@@ -39,7 +51,10 @@ static void in_child(void) {
   OK(mf_release(loader, &error));
   OK(mf_release(dataset, &error));
   mf_cancel_all();
-  CHECK(r->released == 0);
+  stream.release = release_stream;
+  EXPECT(MF_FORKED, mf_dataset_open_stream(&stream, NULL, 0, &made, &error));
+  EXPECT(MF_FORKED, mf_dataset_open_arrays(NULL, 0, released, r, &made, &error));
+  CHECK(r->released == 0 && stream.release == release_stream);
   _exit(0);
 }
 

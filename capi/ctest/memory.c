@@ -112,6 +112,7 @@ static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   CHECK(n == -1);
   mf_batch* first = next(pass);
   CHECK(first->position == 0 && stats_of(loader).position == 56);
+  CHECK(first->live == 3 && stats_of(loader).live_batches == 3); /* with batch and here */
   OK(mf_release(other, &error));
   OK(mf_release(pass, &error));
   check_at(first);

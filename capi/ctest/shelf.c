@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,9 @@ static atomic_int seen[PIECES];
 static atomic_int taken, shelved, over;
 
 static mfi_slot* taken_within(uint64_t handle, int64_t timeout_ms) {
-  return mfi_shelf_take(handle, &timeout_ms);
+  mfi_slot* slot;
+  CHECK(mfi_shelf_take(handle, &timeout_ms, &slot) == MF_OK);
+  return slot;
 }
 
 static mfi_slot* pop(void) {
@@ -168,15 +171,16 @@ static void times(void) {
   mfi_shelf_expect(shelf, true);
   CHECK(!taken_within(HANDLE, 0) && mfi_shelf_recall(shelf).waited_ns == 0);
   int64_t left = 2;
-  CHECK(!mfi_shelf_take(HANDLE, &left) && left == 0);
+  mfi_slot* slot;
+  CHECK(mfi_shelf_take(HANDLE, &left, &slot) == MF_OK && !slot && left == 0);
   CHECK(mfi_shelf_recall(shelf).waited_ns >= 2 * MILLISECOND);
   left = 1000000;
-  CHECK(!mfi_shelf_take(HANDLE, &left) && left > 0 && left < 1000000);
+  CHECK(mfi_shelf_take(HANDLE, &left, &slot) == MF_OK && !slot && left > 0 && left < 1000000);
   CHECK(!mfi_shelf_rest(shelf, MILLISECOND).woken);
   mfi_shelf_wake(shelf);
   CHECK(mfi_shelf_rest(shelf, HANG).woken);
   CHECK(!mfi_shelf_rest(shelf, MILLISECOND).woken);
-  mfi_slot* slot = make(0);
+  slot = make(0);
   CHECK(mfi_shelf_offer(shelf, slot) && taken_within(HANDLE, -1) == slot);
   CHECK(mfi_shelf_rest(shelf, HANG).woken && mfi_shelf_rest(shelf, HANG).woken);
   CHECK(mfi_shelf_recall(shelf).taken == 1 && !mfi_shelf_rest(shelf, MILLISECOND).woken);
@@ -209,6 +213,61 @@ static void alternate(void) {
   CHECK(late < ROUNDS / 2);
   mfi_shelf_expect(shelf, false);
   mfi_pool_put(slot);
+}
+
+/* ---- handles that go while somebody waits under them ---- */
+
+enum { BRIEF = 0x100000008 };
+
+static atomic_int calls, cancelled, gone;
+
+/* Waits for pieces under a handle that comes and goes. */
+static void* wait_in_vain(void* none) {
+  while (!atomic_load(&gone)) {
+    int64_t timeout_ms = -1;
+    mfi_slot* slot;
+    if (mfi_shelf_take(BRIEF, &timeout_ms, &slot) == MF_CANCELLED)
+      atomic_fetch_add(&cancelled, 1);
+    CHECK(!slot);
+    atomic_fetch_add(&calls, 1);
+  }
+  return none;
+}
+
+/* Forgets a handle, under which somebody may wait; gives how long he waited. */
+static int64_t forget_one(bool all, bool lay) {
+  mfi_shelf* brief = mfi_shelf_new();
+  mfi_slot* slot = make(0);
+  CHECK(brief);
+  mfi_shelf_expect(brief, true);
+  mfi_shelf_place(BRIEF, brief);
+  sched_yield();
+  if (all)
+    mfi_shelf_forget_all();
+  else
+    mfi_shelf_forget(BRIEF);
+  if (lay)
+    CHECK(mfi_shelf_offer(brief, slot)); /* too late for who waits */
+  const int before = atomic_load(&calls);
+  while (atomic_load(&calls) < before + 2)
+    sched_yield();
+  const mfi_recalled recalled = mfi_shelf_recall(brief);
+  CHECK(recalled.taken == 0);
+  drop(brief);
+  mfi_pool_put(slot);
+  return recalled.waited_ns;
+}
+
+/* Whoever waits under a handle that is forgotten is told so, and at once. */
+static void forget(void) {
+  pthread_t other;
+  int late = 0;
+  CHECK(!pthread_create(&other, NULL, wait_in_vain, NULL));
+  for (int i = 0; atomic_load(&cancelled) < ROUNDS; i++)
+    late += forget_one(i % 2, i % 4 < 2) >= 20 * MILLISECOND;
+  atomic_store(&gone, 1);
+  pthread_join(other, NULL);
+  CHECK(late < ROUNDS / 4);
 }
 
 /* ---- processors ---- */
@@ -297,6 +356,7 @@ int main(void) {
   mfi_shelf_forget(HANDLE);
   CHECK(!taken_within(HANDLE, -1));
   drop(shelf);
+  forget();
   mfi_pool_close(pool);
   CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0);
   fprintf(stderr, "%d of %d from the shelf\n", atomic_load(&shelved), PIECES);

@@ -3,10 +3,13 @@
  * released loaders give errors, also where a thread guesses them before their
  * maker has them, and nothing is left over.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "check.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { THREADS = 8, ROUNDS = 40, CALLS = 60 };
 
@@ -86,6 +89,102 @@ static void* work(void* argument) {
   return NULL;
 }
 
+/* ---- a call that waits while its loader is released ---- */
+
+enum { WIDE = 1 << 18, WIDE_RECORDS = 64, OUTCOMES = 8 };
+
+#define WIDE_DOCUMENT                                                                                        \
+  "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",1]]},\"arrays\":{\"wide\":{\"shape\":[\"B\",262144],"       \
+  "\"dtype\":\"uint8\",\"spec\":[\"data\"]}},\"batch\":{\"size\":32},\"dataset\":{\"records\":64}}"
+
+/* A dataset whose batches take some milliseconds: 64 records that are one in memory. */
+static mf_dataset open_wide(const void* memory) {
+  mf_error error = no_error();
+  const int64_t shape[] = {WIDE_RECORDS, WIDE}, strides[] = {0, 1};
+  mf_array array;
+  memset(&array, 0, sizeof array);
+  array.struct_size = sizeof array;
+  array.name = "wide";
+  array.ndim = 2;
+  array.data = memory;
+  array.dtype.code = 1;
+  array.dtype.bits = 8;
+  array.dtype.lanes = 1;
+  array.shape = shape;
+  array.strides = strides;
+  mf_dataset wide;
+  OK(mf_dataset_open_arrays(&array, 1, NULL, NULL, &wide, &error));
+  return wide;
+}
+
+typedef struct waiting {
+  mf_loader loader;
+  mf_status outcome;
+  mf_error error;
+  long id; /* under lock: of the thread */
+} waiting;
+
+static void* wait_for_batch(void* argument) {
+  waiting* w = (waiting*)argument;
+  mf_batch* batch;
+  pthread_mutex_lock(&lock);
+  w->id = syscall(SYS_gettid);
+  pthread_mutex_unlock(&lock);
+  w->outcome = mf_loader_next(w->loader, -1, &batch, &w->error);
+  mf_batch_release(batch);
+  return NULL;
+}
+
+/* Says whether the thread is seen to sleep, or has ended. */
+static int sleeps(waiting* w) {
+  char path[64], state = 'S';
+  pthread_mutex_lock(&lock);
+  const long id = w->id;
+  pthread_mutex_unlock(&lock);
+  if (id == 0)
+    return 0;
+  snprintf(path, sizeof path, "/proc/self/task/%ld/stat", id);
+  FILE* f = fopen(path, "r");
+  if (f) {
+    if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+      state = 'S';
+    fclose(f);
+  }
+  return state == 'S';
+}
+
+/* Such a call gives MF_CANCELLED, wherever it waits. One that wakes up just then
+   may find that its handle is gone. */
+static void released_while_waiting(void) {
+  mf_error error = no_error();
+  void* memory = calloc(1, WIDE);
+  const mf_layout wide = make_layout(WIDE_DOCUMENT);
+  int cancelled = 0, others = 0;
+  while (cancelled + others < OUTCOMES) {
+    const mf_dataset data = open_wide(memory);
+    waiting w = {make_loader(data, wide, "{\"epochs\":-1}"), MF_OK, no_error(), 0};
+    pthread_t thread;
+    mf_batch* batch;
+    for (int i = 0; i < 3; i++) { /* and what was read ahead is taken */
+      OK(mf_loader_next(w.loader, -1, &batch, &error));
+      mf_batch_release(batch);
+    }
+    CHECK(!pthread_create(&thread, NULL, wait_for_batch, &w));
+    while (!sleeps(&w))
+      sched_yield();
+    OK(mf_release(w.loader, &error));
+    pthread_join(thread, NULL);
+    allowed(w.outcome, &w.error);
+    CHECK(w.error.code == w.outcome && !w.error.message[0] == (w.outcome == MF_OK));
+    cancelled += w.outcome == MF_CANCELLED;
+    others += w.outcome == MF_INVALID_STATE;
+    OK(mf_release(data, &error));
+  }
+  CHECK(cancelled > others);
+  OK(mf_release(wide, &error));
+  free(memory);
+}
+
 static uint64_t guess; /* under lock: the handle that the next loader will have */
 static int guessing = 1;
 
@@ -144,6 +243,7 @@ int main(void) {
       pthread_join(threads[i], NULL);
   }
   OK(mf_release(current, &error));
+  released_while_waiting();
   guessed();
   OK(mf_release(layout, &error));
   OK(mf_release(dataset, &error));

@@ -25,8 +25,10 @@
  * belongs to the caller: a handle until mf_release, an mf_batch until
  * mf_batch_release, an mf_bytes until mf_bytes_free. Every out-parameter is
  * written by every call that gets a non-NULL pointer to it: zero or NULL
- * where there is no result. Handles may be released in any order: a loader
- * keeps its dataset, a batch outlives its loader.
+ * where there is no result. Only buffers whose size the caller gives (of records,
+ * positions, digests, a shard's bytes) hold anything after an error. Handles may
+ * be released in any order: a loader keeps its dataset, a batch outlives its
+ * loader.
  *
  * Handles are numbers with a generation, not pointers. 0 is never valid; one
  * that was released is refused with MF_INVALID_STATE, also when its place
@@ -46,12 +48,19 @@
  * waits for it first.
  *
  * Fork. The Go runtime does not survive fork(). In a forked child every
- * function gives MF_FORKED, except these, which do what they say:
+ * function gives MF_FORKED, except these, which do what they say: mf_version,
  * mf_abi_version, mf_bytes_free, mf_batch_* (all but mf_batch_place) and the
  * release callbacks of exported structs, mf_live_*; and mf_release and
  * mf_cancel_all, which do nothing and succeed. So objects that were inherited can
- * be dropped, and no release callback runs in a child. Create loaders in the
- * child, from a process that has not used the library, or start it by exec.
+ * be dropped, and no release callback runs in a child. Create loaders in a child
+ * of a process that has not loaded the library (one that is linked to it has, one
+ * that opens it by dlopen has not yet), or start the child by exec.
+ *
+ * Signals. The Go runtime handles SIGSEGV, SIGBUS, SIGFPE, SIGPIPE and SIGURG.
+ * A handler of the program's must not run on the small stack of whatever it
+ * interrupts in Go: the library sets SA_ONSTACK, and nothing else, in every
+ * handler that it finds in the first call and whenever something is made. Set it
+ * yourself in handlers that come later.
  *
  * Silence. The library writes nothing to descriptors 1 and 2 and calls nothing
  * of the caller's but the callbacks of the streams and arrays it was given.
@@ -63,7 +72,8 @@
  * sizeof(the struct), and the library reads and writes only the smaller of
  * that and its own size. Codes and flags are only appended.
  *
- * Text is UTF-8. Texts passed in have a length and need no NUL.
+ * Text is UTF-8. Texts passed in have a length, of at most 64 MiB, and need no
+ * NUL.
  */
 #ifndef MESHFEED_H
 #define MESHFEED_H
@@ -97,7 +107,7 @@ enum {
   MF_END = 2,                 /* there is no further batch in this pass */
   MF_INVALID_ARGUMENT = -1,   /* refused as it stands */
   MF_OUT_OF_RANGE = -2,       /* an index, record or position that does not exist */
-  MF_NOT_FOUND = -3,          /* a file that does not exist */
+  MF_NOT_FOUND = -3,          /* a file, field or array that does not exist */
   MF_INVALID_STATE = -4,      /* a released or foreign handle, calls in the wrong order */
   MF_INCOMPATIBLE = -5,       /* saved state, dataset or ABI does not fit */
   MF_DATA_LOSS = -6,          /* damaged or truncated data */
@@ -181,7 +191,8 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
 /* A picture of who holds what. Options are a JSON object or NULL:
      "format": "text" (default) or "svg"
      "array": the name of one array; all of them if left out
-     "dims": [0, 2]   the two dimensions to draw, first the one that runs down
+     "dims": [0, 2]   the two dimensions to draw, first the one that runs down; arrays
+                      that lack one of them are drawn as well as they can be
      "width": columns of a text, 80 if left out */
 mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error);
 
@@ -203,9 +214,10 @@ mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset,
 
 /* Reads a stream to its end, on this thread, and serves its buffers as they
    are, without a copy. The stream is moved in: also on an error it is released
-   before this returns, and stream->release is NULL then. Its arrays are released
-   inside the mf_release that drops the last handle which needs them. Options as
-   above, without "paths" and "io"; NULL for none. */
+   before this returns, and stream->release is NULL then. (A failure with MF_FORKED
+   leaves it as it was.) Its arrays are released inside the mf_release that drops
+   the last handle which needs them. Options as above, without "paths" and "io";
+   NULL for none. */
 mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* options, size_t size,
                                  mf_dataset* dataset, mf_error* error);
 
@@ -298,8 +310,8 @@ typedef struct mf_batch {
   int64_t next_epoch, next_position;
   const char* state;  /* the loader's state after this batch, as JSON; ends with NUL */
   int64_t state_size; /* without the NUL */
-  int64_t live;       /* batches of this loader handed out and not released, with this one */
-  int64_t idle;       /* pieces of memory that stood ready for reuse */
+  int64_t live;       /* handed out and not released, with this one, of the loader and its passes */
+  int64_t idle;       /* pieces of their memory that stood ready for reuse */
 } mf_batch;
 
 /* Hands over the next batch. Each batch goes to one caller. MF_END says that
@@ -324,14 +336,15 @@ mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_e
 
 /* The same for a place where one of the last 64 batches ended, and those behind
    it count as not handed over: for callers who did not hand them on. What
-   mf_loader_certificate gives goes on, where mf_loader_seek begins anew. */
+   mf_loader_certificate gives goes on, where mf_loader_seek begins anew. For any
+   other place it is mf_loader_seek. */
 mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
 
 /* The number of batches that a pass begun now would give; -1 without end. */
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
 
 /* An independent pass over one epoch, with a handle of its own. The cursor of
-   the loader does not move. */
+   the loader does not move. They share the memory of batches, and its limit. */
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error);
 
 /* A loader that goes on where this one stands, on another layout and in the
@@ -357,9 +370,9 @@ typedef struct mf_stats {
   int64_t stall_ns;              /* finished batches waited for callers */
   int64_t gather_ns;             /* the gathering of all batches, end to end */
   int64_t queued;                /* batches that stand ready */
-  int64_t live_batches;          /* handed out and not released */
-  int64_t idle_batches;          /* pieces of memory that stand ready for reuse */
-  int64_t host_bytes;            /* batch memory held in all: queued, live and idle */
+  int64_t live_batches;          /* handed out and not released, of the loader and its passes */
+  int64_t idle_batches;          /* pieces of their memory that stand ready for reuse */
+  int64_t host_bytes;            /* memory of their batches in all: queued, live and idle */
   int64_t gathered_bytes;        /* gathered for the batches handed over: "bytes", but with "loading":
                                     "global" whole batches */
 } mf_stats;
