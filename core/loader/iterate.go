@@ -19,9 +19,9 @@ import (
 // The cursor stays there: the call after that tries the same step again, and
 // Seek goes elsewhere, so nothing is skipped unless the caller says so.
 //
-// A cancelled ctx ends the wait with Cancelled, and one whose deadline has
-// passed with Timeout, unless a batch stands ready. Either way nothing is
-// lost.
+// A cancelled ctx gives Cancelled, also where a batch stands ready; one whose
+// deadline has passed gives Timeout, but not where a batch stands ready. Either
+// way nothing is lost.
 func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) { return l.line.next(ctx) }
 
 // All is a loop over the batches from the cursor on: to the end of the epoch

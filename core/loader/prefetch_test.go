@@ -147,6 +147,11 @@ func TestCancelLosesNothing(t *testing.T) {
 		wantError(t, err, status.Timeout, "loader: no batch was ready in time: context deadline exceeded; ask again: nothing is lost")
 
 		time.Sleep(time.Second)
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := l.Next(over); status.CodeOf(err) != status.Cancelled { // though a batch stands ready
+			t.Errorf("got %v", err)
+		}
 		if b, err := l.Next(ctx); err != nil { // the deadline has passed, but a batch stands ready
 			t.Error(err)
 		} else {

@@ -165,6 +165,37 @@ func TestNoWaitInVain(t *testing.T) {
 	})
 }
 
+// startled is a shelf whose first rest panics when it is woken.
+type startled struct{ *shelf }
+
+func (s startled) Rest(limit time.Duration) (woken, displaced bool) {
+	woken, displaced = s.shelf.Rest(limit)
+	if woken && s.rested() == 1 {
+		panic("the shelf fell down")
+	}
+	return woken, displaced
+}
+
+// A panic of the loader itself is told to who waits, and loses nothing.
+func TestRestBreaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoader(t, digits(100), loader.Options{Layout: newLayout(t, document(8)), MaxHostBytes: 192})
+		l.Shelve(startled{newShelf(8)})
+		first, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // it rests: there is no memory for another
+		first.Release()
+		_, err = l.Next(t.Context())
+		wantError(t, err, status.Internal, "loader: panic: the shelf fell down; "+
+			"this is a bug in meshfeed: please report it with the file and the options that led here")
+		if p := next(t, l); p.Step != 1 {
+			t.Errorf("step %d came, want 1", p.Step)
+		}
+	})
+}
+
 // Whoever makes room, or has to wait, ends the rest at once.
 func TestEndsOfRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
