@@ -111,8 +111,8 @@ func readLayout(t *testing.T, path string) *Layout {
 func TestTablesOfNothing(t *testing.T) {
 	l := readLayout(t, "testdata/svg/digits.json")
 	for _, got := range [][]float64{
-		l.DeviceTable(-1, 0, 8), l.DeviceTable(99, 0, 8), l.DeviceTable(0, 8, 1), l.DeviceTable(0, -5, 0), l.DeviceTable(0, 1<<40, 1<<40),
-		l.DeliveredTable(0, 0, 8), l.DeliveredTable(99, 0, 8), l.ProcessTable(99, 1),
+		l.DeviceTable(-1, 0, 8), l.DeviceTable(99, 0, 8), l.DeviceTable(0, 8, 1), l.DeviceTable(0, -5, 0), l.DeviceTable(0, 3, -2), l.DeviceTable(0, 1<<40, 1<<40),
+		l.DeliveredTable(0, 0, 8), l.DeliveredTable(99, 0, 8), l.ProcessTable(99, 1), l.ProcessTable(1, -1),
 	} {
 		if len(got) != 0 {
 			t.Errorf("got %v", got)
