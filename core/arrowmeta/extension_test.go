@@ -124,7 +124,7 @@ func TestRowShapesOfStrangeMetadata(t *testing.T) {
 }
 
 // TestSchemaRows fills the lengths that a type leaves open with declared ones,
-// where these have as many dimensions, and refuses names that repeat.
+// where these have as many dimensions, and refuses names that repeat or are none.
 func TestSchemaRows(t *testing.T) {
 	number := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 32, Signed: true}
 	listOf := func(inner arrowmeta.Type) arrowmeta.Type {
@@ -135,6 +135,7 @@ func TestSchemaRows(t *testing.T) {
 		Fields: []arrowmeta.Field{
 			{Name: "declared", Type: listOf(pair)}, {Name: "flat", Type: listOf(number)}, {Name: "open", Type: listOf(number)},
 			{Name: "open", Type: number}, {Name: "text", Type: arrowmeta.Type{Kind: arrowmeta.String}},
+			{Name: "", Type: number}, {Name: "\xff", Type: number},
 		},
 		Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":{` +
 			`"declared":{"_type":"Array2D","shape":[3,7]},"flat":{"_type":"Array2D","shape":[3,7]}}}}`}},
@@ -145,11 +146,77 @@ func TestSchemaRows(t *testing.T) {
 		got = append(got, fmt.Sprintf("%v%v%v %s", r.Type, r.Shape, r.Declared, reasons[i]))
 	}
 	want := []string{
-		"int32[-1 2][3 2] ", "int32[-1][-1] ", "int32[-1][-1] ", "invalid[][] a column before it has the same name",
+		"int32[-1 2][3 2] ", "int32[-1][-1] ", "int32[-1][-1] ", "invalid[][] a column before it has the same name; rename one of them",
 		"invalid[][] text has no fixed size; store token ids as a fixed-size list of integers",
+		"invalid[][] it has no name; give the column one", "invalid[][] its name is not UTF-8; rename the column",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestRowsOfListsChildren: what the metadata say of a list's child holds below
+// the list, too, and a list of lists is no tensor.
+func TestRowsOfListsChildren(t *testing.T) {
+	list := func(child arrowmeta.Field) arrowmeta.Field {
+		return arrowmeta.Field{Name: "x", Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{child}}}
+	}
+	brain := func(f arrowmeta.Field) arrowmeta.Field {
+		f.Metadata = arrowmeta.Metadata{{Key: arrowmeta.DTypeKey, Value: "bfloat16"}}
+		return f
+	}
+	word := arrowmeta.Field{Type: arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 16}}
+	deep := tensor(`{"shape":[2,3]}`)
+	deep.Type.Children = []arrowmeta.Field{tensor(`{"shape":[6]}`)}
+	flat := tensor(`{"shape":[]}`)
+	flat.Type.ListSize = 1
+	longest := `{"shape":[6` + strings.Repeat(",1", 31) + `]}`
+	for i, c := range []struct {
+		field arrowmeta.Field
+		want  string
+	}{
+		{list(tensor(`{"shape":[2,3]}`)), "float32[-1 2 3] "},
+		{list(list(tensor(`{"shape":[2,3]}`))), "float32[-1 -1 2 3] "},
+		{list(flat), "float32[-1] "},
+		{list(tensor(`{"shape":[2,3],"permutation":[1,0]}`)), "invalid[] its tensors are stored permuted [1 0]; write them in C order"},
+		{list(tensor(`{"shape":[7]}`)), `invalid[] arrowmeta: field "x": arrow.fixed_shape_tensor: shape [7] does not fill a list of 6`},
+		{deep, "invalid[] its tensors hold lists; store the elements themselves in them"},
+		{tensor(longest), "float32[6" + strings.Repeat(" 1", 31) + "] "},
+		{list(tensor(longest)), "invalid[] its rows have more than 32 dimensions; make fewer of them"},
+		{list(brain(word)), "bfloat16[-1] "},
+		{brain(list(brain(word))), "bfloat16[-1] "},
+		{brain(list(word)), "bfloat16[-1] "},
+		{list(brain(list(word))), "bfloat16[-1 -1] "},
+	} {
+		rows, reason := c.field.Rows()
+		if got := fmt.Sprintf("%v%v %s", rows.Type, rows.Shape, reason); got != c.want {
+			t.Errorf("field %d: got %q, want %q", i, got, c.want)
+		}
+	}
+}
+
+// TestDictionariesOfWhat: what a dictionary may hold, and what its indices may
+// be.
+func TestDictionariesOfWhat(t *testing.T) {
+	number := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 32, Signed: true}
+	list := arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Type: number}}}
+	for _, c := range []struct {
+		values, index arrowmeta.Type
+		want          string
+	}{
+		{number, number, "int32[] "},
+		{arrowmeta.Type{Kind: arrowmeta.Bool, BitWidth: 1}, number, "invalid[] its dictionary holds booleans; store plain values"},
+		{list, number, "invalid[] its dictionary holds lists of variable length; store plain values"},
+		{number, arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}, "invalid[] its dictionary has indices of type float32; store plain values"},
+		{number, list, "invalid[] its dictionary has indices of type list<int32>; store plain values"},
+		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "invalid[] its dictionary holds text; store the indices instead, for example column.combine_chunks().indices in pyarrow"},
+		{arrowmeta.Type{Kind: arrowmeta.Null}, number, "invalid[] it holds nothing but nulls; leave the column out"},
+	} {
+		f := arrowmeta.Field{Name: "x", Type: c.values, Dictionary: &arrowmeta.Dictionary{Index: c.index}}
+		rows, reason := f.Rows()
+		if got := fmt.Sprintf("%v%v %s", rows.Type, rows.Shape, reason); got != c.want {
+			t.Errorf("%s: got %q, want %q", f.TypeString(), got, c.want)
+		}
 	}
 }
 

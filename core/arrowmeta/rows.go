@@ -3,6 +3,7 @@ package arrowmeta
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
@@ -32,13 +33,26 @@ func (s *Schema) Rows() (rows []Rows, reasons []string) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		rows[i], reasons[i] = f.Rows()
-		if seen[f.Name] {
-			rows[i], reasons[i] = Rows{}, "a column before it has the same name"
+		if reason := unnamed(f.Name, seen); reason != "" {
+			rows[i], reasons[i] = Rows{}, reason
 		}
 		seen[f.Name] = true
 		rows[i].Declared = fill(rows[i].Shape, declared[i])
 	}
 	return rows, reasons
+}
+
+// unnamed gives the reason why a column cannot be asked for by its name.
+func unnamed(name string, seen map[string]bool) string {
+	switch {
+	case name == "":
+		return "it has no name; give the column one"
+	case !utf8.ValidString(name):
+		return "its name is not UTF-8; rename the column"
+	case seen[name]:
+		return "a column before it has the same name; rename one of them"
+	}
+	return ""
 }
 
 // fill puts declared lengths where the type leaves them open.
@@ -56,11 +70,7 @@ func fill(shape, declared []int) []int {
 // cannot be those of an array.
 func (f *Field) Rows() (Rows, string) {
 	r := rower{rows: Rows{Shape: []int{}}}
-	reason := r.node(f)
-	if reason == "" {
-		reason = r.extension(f)
-	}
-	if reason != "" {
+	if reason := r.field(f); reason != "" {
 		return Rows{}, reason
 	}
 	return r.rows, ""
@@ -72,6 +82,16 @@ type rower struct {
 	lists int  // levels of lists
 	coded bool // the values stand in a dictionary
 	bytes int  // of one fixed-size binary value
+}
+
+// field adds a field or a list's child: what it stores, and what its metadata
+// make of that.
+func (r *rower) field(f *Field) string {
+	level := r.lists
+	if reason := r.node(f); reason != "" {
+		return reason
+	}
+	return r.extension(f, level)
 }
 
 func (r *rower) node(f *Field) string {
@@ -96,11 +116,11 @@ func (r *rower) node(f *Field) string {
 
 func (r *rower) list(t *Type, length int) string {
 	if r.lists >= MaxRank-1 {
-		return fmt.Sprintf("lists are nested more than %d deep", MaxRank)
+		return fmt.Sprintf("lists are nested more than %d deep; make fewer of them", MaxRank)
 	}
 	r.lists++
 	r.rows.Shape = append(r.rows.Shape, length)
-	return r.node(&t.Children[0])
+	return r.field(&t.Children[0])
 }
 
 func (r *rower) values(typ dtype.Type, shape ...int) string {
@@ -110,9 +130,9 @@ func (r *rower) values(typ dtype.Type, shape ...int) string {
 	for _, n := range r.rows.Shape {
 		switch {
 		case n == 0:
-			return "its rows have no elements"
+			return "its rows have no elements; leave the column out"
 		case n > 0 && bytes > MaxRowBytes/n:
-			return fmt.Sprintf("a row has more than %d bytes", MaxRowBytes)
+			return fmt.Sprintf("a row has more than %d bytes; cut the rows into smaller ones", MaxRowBytes)
 		case n > 0:
 			bytes *= n
 		}
@@ -125,10 +145,7 @@ func (r *rower) dictionary(f *Field) string {
 	plain := *f
 	plain.Dictionary = nil
 	inner := rower{rows: Rows{Shape: []int{}}}
-	reason := inner.node(&plain)
-	if reason == "" {
-		reason = inner.extension(&plain)
-	}
+	reason := inner.field(&plain)
 	index, ok := f.Dictionary.Index.DType()
 	switch {
 	case reason != "":
@@ -137,7 +154,7 @@ func (r *rower) dictionary(f *Field) string {
 		}
 		return reason
 	case !ok || !index.IsInteger():
-		return "its dictionary has indices of type " + f.Dictionary.Index.String()
+		return "its dictionary has indices of type " + f.Dictionary.Index.String() + "; store plain values"
 	case slices.Contains(inner.rows.Shape, -1):
 		return "its dictionary holds lists of variable length; store plain values"
 	case inner.coded:
@@ -151,8 +168,9 @@ func (r *rower) dictionary(f *Field) string {
 	return ""
 }
 
-// extension applies what the field's metadata say about its storage.
-func (r *rower) extension(f *Field) string {
+// extension applies what the field's metadata say about its storage, which
+// stands below so many levels of lists.
+func (r *rower) extension(f *Field, level int) string {
 	if name, ok := f.Metadata.Get(DTypeKey); ok {
 		return r.bfloat16(name)
 	}
@@ -168,13 +186,13 @@ func (r *rower) extension(f *Field) string {
 			return fmt.Sprintf("its tensors are stored permuted %v; write them in C order", tensor.Permutation)
 		}
 	}
-	if r.lists != 1 {
-		return "its tensors hold lists"
+	if r.lists != level+1 {
+		return "its tensors hold lists; store the elements themselves in them"
 	}
 	if len(tensor.Shape)+len(r.rows.Shape)-1 > MaxRank {
-		return fmt.Sprintf("its rows have more than %d dimensions", MaxRank)
+		return fmt.Sprintf("its rows have more than %d dimensions; make fewer of them", MaxRank)
 	}
-	r.rows.Shape = append(slices.Clone(tensor.Shape), r.rows.Shape[1:]...)
+	r.rows.Shape = slices.Concat(r.rows.Shape[:level], tensor.Shape, r.rows.Shape[level+1:])
 	return ""
 }
 
@@ -184,6 +202,7 @@ func (r *rower) bfloat16(name string) string {
 		return fmt.Sprintf("its metadata say %s=%q; only %q is known", DTypeKey, name, dtype.BFloat16)
 	}
 	switch {
+	case r.rows.Type == dtype.BFloat16: // by the metadata of a list's child
 	case r.rows.Type == dtype.Uint16 && !r.coded:
 	case r.rows.Type == dtype.Uint8 && r.bytes == 2 && !r.coded:
 		r.rows.Shape = r.rows.Shape[:len(r.rows.Shape)-1]
@@ -206,7 +225,7 @@ func refusal(t *Type) string {
 	case Decimal:
 		return "arrays have no decimal type; cast it to float64 or to an integer"
 	case Null:
-		return "it holds nothing but nulls"
+		return "it holds nothing but nulls; leave the column out"
 	case ListView, LargeListView:
 		return "list views are not read; cast it to a list or a fixed-size list"
 	case RunEndEncoded:
@@ -216,5 +235,5 @@ func refusal(t *Type) string {
 	case Map, Union:
 		return fmt.Sprintf("a %v has no single type; store plain columns", t.Kind)
 	}
-	return "arrays have no such type"
+	return "arrays have no such type; store plain numbers"
 }

@@ -22,7 +22,7 @@ func TestFields(t *testing.T) {
 	if err != nil || fmt.Sprint(fields[0].Shape, fields[1].Shape, fields[2] == nil) != "[2 3] [-1] true" || fields[0].Open() || !fields[1].Open() {
 		t.Errorf("%+v %+v, %v", fields[0], fields[1], err)
 	}
-	if want := "a column before it has the same name"; reasons[0] != "" || reasons[1] != "" || reasons[2] != want {
+	if want := "a column before it has the same name; rename one of them"; reasons[0] != "" || reasons[1] != "" || reasons[2] != want {
 		t.Errorf("reasons %q", reasons)
 	}
 	for range 20 {
