@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // agree makes sure that a file has the schema of the first one: the same
-// columns in the same order. Whether they may hold nulls, and metadata, may
-// differ.
+// columns in the same order, and rows that mean the same. Whether they may hold
+// nulls, and other metadata, may differ.
 func agree(first, f *file) error {
 	want, have := first.meta.Schema.Fields, f.meta.Schema.Fields
 	for i := range min(len(want), len(have)) {
@@ -27,11 +28,24 @@ func agree(first, f *file) error {
 		if wt != ht || wd != hd {
 			return disagree(first, f, w.Name, fmt.Sprintf("field %q has the extension type %q, but %q in %s", w.Name, ht+hd, wt+wd, first.path))
 		}
+		if wr, hr := meaning(w), meaning(h); wr != hr {
+			return disagree(first, f, w.Name, fmt.Sprintf("field %q has %s, but %s in %s", w.Name, hr, wr, first.path))
+		}
 	}
 	if len(want) != len(have) {
 		return disagree(first, f, "", fmt.Sprintf("there are %d columns, but %d in %s", len(have), len(want), first.path))
 	}
 	return nil
+}
+
+// meaning says what rows of a column are: its type alone does not tell the
+// shape of tensors, nor what the metadata of a list's child make of it.
+func meaning(f *arrowmeta.Field) string {
+	rows, reason := f.Rows()
+	if reason != "" {
+		return "no rows of an array"
+	}
+	return fmt.Sprintf("rows of %v%v", rows.Type, rows.Shape)
 }
 
 func disagree(first, f *file, field, msg string) error {

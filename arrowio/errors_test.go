@@ -114,6 +114,61 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
+// TestColumnsDisagree opens files of which one has more columns.
+func TestColumnsDisagree(t *testing.T) {
+	schema := func(n int) *arrow.Schema { return arrow.NewSchema(everything.Fields()[:n], nil) }
+	one, two := temp(t, "one.arrow"), temp(t, "two.arrow")
+	save(t, one, false, schema(1), []int{1}, 1)
+	save(t, two, true, schema(2), []int{1}, 1)
+	for _, c := range []struct{ first, second, want string }{
+		{one, two, "there are 2 columns, but 1 in "},
+		{two, one, "there are 1 columns, but 2 in "},
+	} {
+		refused(t, []string{c.first, c.second}, status.Incompatible, c.second+": "+c.want+c.first+
+			"; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema")
+	}
+}
+
+// TestSchemasDisagree opens pairs of files whose columns have one name and one
+// type but mean different things.
+func TestSchemasDisagree(t *testing.T) {
+	const oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
+	tensor := func(parameters string) arrow.Metadata {
+		return arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata"}, []string{"arrow.fixed_shape_tensor", parameters})
+	}
+	six := arrow.Field{Name: "x", Type: arrow.FixedSizeListOf(6, arrow.PrimitiveTypes.Uint16)}
+	as := func(metadata arrow.Metadata) arrow.Field {
+		f := six
+		f.Metadata = metadata
+		return f
+	}
+	child := six
+	child.Type = arrow.FixedSizeListOfField(6, arrow.Field{Name: "item", Type: arrow.PrimitiveTypes.Uint16, Metadata: brain})
+	for _, c := range []struct {
+		first, second arrow.Field
+		want          string
+	}{
+		{as(tensor(`{"shape":[2,3]}`)), as(tensor(`{"shape":[3,2]}`)), `field "x" has rows of uint16[3 2], but rows of uint16[2 3] in FIRST`},
+		{as(tensor(`{"shape":[2,3]}`)), as(tensor(`{"shape":[2,3],"permutation":[1,0]}`)), `field "x" has no rows of an array, but rows of uint16[2 3] in FIRST`},
+		{as(tensor(`{"shape":[2,3]}`)), as(tensor(`{"shape": [2, 3], "dim_names": ["y", "x"]}`)), ""},
+		{as(tensor(`{"shape":[6]}`)), six, `field "x" has the extension type "", but "arrow.fixed_shape_tensor" in FIRST`},
+		{six, as(brain), `field "x" has the extension type "bfloat16", but "" in FIRST`},
+		{child, six, `field "x" has rows of uint16[6], but rows of bfloat16[6] in FIRST`},
+		{six, as(arrow.NewMetadata([]string{"unit"}, []string{"m"})), ""},
+	} {
+		first, second := saveJSON(t, c.first, "[[1,2,3,4,5,6]]"), saveJSON(t, c.second, "[[1,2,3,4,5,6]]")
+		ds, err := arrowio.Open(first, second)
+		switch {
+		case err == nil && c.want != "":
+			t.Errorf("opened, want %s", c.want)
+		case err == nil:
+			ds.Close()
+		case status.CodeOf(err) != status.Incompatible || strings.ReplaceAll(err.Error(), first, "FIRST") != "arrowio: "+second+": "+c.want+oneSchema:
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
 // TestShapes gives shapes that fit and shapes that do not.
 func TestShapes(t *testing.T) {
 	path := saveJSON(t, arrow.Field{Name: "x", Type: arrow.ListOf(arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int8))}, `[[[1,2],[3,4],[5,6]]]`)
