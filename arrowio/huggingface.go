@@ -3,6 +3,7 @@ package arrowio
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -46,12 +47,14 @@ func savedToDisk(dir string) ([]choice, error) {
 	list := make([]choice, 0, len(*state.Files))
 	for _, f := range *state.Files {
 		if !filepath.IsLocal(f.Name) {
-			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json names a file outside of the directory: %q", dir, f.Name).With("path", dir)
+			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json names a file outside of the directory: %q", dir, f.Name).
+				WithHint("%s", insteadOf(dir)).With("path", dir)
 		}
 		list = append(list, choice{path: filepath.Join(dir, f.Name), missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
-		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files", dir).With("path", dir)
+		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files: what was saved had no records", dir).
+			WithHint("save a dataset that has some").With("path", dir)
 	}
 	return list, nil
 }
@@ -61,7 +64,7 @@ func severalSplits(dir string, splits []string) error {
 	e := status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets with the splits %s", dir, strings.Join(splits, ", ")).With("path", dir)
 	if len(splits) == 0 {
 		e.Msg = dir + ": this is a dictionary of datasets without splits"
-		return e
+		return e.WithHint("save one that has some")
 	}
 	return e.WithHint("open one of them: %s", filepath.Join(dir, splits[0]))
 }
@@ -82,7 +85,25 @@ func readJSON(dir, name string, into any) (found bool, err error) {
 		return false, openError(path, err)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return false, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, err).With("path", path)
+		return false, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, plainly(err)).
+			WithHint("%s", insteadOf(dir)).With("path", path)
 	}
 	return true, nil
+}
+
+// plainly says without Go's types that JSON is of another kind than expected.
+func plainly(err error) error {
+	var other *json.UnmarshalTypeError
+	if !errors.As(err, &other) {
+		return err
+	}
+	if other.Field == "" {
+		return fmt.Errorf("unexpected JSON %s", other.Value)
+	}
+	return fmt.Errorf("unexpected JSON %s in %q", other.Value, other.Field)
+}
+
+// insteadOf says what to do about a directory whose list of files is no use.
+func insteadOf(dir string) string {
+	return "copy or download the directory again, or open its files by name, as in " + filepath.Join(dir, "*"+suffixes[0])
 }

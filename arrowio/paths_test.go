@@ -42,7 +42,9 @@ func badPlaces(t *testing.T) {
 		"mapped/state.json": []byte(`{"_data_files": [{"filename": "a.arrow"}], "_indices_data_files": [{"filename": "i.arrow"}]}`),
 		"escape/state.json": []byte(`{"_data_files": [{"filename": "../x.arrow"}]}`),
 		"broken/state.json": []byte(`{"_data_files": [`),
-		"gone/state.json":   []byte(`{"_data_files": [{"filename": "gone.arrow"}]}`),
+		"list/state.json":   []byte(`[]`), "words/state.json": []byte(`{"_data_files": ["x.arrow"]}`), "norecords/state.json": []byte(`{"_data_files": []}`),
+		"nosplits/dataset_dict.json": []byte(`{"splits": []}`), "phrase/dataset_dict.json": []byte(`{"splits": "train"}`), "foreign/state.json": []byte(`{"step": 7}`), "foreign/x.arrow": number,
+		"gone/state.json": []byte(`{"_data_files": [{"filename": "gone.arrow"}]}`),
 	})
 	for name, target := range map[string]string{"loop.arrow": "loop.arrow", "dangling.arrow": "blobs/1234"} {
 		if err := os.Symlink(target, name); err != nil {
@@ -70,6 +72,7 @@ func TestOpenRefused(t *testing.T) {
 		oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
 		toIPC     = `write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.parquet; pyarrow.feather.write_feather(pyarrow.parquet.read_table("in.parquet"), "out.arrow", compression="uncompressed")`
 		noArrow   = ": the directory has no Arrow file (.arrow, .arrows, .ipc, .feather); "
+		instead   = "; copy or download the directory again, or open its files by name, as in "
 		noFile    = ", not a file; rows are read in any order: copy its content into a file first"
 	)
 	for _, c := range []struct {
@@ -82,7 +85,7 @@ func TestOpenRefused(t *testing.T) {
 		{"~/x.arrow", status.NotFound, "~/x.arrow: there is no such file or directory; ~ is not replaced here: write the whole path"},
 		{"s3://bucket/x.arrow", status.Unsupported, "s3://bucket/x.arrow: this is a URL, and only files are read; copy the files to this machine, or mount what holds them, and give their paths"},
 
-		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 25 more`},
+		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds both, broken, cut.arrow, 31 more`},
 		{"many/*.arrow", status.NotFound, `no file matches "many/*.arrow"; HERE/many holds a.csv, b.csv, c.csv, 1 more`},
 		{"void/*", status.NotFound, `no file matches "void/*"; HERE/void is empty`},
 		{"nowhere/at/all/*.arrow", status.NotFound, `no file matches "nowhere/at/all/*.arrow"; HERE has no nowhere`},
@@ -112,8 +115,13 @@ func TestOpenRefused(t *testing.T) {
 		{"deep", status.NotFound, "deep" + noArrow + "files in subdirectories are taken by a glob: deep/*/*.arrow"},
 		{"dict", status.InvalidArgument, "dict: this is a dictionary of datasets with the splits train, test; open one of them: dict/train"},
 		{"mapped", status.Unsupported, "mapped: the dataset was saved with an indices mapping; call flatten_indices() before save_to_disk()"},
-		{"escape", status.DataLoss, `escape: state.json names a file outside of the directory: "../x.arrow"`},
-		{"broken", status.DataLoss, "broken/state.json: unexpected end of JSON input"},
+		{"escape", status.DataLoss, `escape: state.json names a file outside of the directory: "../x.arrow"` + instead + "escape/*.arrow"},
+		{"broken", status.DataLoss, "broken/state.json: unexpected end of JSON input" + instead + "broken/*.arrow"},
+		{"list", status.DataLoss, "list/state.json: unexpected JSON array" + instead + "list/*.arrow"},
+		{"words", status.DataLoss, `words/state.json: unexpected JSON string in "_data_files"` + instead + "words/*.arrow"},
+		{"phrase", status.DataLoss, `phrase/dataset_dict.json: unexpected JSON string in "splits"` + instead + "phrase/*.arrow"},
+		{"norecords", status.NotFound, "norecords: state.json lists no data files: what was saved had no records; save a dataset that has some"},
+		{"nosplits", status.InvalidArgument, "nosplits: this is a dictionary of datasets without splits; save one that has some"},
 		{"gone", status.NotFound, "gone/gone.arrow: there is no such file or directory; gone/state.json lists it: copy or download the directory again"},
 
 		{"loop.arrow", status.IO, "loop.arrow: too many levels of symbolic links; a link on the way leads back to itself: correct it"},
@@ -155,7 +163,7 @@ func refused(t *testing.T, patterns []string, code status.Code, want string) {
 // TestOpenBesideOthers opens Arrow files that do not stand alone.
 func TestOpenBesideOthers(t *testing.T) {
 	badPlaces(t)
-	for _, pattern := range []string{"fine", "fine/*", "fine/*.arrow", "fine/.cache/*", "hf", "hf/*.arrow", "mixed", "both/*.arrow", "splits/train"} {
+	for _, pattern := range []string{"fine", "fine/*", "fine/*.arrow", "fine/.cache/*", "foreign", "hf", "hf/*.arrow", "mixed", "both/*.arrow", "splits/train"} {
 		ds, err := arrowio.Open(pattern)
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)
