@@ -28,8 +28,8 @@ func batches(arrays []C.struct_ArrowArray, schema *arrowmeta.Schema) (*table.Bat
 		if int(a.n_children) != len(schema.Fields) {
 			return nil, damaged("record batch %d of the stream has %d columns, but the schema has %d", i, a.n_children, len(schema.Fields))
 		}
-		if a.null_count > 0 {
-			return nil, status.Errorf(status.Unsupported, "arrowio", "record batch %d of the stream has %d rows that are null as a whole", i, a.null_count).
+		if nulls := max(int64(a.null_count), arrayOf(a).NullCount()); nulls > 0 {
+			return nil, status.Errorf(status.Unsupported, "arrowio", "record batch %d of the stream has %d rows that are null as a whole", i, nulls).
 				WithHint("drop those rows")
 		}
 		b.Rows, b.Skip = append(b.Rows, int64(a.length)), append(b.Skip, int64(a.offset))

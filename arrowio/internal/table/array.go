@@ -58,9 +58,9 @@ func (b Buffer) holds(bits int64) error {
 	return nil
 }
 
-// nullCount gives the number of nulls, counted where the producer has not.
-func (a *Array) nullCount() int64 {
-	if a.Buffers[0].At == nil {
+// NullCount gives the number of nulls, counted where the producer has not.
+func (a *Array) NullCount() int64 {
+	if len(a.Buffers) == 0 || a.Buffers[0].At == nil {
 		return 0
 	}
 	if a.Nulls >= 0 {

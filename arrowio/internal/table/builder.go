@@ -70,7 +70,7 @@ func (b *builder) node(n int, a *Array, shift int64) error {
 		return fmt.Errorf("level %d has %w", n, err)
 	}
 	valid := int64(-1)
-	if a.nullCount() != 0 {
+	if a.NullCount() != 0 {
 		valid = int64(uintptr(a.Buffers[0].At))
 		b.nulls[n] = true
 	}
@@ -149,7 +149,7 @@ func (b *builder) coded(indices *Array) error {
 		if a == nil || a.Length < 0 || a.Length > maxElements || a.Offset < 0 || a.Offset > maxElements || a.check(&f.Nodes[n]) != nil {
 			return fmt.Errorf("its dictionary does not fit its type")
 		}
-		if a.nullCount() != 0 {
+		if a.NullCount() != 0 {
 			b.reason = "its dictionary holds nulls; drop them from the values"
 			return nil
 		}

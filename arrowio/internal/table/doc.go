@@ -1,7 +1,7 @@
 // Package table gathers rows from record batches that lie in memory or in
 // files: it is what every Arrow source is made of.
 //
-// [Describe] says how the rows of an Arrow field are stored: a chain of [Node]s
+// [Fields] says how the rows of Arrow columns are stored: a chain of [Node]s
 // from the column down to its values, such as list → fixed-size list →
 // float32, and the shape and type that a row of an array has. A [Column] holds
 // where the buffers of these nodes are in every record batch, an [Index] which
