@@ -2,6 +2,7 @@ package arrowio_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"strings"
@@ -150,6 +151,44 @@ func TestDeltasInAFile(t *testing.T) {
 	ds := open(t)
 	defer ds.Close()
 	sourcetest.Suite{Open: open, Row: reference(ds, readBack(t, deltaFile, false))}.Run(t)
+}
+
+// TestDictionaryBehindItsBatch: where a dictionary stands in a file says nothing
+// about who uses it, since the footer leads to it.
+func TestDictionaryBehindItsBatch(t *testing.T) {
+	l := write(t, coded, "[0.5,1.5,0.5]")
+	meta, err := arrowmeta.Read(bytes.NewReader(l.data), int64(len(l.data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, b := meta.Dictionaries[0], meta.Batches[0]
+	if d.End() != b.Offset {
+		t.Fatalf("the dictionary ends at %d, its batch begins at %d", d.End(), b.Offset)
+	}
+	place := func(offset int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(offset)) }
+	footer := bytes.Clone(l.data[b.End():])
+	for _, old := range []int64{d.Offset, b.Offset} {
+		if n := bytes.Count(footer, place(old)); n != 1 {
+			t.Fatalf("offset %d stands %d times in the footer", old, n)
+		}
+	}
+	ofDictionary, ofBatch := bytes.Index(footer, place(d.Offset)), bytes.Index(footer, place(b.Offset))
+	copy(footer[ofDictionary:], place(d.Offset+b.End()-b.Offset))
+	copy(footer[ofBatch:], place(d.Offset))
+	swapped := bytes.Join([][]byte{l.data[:d.Offset], l.data[b.Offset:b.End()], l.data[d.Offset:d.End()], footer}, nil)
+	if err := os.WriteFile(l.path, swapped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ds, err := arrowio.Open(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	got, err := gatherField(ds, 0, ds.Schema().Fields[0], []int64{0, 1, 2})
+	want, _ := binary.Append(nil, binary.LittleEndian, []float32{0.5, 1.5, 0.5})
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
 }
 
 // TestReplacedInAFile makes of a delta a dictionary that replaces the one

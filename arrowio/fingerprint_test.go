@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow"
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -13,7 +16,12 @@ import (
 
 func fingerprint(t *testing.T, paths ...string) source.Fingerprint {
 	t.Helper()
-	ds, err := arrowio.OpenFiles(paths, arrowio.Options{Shapes: shapes})
+	return fingerprintAs(t, arrowio.Options{Shapes: shapes}, paths...)
+}
+
+func fingerprintAs(t *testing.T, o arrowio.Options, paths ...string) source.Fingerprint {
+	t.Helper()
+	ds, err := arrowio.OpenFiles(paths, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +60,21 @@ func TestFingerprint(t *testing.T) {
 	write(data)
 	if fingerprint(t, a) == fingerprint(t, copied) {
 		t.Error("another value has the same fingerprint")
+	}
+}
+
+// TestFingerprintSamplesAllOfABatch: 64 times 4 KiB of 8,000 bytes leave out
+// none but the last few.
+func TestFingerprintSamplesAllOfABatch(t *testing.T) {
+	l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 999)+"7]")
+	seen := map[source.Fingerprint]int{fingerprintAs(t, arrowio.Options{}, l.path): -1}
+	for _, at := range []int{1000, 4000, 6000, 7500} {
+		l.put(1, at, byte(9))
+		f := fingerprintAs(t, arrowio.Options{}, l.path)
+		if before, known := seen[f]; known {
+			t.Errorf("byte %d changes nothing after byte %d", at, before)
+		}
+		seen[f] = at
 	}
 }
 

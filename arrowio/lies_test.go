@@ -3,6 +3,7 @@ package arrowio_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -160,6 +161,68 @@ func TestListsBeyondTheirElements(t *testing.T) {
 	}
 }
 
+// falsify writes numbers over the only place in the file that holds others.
+func (l *lie) falsify(from, to []int32) {
+	l.t.Helper()
+	old, err := binary.Append(nil, binary.LittleEndian, from)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	at := bytes.Index(l.data, old)
+	if at < 0 || bytes.Count(l.data, old) != 1 {
+		l.t.Fatalf("%v stands %d times in the file", from, bytes.Count(l.data, old))
+	}
+	if _, err := binary.Encode(l.data[at:], binary.LittleEndian, to); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.WriteFile(l.path, l.data, 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestListsBesideNulls: a row with a null among its lists is put together list
+// by list, whose offsets are checked then.
+func TestListsBesideNulls(t *testing.T) {
+	typ := arrow.FixedSizeListOf(2, arrow.ListOf(arrow.PrimitiveTypes.Int32))
+	for _, start := range []int32{7, 1 << 29, -9} {
+		for _, io := range []string{"map", "read"} {
+			l := write(t, typ, `[[[1,2,3],null],[[4,5,6],[7,8,9]]]`)
+			l.falsify([]int32{0, 3, 3, 6, 9}, []int32{start, start + 3, 3, 6, 9})
+			ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {2, 3}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := ds.Schema().Fields[0]
+			if _, err := gatherField(ds, 0, f, []int64{1}); err != nil {
+				t.Errorf("record 1 is whole: %v", err)
+			}
+			_, err = gatherField(ds, 0, f, []int64{0})
+			named(t, l.path, err)
+			ds.Close()
+		}
+	}
+}
+
+// TestShapeFromDamagedLists: the lists that a shape is taken from lead out of
+// their elements, or out of the file.
+func TestShapeFromDamagedLists(t *testing.T) {
+	for _, c := range []struct {
+		start int32
+		want  string
+	}{
+		{1 << 28, "offsets beyond the end of the file"},
+		{-1 << 28, "a list from element -268435456 to -268435455"},
+	} {
+		l := write(t, arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int32)), `[[[1,2]],[[3,4]]]`)
+		l.put(1, 0, []int32{c.start, c.start + 1})
+		_, err := arrowio.Open(l.path)
+		named(t, l.path, err)
+		if want := "arrowio: " + l.path + `: field "x": ` + c.want + "; the data are damaged; write them again"; err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
 func TestDictionaryIndicesAreChecked(t *testing.T) {
 	plain := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float64}
 	for _, index := range []int16{2, -1, 99, -1 << 15} {
@@ -205,7 +268,36 @@ func TestCompressedSizesAreChecked(t *testing.T) {
 				continue
 			}
 			named(t, l.path, err)
+			want := fmt.Sprintf("a buffer of %d bytes for 1000 values, which need 8000", size)
+			if far := size < 8000 || size > 16000; far && size != -1 && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s", name, err, want)
+			}
 		}
+	}
+}
+
+// TestDictionarySizesAreChecked does the same for a dictionary's values.
+func TestDictionarySizesAreChecked(t *testing.T) {
+	plain := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float64}
+	for _, size := range []int64{0, -1, -2, 8, 1 << 40} {
+		l := write(t, plain, "["+strings.Repeat("0.5,1.5,2.5,3.5,", 99)+"4.5]", ipc.WithLZ4())
+		meta, err := arrowmeta.Read(bytes.NewReader(l.data), int64(len(l.data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = meta.ScanDictionaries(bytes.NewReader(l.data), func(i int, b *arrowmeta.DictionaryBatch) error {
+			at := meta.Dictionaries[i].Body() + b.Buffers(b.Values)[1].Offset
+			binary.LittleEndian.PutUint64(l.data[at:], uint64(size))
+			return os.WriteFile(l.path, l.data, 0o600)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = gatherAll(t, l.path, "read")
+		if size == -1 && err == nil {
+			continue // the frame is as long as the values, or longer: it could be them
+		}
+		named(t, l.path, err)
 	}
 }
 
@@ -302,6 +394,46 @@ func TestBigEndian(t *testing.T) {
 	named(t, l.path, err)
 	if status.CodeOf(err) != status.Unsupported {
 		t.Error(err)
+	}
+}
+
+// TestGrownAfterOpen: what is written behind a file's end does not matter.
+func TestGrownAfterOpen(t *testing.T) {
+	for _, io := range []string{"map", "read"} {
+		l := write(t, arrow.PrimitiveTypes.Int64, "[7,8,9]")
+		ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(l.path, append(bytes.Clone(l.data), l.data...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := gatherField(ds, 0, ds.Schema().Fields[0], []int64{2, 0})
+		if want := []byte{9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}; err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v, %v", io, got, err)
+		}
+		ds.Close()
+	}
+}
+
+// TestOtherRowsAfterOpen: a file that was exchanged for one of the same size
+// whose record batch has another number of rows.
+func TestOtherRowsAfterOpen(t *testing.T) {
+	l, other := write(t, arrow.PrimitiveTypes.Int8, "[1,2,3]"), write(t, arrow.PrimitiveTypes.Int8, "[1,2,3,4,5]")
+	if len(l.data) != len(other.data) {
+		t.Fatalf("%d and %d bytes: the test does not test", len(l.data), len(other.data))
+	}
+	ds, err := arrowio.Open(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	if err := os.WriteFile(l.path, other.data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = gatherField(ds, 0, ds.Schema().Fields[0], []int64{0})
+	if want := "arrowio: " + l.path + ": record batch 0 has 5 rows, but had 3 when the file was opened; do not write to files that are open"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

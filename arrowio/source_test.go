@@ -1,13 +1,16 @@
 package arrowio_test
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/ipc"
 
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
@@ -59,6 +62,48 @@ func TestFiles(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPartlyCompressed joins the record batches of streams, of which the later
+// ones are compressed.
+func TestPartlyCompressed(t *testing.T) {
+	var joined []byte
+	var records []arrow.Record
+	for i, options := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}, nil} {
+		path := temp(t, "x.arrow")
+		save(t, path, true, everything, []int{9, 20}, uint64(i), options...)
+		records = append(records, readBack(t, path, true)...)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta, err := arrowmeta.Read(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := min(meta.Dictionaries[0].Offset, meta.Batches[0].Offset)
+		if i == 0 {
+			from = 0
+		}
+		joined = append(joined, data[from:meta.Batches[1].End()]...)
+	}
+	path := temp(t, "joined.arrow")
+	if err := os.WriteFile(path, append(joined, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func(t *testing.T) source.Source {
+		ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: shapes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ds
+	}
+	ds := open(t).(*arrowio.Dataset)
+	defer ds.Close()
+	if how := ds.Files()[0].Compression; how != "lz4" {
+		t.Errorf("compression %q, but the first compressed batch has lz4", how)
+	}
+	sourcetest.Suite{Open: open, Row: reference(ds, records)}.Run(t)
 }
 
 // shapes are those of the fields that are lists, given, since there may be no

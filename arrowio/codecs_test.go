@@ -1,0 +1,82 @@
+package arrowio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+)
+
+// pack gives the bytes in one frame.
+func pack(t *testing.T, how arrowmeta.Compression, data []byte) []byte {
+	t.Helper()
+	if how == arrowmeta.ZSTD {
+		w, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.EncodeAll(data, nil)
+	}
+	var out bytes.Buffer
+	w := lz4.NewWriter(&out)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestDecompress: what comes out has exactly the size that was announced, or
+// there is an error.
+func TestDecompress(t *testing.T) {
+	data := bytes.Repeat([]byte("meshfeed"), 100)
+	for _, how := range []arrowmeta.Compression{arrowmeta.LZ4Frame, arrowmeta.ZSTD} {
+		whole := pack(t, how, data)
+		for _, c := range []struct {
+			name   string
+			stored []byte
+			size   int
+			fails  bool
+		}{
+			{"honest", whole, 800, false},
+			{"more than announced", whole, 799, true},
+			{"less than announced", whole, 801, true},
+			{"two frames", append(bytes.Clone(whole), whole...), 800, true},
+			{"cut", whole[:len(whole)-6], 800, true},
+			{"nothing", nil, 800, true},
+			{"another format", data, 800, true},
+		} {
+			out, err := new(codecs).decompress(how, c.stored, int64(c.size))
+			if c.fails != (err != nil) || err == nil && !bytes.Equal(out, data) {
+				t.Errorf("%v, %s: %d bytes, %v", how, c.name, len(out), err)
+			}
+		}
+	}
+}
+
+// TestZstdAnnouncesTooMuch: a few bytes that say they are a gigabyte cost no
+// gigabyte.
+func TestZstdAnnouncesTooMuch(t *testing.T) {
+	const size = 1 << 30
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0} // in one segment, whose size takes 4 bytes
+	frame = binary.LittleEndian.AppendUint32(frame, size)
+	frame = append(frame, 0x03|8<<3, 0, 0, 7) // the last block: 8 times 7
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := new(codecs).decompress(arrowmeta.ZSTD, frame, size)
+	runtime.ReadMemStats(&after)
+	if want := "zstd: 13 bytes of a frame of 1073741824 where 1073741824 are announced"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+		t.Errorf("%d bytes allocated", grown)
+	}
+}
