@@ -34,6 +34,12 @@ func TestNewRefuses(t *testing.T) {
 		{"layout: /mesh/devices/1: the device is [-1, 1], but a process is from 0 to 2147483647 and an id from 0 to 2^53", func(d *Document) {
 			d.Mesh = MeshSpec{Axes: d.Mesh.Axes, Devices: []mesh.Device{{}, {Process: -1, ID: 1}, {ID: 2}, {ID: 3}}}
 		}},
+		{"layout: /mesh/devices/0: the device is [2147483648, 0], but a process is from 0 to 2147483647 and an id from 0 to 2^53", func(d *Document) {
+			d.Mesh = MeshSpec{Axes: d.Mesh.Axes, Devices: []mesh.Device{{Process: 1 << 31}, {ID: 1}, {ID: 2}, {ID: 3}}}
+		}},
+		{"layout: /mesh/devices/3: the device is [0, 9007199254740993], but a process is from 0 to 2147483647 and an id from 0 to 2^53", func(d *Document) {
+			d.Mesh = MeshSpec{Axes: d.Mesh.Axes, Devices: []mesh.Device{{}, {ID: 1}, {ID: 2}, {ID: 1<<53 + 1}}}
+		}},
 		{"layout: /batch/size: the batch has 0 dimensions, but must have from 1 to 32", func(d *Document) { d.Batch.Size = nil }},
 		{"layout: /batch/size/1: the batch size is 0, but must be at least 1", func(d *Document) { d.Batch.Size = []int{4, 0} }},
 		{"layout: /dataset/records: the dataset has -1 records, but may have from 0 to 2^40", func(d *Document) { d.Dataset = &DatasetSpec{Records: -1} }},
@@ -72,6 +78,7 @@ func TestNewCopies(t *testing.T) {
 	d := simple()
 	d.Arrays[0].Columns = [][2]int{{0, 3}}
 	d.Batch.Extras, d.Prefetch, d.Dataset = []string{ExtraKey}, new(4), &DatasetSpec{Records: 100, Fields: []FieldSpec{{Name: "x", Shape: []int{3}, Type: dtype.Float32}}}
+	d.Batch.Remainder, d.Batch.MaskSpec = Pad, sharding.P(nil)
 	l, err := New(d)
 	if err != nil {
 		t.Fatal(err)
@@ -80,10 +87,10 @@ func TestNewCopies(t *testing.T) {
 	for _, d := range []*Document{d, l.Document()} {
 		d.Mesh.Axes[0].Name, d.Arrays[0].Name, d.Arrays[0].RowShape[0], d.Arrays[0].Spec[0] = "z", "z", 9, nil
 		d.Arrays[0].Columns[0], d.Batch.Size[0], d.Batch.Extras[0], *d.Prefetch = [2]int{1, 2}, 9, "z", 9
-		d.Dataset.Records, d.Dataset.Fields[0].Shape[0] = 9, 9
+		d.Batch.MaskSpec[0], d.Dataset.Records, d.Dataset.Fields[0].Shape[0] = []string{"z"}, 9, 9
 	}
 	l.BatchShape()[0] = 9
-	if after := string(l.Document().Canonical()); after != before || l.BatchSize() != 8 || l.Prefetch() != 4 || l.Remainder() != Drop {
+	if after := string(l.Document().Canonical()); after != before || l.BatchSize() != 8 || l.Prefetch() != 4 || l.Remainder() != Pad {
 		t.Errorf("the layout has become %s", after)
 	}
 }
