@@ -105,7 +105,9 @@ PLAYS = {"run": run, "preempted": preempted, "killed": killed, "survive": surviv
 def main() -> None:
     folder = Path(json.loads(os.environ["MESHFEED_JOB"])["folder"])
     orders: dict[str, Any] = json.loads((folder / "orders.json").read_text())
-    config = {"jax_enable_recoverability": True} if orders["what"] == "survive" else {}
+    config: dict[str, Any] = {"dead_after": 5} if orders["what"] in ("killed", "survive") else {}
+    if orders["what"] == "survive":
+        config["jax_enable_recoverability"] = True
     with (
         joined(**config) as place,
         mf.open(str(place.folder / "*.arrow")) as ds,

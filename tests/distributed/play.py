@@ -113,7 +113,7 @@ def seen(array: jax.Array, mesh: Mesh) -> dict[str, Any]:
 
 def main() -> None:
     denied = os.environ.get("MESHFEED_COLLECTIVES") == "denied"
-    config = {"jax_cpu_collectives_implementation": None} if denied else {}
+    config: dict[str, Any] = {"jax_cpu_collectives_implementation": None} if denied else {}
     with joined(**config) as place:
         play(place, compute=not denied)
         if jax.device_count() == place.processes * jax.local_device_count():

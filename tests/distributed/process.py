@@ -34,10 +34,12 @@ class Place:
 
 
 @contextmanager
-def joined(**config: Any) -> Iterator[Place]:
+def joined(*, dead_after: int = 100, **config: Any) -> Iterator[Place]:
     """Joins the job, and leaves it when every process has come to the end.
 
     Args:
+        dead_after: seconds of silence after which a process counts as dead. On a busy machine
+            one that lives can be silent for some.
         config: of JAX, such as `jax_cpu_collectives_implementation=None`.
     """
     told = json.loads(os.environ[ENV])
@@ -53,7 +55,7 @@ def joined(**config: Any) -> Iterator[Place]:
         process_id=place.rank,
         cluster_detection_method="deactivate",
         initialization_timeout=120,
-        **_known(heartbeat_timeout_seconds=5, shutdown_timeout_seconds=60),
+        **_known(heartbeat_timeout_seconds=dead_after, shutdown_timeout_seconds=60),
     )
     (place.folder / "joined").touch()
     yield place

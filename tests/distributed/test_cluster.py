@@ -67,7 +67,7 @@ def test_another_mesh(got: Got) -> None:
 
 def test_missing(got: Got) -> None:
     text = (
-        "mf.Loader: process 2 has not come to the next batch of loader 'train' within 1 s; every "
+        "mf.Loader: process 2 has not come to the next batch of loader 'train' within 3 s; every "
     )
     text += "process of the mesh makes the same loaders in the same order; see its log, or raise "
     text += "agree_timeout="
