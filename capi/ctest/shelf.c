@@ -210,7 +210,7 @@ static void alternate(void) {
     late += recalled.waited_ns >= 20 * MILLISECOND;
   }
   pthread_join(other, NULL);
-  CHECK(late < ROUNDS / 2);
+  CHECK(late < ROUNDS / 8);
   mfi_shelf_expect(shelf, false);
   mfi_pool_put(slot);
 }
@@ -234,18 +234,22 @@ static void* wait_in_vain(void* none) {
   return none;
 }
 
-/* Forgets a handle, under which somebody may wait; gives how long he waited. */
-static int64_t forget_one(bool all, bool lay) {
+enum end { FORGET, FORGET_ALL, EXPECT_NOTHING, ENDS };
+
+/* Ends the wait of whoever waits under the handle; gives how long he waited. */
+static int64_t end_wait(enum end how, bool lay) {
   mfi_shelf* brief = mfi_shelf_new();
   mfi_slot* slot = make(0);
   CHECK(brief);
   mfi_shelf_expect(brief, true);
   mfi_shelf_place(BRIEF, brief);
   sched_yield();
-  if (all)
+  if (how == FORGET)
+    mfi_shelf_forget(BRIEF);
+  else if (how == FORGET_ALL)
     mfi_shelf_forget_all();
   else
-    mfi_shelf_forget(BRIEF);
+    mfi_shelf_expect(brief, false);
   if (lay)
     CHECK(mfi_shelf_offer(brief, slot)); /* too late for who waits */
   const int before = atomic_load(&calls);
@@ -258,16 +262,21 @@ static int64_t forget_one(bool all, bool lay) {
   return recalled.waited_ns;
 }
 
-/* Whoever waits under a handle that is forgotten is told so, and at once. */
-static void forget(void) {
+/* Whoever waits in vain is told so at once: that his handle was forgotten, or
+   that nothing is expected any more. */
+static void in_vain(void) {
   pthread_t other;
-  int late = 0;
   CHECK(!pthread_create(&other, NULL, wait_in_vain, NULL));
-  for (int i = 0; atomic_load(&cancelled) < ROUNDS; i++)
-    late += forget_one(i % 2, i % 4 < 2) >= 20 * MILLISECOND;
+  for (enum end how = FORGET; how < ENDS; how++) {
+    int late = 0;
+    for (int i = 0; i < ROUNDS; i++)
+      late += end_wait(how, false) >= 20 * MILLISECOND;
+    CHECK(late < ROUNDS / 8);
+  }
+  while (atomic_load(&cancelled) < 2 * ROUNDS)
+    end_wait(FORGET, true);
   atomic_store(&gone, 1);
   pthread_join(other, NULL);
-  CHECK(late < ROUNDS / 4);
 }
 
 /* ---- processors ---- */
@@ -356,7 +365,7 @@ int main(void) {
   mfi_shelf_forget(HANDLE);
   CHECK(!taken_within(HANDLE, -1));
   drop(shelf);
-  forget();
+  in_vain();
   mfi_pool_close(pool);
   CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0);
   fprintf(stderr, "%d of %d from the shelf\n", atomic_load(&shelved), PIECES);
