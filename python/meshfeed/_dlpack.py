@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from meshfeed._abi import DType
 from meshfeed.cursor import Release, owner_type
 
 CPU = 1, 0  # the type and the number of DLPack's device for memory of the host
+VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy knows such capsules
 
 
 class _Tensor(ctypes.Structure):
@@ -34,6 +35,7 @@ class Legacy(ctypes.Structure):
     """`DLManagedTensor`, for consumers older than DLPack 1.0."""
 
     NAME = b"dltensor"
+    MODEL: ClassVar[dict[str, Any]] = {}  # what gets such a capsule from NumPy
     _fields_ = (("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p))
 
 
@@ -41,6 +43,7 @@ class Versioned(ctypes.Structure):
     """`DLManagedTensorVersioned`."""
 
     NAME = b"dltensor_versioned"
+    MODEL: ClassVar[dict[str, Any]] = {"max_version": (1, 0)}
     _fields_ = (
         ("major", c_uint32),
         ("minor", c_uint32),
@@ -62,8 +65,10 @@ def view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarr
     tensor = Versioned.from_address(address)
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     owner = owner_type(size).from_address(tensor.tensor.data or address)
-    owner.release = release = Release(owner, _deleter(tensor.deleter))
-    release._as_parameter_ = c_void_p(address)
+    lent, deleter = c_void_p(address), _deleter(tensor.deleter)
+    release = Release(owner, deleter)
+    release._as_parameter_ = lent  # before Ctrl-C can come: a deleter takes no null
+    owner.release = release
     array = np.ndarray(shape, dtype, owner)
     array.setflags(write=False)
     return array
@@ -71,21 +76,21 @@ def view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarr
 
 def capsule(address: int, kind: type[Legacy | Versioned]) -> Any:
     """Gives a tensor as a capsule, which deletes it unless a consumer takes it."""
-    return _new(address, kind.NAME, _drop)
+    destructor = _destructor(kind)
+    return _new(address, kind.NAME, destructor)
+
+
+@cache
+def _destructor(kind: type[Legacy | Versioned]) -> Any:
+    """Gives what NumPy destroys its own capsules with: it calls the deleter of any tensor.
+
+    A destructor in Python would not do: a consumer that refuses a tensor drops the capsule while
+    its exception is under way, in which no Python can run.
+    """
+    return _destructor_of(np.empty(1).__dlpack__(**kind.MODEL))
 
 
 _api = ctypes.pythonapi
-_new = _api.PyCapsule_New
+_new, _destructor_of = _api.PyCapsule_New, _api.PyCapsule_GetDestructor
 _new.restype, _new.argtypes = ctypes.py_object, (c_void_p, c_char_p, c_void_p)
-# Function objects of their own: a capsule that dies must not become a Python object again.
-_is_valid = ctypes.PYFUNCTYPE(c_int32, c_void_p, c_char_p)(("PyCapsule_IsValid", _api))
-_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
-
-
-@ctypes.PYFUNCTYPE(None, c_void_p)
-def _drop(dying: int) -> None:
-    """The destructor of capsules: a consumer that took the tensor has renamed the capsule."""
-    for kind in (Versioned, Legacy):
-        if _is_valid(dying, kind.NAME):
-            address = _pointer(dying, kind.NAME)
-            _deleter(kind.from_address(address).deleter)(address)
+_destructor_of.restype, _destructor_of.argtypes = c_void_p, (ctypes.py_object,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from ctypes import byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
 from types import TracebackType
@@ -15,47 +14,61 @@ from meshfeed.errors import Code
 
 
 class Handle:
-    """A handle of the library, released once: by `close`, or with the object."""
+    """A handle of the library, released once: by `close`, or with the object.
 
-    __slots__ = ("_lock", "_release", "_value", "_what")
+    It is there before the call that makes what it names. Ctrl-C may come right behind that call,
+    and what was made then has an owner already.
+
+    Args:
+        what: what errors call it.
+
+    Attributes:
+        out: where a call writes the handle.
+    """
+
     _leaving = _library.leaving  # at the exit modules lose their names, and classes keep theirs
+    _closed = False
+    out = c_uint64()  # Ctrl-C may come before there is one
 
-    def __init__(self, value: int, what: str) -> None:
-        self._value = value
+    def __init__(self, what: str) -> None:
         self._what = what
         self._release = _library.library().mf_release
-        self._lock = threading.Lock()
+        self.out = c_uint64()
 
     @property
     def value(self) -> int:
         """The number; an error once it is released."""
         self.check()
-        return self._value
+        return self.out.value
 
     def check(self) -> None:
         """Raises an error if the handle is released."""
-        if self._value == 0:
+        if self._closed:
             message, op = f"the {self._what} is closed", f"mf.{self._what.title()}"
             raise errors.InvalidStateError(message, op=op, hint="make another")
 
     def close(self, cause: type[BaseException] | None = None) -> None:
         """Releases the handle. The interpreter's exit releases nothing.
 
+        Another release, by another thread or after Ctrl-C in the middle of this one, does nothing:
+        the library gives no number twice.
+
         Args:
             cause: what ends the block whose `__exit__` calls. After Ctrl-C nobody waits for the
                 release, which takes up to a second where a file does not answer.
         """
-        with self._lock:
-            value, self._value = self._value, 0
+        self._closed = True
+        value = self.out.value
         if not value or self._leaving:
             return
         if cause is not None and issubclass(cause, KeyboardInterrupt | SystemExit):
             _library.release_later(value)
         else:
             self._release(value, None)
+        self.out.value = 0
 
     def __del__(self) -> None:
-        if not self._leaving:
+        if self.out.value and not self._leaving:
             self.close()
 
 
@@ -113,15 +126,17 @@ class Next:
             raise _library.exception(self._failure, code, "mf.Loader")
         return None
 
-    def hand_over(self) -> c_void_p:
-        """Gives the address of the batch to its new owner."""
+    def hand_over(self, owner: Any) -> None:
+        """Gives the batch to its new owner, which passes its address on as `_as_parameter_`."""
         batch = c_void_p(self._batch.value)
-        self._batch.value = None
-        return batch
+        self._batch.value = None  # Ctrl-C comes behind calls, and so not between these two
+        owner._as_parameter_ = batch
 
     def drop(self) -> None:
         """Releases the batch of a call that was interrupted before it got an owner."""
-        _library.library().mf_batch_release(self.hand_over())
+        batch = c_void_p(self._batch.value)
+        self._batch.value = None
+        _library.library().mf_batch_release(batch)
 
 
 _TIMEOUT = int(Code.Timeout)

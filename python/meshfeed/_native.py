@@ -8,30 +8,28 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Mapping, Sequence
-from ctypes import byref, c_int64, c_uint64, c_void_p
+from ctypes import byref, c_int64, c_void_p
 from typing import TYPE_CHECKING, Any
 
 from meshfeed._abi import RELEASE, Array, Bytes, DType, Stats
-from meshfeed._library import SLICE_MS, borrowed, call, library, release_later
+from meshfeed._handle import Handle
+from meshfeed._library import SLICE_MS, borrowed, call, library
 from meshfeed.errors import Code
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-def _made(name: str, *arguments: Any) -> int:
+def _made(what: str, name: str, *arguments: Any) -> Handle:
     """Calls a function that makes a handle, and waits until what it names stands."""
-    out = c_uint64()
-    call(name, *arguments, byref(out))
+    handle = Handle(what)
     try:
-        _patiently("mf_wait", out)
-    except Exception:
-        library().mf_release(out, None)
+        call(name, *arguments, byref(handle.out))
+        _patiently("mf_wait", handle.out)
+    except BaseException as e:  # after Ctrl-C nobody waits for a file that does not answer
+        handle.close(type(e))
         raise
-    except BaseException:  # Ctrl-C does not wait for a file that does not answer
-        release_later(out)
-        raise
-    return out.value
+    return handle
 
 
 def _patiently(name: str, handle: Any, *arguments: Any) -> None:
@@ -61,20 +59,19 @@ def _encoded(text: str | bytes) -> tuple[bytes, int]:
 # ---- layouts ----
 
 
-class _Layout:
+class _Layout(Handle):
     """A layout handle for the time of one call."""
 
     def __init__(self, document: str | bytes) -> None:
+        super().__init__("layout")
         self._document = document
 
     def __enter__(self) -> int:
-        out = c_uint64()
-        call("mf_layout_create", *_encoded(self._document), byref(out))
-        self._handle = out.value
-        return self._handle
+        call("mf_layout_create", *_encoded(self._document), byref(self.out))
+        return self.value
 
     def __exit__(self, *_: object) -> None:
-        library().mf_release(self._handle, None)
+        self.close()
 
 
 def layout_canonical(document: str | bytes) -> str:
@@ -105,14 +102,14 @@ def layout_page(document: str) -> str:
 # ---- datasets ----
 
 
-def dataset_open(options: str) -> int:
+def dataset_open(options: str) -> Handle:
     """Opens files."""
-    return _made("mf_dataset_open", *_encoded(options))
+    return _made("dataset", "mf_dataset_open", *_encoded(options))
 
 
-def dataset_from_stream(address: int, options: str) -> int:
+def dataset_from_stream(address: int, options: str) -> Handle:
     """Moves an Arrow C stream into a dataset."""
-    return _made("mf_dataset_open_stream", address, *_encoded(options))
+    return _made("dataset", "mf_dataset_open_stream", address, *_encoded(options))
 
 
 @RELEASE
@@ -120,7 +117,7 @@ def _give_back(context: int) -> None:
     borrowed.pop(context, None)
 
 
-def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> int:
+def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
     """Lends NumPy arrays to a dataset until its last user is gone."""
     descriptions = (Array * len(arrays))()
     for out, (name, array) in zip(descriptions, arrays.items(), strict=True):
@@ -133,7 +130,8 @@ def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> int:
         out.strides = (c_int64 * array.ndim)(*array.strides)
     lent = list(arrays.values())
     borrowed[id(lent)] = lent
-    return _made("mf_dataset_open_arrays", descriptions, len(arrays), _give_back, id(lent))
+    back = _give_back, id(lent)
+    return _made("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *back)
 
 
 # DLPack's type codes by NumPy's kind; the only "V" that gets here is bfloat16.
@@ -153,29 +151,29 @@ def dataset_fingerprint(handle: int) -> str:
     return _taken(out)
 
 
-def dataset_slice(handle: int, start: int, stop: int) -> int:
-    """Gives a handle of the records [start, stop)."""
-    return _made("mf_dataset_slice", handle, start, stop)
+def dataset_slice(handle: int, start: int, stop: int) -> Handle:
+    """Gives the records [start, stop)."""
+    return _made("dataset", "mf_dataset_slice", handle, start, stop)
 
 
 # ---- loaders ----
 
 
-def loader_create(dataset: int, document: str, options: Mapping[str, Any]) -> int:
+def loader_create(dataset: int, document: str, options: Mapping[str, Any]) -> Handle:
     """Begins to load."""
     with _Layout(document) as layout:
-        return _made("mf_loader_create", dataset, layout, *_encoded(json.dumps(options)))
+        return _made("loader", "mf_loader_create", dataset, layout, *_encoded(json.dumps(options)))
 
 
-def loader_one_epoch(handle: int, epoch: int) -> int:
+def loader_one_epoch(handle: int, epoch: int) -> Handle:
     """Begins an independent pass over one epoch."""
-    return _made("mf_loader_one_epoch", handle, epoch)
+    return _made("loader", "mf_loader_one_epoch", handle, epoch)
 
 
-def loader_remesh(handle: int, document: str, process: int) -> int:
+def loader_remesh(handle: int, document: str, process: int) -> Handle:
     """Begins to go on where a loader stands, on another layout."""
     with _Layout(document) as layout:
-        return _made("mf_loader_remesh", handle, layout, process)
+        return _made("loader", "mf_loader_remesh", handle, layout, process)
 
 
 def loader_info(handle: int) -> dict[str, Any]:
@@ -217,7 +215,7 @@ def certificate_add(a: str, b: str) -> str:
 
 def certificate_check(text: str) -> None:
     """Checks a certificate against its order and seed."""
-    library().mf_release(_made("mf_certificate_check", *_encoded(text)), None)
+    _made("certificate", "mf_certificate_check", *_encoded(text)).close()
 
 
 def loader_len(handle: int) -> int:
@@ -266,9 +264,10 @@ def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
 # ---- devices ----
 
 
-def devices_open(spec: str, options: Mapping[str, Any]) -> int:
+def devices_open(spec: str, options: Mapping[str, Any]) -> Handle:
     """Opens devices."""
-    return _made("mf_devices_open", *_encoded(spec), *_encoded(json.dumps(options)))
+    what, texts = "backend of these devices", (*_encoded(spec), *_encoded(json.dumps(options)))
+    return _made(what, "mf_devices_open", *texts)
 
 
 def devices_info(handle: int) -> dict[str, Any]:
@@ -277,10 +276,10 @@ def devices_info(handle: int) -> dict[str, Any]:
     return info
 
 
-def ring_create(devices: int, document: str) -> int:
+def ring_create(devices: int, document: str) -> Handle:
     """Makes memory on devices for the batches of a layout."""
     with _Layout(document) as layout:
-        return _made("mf_ring_create", devices, layout)
+        return _made("ring", "mf_ring_create", devices, layout)
 
 
 def ring_info(handle: int) -> dict[str, Any]:
@@ -289,11 +288,11 @@ def ring_info(handle: int) -> dict[str, Any]:
     return info
 
 
-def batch_place(batch: Any, ring: int) -> int:
+def batch_place(batch: Any, ring: int) -> Handle:
     """Copies the batch at this address, which the caller keeps alive, to devices."""
-    out = c_uint64()
-    call("mf_batch_place", batch, ring, byref(out))
-    return out.value
+    placed = Handle("batch")
+    call("mf_batch_place", batch, ring, byref(placed.out))
+    return placed
 
 
 def placed_read(placed: int, array: int, position: int, out: np.ndarray[Any, Any]) -> None:

@@ -122,7 +122,7 @@ def _read(
         message = f"array {field!r} is the only batch of a loader, and {e.message}"
         hint = "partition it over more processes, or load parts of it from source.slice"
         raise ResourceExhaustedError(message, op="mf.load_array", hint=hint) from None
-    info = _native.loader_info(handle)
+    info = _native.loader_info(handle.value)
     described = info["arrays"][0]
     placer = jax.Placer(Blocks(_one(described) if row else described), sharding)
     cursor = Cursor(handle, placer, size=info["batch_bytes"], ahead=0, across=False, keep=1)

@@ -58,7 +58,7 @@ def devices(
             for name, ours in _WORDS.items():
                 e.hint = e.hint.replace(name, ours)
             raise
-        return Devices(spec, Handle(handle, "backend of these devices"))
+        return Devices(spec, handle)
 
 
 # The options of C, as they are called here.

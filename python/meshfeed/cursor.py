@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -42,7 +41,14 @@ class Cursor:
     """
 
     def __init__(
-        self, handle: int, make: Make, *, size: int, ahead: int, across: bool, keep: int
+        self,
+        handle: _handle.Handle,
+        make: Make,
+        *,
+        size: int,
+        ahead: int,
+        across: bool,
+        keep: int,
     ) -> None:
         self._ahead = ahead
         self._across = across
@@ -51,7 +57,7 @@ class Cursor:
         self._torn = False
         self.ends = 0
         self._release = _handle.batch_release()
-        self.follow(_handle.Handle(handle, "loader"), make, size=size, keep=keep)
+        self.follow(handle, make, size=size, keep=keep)
 
     def follow(self, handle: _handle.Handle, make: Make, *, size: int, keep: int) -> None:
         """Takes batches from a handle from now on, and places itself where that stands.
@@ -62,22 +68,28 @@ class Cursor:
             size: as for the cursor.
             keep: as for the cursor.
         """
-        state = _native.loader_state(handle.value)
-        self.handle = handle
-        self._make = make
-        self._next = _handle.Next(handle.value)
-        self._owner = owner_type(size)
+        at = _place(handle.value)
+        following, owner = _handle.Next(handle.value), owner_type(size)
+        # Ctrl-C comes behind calls, and so not between these.
+        self.handle, self._make, self._next, self._owner = handle, make, following, owner
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
         self._live = self._flushed = 0
-        self.epoch: int = state["epoch"]
-        self.position: int = state["position"]
+        self._at: tuple[int, int] | None = at
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """Epoch and position of the next batch, which belong together on any thread."""
+        # After Ctrl-C in the middle of a move only the library knows.
+        return self._at or _place(self.handle.value)
 
     def take(self) -> Item | None:
         """Gives the next batch, or None at the end of the pass. The caller holds the lock."""
         if self._torn:
             self._mend()
+        elif self._at is None:
+            self._at = self.at
         try:
             item = self._ready.popleft() if self._ready else self._fetch(wait=True)
             if isinstance(item, Exception):
@@ -85,19 +97,21 @@ class Cursor:
             if item is not None:
                 if self._ahead:
                     self._run_ahead(item)
-                self.epoch, self.position = item.epoch, item.position
+                self._at = item.epoch, item.position
             else:
                 self.ends += 1
         except KeyboardInterrupt:
             self._torn = True  # a batch may be lost between C and here
+            self._next.drop()
             raise
         return item
 
     def _mend(self) -> None:
         """Goes back to the batch after the last one delivered, as one was lost on its way."""
+        self._torn = True  # until it is done
         self._next.drop()
         self._ready.clear()
-        _native.loader_rewind(self.handle.value, self.epoch, self.position)
+        _native.loader_rewind(self.handle.value, *self.at)
         self._torn = False
 
     def _run_ahead(self, item: Item) -> None:
@@ -125,7 +139,7 @@ class Cursor:
             return None
         owner = self._owner.from_address(head.data or ctypes.addressof(head))
         owner.release = release = Release(owner, self._release)
-        release._as_parameter_ = self._next.hand_over()
+        self._next.hand_over(release)
         self._live = head.live
         if self._live <= self._keep:
             self._bound, self._flushed = self._keep, 0
@@ -163,37 +177,57 @@ class Cursor:
     def certificate(self) -> str:
         """Gives the certificate of the batches delivered, without those made ahead."""
         with self.lock:
-            return _native.loader_certificate(self.handle.value, self.epoch, self.position)
+            return _native.loader_certificate(self.handle.value, *self.at)
 
-    @contextlib.contextmanager
-    def making(self, make: Make) -> Iterator[Cursor]:
-        """Has batches made in another way, and none ahead. The caller holds the lock."""
+    # These are no context managers: Ctrl-C between `__enter__` and the block would leave the lock
+    # to whoever keeps the traceback, as a notebook does.
+
+    def take_made(self, make: Make) -> Item | None:
+        """Takes a batch that is made in another way, and makes none ahead. The lock is held."""
         usual = self._make, self._ahead
         self._torn = self._torn or bool(self._ready)  # those were made the usual way
         self._make, self._ahead = make, 0
         try:
-            yield self
+            return self.take()
         finally:
             self._make, self._ahead = usual
 
-    @contextlib.contextmanager
-    def moved(self) -> Iterator[int]:
-        """Guards a change of the place: what was made ahead is dropped, the place read anew."""
-        with self.lock:
-            yield self.handle.value
-            self._ready.clear()
-            self._torn = False
-            state = _native.loader_state(self.handle.value)
-            self.epoch, self.position = state["epoch"], state["position"]
+    def move(self, change: Callable[[int], None]) -> None:
+        """Changes the place.
 
-    @contextlib.contextmanager
-    def replaced(self) -> Iterator[int]:
-        """Guards an exchange of the handle, which stands behind the last batch delivered."""
+        Args:
+            change: is given the handle, and calls the library. Where it fails, all is as it was.
+        """
+        with self.lock:
+            handle = self.handle.value
+            if self._torn or self._ready:
+                self._mend()
+            before, self._at = self._at, None
+            try:
+                change(handle)
+            except Exception:
+                self._at = before
+                raise
+            except BaseException:  # before or behind the change
+                self._moved()
+                raise
+            self._moved()
+
+    def _moved(self) -> None:
+        """Comes after a change of the place."""
+        self._at = self.at
+
+    def replace(self, exchange: Callable[[int], None]) -> None:
+        """Exchanges the handle, which stands behind the last batch delivered.
+
+        Args:
+            exchange: is given the old handle, and calls `follow` with a new one.
+        """
         with self.lock:
             if self._torn or self._ready:
                 self._mend()
             old = self.handle
-            yield old.value
+            exchange(old.value)
             old.close()
 
     def close(self, cause: BaseException | None = None) -> None:
@@ -227,3 +261,9 @@ class Owner(Protocol):
 def owner_type(size: int) -> Any:
     """Gives the type of owners of so many bytes, which views keep alive."""
     return type("Owner", (ctypes.c_uint8 * size,), {"__slots__": ("release",)})
+
+
+def _place(handle: int) -> tuple[int, int]:
+    """Gives epoch and position of the batch that the library hands out next."""
+    state = _native.loader_state(handle)
+    return state["epoch"], state["position"]

@@ -78,9 +78,9 @@ class Dataset(_handle.Held):
     manager; loaders keep what they need of it, so it may be closed as soon as they are made.
     """
 
-    def __init__(self, handle: int, packed: Mapping[str, str] | None = None) -> None:
-        super().__init__(_handle.Handle(handle, "dataset"))
-        self._facts = _native.dataset_facts(handle)
+    def __init__(self, handle: _handle.Handle, packed: Mapping[str, str] | None = None) -> None:
+        super().__init__(handle)
+        self._facts = _native.dataset_facts(self.handle)
         files = self._facts["files"]
         own = {f["path"]: f["compression"] for f in files if "compression" in f}
         self._packed = own if packed is None else packed

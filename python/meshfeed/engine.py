@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,6 @@ class Engine:
 
     Attributes:
         cursor: takes the batches; the same one for good.
-        feed: how a batch is made.
-        info: what the library says about the batches of this process.
-        batch_rows: the rows of the global batch.
     """
 
     def __init__(
@@ -45,26 +42,20 @@ class Engine:
     ) -> None:
         self._request, self._options, self._peers = request, options, peers
         handle = _native.loader_create(source.handle, plan.document, options.document(plan.process))
-        self._describe(handle, plan)
+        self._batches = _described(handle, plan)
         ahead = options.device_prefetch
         self._ahead = self.feed.ahead if ahead is None else ahead
         self._talks = peers.talks(plan.processes, played=request is None)
         self.cursor = self._new_cursor(handle, across=options.epochs is not None)
-        self._follow(handle)
+        self._follow(handle.value)
         self._join(plan)
-
-    def _describe(self, handle: int, plan: feeds.Plan) -> None:
-        """Notes what the batches of a handle are."""
-        info = _native.loader_info(handle)
-        self.feed = plan.feed([Blocks(array) for array in info["arrays"]])
-        self.info, self._document = info, plan.document
-        self.batch_rows = int(np.prod(info["batch_shape"], dtype=np.int64))
 
     def _follow(self, handle: int) -> None:
         """Notes what all states of a handle share; a state may have brought an order's parts."""
         self._constants = _native.loader_state(handle)
         name = self._constants["order"]
-        self._document = documents.with_order(self._document, name)
+        document = documents.with_order(self.document, name)
+        self._batches = self._batches._replace(document=document)
         if self._request is not None:
             self._request = dataclasses.replace(self._request, order=name)
 
@@ -73,7 +64,7 @@ class Engine:
         cursor = self.cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
-            evidence = cluster.Evidence(self._document, self.info, self._options.alike)
+            evidence = cluster.Evidence(self.document, self.info, self._options.alike)
             others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
             cursor.join(others, self.batch_rows)
 
@@ -82,7 +73,7 @@ class Engine:
         tight = self._options.max_host_bytes is not None
         return 1 if tight else int(self.info["prefetch"]) + 3
 
-    def _new_cursor(self, handle: int, *, across: bool) -> Cursor:
+    def _new_cursor(self, handle: Handle, *, across: bool) -> Cursor:
         kind = JoinedCursor if self._talks else Cursor
         return kind(
             handle,
@@ -94,14 +85,29 @@ class Engine:
         )
 
     @property
+    def feed(self) -> feeds.Feed:
+        """How a batch is made."""
+        return self._batches.feed
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the library says about the batches of this process."""
+        return self._batches.info
+
+    @property
+    def batch_rows(self) -> int:
+        """The rows of the global batch."""
+        return self._batches.rows
+
+    @property
     def document(self) -> str:
         """The layout's document."""
-        return self._document
+        return self._batches.document
 
     @property
     def layout(self) -> Layout:
         """Who holds and who reads what."""
-        return Layout(self._document)
+        return Layout(self.document)
 
     def state(self, epoch: int, position: int) -> State:
         """Gives the state of a place."""
@@ -118,9 +124,14 @@ class Engine:
 
     def restore(self, state: str, *, ignore_dataset: bool) -> None:
         """Goes on where a state stands, which may name an order of other parts."""
-        with self.cursor.moved() as handle:
-            _native.loader_restore(handle, state, ignore_dataset=ignore_dataset)
-            self._follow(handle)
+
+        def change(handle: int) -> None:
+            try:
+                _native.loader_restore(handle, state, ignore_dataset=ignore_dataset)
+            finally:  # Ctrl-C may come behind it
+                self._follow(handle)
+
+        self.cursor.move(change)
 
     def remesh(self, check: Checks, mesh: Any, specs: Any) -> None:
         """Goes on at the same position on another mesh; if that fails, all is as it was."""
@@ -129,10 +140,29 @@ class Engine:
             raise check.misfit(message, "make another with layout=, process= and state=")
         request = self._request.on_mesh(check, mesh, specs)
         plan = feeds.plan(check, request)
-        with self.cursor.replaced() as old:
-            handle = Handle(_native.loader_remesh(old, plan.document, plan.process), "loader")
-            self._describe(handle.value, plan)
-            size = self.info["batch_bytes"]
-            self.cursor.follow(handle, self.feed.make, size=size, keep=self._keep)
-            self._request = request
+
+        def exchange(old: int) -> None:
+            handle = _native.loader_remesh(old, plan.document, plan.process)
+            batches = _described(handle, plan)
+            size, make = batches.info["batch_bytes"], batches.feed.make
+            self.cursor.follow(handle, make, size=size, keep=self._keep)
+            self._batches, self._request = batches, request
             self._join(plan)  # before another thread takes a batch of the new mesh
+
+        self.cursor.replace(exchange)
+
+
+class _Batches(NamedTuple):
+    """What the batches of a handle are."""
+
+    feed: feeds.Feed
+    info: dict[str, Any]
+    rows: int
+    document: str
+
+
+def _described(handle: Handle, plan: feeds.Plan) -> _Batches:
+    """Finds out what the batches of a handle are."""
+    info = _native.loader_info(handle.value)
+    feed = plan.feed([Blocks(array) for array in info["arrays"]])
+    return _Batches(feed, info, int(np.prod(info["batch_shape"], dtype=np.int64)), plan.document)

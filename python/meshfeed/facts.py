@@ -84,9 +84,8 @@ class Facts:
                 stats[name.removesuffix("_ns") + "_seconds"] = value / 1e9
             else:
                 stats[name] = float(value)
-        cursor, rows = self._engine.cursor, self._engine.batch_rows
-        place = {"epoch": cursor.epoch, "step": cursor.position // rows}
-        place["position"] = cursor.position
+        epoch, position = self._engine.cursor.at
+        place = {"epoch": epoch, "step": position // self._engine.batch_rows, "position": position}
         return stats | {name: float(value) for name, value in place.items()}
 
     def certificate(self) -> Certificate:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 from meshfeed import _native
@@ -22,7 +20,7 @@ class JoinedCursor(Cursor):
         rest: as for `Cursor`.
     """
 
-    def __init__(self, handle: int, make: Make, **rest: Any) -> None:
+    def __init__(self, handle: Handle, make: Make, **rest: Any) -> None:
         self._inspector = _Inspector()
         self._cluster: Cluster | None = None
         self._leads = False
@@ -31,8 +29,8 @@ class JoinedCursor(Cursor):
 
     def follow(self, handle: Handle, make: Make, *, size: int, keep: int) -> None:
         """Takes batches from a handle from now on."""
-        self._inspector.make, self._inspector.keep = make, keep
         super().follow(handle, self._inspector, size=size, keep=keep)
+        self._inspector.make, self._inspector.keep = make, keep
 
     def join(self, cluster: Cluster | None, rows: int) -> None:
         """Takes batches together with these processes from now on.
@@ -80,19 +78,18 @@ class JoinedCursor(Cursor):
 
     def place(self) -> tuple[int, int]:
         """Gives epoch and step of the next batch."""
-        return self.epoch, self.position // self._rows
+        epoch, position = self.at
+        return epoch, position // self._rows
 
     def _mend(self) -> None:
         super()._mend()
         self._inspector.made = self._inspector.taken
 
-    @contextlib.contextmanager
-    def moved(self) -> Iterator[int]:
-        """Guards a change of the place, on which the processes agree before the next batch."""
-        with super().moved() as handle:
-            yield handle
-            if self._cluster is not None:
-                self._cluster.moved(_native.loader_state(handle))
+    def _moved(self) -> None:
+        """Comes after a change of the place, on which the processes agree before the next batch."""
+        super()._moved()
+        if self._cluster is not None:
+            self._cluster.moved(_native.loader_state(self.handle.value))
 
     def close(self, cause: BaseException | None = None) -> None:
         """Releases the handle, and the loader's own cursor leaves the others."""

@@ -25,12 +25,12 @@ class Place:
     @property
     def epoch(self) -> int:
         """The epoch of the next batch."""
-        return self._engine.cursor.epoch
+        return self._engine.cursor.at[0]
 
     @property
     def step(self) -> int:
         """The step of the next batch in its epoch."""
-        return self._engine.cursor.position // self._engine.batch_rows
+        return self._engine.cursor.at[1] // self._engine.batch_rows
 
     @property
     def steps_per_epoch(self) -> int:
@@ -43,8 +43,7 @@ class Place:
         It is the same on every process, and fits any mesh, batch size and specs: a loader that
         starts from it continues with the next record.
         """
-        cursor = self._engine.cursor
-        return self._engine.state(cursor.epoch, cursor.position)
+        return self._engine.state(*self._engine.cursor.at)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Writes `state()` to a file, whole or not at all, whenever the process ends.
@@ -95,8 +94,7 @@ class Place:
         """
         with Checks("Loader.seek") as check:
             epoch, position = check.int64("epoch", epoch), check.int64("position", position)
-            with self._engine.cursor.moved() as handle:
-                _native.loader_seek(handle, epoch, position)
+            self._engine.cursor.move(lambda handle: _native.loader_seek(handle, epoch, position))
 
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
         """Gives the records of the global batch that starts at a position, -1 for padding.

@@ -49,8 +49,8 @@ class _Batch:
 
     __slots__ = ("handle", "shared")
 
-    def __init__(self, handle: int, *, shared: bool) -> None:
-        self.handle = Handle(handle, "batch")
+    def __init__(self, handle: Handle, *, shared: bool) -> None:
+        self.handle = handle
         self.shared = shared
 
 
@@ -115,7 +115,7 @@ class Shard:
         if dl_device is not None and tuple(dl_device) != _dlpack.CPU:
             message = f"the shard lies on DLPack device {_dlpack.CPU}, not {tuple(dl_device)}"
             raise BufferError(message)
-        if max_version is not None and max_version[0] >= 1:
+        if _dlpack.VERSIONED and max_version is not None and max_version[0] >= 1:
             return _dlpack.capsule(self._lent("mf_placed_dlpack"), _dlpack.Versioned)
         return _dlpack.capsule(self._lent("mf_placed_dlpack_legacy"), _dlpack.Legacy)
 
@@ -223,14 +223,13 @@ class Placing:
         """Makes the memory for batches of the loader's layout, which a remesh changes."""
         document = self._engine.document
         handle = _native.ring_create(self._devices.handle, document)
-        self._ring, self._document = Handle(handle, "ring"), document
-        described = _native.ring_info(handle)["arrays"]
+        self._ring, self._document = handle, document
+        described = _native.ring_info(handle.value)["arrays"]
         self._arrays = [_Array(i, array) for i, array in enumerate(described)]
 
     def take(self) -> Item | None:
         """Gives the next batch, or None at the end of the pass. The caller holds the lock."""
-        with self._engine.cursor.making(self._make) as cursor:
-            return cursor.take()
+        return self._engine.cursor.take_made(self._make)
 
     def _make(self, owner: Owner) -> Any:
         """Places the batch in this memory."""

@@ -218,7 +218,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def fetched(it: mf.Loader) -> bool:
     """Has what stands ready in C made ahead, as the next take would; says whether there is some."""
-    item = Item(None, it._engine.cursor.epoch, it._engine.cursor.position, last=False)
+    item = Item(None, *it._engine.cursor.at, last=False)
     it._engine.cursor._run_ahead(item)
     return bool(it._engine.cursor._ready)
 

@@ -178,6 +178,19 @@ def test_capsules() -> None:
         assert live(devices) == 0
 
 
+def test_refused_capsules() -> None:
+    """A consumer that refuses a tensor says so itself: its exception is not disturbed."""
+    source = mf.from_arrays({"y": filled((64, 16), "bfloat16")})
+    with mf.devices(VIRTUAL) as devices:
+        shard = next(mf.Loader(source, layout=lay(source=source), process=0).place(devices))["y"]
+        with pytest.raises(RuntimeError, match="Unsupported dtype in DLTensor"):
+            np.from_dlpack(shard.shards[5])
+        with pytest.raises(ZeroDivisionError):
+            print(shard.shards[5].__dlpack__(), 1 / 0)
+        del shard
+        assert live(devices) == 0
+
+
 def test_thousands_of_batches() -> None:
     """Memory goes round: neither buffers nor the process grow."""
     source = mf.from_arrays({"x": filled((64, 256), "float32")})
