@@ -38,4 +38,6 @@ func TestCheckAsksAModule(t *testing.T) {
 	}
 	compare("", paths[0], "--json")
 	compare(`{"meshfeed":1,"meshfeed":1}`, "-", "--format", "github")
+	t.Setenv("XDG_CACHE_HOME", module) // a file, where no folder can be made
+	compare("", paths[0])
 }

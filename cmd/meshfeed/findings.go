@@ -76,13 +76,17 @@ func askModule(cmd *cobra.Command, module, path string) (*findings, error) {
 }
 
 // cacheDir gives where compiled modules are kept, or "" where there is no such
-// place.
+// place, as on a machine whose files cannot be changed.
 func cacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "meshfeed", "wasm")
+	dir = filepath.Join(dir, "meshfeed", "wasm")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return ""
+	}
+	return dir
 }
 
 // readReply reads what a module says about a document.
