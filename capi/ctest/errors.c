@@ -200,6 +200,11 @@ static void refused(mf_dataset dataset, mf_layout layout) {
   CHECK(strcmp(error.op, "arrowio") == 0 && strcmp(error.path, "/nowhere/at/all.arrow") == 0);
   mf_bytes bytes;
   EXPECT(MF_NOT_FOUND, mf_dataset_info(handle, &bytes, &error));
+  mf_loader loader; /* of nothing, which has to be released, too */
+  mf_batch* batch;
+  OK(mf_loader_create(handle, layout, NULL, 0, &loader, &error));
+  EXPECT(MF_NOT_FOUND, mf_loader_next(loader, -1, &batch, &error));
+  OK(mf_release(loader, &error));
   OK(mf_release(handle, &error));
   CHECK(error.code == MF_OK && error.message[0] == 0 && error.path[0] == 0);
 
@@ -228,16 +233,19 @@ static void refused_arrays(void) {
   array.name = "label";
   array.ndim = 1;
   array.data = r->label;
-  array.dtype.code = 9;
+  array.dtype.code = 0;
   array.dtype.bits = 32;
-  array.dtype.lanes = 1;
+  array.dtype.lanes = 2;
   array.shape = shape;
   EXPECT(MF_UNSUPPORTED, mf_dataset_open_arrays(&array, 1, released, r, &dataset, &error));
   expect_text("arrays",
-              "array \"label\" has an element type of DLPack code 9, 32 bits, 1 lanes, which is not one of "
+              "array \"label\" has an element type of DLPack code 0, 32 bits, 2 lanes, which is not one of "
               "meshfeed's",
               "", "");
   CHECK(r->released == 1 && dataset == 0);
+  array.dtype.code = 9;
+  array.dtype.lanes = 1;
+  EXPECT(MF_UNSUPPORTED, mf_dataset_open_arrays(&array, 1, NULL, NULL, &dataset, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_arrays(NULL, 1, released, r, &dataset, &error));
   CHECK(r->released == 2);
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_arrays(&array, 0, NULL, NULL, &dataset, &error));

@@ -223,13 +223,13 @@ static void sound(const records* data) {
   free(p);
 }
 
-/* Options that are wrong release a stream that nobody has read. */
-static void refused(const records* data) {
+/* A call that is refused releases a stream that nobody has read. */
+static void refused(const records* data, const char* options, size_t size, mf_dataset* dataset,
+                    const char* message) {
   mf_error error = no_error();
   producer* p = produce(data, SOUND);
-  mf_dataset dataset;
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, "{\"paths\":[]}", 12, &dataset, &error));
-  CHECK(strcmp(error.message, "options /paths: \"paths\" is not an option") == 0);
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, options, size, dataset, &error));
+  CHECK(strncmp(error.message, message, strlen(message)) == 0);
   CHECK(p->given == 0 && p->streams_released == 1 && p->stream.release == NULL);
   free(p);
 }
@@ -250,8 +250,12 @@ static void failing(const records* data, enum fault fault, mf_status want, const
 
 int main(void) {
   records* r = make_records();
+  mf_dataset none;
   sound(r);
-  refused(r);
+  refused(r, "{\"paths\":[]}", 12, &none, "options /paths: \"paths\" is not an option");
+  refused(r, NULL, 1, &none, "argument \"options\" is NULL");
+  refused(r, "", (size_t)-1, &none, "argument \"options\" has 18446744073709551615 bytes");
+  refused(r, NULL, 0, NULL, "argument \"dataset\" is NULL");
   failing(r, NO_SCHEMA, MF_IO, "the stream failed: the disk is on fire (error 5)");
   failing(r, NO_NEXT, MF_IO, "the stream failed: the disk is on fire (error 5)");
   failing(r, BAD_FORMAT, MF_UNSUPPORTED, "the stream cannot be read: field \"\": format \"+x\" is not known");
