@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"hash"
 
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // sampled is how many records the fingerprint looks at, and window how many
-// bytes of each one's record batch.
+// bytes of each one's record batch; as many places and bytes of dictionaries.
 const (
 	sampled = 64
 	window  = 4 << 10
@@ -21,8 +22,9 @@ const (
 // Fingerprint implements source.Source: a SHA-256, cut to 16 bytes. Of files it
 // covers, in their order, the size, the rows, and the footer or all message
 // headers, which hold the schema; and 4 KiB from the record batches of 64
-// records, at places that follow from these facts. Neither names of files nor
-// times are part of it, nor what this release makes of a column.
+// records, and from 64 dictionaries where there are any, at places that follow
+// from these facts. Neither names of files nor times are part of it, nor what
+// this release makes of a column.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if err := d.table.Gate.Enter(); err != nil {
 		return source.Fingerprint{}, err
@@ -53,20 +55,30 @@ func (d *Dataset) hashFacts(h hash.Hash) {
 	}
 }
 
-// hashRows hashes bytes at places drawn from the hash so far. They are read
-// several at a time, since each waits for a disk that is slow, or busy with the
-// files themselves.
+// hashRows hashes bytes at places drawn from the hash so far: of record batches,
+// and as many of dictionaries where there are any. They are read several at a
+// time, since each waits for a disk that is slow, or busy with the files
+// themselves.
 func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
-	n := d.Len()
+	n, dictionaries := uint64(d.Len()), d.dictionaryBodies()
 	if n == 0 {
 		return nil
 	}
-	seed := h.Sum(nil)
-	var samples [sampled][]byte
-	err := parallel(sampled, func(i int) (err error) {
-		place := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
-		record := int64(binary.LittleEndian.Uint64(place[:]) % uint64(n))
-		samples[i], err = d.stored(ctx, record, binary.LittleEndian.Uint64(place[8:]))
+	seed, samples := h.Sum(nil), make([][]byte, sampled)
+	if len(dictionaries) > 0 {
+		samples = make([][]byte, 2*sampled)
+	}
+	err := parallel(len(samples), func(i int) (err error) {
+		if err := ctx.Err(); err != nil {
+			return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
+		}
+		drawn := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
+		which, where := binary.LittleEndian.Uint64(drawn[:]), binary.LittleEndian.Uint64(drawn[8:])
+		if i < sampled {
+			samples[i], err = d.bodyOf(int64(which % n)).sample(where)
+		} else {
+			samples[i], err = dictionaries[which%uint64(len(dictionaries))].sample(where)
+		}
 		return err
 	})
 	if err != nil {
@@ -78,18 +90,35 @@ func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	return nil
 }
 
-// stored gives bytes of the record's batch as they are stored.
-func (d *Dataset) stored(ctx context.Context, record int64, place uint64) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
-	}
+// body is what follows the metadata of a message.
+type body struct {
+	file  *file
+	block arrowmeta.Block
+}
+
+// bodyOf gives that of a record's batch.
+func (d *Dataset) bodyOf(record int64) body {
 	batch, _ := d.table.Index.Locate(record)
 	f := (*store)(d).of(batch)
-	block := f.meta.Batches[int(batch)-f.first]
-	b := make([]byte, min(block.BodyLen, window))
-	off := int64(place % uint64(block.BodyLen-int64(len(b))+1))
-	if _, err := f.content.ReadAt(b, block.Body()+off); err != nil {
-		return nil, f.named(err)
+	return body{f, f.meta.Batches[int(batch)-f.first]}
+}
+
+// dictionaryBodies gives those of all dictionaries.
+func (d *Dataset) dictionaryBodies() (list []body) {
+	for _, f := range d.files {
+		for _, block := range f.meta.Dictionaries {
+			list = append(list, body{f, block})
+		}
 	}
-	return b, nil
+	return list
+}
+
+// sample gives up to window bytes as they are stored.
+func (b body) sample(where uint64) ([]byte, error) {
+	out := make([]byte, min(b.block.BodyLen, window))
+	off := int64(where % uint64(b.block.BodyLen-int64(len(out))+1))
+	if _, err := b.file.content.ReadAt(out, b.block.Body()+off); err != nil {
+		return nil, b.file.named(err)
+	}
+	return out, nil
 }

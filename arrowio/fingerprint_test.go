@@ -78,6 +78,18 @@ func TestFingerprintSamplesAllOfABatch(t *testing.T) {
 	}
 }
 
+// TestFingerprintSamplesDictionaries: the rows of a field of codes are the
+// values of its dictionary.
+func TestFingerprintSamplesDictionaries(t *testing.T) {
+	hash := func(values string) source.Fingerprint {
+		l := write(t, coded, values)
+		return fingerprintAs(t, arrowio.Options{}, l.path)
+	}
+	if hash("[0.5,1.5,0.5]") == hash("[0.5,2.5,0.5]") {
+		t.Error("another value in the dictionary has the same fingerprint")
+	}
+}
+
 // TestFingerprintIsFrozen: saved states hold fingerprints, so they must never
 // change for the same files.
 func TestFingerprintIsFrozen(t *testing.T) {
@@ -85,6 +97,7 @@ func TestFingerprintIsFrozen(t *testing.T) {
 		"../core/arrowmeta/testdata/primitive.arrow":    "0352a2e247e09547b0ab6f140f599f0d",
 		"../core/arrowmeta/testdata/huggingface.stream": "06a6c2bc077c18d5870546b35bdfc80e",
 		"../core/arrowmeta/testdata/lz4.arrow":          "c32f07bf1445c5d1e4b8c919fbb0fc9a",
+		deltaFile:                                       "746c07d68f5499a0c82d9a57fa54c49c",
 	} {
 		ds, err := arrowio.Open(path)
 		if err != nil {
