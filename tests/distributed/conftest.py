@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for tests/python too, whichever comes first
 
 import pytest
 
