@@ -25,7 +25,9 @@ class Batches(Iterator[Any]):
         self._mark = mark
         # A loop that was left after an epoch's last batch never saw the end of that epoch.
         # The next loop sees it first, and goes on.
-        self._again = again
+        self._again = self._single = again
+        # Behind an epoch's last batch: another loop would begin there, and this one ends.
+        self._last: tuple[int, int] | None = None
         self._own = own
         self._over = False
         # Another loop over the loader may have come to the end: then this one has, too.
@@ -50,12 +52,20 @@ class Batches(Iterator[Any]):
                 item = self._take()
             self._again = False
             self._ends = self._cursor.ends
+            self._last = (
+                (item.epoch, item.position) if item and item.last and self._single else None
+            )
             if item is None:
                 self.close()
             return item
 
     def __len__(self) -> int:
-        return 0 if self._over else self._cursor.remaining()
+        over = self._over or self._ends not in (None, self._cursor.ends)
+        if over or (self._last and not self._again and self._cursor.at == self._last):
+            return 0
+        if (n := self._cursor.remaining()) < 0:
+            raise TypeError("a loop over a loader with epochs=-1 has no length")
+        return n
 
     def close(self) -> None:
         """Ends a pass of its own; a loop over a loader ends, and the loader goes on."""

@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from meshfeed import _library
 from meshfeed._version import __version__
@@ -39,7 +39,7 @@ class Options:
     """What the user says about the other processes; see `Loader`."""
 
     name: str | None
-    coordinator: Coordinator | bool | None
+    coordinator: Coordinator | Literal[False] | None
     agree_timeout: float
     on_peer_error: str
     verify_replicas: str | int

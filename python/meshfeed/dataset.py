@@ -22,7 +22,7 @@ log = logging.getLogger("meshfeed")
 
 Paths = str | os.PathLike[str]
 _PATH = (str, bytes, os.PathLike)
-_DECODED = 2**28  # bytes of decoded record batches that the library keeps
+_DECODED = 2**28  # bytes of decoded record batches that the library keeps: arrowio/cache.go
 _SLOW = (
     "%s is compressed (%s), and shuffled: every row takes the decoding of a whole record batch; "
     "write the files without compression, such as by "

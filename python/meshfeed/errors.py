@@ -6,6 +6,7 @@ The codes and their numbers are the same in Go, in C and here.
 from __future__ import annotations
 
 import enum
+import re
 from typing import Any, ClassVar
 
 
@@ -193,8 +194,12 @@ for _cls in (Error, PeerError, *CLASSES.values()):
     _cls.__module__ = "meshfeed"
 
 
+_GO = re.compile(r" \(Go: [^)]*\)")  # what a hint says to Go programs alone
+
+
 def of(code: int, op: str, message: str, hint: str, path: str) -> Error:
     """Makes the error for a code that the library returned."""
+    hint = _GO.sub("", hint)
     return CLASSES.get(code, InternalError)(message, op=op, hint=hint, path=path)
 
 

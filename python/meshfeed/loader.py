@@ -133,7 +133,7 @@ class Loader(Place, Facts):
         layout: Layout | None = None,
         process: int | None = None,
         name: str | None = None,
-        coordinator: Coordinator | bool | None = None,
+        coordinator: Coordinator | Literal[False] | None = None,
         agree_timeout: float = 60.0,
         on_peer_error: Literal["raise", "abort"] = "raise",
         verify_replicas: Literal["first", "always", "off"] | int = "first",

@@ -309,7 +309,8 @@ def _is_node(x: Any) -> bool:
 
 def _fill(node: Any, arrays: Iterator[Any]) -> Any:
     if isinstance(node, Mapping):
-        return {key: _fill(child, arrays) for key, child in node.items()}
+        filled = {key: _fill(child, arrays) for key, child in node.items()}
+        return node | filled if isinstance(node, dict) else filled  # also an OrderedDict
     if isinstance(node, tuple) and hasattr(node, "_fields"):
         return type(node)(*(_fill(child, arrays) for child in node))
     if isinstance(node, tuple | list):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import OrderedDict
 from typing import Any
 
 import jax
@@ -174,6 +175,18 @@ def test_trees_keep_their_form() -> None:
         assert_sharded(batch["in"]["image"], arrays["image"][:8], NamedSharding(mesh, P("data")))
         assert_sharded(batch["out"][0], arrays["label"][:8], NamedSharding(mesh, P("data")))
         assert_sharded(batch["out"][1][0], arrays["label"][:8], NamedSharding(mesh, P()))
+
+
+def test_other_kinds_of_dicts_stay_what_they_are() -> None:
+    specs = OrderedDict(label=P("data"), image=OrderedDict(image=P()))
+    with mf.from_arrays(digits(16)) as ds:
+        with mf.Loader(ds, MESHES["4x2"], specs, batch_size=8, remainder="pad") as loader:
+            batch = next(iter(loader))
+            assert (type(batch), list(batch)) == (OrderedDict, ["label", "image", "valid"])
+            del batch["valid"]
+            structure: Any = jax.tree.structure(batch)
+            assert structure == jax.tree.structure(specs)
+            assert list(specs) == ["label", "image"]
 
 
 def test_columns_are_gathered_in_their_order() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import meshfeed as mf
+from meshfeed import dataset as datasets
 from meshfeed.arguments import DEPTH, DEVICES, DIMENSIONS, RECORDS, WIDE
 
 
@@ -50,3 +53,11 @@ def test_bounds(name: str) -> None:
     mf.Layout.from_json(document(**parts(bound)))
     with pytest.raises(mf.InvalidArgumentError):
         mf.Layout.from_json(document(**parts(bound + 1)))
+
+
+def test_decoded_bytes() -> None:
+    """Python warns where the library's cache of decoded record batches is too small."""
+    source = (Path(__file__).parents[2] / "arrowio/cache.go").read_text()
+    mebibytes = re.search(r"const cacheBytes = (\d+) << 20", source)
+    assert mebibytes is not None
+    assert int(mebibytes[1]) << 20 == datasets._DECODED

@@ -71,6 +71,17 @@ def test_a_break_after_the_last_batch_leaves_no_empty_loop() -> None:
         assert it.epoch == 2
 
 
+@pytest.mark.parametrize("epochs", [None, 2])
+def test_a_loop_counts_its_own_batches(epochs: int | None) -> None:
+    with loader(epochs=epochs) as it:
+        loop, other = iter(it), iter(it)
+        next(other)
+        assert len(other) == len(loop)
+        left = [len(loop) for _ in loop]
+        assert left == list(range(len(left)))[::-1]
+        assert (len(loop), len(other)) == (0, 0)  # they end together
+
+
 def test_a_loop_that_is_over_stays_over() -> None:
     with loader() as it:
         loop = iter(it)
@@ -123,6 +134,8 @@ def test_without_end() -> None:
             "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
         )
         loop = iter(it)
+        with pytest.raises(TypeError, match="a loop over a loader with epochs=-1 has no length"):
+            len(loop)
         assert [next(loop)["x"].tolist() for _ in range(5)] == [FIRST, SECOND, FIRST, SECOND, FIRST]
         assert (it.epoch, it.step) == (2, 1)
 
@@ -281,8 +294,11 @@ def test_another_dataset_can_be_accepted() -> None:
         next(iter(it))
         state = it.state()
     with mf.from_arrays({"x": np.arange(100, 110)}) as ds:
-        with pytest.raises(mf.IncompatibleError):
+        with pytest.raises(mf.IncompatibleError) as refused:
             mf.Loader(ds, batch_size=4, shuffle=True, state=state)
+        assert refused.value.hint == (  # without what it says to Go programs
+            'open the dataset that was saved, or pass dataset="ignore" if its records are the same'
+        )
         with mf.Loader(ds, batch_size=4, shuffle=True, state=state, dataset="ignore") as it:
             assert it.step == 1
             with pytest.raises(mf.InvalidArgumentError) as caught:
