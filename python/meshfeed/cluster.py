@@ -6,10 +6,12 @@ A loader whose mesh lies in one process has no cluster, and its `next` knows not
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,15 +23,16 @@ from meshfeed.agreement import Agreement, Document, document
 from meshfeed.arguments import Checks, State, is_integer
 from meshfeed.coordinator import Coordinator, jax_coordinator
 from meshfeed.names import Use, uses
-from meshfeed.peers import Peers, is_failure, running
+from meshfeed.peers import Peers, is_failure, running, tell
 from meshfeed.planning import Layout
 from meshfeed.replicas import Replicas, Shared, due, shared
-from meshfeed.rounds import Round
+from meshfeed.rounds import Room, Round
 from meshfeed.stalls import Progress, Stalls
 
 Place = Callable[[], tuple[int, int]]  # gives epoch and step
 
 LEAVE = 1.0  # seconds that a close waits for the others to answer
+EXIT = 3 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
 
 _HINT = "give an object with the five methods of mf.Coordinator, or False for none"
 
@@ -101,8 +104,9 @@ class Evidence:
         more = {**self.alike, "version": __version__, "verify_replicas": options.verify_replicas}
         return document(Layout(self.layout).to_json(), more)
 
+    @functools.cached_property
     def shared(self) -> Shared:
-        """Finds the blocks that several processes hold."""
+        """The blocks that several processes hold."""
         return shared(self.info, Layout(self.layout).report(tables=True))
 
 
@@ -139,17 +143,16 @@ class Cluster:
         options: Options,
         evidence: Evidence,
     ) -> None:
-        self._store, self._me, self._members = store, me, members
         self._options, self._evidence = options, evidence
         self._plan: Document | None = None
         self._use = uses(store).claim(me, options.name, members)
-        self._path, self._title = self._use.path, self._use.title
-        seconds = options.agree_timeout
-        self._agreement = Agreement(store, self._title, me, members, seconds)
+        title = self._use.title
+        self._agreement = Agreement(store, title, me, members, options.agree_timeout)
+        self._room = Room(store, self._use.path, title, me, members)
         self._lock = threading.RLock()
         self._round = self._agreed_in = 0
         self._agreed = False
-        self._threads = _Threads(_Room(store, self._path, me, len(members)))
+        self._threads = _Threads(self._room)
         self.left = False  # it goes on alone
         self.passes = itertools.count(1)  # numbers them, alike on all processes
         self.state: State = {}  # where the loader went on, set by its cursor
@@ -160,18 +163,17 @@ class Cluster:
 
     # ---- for cursors ----
 
-    def begin(self) -> bool:
+    def begin(self) -> int:
         """Comes before a batch is taken: raises what others found, and agrees if need be.
 
         Returns:
-            Whether the processes have agreed anew.
+            The round, whose number grows whenever the processes agree.
         """
         if self._agreed:
             self._threads.peers.check()
-            return False
-        with self._lock:
+        else:
             self._agree()
-        return True
+        return self._agreed_in
 
     @property
     def progress(self) -> Progress:
@@ -186,7 +188,7 @@ class Cluster:
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Tells the others that a batch could not be made, in bounded time."""
         peers = self._threads.peers
-        _beside(lambda: peers.post(error, epoch, step), LEAVE)
+        _beside(LEAVE, lambda: peers.post(error, epoch, step))
 
     def moved(self, state: State) -> None:
         """Notes where the loader goes on: its processes agree before the next batch."""
@@ -194,26 +196,43 @@ class Cluster:
         self._agreed = False
 
     def _agree(self) -> None:
+        with self._lock:
+            if not self._agreed and not self.left:  # another thread may just have done it
+                self._begin_round()
+
+    def _begin_round(self) -> None:
         self._threads.end(LEAVE)
-        path = f"{self._path}/{self._round}"
+        room, this = self._room, self._room.round(self._round)
         if self._plan is None:
             self._plan = self._evidence.plan(self._options)
+        blocks = None if self._options.verify_replicas == "off" else self._evidence.shared
         try:
-            self._agreement.reach(path, {**self._plan, **self.state})
-        except Exception:
+            self._agreement.reach(this.path, {**self._plan, **self.state})
+            self._begin_threads(this, blocks)
+        except Exception as e:
+            _beside(LEAVE, functools.partial(self._call_off, e))
             self._round += 1
             raise
-        if self._me == self._members[0]:  # nobody looks back
-            for past in range(self._agreed_in, self._round):
-                self._store.delete(f"{self._path}/{past}")
-        self._agreed_in = self._round
-        self._round += 1
-        self._begin_threads(path)
-        self._agreed = True
+        past = range(self._agreed_in, self._round)
+        self._agreed_in, self._round, self._agreed = self._round, self._round + 1, True
+        if room.me == room.members[0]:  # nobody looks back
+            with contextlib.suppress(Exception):  # who has agreed goes on
+                for number in past:
+                    room.store.delete(room.round(number).path)
 
-    def _begin_threads(self, path: str) -> None:
+    def _call_off(self, error: BaseException) -> None:
+        """Tells of a failure between two rounds: others may be in the old one or in the new one.
+
+        Some have not moved, and some have heard that all are alike, where this process went.
+        """
+        place = self.place()
+        if place is None or self.left:
+            return
+        for number in sorted({self._agreed_in, self._round}):
+            tell(self._room.round(number), error, *place())
+
+    def _begin_threads(self, this: Round, blocks: Shared | None) -> None:
         options, threads = self._options, self._threads
-        this = Round(self._store, path, self._title, self._me, self._members)
         threads.progress = Progress()
         threads.peers = Peers(
             this,
@@ -221,7 +240,7 @@ class Cluster:
             look_every=options.late_after / 3,
             stalls=Stalls(this, options.late_after, threads.progress),
         )
-        if options.verify_replicas != "off" and (blocks := self._evidence.shared()).tensors:
+        if blocks is not None and blocks.tensors:
             threads.replicas = Replicas(
                 this,
                 blocks,
@@ -234,9 +253,15 @@ class Cluster:
 
     def abandon(self, error: BaseException) -> None:
         """Tells the others that the program ends its loop with an exception, in bounded time."""
+        if is_failure(error):
+            _beside(LEAVE, lambda: self._tell(error))
+
+    def _tell(self, error: BaseException) -> None:
         place = self.place()
-        if not self.left and is_failure(error) and place is not None:
-            _beside(lambda: self._threads.tell(error, *place()), LEAVE)
+        if not self._agreed:
+            self._call_off(error)
+        elif place is not None and not self.left:
+            self._threads.peers.tell(error, *place())
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the threads and, as the last of the loader's processes, deletes its keys.
@@ -244,38 +269,40 @@ class Cluster:
         Args:
             wait: whether to wait for it, up to some seconds.
         """
-        if self.left:  # a forked child's too, where the lock may be held for good
-            return
-        self._agreement.end()
-        with self._lock:
-            if self.left:
-                return
-            self.left = True
-        self._end.detach()
-        self._use.end()
-        if not _beside(self._leave, 2 * LEAVE if wait else 0):
+        if self._go() and not _beside(2 * LEAVE if wait else 0, self._leave):
             self._threads.forget()
 
+    def exit(self, failure: BaseException | None) -> None:
+        """Leaves as the interpreter exits, for as long as the store takes.
+
+        Args:
+            failure: the exception that ends the program, if one does.
+        """
+        if failure is not None and is_failure(failure):
+            self._tell(failure)
+        if self._go():
+            self._leave()
+
+    def _go(self) -> bool:
+        """Begins to leave, once; a forked child has left without it."""
+        if self._end.detach() is None:
+            return False
+        self.left = True
+        self._agreement.end()
+        self._use.end()
+        return True
+
     def _leave(self) -> None:
-        with contextlib.suppress(Exception):  # a store that is gone has no keys either
+        # A thread in an agreement holds the lock, until its store answers.
+        with self._lock, contextlib.suppress(Exception):  # one that is gone has no keys either
             self._threads.end(LEAVE)
             if not self._threads.lost:
-                self._threads.room.leave()
+                self._room.leave()
 
-
-@dataclass(frozen=True)
-class _Room:
-    """Where the keys of a loader stand, which its last process deletes."""
-
-    store: Coordinator
-    path: str
-    me: int
-    size: int
-
-    def leave(self) -> None:
-        self.store.set(f"{self.path}/left/{self.me}", b"")
-        if len(self.store.list(f"{self.path}/left")) == self.size:
-            self.store.delete(self.path)
+    @property
+    def peers(self) -> Peers | None:
+        """Who hears of failures, once the processes have agreed."""
+        return getattr(self._threads, "peers", None)
 
 
 class _Threads:
@@ -283,7 +310,7 @@ class _Threads:
 
     peers: Peers
 
-    def __init__(self, room: _Room) -> None:
+    def __init__(self, room: Room) -> None:
         self.room = room
         self.progress = Progress()
         self.replicas: Replicas | None = None
@@ -294,11 +321,6 @@ class _Threads:
             self.replicas = None
         if hasattr(self, "peers"):
             self.peers.end()
-
-    def tell(self, error: BaseException, epoch: int, step: int) -> None:
-        """Tells the others of this process's failure. Before the first batch nobody listens."""
-        if hasattr(self, "peers"):
-            self.peers.tell(error, epoch, step)
 
     @property
     def lost(self) -> bool:
@@ -331,13 +353,11 @@ def _leave_all() -> None:
     """Ends what still runs when the interpreter exits."""
     _library.leaving.append(True)
     failure = uncaught()
-    for cluster in tuple(_joined):
-        if failure is not None:
-            cluster.abandon(failure)
-        cluster.close()
+    here = [cluster for cluster in tuple(_joined) if not cluster.left]
+    theirs = {cluster.peers for cluster in here}
     # Those of forgotten loaders would end at the end of their wait, which is too late now.
-    for peers in tuple(running):
-        _beside(peers.end, 2 * LEAVE)
+    others = [peers.end for peers in tuple(running) if peers not in theirs]
+    _beside(EXIT, *(functools.partial(cluster.exit, failure) for cluster in here), *others)
 
 
 def _leave_to_parent() -> None:
@@ -359,18 +379,21 @@ def uncaught() -> BaseException | None:
     return kept
 
 
-def _beside(work: Callable[[], None], seconds: float) -> bool:
-    """Does what asks the store, which may not answer, on a thread, and waits for it so long.
+def _beside(seconds: float, *works: Callable[[], None]) -> bool:
+    """Does what asks the store, which may not answer, on threads, and waits for all so long.
 
     Returns:
-        Whether there is such a thread: a system may be at the end of its threads.
+        Whether there are such threads: a system may be at the end of its threads.
     """
-    thread = threading.Thread(target=work, name="meshfeed.leave", daemon=True)
+    until = time.monotonic() + seconds
+    threads = [threading.Thread(target=w, name="meshfeed.leave", daemon=True) for w in works]
     try:
-        thread.start()
+        for thread in threads:
+            thread.start()
     except RuntimeError:
         return False
-    thread.join(seconds)
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
     return True
 
 

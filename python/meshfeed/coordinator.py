@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
+from meshfeed.errors import InvalidArgumentError
+
 
 @runtime_checkable
 class Coordinator(Protocol):
@@ -19,6 +21,8 @@ class Coordinator(Protocol):
 
     Keys are paths such as ``"meshfeed/train.0-3/0/0/plan"``. Any thread may call. What cannot be
     done raises. An object must be hashable and allow weak references, as ordinary ones do.
+    Keys of an earlier start of the job must not be there: a store that outlives its job needs a
+    prefix of its own for every start.
     """
 
     def set(self, key: str, value: bytes) -> None:
@@ -56,13 +60,25 @@ def patient_get(
 
     Returns:
         The value; None when time is over.
+
+    Raises:
+        InvalidArgumentError: the store gives something else than bytes.
     """
     for pause in _pauses():
-        value = store.try_get(key)
+        value = _checked(store.try_get(key), key)
         left = until - time.monotonic()
         if value is not None or left <= 0 or sleep(min(pause, left)):
             return value
     raise AssertionError
+
+
+def _checked(value: Any, key: str) -> bytes | None:
+    """Refuses what some clients of stores make of bytes, before it looks like a difference."""
+    if value is None or isinstance(value, bytes):
+        return value
+    message = f"the coordinator gave a {type(value).__name__} for the key {key!r}, expected bytes"
+    hint = "give one whose methods answer as those of mf.Coordinator"
+    raise InvalidArgumentError(message, op="mf.Loader", hint=hint)
 
 
 def _pauses() -> Iterator[float]:

@@ -24,6 +24,7 @@ class JoinedCursor(Cursor):
         self._inspector = _Inspector()
         self._cluster: Cluster | None = None
         self._leads = False
+        self._agreed_in = -1  # the round in which it took its last batch
         self._rows = 1
         super().__init__(handle, make, **rest)
 
@@ -41,6 +42,7 @@ class JoinedCursor(Cursor):
         """
         self._cluster = self._inspector.cluster = cluster
         self._inspector.stream = 0
+        self._agreed_in = -1
         self._leads, self._rows = True, rows
         if cluster is not None:
             cluster.moved(_native.loader_state(self.handle.value))
@@ -62,8 +64,10 @@ class JoinedCursor(Cursor):
         cluster, inspector = self._cluster, self._inspector
         if cluster is None or cluster.left:
             return super().take()
-        if cluster.begin():
+        agreed_in = cluster.begin()
+        if self._leads and agreed_in != self._agreed_in:  # a pass has not moved
             inspector.made = inspector.taken = 0
+            self._agreed_in = agreed_in
         progress = cluster.progress
         progress.ask()
         try:
@@ -109,7 +113,7 @@ class _Inspector:
     def __init__(self) -> None:
         self.cluster: Cluster | None = None
         self.stream: int | None = None  # 0 is the loader's own; a pass gets its own with a batch
-        self.made = 0  # since the processes agreed
+        self.made = 0  # since the processes agreed, or in the pass
         self.taken = 0
         self.keep = 1  # live batches that are nothing unusual
 

@@ -43,8 +43,8 @@ class Peers:
     """
 
     def __init__(self, of: Round, *, abort: bool, look_every: float, stalls: Stalls) -> None:
-        self._store, self._path, self._title = of.store, f"{of.path}/mail", of.title
-        self._me, self._members = of.me, of.members
+        self._round, self._title = of, of.room.title
+        self._store, self._mailbox = of.room.store, _mailbox(of, of.room.me)
         self._abort, self._stalls = abort, stalls
         self._patience = min(look_every, LONGEST)
         self._letter: Letter | None = None
@@ -52,7 +52,7 @@ class Peers:
         self._told = False
         self._heard = threading.Event()
         self.ended = threading.Event()
-        self.lost = False  # the store is gone
+        self.lost = False  # the store does not answer
         self._last: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._watch, name="meshfeed.peers", daemon=True)
         running.add(self)
@@ -79,13 +79,7 @@ class Peers:
         if self._told or self.ended.is_set():
             return
         self._told = True
-        try:
-            letter = json.dumps(_letter(error, self._me, epoch, step)).encode()
-            for process in self._members:
-                if process != self._me or self._stuck:
-                    self._store.set(f"{self._path}/{process}", letter)
-        except Exception as e:
-            log.warning("loader %s: the others could not be told of a failure: %s", self._title, e)
+        tell(self._round, error, epoch, step, also_me=self._stuck)
 
     def accuse(self, error: errors.Error, epoch: int, step: int) -> None:
         """Tells all, this process included, what was found beside the program's thread."""
@@ -112,30 +106,34 @@ class Peers:
         self._heard.set()
         if self._thread.is_alive():
             with contextlib.suppress(Exception):  # a store that is gone ends the thread by itself
-                self._store.set(f"{self._path}/{self._me}", ENDED)
+                self._store.set(self._mailbox, ENDED)
             self._thread.join()
 
     # ---- in a thread of its own ----
 
     def _watch(self) -> None:
+        while not self.ended.is_set() and not self._hear():
+            pass
+        with contextlib.suppress(Exception):
+            self._last()
+        running.discard(self)
+
+    def _hear(self) -> bool:
+        """Waits at the mailbox for some time, and says whether there is nothing more to hear."""
         try:
-            while not self.ended.is_set():
-                letter = self._store.get(f"{self._path}/{self._me}", self._patience)
-                if letter is None:
-                    self._stalls.look()
-                elif letter != ENDED:
-                    self._receive(json.loads(letter))
-                    return
-                else:
-                    return
-        except Exception as e:  # the job's store is gone, and with it the job
+            letter = self._store.get(self._mailbox, self._patience)
+            if letter is None:
+                self._stalls.look()
+            elif letter != ENDED:
+                self._receive(json.loads(letter))
+        except Exception as e:  # with JAX's store the job is gone; another one may come back
+            if not self.lost and not self.ended.is_set():
+                log.debug("loader %s: does not hear of others: %s", self._title, e)
             self.lost = True
-            if not self.ended.is_set():
-                log.debug("loader %s: no longer hears of others: %s", self._title, e)
-        finally:
-            with contextlib.suppress(Exception):
-                self._last()
-            running.discard(self)
+            self.ended.wait(self._patience)
+            return False
+        self.lost = False
+        return letter is not None
 
     def _receive(self, letter: Letter) -> None:
         self._letter = letter
@@ -151,6 +149,37 @@ class Peers:
 
 
 running: set[Peers] = set()  # whose threads wait, those of forgotten loaders too
+
+
+def tell(of: Round, error: BaseException, epoch: int, step: int, *, also_me: bool = False) -> None:
+    """Tells the others of a round that this process failed.
+
+    One letter is enough for each: where a file system fails all processes of a job at once, not
+    all of them write to all.
+
+    Args:
+        of: the round.
+        error: what happened.
+        epoch: where it happened, and the step.
+        step: see there.
+        also_me: whether this process's own thread is told, too.
+    """
+    room = of.room
+    others = [p for p in room.members if p != room.me]
+    try:
+        letter = json.dumps(_letter(error, room.me, epoch, step)).encode()
+        if also_me:
+            room.store.set(_mailbox(of, room.me), letter)
+        if not room.store.try_get(_mailbox(of, others[0])):
+            for process in others:
+                room.store.set(_mailbox(of, process), letter)
+    except Exception as e:
+        log.warning("loader %s: the others could not be told of a failure: %s", room.title, e)
+
+
+def _mailbox(of: Round, process: int) -> str:
+    return f"{of.path}/mail/{process}"
+
 
 _OP = "mf.Loader"  # what errors begin with, here and where they come from
 

@@ -28,6 +28,7 @@ FIRST = 3  # steps that verify_replicas="first" looks at
 UNREAD = 2  # batches that may wait to be hashed, and are kept for it, before `next` waits
 LATER = 0.2  # seconds until a first sample is compared: not among the steps that it came with
 BEHIND = 256  # samples that may wait to be compared before `next` waits for them
+LOOK = 1.0  # seconds between two looks for processes that have left
 
 log = logging.getLogger("meshfeed")
 
@@ -51,13 +52,13 @@ class Shared:
         tensors: their numbers in the batch.
         labels: what errors call them, such as "array 'image', index [0:8, 0:4]".
         writers: for each the lowest process that holds it.
-        readers: for every writer, how many other processes read what it publishes.
+        readers: for every writer, the other processes that read what it publishes.
     """
 
     tensors: Sequence[int]
     labels: Sequence[str]
     writers: Sequence[int]
-    readers: Mapping[int, int]
+    readers: Mapping[int, frozenset[int]]
 
 
 def shared(info: Mapping[str, Any], report: Mapping[str, Any]) -> Shared:
@@ -78,7 +79,7 @@ def shared(info: Mapping[str, Any], report: Mapping[str, Any]) -> Shared:
         if len(group := holders.get(_key(array["name"], block["index"]), [])) > 1
     ]
     tensors, labels, writers = zip(*found, strict=True) if found else ((), (), ())
-    return Shared(tensors, labels, writers, {w: len(group) for w, group in readers.items()})
+    return Shared(tensors, labels, writers, {w: frozenset(who) for w, who in readers.items()})
 
 
 def _key(name: str, index: Sequence[Sequence[int]]) -> tuple[Any, ...]:
@@ -100,12 +101,13 @@ def _label(name: str, index: Sequence[Sequence[int]]) -> str:
 
 @dataclass(frozen=True)
 class Sample:
-    """One delivered step, and its digests once they are known."""
+    """One delivered step, when that was, and its digests once they are known."""
 
     stream: int
     epoch: int
     step: int
     position: int
+    time: float
     digests: Sequence[bytes] = ()
 
 
@@ -117,7 +119,7 @@ class Replicas:
         blocks: what is shared.
         due: says whether the n-th step since the agreement is looked at.
         accuse: is told of a difference.
-        seconds: how long to wait for the digests of another process.
+        seconds: how long after a batch the digests of another process may come.
     """
 
     def __init__(
@@ -129,8 +131,9 @@ class Replicas:
         accuse: Accuse,
         seconds: float,
     ) -> None:
-        self._store, self._path, self._title = of.store, f"{of.path}/digests", of.title
-        self._me, self._blocks = of.me, blocks
+        self._room, self._path = of.room, f"{of.path}/digests"
+        self._store, self._title = of.room.store, of.room.title
+        self._me, self._blocks = of.room.me, blocks
         self.due, self._accuse, self._seconds = due, accuse, seconds
         self._batches: queue.Queue[tuple[int, Sample] | None] = queue.Queue()
         self._samples: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
@@ -138,6 +141,8 @@ class Replicas:
         self._taken = self._hashed = 0
         self._hurry = threading.Event()
         self._ended = threading.Event()
+        self._left, self._missing, self._looked = set[int](), set[int](), -math.inf
+        self._missed = -math.inf  # when the store failed
         self.compared = 0  # blocks found equal or different
         # They are started here, where processes wait for each other anyway, and not by a batch.
         self._hasher = _thread("meshfeed.digests", self._hash)
@@ -159,7 +164,8 @@ class Replicas:
                 return
             _native.batch_retain(batch)
             self._taken += 1
-            self._batches.put((batch, Sample(stream, head.epoch, head.step, head.position)))
+            sample = Sample(stream, head.epoch, head.step, head.position, time.monotonic())
+            self._batches.put((batch, sample))
         unread = min(spare, UNREAD)
         while self._taken - self._hashed > unread or self._samples.qsize() > BEHIND:
             if self._ended.wait(0.0002):
@@ -200,17 +206,29 @@ class Replicas:
 
     def _work(self) -> None:
         before = -math.inf
+        while (sample := self._samples.get()) is not None and not self._ended.is_set():
+            if time.monotonic() - before > LATER:
+                self._hurry.wait(LATER)
+            if sample.time > self._missed:
+                self._exchange(sample)
+            self._batches.task_done()
+            before = time.monotonic()
+
+    def _exchange(self, sample: Sample) -> None:
+        """Publishes and compares. Where the store fails, what has waited for it is passed over."""
         try:
-            while (sample := self._samples.get()) is not None and not self._ended.is_set():
-                if time.monotonic() - before > LATER:
-                    self._hurry.wait(LATER)
-                self._publish(sample)
-                self._compare(sample)
-                self._batches.task_done()
-                before = time.monotonic()
-        except Exception as e:  # the job's store is gone, and with it the job
-            self._ended.set()
-            log.debug("loader %s: replicas are no longer compared: %s", self._title, e)
+            if time.monotonic() - self._looked > LOOK:
+                self._look()
+            self._publish(sample)
+            self._compare(sample)
+        except Exception as e:  # with JAX's store the job is gone; another one may come back
+            text = "loader %s: epoch %d, step %d and what came since were not compared: %s"
+            log.warning(text, self._title, sample.epoch, sample.step, e)
+            self._missed = time.monotonic()
+
+    def _look(self) -> None:
+        """Looks who has left: nobody waits for those, and nothing is kept for them."""
+        self._left, self._looked = self._room.left(), time.monotonic()
 
     def _of(self, sample: Sample, writer: int) -> list[tuple[str, str]]:
         """Gives labels and digests that this process has of what a writer publishes."""
@@ -223,21 +241,44 @@ class Replicas:
 
     def _publish(self, sample: Sample) -> None:
         if mine := dict(self._of(sample, self._me)):
-            self._store.set(f"{self._key(sample, self._me)}/is", json.dumps(mine).encode())
+            if not self._blocks.readers[self._me] <= self._left:
+                self._store.set(f"{self._key(sample, self._me)}/is", json.dumps(mine).encode())
             self._judge(sample, self._me, mine)  # a block that has memory of its own per device
 
     def _compare(self, sample: Sample) -> None:
         for writer in sorted(set(self._blocks.writers) - {self._me}):
             key = self._key(sample, writer)
-            until = time.monotonic() + self._seconds
-            found = patient_get(self._store, f"{key}/is", until, self._ended.wait)
+            found = self._digests(f"{key}/is", writer, sample.time + self._seconds)
             if found is not None:
                 self._judge(sample, writer, json.loads(found))
                 self._clear(key, writer)
             elif not self._ended.is_set():
-                text = "loader %s: epoch %d, step %d was not compared with process %d, which sent"
-                text += " no digests within %g s"
-                log.warning(text, self._title, sample.epoch, sample.step, writer, self._seconds)
+                self._warn(sample, writer)
+
+    def _warn(self, sample: Sample, writer: int) -> None:
+        """Logs that a writer sent nothing, and of one that has left, that no more will come."""
+        why = f"sent no digests within {self._seconds:g} s"
+        if writer in self._left:
+            if writer in self._missing:
+                return
+            self._missing.add(writer)
+            why = "has closed the loader; nor will later ones be"
+        text = "loader %s: epoch %d, step %d was not compared with process %d, which %s"
+        log.warning(text, self._title, sample.epoch, sample.step, writer, why)
+
+    def _digests(self, key: str, writer: int, until: float) -> bytes | None:
+        """Waits for what a writer publishes, unless it has left: then only what it did counts."""
+
+        def wait(seconds: float) -> bool:
+            if seconds >= LATER and writer not in self._left:
+                self._look()
+            return self._ended.wait(0 if writer in self._left else seconds) or writer in self._left
+
+        if writer not in self._left:
+            found = patient_get(self._store, key, until, wait)
+            if found is not None or writer not in self._left:
+                return found
+        return self._store.try_get(key)
 
     def _judge(self, sample: Sample, writer: int, theirs: Digests) -> None:
         mine = self._of(sample, writer)
@@ -258,9 +299,11 @@ class Replicas:
 
     def _clear(self, key: str, writer: int) -> None:
         """Deletes what the last of its readers has read."""
-        if (readers := self._blocks.readers[writer]) > 1:
+        others = self._blocks.readers[writer] - {self._me} - self._left
+        if others:
             self._store.set(f"{key}/read/{self._me}", b"")
-            if len(self._store.list(f"{key}/read")) < readers:
+            read = self._store.list(f"{key}/read")
+            if not all(f"{key}/read/{p}" in read for p in others):
                 return
         self._store.delete(key)
 

@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import threading
-import time
 import zlib
 from pathlib import Path
 
@@ -103,15 +102,16 @@ def _remove_leftovers(path: Path) -> None:
     """Removes scratch files of this file whose processes are gone."""
     with contextlib.suppress(OSError):
         scratch = re.compile(re.escape(f".{path.name}.") + r"([0-9a-f]{8})-(\d+)-\d+\.tmp")
+        now = path.stat().st_mtime  # by the clock of the file system, as the times of the others
         for other in path.parent.iterdir():
             named = scratch.fullmatch(other.name)
-            if named and _is_gone(other, *named.groups()):
+            if named and _is_gone(other, now, *named.groups()):
                 other.unlink(missing_ok=True)
 
 
-def _is_gone(scratch: Path, host: str, process: str) -> bool:
+def _is_gone(scratch: Path, now: float, host: str, process: str) -> bool:
     if host != _host() or os.name != "posix":
-        return time.time() - scratch.stat().st_mtime > ABANDONED
+        return now - scratch.stat().st_mtime > ABANDONED
     try:
         os.kill(int(process), 0)  # asks whether it is there
     except ProcessLookupError:
@@ -122,5 +122,8 @@ def _is_gone(scratch: Path, host: str, process: str) -> bool:
 
 
 def _host() -> str:
-    """Gives a short name of this machine."""
-    return f"{zlib.crc32(platform.node().encode()):08x}"
+    """Gives a short name of where process numbers have one meaning: a machine or a container."""
+    space = ""
+    with contextlib.suppress(OSError):  # only Linux has them
+        space = os.readlink("/proc/self/ns/pid")
+    return f"{zlib.crc32(f'{platform.node()} {space}'.encode()):08x}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,8 +63,9 @@ class Stalls:
     """
 
     def __init__(self, of: Round, late: float, progress: Progress) -> None:
-        self._store, self._path, self._title = of.store, f"{of.path}/progress", of.title
-        self._me, self._members = of.me, of.members
+        self._room, self._path = of.room, f"{of.path}/progress"
+        self._store, self._title = of.room.store, of.room.title
+        self._me, self._members = of.room.me, of.room.members
         self._late, self._progress = late, progress
         self._written = False
         self._tell_at = 0.0
@@ -113,8 +115,19 @@ class Stalls:
         ]
         silent = [p for p in self._members if p not in told]
         if silent and silent_too:
-            what.append(f"{named(silent)} {'does' if len(silent) == 1 else 'do'} not answer")
+            left = self._room.left()
+            what += _said(
+                [p for p in silent if p in left], "has closed the loader", "have closed the loader"
+            )
+            what += _said([p for p in silent if p not in left], "does not answer", "do not answer")
         if what:
             text = "loader %s: this process has had %d batches and waits for %.0f s: %s"
             log.warning(text, self._title, steps, idle, ", ".join(what[:8]))
         return bool(what)
+
+
+def _said(processes: Sequence[int], of_one: str, of_many: str) -> list[str]:
+    """Says something of processes, if there are any."""
+    if not processes:
+        return []
+    return [f"{named(processes)} {of_one if len(processes) == 1 else of_many}"]

@@ -177,6 +177,14 @@ def compared(job: Players) -> None:
     job.store.until(lambda keys: not any("/digests/" in key for key in keys))
 
 
+def until(condition: Callable[[], bool]) -> None:
+    """Waits until something is so that nobody is told of."""
+    late = time.monotonic() + HANG
+    while not condition():
+        assert time.monotonic() < late
+        threading.Event().wait(0.01)
+
+
 def heard(job: Players, origin: int) -> None:
     """Waits until all others know of a failure of one process."""
     for p, loader in enumerate(job.loaders):

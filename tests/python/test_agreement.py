@@ -23,6 +23,7 @@ from tests.python.players import (
     Memory,
     Players,
     cluster,
+    heard,
     one_odd,
     plan,
     players,
@@ -559,3 +560,84 @@ def test_close_is_quick() -> None:
         assert time.monotonic() - began < HANG / 3
         together([loader.close for loader in job.loaders])
         assert job.store.keys == {}
+
+
+class Gate:
+    """A lock that says when somebody comes to it."""
+
+    def __init__(self) -> None:
+        self.came = threading.Semaphore(0)
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self.came.release()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_two_threads_begin() -> None:
+    """A loader and a pass of it, each in a thread of its own, agree once."""
+    with players(name="train") as job:
+        first, *others = job.loaders
+        gate: Any = Gate()
+        cluster(first)._lock = gate
+        evaluation = first.one_epoch()
+        got: list[Any] = []
+        both = [
+            threading.Thread(target=lambda loop=loop: got.append(next(loop)))
+            for loop in (iter(first), evaluation)
+        ]
+        for thread in both:
+            thread.start()
+        assert gate.came.acquire(timeout=HANG)
+        assert gate.came.acquire(timeout=HANG)
+        together([lambda loader=loader: next(iter(loader)) for loader in others])  # type: ignore[misc]
+        for thread in both:
+            thread.join(HANG)
+        assert [type(batch) for batch in got] == [dict, dict]
+        assert cluster(first)._round == 1
+        evaluation.close()
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+def test_interrupted_and_gone(odd: int) -> None:
+    """Ctrl-C ends the program of one that has said yes: the others, who went on, hear of it."""
+    job = Players(name="train")
+    for _ in range(4):
+        job.add()
+    got: dict[int, Any] = {}
+
+    def take(p: int) -> None:
+        got[p] = next(iter(job.loaders[p]))
+
+    def end() -> None:
+        with job.loaders[odd]:
+            if odd:
+                interrupted(job, odd)
+                raise KeyboardInterrupt
+            next(iter(job.loaders[0]))
+
+    if odd == 0:
+        cluster(job.loaders[0])._begin_threads = interrupt  # type: ignore[assignment,method-assign]
+    rest = [threading.Thread(target=take, args=(p,)) for p in range(4) if p != odd]
+    for thread in rest if odd == 0 else rest[:2]:
+        thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        end()
+    if odd:
+        rest[2].start()
+    for thread in rest:
+        thread.join(HANG)
+    heard(job, odd)
+    for p in {0, 1, 2, 3} - {odd}:
+        assert isinstance(got[p], dict)
+        with pytest.raises(mf.PeerError) as e:
+            next(iter(job.loaders[p]))
+        assert str(e.value) == f"mf.Loader: process {odd}, at epoch 0, step 0: KeyboardInterrupt"
+    job.close()
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

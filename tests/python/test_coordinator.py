@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -89,3 +90,19 @@ def test_patience() -> None:
     assert store.calls == 40
     store.set("k", b"v")
     assert patient_get(store, "k", now - 1) == b"v"
+
+
+@pytest.mark.parametrize(("answer", "kind"), [("text", "str"), ((b"x", 1), "tuple")])
+def test_what_some_clients_make_of_bytes(answer: Any, kind: str) -> None:
+    """It is refused, instead of being taken for a difference."""
+
+    class Odd(Memory):
+        def try_get(self, key: str) -> bytes | None:
+            return super().try_get(key) and answer
+
+    store = Odd()
+    store.set("a/b", b"text")
+    with pytest.raises(mf.InvalidArgumentError) as e:
+        patient_get(store, "a/b", math.inf)
+    want = f"mf.Loader: the coordinator gave a {kind} for the key 'a/b', expected bytes; give one "
+    assert str(e.value) == want + "whose methods answer as those of mf.Coordinator"

@@ -15,7 +15,17 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import peers
-from tests.python.players import HANG, Memory, Players, cluster, heard, peers_of, players, threads
+from tests.python.players import (
+    HANG,
+    Memory,
+    Players,
+    cluster,
+    heard,
+    peers_of,
+    players,
+    threads,
+    until,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -295,33 +305,137 @@ def test_exit_without_close(forgotten: int) -> None:
     assert "Traceback" not in done.stderr
 
 
+HANGS = """
+import functools, threading
+import meshfeed.cluster
+from tests.python.players import Memory, Players, plan
+
+class Hung(Memory):
+    hung = False
+    def __getattribute__(self, name):
+        if name in ("set", "get", "try_get", "delete", "list") and Hung.hung:
+            threading.Event().wait()
+        return super().__getattribute__(name)
+
+meshfeed.cluster.EXIT = 0.5
+jobs = [Players(coordinator=Hung(), layout=plan(processes=2)) for _ in range(8)]
+for job in jobs:
+    job.add()
+    job.add()
+"""
+
+OPEN = """
+for job in jobs:
+    job.step()
+Hung.hung = True
+"""
+
+WAITING = """
+threading.Thread(target=lambda: next(iter(jobs[0].loaders[0])), daemon=True).start()
+jobs[0].options["coordinator"].until(lambda keys: "meshfeed/0-1/0/0/plan" in keys)
+Hung.hung = True
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [OPEN, f"{OPEN}raise ZeroDivisionError", WAITING],
+    ids=["open", "failed", "waiting"],
+)
+def test_exit_while_the_store_hangs(program: str) -> None:
+    """A program waits for its store a little while, however many loaders are open."""
+    done = subprocess.run(
+        [sys.executable, "-c", HANGS + program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG / 2,  # 16 loaders, each for its own seconds, would take longer
+    )
+    assert done.returncode == ("Zero" in program), done.stderr
+
+
+class Weak(Memory):
+    """A store that fails while it is `dead`."""
+
+    dead = False
+
+    def get(self, key: str, seconds: float) -> bytes | None:
+        value = super().get(key, 0.05)
+        if self.dead:
+            raise ConnectionError("gone")
+        return value
+
+    def set(self, key: str, value: bytes) -> None:
+        if self.dead:
+            raise ConnectionError("gone")
+        super().set(key, value)
+
+
 def test_dead_store(caplog: pytest.LogCaptureFixture) -> None:
     """A store that fails in the middle of a run does not stop the batches, nor the close."""
     caplog.set_level(logging.DEBUG, "meshfeed")
-
-    class Dead(Memory):
-        dead = False
-
-        def get(self, key: str, seconds: float) -> bytes | None:
-            value = super().get(key, 0.05)
-            if self.dead:
-                raise ConnectionError("gone")
-            return value
-
-        def set(self, key: str, value: bytes) -> None:
-            if self.dead:
-                raise ConnectionError("gone")
-            super().set(key, value)
-
-    store = Dead()
+    store = Weak()
     with players(coordinator=store, verify_replicas="off", name="train") as job:
         job.step()
         store.dead = True
-        for loader in job.loaders:
-            peers_of(loader)._thread.join(HANG)
+        until(lambda: all(peers_of(loader).lost for loader in job.loaders))
         assert all(isinstance(batch, dict) for batch in job.step())
         peers_of(job.loaders[0]).post(mf.DataLossError("cut"), 0, 0)
     assert threads() == []
     told = [r.getMessage() for r in caplog.records]
-    assert told[:4] == ["loader 'train': no longer hears of others: gone"] * 4
+    assert told[:4] == ["loader 'train': does not hear of others: gone"] * 4
     assert told[4:] == ["loader 'train': the others could not be told of a failure: gone"]
+
+
+def test_a_store_that_comes_back() -> None:
+    """One failure of the store makes nobody deaf."""
+    store = Weak()
+    with players(coordinator=store, verify_replicas="off", late_after=0.1) as job:
+        job.step()
+        store.dead = True
+        until(lambda: all(peers_of(loader).lost for loader in job.loaders))
+        store.dead = False
+        peers_of(job.loaders[0]).post(mf.DataLossError("cut"), 0, 1)
+        heard(job, 0)
+        assert all(isinstance(e, mf.PeerError) for e in job.step()[1:])
+    assert store.keys == {}
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+def test_one_moves_alone(odd: int) -> None:
+    """Who waits in vain for the others at another place tells them so: they wait for it, too."""
+    with players(name="train") as job:
+        job.step()
+        job.loaders[odd].seek(epoch=0, position=32)
+        cluster(job.loaders[odd])._agreement._seconds = 0.1
+        with pytest.raises(mf.PeerError) as e:
+            next(iter(job.loaders[odd]))
+        heard(job, odd)
+        want = told(f"process {odd}, at epoch 0, step 4", e.value)
+        for p in {0, 1, 2, 3} - {odd}:
+            with pytest.raises(mf.PeerError) as theirs:
+                next(iter(job.loaders[p]))
+            assert str(theirs.value) == want
+
+
+def test_all_fail_at_once() -> None:
+    """Where one file system fails all, not all of them write to all."""
+
+    class Counted(Memory):
+        letters = 0
+
+        def set(self, key: str, value: bytes) -> None:
+            self.letters += "/mail/" in key
+            super().set(key, value)
+
+    store = Counted()
+    with players(coordinator=store) as job:
+        job.step()
+        for p, loader in enumerate(job.loaders):
+            peers_of(loader).post(mf.ReadError(f"no answer to {p}"), 0, 1)
+        assert store.letters == 6  # of processes 0 and 1 to the others
+        for p, loader in enumerate(job.loaders):
+            peers_of(loader)._thread.join(HANG)
+            letter = peers_of(loader)._letter
+            assert letter is not None
+            assert letter["process"] != p

@@ -14,6 +14,7 @@ import pytest
 import meshfeed as mf
 from meshfeed import _native, replicas
 from meshfeed._abi import Head
+from tests.python.conftest import DEEP
 from tests.python.corruptions import FOUND, SEED, WAYS, Way, blocks, corrupt, last_bit
 from tests.python.players import (
     HANG,
@@ -176,6 +177,23 @@ def test_sampling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(seen.values()) == [[0, 1, 2, 4, 5, 6]] * 4
 
 
+def test_sampling_begins_anew_behind_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a pass takes the first batch after a seek."""
+    seen = watched(monkeypatch)
+    with players() as job:
+        for _ in range(4):
+            job.step()
+        for loader in job.loaders:
+            loader.seek(epoch=0, position=32)
+        passes = [loader.one_epoch() for loader in job.loaders]
+        together([lambda each=each: next(each) for each in passes])  # type: ignore[misc]
+        for _ in range(4):
+            assert all(isinstance(batch, dict) for batch in job.step())
+        for each in passes:
+            each.close()
+    assert list(seen.values()) == [[0, 1, 2, 0, 4, 5, 6]] * 4
+
+
 def test_sampling_goes_on_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches that were made ahead and lost count once, so that all look at the same steps."""
     seen = watched(monkeypatch)
@@ -209,9 +227,9 @@ def test_thousands_of_devices() -> None:
         mf.from_arrays({"y": np.arange(1024, dtype=np.int32)}) as ds,
         mf.Loader(ds, layout=layout, process=255, coordinator=Memory()) as loader,
     ):
-        blocks = cluster(loader)._evidence.shared()
+        blocks = cluster(loader)._evidence.shared
         assert (blocks.labels[0], len(blocks.labels)) == ("array 'y', index [1016:1017]", 8)
-        assert (blocks.writers, blocks.readers[127]) == ((127,) * 8, 1)
+        assert (blocks.writers, blocks.readers[127]) == ((127,) * 8, frozenset({255}))
 
 
 def test_nothing_shared() -> None:
@@ -307,3 +325,83 @@ def test_digest_is_xxh3(size: int) -> None:
         batch = ctypes.addressof(head)
         assert _native.digests(batch, [0]) == [xxhash.xxh3_128_digest(data.tobytes())]
         loader._engine.cursor._next.drop()
+
+
+def test_a_writer_leaves(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody waits for the digests of a process that has closed its loader."""
+    with players(verify_replicas="always", name="train") as job:
+        job.step()
+        compared(job)
+        job.loaders.pop(0).close()
+        for _ in range(replicas.BEHIND + 20):  # more than may wait
+            assert all(isinstance(batch, dict) for batch in job.step())
+        compared(job)
+        assert compared_by(job.loaders[0]) == 1  # what it shared with process 0
+        assert compared_by(job.loaders[2]) == 1 + 4 * (replicas.BEHIND + 21)
+    text = "loader 'train': epoch 0, step 1 was not compared with process 0, which has closed the "
+    text += "loader; nor will later ones be"
+    assert [r.getMessage() for r in caplog.records] == [text] * 3
+
+
+@pytest.mark.parametrize("gone", [2, 3])
+def test_a_reader_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept for a process that has closed its loader."""
+    monkeypatch.setattr(replicas, "LOOK", 0.0)
+    with players(verify_replicas="always") as job:
+        job.step()
+        compared(job)
+        job.loaders.pop(gone).close()
+        for _ in range(20):
+            job.step()
+        compared(job)
+
+
+def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a run is: what waits to be compared is bounded, and so is all that is kept."""
+    monkeypatch.setattr(replicas, "BEHIND", 16)
+
+    class Counted(Memory):
+        most = 0
+
+        def set(self, key: str, value: bytes) -> None:
+            super().set(key, value)
+            self.most = max(self.most, len(self.keys))
+
+    store = Counted()
+    with players(verify_replicas="always", coordinator=store) as job:
+        for _ in range(10_000 if DEEP else 200):
+            job.step()
+        compared(job)
+        assert len(store.keys) < 8
+    # Two writers are ahead of the slowest reader by what waits in its queues, and one of them has
+    # three readers, of which two have said that they are ready.
+    assert store.most < 8 + 4 * (replicas.BEHIND + replicas.UNREAD + 2)
+
+
+def test_a_store_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
+    """One failure of the store does not end the comparing."""
+
+    class Weak(Memory):
+        fails = 0
+
+        def try_get(self, key: str) -> bytes | None:
+            if self.fails and "/digests/" in key:
+                self.fails -= 1
+                raise ConnectionError("gone")
+            return super().try_get(key)
+
+    store = Weak()
+    with players(verify_replicas="always", coordinator=store, name="train") as job:
+        job.step()
+        compared(job)
+        before = compared_by(job.loaders[ODD])
+        store.fails = 3  # one of each that reads
+        job.step()
+        for loader in job.loaders:
+            cluster(loader).replicas._batches.join()  # type: ignore[union-attr]
+        job.step()
+        for loader in job.loaders:
+            cluster(loader).replicas._batches.join()  # type: ignore[union-attr]
+        assert compared_by(job.loaders[ODD]) == before + 5
+    text = "loader 'train': epoch 0, step 1 and what came since were not compared: gone"
+    assert [r.getMessage() for r in caplog.records] == [text] * 3

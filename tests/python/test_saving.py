@@ -223,3 +223,29 @@ def test_the_file_is_the_state(tmp_path: Path) -> None:
         assert len((tmp_path / "state.json").read_bytes()) <= 256
         with pytest.raises(ValueError, match=r"Loader.save_state: path=5: expected a path$"):
             loader.save_state(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.plain
+def test_containers_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may have one name, and the numbers of their processes mean nothing to each other."""
+    path, mine = tmp_path / "state.json", saving._host()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    monkeypatch.setattr(os, "readlink", lambda _: "pid:[1]")
+    assert saving._host() != mine
+    scratch = tmp_path / f".{path.name}.{mine}-{dead.pid}-1.tmp"
+    scratch.touch()
+    saving.write_whole(path, NEW, op="test")
+    assert beside(path) == [scratch.name]
+
+
+@pytest.mark.plain
+def test_a_clock_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file system's clock says how old a scratch file of another host is."""
+    path = tmp_path / "state.json"
+    scratch = tmp_path / f".{path.name}.0000beef-1-1.tmp"
+    scratch.touch()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 1e6)
+    saving.write_whole(path, NEW, op="test")
+    assert beside(path) == [scratch.name]

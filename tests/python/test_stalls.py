@@ -132,3 +132,17 @@ def test_stall_in_its_own_time(caplog: pytest.LogCaptureFixture) -> None:
         while not any("process 2 has had 1 and waits" in r.getMessage() for r in caplog.records):
             assert time.monotonic() < late
             threading.Event().wait(0.01)
+
+
+@pytest.mark.usefixtures("clock")
+def test_who_has_left(caplog: pytest.LogCaptureFixture) -> None:
+    """A process that has closed its loader does not answer for a reason."""
+    with players(name="train") as job:
+        job.step()
+        job.loaders.pop(2).close()
+        waited(job.loaders[0], 70)
+        for _ in range(2):
+            peers_of(job.loaders[0])._stalls.look()
+    want = "loader 'train': this process has had 1 batches and waits for 70 s: "
+    want += "process 2 has closed the loader, processes 1 and 3 do not answer"
+    assert [r.getMessage() for r in caplog.records] == [want]
