@@ -66,6 +66,8 @@ static void sizes(mf_loader loader, mf_batch* batch, records* r) {
   CHECK(mf_batch_tensor(batch, 1, &tensor.known) == MF_OK && tensor.known.ndim == 3 &&
         UNTOUCHED(tensor.more));
   CHECK(tensor.known.struct_size == sizeof tensor && tensor.known.n_holders == 1);
+  CHECK(tensor.known.holders[0] == 1 && tensor.known.start[2] == 3 && tensor.known.shape[2] == 3);
+  CHECK(tensor.known.global_shape[0] == 4 && tensor.known.global_shape[2] == 6);
   CHECK(mf_loader_stats(loader, &stats.known, &failure.known) == MF_OK && UNTOUCHED(stats.more));
   CHECK(stats.known.struct_size == sizeof stats && stats.known.batches == 1);
   CHECK(failure.known.code == MF_OK && failure.known.path[255] == 0 && UNTOUCHED(failure.more));

@@ -30,7 +30,9 @@ int main(void) {
   const mf_dataset stuck = open_hanging();
   EXPECT(MF_TIMEOUT, mf_wait(stuck, 0, &error));
   EXPECT(MF_TIMEOUT, mf_wait(stuck, 50, &error));
-  CHECK(error.code == MF_OK && error.message[0] == 0);
+  mf_bytes text;
+  EXPECT(MF_TIMEOUT, mf_dataset_fingerprint(stuck, 50, &text, &error));
+  CHECK(error.code == MF_OK && error.message[0] == 0 && text.data == NULL);
 
   /* A loader of it waits, too, and other datasets do not. */
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
