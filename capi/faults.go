@@ -55,6 +55,7 @@ func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []sour
 	g.loader.inject("worker")
 	if armed.CompareAndDelete(g.loader, "late") {
 		defer lateEnded.Store(true)
+		<-ctx.Done() // the end of its loader, or of the program
 		time.Sleep(late)
 		ctx = context.WithoutCancel(ctx) // as a copy under way, which looks at no context
 	}
@@ -64,9 +65,9 @@ func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []sour
 	return g.Gatherer.Gather(ctx, records, jobs)
 }
 
-// late is how long a late gather takes to begin: less than the exit of a
-// program waits.
-const late = 300 * time.Millisecond
+// late is how long after its end was asked for a late gather begins: less than
+// the exit of a program waits.
+const late = 100 * time.Millisecond
 
 var lateEnded atomic.Bool
 

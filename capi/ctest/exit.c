@@ -27,7 +27,7 @@ static void pause_ms(long ms) {
   nanosleep(&t, NULL);
 }
 
-/* A gather that is late by 0.3 s must not read here any more. */
+/* A gather that begins 0.1 s after the exit must not read here any more. */
 static void take_away(void) {
   CHECK(mf_fault_late_ended());
   CHECK(munmap(r, sizeof *r) == 0);
