@@ -194,6 +194,9 @@ class Loader(Place, Facts):
     def one_epoch(self, epoch: int = 0) -> Batches:
         """Makes an independent pass over one epoch, for evaluation; the loader does not move.
 
+        In a job of several processes all make the same passes in the same order: what replicas
+        are compared by counts them.
+
         Args:
             epoch: which one; without `shuffle` all are the same.
 
