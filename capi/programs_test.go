@@ -29,10 +29,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildLibrary runs the recipe and gives the folder of the library. The
-// folder's name has a space, as users' folders do.
+// buildLibrary runs the recipe and gives the folder of the library, a new one
+// each time. The folder's name has a space, as users' folders do.
 func buildLibrary(variant string, flags ...string) (string, error) {
-	folder := filepath.Join(temporary, "lib"+variant)
+	folder, err := os.MkdirTemp(temporary, "lib"+variant+" ")
+	if err != nil {
+		return "", err
+	}
 	out := filepath.Join(folder, "libmeshfeed.so")
 	cmd := exec.Command("sh", append([]string{"build.sh", out}, flags...)...)
 	cmd.Stderr = os.Stderr
