@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import picture
 import pyarrow as pa
+from leftovers import in_shared_memory, left_since
 
 import meshfeed as mf
 
@@ -84,7 +85,7 @@ def main() -> None:
     check(first, second, saved["position"] // BATCH)
     for process in [*first.processes, *second.processes]:
         assert process.poll() is not None
-    left = [p.name for p in out.glob(".*")] + sorted(in_shared_memory() - shared)
+    left = [p.name for p in out.glob(".*")] + left_since(shared)
     say(f"left behind: {', '.join(left) or 'no process, no shared memory, no scratch file'}")
     svg = picture.draw(first.read(), second.read(), saved["position"] // BATCH, KILLED)
     (out / "drill.svg").write_text(svg)
@@ -180,11 +181,6 @@ def write_data(path: Path) -> None:
     table = pa.table(columns, names=["x", "y"])
     with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table, max_chunksize=100)
-
-
-def in_shared_memory() -> set[str]:
-    folder = Path("/dev/shm")
-    return {p.name for p in folder.iterdir()} if folder.exists() else set()
 
 
 BEGAN = time.monotonic()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -17,6 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import meshfeed as mf
+from docs.drill.leftovers import in_shared_memory, left_since
 from tests.distributed import data
 from tests.distributed.job import ROOT, Job
 
@@ -74,27 +74,7 @@ def nothing_is_left(tmp_path: Path) -> Iterator[None]:
     """Fails a test after which shared memory, or a scratch file in a job's folder, is left."""
     before = in_shared_memory()
     yield
-    left = in_shared_memory() - before
-    if left:  # other programs of this machine use it, too
-        left = {file for file in left - in_use() if Path(file).exists()}
-    assert [*left, *map(str, tmp_path.glob("*/.*"))] == []
-
-
-def in_shared_memory() -> set[str]:
-    shared = Path("/dev/shm")
-    return {str(file) for file in shared.iterdir()} if shared.exists() else set()
-
-
-def in_use() -> set[str]:
-    """Lists the files that living processes have open or mapped, as far as one may see them."""
-    used: set[str] = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended
-            maps = (process / "maps").read_text().splitlines()
-            used.update(line.split(maxsplit=5)[5] for line in maps if "/" in line)
-        with contextlib.suppress(OSError):
-            used.update(str(fd.readlink()) for fd in (process / "fd").iterdir())
-    return used
+    assert [*left_since(before), *map(str, tmp_path.glob("*/.*"))] == []
 
 
 def test_four_are_preempted_two_go_on_then_eight(tmp_path: Path) -> None:

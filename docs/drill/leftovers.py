@@ -1,0 +1,30 @@
+"""Shared memory that a program has left behind, on a machine where others use it, too."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+
+def in_shared_memory() -> set[str]:
+    """Lists the files there, by their paths."""
+    shared = Path("/dev/shm")
+    return {str(file) for file in shared.iterdir()} if shared.exists() else set()
+
+
+def left_since(before: set[str]) -> list[str]:
+    """Lists the files that were not there before, and that no living process uses."""
+    left = in_shared_memory() - before
+    return sorted(file for file in left - _in_use() if Path(file).exists()) if left else []
+
+
+def _in_use() -> set[str]:
+    """Lists the files that living processes have open or mapped, as far as one may see them."""
+    used: set[str] = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            maps = (process / "maps").read_text().splitlines()
+            used.update(line.split(maxsplit=5)[5] for line in maps if "/" in line)
+        with contextlib.suppress(OSError):
+            used.update(str(fd.readlink()) for fd in (process / "fd").iterdir())
+    return used
