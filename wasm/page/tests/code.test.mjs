@@ -84,11 +84,13 @@ function run(command, args, options) {
 }
 
 /** told gives what of a document a JAX program can tell in a single process: which process has a
- * device, the budgets that only a plan has, and what the data are is left out. */
+ * device, the budgets that only a plan has, and what the data are is left out. Devices that are
+ * listed in the order of their numbers, for their processes' sake, are then those of a plain mesh. */
 function told(document) {
   const { budget, dataset, mesh, ...rest } = JSON.parse(document);
   const { order, seed, records } = dataset ?? {};
-  return { ...rest, arrays: Object.entries(rest.arrays).filter(([, a]) => a.shape.some((n) => typeof n === "string")), axes: mesh.axes, ids: mesh.devices?.map(([, id]) => id), order, seed, records };
+  const ids = mesh.devices?.map(([, id]) => id);
+  return { ...rest, arrays: Object.entries(rest.arrays).filter(([, a]) => a.shape.some((n) => typeof n === "string")), axes: mesh.axes, ids: ids?.some((id, n) => id !== n) ? ids : undefined, order, seed, records };
 }
 
 test("the draft of a document is the document", () => {

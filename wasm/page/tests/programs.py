@@ -31,6 +31,8 @@ from jax.sharding import NamedSharding  # noqa: E402
 import meshfeed as mf  # noqa: E402
 
 SMALL = 1 << 22  # bytes of a batch that is loaded
+HUGE = 1 << 36  # bytes of a batch that no process can hold
+MOST = 1 << 40  # records of a dataset
 
 Fields = dict[str, tuple[str, tuple[int, ...]]]
 
@@ -50,9 +52,9 @@ def fields_of(document: Mapping[str, Any]) -> Fields:
 
 
 def records_of(document: Mapping[str, Any]) -> int:
-    """Gives the records of a document's dataset, or enough for two batches."""
-    size = document.get("batch", {}).get("size", 1)
-    return int(document.get("dataset", {}).get("records", 2 * np.prod(size)))
+    """Gives the records of a document's dataset, or enough for two batches if that may be."""
+    enough = min(2 * int(np.prod(document.get("batch", {}).get("size", 1))), MOST)
+    return int(document.get("dataset", {}).get("records", enough))
 
 
 def dataset(fields: Fields, records: int) -> mf.Dataset:
@@ -106,7 +108,7 @@ def run(case: Mapping[str, Any]) -> dict[str, Any]:
     made: list[Loaded | Planned] = []
 
     def loader(source: Any, mesh: Any, specs: Any, **rest: Any) -> Loaded | Planned:
-        if many or case["errors"]:
+        if many or case["errors"] or case["bytes"] > HUGE:
             made.append(Planned(fields, records, {"mesh": mesh, "specs": specs, **rest}))
         else:
             made.append(Loaded(real(source, mesh, specs, **rest), int(case["bytes"] <= SMALL)))
