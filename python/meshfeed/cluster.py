@@ -224,9 +224,10 @@ class Cluster:
         """Tells of a failure between two rounds: others may be in the old one or in the new one.
 
         Some have not moved, and some have heard that all are alike, where this process went.
+        Before it has a plan to show, nobody is in any.
         """
         place = self.place()
-        if place is None or self.left:
+        if place is None or self.left or self._plan is None:
             return
         for number in sorted({self._agreed_in, self._round}):
             tell(self._room.round(number), error, *place())

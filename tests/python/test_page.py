@@ -201,6 +201,5 @@ def test_no_page_floods_a_terminal() -> None:
     os.close(master)
     assert done.returncode == 2
     assert done.stderr.startswith("meshfeed: page: the page is too long for a terminal, ")
-    assert done.stderr.endswith(
-        "  write it to a file: meshfeed page > layout.html; or look at it: meshfeed serve\n"
-    )
+    remedy = "  write it to a file, with > layout.html behind the command; or look at it with "
+    assert done.stderr.endswith(remedy + "meshfeed serve\n")
