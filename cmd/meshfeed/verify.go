@@ -45,10 +45,13 @@ The exit status is 0 if all is well and 2 if something is damaged; the message n
 func printVerification(cmd *cobra.Command, v arrowio.Verification, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if asJSON {
-		return writeJSON(out, map[string]any{
-			"records": v.Records, "record_batches": v.Batches, "bytes": v.Bytes,
-			"fingerprint": v.Fingerprint.String(), "sha256": v.Hash,
-		})
+		facts := map[string]any{
+			"records": v.Records, "record_batches": v.Batches, "bytes": v.Bytes, "fingerprint": v.Fingerprint.String(),
+		}
+		if v.Hash != "" {
+			facts["sha256"] = v.Hash
+		}
+		return writeJSON(out, facts)
 	}
 	text := fmt.Sprintf("%s in %s, %s: all is well\n", counted(v.Records, "record"), counted(v.Batches, "record batch"), sized(v.Bytes))
 	text += fmt.Sprintf("fingerprint  %s\n", v.Fingerprint)
