@@ -9,8 +9,9 @@
  *
  * Go gives the flag to the handlers that it finds when it is loaded. Here it is
  * done again for those that came later, whenever something is made that Go will
- * work for, and before Go works without that. Threads of the program have no stack of their own for signals,
- * unless they asked for one, and to them the flag means nothing.
+ * work for, and before Go works without that. Threads of the program have no
+ * stack of their own for signals, unless they asked for one, and to them the
+ * flag means nothing.
  */
 #define _DEFAULT_SOURCE
 #include "internal.h"
