@@ -26,6 +26,10 @@ meshes, where the rows follow the processes, and wrong where replicas lie in dif
 With two threads in each of four processes and {cores} cores there is never a free core, so a loop
 that works ahead gains nothing by it: what counts is the processor time. meshfeed notices, and then
 leaves batches of up to 256 KiB, as those of tokens are here, to their callers.
+
+On another machine of {cores} cores (AMD, family 25, model 17) images ran at 1.03 to 1.31 times the
+speed of the loop by hand, in one run of 12 rounds, and tokens at 0.84 to 1.19 times, in three runs
+of 12 and 20: there the two are even.
 """
 
 COLUMNS = "| case | mesh | loop | step | job | CPU | times by hand | gathered |"
