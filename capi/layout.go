@@ -99,18 +99,12 @@ func (l *layoutObject) draw(opts []byte) (string, error) {
 	return l.Text(p), nil
 }
 
-// checkDims refuses dimensions that no array of the picture has. Where it shows
-// several arrays, some may lack them.
+// checkDims refuses dimensions that no array of the picture has.
 func (l *layoutObject) checkDims(o *options.Object, p layout.PictureOptions) {
-	rank := 0
-	for _, a := range l.Arrays() {
-		if p.Array == "" || p.Array == a.Name {
-			rank = max(rank, len(a.Shape))
-		}
-	}
+	rank, ok := l.PictureDims(p)
 	if rank < 2 {
 		o.Refuse("dims", "expected none, since there are no two dimensions to choose")
-	} else if len(p.Dims) != 2 || p.Dims[0] == p.Dims[1] || min(p.Dims[0], p.Dims[1]) < 0 || max(p.Dims[0], p.Dims[1]) >= rank {
+	} else if !ok {
 		o.Refuse("dims", "expected two different dimensions from 0 to %d, but found %v", rank-1, p.Dims)
 	}
 }

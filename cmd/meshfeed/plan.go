@@ -108,13 +108,8 @@ func (o planOptions) checkDims(l *layout.Layout) error {
 	if o.dims == nil {
 		return nil
 	}
-	rank := 0
-	for _, a := range l.Arrays() {
-		if o.array == "" || o.array == a.Name {
-			rank = max(rank, len(a.Shape))
-		}
-	}
-	if len(o.dims) == 2 && o.dims[0] != o.dims[1] && slices.Min(o.dims) >= 0 && slices.Max(o.dims) < rank {
+	rank, ok := l.PictureDims(o.picture())
+	if ok {
 		return nil
 	}
 	if rank < 2 {

@@ -15,6 +15,18 @@ type PictureOptions struct {
 	Dims  []int  // the two dimensions to draw, first the one that runs down; nil for the first two that are cut
 }
 
+// PictureDims gives how many dimensions there are to choose from, those of the array or
+// of the one with the most, and says whether Dims are two different ones of them.
+// Where several arrays are drawn, some may lack them.
+func (l *Layout) PictureDims(o PictureOptions) (rank int, ok bool) {
+	for _, a := range l.arrays {
+		if o.Array == "" || o.Array == a.Name {
+			rank = max(rank, len(a.Shape))
+		}
+	}
+	return rank, len(o.Dims) == 2 && o.Dims[0] != o.Dims[1] && slices.Min(o.Dims) >= 0 && slices.Max(o.Dims) < rank
+}
+
 // Text draws the layout for a person in front of a terminal: who holds which
 // part of every array, which rows every process reads, the bytes, and what is
 // wrong. Arrays that are cut alike share one drawing. For up to 64 devices every

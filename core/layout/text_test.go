@@ -59,3 +59,30 @@ func TestProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestPictureDims says which dimensions a picture can show.
+func TestPictureDims(t *testing.T) {
+	l := mustNew(t, `{"meshfeed": 1, "mesh": {"axes": [["data", 2]]}, "batch": {"size": 2}, "arrays": {
+		"cube": {"shape": ["B", 3, 4], "dtype": "int32"}, "list": {"shape": ["B"], "dtype": "int32"}}}`)
+	for _, c := range []struct {
+		array string
+		dims  []int
+		rank  int
+		ok    bool
+	}{
+		{"", []int{0, 2}, 3, true}, // of the cube; the list is drawn without them
+		{"cube", []int{2, 0}, 3, true},
+		{"cube", []int{1, 1}, 3, false},
+		{"cube", []int{-1, 1}, 3, false},
+		{"cube", []int{1, 3}, 3, false},
+		{"cube", []int{0, 1, 2}, 3, false},
+		{"cube", nil, 3, false},
+		{"list", []int{0, 1}, 1, false},
+		{"absent", []int{0, 1}, 0, false},
+	} {
+		rank, ok := l.PictureDims(PictureOptions{Array: c.array, Dims: c.dims})
+		if rank != c.rank || ok != c.ok {
+			t.Errorf("array %q, dims %v: expected %d and %t, got %d and %t", c.array, c.dims, c.rank, c.ok, rank, ok)
+		}
+	}
+}
