@@ -39,9 +39,8 @@ func mfgo_dataset_open_arrays(list *C.mfi_array, n C.int32_t, release C.mfi_rele
 // readArrays reads the caller's descriptions, whose struct may be longer than
 // the one this library knows.
 func readArrays(list *C.mfi_array, n C.int32_t) ([]cstream.Array, error) {
-	const most = 1 << 16 // that cstream takes
-	if n <= 0 || n > most {
-		return nil, status.Errorf(status.InvalidArgument, "arrays", "a dataset has from 1 to %d arrays, but there are %d", most, n)
+	if n <= 0 || n > cstream.MaxArrays { // before any memory is taken for so many
+		return nil, status.Errorf(status.InvalidArgument, "arrays", "a dataset has from 1 to %d arrays, but there are %d", cstream.MaxArrays, n)
 	}
 	size := uintptr(list.struct_size)
 	if size < unsafe.Sizeof(*list) {

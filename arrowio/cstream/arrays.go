@@ -26,9 +26,11 @@ type Array struct {
 	Strides []int // of any sign, or 0; nil for C order
 }
 
-// Limits of what FromArrays accepts.
+// MaxArrays is how many arrays FromArrays accepts.
+const MaxArrays = 1 << 16
+
+// Limits of each of them.
 const (
-	maxArrays  = 1 << 16
 	maxRank    = 32
 	maxRecords = 1 << 40
 )
@@ -51,8 +53,8 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 	if len(list) == 0 {
 		return nil, refuse("a dataset needs at least one array")
 	}
-	if len(list) > maxArrays {
-		return nil, refuse("%d arrays are more than %d", len(list), maxArrays)
+	if len(list) > MaxArrays {
+		return nil, refuse("%d arrays are more than %d", len(list), MaxArrays)
 	}
 	s := &arrays{}
 	for i := range list {
