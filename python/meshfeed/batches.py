@@ -45,7 +45,7 @@ class Batches(Iterator[Any]):
     def item(self) -> Item | None:
         """Gives the next batch with the place after it, or None at the end."""
         with self._cursor.lock, self._mark():  # threads that share a loop share its end
-            if self._over or self._ends not in (None, self._cursor.ends):
+            if self._ended():
                 return None
             item = self._take()
             if item is None and self._again:
@@ -59,9 +59,11 @@ class Batches(Iterator[Any]):
                 self.close()
             return item
 
+    def _ended(self) -> bool:
+        return self._over or self._ends not in (None, self._cursor.ends)
+
     def __len__(self) -> int:
-        over = self._over or self._ends not in (None, self._cursor.ends)
-        if over or (self._last and not self._again and self._cursor.at == self._last):
+        if self._ended() or (self._last and not self._again and self._cursor.at == self._last):
             return 0
         if (n := self._cursor.remaining()) < 0:
             raise TypeError("a loop over a loader with epochs=-1 has no length")
