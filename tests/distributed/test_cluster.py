@@ -11,13 +11,11 @@ import pytest
 from tests.distributed.job import Job
 from tests.distributed.played import ODD, Kind, Played
 from tests.python.corruptions import FOUND, TELLING, WAYS
+from tests.python.players import ALIKE, DIFFER
 
 HANG = 300
 
 Got = list[dict[str, list[str]]]
-
-ALIKE = "; give every process the same data, arguments and state"
-DIFFER = "mf.Loader: the processes of loader 'train' differ: "
 
 
 @pytest.fixture

@@ -17,6 +17,10 @@ from meshfeed.peers import Peers
 
 HANG = 60.0  # seconds; far more than anything here takes
 
+# What an error begins and ends with where the plans of processes differ.
+DIFFER = "mf.Loader: the processes of loader 'train' differ: "
+ALIKE = "; give every process the same data, arguments and state"
+
 
 class Memory:
     """A coordinator in memory. Counts its keys, so that tests see what is left behind."""

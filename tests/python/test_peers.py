@@ -189,6 +189,20 @@ def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.records[0].levelno == logging.WARNING
 
 
+def check_end(status: int, *program: str) -> None:
+    """Runs a program, which ends with this status; with 1 it was ended, and said so."""
+    done = subprocess.run(
+        [sys.executable, "-c", *program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=2 * HANG,
+    )
+    assert done.returncode == status, done.stderr
+    ended = 'the program did not ask for a batch, so on_peer_error="abort" ends it'
+    assert (ended in done.stderr) == (status == 1)
+
+
 ABORT = """
 import sys, threading
 import meshfeed as mf
@@ -226,16 +240,7 @@ def test_abort(mode: str, program: str, status: int) -> None:
 
     One that has forgotten its loader need not come back.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", ABORT, mode, program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=2 * HANG,
-    )
-    assert done.returncode == status, done.stderr
-    ended = 'the program did not ask for a batch, so on_peer_error="abort" ends it'
-    assert (ended in done.stderr) == (status == 1)
+    check_end(status, ABORT, mode, program)
 
 
 ACCUSE = """
@@ -265,16 +270,7 @@ finder._thread.join(HANG)  # which ends the program, or has nothing to do any mo
 @pytest.mark.parametrize(("program", "status"), [("stuck", 1), ("comes back", 0)])
 def test_who_finds_a_difference(program: str, status: int) -> None:
     """It may be stuck in a computation with the others, which it has ended."""
-    done = subprocess.run(
-        [sys.executable, "-c", ACCUSE, program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=2 * HANG,
-    )
-    assert done.returncode == status, done.stderr
-    ended = 'the program did not ask for a batch, so on_peer_error="abort" ends it'
-    assert (ended in done.stderr) == (status == 1)
+    check_end(status, ACCUSE, program)
 
 
 EXIT = """

@@ -164,14 +164,19 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
     return seen
 
 
+def move_on(job: Players) -> None:
+    """Takes four steps, and goes elsewhere."""
+    for _ in range(4):
+        job.step()
+    for loader in job.loaders:
+        loader.seek(epoch=0, position=32)
+
+
 def test_sampling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first steps after a seek are first steps."""
     seen = watched(monkeypatch)
     with players() as job:
-        for _ in range(4):
-            job.step()
-        for loader in job.loaders:
-            loader.seek(epoch=0, position=32)
+        move_on(job)
         for _ in range(4):
             assert all(isinstance(batch, dict) for batch in job.step())
     assert list(seen.values()) == [[0, 1, 2, 4, 5, 6]] * 4
@@ -181,10 +186,7 @@ def test_sampling_begins_anew_behind_a_pass(monkeypatch: pytest.MonkeyPatch) -> 
     """Also where a pass takes the first batch after a seek."""
     seen = watched(monkeypatch)
     with players() as job:
-        for _ in range(4):
-            job.step()
-        for loader in job.loaders:
-            loader.seek(epoch=0, position=32)
+        move_on(job)
         passes = [loader.one_epoch() for loader in job.loaders]
         together([lambda each=each: next(each) for each in passes])  # type: ignore[misc]
         for _ in range(4):

@@ -1,0 +1,208 @@
+"""Agreements that end before their time: by Ctrl-C, a close, the end of a program, a fork."""
+
+from __future__ import annotations
+
+import _thread
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshfeed as mf
+from tests.python.players import ALIKE, DIFFER, HANG, Players, cluster, heard, players, together
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def interrupted(job: Players, process: int, key: str) -> None:
+    """Ctrl-C comes to a process in its first agreement, once this was said there."""
+
+    def interrupt() -> None:
+        job.store.until(lambda keys: f"meshfeed/train.0-3/0/0/{key}" in keys)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(iter(job.loaders[process]))
+    thread.join()
+
+
+def test_interrupt() -> None:
+    """Ctrl-C is heard while others are waited for, and the loader goes on where it was."""
+    with players(name="train") as job:
+        interrupted(job, 0, "plan")
+        assert all(isinstance(batch, dict) for batch in job.step())
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+def test_interrupted_and_moved(odd: int) -> None:
+    """What was said before Ctrl-C counts: nobody goes on elsewhere because of it."""
+    with players(name="train") as job:
+        got: dict[int, Any] = {}
+
+        def take(p: int) -> None:
+            try:
+                got[p] = next(iter(job.loaders[p]))
+            except mf.Error as e:
+                got[p] = e
+
+        early = [threading.Thread(target=take, args=(p,)) for p in ((1, 2) if odd == 0 else (0, 1))]
+        for thread in early:
+            thread.start()
+        interrupted(job, odd, f"from/{odd or 1}")  # others have read what it says
+        job.loaders[odd].seek(epoch=0, position=32)
+        if odd:  # the others agree on what it said; it is the one that went elsewhere
+            late = threading.Thread(target=take, args=(3,))
+            late.start()
+            for thread in [*early, late]:
+                thread.join(HANG)
+            assert [type(got[p]) for p in (0, 1, 3)] == [dict] * 3
+            take(2)
+            assert str(got[2]) == f"{DIFFER}position is 0 on process 0, 32 on process 2{ALIKE}"
+        else:
+            together([lambda: take(0), lambda: take(3)])
+            for thread in early:
+                thread.join(HANG)
+            text = f"{DIFFER}position is 32 on process 0, 0 on processes 1, 2 and 3{ALIKE}"
+            assert {str(e) for e in got.values()} == {text}
+            job.loaders[0].seek(epoch=0, position=0)
+            assert all(isinstance(batch, dict) for batch in job.step())
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+def test_interrupted_and_gone(odd: int) -> None:
+    """Ctrl-C ends the program of one that has said yes: the others, who went on, hear of it."""
+    with players(name="train") as job:
+        got: dict[int, Any] = {}
+
+        def take(p: int) -> None:
+            got[p] = next(iter(job.loaders[p]))
+
+        def end() -> None:
+            with job.loaders[odd]:
+                if odd:
+                    interrupted(job, odd, f"from/{odd}")
+                    raise KeyboardInterrupt
+                next(iter(job.loaders[0]))
+
+        if odd == 0:
+            cluster(job.loaders[0])._begin_threads = ctrl_c  # type: ignore[assignment,method-assign]
+        rest = [threading.Thread(target=take, args=(p,)) for p in range(4) if p != odd]
+        for thread in rest if odd == 0 else rest[:2]:
+            thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            end()
+        if odd:
+            rest[2].start()
+        for thread in rest:
+            thread.join(HANG)
+        heard(job, odd)
+        for p in {0, 1, 2, 3} - {odd}:
+            assert isinstance(got[p], dict)
+            with pytest.raises(mf.PeerError) as e:
+                next(iter(job.loaders[p]))
+            place = f"process {odd}, at epoch 0, step 0"
+            assert str(e.value) == f"mf.Loader: {place}: KeyboardInterrupt"
+
+
+def ctrl_c(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_closing_ends_the_wait_for_others() -> None:
+    with players(name="train") as job:
+        failed: list[Exception] = []
+
+        def take() -> None:
+            try:
+                next(iter(job.loaders[0]))
+            except mf.Error as e:
+                failed.append(e)
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        job.store.until(lambda keys: "meshfeed/train.0-3/0/0/plan" in keys)
+        began = time.monotonic()
+        job.loaders[0].close()
+        thread.join(HANG)
+        assert time.monotonic() - began < HANG / 3
+        (error,) = failed
+        assert isinstance(error, mf.CancelledError)
+        want = "mf.Loader: loader 'train' was closed while it waited for other processes"
+        assert str(error) == want
+
+
+def test_close_is_quick() -> None:
+    """A process leaves although the others stay."""
+    with players() as job:
+        job.step()
+        began = time.monotonic()
+        job.loaders[1].close()
+        assert time.monotonic() - began < HANG / 3
+        together([loader.close for loader in job.loaders])
+        assert job.store.keys == {}
+
+
+def program(text: str) -> tuple[str, str]:
+    """Runs a program with four players, and gives what it prints, and its errors."""
+    begin = """
+import multiprocessing, os, threading
+from tests.python.players import HANG, Players, cluster, compared, threads
+job = Players(name="train")
+for p in range(4):
+    job.add()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", begin + text],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG / 2,  # which is less than the others are waited for
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_exit_ends_the_wait_for_others() -> None:
+    """A program ends at once, and in silence, while a thread of it waits for other processes."""
+    text = """
+threading.Thread(target=lambda: next(iter(job.loaders[0])), daemon=True).start()
+job.store.until(lambda keys: "meshfeed/train.0-3/0/0/plan" in keys)
+print("the end")
+"""
+    assert program(text) == ("the end\n", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_forked_child_takes_no_part() -> None:
+    """Its end is not that of its parent's loaders, and it waits for nobody."""
+    out, _ = program("""
+class Child(multiprocessing.get_context("fork").Process):
+    def run(self):
+        peers = cluster(job.loaders[1])._threads.peers
+        del job.loaders[1]
+        os.write(1, b"forgot" * peers.ended.is_set())
+        with job.loaders[0]:
+            raise SystemExit(3)
+
+job.step()
+compared(job)  # or else a thread of the parent asks the store, too
+before, calls = dict(job.store.keys), threads()
+job.store.set = job.store.list = job.store.delete = lambda *_: os.write(1, b"asked")
+child = Child()
+child.start()
+child.join()
+print(child.exitcode, threads() == calls)
+del job.store.set, job.store.list, job.store.delete
+print(type(job.step()[0]).__name__)
+compared(job)
+print(job.store.keys == before)
+job.close()
+print(job.store.keys)
+""")
+    assert out == "3 True\ndict\nTrue\n{}\n"
