@@ -1,6 +1,8 @@
 package loader
 
 import (
+	"time"
+
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -28,29 +30,46 @@ func (p *prefetch) errand() *order {
 	return &o
 }
 
-// help fulfils an order. Its batch goes to who waits first, as any other does.
+// help fulfils an order, and those that follow from it. A batch goes to who waits
+// first, as any other does.
 func (p *prefetch) help(o *order) {
 	err := guard.Call("loader", func() error {
-		p.helped(o.run, p.made(*o))
+		for o != nil {
+			o = p.helped(o.run, p.made(*o))
+		}
 		return nil
 	})
 	if err != nil {
 		p.broken(&p.helping, err)
 	}
 	p.settle()
+	if p.tired() {
+		yield()
+	}
 }
 
-// helped ends a help. What came meanwhile has waited for it: a caller who found
-// nothing, a jump, close.
-func (p *prefetch) helped(run int, a answer) {
+// tired says whether callers have made batches for long.
+func (p *prefetch) tired() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crowd.yields(time.Now())
+}
+
+// helped ends a help, or gives its next order. What came meanwhile has waited for
+// it: a caller who found nothing, a jump, close.
+func (p *prefetch) helped(run int, a answer) *order {
 	p.hold()
 	defer p.leave()
 	p.helping = false
 	p.accept(run, a)
+	if p.crowd.spares() && p.room() {
+		return p.errand()
+	}
 	if !p.wanted() {
 		p.pause()
 	}
 	p.start()
+	return nil
 }
 
 // small says whether callers make batches as fast as threads wake each other.

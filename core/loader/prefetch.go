@@ -232,8 +232,11 @@ func (p *prefetch) wanted() bool {
 		return false
 	}
 	missing := p.ready.len() == 0 && len(p.waiting) > 0
-	return missing || (!p.crowd.spares() && p.ready.len() < p.depth && !p.maker.full())
+	return missing || (!p.crowd.spares() && p.room())
 }
+
+// room says whether a batch may be made that nobody waits for.
+func (p *prefetch) room() bool { return p.more() && p.ready.len() < p.depth && !p.maker.full() }
 
 // more says whether there is a next batch to make.
 func (p *prefetch) more() bool { return !p.closed && !p.failed && !p.past(p.frontier) }

@@ -76,12 +76,13 @@ func (p *prefetch) hold() {
 }
 
 // leave lays on the shelf what the next callers get, and unlocks the line. When
-// the goroutine has ended, the next caller has to come here to start it. What a
-// helper makes is his, but behind him the goroutine goes on, so others wait.
+// the goroutine has ended, the next caller has to come here to start it, unless
+// it is spared. What a helper makes is his, but behind him the goroutine goes on,
+// or he does, so others wait.
 func (p *prefetch) leave() {
 	defer p.mu.Unlock() // a panic of the shelf must not keep the lock
 	if p.shelf != nil {
-		follows := (p.running || p.helping) && p.offer()
+		follows := (p.running || p.helping || p.crowd.spares()) && p.offer()
 		p.shelf.Expect(follows && p.busy())
 	}
 }
