@@ -133,6 +133,9 @@ class Cluster:
         members: all processes that hold a device of the mesh, in ascending order.
         options: what the user says.
         evidence: what they compare.
+
+    Attributes:
+        threads: what runs beside the program while the processes agree.
     """
 
     def __init__(
@@ -152,12 +155,12 @@ class Cluster:
         self._lock = threading.RLock()
         self._round = self._agreed_in = 0
         self._agreed = False
-        self._threads = _Threads(self._room)
+        self.threads = Threads(self._room)
         self.left = False  # it goes on alone
         self.passes = itertools.count(1)  # numbers them, alike on all processes
         self.state: State = {}  # where the loader went on, set by its cursor
         self.place: Callable[[], Place | None] = lambda: None  # gives where it stands, likewise
-        self._end = weakref.finalize(self, _forget, self._threads, self._use)
+        self._end = weakref.finalize(self, _forget, self.threads, self._use)
         self._end.atexit = False
         _watch_exit(self)
 
@@ -170,24 +173,14 @@ class Cluster:
             The round, whose number grows whenever the processes agree.
         """
         if self._agreed:
-            self._threads.peers.check()
+            self.threads.peers.check()
         else:
             self._agree()
         return self._agreed_in
 
-    @property
-    def progress(self) -> Progress:
-        """Where the program stands."""
-        return self._threads.progress
-
-    @property
-    def replicas(self) -> Replicas | None:
-        """What compares replicas, where there are any."""
-        return self._threads.replicas
-
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Tells the others that a batch could not be made, in bounded time."""
-        peers = self._threads.peers
+        peers = self.threads.peers
         _beside(LEAVE, lambda: peers.post(error, epoch, step))
 
     def moved(self, state: State) -> None:
@@ -201,7 +194,7 @@ class Cluster:
                 self._begin_round()
 
     def _begin_round(self) -> None:
-        self._threads.end(LEAVE)
+        self.threads.end(LEAVE)
         room, this = self._room, self._room.round(self._round)
         if self._plan is None:
             self._plan = self._evidence.plan(self._options)
@@ -233,7 +226,7 @@ class Cluster:
             tell(self._room.round(number), error, *place())
 
     def _begin_threads(self, this: Round, blocks: Shared | None) -> None:
-        options, threads = self._options, self._threads
+        options, threads = self._options, self.threads
         threads.progress = Progress()
         threads.peers = Peers(
             this,
@@ -262,7 +255,7 @@ class Cluster:
         if not self._agreed:
             self._call_off(error)
         elif place is not None and not self.left:
-            self._threads.peers.tell(error, *place())
+            self.threads.peers.tell(error, *place())
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the threads and, as the last of the loader's processes, deletes its keys.
@@ -271,7 +264,7 @@ class Cluster:
             wait: whether to wait for it, up to some seconds.
         """
         if self._go() and not _beside(2 * LEAVE if wait else 0, self._leave):
-            self._threads.forget()
+            self.threads.forget()
 
     def exit(self, failure: BaseException | None) -> None:
         """Leaves as the interpreter exits, for as long as the store takes.
@@ -296,18 +289,24 @@ class Cluster:
     def _leave(self) -> None:
         # A thread in an agreement holds the lock, until its store answers.
         with self._lock, contextlib.suppress(Exception):  # one that is gone has no keys either
-            self._threads.end(LEAVE)
-            if not self._threads.lost:
+            self.threads.end(LEAVE)
+            if not self.threads.lost:
                 self._room.leave()
 
     @property
     def peers(self) -> Peers | None:
         """Who hears of failures, once the processes have agreed."""
-        return getattr(self._threads, "peers", None)
+        return getattr(self.threads, "peers", None)
 
 
-class _Threads:
-    """The threads of one round. They keep no loader alive."""
+class Threads:
+    """The threads of one round. They keep no loader alive.
+
+    Attributes:
+        peers: hears of failures, once the processes have agreed.
+        progress: where the program stands.
+        replicas: compares them, where there are any.
+    """
 
     peers: Peers
 
@@ -317,6 +316,7 @@ class _Threads:
         self.replicas: Replicas | None = None
 
     def end(self, seconds: float) -> None:
+        """Ends them, each in bounded time."""
         if self.replicas is not None:
             self.replicas.end(seconds)
             self.replicas = None
@@ -398,7 +398,7 @@ def _beside(seconds: float, *works: Callable[[], None]) -> bool:
     return True
 
 
-def _forget(threads: _Threads, use: Use) -> None:
+def _forget(threads: Threads, use: Use) -> None:
     """Ends what a loader that nobody closed has left behind."""
     use.end()
     threads.forget()

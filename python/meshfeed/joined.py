@@ -68,7 +68,7 @@ class JoinedCursor(Cursor):
         if self._leads and agreed_in != self._agreed_in:  # a pass has not moved
             inspector.made = inspector.taken = 0
             self._agreed_in = agreed_in
-        progress = cluster.progress
+        progress = cluster.threads.progress
         progress.ask()
         try:
             item = super().take()
@@ -120,7 +120,7 @@ class _Inspector:
     def __call__(self, owner: Owner) -> Any:
         batch = self.make(owner)
         cluster = self.cluster
-        replicas = cluster.replicas if cluster is not None else None
+        replicas = cluster.threads.replicas if cluster is not None else None
         if cluster is not None and replicas is not None and replicas.due(self.made):
             if self.stream is None:
                 self.stream = next(cluster.passes)

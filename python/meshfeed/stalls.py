@@ -31,14 +31,11 @@ class Progress:
         steps: batches delivered since the processes agreed.
         inside: whether the program waits in `next`.
         since: the time of the last change.
-        usual: the mean seconds from batch to batch.
     """
 
     steps: int = 0
     inside: bool = False
     since: float = field(default_factory=time.monotonic)
-    usual: float = 0.0
-    _last: float = field(default_factory=time.monotonic)
 
     def ask(self) -> None:
         """Notes that the program asks for a batch."""
@@ -46,11 +43,8 @@ class Progress:
 
     def get(self, delivered: int) -> None:
         """Notes that it got one (1), or an end or an error (0)."""
-        now = time.monotonic()
         self.steps += delivered
-        self.usual += (now - self._last - self.usual) / min(self.steps + 1, 20)
-        self._last = self.since = now
-        self.inside = False
+        self.inside, self.since = False, time.monotonic()
 
 
 class Stalls:
@@ -70,12 +64,15 @@ class Stalls:
         self._written = False
         self._tell_at = 0.0
         self._clock = time.monotonic(), time.process_time()
+        self._seen = progress.steps, time.monotonic()
+        self._usual = 0.0  # seconds from batch to batch
 
     def look(self) -> None:
         """Writes and reports what there is; takes a moment, and is called now and then."""
         why = self._why()
+        self._learn()
         idle = time.monotonic() - self._progress.since
-        late = max(self._late, TIMES * self._progress.usual)
+        late = max(self._late, TIMES * self._usual)
         if idle < late:
             if self._written:
                 self._store.delete(f"{self._path}/{self._me}")
@@ -91,6 +88,13 @@ class Stalls:
         ):
             self._tell_at = 2 * idle
         self._written = True
+
+    def _learn(self) -> None:
+        """Finds out how long a step takes, from those since a look that saw another one."""
+        (then, at), steps, now = self._seen, self._progress.steps, time.monotonic()
+        if steps > then:
+            self._usual = (now - at) / (steps - then)
+            self._seen = steps, now
 
     def _why(self) -> str:
         """Gives what this process waits for: its program, its storage, or its processors."""

@@ -251,7 +251,7 @@ def _described(e: mf.Error) -> list[str]:
 
 def hear(loader: mf.Loader) -> None:
     """Waits until this process knows of a failure."""
-    peers = loader._engine.cursor._cluster._threads.peers  # type: ignore[attr-defined]
+    peers = loader._engine.cursor._cluster.threads.peers  # type: ignore[attr-defined]
     late = time.monotonic() + 60
     while peers._letter is None and peers._own is None:
         assert time.monotonic() < late

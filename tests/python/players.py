@@ -170,13 +170,13 @@ def cluster(loader: mf.Loader) -> Cluster:
 
 
 def peers_of(loader: mf.Loader) -> Peers:
-    return cluster(loader)._threads.peers
+    return cluster(loader).threads.peers
 
 
 def compared(job: Players) -> None:
     """Waits until every process has compared what it can."""
     for loader in job.loaders:
-        if found := cluster(loader).replicas:
+        if found := cluster(loader).threads.replicas:
             found._batches.join()
     job.store.until(lambda keys: not any("/digests/" in key for key in keys))
 
@@ -193,7 +193,7 @@ def heard(job: Players, origin: int) -> None:
     """Waits until all others know of a failure of one process."""
     for p, loader in enumerate(job.loaders):
         if p != origin:
-            watcher = cluster(loader)._threads.peers._thread
+            watcher = cluster(loader).threads.peers._thread
             watcher.join(HANG)  # it has nothing to do any more
             assert not watcher.is_alive()
 

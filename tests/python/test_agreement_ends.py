@@ -184,7 +184,7 @@ def test_a_forked_child_takes_no_part() -> None:
     out, _ = program("""
 class Child(multiprocessing.get_context("fork").Process):
     def run(self):
-        peers = cluster(job.loaders[1])._threads.peers
+        peers = cluster(job.loaders[1]).threads.peers
         del job.loaders[1]
         os.write(1, b"forgot" * peers.ended.is_set())
         with job.loaders[0]:

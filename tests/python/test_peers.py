@@ -213,9 +213,9 @@ job = Players(on_peer_error=sys.argv[1], name="train")
 for p in range(4):
     job.add()
 job.step()
-peers_of = cluster(job.loaders[0])._threads.peers
+peers_of = cluster(job.loaders[0]).threads.peers
 peers_of.post(mf.DataLossError("a file is cut", op="arrowio"), 0, 1)
-others = [cluster(loader)._threads.peers for loader in job.loaders[1:]]
+others = [cluster(loader).threads.peers for loader in job.loaders[1:]]
 if sys.argv[2] == "forgets":
     while not all(each._letter for each in others):
         threading.Event().wait(0.01)
@@ -255,7 +255,7 @@ for p in range(4):
     job.add(on_peer_error="abort" if p == 2 else "raise")
 corrupt(job.loaders[2], last_bit)
 job.step()
-finder = cluster(job.loaders[2])._threads.peers
+finder = cluster(job.loaders[2]).threads.peers
 while finder._own is None:
     threading.Event().wait(0.01)
 if sys.argv[1] == "comes back":

@@ -42,7 +42,7 @@ def looks(job: Players, times: int = 2) -> None:
 
 def waited(loader: mf.Loader, seconds: float, *, inside: bool = False) -> None:
     """Plays that nothing has happened in a loader for some time."""
-    progress = cluster(loader).progress
+    progress = cluster(loader).threads.progress
     progress.since -= seconds
     progress.inside = inside
 
@@ -91,17 +91,23 @@ def test_no_stall(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.records == []
 
 
-@pytest.mark.usefixtures("clock")
-def test_usual_is_not_late(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("seconds", "late"), [(90, False), (130, True)])
+def test_usual_is_not_late(
+    clock: Clock, caplog: pytest.LogCaptureFixture, seconds: float, late: bool
+) -> None:
     """A step that takes as long as steps take is not late."""
     with players() as job:
         job.step()
+        looks(job, 1)
+        for _ in range(4):
+            clock.now += 20
+            job.step()
         next(iter(job.loaders[0]))
+        clock.now += 20
         for loader in job.loaders:
-            cluster(loader).progress.usual = 20.0
-            waited(loader, 90)
-        looks(job, 3)
-    assert caplog.records == []
+            waited(loader, seconds - 20)
+        looks(job)
+    assert bool(caplog.records) == late
 
 
 @pytest.mark.usefixtures("clock")
