@@ -12,24 +12,25 @@ RESULTS = Path(__file__).resolve().parents[3] / "docs" / "benchmarks-processes.j
 
 HEAD = """## Many processes
 
-Four processes of two devices each, one `jax.distributed` job on {cores} cores, commit {commits}.
-The loops take turns, of 1,000 steps where they are fast; before each turn all processes meet, and
-all run the same loop. *step* is the
-median step of the median process, *job* the mean step of the slowest process, *CPU* the processor
-time of a step in all four together, all in ms: medians of the rounds, and their range. *times by
-hand* compares *job* round by round with the loop that gathers this process's rows with NumPy and
-calls `make_array_from_process_local_data`. *gathered* is what a process gathers for a step;
-meshfeed's is the plan's to the byte. `device_put` gathers the whole batch in every process and then
-compares it over the network. Grain gives process p every n-th record, which is right on these
-meshes, where the rows follow the processes, and wrong where replicas lie in different ones.
+Four processes of two devices each, one `jax.distributed` job on {cores} cores of {processor},
+commit {commits}. The loops take turns, of 1,000 steps where they are fast; before each turn all
+processes meet, and all run the same loop. *step* is the median step of the median process, *job*
+the mean step of the slowest process, *CPU* the processor time of a step in all four together, all
+in ms: medians of the rounds, and their range. *times by hand* compares *job* round by round with
+the loop that gathers this process's rows with NumPy and calls
+`make_array_from_process_local_data`. *gathered* is what a process gathers for a step; meshfeed's is
+the plan's to the byte. `device_put` gathers the whole batch in every process and then compares it
+over the network. Grain gives process p every n-th record, which is right on these meshes, where the
+rows follow the processes, and wrong where replicas lie in different ones.
 
 With two threads in each of four processes and {cores} cores there is never a free core, so a loop
 that works ahead gains nothing by it: what counts is the processor time. meshfeed notices, and then
-leaves batches of up to 256 KiB, as those of tokens are here, to their callers.
+leaves batches of up to 256 KiB, as those of tokens are here, to their callers, who make three at a
+time.
 
-On another machine of {cores} cores (AMD, family 25, model 17) images ran at 1.03 to 1.31 times the
-speed of the loop by hand, in one run of 12 rounds, and tokens at 0.84 to 1.19 times, in three runs
-of 12 and 20: there the two are even.
+On the machine of the sections above an earlier commit, 6416c02, which made one at a time, loaded
+images at 1.28 to 1.63 times the speed of the loop by hand and tokens at 1.04 to 1.25 times; on this
+one, tokens at 0.84 to 1.19 times.
 """
 
 COLUMNS = "| case | mesh | loop | step | job | CPU | times by hand | gathered |"
@@ -42,7 +43,7 @@ def section(held: dict[str, Any]) -> list[str]:
     if not pieces:
         return []
     commits = ", ".join(sorted({piece["commit"] for piece in pieces.values()}))
-    lines = [HEAD.format(cores=held["machine"]["cores"], commits=commits), COLUMNS, RULES]
+    lines = [HEAD.format(**held["machine"], commits=commits), COLUMNS, RULES]
     for key, piece in pieces.items():
         if key.startswith("steps/"):
             lines += _rows(key.removeprefix("steps/"), piece["result"])
