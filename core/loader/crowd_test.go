@@ -138,6 +138,34 @@ func TestCrowdFails(t *testing.T) {
 	})
 }
 
+// A call that is cancelled makes none of them behind the one that it waited for.
+func TestCancelDuringCrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := inMemory(96)
+		l, s := crowded(t, src, loader.Options{Epochs: -1})
+		ctx, cancel := context.WithCancel(t.Context())
+		at, made := place(l), 0
+		src.Hook = func(context.Context, []int64) error {
+			made++
+			cancel()
+			return nil
+		}
+		if b, err := l.Next(ctx); err == nil {
+			b.Release()
+		} else if status.CodeOf(err) != status.Cancelled {
+			t.Error(err)
+		}
+		if made != 1 || s.lying() > 1 {
+			t.Errorf("%d batches were made, and %d lie on the shelf, want 1, and that one at most", made, s.lying())
+		}
+		src.Hook = nil
+		want(t, l, s, place(l)%12)
+		if n := place(l); n > at+2 {
+			t.Errorf("the next step is %d behind one or two from %d", n, at)
+		}
+	})
+}
+
 // Close during one of them waits for it, and the caller has his batch.
 func TestCloseDuringCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

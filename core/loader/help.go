@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/guard"
@@ -30,12 +31,13 @@ func (p *prefetch) errand() *order {
 	return &o
 }
 
-// help fulfils an order, and those that follow from it. A batch goes to who waits
-// first, as any other does.
-func (p *prefetch) help(o *order) {
+// help fulfils an order, and those that follow from it until the context ends. A
+// batch goes to who waits first, as any other does.
+func (p *prefetch) help(ctx context.Context, o *order) {
 	err := guard.Call("loader", func() error {
 		for o != nil {
-			o = p.helped(o.run, p.made(*o))
+			a := p.made(*o)
+			o = p.helped(o.run, a, ctx.Err() == nil)
 		}
 		return nil
 	})
@@ -55,14 +57,14 @@ func (p *prefetch) tired() bool {
 	return p.crowd.yields(time.Now())
 }
 
-// helped ends a help, or gives its next order. What came meanwhile has waited for
-// it: a caller who found nothing, a jump, close.
-func (p *prefetch) helped(run int, a answer) *order {
+// helped ends a help, or gives its next order where it goes on. What came meanwhile
+// has waited for it: a caller who found nothing, a jump, close.
+func (p *prefetch) helped(run int, a answer, on bool) *order {
 	p.hold()
 	defer p.leave()
 	p.helping = false
 	p.accept(run, a)
-	if p.crowd.spares() && p.room() {
+	if on && p.crowd.spares() && p.room() {
 		return p.errand()
 	}
 	if !p.wanted() {

@@ -92,7 +92,7 @@ func (p *prefetch) next(ctx context.Context) (*batch.Batch, error) {
 	}
 	began := time.Now()
 	if o != nil {
-		p.help(o)
+		p.help(ctx, o)
 	}
 	a = p.await(ctx, wait)
 	p.waited(time.Since(began))
