@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import json
 import os
 import sys
 import threading
@@ -107,7 +108,7 @@ class Evidence:
     @functools.cached_property
     def shared(self) -> Shared:
         """The blocks that several processes hold."""
-        return shared(self.info, Layout(self.layout).report(tables=True))
+        return shared(self.info, json.loads(self.layout)["mesh"])
 
 
 def joined(options: Options, me: int, members: Sequence[int], evidence: Evidence) -> Cluster | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from meshfeed.arguments import Checks
 from meshfeed.errors import InvalidArgumentError
@@ -132,6 +135,19 @@ def dataset(
     """Makes the document's part of that name."""
     facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
     return {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
+
+
+def owners(mesh: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Gives the process of every device, in mesh order.
+
+    Args:
+        mesh: a document's part of that name.
+    """
+    if "devices" in mesh:
+        return np.array([process for process, _ in mesh["devices"]], np.int64)
+    n: int = math.prod(size for _, size in mesh["axes"])
+    each: int = n // mesh.get("processes", 1)
+    return np.arange(n) // each
 
 
 def with_order(text: str, order: str) -> str:

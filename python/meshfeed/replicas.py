@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from meshfeed import _native, errors
+import numpy as np
+
+from meshfeed import _native, documents, errors
 from meshfeed._abi import Head
 from meshfeed.coordinator import patient_get
 from meshfeed.rounds import Round
@@ -61,38 +63,60 @@ class Shared:
     readers: Mapping[int, frozenset[int]]
 
 
-def shared(info: Mapping[str, Any], report: Mapping[str, Any]) -> Shared:
+def shared(info: Mapping[str, Any], mesh: Mapping[str, Any]) -> Shared:
     """Finds the blocks that several processes hold.
 
     Args:
         info: what the library says about this process's batches.
-        report: the layout's, with tables.
+        mesh: the layout document's part of that name.
     """
-    holders = _holders(report)
+    owners = documents.owners(mesh)
     readers: dict[int, set[int]] = {}
-    for group in holders.values():
-        readers.setdefault(group[0], set()).update(group[1:])
-    found = [
-        (block["tensor"], _label(array["name"], block["index"]), group[0])
-        for array in info["arrays"]
-        for block in array["blocks"]
-        if len(group := holders.get(_key(array["name"], block["index"]), [])) > 1
-    ]
+    found = []
+    for array in info["arrays"]:
+        if 0 in array["shape"]:
+            continue  # there is nothing to compare
+        tiles = _tiles(mesh["axes"], array["spec"])
+        groups = _groups(tiles, owners)
+        for writer, *others in groups.values():
+            readers.setdefault(writer, set()).update(others)
+        found += [
+            (block["tensor"], _label(array["name"], block["index"]), groups[part][0])
+            for block in array["blocks"]
+            if (part := int(tiles[block["holders"][0]])) in groups
+        ]
     tensors, labels, writers = zip(*found, strict=True) if found else ((), (), ())
     return Shared(tensors, labels, writers, {w: frozenset(who) for w, who in readers.items()})
 
 
-def _key(name: str, index: Sequence[Sequence[int]]) -> tuple[Any, ...]:
-    return (name, *(tuple(pair) for pair in index))
+_Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def _holders(report: Mapping[str, Any]) -> dict[tuple[Any, ...], list[int]]:
-    """Gives for every index of every array the processes that hold it, in ascending order."""
-    holders: dict[tuple[Any, ...], set[int]] = {}
-    for name, array in report["arrays"].items():
-        for device in array["devices"]:
-            holders.setdefault(_key(name, device["index"]), set()).add(device["process"])
-    return {key: sorted(group) for key, group in holders.items()}
+def _tiles(axes: Sequence[tuple[str, int]], spec: Sequence[Any]) -> _Numbers:
+    """Numbers the part of an array that every device holds, in mesh order.
+
+    Devices that differ along no axis of the spec hold the same part.
+    """
+    named: set[str] = set()
+    for entry in spec:
+        named.update([entry] if isinstance(entry, str) else entry or ())
+    n = stride = math.prod(size for _, size in axes)
+    positions, tiles = np.arange(n), np.zeros(n, np.int64)
+    for name, size in axes:
+        stride //= size
+        if name in named:
+            tiles = tiles * size + positions // stride % size
+    return tiles
+
+
+def _groups(tiles: _Numbers, owners: _Numbers) -> dict[int, list[int]]:
+    """Gives the processes of every part that several hold, in ascending order."""
+    processes, owner = np.unique(owners, return_inverse=True)
+    pairs = np.unique(tiles * len(processes) + owner)
+    holders = processes[pairs % len(processes)]
+    found = np.unique(pairs // len(processes), return_index=True, return_counts=True)
+    several = [facts[found[2] > 1].tolist() for facts in found]
+    return {part: holders[at : at + n].tolist() for part, at, n in zip(*several, strict=True)}
 
 
 def _label(name: str, index: Sequence[Sequence[int]]) -> str:

@@ -220,20 +220,6 @@ def test_nothing_is_left_behind() -> None:
     assert threads() == []
 
 
-def test_thousands_of_devices() -> None:
-    """What is shared is known also where the report lists devices only when asked to."""
-    axes = {"model": 2, "data": 1024}
-    options: dict[str, Any] = {"batch_size": 1024, "records": 1024, "processes": 256}
-    layout = mf.layout(axes, mf.P("data"), {"y": ("int32", ())}, **options)
-    with (
-        mf.from_arrays({"y": np.arange(1024, dtype=np.int32)}) as ds,
-        mf.Loader(ds, layout=layout, process=255, coordinator=Memory()) as loader,
-    ):
-        blocks = cluster(loader)._evidence.shared
-        assert (blocks.labels[0], len(blocks.labels)) == ("array 'y', index [1016:1017]", 8)
-        assert (blocks.writers, blocks.readers[127]) == ((127,) * 8, frozenset({255}))
-
-
 def test_nothing_shared() -> None:
     """Where no two processes hold the same, nothing is compared."""
     layout = mf.layout(
