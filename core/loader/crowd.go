@@ -46,7 +46,7 @@ func (c *crowd) note(displaced bool) {
 // made notes a batch.
 func (c *crowd) made() { c.left = max(0, c.left-1) }
 
-// spares says whether nothing is read ahead.
+// spares says whether the goroutine reads nothing ahead.
 func (c *crowd) spares() bool { return c.left > 0 }
 
 // yields says whether a caller who has made batches at this time calls yield.

@@ -12,8 +12,9 @@ import (
 // four or five changes of threads, which cost more than a batch of some hundred
 // kilobytes, and far more where no processor is free for them. So where there is
 // a shelf, who finds nothing and nobody at work makes the batch himself, on his
-// own thread, and leaves to the goroutine what is read ahead. Only one of them
-// is ever at it: the goroutine gets no order while a caller helps.
+// own thread, and leaves to the goroutine what is read ahead, unless that is
+// spared (see crowd). Only one of them is ever at it: the goroutine gets no order
+// while a caller helps.
 //
 // A gather in memory ends soon, so that its caller hears of no cancellation, and
 // of no Ctrl-C, before it has ended. Where the system has taken the pages of a
