@@ -34,7 +34,34 @@ func newRoot() *cobra.Command {
 		return usage(cmd, err.Error())
 	})
 	root.AddCommand(newInspect(), newPlan(), newCheck(), newVerify(), newBench(), newDevices(), newPage(), newServe())
+	root.SetHelpCommand(newHelp())
 	return root
+}
+
+// newHelp makes the verb help, which refuses words that are no verb.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [verb]",
+		Short: "explain a verb",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if err := knownVerb(cmd.Root(), rest); err != nil {
+				return err
+			}
+			return verb.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) (verbs []string, _ cobra.ShellCompDirective) {
+			for _, verb := range cmd.Root().Commands() {
+				if verb.IsAvailableCommand() {
+					verbs = append(verbs, verb.Name()+"\t"+verb.Short)
+				}
+			}
+			return verbs, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }
 
 // knownVerb refuses words that are no verb, and says what stands for them.
