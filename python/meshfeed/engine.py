@@ -145,11 +145,20 @@ class Engine:
             handle = _native.loader_remesh(old, plan.document, plan.process)
             batches = _described(handle, plan)
             size, make = batches.info["batch_bytes"], batches.feed.make
-            self.cursor.follow(handle, make, size=size, keep=self._keep)
-            self._batches, self._request = batches, request
-            self._join(plan)  # before another thread takes a batch of the new mesh
+            try:
+                self.cursor.follow(handle, make, size=size, keep=self._keep)
+                self._go_on(batches, request, plan)
+            except KeyboardInterrupt:  # anywhere in this
+                if self.cursor.handle is handle:
+                    self._go_on(batches, request, plan)
+                raise
 
         self.cursor.replace(exchange)
+
+    def _go_on(self, batches: _Batches, request: feeds.Request, plan: feeds.Plan) -> None:
+        """Has everything else follow the cursor to a new mesh."""
+        self._batches, self._request = batches, request
+        self._join(plan)  # before another thread takes a batch of the new mesh
 
 
 class _Batches(NamedTuple):

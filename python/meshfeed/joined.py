@@ -21,7 +21,7 @@ class JoinedCursor(Cursor):
     """
 
     def __init__(self, handle: Handle, make: Make, **rest: Any) -> None:
-        self._inspector = _Inspector()
+        self._sampling = _Sampling()
         self._cluster: Cluster | None = None
         self._leads = False
         self._agreed_in = -1  # the round in which it took its last batch
@@ -30,8 +30,7 @@ class JoinedCursor(Cursor):
 
     def follow(self, handle: Handle, make: Make, *, size: int, keep: int) -> None:
         """Takes batches from a handle from now on."""
-        super().follow(handle, self._inspector, size=size, keep=keep)
-        self._inspector.make, self._inspector.keep = make, keep
+        super().follow(handle, _Inspector(make, keep, self._sampling), size=size, keep=keep)
 
     def join(self, cluster: Cluster | None, rows: int) -> None:
         """Takes batches together with these processes from now on.
@@ -40,8 +39,8 @@ class JoinedCursor(Cursor):
             cluster: the processes; None where there are no others.
             rows: of the global batch.
         """
-        self._cluster = self._inspector.cluster = cluster
-        self._inspector.stream = 0
+        self._cluster = self._sampling.cluster = cluster
+        self._sampling.stream = 0
         self._agreed_in = -1
         self._leads, self._rows = True, rows
         if cluster is not None:
@@ -50,23 +49,23 @@ class JoinedCursor(Cursor):
 
     def share(self, leader: JoinedCursor) -> None:
         """Takes the batches of a pass together with the processes of the loader's cursor."""
-        self._cluster = self._inspector.cluster = leader._cluster
+        self._cluster = self._sampling.cluster = leader._cluster
         self._rows = leader._rows
 
     def leave(self, *, wait: bool) -> None:
         """Takes batches alone from now on."""
         if self._cluster is not None and self._leads:
             self._cluster.close(wait=wait)
-        self._cluster = self._inspector.cluster = None
+        self._cluster = self._sampling.cluster = None
 
     def take(self) -> Item | None:
         """Gives the next batch, or None at the end of the pass."""
-        cluster, inspector = self._cluster, self._inspector
+        cluster, sampling = self._cluster, self._sampling
         if cluster is None or cluster.left:
             return super().take()
         agreed_in = cluster.begin()
         if self._leads and agreed_in != self._agreed_in:  # a pass has not moved
-            inspector.made = inspector.taken = 0
+            sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
         progress = cluster.threads.progress
         progress.ask()
@@ -77,7 +76,7 @@ class JoinedCursor(Cursor):
             cluster.failed(e, *self.place())
             raise
         progress.get(item is not None)
-        inspector.taken += item is not None
+        sampling.taken += item is not None
         return item
 
     def place(self) -> tuple[int, int]:
@@ -87,7 +86,7 @@ class JoinedCursor(Cursor):
 
     def _mend(self) -> None:
         super()._mend()
-        self._inspector.made = self._inspector.taken
+        self._sampling.made = self._sampling.taken
 
     def _moved(self) -> None:
         """Comes after a change of the place, on which the processes agree before the next batch."""
@@ -105,28 +104,45 @@ class JoinedCursor(Cursor):
             self.leave(wait=not isinstance(cause, KeyboardInterrupt | SystemExit))
 
 
-class _Inspector:
-    """Makes batches, and has the replicas of some of them compared."""
+class _Sampling:
+    """Which batches of a cursor have their replicas compared, whatever it follows.
 
-    make: Make
+    Attributes:
+        cluster: the processes that compare.
+        stream: 0 is the loader's own; a pass gets its own with a batch.
+        made: batches since the processes agreed, or in the pass.
+        taken: how many of them were delivered.
+    """
 
     def __init__(self) -> None:
         self.cluster: Cluster | None = None
-        self.stream: int | None = None  # 0 is the loader's own; a pass gets its own with a batch
-        self.made = 0  # since the processes agreed, or in the pass
-        self.taken = 0
-        self.keep = 1  # live batches that are nothing unusual
+        self.stream: int | None = None
+        self.made = self.taken = 0
+
+
+class _Inspector:
+    """Makes batches, and has the replicas of some of them compared.
+
+    Args:
+        make: makes a batch.
+        keep: as many live batches are nothing unusual.
+        sampling: says which are compared.
+    """
+
+    def __init__(self, make: Make, keep: int, sampling: _Sampling) -> None:
+        self.make, self._keep, self._sampling = make, keep, sampling
 
     def __call__(self, owner: Owner) -> Any:
         batch = self.make(owner)
-        cluster = self.cluster
+        sampling = self._sampling
+        cluster = sampling.cluster
         replicas = cluster.threads.replicas if cluster is not None else None
-        if cluster is not None and replicas is not None and replicas.due(self.made):
-            if self.stream is None:
-                self.stream = next(cluster.passes)
+        if cluster is not None and replicas is not None and replicas.due(sampling.made):
+            if sampling.stream is None:
+                sampling.stream = next(cluster.passes)
             held = owner.release._as_parameter_
             assert held is not None
             assert held.value is not None
-            replicas.inspect(held.value, self.stream, self.keep - 1)
-        self.made += 1
+            replicas.inspect(held.value, sampling.stream, self._keep - 1)
+        sampling.made += 1
         return batch

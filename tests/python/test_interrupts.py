@@ -16,11 +16,15 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from meshfeed import _native
+from meshfeed.joined import JoinedCursor
 from tests.python.conftest import flushed
 from tests.python.test_process import HANG, START, run, started
+from tests.python.test_remesh import Device, Silent
 
 # A release that waits until it is let go, as it would for a file that does not answer.
 HELD = """
@@ -236,4 +240,33 @@ def test_at_every_place(what: str, ahead: int) -> None:
         finally:
             gc.unfreeze()
     assert n > 10
+    _source.cache_clear()
+
+
+def test_a_remesh_in_a_job_at_every_place() -> None:
+    """The loader is on the old mesh or on the new one, with all that belongs to it."""
+    meshes = [Mesh(np.array([Device(i) for i in range(n)]), ("data",)) for n in (16, 32)]
+    for n in itertools.count():
+        interrupt, kept = Interrupt(n), None
+        options: dict[str, Any] = {"batch_size": 32, "coordinator": Silent(), "prefetch": 0}
+        with mf.Loader(_source(), meshes[0], P("data"), **options) as loader:
+            sys.settrace(interrupt)
+            try:
+                loader.remesh(meshes[1])
+            except KeyboardInterrupt as e:
+                kept = e
+            finally:
+                sys.settrace(None)
+            where, engine = interrupt.where, loader._engine
+            assert (kept is None) == (not where), f"lost at {where}"
+            cursor = engine.cursor
+            assert isinstance(cursor, JoinedCursor)
+            assert engine.info == _native.loader_info(cursor.handle.value), where
+            assert cursor._make.make is engine.feed.make, where  # type: ignore[attr-defined]
+            joined = cursor._cluster
+            assert joined is None or joined._evidence.layout == engine.document, where
+        if not where:
+            break
+    assert n > 10
+    assert joined is not None
     _source.cache_clear()
