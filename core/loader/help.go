@@ -35,10 +35,11 @@ func (p *prefetch) errand() *order {
 // help fulfils an order, and those that follow from it until the context ends. A
 // batch goes to who waits first, as any other does.
 func (p *prefetch) help(ctx context.Context, o *order) {
+	tired := false
 	err := guard.Call("loader", func() error {
 		for o != nil {
 			a := p.made(*o)
-			o = p.helped(o.run, a, ctx.Err() == nil)
+			o, tired = p.helped(o.run, a, ctx.Err() == nil)
 		}
 		return nil
 	})
@@ -46,33 +47,27 @@ func (p *prefetch) help(ctx context.Context, o *order) {
 		p.broken(&p.helping, err)
 	}
 	p.settle()
-	if p.tired() {
+	if tired {
 		yield()
 	}
 }
 
-// tired says whether callers have made batches for long.
-func (p *prefetch) tired() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.crowd.yields(time.Now())
-}
-
-// helped ends a help, or gives its next order where it goes on. What came meanwhile
-// has waited for it: a caller who found nothing, a jump, close.
-func (p *prefetch) helped(run int, a answer, on bool) *order {
+// helped ends a help, and says whether callers have made batches for long, or gives
+// its next order where it goes on. What came meanwhile has waited for it: a caller
+// who found nothing, a jump, close.
+func (p *prefetch) helped(run int, a answer, on bool) (next *order, tired bool) {
 	p.hold()
 	defer p.leave()
 	p.helping = false
 	p.accept(run, a)
 	if on && p.crowd.spares() && p.room() {
-		return p.errand()
+		return p.errand(), false
 	}
 	if !p.wanted() {
 		p.pause()
 	}
 	p.start()
-	return nil
+	return nil, p.crowd.yields(time.Now())
 }
 
 // small says whether callers make batches as fast as threads wake each other.
