@@ -8,13 +8,12 @@ collective of the devices: it is a handful of small keys in the job's store.
 from __future__ import annotations
 
 import json
-import math
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from meshfeed import _library, errors
+from meshfeed import _library, documents, errors
 from meshfeed.arguments import cut
 from meshfeed.coordinator import Coordinator, patient_get
 
@@ -36,19 +35,11 @@ def document(layout: str, more: Mapping[str, Any]) -> Document:
         more: what the layout does not say: data, place, length, versions.
     """
     plan: Document = json.loads(layout)
-    mesh = {"axes": plan["mesh"]["axes"], "devices": _devices(plan["mesh"])}
+    mesh = {"axes": plan["mesh"]["axes"], "devices": documents.devices(plan["mesh"])}
     arrays = {name: {"field": name, "spec": [], **a} for name, a in plan["arrays"].items()}
     batch = {"remainder": "drop", "extras": [], **plan["batch"]}
     asked = {"mesh": mesh, "arrays": arrays, "batch": batch}
     return {"loading": plan.get("loading", "process"), **asked, **more}
-
-
-def _devices(mesh: Mapping[str, Any]) -> list[Any]:
-    """Gives [process, id] of every device, also where the document leaves them out."""
-    size = math.prod(n for _, n in mesh["axes"])
-    each = size // mesh.get("processes", 1)
-    devices: list[Any] = mesh.get("devices") or [[i // each, i] for i in range(size)]
-    return devices
 
 
 class Agreement:

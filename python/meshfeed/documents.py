@@ -8,8 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from meshfeed.arguments import Checks
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.specs import Tree, entries, is_spec
@@ -137,17 +135,16 @@ def dataset(
     return {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
 
 
-def owners(mesh: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Gives the process of every device, in mesh order.
+def devices(mesh: Mapping[str, Any]) -> list[Any]:
+    """Gives [process, id] of every device in mesh order, also where a document leaves them out.
 
     Args:
         mesh: a document's part of that name.
     """
-    if "devices" in mesh:
-        return np.array([process for process, _ in mesh["devices"]], np.int64)
-    n: int = math.prod(size for _, size in mesh["axes"])
-    each: int = n // mesh.get("processes", 1)
-    return np.arange(n) // each
+    size = math.prod(n for _, n in mesh["axes"])
+    each = size // mesh.get("processes", 1)
+    listed: list[Any] = mesh.get("devices") or [[i // each, i] for i in range(size)]
+    return listed
 
 
 def with_order(text: str, order: str) -> str:

@@ -70,7 +70,7 @@ def shared(info: Mapping[str, Any], mesh: Mapping[str, Any]) -> Shared:
         info: what the library says about this process's batches.
         mesh: the layout document's part of that name.
     """
-    owners = documents.owners(mesh)
+    owners = np.array([process for process, _ in documents.devices(mesh)])
     readers: dict[int, set[int]] = {}
     found = []
     for array in info["arrays"]:
