@@ -35,7 +35,7 @@ func (d *Dataset) decode(batch int32, field *table.Field, column int) (*table.De
 		return nil, f.named(status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).
 			WithHint("the data are damaged; write them again").With("field", field.Name).With("record batch", i))
 	}
-	return out, nil
+	return out, f.content.Recheck()
 }
 
 // unpacker reads the buffers of one record batch.

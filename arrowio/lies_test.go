@@ -398,25 +398,6 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
-// TestGrownAfterOpen: what is written behind a file's end does not matter.
-func TestGrownAfterOpen(t *testing.T) {
-	for _, io := range []string{"map", "read"} {
-		l := write(t, arrow.PrimitiveTypes.Int64, "[7,8,9]")
-		ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(l.path, append(bytes.Clone(l.data), l.data...), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := gatherField(ds, 0, ds.Schema().Fields[0], []int64{2, 0})
-		if want := []byte{9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}; err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %v, %v", io, got, err)
-		}
-		ds.Close()
-	}
-}
-
 // TestOtherRowsAfterOpen: a file that was exchanged for one of the same size
 // whose record batch has another number of rows.
 func TestOtherRowsAfterOpen(t *testing.T) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import weakref
 from pathlib import Path
@@ -121,6 +122,25 @@ def test_no_such_file(tmp_path: Path) -> None:
         mf.open(tmp_path / "none.arrow")
     assert isinstance(caught.value, mf.NotFoundError)
     assert str(tmp_path / "none.arrow") in str(caught.value)
+
+
+def test_a_file_that_is_overwritten_while_it_is_open_names_itself_and_the_times(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "x.arrow", table())
+    os.utime(path, (0, 1_000_000_000))
+    with mf.open(path, io="map") as ds, mf.Loader(ds, batch_size=5, prefetch=0) as loader:
+        next(iter(loader))
+        with path.open("r+b") as file:
+            file.write(path.read_bytes())
+        os.utime(path, (0, 1_000_000_060))
+        with pytest.raises(mf.DataLossError) as caught:
+            list(loader)
+    assert str(caught.value) == (
+        f"mf.Loader: step 1 of epoch 0: arrowio: {path} has changed since it was opened: its "
+        "modification time is 2001-09-09T01:47:40Z, and was 2001-09-09T01:46:40Z; do not write to a "
+        "file while it is read: write another and rename it; open the dataset again to read what the file holds now"
+    )
 
 
 def test_a_damaged_file_names_itself(tmp_path: Path) -> None:

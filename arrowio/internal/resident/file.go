@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -22,6 +23,9 @@ type File struct {
 
 	faulted *uint32 // not 0 once bytes of the mapping were not there; nil if nobody watches it
 	unwatch func()
+
+	identity atomic.Pointer[identity]  // as it was opened, of a file
+	checked  atomic.Pointer[time.Time] // when Recheck last looked
 
 	ready atomic.Int64 // bytes from the beginning that are resident
 }
@@ -40,13 +44,25 @@ func Open(path string) (*File, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	return &File{name: path, size: info.Size(), reader: file, file: file}, nil
+	f := &File{name: path, reader: file, file: file}
+	was, err := f.identityNow()
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	now := time.Now()
+	f.size = was.size
+	f.identity.Store(&was)
+	f.checked.Store(&now)
+	return f, nil
 }
 
 // OpenReader makes a file of a reader of size bytes, which may be slow and is
 // never mapped.
 func OpenReader(name string, r io.ReaderAt, size int64) *File {
-	return &File{name: name, size: size, reader: r}
+	f, now := &File{name: name, size: size, reader: r}, time.Now()
+	f.checked.Store(&now)
+	return f
 }
 
 // Name gives the path the file was opened by.
@@ -85,35 +101,6 @@ func (f *File) Close() error {
 	return err
 }
 
-// Check fails with DataLoss if the file has become shorter since it was
-// opened, or if bytes of its mapping were not there when they were touched:
-// what was gathered may then be zeros.
-func (f *File) Check() error {
-	if f.file == nil {
-		return nil
-	}
-	size, err := f.sizeNow()
-	if err != nil {
-		return f.ioError(err)
-	}
-	if size < f.size {
-		return f.shrank()
-	}
-	if f.faulted != nil && atomic.LoadUint32(f.faulted) != 0 {
-		return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.name).
-			WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.name)
-	}
-	return nil
-}
-
-func (f *File) shrank() error {
-	e := status.Errorf(status.DataLoss, "arrowio", "%s ends before the %d bytes that it had when it was opened", f.name, f.size)
-	if f.file != nil {
-		e.WithHint("do not write to a file while it is read: write another and rename it")
-	}
-	return e.With("path", f.name)
-}
-
 func (f *File) ioError(cause error) error {
 	var path *os.PathError
 	if errors.As(cause, &path) {
@@ -127,7 +114,7 @@ func (f *File) read(p []byte, offset int64) error {
 	n, err := f.reader.ReadAt(p, offset)
 	switch {
 	case n == len(p):
-		return nil
+		return f.Recheck()
 	case err == nil, errors.Is(err, io.EOF):
 		return f.shrank()
 	default:

@@ -165,7 +165,9 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-func TestShrunk(t *testing.T) {
+func TestShrunk(t *testing.T) { synctest.Test(t, testShrunk) }
+
+func testShrunk(t *testing.T) {
 	for _, o := range []Options{{IO: "read"}, {IO: "map", Memory: 1}} {
 		if o.IO == "map" && !canPopulate() {
 			continue

@@ -52,12 +52,15 @@ func (f *File) mapOut() error {
 	return unix.Munmap(mapping)
 }
 
-// sizeNow asks for the file's size, without os.FileInfo's garbage: every step
-// does.
-func (f *File) sizeNow() (int64, error) {
+// identityNow asks for the file's identity, without os.FileInfo's garbage: every
+// step does.
+func (f *File) identityNow() (identity, error) {
 	var stat unix.Stat_t
 	err := unix.Fstat(int(f.file.Fd()), &stat)
-	return stat.Size, err
+	return identity{
+		size: stat.Size, modified: stat.Mtim.Nano(), changed: stat.Ctim.Nano(), accessed: stat.Atim.Nano(),
+		attributes: [3]uint64{uint64(stat.Nlink), uint64(stat.Mode), uint64(stat.Uid)<<32 | uint64(stat.Gid)},
+	}, err
 }
 
 // populate waits until bytes [from, to) of the mapping are resident.

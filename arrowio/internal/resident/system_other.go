@@ -24,10 +24,10 @@ func (*File) willNeed(from, to int64) {}
 
 func (*File) remote() bool { return true }
 
-func (f *File) sizeNow() (int64, error) {
+func (f *File) identityNow() (identity, error) {
 	info, err := f.file.Stat()
 	if err != nil {
-		return 0, err
+		return identity{}, err
 	}
-	return info.Size(), nil
+	return identity{size: info.Size(), modified: info.ModTime().UnixNano()}, nil
 }
