@@ -138,8 +138,9 @@ def test_a_file_that_is_overwritten_while_it_is_open_names_itself_and_the_times(
             list(loader)
     assert str(caught.value) == (
         f"mf.Loader: step 1 of epoch 0: arrowio: {path} has changed since it was opened: its "
-        "modification time is 2001-09-09T01:47:40Z, and was 2001-09-09T01:46:40Z; do not write to a "
-        "file while it is read: write another and rename it; open the dataset again to read what the file holds now"
+        "modification time is 2001-09-09T01:47:40Z, and was 2001-09-09T01:46:40Z; do not write "
+        "to a file while it is read: write another and rename it; open the dataset again to read "
+        "what the file holds now"
     )
 
 
