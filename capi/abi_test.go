@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -74,16 +75,65 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// declared lists the functions of the header.
-func declared(t *testing.T) []string {
-	header, err := os.ReadFile("include/meshfeed.h")
-	if err != nil {
-		t.Fatal(err)
+func headers(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob("include/*.h")
+	if err != nil || len(list) != 3 {
+		t.Fatalf("headers are %v, %v", list, err)
 	}
-	code := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(header, nil)
+	return list
+}
+
+// TestHeadersStandAlone compiles each header by itself, in the oldest and the
+// newest languages that it promises.
+func TestHeadersStandAlone(t *testing.T) {
+	for _, header := range headers(t) {
+		for _, args := range [][]string{{"gcc", "-std=c99", "-xc"}, {"gcc", "-std=c17", "-xc"}, {"g++", "-std=c++11", "-xc++"}, {"g++", "-std=c++20", "-xc++"}} {
+			if text, err := syntax(args, fmt.Sprintf("#include %q\nint main(void) { return 0; }\n", filepath.Base(header))); err != nil {
+				t.Errorf("%v with %s: %v\n%s", args, header, err, text)
+			}
+		}
+	}
+}
+
+// syntax lets a compiler check a program, with warnings as errors.
+func syntax(compiler []string, program string) (string, error) {
+	args := append(slices.Clone(compiler[1:]), "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-Iinclude", "-")
+	cmd := exec.Command(compiler[0], args...)
+	cmd.Stdin = strings.NewReader(program)
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
+
+// TestHandlesHaveTypes makes sure that compilers refuse a handle of another
+// kind, and a number.
+func TestHandlesHaveTypes(t *testing.T) {
+	const program = "#include \"meshfeed.h\"\nmf_status f(mf_loader loader, mf_layout layout, mf_bytes* out);\n" +
+		"mf_status f(mf_loader loader, mf_layout layout, mf_bytes* out) {\n(void)loader; (void)layout; return mf_layout_json(%s, out, 0);\n}\n"
+	for _, compiler := range [][]string{{"gcc", "-std=c99", "-xc"}, {"g++", "-std=c++17", "-xc++"}} {
+		if text, err := syntax(compiler, fmt.Sprintf(program, "layout")); err != nil {
+			t.Errorf("%s refuses a layout: %s", compiler[0], text)
+		}
+		for _, wrong := range []string{"loader", "0", "7", "layout.id"} {
+			if _, err := syntax(compiler, fmt.Sprintf(program, wrong)); err == nil {
+				t.Errorf("%s takes %s for a layout", compiler[0], wrong)
+			}
+		}
+	}
+}
+
+// declared lists the functions of the headers.
+func declared(t *testing.T) []string {
 	var names []string
-	for _, m := range regexp.MustCompile(`\b(mf_\w+)\(`).FindAllSubmatch(code, -1) {
-		names = append(names, string(m[1]))
+	for _, path := range headers(t) {
+		header, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(header, nil)
+		for _, m := range regexp.MustCompile(`\b(mf_\w+)\(`).FindAllSubmatch(code, -1) {
+			names = append(names, string(m[1]))
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -96,7 +146,7 @@ func TestEveryFunctionIsTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := regexp.MustCompile(`^mf_(abi_version|version|bytes_free|batch_(retain|release|tensor|dlpack|dlpack_legacy|arrow)|live_\w+|release|cancel_all)$`)
+	plain := regexp.MustCompile(`^mf_(abi_version|version|code_name|bytes_free|batch_(retain|release|tensor|dlpack|dlpack_legacy|arrow)|live_\w+|release|cancel_all)$`)
 	for _, name := range declared(t) {
 		if !plain.MatchString(name) && !bytes.Contains(text, []byte(name+"(")) {
 			t.Errorf("ctest/every.c does not call %s", name)
@@ -167,7 +217,7 @@ func TestErrorCodes(t *testing.T) {
 		}
 		return out
 	}
-	header := codes(t, "include/meshfeed.h", `(?m)^  MF_([A-Z_]+) = (-?\d+)\b`, camel)
+	header := codes(t, "include/meshfeed.h", `(?m)^  MF_([A-Z_]+) = (-?\d+),? +/\*`, camel)
 	if !slices.Equal(header, want) {
 		t.Errorf("the header has\n%v\nand Go has\n%v", header, want)
 	}

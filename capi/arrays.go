@@ -17,7 +17,7 @@ import (
 )
 
 //export mfgo_dataset_open_arrays
-func mfgo_dataset_open_arrays(list *C.mfi_array, n C.int32_t, release C.mfi_release, context unsafe.Pointer, out *C.mf_dataset, e *C.mf_error) C.mf_status {
+func mfgo_dataset_open_arrays(list *C.mfi_array, n C.int32_t, release C.mfi_release, context unsafe.Pointer, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		arrays, err := readArrays(list, n)
 		if err != nil {
@@ -45,7 +45,7 @@ func readArrays(list *C.mfi_array, n C.int32_t) ([]cstream.Array, error) {
 	size := uintptr(list.struct_size)
 	if size < unsafe.Sizeof(*list) {
 		return nil, status.Errorf(status.Incompatible, "arrays", "struct_size of an mf_array is %d, but must be at least %d", size, unsafe.Sizeof(*list)).
-			WithHint("set struct_size to sizeof(mf_array) in every array")
+			WithHint("begin every array with MF_ARRAY_INIT, or set struct_size to sizeof(mf_array)")
 	}
 	out := make([]cstream.Array, n)
 	for i := range out {

@@ -43,7 +43,7 @@ func (o *checkObject) Close() error {
 func (o *checkObject) stop() error { return o.Close() }
 
 //export mfgo_loader_certificate
-func mfgo_loader_certificate(h C.mf_loader, epoch, position C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_loader_certificate(h C.uint64_t, epoch, position C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
 			c, err := l.CertificateAt(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
@@ -64,7 +64,7 @@ func giveCertificate(out *C.mf_bytes, c certificate.Certificate) error {
 }
 
 //export mfgo_loader_rewind
-func mfgo_loader_rewind(h C.mf_loader, epoch, position C.int64_t, e *C.mf_error) C.mf_status {
+func mfgo_loader_rewind(h C.uint64_t, epoch, position C.int64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
 			return l.Rewind(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
@@ -92,7 +92,7 @@ func mfgo_certificate_add(a *C.mfi_text, n C.size_t, b *C.mfi_text, m C.size_t, 
 }
 
 //export mfgo_certificate_check
-func mfgo_certificate_check(json *C.mfi_text, n C.size_t, out *C.mf_check, e *C.mf_error) C.mf_status {
+func mfgo_certificate_check(json *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		c, err := certificate.Parse(text(json, n))
 		if err != nil {

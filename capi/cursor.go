@@ -14,7 +14,7 @@ import (
 )
 
 // useLoader finds a loader, and waits until it stands.
-func useLoader(h C.mf_loader, fn func(*loaderObject, *loader.Loader) error) error {
+func useLoader(h C.uint64_t, fn func(*loaderObject, *loader.Loader) error) error {
 	return use(h, func(ctx context.Context, o *loaderObject) error {
 		l, err := o.made.Wait(ctx)
 		if err != nil {
@@ -25,14 +25,14 @@ func useLoader(h C.mf_loader, fn func(*loaderObject, *loader.Loader) error) erro
 }
 
 //export mfgo_loader_state
-func mfgo_loader_state(h C.mf_loader, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_loader_state(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error { return give(out, l.State().JSON()) })
 	})
 }
 
 //export mfgo_loader_restore
-func mfgo_loader_restore(h C.mf_loader, state *C.mfi_text, n C.size_t, flags C.uint32_t, e *C.mf_error) C.mf_status {
+func mfgo_loader_restore(h C.uint64_t, state *C.mfi_text, n C.size_t, flags C.uint32_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
 			o.inject("restore")
@@ -42,7 +42,7 @@ func mfgo_loader_restore(h C.mf_loader, state *C.mfi_text, n C.size_t, flags C.u
 }
 
 //export mfgo_loader_seek
-func mfgo_loader_seek(h C.mf_loader, epoch, position C.int64_t, e *C.mf_error) C.mf_status {
+func mfgo_loader_seek(h C.uint64_t, epoch, position C.int64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
 			return l.Seek(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
@@ -51,7 +51,7 @@ func mfgo_loader_seek(h C.mf_loader, epoch, position C.int64_t, e *C.mf_error) C
 }
 
 //export mfgo_loader_len
-func mfgo_loader_len(h C.mf_loader, out *C.int64_t, e *C.mf_error) C.mf_status {
+func mfgo_loader_len(h C.uint64_t, out *C.int64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
 			*out = C.int64_t(l.Len())
@@ -61,7 +61,7 @@ func mfgo_loader_len(h C.mf_loader, out *C.int64_t, e *C.mf_error) C.mf_status {
 }
 
 //export mfgo_loader_records
-func mfgo_loader_records(h C.mf_loader, epoch, position C.int64_t, out *C.int64_t, capacity C.int64_t, count *C.int64_t, e *C.mf_error) C.mf_status {
+func mfgo_loader_records(h C.uint64_t, epoch, position C.int64_t, out *C.int64_t, capacity C.int64_t, count *C.int64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
 			list, err := l.Records(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
@@ -76,7 +76,7 @@ func mfgo_loader_records(h C.mf_loader, epoch, position C.int64_t, out *C.int64_
 }
 
 //export mfgo_loader_stats
-func mfgo_loader_stats(h C.mf_loader, out *C.mf_stats, e *C.mf_error) C.mf_status {
+func mfgo_loader_stats(h C.uint64_t, out *C.mf_stats, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
 			s := l.Stats()

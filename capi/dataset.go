@@ -172,7 +172,7 @@ func infoOf(s source.Source) info {
 }
 
 //export mfgo_dataset_info
-func mfgo_dataset_info(h C.mf_dataset, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_dataset_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(ctx context.Context, d *dataset) error {
 			src, err := d.opened.Wait(ctx)
@@ -189,7 +189,7 @@ func mfgo_dataset_info(h C.mf_dataset, out *C.mf_bytes, e *C.mf_error) C.mf_stat
 }
 
 //export mfgo_dataset_fingerprint
-func mfgo_dataset_fingerprint(h C.mf_dataset, ms C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_dataset_fingerprint(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(ctx context.Context, d *dataset) error {
 			ctx, cancel := within(ctx, ms)
@@ -204,7 +204,7 @@ func mfgo_dataset_fingerprint(h C.mf_dataset, ms C.int64_t, out *C.mf_bytes, e *
 }
 
 //export mfgo_dataset_slice
-func mfgo_dataset_slice(h C.mf_dataset, start, stop C.int64_t, out *C.mf_dataset, e *C.mf_error) C.mf_status {
+func mfgo_dataset_slice(h C.uint64_t, start, stop C.int64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(ctx context.Context, d *dataset) error {
 			s, err := d.slice(ctx, int64(start), int64(stop))

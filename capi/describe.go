@@ -87,7 +87,7 @@ func entries(spec sharding.PartitionSpec) []any {
 }
 
 //export mfgo_loader_info
-func mfgo_loader_info(h C.mf_loader, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_loader_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
 			text, err := json.Marshal(describe(l, o.memory.pool))

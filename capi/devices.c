@@ -14,35 +14,35 @@ mf_status mf_devices_open(const char* spec, size_t spec_size, const char* option
   TEXT(spec, spec_size);
   TEXT(options, size);
   NEED(devices);
-  return mfgo_devices_open(spec, spec_size, options, size, devices, error);
+  return mfgo_devices_open(spec, spec_size, options, size, &devices->id, error);
 }
 
 mf_status mf_devices_info(mf_devices devices, mf_bytes* json, mf_error* error) {
   clear_bytes(json);
   GUARD;
   NEED(json);
-  return mfgo_devices_info(devices, json, error);
+  return mfgo_devices_info(devices.id, json, error);
 }
 
 mf_status mf_ring_create(mf_devices devices, mf_layout layout, mf_ring* ring, mf_error* error) {
   MAKE(ring);
   NEED(ring);
-  return mfgo_ring_create(devices, layout, ring, error);
+  return mfgo_ring_create(devices.id, layout.id, &ring->id, error);
 }
 
 mf_status mf_ring_info(mf_ring ring, mf_bytes* json, mf_error* error) {
   clear_bytes(json);
   GUARD;
   NEED(json);
-  return mfgo_ring_info(ring, json, error);
+  return mfgo_ring_info(ring.id, json, error);
 }
 
 mf_status mf_batch_place(const mf_batch* batch, mf_ring ring, mf_placed* placed, mf_error* error) {
-  clear_handle(placed);
+  CLEAR_HANDLE(placed);
   GUARD;
   NEED(batch);
   NEED(placed);
-  return mfgo_batch_place(batch, ring, placed, error);
+  return mfgo_batch_place(batch, ring.id, &placed->id, error);
 }
 
 mf_status mf_placed_read(mf_placed placed, int32_t array, int64_t position, void* data, int64_t size,
@@ -51,7 +51,7 @@ mf_status mf_placed_read(mf_placed placed, int32_t array, int64_t position, void
   if (size < 0)
     return mfi_fail(error, MF_INVALID_ARGUMENT, "devices", "argument \"size\" is negative", "");
   TEXT(data, size);
-  return mfgo_placed_read(placed, array, position, data, size, error);
+  return mfgo_placed_read(placed.id, array, position, data, size, error);
 }
 
 /* ---- DLPack ---- */
@@ -74,7 +74,7 @@ static void end_loan(void* number) {
 
 static mf_status lend(mf_placed placed, int32_t array, int64_t position, mfi_loan* loan, mf_tensor* block,
                       mf_error* error) {
-  const mf_status status = mfgo_placed_lend(placed, array, position, loan, error);
+  const mf_status status = mfgo_placed_lend(placed.id, array, position, loan, error);
   if (status == MF_OK)
     *block = (mf_tensor){.data = loan->data, .dtype = loan->dtype, .ndim = loan->ndim, .shape = loan->shape};
   return status;

@@ -100,7 +100,7 @@ func devicesOptions(json []byte) (gomlxfeed.OpenOptions, error) {
 }
 
 //export mfgo_devices_open
-func mfgo_devices_open(spec *C.mfi_text, nSpec C.size_t, opts *C.mfi_text, n C.size_t, out *C.mf_devices, e *C.mf_error) C.mf_status {
+func mfgo_devices_open(spec *C.mfi_text, nSpec C.size_t, opts *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		how, err := devicesOptions(text(opts, n))
 		if err != nil {
@@ -112,7 +112,7 @@ func mfgo_devices_open(spec *C.mfi_text, nSpec C.size_t, opts *C.mfi_text, n C.s
 }
 
 // useDevices finds opened devices.
-func useDevices(h C.mf_devices, fn func(context.Context, *gomlxfeed.Devices) error) error {
+func useDevices(h C.uint64_t, fn func(context.Context, *gomlxfeed.Devices) error) error {
 	return use(h, func(ctx context.Context, o *devicesObject) error {
 		d, err := o.opened.Wait(ctx)
 		if err != nil {
@@ -130,7 +130,7 @@ type devicesInfo struct {
 }
 
 //export mfgo_devices_info
-func mfgo_devices_info(h C.mf_devices, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_devices_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useDevices(h, func(_ context.Context, d *gomlxfeed.Devices) error {
 			buffers, bytes := d.Live()

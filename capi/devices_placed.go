@@ -33,7 +33,7 @@ func (p *placedObject) Close() error {
 }
 
 //export mfgo_placed_read
-func mfgo_placed_read(h C.mf_placed, array C.int32_t, position C.int64_t, to unsafe.Pointer, size C.int64_t, e *C.mf_error) C.mf_status {
+func mfgo_placed_read(h C.uint64_t, array C.int32_t, position C.int64_t, to unsafe.Pointer, size C.int64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, p *placedObject) error {
 			a, err := p.ring.find(array)
@@ -90,7 +90,7 @@ func (p *placedObject) lend(a *ringArray, position int, out *C.mfi_loan) error {
 }
 
 //export mfgo_placed_lend
-func mfgo_placed_lend(h C.mf_placed, array C.int32_t, position C.int64_t, out *C.mfi_loan, e *C.mf_error) C.mf_status {
+func mfgo_placed_lend(h C.uint64_t, array C.int32_t, position C.int64_t, out *C.mfi_loan, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, p *placedObject) error {
 			a, err := p.ring.find(array)

@@ -151,7 +151,7 @@ func (r *ringObject) same(t *C.mf_tensor, want layout.Block) bool {
 func numbers(p *C.int64_t, n int) []int64 { return unsafe.Slice((*int64)(p), n) }
 
 //export mfgo_ring_create
-func mfgo_ring_create(dh C.mf_devices, lh C.mf_layout, out *C.mf_ring, e *C.mf_error) C.mf_status {
+func mfgo_ring_create(dh, lh C.uint64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return useDevices(dh, func(_ context.Context, d *gomlxfeed.Devices) error {
 			return use(lh, func(_ context.Context, l *layoutObject) error {
@@ -166,7 +166,7 @@ func mfgo_ring_create(dh C.mf_devices, lh C.mf_layout, out *C.mf_ring, e *C.mf_e
 }
 
 //export mfgo_ring_info
-func mfgo_ring_info(h C.mf_ring, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_ring_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, r *ringObject) error {
 			text, err := json.Marshal(ringInfo{r.arrays})
@@ -179,7 +179,7 @@ func mfgo_ring_info(h C.mf_ring, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 }
 
 //export mfgo_batch_place
-func mfgo_batch_place(b *C.mfi_batch, h C.mf_ring, out *C.mf_placed, e *C.mf_error) C.mf_status {
+func mfgo_batch_place(b *C.mfi_batch, h C.uint64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(ctx context.Context, r *ringObject) error {
 			placed, err := r.place(ctx, b)

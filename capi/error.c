@@ -6,13 +6,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of an mf_error in ABI 1.0. */
+enum { ERROR_1_0 = offsetof(mf_error, path) + sizeof((mf_error*)0)->path };
+
 static size_t covered(const mf_error* error) {
-  return error->struct_size < sizeof *error ? error->struct_size : sizeof *error;
+  return mfi_covered(error->struct_size, ERROR_1_0, sizeof *error);
+}
+
+const char* mf_code_name(mf_status code) {
+#define NAME(code)                                                                                           \
+  case code:                                                                                                 \
+    return #code
+  switch (code) {
+    NAME(MF_OK);
+    NAME(MF_TIMEOUT);
+    NAME(MF_END);
+    NAME(MF_INVALID_ARGUMENT);
+    NAME(MF_OUT_OF_RANGE);
+    NAME(MF_NOT_FOUND);
+    NAME(MF_INVALID_STATE);
+    NAME(MF_INCOMPATIBLE);
+    NAME(MF_DATA_LOSS);
+    NAME(MF_IO);
+    NAME(MF_RESOURCE_EXHAUSTED);
+    NAME(MF_UNSUPPORTED);
+    NAME(MF_CANCELLED);
+    NAME(MF_FORKED);
+    NAME(MF_INTERNAL);
+  }
+#undef NAME
+  return "MF_UNKNOWN";
 }
 
 void mfi_error_clear(mf_error* error) {
   const size_t head = sizeof error->struct_size;
-  if (error && error->struct_size > head)
+  if (error && covered(error) > head)
     memset((char*)error + head, 0, covered(error) - head);
 }
 

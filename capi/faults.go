@@ -129,7 +129,7 @@ func mf_fault_collect() { runtime.GC() }
 // mf_fault arms a loader. It is no part of the library that ships.
 //
 //export mf_fault
-func mf_fault(h C.mf_loader, place *C.char) C.mf_status {
+func mf_fault(h C.uint64_t, place *C.char) C.mf_status {
 	return call(nil, func() error {
 		return use(h, func(_ context.Context, l *loaderObject) error {
 			armed.Store(l, C.GoString(place))

@@ -11,6 +11,8 @@
 #define MESHFEED_INTERNAL_H
 
 #include "include/meshfeed.h"
+#include "include/meshfeed_certificate.h"
+#include "include/meshfeed_devices.h"
 
 #include <stdbool.h>
 
@@ -29,6 +31,14 @@ typedef void (*mfi_release)(void* context);
 bool mfi_forked(void);
 
 /* ---- error.c ---- */
+
+/* How many bytes of a caller's struct the library reads and writes. first is the
+   size of the struct in ABI 1.0, known its size in this library. */
+static inline size_t mfi_covered(uint32_t struct_size, size_t first, size_t known) {
+  if (struct_size == 0)
+    return first;
+  return struct_size < known ? struct_size : known;
+}
 
 /* Clears as much of an error as the caller's struct_size covers. */
 void mfi_error_clear(mf_error* error);

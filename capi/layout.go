@@ -24,7 +24,7 @@ func (*layoutObject) Close() error               { return nil }
 func (*layoutObject) wait(context.Context) error { return nil }
 
 //export mfgo_layout_create
-func mfgo_layout_create(json *C.mfi_text, n C.size_t, out *C.mf_layout, e *C.mf_error) C.mf_status {
+func mfgo_layout_create(json *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		d, err := layout.Parse(text(json, n))
 		if err != nil {
@@ -40,7 +40,7 @@ func mfgo_layout_create(json *C.mfi_text, n C.size_t, out *C.mf_layout, e *C.mf_
 }
 
 //export mfgo_layout_json
-func mfgo_layout_json(h C.mf_layout, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_layout_json(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *layoutObject) error {
 			return give(out, l.Document().Canonical())
@@ -49,7 +49,7 @@ func mfgo_layout_json(h C.mf_layout, out *C.mf_bytes, e *C.mf_error) C.mf_status
 }
 
 //export mfgo_layout_report
-func mfgo_layout_report(h C.mf_layout, opts *C.mfi_text, n C.size_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_layout_report(h C.uint64_t, opts *C.mfi_text, n C.size_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *layoutObject) error {
 			o := options.Parse("layout", text(opts, n))
@@ -63,7 +63,7 @@ func mfgo_layout_report(h C.mf_layout, opts *C.mfi_text, n C.size_t, out *C.mf_b
 }
 
 //export mfgo_layout_draw
-func mfgo_layout_draw(h C.mf_layout, opts *C.mfi_text, n C.size_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_layout_draw(h C.uint64_t, opts *C.mfi_text, n C.size_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *layoutObject) error {
 			picture, err := l.draw(text(opts, n))
@@ -110,7 +110,7 @@ func (l *layoutObject) checkDims(o *options.Object, p layout.PictureOptions) {
 }
 
 //export mfgo_layout_page
-func mfgo_layout_page(h C.mf_layout, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+func mfgo_layout_page(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *layoutObject) error {
 			html, err := page.HTML(l.Document().Canonical())

@@ -169,7 +169,7 @@ func loaderOptions(l *layout.Layout, json []byte) (loader.Options, error) {
 }
 
 //export mfgo_loader_create
-func mfgo_loader_create(dh C.mf_dataset, lh C.mf_layout, opts *C.mfi_text, n C.size_t, out *C.mf_loader, e *C.mf_error) C.mf_status {
+func mfgo_loader_create(dh, lh C.uint64_t, opts *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(dh, func(_ context.Context, d *dataset) error {
 			return use(lh, func(_ context.Context, l *layoutObject) error {
@@ -191,7 +191,7 @@ func mfgo_loader_create(dh C.mf_dataset, lh C.mf_layout, opts *C.mfi_text, n C.s
 }
 
 //export mfgo_loader_one_epoch
-func mfgo_loader_one_epoch(h C.mf_loader, epoch C.int64_t, out *C.mf_loader, e *C.mf_error) C.mf_status {
+func mfgo_loader_one_epoch(h C.uint64_t, epoch C.int64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *loaderObject) error {
 			put(l.oneEpoch(int64(epoch)), out)

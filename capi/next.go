@@ -46,7 +46,7 @@ func (b *bounded) stop() {
 }
 
 //export mfgo_loader_next
-func mfgo_loader_next(h C.mf_loader, ms C.int64_t, out **C.mf_batch, e *C.mf_error) C.mf_status {
+func mfgo_loader_next(h C.uint64_t, ms C.int64_t, out **C.mf_batch, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(ctx context.Context, o *loaderObject) error {
 			o.inject("next")

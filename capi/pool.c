@@ -279,11 +279,14 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
   return true;
 }
 
+/* Bytes of an mf_tensor in ABI 1.0. */
+enum { TENSOR_1_0 = offsetof(mf_tensor, n_holders) + sizeof(int64_t) };
+
 mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
   if (!tensor)
     return MF_INVALID_ARGUMENT;
   const size_t head = sizeof tensor->struct_size;
-  const size_t size = tensor->struct_size < sizeof *tensor ? tensor->struct_size : sizeof *tensor;
+  const size_t size = mfi_covered(tensor->struct_size, TENSOR_1_0, sizeof *tensor);
   if (size <= head)
     return MF_INVALID_ARGUMENT;
   memset((char*)tensor + head, 0, size - head);

@@ -37,7 +37,7 @@ func (l *loaderObject) remesh(parent *loader.Loader, lay *layout.Layout, process
 }
 
 //export mfgo_loader_remesh
-func mfgo_loader_remesh(h C.mf_loader, lh C.mf_layout, process C.int64_t, out *C.mf_loader, e *C.mf_error) C.mf_status {
+func mfgo_loader_remesh(h, lh C.uint64_t, process C.int64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(lh, func(_ context.Context, lay *layoutObject) error {
 			if err := lay.Err(); err != nil {

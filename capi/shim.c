@@ -73,15 +73,15 @@ void mfi_handles_add(int64_t n) {
   }
 }
 
-mf_status mf_wait(uint64_t handle, int64_t timeout_ms, mf_error* error) {
+mf_status mf_wait(uint64_t id, int64_t timeout_ms, mf_error* error) {
   GUARD;
-  return mfgo_wait(handle, timeout_ms, error);
+  return mfgo_wait(id, timeout_ms, error);
 }
 
-mf_status mf_cancel(uint64_t handle, mf_error* error) {
+mf_status mf_cancel(uint64_t id, mf_error* error) {
   GUARD;
-  mfi_shelf_forget(handle);
-  return mfgo_cancel(handle, error);
+  mfi_shelf_forget(id);
+  return mfgo_cancel(id, error);
 }
 
 /* Who comes while another cancels waits as he does. When that is over, it is not
@@ -97,12 +97,12 @@ void mf_cancel_all(void) {
   atomic_store(&cancelled, now);
 }
 
-mf_status mf_release(uint64_t handle, mf_error* error) {
+mf_status mf_release(uint64_t id, mf_error* error) {
   mfi_error_clear(error);
-  if (handle == 0 || mfi_forked())
+  if (id == 0 || mfi_forked())
     return MF_OK;
-  mfi_shelf_forget(handle);
-  return mfgo_release(handle, error);
+  mfi_shelf_forget(id);
+  return mfgo_release(id, error);
 }
 
 /* ---- layouts ---- */
@@ -111,14 +111,14 @@ mf_status mf_layout_create(const char* json, size_t size, mf_layout* layout, mf_
   MAKE(layout);
   TEXT(json, size);
   NEED(layout);
-  return mfgo_layout_create(json, size, layout, error);
+  return mfgo_layout_create(json, size, &layout->id, error);
 }
 
 mf_status mf_layout_json(mf_layout layout, mf_bytes* json, mf_error* error) {
   clear_bytes(json);
   GUARD;
   NEED(json);
-  return mfgo_layout_json(layout, json, error);
+  return mfgo_layout_json(layout.id, json, error);
 }
 
 mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, mf_bytes* json,
@@ -127,7 +127,7 @@ mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, m
   GUARD;
   TEXT(options, size);
   NEED(json);
-  return mfgo_layout_report(layout, options, size, json, error);
+  return mfgo_layout_report(layout.id, options, size, json, error);
 }
 
 mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text,
@@ -136,14 +136,14 @@ mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_
   GUARD;
   TEXT(options, size);
   NEED(text);
-  return mfgo_layout_draw(layout, options, size, text, error);
+  return mfgo_layout_draw(layout.id, options, size, text, error);
 }
 
 mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error) {
   clear_bytes(html);
   GUARD;
   NEED(html);
-  return mfgo_layout_page(layout, html, error);
+  return mfgo_layout_page(layout.id, html, error);
 }
 
 /* ---- datasets ---- */
@@ -152,7 +152,7 @@ mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset,
   MAKE(dataset);
   TEXT(options, size);
   NEED(dataset);
-  return mfgo_dataset_open(options, size, dataset, error);
+  return mfgo_dataset_open(options, size, &dataset->id, error);
 }
 
 /* The Arrow C stream interface. */
@@ -177,7 +177,7 @@ mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* op
   else if (size > MFI_TEXT)
     status = mfi_is_long(error, "options", size);
   else
-    status = mfgo_dataset_open_stream(stream, options, size, dataset, error);
+    status = mfgo_dataset_open_stream(stream, options, size, &dataset->id, error);
   if (stream->release)
     stream->release(stream); /* refused before it was read */
   stream->release = NULL;
@@ -191,7 +191,7 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
   if (!arrays || !dataset)
     status = mfi_is_null(error, arrays ? "dataset" : "arrays");
   else
-    status = mfgo_dataset_open_arrays(arrays, n, release, context, dataset, error);
+    status = mfgo_dataset_open_arrays(arrays, n, release, context, &dataset->id, error);
   if (status != MF_OK && release)
     release(context);
   return status;
@@ -201,21 +201,21 @@ mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error) {
   clear_bytes(json);
   GUARD;
   NEED(json);
-  return mfgo_dataset_info(dataset, json, error);
+  return mfgo_dataset_info(dataset.id, json, error);
 }
 
 mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error) {
   clear_bytes(text);
   GUARD;
   NEED(text);
-  return mfgo_dataset_fingerprint(dataset, timeout_ms, text, error);
+  return mfgo_dataset_fingerprint(dataset.id, timeout_ms, text, error);
 }
 
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
                            mf_error* error) {
   MAKE(slice);
   NEED(slice);
-  return mfgo_dataset_slice(dataset, start, stop, slice, error);
+  return mfgo_dataset_slice(dataset.id, start, stop, &slice->id, error);
 }
 
 /* ---- loaders ---- */
@@ -225,14 +225,14 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* opt
   MAKE(loader);
   TEXT(options, size);
   NEED(loader);
-  return mfgo_loader_create(dataset, layout, options, size, loader, error);
+  return mfgo_loader_create(dataset.id, layout.id, options, size, &loader->id, error);
 }
 
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error) {
   clear_bytes(json);
   GUARD;
   NEED(json);
-  return mfgo_loader_info(loader, json, error);
+  return mfgo_loader_info(loader.id, json, error);
 }
 
 mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch, mf_error* error) {
@@ -241,11 +241,11 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
   GUARD;
   NEED(batch);
   mfi_slot* ready;
-  if (mfi_shelf_take(loader, &timeout_ms, &ready) != MF_OK)
+  if (mfi_shelf_take(loader.id, &timeout_ms, &ready) != MF_OK)
     return mfi_fail(error, MF_CANCELLED, "handle", "the handle was released or cancelled during the call",
                     "");
   if (!ready)
-    return mfgo_loader_next(loader, timeout_ms, batch, error);
+    return mfgo_loader_next(loader.id, timeout_ms, batch, error);
   mfi_slot_deliver(ready, batch);
   mfi_error_clear(error);
   return MF_OK;
@@ -255,7 +255,7 @@ mf_status mf_loader_state(mf_loader loader, mf_bytes* json, mf_error* error) {
   clear_bytes(json);
   GUARD;
   NEED(json);
-  return mfgo_loader_state(loader, json, error);
+  return mfgo_loader_state(loader.id, json, error);
 }
 
 mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, uint32_t flags,
@@ -263,17 +263,17 @@ mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, ui
   GUARD;
   NEED(state);
   TEXT(state, size);
-  return mfgo_loader_restore(loader, state, size, flags, error);
+  return mfgo_loader_restore(loader.id, state, size, flags, error);
 }
 
 mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_error* error) {
   GUARD;
-  return mfgo_loader_seek(loader, epoch, position, error);
+  return mfgo_loader_seek(loader.id, epoch, position, error);
 }
 
 mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error) {
   GUARD;
-  return mfgo_loader_rewind(loader, epoch, position, error);
+  return mfgo_loader_rewind(loader.id, epoch, position, error);
 }
 
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error) {
@@ -281,20 +281,20 @@ mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error) {
     *batches = 0;
   GUARD;
   NEED(batches);
-  return mfgo_loader_len(loader, batches, error);
+  return mfgo_loader_len(loader.id, batches, error);
 }
 
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error) {
   MAKE(pass);
   NEED(pass);
-  return mfgo_loader_one_epoch(loader, epoch, pass, error);
+  return mfgo_loader_one_epoch(loader.id, epoch, &pass->id, error);
 }
 
 mf_status mf_loader_remesh(mf_loader loader, mf_layout layout, int64_t process, mf_loader* next,
                            mf_error* error) {
   MAKE(next);
   NEED(next);
-  return mfgo_loader_remesh(loader, layout, process, next, error);
+  return mfgo_loader_remesh(loader.id, layout.id, process, &next->id, error);
 }
 
 mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, int64_t* records,
@@ -305,14 +305,17 @@ mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, i
   NEED(count);
   if (capacity > 0)
     NEED(records);
-  return mfgo_loader_records(loader, epoch, position, records, capacity, count, error);
+  return mfgo_loader_records(loader.id, epoch, position, records, capacity, count, error);
 }
+
+/* Bytes of an mf_stats in ABI 1.0. */
+enum { STATS_1_0 = offsetof(mf_stats, gathered_bytes) + sizeof(int64_t) };
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
   const size_t head = sizeof stats->struct_size;
   size_t size = 0;
   if (stats) {
-    size = stats->struct_size < sizeof *stats ? stats->struct_size : sizeof *stats;
+    size = mfi_covered(stats->struct_size, STATS_1_0, sizeof *stats);
     if (size > head)
       memset((char*)stats + head, 0, size - head);
   }
@@ -322,7 +325,7 @@ mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
     return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed",
                     "struct_size of the mf_stats is too small for anything", "set it to sizeof(mf_stats)");
   mf_stats full = {.struct_size = sizeof full};
-  const mf_status status = mfgo_loader_stats(loader, &full, error);
+  const mf_status status = mfgo_loader_stats(loader.id, &full, error);
   if (status == MF_OK)
     memcpy((char*)stats + head, (char*)&full + head, size - head);
   return status;
@@ -335,7 +338,7 @@ mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t positio
   clear_bytes(json);
   GUARD;
   NEED(json);
-  return mfgo_loader_certificate(loader, epoch, position, json, error);
+  return mfgo_loader_certificate(loader.id, epoch, position, json, error);
 }
 
 mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t b_size, mf_bytes* sum,
@@ -352,7 +355,7 @@ mf_status mf_certificate_check(const char* json, size_t size, mf_check* check, m
   MAKE(check);
   TEXT(json, size);
   NEED(check);
-  return mfgo_certificate_check(json, size, check, error);
+  return mfgo_certificate_check(json, size, &check->id, error);
 }
 
 /* ---- batches ---- */

@@ -19,10 +19,14 @@
   if ((size) > MFI_TEXT)                                                                                     \
   return mfi_is_long(error, #pointer, size)
 
+#define CLEAR_HANDLE(handle)                                                                                 \
+  if (handle)                                                                                                \
+  (handle)->id = 0
+
 /* Of the functions that make what Go works for: what GUARD does, and a look at
    the program's signal handlers. */
 #define MAKE(handle)                                                                                         \
-  clear_handle(handle);                                                                                      \
+  CLEAR_HANDLE(handle);                                                                                      \
   GUARD;                                                                                                     \
   mfi_keep_handlers_off_goroutines()
 
@@ -35,11 +39,6 @@
 static inline void clear_bytes(mf_bytes* bytes) {
   if (bytes)
     *bytes = (mf_bytes){NULL, 0};
-}
-
-static inline void clear_handle(uint64_t* handle) {
-  if (handle)
-    *handle = 0;
 }
 
 #endif

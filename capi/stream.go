@@ -14,7 +14,7 @@ import (
 )
 
 //export mfgo_dataset_open_stream
-func mfgo_dataset_open_stream(stream *C.struct_ArrowArrayStream, opts *C.mfi_text, n C.size_t, out *C.mf_dataset, e *C.mf_error) C.mf_status {
+func mfgo_dataset_open_stream(stream *C.struct_ArrowArrayStream, opts *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		o := options.Parse("dataset", text(opts, n))
 		read := cstream.Options{Shapes: shapes(o)}

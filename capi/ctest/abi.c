@@ -2,15 +2,34 @@
  * abi.c: prints what a compiled caller depends on, for comparison with abi.txt.
  */
 #include "check.h"
+#include "meshfeed_certificate.h"
+#include "meshfeed_devices.h"
 
 #define STRUCT(type) printf("struct %s: %u bytes\n", #type, (unsigned)sizeof(type))
 #define FIELD(type, field)                                                                                   \
   printf("  %-14s at %4u, %u bytes\n", #field, (unsigned)offsetof(type, field),                              \
          (unsigned)sizeof(((type*)0)->field))
-#define CODE(code) printf("%s = %d\n", #code, (int)code)
+#define FLAG(flag) printf("%s = %d\n", #flag, (int)(flag))
+#define CODE(code)                                                                                           \
+  do {                                                                                                       \
+    FLAG(code);                                                                                              \
+    CHECK(strcmp(mf_code_name(code), #code) == 0);                                                           \
+  } while (0)
+#define HANDLE(type)                                                                                         \
+  do {                                                                                                       \
+    STRUCT(type);                                                                                            \
+    FIELD(type, id);                                                                                         \
+  } while (0)
 
 int main(void) {
   printf("ABI %d.%d\n", MF_ABI_MAJOR, MF_ABI_MINOR);
+  HANDLE(mf_dataset);
+  HANDLE(mf_layout);
+  HANDLE(mf_loader);
+  HANDLE(mf_check);
+  HANDLE(mf_devices);
+  HANDLE(mf_ring);
+  HANDLE(mf_placed);
   STRUCT(mf_error);
   FIELD(mf_error, struct_size);
   FIELD(mf_error, code);
@@ -94,6 +113,12 @@ int main(void) {
   CODE(MF_CANCELLED);
   CODE(MF_FORKED);
   CODE(MF_INTERNAL);
-  CODE(MF_IGNORE_DATASET);
+  FLAG(MF_IGNORE_DATASET);
+  FLAG(MF_INT);
+  FLAG(MF_UINT);
+  FLAG(MF_FLOAT);
+  FLAG(MF_BFLOAT);
+  FLAG(MF_COMPLEX);
+  FLAG(MF_BOOL);
   return 0;
 }

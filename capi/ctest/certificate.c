@@ -3,6 +3,7 @@
  * one does not, and a check can be given up.
  */
 #include "check.h"
+#include "meshfeed_certificate.h"
 
 /* Two processes, each with half of the rows of a batch of 8. */
 #define HALVES                                                                                               \
@@ -10,7 +11,7 @@
   "\"arrays\":{\"image\":{\"shape\":[\"B\",3,6],\"dtype\":\"float32\",\"spec\":[\"data\"]}},"                \
   "\"batch\":{\"size\":8},\"dataset\":{\"records\":100}}"
 
-static mf_error error;
+static mf_error error = MF_ERROR_INIT;
 
 /* Takes some batches and gives the certificate of all but the last of them. */
 static mf_bytes certified(mf_loader loader, int batches) {
@@ -32,8 +33,8 @@ static mf_bytes certified(mf_loader loader, int batches) {
 static mf_status checked(mf_bytes json) {
   mf_check check;
   OK(mf_certificate_check(json.data, json.size, &check, &error));
-  const mf_status outcome = mf_wait(check, -1, &error);
-  OK(mf_release(check, NULL));
+  const mf_status outcome = mf_wait(check.id, -1, &error);
+  OK(mf_release(check.id, NULL));
   return outcome;
 }
 
@@ -45,14 +46,14 @@ static mf_bytes sum(mf_bytes a, mf_bytes b) {
 
 static void refused(mf_loader loader, mf_bytes json) {
   mf_bytes out = {error.op, 7};
-  mf_check check = 7;
+  mf_check check = {7};
   EXPECT(MF_OUT_OF_RANGE, mf_loader_certificate(loader, 0, 4, &out, &error));
   CHECK(out.data == NULL && out.size == 0);
   EXPECT(MF_INVALID_ARGUMENT, mf_loader_certificate(loader, 0, 8, NULL, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(json.data, json.size, "{}", 2, &out, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(NULL, 2, "{}", 2, &out, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, &check, &error));
-  CHECK(check == 0);
+  CHECK(check.id == 0);
 }
 
 /* A check of 10^15 positions would take months. */
@@ -63,12 +64,11 @@ static void given_up(void) {
       "\"digest\":\"00000000000000000000000000000000\"}";
   mf_check check;
   OK(mf_certificate_check(json, strlen(json), &check, &error));
-  CHECK(mf_wait(check, 1, &error) == MF_TIMEOUT);
-  OK(mf_release(check, &error));
+  CHECK(mf_wait(check.id, 1, &error) == MF_TIMEOUT);
+  OK(mf_release(check.id, &error));
 }
 
 int main(void) {
-  error = no_error();
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout halves = make_layout(HALVES);
@@ -99,10 +99,10 @@ int main(void) {
   mf_bytes* all[] = {&parts[0], &parts[1], &both, &twice, &again, &anew};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     mf_bytes_free(all[i]);
-  OK(mf_release(loaders[0], &error));
-  OK(mf_release(loaders[1], &error));
-  OK(mf_release(halves, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(loaders[0].id, &error));
+  OK(mf_release(loaders[1].id, &error));
+  OK(mf_release(halves.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(r->released == 1 && mf_live_handles() == 0 && mf_live_batches() == 0);
   free(r);
   puts("ok");

@@ -31,13 +31,6 @@
 
 #define OK(call) EXPECT(MF_OK, call)
 
-static inline mf_error no_error(void) {
-  mf_error error;
-  memset(&error, 0, sizeof error);
-  error.struct_size = sizeof error;
-  return error;
-}
-
 /* Eight devices of one process, 4 x 2; an image whose columns are split over
    "model", and a label. 25 batches of 4. */
 #define DOCUMENT(records, batch, more)                                                                       \
@@ -68,49 +61,45 @@ static inline records* make_records(void) {
 static inline void released(void* context) { ((records*)context)->released++; }
 
 static inline mf_dataset open_records(records* r) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const int64_t image_shape[] = {RECORDS, 3, 6};
   const int64_t label_shape[] = {RECORDS};
-  mf_array arrays[2];
-  memset(arrays, 0, sizeof arrays);
-  arrays[0].struct_size = arrays[1].struct_size = sizeof arrays[0];
+  mf_array arrays[] = {MF_ARRAY_INIT, MF_ARRAY_INIT};
   arrays[0].name = "image";
   arrays[0].ndim = 3;
   arrays[0].data = r->image;
-  arrays[0].dtype.code = 2;
+  arrays[0].dtype.code = MF_FLOAT;
   arrays[0].shape = image_shape;
   arrays[1].name = "label";
   arrays[1].ndim = 1;
   arrays[1].data = r->label;
-  arrays[1].dtype.code = 0;
+  arrays[1].dtype.code = MF_INT;
   arrays[1].shape = label_shape;
   arrays[0].dtype.bits = arrays[1].dtype.bits = 32;
-  arrays[0].dtype.lanes = arrays[1].dtype.lanes = 1;
   mf_dataset dataset;
   OK(mf_dataset_open_arrays(arrays, 2, released, r, &dataset, &error));
   return dataset;
 }
 
 static inline mf_layout make_layout(const char* document) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_layout layout;
   OK(mf_layout_create(document, strlen(document), &layout, &error));
   return layout;
 }
 
 static inline mf_loader make_loader(mf_dataset dataset, mf_layout layout, const char* options) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_loader loader;
   OK(mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
-  OK(mf_wait(loader, -1, &error));
+  OK(mf_wait(loader.id, -1, &error));
   return loader;
 }
 
 /* Every block of a batch must hold what the records say. */
 static inline void check_batch(const mf_batch* batch, const records* r, const int64_t* order) {
-  mf_tensor t;
+  mf_tensor t = MF_TENSOR_INIT;
   for (int i = 0; i < batch->tensors; i++) {
-    t.struct_size = sizeof t;
     CHECK(mf_batch_tensor(batch, i, &t) == MF_OK);
     CHECK((uintptr_t)t.data % 64 == 0);
     for (int64_t row = 0; row < t.shape[0]; row++) {

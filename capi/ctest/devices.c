@@ -5,6 +5,8 @@
 #define _DEFAULT_SOURCE
 #include "check.h"
 #include "dlpack.h"
+#include "meshfeed_certificate.h"
+#include "meshfeed_devices.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,14 +21,14 @@ static mf_layout layout;
 static mf_loader loader;
 
 static mf_devices open_devices(const char* spec, const char* options) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_devices devices;
   OK(mf_devices_open(spec, strlen(spec), options, strlen(options), &devices, &error));
   return devices;
 }
 
 static int64_t live(mf_devices devices) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_bytes json;
   OK(mf_devices_info(devices, &json, &error));
   const char* at = strstr(json.data, "\"live_buffers\":");
@@ -37,7 +39,7 @@ static int64_t live(mf_devices devices) {
 }
 
 static mf_ring make_ring(mf_devices devices, mf_layout of) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_ring ring;
   OK(mf_ring_create(devices, of, &ring, &error));
   return ring;
@@ -45,7 +47,7 @@ static mf_ring make_ring(mf_devices devices, mf_layout of) {
 
 /* Places the next batch, and gives the position of its first row. */
 static mf_placed place_next(mf_ring ring, int64_t* position) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   mf_placed placed;
   OK(mf_loader_next(loader, -1, &batch, &error));
@@ -65,7 +67,7 @@ static void check_image(const float* shard, int64_t first, int p) {
 }
 
 static void check_placed(mf_placed placed, int64_t first) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   for (int p = 0; p < POSITIONS; p++) {
     float image[SHARD];
     int32_t label[SHARD_ROWS];
@@ -99,26 +101,26 @@ static void on_a_thread(void* (*body)(void*), void* argument) {
 
 /* Batches go through a ring: the memory of one is that of a later one. */
 static void check_many(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_devices devices = open_devices("virtual:8", "");
   const mf_ring ring = make_ring(devices, layout);
   int64_t position, most = 0;
   for (int i = 0; i < 200; i++) {
     const mf_placed placed = place_next(ring, &position);
     check_placed(placed, position);
-    OK(mf_release(placed, &error));
+    OK(mf_release(placed.id, &error));
     if (i == 0)
       most = live(devices);
   }
   CHECK(most == 16 && live(devices) == most);
-  OK(mf_release(ring, &error));
+  OK(mf_release(ring.id, &error));
   CHECK(live(devices) == 0);
-  OK(mf_release(devices, &error));
+  OK(mf_release(devices.id, &error));
 }
 
 /* What is lent stays as it is, whatever is released, until it is given back. */
 static void check_lending(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_devices devices = open_devices("virtual:8", "{}");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first, other;
@@ -130,38 +132,37 @@ static void check_lending(void) {
   OK(mf_placed_dlpack_legacy(placed, IMAGE, 2, &legacy, &error));
   CHECK(lent[0]->major == 1 && lent[0]->minor == 0 && lent[0]->flags == 1);
   CHECK(lent[0]->tensor.data == lent[1]->tensor.data);
-  OK(mf_release(placed, &error));
+  OK(mf_release(placed.id, &error));
   for (int i = 0; i < 30; i++) {
     const mf_placed next = place_next(ring, &other);
     check_placed(next, other);
-    OK(mf_release(next, &error));
+    OK(mf_release(next.id, &error));
   }
   check_lent(&lent[0]->tensor, first, 5);
   check_lent(&legacy->tensor, first, 2);
   CHECK(live(devices) == 32); /* the lent batch, and the one that goes round */
   on_a_thread(delete_it, lent[0]);
-  OK(mf_release(ring, &error));
+  OK(mf_release(ring.id, &error));
   CHECK(live(devices) == 16);
   legacy->deleter(legacy);
   CHECK(live(devices) == 16);
   check_lent(&lent[1]->tensor, first, 5);
-  OK(mf_release(devices, &error));
+  OK(mf_release(devices.id, &error));
   check_lent(&lent[1]->tensor, first, 5); /* the last of all that was opened here */
   on_a_thread(delete_it, lent[1]);
 }
 
 /* Devices, ring, two batches and a loan, released in every order. */
 static void check_orders(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   for (int order = 0; order < 120; order++) {
     int64_t first[2];
-    uint64_t handles[4];
-    handles[0] = open_devices("virtual:8", "");
-    handles[1] = make_ring(handles[0], layout);
-    handles[2] = place_next(handles[1], &first[0]);
-    handles[3] = place_next(handles[1], &first[1]);
+    const mf_devices devices = open_devices("virtual:8", "");
+    const mf_ring ring = make_ring(devices, layout);
+    const mf_placed one = place_next(ring, &first[0]), two = place_next(ring, &first[1]);
+    const uint64_t handles[] = {devices.id, ring.id, one.id, two.id};
     struct DLManagedTensorVersioned* lent;
-    OK(mf_placed_dlpack(handles[2], IMAGE, 3, &lent, &error));
+    OK(mf_placed_dlpack(one, IMAGE, 3, &lent, &error));
     int left[] = {0, 1, 2, 3, 4};
     for (int n = 5, rest = order; n > 0; rest /= n, n--) {
       const int i = rest % n, which = left[i];
@@ -185,7 +186,7 @@ typedef struct {
 
 static void* work(void* argument) {
   worker* w = (worker*)argument;
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   for (;;) {
     mf_batch* batch;
     OK(mf_loader_next(loader, -1, &batch, &error));
@@ -196,7 +197,7 @@ static void* work(void* argument) {
     if (status == MF_OK) {
       struct DLManagedTensorVersioned* lent;
       OK(mf_placed_dlpack(placed, IMAGE, 7, &lent, &error));
-      OK(mf_release(placed, &error));
+      OK(mf_release(placed.id, &error));
       check_lent(&lent->tensor, first, 7);
       lent->deleter(lent);
       w->placed++;
@@ -208,7 +209,7 @@ static void* work(void* argument) {
 }
 
 static void check_threads(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_devices devices = open_devices("virtual:8", "");
   worker workers[4];
   pthread_t threads[4];
@@ -221,12 +222,12 @@ static void check_threads(void) {
   for (int i = 0; i < 100; i++) {
     const mf_placed placed = place_next(workers[i % 4].ring, &first);
     check_placed(placed, first);
-    OK(mf_release(placed, &error));
+    OK(mf_release(placed.id, &error));
   }
-  OK(mf_release(devices, &error));
+  OK(mf_release(devices.id, &error));
   for (int i = 0; i < 4; i++) {
     pthread_join(threads[i], NULL);
-    OK(mf_release(workers[i].ring, &error));
+    OK(mf_release(workers[i].ring.id, &error));
   }
 }
 
@@ -240,34 +241,34 @@ static void check_threads(void) {
   } while (0)
 
 static void check_open_errors(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_devices devices;
   FAILS(MF_INVALID_ARGUMENT, "options /speed: \"speed\" is not an option",
         mf_devices_open("go", 2, "{\"speed\":1}", 11, &devices, &error));
-  CHECK(devices == 0 && strcmp(error.op, "devices") == 0);
+  CHECK(devices.id == 0 && strcmp(error.op, "devices") == 0);
   FAILS(MF_INVALID_ARGUMENT, "argument \"spec\" is NULL", mf_devices_open(NULL, 2, "", 0, &devices, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"devices\" is NULL", mf_devices_open("go", 2, "", 0, NULL, &error));
   devices = open_devices("virtual:0", "");
   FAILS(MF_INVALID_ARGUMENT, "\"virtual:0\": the number of devices must be 1 to 1048576, but is \"0\"",
-        mf_wait(devices, -1, &error));
+        mf_wait(devices.id, -1, &error));
   mf_bytes json;
   FAILS(MF_INVALID_ARGUMENT, "\"virtual:0\": the number of devices must be 1 to 1048576, but is \"0\"",
         mf_devices_info(devices, &json, &error));
   mf_ring ring;
   EXPECT(MF_INVALID_ARGUMENT, mf_ring_create(devices, layout, &ring, &error));
-  OK(mf_release(devices, &error));
-  FAILS(MF_INVALID_STATE, "0 is not a handle", mf_ring_create(0, layout, &ring, &error));
-  EXPECT(MF_INVALID_STATE, mf_ring_create(loader, layout, &ring, &error));
-  CHECK(ring == 0 && strstr(error.message, "names a loader, not devices"));
+  OK(mf_release(devices.id, &error));
+  FAILS(MF_INVALID_STATE, "0 is not a handle", mf_ring_create((mf_devices){0}, layout, &ring, &error));
+  EXPECT(MF_INVALID_STATE, mf_ring_create((mf_devices){loader.id}, layout, &ring, &error));
+  CHECK(ring.id == 0 && strstr(error.message, "names a loader, not devices"));
 }
 
 static void check_ring_errors(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_devices few = open_devices("virtual:4", ""), devices = open_devices("virtual:8", "");
   mf_ring ring;
   EXPECT(MF_OUT_OF_RANGE, mf_ring_create(few, layout, &ring, &error));
-  CHECK(ring == 0 && strstr(error.message, "device 4 stands at position 4"));
-  OK(mf_release(few, &error));
+  CHECK(ring.id == 0 && strstr(error.message, "device 4 stands at position 4"));
+  OK(mf_release(few.id, &error));
   const mf_layout wide = make_layout(DOCUMENT(100, 16, ""));
   ring = make_ring(devices, wide);
   mf_batch* batch;
@@ -276,19 +277,19 @@ static void check_ring_errors(void) {
   FAILS(MF_INVALID_ARGUMENT,
         "block 0 of the batch is not the part of array \"image\" that the ring has there",
         mf_batch_place(batch, ring, &placed, &error));
-  CHECK(placed == 0 && live(devices) == 0);
-  OK(mf_release(ring, &error));
-  OK(mf_release(wide, &error));
+  CHECK(placed.id == 0 && live(devices) == 0);
+  OK(mf_release(ring.id, &error));
+  OK(mf_release(wide.id, &error));
   const mf_layout more = make_layout(DOCUMENT(100, 8, ",\"extras\":[\"key\"]"));
   ring = make_ring(devices, more);
   FAILS(MF_INVALID_ARGUMENT, "the batch has 12 blocks, and the ring is for 16",
         mf_batch_place(batch, ring, &placed, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"batch\" is NULL", mf_batch_place(NULL, ring, &placed, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"placed\" is NULL", mf_batch_place(batch, ring, NULL, &error));
-  OK(mf_release(ring, &error));
-  OK(mf_release(more, &error));
+  OK(mf_release(ring.id, &error));
+  OK(mf_release(more.id, &error));
   mf_batch_release(batch);
-  OK(mf_release(devices, &error));
+  OK(mf_release(devices.id, &error));
 }
 
 #define LABELS(axes, spec)                                                                                   \
@@ -298,7 +299,7 @@ static void check_ring_errors(void) {
 
 /* Blocks of the same shapes in the same order, which are not the ring's. */
 static void check_other_blocks(const char* loaded, const char* placed_by, const char* message) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_layout one = make_layout(loaded), other = make_layout(placed_by);
   const mf_loader labels = make_loader(dataset, one, "");
   const mf_devices devices = open_devices("virtual:8", "");
@@ -308,7 +309,7 @@ static void check_other_blocks(const char* loaded, const char* placed_by, const 
   OK(mf_loader_next(labels, -1, &batch, &error));
   FAILS(MF_INVALID_ARGUMENT, message, mf_batch_place(batch, ring, &placed, &error));
   mf_batch_release(batch);
-  const uint64_t all[] = {ring, devices, labels, one, other};
+  const uint64_t all[] = {ring.id, devices.id, labels.id, one.id, other.id};
   for (int i = 0; i < 5; i++)
     OK(mf_release(all[i], &error));
 }
@@ -328,7 +329,7 @@ static void check_other_rows(void) {
 }
 
 static void check_read_errors(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_devices devices = open_devices("virtual:8", "");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first;
@@ -352,24 +353,24 @@ static void check_read_errors(void) {
         mf_placed_dlpack(placed, IMAGE, -1, &lent, &error));
   CHECK(lent == NULL);
   FAILS(MF_INVALID_ARGUMENT, "argument \"tensor\" is NULL", mf_placed_dlpack(placed, IMAGE, 0, NULL, &error));
-  OK(mf_release(placed, &error));
+  OK(mf_release(placed.id, &error));
   EXPECT(MF_INVALID_STATE, mf_placed_read(placed, IMAGE, 0, image, 72, &error));
   EXPECT(MF_INVALID_STATE, mf_placed_dlpack(placed, IMAGE, 0, &lent, &error));
-  OK(mf_release(devices, &error));
+  OK(mf_release(devices.id, &error));
   mf_batch* batch;
   mf_placed late;
   OK(mf_loader_next(loader, -1, &batch, &error));
   FAILS(MF_INVALID_STATE, "cannot place a batch: the devices are closed",
         mf_batch_place(batch, ring, &late, &error));
   mf_batch_release(batch);
-  OK(mf_release(ring, &error));
+  OK(mf_release(ring.id, &error));
 }
 
 static void check_info(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_devices devices = open_devices("virtual:8", "");
   mf_bytes json;
-  OK(mf_wait(devices, -1, &error));
+  OK(mf_wait(devices.id, -1, &error));
   OK(mf_devices_info(devices, &json, &error));
   CHECK(strstr(json.data, "\"name\":\"virtual\",\"platform\":\"go\"") &&
         strstr(json.data, "\"shared\":true"));
@@ -380,33 +381,34 @@ static void check_info(void) {
                           "[\"data\"],\"shard_shape\":[2],\"shards\":[{\"position\":0,\"device\":0,\"index\":"
                           "[[0,2]]},{\"position\":1,\"device\":1,\"index\":[[0,2]]},{\"position\":2,"));
   mf_bytes_free(&json);
-  OK(mf_release(ring, &error));
-  OK(mf_release(devices, &error));
+  OK(mf_release(ring.id, &error));
+  OK(mf_release(devices.id, &error));
 }
 
 static void in_child(mf_devices devices, mf_ring ring, mf_placed placed,
                      struct DLManagedTensorVersioned* lent, int64_t first) {
   alarm(10); /* for a call that hangs in Go */
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_devices other;
+  mf_ring none;
   mf_placed made;
   mf_bytes json;
   float image[SHARD];
   struct DLManagedTensorVersioned* more;
   EXPECT(MF_FORKED, mf_devices_open("go", 2, "", 0, &other, &error));
   EXPECT(MF_FORKED, mf_devices_info(devices, &json, &error));
-  EXPECT(MF_FORKED, mf_ring_create(devices, layout, &other, &error));
+  EXPECT(MF_FORKED, mf_ring_create(devices, layout, &none, &error));
   EXPECT(MF_FORKED, mf_ring_info(ring, &json, &error));
   EXPECT(MF_FORKED, mf_batch_place((mf_batch*)image, ring, &made, &error));
   EXPECT(MF_FORKED, mf_placed_read(placed, IMAGE, 0, image, sizeof image, &error));
   EXPECT(MF_FORKED, mf_placed_dlpack(placed, IMAGE, 0, &more, &error));
   CHECK(strcmp(error.message, "the library was loaded before fork() and does not work in the child") == 0);
-  CHECK(other == 0 && made == 0 && json.data == NULL && more == NULL);
+  CHECK(other.id == 0 && none.id == 0 && made.id == 0 && json.data == NULL && more == NULL);
   check_lent(&lent->tensor, first, 1);
   lent->deleter(lent);
-  OK(mf_release(placed, &error));
-  OK(mf_release(ring, &error));
-  OK(mf_release(devices, &error));
+  OK(mf_release(placed.id, &error));
+  OK(mf_release(ring.id, &error));
+  OK(mf_release(devices.id, &error));
   _exit(0);
 }
 
@@ -429,7 +431,7 @@ static void check_fork_apart(void) {
 
 /* Keeps Go's one processor: a child in which a call enters Go waits for it for ever. */
 static void* keep_busy(void* stop) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   enum { MANY = 1000000 };
   int64_t* order = (int64_t*)malloc(MANY * sizeof *order);
   while (!*(volatile int*)stop)
@@ -439,7 +441,7 @@ static void* keep_busy(void* stop) {
 }
 
 static void check_fork(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   volatile int stop = 0;
   pthread_t busy;
   const mf_devices devices = open_devices("virtual:8", "");
@@ -460,10 +462,10 @@ static void check_fork(void) {
   pthread_join(busy, NULL);
   check_lent(&lent->tensor, first, 1);
   lent->deleter(lent);
-  OK(mf_release(placed, &error));
-  OK(mf_release(ring, &error));
+  OK(mf_release(placed.id, &error));
+  OK(mf_release(ring.id, &error));
   CHECK(live(devices) == 0);
-  OK(mf_release(devices, &error));
+  OK(mf_release(devices.id, &error));
 }
 
 static void check_all(void) {
@@ -481,7 +483,7 @@ static void check_all(void) {
 }
 
 int main(int argc, char** argv) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   alarm(100);
   r = make_records();
   dataset = open_records(r);
@@ -492,9 +494,9 @@ int main(int argc, char** argv) {
     check_fork();
   else
     check_all();
-  OK(mf_release(loader, &error));
-  OK(mf_release(layout, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);
   free(r);
   if (!apart)

@@ -2,6 +2,7 @@
  * digest.c: blocks with the same bytes have the same digest, others another.
  */
 #include "check.h"
+#include "meshfeed_certificate.h"
 
 static void expect_digest(const uint8_t* digest, const char* hex) {
   char got[33];
@@ -16,7 +17,7 @@ static void expect_digest(const uint8_t* digest, const char* hex) {
 /* One label of the first batch is 1, in an int32 block of its own. The digest
    is that of the four bytes 01 00 00 00 by the reference implementation. */
 static void frozen(mf_batch* batch) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   uint8_t digest[16];
   const int32_t label = 8;
   mf_tensor tensor;
@@ -29,7 +30,7 @@ static void frozen(mf_batch* batch) {
 
 /* Replicas of a row agree, in any order of asking; a changed byte shows. */
 static void compared(mf_batch* batch) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const int32_t all[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, two[] = {7, 2};
   uint8_t digests[12][16], again[2][16];
   mf_tensor tensor;
@@ -48,7 +49,7 @@ static void compared(mf_batch* batch) {
 }
 
 static void refused(mf_batch* batch) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   uint8_t digest[16];
   int32_t tensor = 12;
   EXPECT(MF_OUT_OF_RANGE, mf_digest(batch, &tensor, 1, digest, &error));
@@ -63,7 +64,7 @@ static void refused(mf_batch* batch) {
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
@@ -74,9 +75,9 @@ int main(void) {
   compared(batch);
   refused(batch);
   mf_batch_release(batch);
-  OK(mf_release(loader, &error));
-  OK(mf_release(layout, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(mf_live_batches() == 0);
   free(r);
   puts("ok");

@@ -2,8 +2,9 @@
  * errors.c: what is refused, in which words, and what is written then.
  */
 #include "check.h"
+#include "meshfeed_certificate.h"
 
-static mf_error error;
+static mf_error error = MF_ERROR_INIT;
 
 static void expect_text(const char* op, const char* message, const char* hint, const char* path) {
   if (strcmp(error.op, op) || strcmp(error.message, message) || strcmp(error.hint, hint) ||
@@ -101,7 +102,7 @@ static void sizes(mf_loader loader, mf_batch* batch, records* r) {
   OK(mf_dataset_info(dataset, &info, &error));
   CHECK(strstr(info.data, "\"name\":\"a\"") && strstr(info.data, "\"name\":\"b\""));
   mf_bytes_free(&info);
-  OK(mf_release(dataset, &error));
+  OK(mf_release(dataset.id, &error));
 }
 
 /* Which dimensions a picture shows is refused where there are no such two. */
@@ -123,6 +124,37 @@ static void dimensions(mf_layout layout) {
   mf_bytes_free(&text);
 }
 
+/* Structs that are all zeros are filled as far as ABI 1.0 knows them, except an
+   mf_array, whose size is the distance to the next one. */
+static void zeroed(mf_loader loader, mf_batch* batch) {
+  mf_error failure;
+  mf_stats stats;
+  mf_tensor tensor;
+  mf_array array;
+  memset(&failure, 0, sizeof failure);
+  memset(&stats, 0, sizeof stats);
+  memset(&tensor, 0, sizeof tensor);
+  memset(&array, 0, sizeof array);
+  CHECK(mf_loader_seek(loader, -1, 0, &failure) == MF_OUT_OF_RANGE);
+  CHECK(failure.struct_size == 0 && failure.code == MF_OUT_OF_RANGE);
+  CHECK(strcmp(failure.op, "loader") == 0 && failure.message[0]);
+  CHECK(mf_loader_stats(loader, &stats, &failure) == MF_OK && stats.host_bytes > 0);
+  CHECK(failure.code == MF_OK && failure.message[0] == 0);
+  CHECK(stats.struct_size == 0 && stats.gathered_bytes == stats.bytes && stats.bytes > 0);
+  CHECK(mf_batch_tensor(batch, 1, &tensor) == MF_OK && tensor.struct_size == 0);
+  CHECK(strcmp(tensor.name, "image") == 0 && tensor.n_holders == 1);
+  mf_dataset dataset;
+  EXPECT(MF_INCOMPATIBLE, mf_dataset_open_arrays(&array, 1, NULL, NULL, &dataset, &error));
+  expect_text("arrays", "struct_size of an mf_array is 0, but must be at least 48",
+              "begin every array with MF_ARRAY_INIT, or set struct_size to sizeof(mf_array)", "");
+}
+
+static void code_names(void) {
+  CHECK(strcmp(mf_code_name(MF_OK), "MF_OK") == 0);
+  CHECK(strcmp(mf_code_name(MF_INTERNAL), "MF_INTERNAL") == 0);
+  CHECK(strcmp(mf_code_name(3), "MF_UNKNOWN") == 0 && strcmp(mf_code_name(-13), "MF_UNKNOWN") == 0);
+}
+
 /* A list that is longer than its room is cut, and room for more does no harm. */
 static void room(mf_loader loader) {
   int64_t list[8], count;
@@ -139,17 +171,17 @@ static void handles(mf_loader loader, mf_layout layout) {
   mf_bytes bytes;
   EXPECT(MF_INVALID_STATE, mf_wait(0, 0, &error));
   expect_text("handle", "0 is not a handle", "check the outcome of the call that should have made it", "");
-  EXPECT(MF_INVALID_STATE, mf_layout_json(loader, &bytes, &error));
+  EXPECT(MF_INVALID_STATE, mf_layout_json((mf_layout){loader.id}, &bytes, &error));
   CHECK(strstr(error.message, "names a loader, not a layout"));
   const mf_layout other = make_layout(DOCUMENT(100, 4, ""));
-  OK(mf_release(other, &error));
-  EXPECT(MF_INVALID_STATE, mf_release(other, &error));
+  OK(mf_release(other.id, &error));
+  EXPECT(MF_INVALID_STATE, mf_release(other.id, &error));
   EXPECT(MF_INVALID_STATE, mf_layout_json(other, &bytes, &error));
   const mf_layout next = make_layout(DOCUMENT(100, 4, ""));
-  CHECK(next != other && (uint32_t)next == (uint32_t)other);
-  OK(mf_cancel(next, &error));
+  CHECK(next.id != other.id && (uint32_t)next.id == (uint32_t)other.id);
+  OK(mf_cancel(next.id, &error));
   EXPECT(MF_CANCELLED, mf_layout_json(next, &bytes, &error));
-  OK(mf_release(next, &error));
+  OK(mf_release(next.id, &error));
   OK(mf_layout_json(layout, &bytes, &error));
   CHECK(bytes.data[bytes.size] == 0 && strlen(bytes.data) == bytes.size);
   mf_bytes_free(&bytes);
@@ -179,18 +211,17 @@ static void long_texts(mf_layout layout) {
   CHECK(mf_layout_draw(layout, "{\"x\": 1}", 8, &bytes, &small.error) == MF_INVALID_ARGUMENT);
   CHECK(small.error.code == MF_INVALID_ARGUMENT && strcmp(small.error.message, "options /") == 0);
   CHECK(small.error.message[10] == 0x5a && small.guard[0] == 0x5a);
-  small.error.struct_size = 0;
-  CHECK(mf_layout_draw(layout, "{\"x\": 1}", 8, &bytes, &small.error) == MF_INVALID_ARGUMENT);
   CHECK(mf_layout_draw(layout, "{\"x\": 1}", 8, &bytes, NULL) == MF_INVALID_ARGUMENT);
 }
 
 static void refused(mf_dataset dataset, mf_layout layout) {
-  uint64_t handle;
+  mf_dataset handle;
+  mf_loader loader;
   const char* options = "{\"seed\": \"1\"}";
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_create(dataset, layout, options, strlen(options), &handle, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
   expect_text("loader", "options /seed: expected an integer, but found \"1\"", "", "/seed");
   options = "{\"epochs\": 0}";
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_create(dataset, layout, options, strlen(options), &handle, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
   expect_text("loader", "options /epochs: expected a number of epochs, or -1 for no end, but found 0", "",
               "/epochs");
   options = "{\"paths\": []}";
@@ -198,23 +229,22 @@ static void refused(mf_dataset dataset, mf_layout layout) {
   expect_text("dataset", "options /paths: expected at least one path", "", "/paths");
   options = "{\"paths\": [\"/nowhere/at/all.arrow\"]}";
   OK(mf_dataset_open(options, strlen(options), &handle, &error));
-  EXPECT(MF_NOT_FOUND, mf_wait(handle, -1, &error));
+  EXPECT(MF_NOT_FOUND, mf_wait(handle.id, -1, &error));
   CHECK(strcmp(error.op, "arrowio") == 0 && strcmp(error.path, "/nowhere/at/all.arrow") == 0);
   mf_bytes bytes;
   EXPECT(MF_NOT_FOUND, mf_dataset_info(handle, &bytes, &error));
-  mf_loader loader; /* of nothing, which has to be released, too */
-  mf_batch* batch;
+  mf_batch* batch; /* a loader of nothing has to be released, too */
   OK(mf_loader_create(handle, layout, NULL, 0, &loader, &error));
   EXPECT(MF_NOT_FOUND, mf_loader_next(loader, -1, &batch, &error));
-  OK(mf_release(loader, &error));
-  OK(mf_release(handle, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(handle.id, &error));
   CHECK(error.code == MF_OK && error.message[0] == 0 && error.path[0] == 0);
 
   options = "{\"paths\": [\"a\\u0000b\"]}"; /* no text in C */
   OK(mf_dataset_open(options, strlen(options), &handle, &error));
-  CHECK(mf_wait(handle, -1, &error) < 0 && strncmp(error.message, "a\\0b: ", 6) == 0);
+  CHECK(mf_wait(handle.id, -1, &error) < 0 && strncmp(error.message, "a\\0b: ", 6) == 0);
   CHECK(strcmp(error.path, "a\\0b") == 0);
-  OK(mf_release(handle, &error));
+  OK(mf_release(handle.id, &error));
 
   int64_t out[4];
   EXPECT(MF_OUT_OF_RANGE, mf_order_fill("shuffle.1", 9, 0, 3, 0, 0, out, 4, &error));
@@ -244,7 +274,7 @@ static void refused_arrays(void) {
               "array \"label\" has an element type of DLPack code 0, 32 bits, 2 lanes, which is not one of "
               "meshfeed's",
               "", "");
-  CHECK(r->released == 1 && dataset == 0);
+  CHECK(r->released == 1 && dataset.id == 0);
   array.dtype.code = 9;
   array.dtype.lanes = 1;
   EXPECT(MF_UNSUPPORTED, mf_dataset_open_arrays(&array, 1, NULL, NULL, &dataset, &error));
@@ -267,7 +297,6 @@ static void refused_arrays(void) {
 }
 
 int main(void) {
-  error = no_error();
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
@@ -276,6 +305,8 @@ int main(void) {
   OK(mf_loader_next(loader, -1, &batch, &error));
   null_arguments(batch);
   sizes(loader, batch, r);
+  zeroed(loader, batch);
+  code_names();
   mf_batch_release(batch);
   room(loader);
   dimensions(layout);
@@ -285,9 +316,9 @@ int main(void) {
   refused_arrays();
   mf_cancel_all();
   EXPECT(MF_CANCELLED, mf_loader_next(loader, -1, &batch, &error));
-  OK(mf_release(loader, &error));
-  OK(mf_release(layout, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(r->released == 1 && mf_live_handles() == 0 && mf_live_bytes() == 0);
   free(r);
   puts("ok");

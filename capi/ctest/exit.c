@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-mf_status mf_fault(mf_loader loader, char* place);
+mf_status mf_fault(uint64_t loader, char* place);
 int mf_fault_late_ended(void);
 
 static records* r;
@@ -48,16 +48,16 @@ static void* end_all(void* unused) {
 }
 
 static mf_loader faulty(char* fault) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
   const mf_loader loader = make_loader(dataset, layout, "{\"prefetch\":0}");
-  OK(mf_fault(loader, fault));
+  OK(mf_fault(loader.id, fault));
   return loader;
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   const char* how = getenv("LEAVE");
   char stuck[] = "stuck", late[] = "late";

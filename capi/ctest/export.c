@@ -39,7 +39,7 @@ static void check_tensor(const dl_tensor* t, int32_t i) {
 }
 
 static void check_arrow(int32_t i) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_tensor want;
   want.struct_size = sizeof want;
   OK(mf_batch_tensor(batch, i, &want));
@@ -86,7 +86,7 @@ static void* delete_all(void* list) {
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ",\"remainder\":\"pad\",\"extras\":[\"key\"]"));
@@ -112,9 +112,9 @@ int main(void) {
   CHECK(exported[0] == NULL && array.release == NULL && schema.release == NULL);
   for (int i = 0; i < 3; i++)
     OK(mf_batch_dlpack(batch, i, &exported[i]));
-  OK(mf_release(loader, &error));
-  OK(mf_release(dataset, &error));
-  OK(mf_release(layout, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(dataset.id, &error));
+  OK(mf_release(layout.id, &error));
   mf_batch_release(batch);
   CHECK(mf_live_batches() == 1);
   pthread_t thread;

@@ -5,10 +5,10 @@
  */
 #include "check.h"
 
-mf_status mf_fault(mf_loader loader, char* place);
+mf_status mf_fault(uint64_t loader, char* place);
 
 static void expect_batch(mf_loader loader, int64_t position, const records* r) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   OK(mf_loader_next(loader, -1, &batch, &error));
   const int64_t order[] = {position, position + 1, position + 2, position + 3};
@@ -25,7 +25,7 @@ static void expect_panic(mf_status status, const mf_error* error, const char* pl
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
@@ -39,28 +39,28 @@ int main(void) {
   expect_batch(sound, 0, r);
   OK(mf_loader_state(broken, &state, &error));
 
-  OK(mf_fault(broken, next));
+  OK(mf_fault(broken.id, next));
   expect_panic(mf_loader_next(broken, -1, &batch, &error), &error, "next");
   CHECK(batch == NULL);
   expect_batch(broken, 4, r); /* nothing was lost */
   expect_batch(sound, 4, r);
 
-  OK(mf_fault(broken, worker));
+  OK(mf_fault(broken.id, worker));
   expect_panic(mf_loader_next(broken, -1, &batch, &error), &error, "worker");
   expect_batch(sound, 8, r);
   expect_batch(broken, 8, r); /* the step is tried again */
 
-  OK(mf_fault(broken, restore));
+  OK(mf_fault(broken.id, restore));
   expect_panic(mf_loader_restore(broken, state.data, state.size, 0, &error), &error, "restore");
   OK(mf_loader_restore(broken, state.data, state.size, 0, &error));
   expect_batch(broken, 4, r);
   expect_batch(sound, 12, r);
 
   mf_bytes_free(&state);
-  OK(mf_release(broken, &error));
-  OK(mf_release(sound, &error));
-  OK(mf_release(layout, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(broken.id, &error));
+  OK(mf_release(sound.id, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(r->released == 1 && mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);
   free(r);
   puts("ok");

@@ -28,10 +28,11 @@ static struct ArrowArrayStream {
 static void release_stream(struct ArrowArrayStream* s) { s->release = NULL; }
 
 static void in_child(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_bytes bytes;
   mf_batch* other;
   mf_loader made;
+  mf_dataset opened;
   mf_tensor tensor;
   EXPECT(MF_FORKED, mf_loader_next(loader, -1, &other, &error));
   CHECK(strcmp(error.message, "the library was loaded before fork() and does not work in the child") == 0);
@@ -39,7 +40,7 @@ static void in_child(void) {
   EXPECT(MF_FORKED, mf_loader_state(loader, &bytes, &error));
   EXPECT(MF_FORKED, mf_loader_create(dataset, layout, "", 0, &made, &error));
   EXPECT(MF_FORKED, mf_layout_page(layout, &bytes, &error));
-  EXPECT(MF_FORKED, mf_wait(loader, -1, &error));
+  EXPECT(MF_FORKED, mf_wait(loader.id, -1, &error));
   CHECK(mf_abi_version() >> 16 == MF_ABI_MAJOR && mf_version()[0] == 0);
   tensor.struct_size = sizeof tensor;
   OK(mf_batch_tensor(batch, 0, &tensor));
@@ -48,12 +49,12 @@ static void in_child(void) {
   mf_batch_release(batch);
   mf_batch_release(batch);
   CHECK(mf_live_batches() == 0);
-  OK(mf_release(loader, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(dataset.id, &error));
   mf_cancel_all();
   stream.release = release_stream;
-  EXPECT(MF_FORKED, mf_dataset_open_stream(&stream, NULL, 0, &made, &error));
-  EXPECT(MF_FORKED, mf_dataset_open_arrays(NULL, 0, released, r, &made, &error));
+  EXPECT(MF_FORKED, mf_dataset_open_stream(&stream, NULL, 0, &opened, &error));
+  EXPECT(MF_FORKED, mf_dataset_open_arrays(NULL, 0, released, r, &opened, &error));
   CHECK(r->released == 0 && stream.release == release_stream);
   _exit(0);
 }
@@ -66,7 +67,7 @@ static void expect_success(pid_t child) {
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   alarm(60); /* a child that hangs ends the program */
   r = make_records();
   dataset = open_records(r);
@@ -85,9 +86,9 @@ int main(void) {
   OK(mf_loader_next(loader, -1, &next, &error));
   mf_batch_release(next);
   mf_batch_release(batch);
-  OK(mf_release(loader, &error));
-  OK(mf_release(layout, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(r->released == 1);
   free(r);
   puts("ok");

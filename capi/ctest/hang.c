@@ -16,7 +16,7 @@ static double seconds(void) {
 }
 
 static mf_dataset open_hanging(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_dataset dataset;
   const char* options = "{\"paths\":[\"hang\"]}";
   OK(mf_dataset_open(options, strlen(options), &dataset, &error));
@@ -24,12 +24,12 @@ static mf_dataset open_hanging(void) {
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   alarm(60);
   records* r = make_records();
   const mf_dataset stuck = open_hanging();
-  EXPECT(MF_TIMEOUT, mf_wait(stuck, 0, &error));
-  EXPECT(MF_TIMEOUT, mf_wait(stuck, 50, &error));
+  EXPECT(MF_TIMEOUT, mf_wait(stuck.id, 0, &error));
+  EXPECT(MF_TIMEOUT, mf_wait(stuck.id, 50, &error));
   mf_bytes text;
   EXPECT(MF_TIMEOUT, mf_dataset_fingerprint(stuck, 50, &text, &error));
   CHECK(error.code == MF_OK && error.message[0] == 0 && text.data == NULL);
@@ -47,13 +47,13 @@ int main(void) {
 
   /* The promise is a second for each. */
   const double began = seconds();
-  OK(mf_release(stuck, &error));
-  OK(mf_release(waiting, &error));
+  OK(mf_release(stuck.id, &error));
+  OK(mf_release(waiting.id, &error));
   CHECK(seconds() - began < 20);
   CHECK(mf_live_handles() == 3);
-  OK(mf_release(loader, &error));
-  OK(mf_release(dataset, &error));
-  OK(mf_release(layout, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(dataset.id, &error));
+  OK(mf_release(layout.id, &error));
 
   open_hanging();
   mf_cancel_all();

@@ -4,7 +4,7 @@
 #include "check.h"
 
 static void deliver_one_epoch(mf_loader loader, const records* r) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   int64_t order[8], count, length;
   int batches = 0;
   OK(mf_loader_len(loader, &length, &error));
@@ -34,7 +34,7 @@ static void deliver_one_epoch(mf_loader loader, const records* r) {
 
 /* A handle that was cancelled gives nothing, though batches stand ready. */
 static void cancel(mf_dataset dataset, mf_layout layout) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   for (int round = 0; round < 50; round++) {
     const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1}");
     mf_batch* batch;
@@ -43,24 +43,24 @@ static void cancel(mf_dataset dataset, mf_layout layout) {
       CHECK(batch->step == step % 12 && batch->live == 1);
       mf_batch_release(batch);
     }
-    OK(mf_cancel(loader, &error));
+    OK(mf_cancel(loader.id, &error));
     EXPECT(MF_CANCELLED, mf_loader_next(loader, -1, &batch, &error));
     CHECK(batch == NULL);
-    OK(mf_release(loader, &error));
+    OK(mf_release(loader.id, &error));
     EXPECT(MF_INVALID_STATE, mf_loader_next(loader, -1, &batch, &error));
   }
 }
 
 /* A batch keeps its memory when the loader and the dataset are gone. */
 static void outlive(mf_loader loader, mf_dataset dataset, records* r) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   int64_t order[8], count;
   OK(mf_loader_next(loader, -1, &batch, &error));
   OK(mf_loader_records(loader, batch->epoch, batch->position, order, 8, &count, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(r->released == 0);
-  OK(mf_release(loader, &error));
+  OK(mf_release(loader.id, &error));
   CHECK(r->released == 1);
   EXPECT(MF_INVALID_STATE, mf_loader_seek(loader, 0, 0, &error));
   check_batch(batch, r, order);
@@ -72,7 +72,7 @@ static void outlive(mf_loader loader, mf_dataset dataset, records* r) {
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   CHECK(mf_abi_version() >> 16 == MF_ABI_MAJOR);
   CHECK(strlen(mf_version()) >= 5);
   records* r = make_records();
@@ -80,7 +80,7 @@ int main(void) {
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ""));
   const mf_loader loader = make_loader(dataset, layout, "{\"shuffle\":true,\"seed\":5}");
   cancel(dataset, layout);
-  OK(mf_release(layout, &error));
+  OK(mf_release(layout.id, &error));
   deliver_one_epoch(loader, r);
   OK(mf_loader_seek(loader, 0, 0, &error));
   deliver_one_epoch(loader, r);

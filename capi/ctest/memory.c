@@ -6,7 +6,7 @@
 
 enum { PREFETCH = 2, KEPT = 12, SLAB = 8 * 128 + 4 * 64 }; /* 8 blocks of 2 x 9 floats, 4 of 2 integers */
 
-static mf_error error;
+static mf_error error = MF_ERROR_INIT;
 static records* r;
 
 static mf_stats stats_of(mf_loader loader) {
@@ -86,7 +86,7 @@ static void bound(mf_dataset dataset, mf_layout layout) {
   mf_batch_release(batch);
   mf_batch_release(kept[0]);
   mf_batch_release(kept[2]);
-  OK(mf_release(loader, &error));
+  OK(mf_release(loader.id, &error));
 }
 
 /* State, restore, passes. */
@@ -113,8 +113,8 @@ static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   mf_batch* first = next(pass);
   CHECK(first->position == 0 && stats_of(loader).position == 56);
   CHECK(first->live == 3 && stats_of(loader).live_batches == 3); /* with batch and here */
-  OK(mf_release(other, &error));
-  OK(mf_release(pass, &error));
+  OK(mf_release(other.id, &error));
+  OK(mf_release(pass.id, &error));
   check_at(first);
   mf_batch_release(first);
   mf_batch_release(here);
@@ -127,8 +127,8 @@ static mf_loader dropped_with_it;
 
 static void release_more(void* context) {
   released(context);
-  OK(mf_release(dropped_with_it, &error));
-  OK(mf_release(make_layout(DOCUMENT(100, 8, "")), &error));
+  OK(mf_release(dropped_with_it.id, &error));
+  OK(mf_release(make_layout(DOCUMENT(100, 8, "")).id, &error));
 }
 
 static void nested(mf_layout layout) {
@@ -147,14 +147,13 @@ static void nested(mf_layout layout) {
   const mf_dataset inner = open_records(r);
   dropped_with_it = make_loader(inner, layout, "");
   mf_batch_release(next(dropped_with_it));
-  OK(mf_release(inner, &error));
-  OK(mf_release(outer, &error));
+  OK(mf_release(inner.id, &error));
+  OK(mf_release(outer.id, &error));
   CHECK(r->released == 2);
   r->released = 0;
 }
 
 int main(void) {
-  error = no_error();
   r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ""));
@@ -164,10 +163,10 @@ int main(void) {
   bound(dataset, layout);
   resume(loader, dataset, layout);
   nested(layout);
-  OK(mf_release(loader, &error));
+  OK(mf_release(loader.id, &error));
   CHECK(mf_live_bytes() == 0 && mf_live_batches() == 0);
-  OK(mf_release(dataset, &error));
-  OK(mf_release(layout, &error));
+  OK(mf_release(dataset.id, &error));
+  OK(mf_release(layout.id, &error));
   CHECK(r->released == 1 && mf_live_handles() == 0);
   free(r);
   puts("ok");

@@ -5,7 +5,7 @@
 #include "check.h"
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_bytes html = {(char*)&error, 5};
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
   const mf_status status = mf_layout_page(layout, &html, &error);
@@ -18,7 +18,7 @@ int main(void) {
     printf("%d: %s: %s; %s", (int)status, error.op, error.message, error.hint);
   }
   mf_bytes_free(&html);
-  OK(mf_release(layout, &error));
+  OK(mf_release(layout.id, &error));
   EXPECT(MF_INVALID_STATE, mf_layout_page(layout, &html, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_layout_page(layout, NULL, &error));
   CHECK(mf_live_handles() == 0);

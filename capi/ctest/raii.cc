@@ -15,17 +15,17 @@ void must(mf_status status, const mf_error& error) {
     throw std::runtime_error(std::string(error.op) + ": " + error.message + "; " + error.hint);
 }
 
-// Owns a handle of any kind.
-class Handle {
+// Owns a handle of some kind.
+template <class Handle> class Owned {
 public:
-  explicit Handle(uint64_t id) : id_(id) {}
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, 0)) {}
-  Handle& operator=(Handle&&) = delete;
-  ~Handle() { mf_release(id_, nullptr); }
-  uint64_t id() const { return id_; }
+  explicit Owned(Handle handle) : handle_(handle) {}
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, Handle{})) {}
+  Owned& operator=(Owned&&) = delete;
+  ~Owned() { mf_release(handle_.id, nullptr); }
+  Handle get() const { return handle_; }
 
 private:
-  uint64_t id_;
+  Handle handle_;
 };
 
 struct Release {
@@ -33,17 +33,17 @@ struct Release {
 };
 using Batch = std::unique_ptr<mf_batch, Release>;
 
-Handle layout(std::string_view document) {
-  mf_error error = no_error();
-  mf_layout id = 0;
-  must(mf_layout_create(document.data(), document.size(), &id, &error), error);
-  return Handle(id);
+Owned<mf_layout> layout(std::string_view document) {
+  mf_error error = MF_ERROR_INIT;
+  mf_layout made{};
+  must(mf_layout_create(document.data(), document.size(), &made, &error), error);
+  return Owned(made);
 }
 
-Batch next(const Handle& loader) {
-  mf_error error = no_error();
+Batch next(const Owned<mf_loader>& loader) {
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch = nullptr;
-  must(mf_loader_next(loader.id(), -1, &batch, &error), error);
+  must(mf_loader_next(loader.get(), -1, &batch, &error), error);
   return Batch(batch);
 }
 
@@ -52,9 +52,9 @@ Batch next(const Handle& loader) {
 int main() {
   std::unique_ptr<records, decltype(&free)> data(make_records(), free);
   {
-    const Handle dataset(open_records(data.get()));
-    const Handle plan = layout(DOCUMENT(100, 4, ""));
-    const Handle loader(make_loader(dataset.id(), plan.id(), "{\"epochs\":1}"));
+    const Owned dataset(open_records(data.get()));
+    const Owned plan = layout(DOCUMENT(100, 4, ""));
+    const Owned loader(make_loader(dataset.get(), plan.get(), "{\"epochs\":1}"));
     int batches = 0;
     while (Batch batch = next(loader)) {
       const int64_t order[] = {batch->position, batch->position + 1, batch->position + 2,

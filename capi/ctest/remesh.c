@@ -10,7 +10,7 @@
   "\"arrays\":{\"image\":{\"shape\":[\"B\",3,6],\"dtype\":\"float32\",\"spec\":[\"data\"]}},"                \
   "\"batch\":{\"size\":8},\"dataset\":{\"records\":100}}"
 
-static mf_error error;
+static mf_error error = MF_ERROR_INIT;
 static records* r;
 
 static mf_batch* next(mf_loader loader) {
@@ -24,22 +24,21 @@ static mf_batch* next(mf_loader loader) {
 }
 
 static void refused(mf_loader loader, mf_layout halves) {
-  mf_loader out = 7;
+  mf_loader out = {7};
   EXPECT(MF_INVALID_ARGUMENT, mf_loader_remesh(loader, halves, -1, &out, &error));
-  CHECK(out == 0 && strcmp(error.message, "process is -1, but must be from 0 to 2^31-1") == 0);
+  CHECK(out.id == 0 && strcmp(error.message, "process is -1, but must be from 0 to 2^31-1") == 0);
   const mf_layout other = make_layout(DOCUMENT(101, 8, ""));
   EXPECT(MF_INCOMPATIBLE, mf_loader_remesh(loader, other, 0, &out, &error));
-  OK(mf_release(other, &error));
+  OK(mf_release(other.id, &error));
   const mf_layout odd = make_layout(DOCUMENT(100, 6, ""));
   EXPECT(MF_INVALID_ARGUMENT, mf_loader_remesh(loader, odd, 0, &out, &error));
   CHECK(strstr(error.message, "6 % 4 = 2"));
-  OK(mf_release(odd, &error));
-  EXPECT(MF_INVALID_STATE, mf_loader_remesh(loader, loader, 0, &out, &error));
+  OK(mf_release(odd.id, &error));
+  EXPECT(MF_INVALID_STATE, mf_loader_remesh(loader, (mf_layout){loader.id}, 0, &out, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_loader_remesh(loader, halves, 0, NULL, &error));
 }
 
 int main(void) {
-  error = no_error();
   r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout whole = make_layout(DOCUMENT(100, 8, "")), halves = make_layout(HALVES);
@@ -49,10 +48,10 @@ int main(void) {
   OK(mf_loader_one_epoch(first, 0, &pass, &error));
   refused(first, halves);
   OK(mf_loader_remesh(first, halves, 1, &second, &error));
-  OK(mf_release(first, &error));
-  OK(mf_release(whole, &error));
-  OK(mf_release(halves, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(first.id, &error));
+  OK(mf_release(whole.id, &error));
+  OK(mf_release(halves.id, &error));
+  OK(mf_release(dataset.id, &error));
 
   mf_batch* after = next(second);
   CHECK(after->position == 8 && after->tensors == 1 && after->bytes == 4 * ROW * 4 + 32);
@@ -66,9 +65,9 @@ int main(void) {
   check_batch(before, r, order);
   mf_batch_release(before);
   mf_batch_release(evaluated);
-  OK(mf_release(pass, &error));
+  OK(mf_release(pass.id, &error));
   CHECK(r->released == 0);
-  OK(mf_release(second, &error));
+  OK(mf_release(second.id, &error));
   CHECK(r->released == 1); /* by the last that needed them */
   mf_batch_release(after);
   CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);

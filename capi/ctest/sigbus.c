@@ -66,13 +66,13 @@ static void write_file(const char* path, const char* data, size_t size) {
 }
 
 static mf_loader open_file(const char* path, mf_layout layout) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   char options[512];
   snprintf(options, sizeof options, "{\"paths\":[\"%s\"],\"io\":\"map\"}", path);
   mf_dataset dataset;
   OK(mf_dataset_open(options, strlen(options), &dataset, &error));
   const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1,\"prefetch\":0}");
-  OK(mf_release(dataset, &error));
+  OK(mf_release(dataset.id, &error));
   return loader;
 }
 
@@ -80,7 +80,7 @@ static mf_loader open_file(const char* path, mf_layout layout) {
    the mapping are not the file's. A file that is not in memory yet is read, and
    is whole again once written: another loader, the one given, tries it later. */
 static mf_loader cut(mf_loader loader, mf_layout layout, const char* path, const char* data, size_t size) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   for (int batches = 1;; batches *= 2) {
     for (int i = 0; i < batches; i++) {
@@ -97,7 +97,7 @@ static mf_loader cut(mf_loader loader, mf_layout layout, const char* path, const
       return loader;
     }
     mf_batch_release(batch);
-    OK(mf_release(loader, &error));
+    OK(mf_release(loader.id, &error));
     loader = open_file(path, layout);
   }
 }
@@ -115,7 +115,7 @@ static void die(void) {
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   static char data[1 << 16];
   const char* path = getenv("FILE");
   FILE* f = fopen(path, "rb");
@@ -133,7 +133,7 @@ int main(void) {
     fault();
     loader = cut(loader, layout, path, data, size);
     fault();
-    OK(mf_release(loader, &error));
+    OK(mf_release(loader.id, &error));
   }
   fault();
   CHECK(signal(SIGBUS, on_plain_bus) != SIG_ERR);
@@ -141,12 +141,12 @@ int main(void) {
   raise(SIGBUS);
   CHECK(plain == 1);
   CHECK(signal(SIGBUS, SIG_IGN) != SIG_ERR);
-  OK(mf_release(loader, &error));
+  OK(mf_release(loader.id, &error));
   const mf_loader another = cut(open_file(path, layout), layout, path, data, size);
   raise(SIGBUS);
   die();
-  OK(mf_release(another, &error));
-  OK(mf_release(layout, &error));
+  OK(mf_release(another.id, &error));
+  OK(mf_release(layout.id, &error));
   CHECK(mf_live_handles() == 0);
   puts("ok");
   return 0;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   int ends[2];
   CHECK(pipe(ends) == 0);
   const int out = dup(1);
@@ -22,12 +22,12 @@ int main(void) {
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
   const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1,\"prefetch\":8}");
   mf_batch* batch;
-  uint64_t handle;
+  mf_layout none;
   for (int i = 0; i < 100; i++) {
     OK(mf_loader_next(loader, -1, &batch, &error));
     mf_batch_release(batch);
-    EXPECT(MF_INVALID_ARGUMENT, mf_layout_create("{", 1, &handle, &error));
-    EXPECT(MF_INVALID_STATE, mf_wait(loader + 1, 0, &error));
+    EXPECT(MF_INVALID_ARGUMENT, mf_layout_create("{", 1, &none, &error));
+    EXPECT(MF_INVALID_STATE, mf_wait(loader.id + 1, 0, &error));
   }
   OK(mf_loader_next(loader, -1, &batch, &error));
   CHECK(write(out, "ok\n", 3) == 3);

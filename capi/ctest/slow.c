@@ -27,7 +27,7 @@ static mf_dataset dataset;
 static mf_layout layout;
 
 static mf_loader open_slow(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   char options[1024];
   snprintf(options, sizeof options, "{\"paths\":[\"%s\"],\"io\":\"read\"}", getenv("FILE"));
   mf_dataset file;
@@ -36,15 +36,15 @@ static mf_loader open_slow(void) {
 }
 
 /* Waits for a batch that does not come; the end of the process ends it. */
-static void* wait_for_rows(void* loader) {
-  mf_error error = no_error();
+static void* wait_for_rows(void* slow) {
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
-  EXPECT(MF_CANCELLED, mf_loader_next((mf_loader)(size_t)loader, -1, &batch, &error));
+  EXPECT(MF_CANCELLED, mf_loader_next(*(mf_loader*)slow, -1, &batch, &error));
   return NULL;
 }
 
 static void* read_others(void* unused) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   (void)unused;
   const mf_loader loader = make_loader(dataset, layout, "");
@@ -54,24 +54,24 @@ static void* read_others(void* unused) {
     check_batch(batch, r, order);
     mf_batch_release(batch);
   }
-  OK(mf_release(loader, &error));
+  OK(mf_release(loader.id, &error));
   return NULL;
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   char line[16];
   pthread_t waiting, others[THREADS];
   r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
-  const mf_loader slow = open_slow();
+  mf_loader slow = open_slow();
   puts("made");
   fflush(stdout);
   CHECK(fgets(line, sizeof line, stdin));
 
-  CHECK(!pthread_create(&waiting, NULL, wait_for_rows, (void*)(size_t)slow));
+  CHECK(!pthread_create(&waiting, NULL, wait_for_rows, &slow));
   EXPECT(MF_TIMEOUT, mf_loader_next(slow, 300, &batch, &error));
   for (int round = 0; round < ROUNDS; round++) {
     for (int i = 0; i < THREADS; i++)

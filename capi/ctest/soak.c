@@ -39,7 +39,7 @@ static long resident_pages(void) {
 }
 
 static mf_dataset open_path(const char* path) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   char options[512];
   const char* const io[] = {"auto", "map", "read"};
   mf_dataset dataset;
@@ -50,20 +50,20 @@ static mf_dataset open_path(const char* path) {
 
 /* A loader of a file that is not there gives that error, and so does all else. */
 static void nowhere(mf_layout layout) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   mf_loader loader;
   const mf_dataset dataset = open_path("/nowhere/x.arrow");
   OK(mf_loader_create(dataset, layout, NULL, 0, &loader, &error));
   EXPECT(MF_NOT_FOUND, mf_loader_next(loader, -1, &batch, &error));
-  EXPECT(MF_NOT_FOUND, mf_wait(dataset, -1, &error));
-  OK(mf_release(loader, &error));
-  OK(mf_release(dataset, &error));
+  EXPECT(MF_NOT_FOUND, mf_wait(dataset.id, -1, &error));
+  OK(mf_release(loader.id, &error));
+  OK(mf_release(dataset.id, &error));
 }
 
 /* In a child all that was inherited can be dropped. */
 static void in_child(mf_loader loader, mf_dataset dataset, mf_batch* batch) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* other;
   const pid_t child = fork();
   CHECK(child >= 0);
@@ -71,8 +71,8 @@ static void in_child(mf_loader loader, mf_dataset dataset, mf_batch* batch) {
     if (mf_loader_next(loader, -1, &other, &error) != MF_FORKED)
       _exit(1);
     mf_batch_release(batch);
-    mf_release(loader, &error);
-    mf_release(dataset, &error);
+    mf_release(loader.id, &error);
+    mf_release(dataset.id, &error);
     exit(0); /* runs the exit functions of the library, too */
   }
   int outcome;
@@ -80,13 +80,13 @@ static void in_child(mf_loader loader, mf_dataset dataset, mf_batch* batch) {
   CHECK(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
 }
 
-static void* cancel(void* handle) {
-  mf_cancel((uint64_t)(size_t)handle, NULL); /* which may be gone by now */
+static void* cancel(void* loader) {
+  mf_cancel(((mf_loader*)loader)->id, NULL); /* which may be gone by now */
   return NULL;
 }
 
 static void read_some(mf_loader loader, mf_dataset dataset, int may_be_cancelled) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   mf_batch* kept = NULL;
   for (int i = rand_r(&seed) % 8; i > 0; i--) {
@@ -103,12 +103,12 @@ static void read_some(mf_loader loader, mf_dataset dataset, int may_be_cancelled
   }
   if (rand_r(&seed) % 64 == 0)
     in_child(loader, dataset, kept);
-  OK(mf_release(loader, &error));
+  OK(mf_release(loader.id, &error));
   mf_batch_release(kept); /* after its loader */
 }
 
 static void once(mf_layout memory, mf_layout small, const char* file) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const int from_file = rand_r(&seed) % 2, cancelled = rand_r(&seed) % 8 == 0;
   const mf_layout layout = from_file ? small : memory;
   if (rand_r(&seed) % 8 == 0)
@@ -118,13 +118,13 @@ static void once(mf_layout memory, mf_layout small, const char* file) {
   pthread_t thread;
   OK(mf_loader_create(dataset, layout, "{\"shuffle\":true}", 16, &loader, &error));
   if (cancelled)
-    CHECK(!pthread_create(&thread, NULL, cancel, (void*)(size_t)loader));
+    CHECK(!pthread_create(&thread, NULL, cancel, &loader));
   if (rand_r(&seed) % 2) {
     read_some(loader, dataset, cancelled);
-    OK(mf_release(dataset, &error));
+    OK(mf_release(dataset.id, &error));
   } else { /* the other way round */
-    OK(mf_release(dataset, &error));
-    read_some(loader, 0, cancelled);
+    OK(mf_release(dataset.id, &error));
+    read_some(loader, (mf_dataset){0}, cancelled);
   }
   if (cancelled)
     pthread_join(thread, NULL);
@@ -133,7 +133,7 @@ static void once(mf_layout memory, mf_layout small, const char* file) {
 int main(void) {
   const char* file = getenv("FILE");
   const int rounds = atoi(getenv("ROUNDS"));
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   seed = getenv("SEED") ? (unsigned)atoi(getenv("SEED")) : (unsigned)getpid();
   fprintf(stderr, "SEED=%u\n", seed);
   r = make_records();
@@ -149,8 +149,8 @@ int main(void) {
     once(memory, small, file);
     CHECK(mf_live_handles() == 2 && mf_live_batches() == 0);
   }
-  OK(mf_release(memory, &error));
-  OK(mf_release(small, &error));
+  OK(mf_release(memory.id, &error));
+  OK(mf_release(small.id, &error));
   fprintf(stderr, "descriptors %d then %d, threads %d then %d, pages %ld then %ld\n", files,
           entries("/proc/self/fd"), threads, entries("/proc/self/task"), pages, resident_pages());
   CHECK(mf_live_handles() == 0 && mf_live_bytes() == 0);

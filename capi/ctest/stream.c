@@ -179,17 +179,17 @@ static const char document[] =
 
 /* A loader over a slice keeps the arrays until it is released. */
 static void sound(const records* data) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   producer* p = produce(data, SOUND);
   mf_dataset dataset, slice;
   OK(mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
   CHECK(p->stream.release == NULL && p->streams_released == 1);
   CHECK(p->schemas_released == 1 && p->arrays_released == 0);
   OK(mf_dataset_slice(dataset, 0, 100, &slice, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(dataset.id, &error));
   const mf_layout layout = make_layout(document);
   const mf_loader loader = make_loader(slice, layout, "");
-  OK(mf_release(slice, &error));
+  OK(mf_release(slice.id, &error));
   mf_batch* batch;
   int64_t order[20], count;
   for (int i = 0; i < 7; i++) {
@@ -215,8 +215,8 @@ static void sound(const records* data) {
     mf_batch_release(batch);
   }
   CHECK(p->arrays_released == 0);
-  OK(mf_release(layout, &error));
-  OK(mf_release(loader, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(loader.id, &error));
   CHECK(p->arrays_released == BATCHES);
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
   CHECK(strcmp(error.message, "the stream was released or moved before") == 0);
@@ -226,7 +226,7 @@ static void sound(const records* data) {
 /* A call that is refused releases a stream that nobody has read. */
 static void refused(const records* data, const char* options, size_t size, mf_dataset* dataset,
                     const char* message) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   producer* p = produce(data, SOUND);
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, options, size, dataset, &error));
   CHECK(strncmp(error.message, message, strlen(message)) == 0);
@@ -235,15 +235,15 @@ static void refused(const records* data, const char* options, size_t size, mf_da
 }
 
 static void failing(const records* data, enum fault fault, mf_status want, const char* message) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   producer* p = produce(data, fault);
-  mf_dataset dataset = 5;
+  mf_dataset dataset = {5};
   EXPECT(want, mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
   if (strcmp(error.message, message) != 0) {
     fprintf(stderr, "fault %d\ngot  %s\nwant %s\n", (int)fault, error.message, message);
     exit(1);
   }
-  CHECK(dataset == 0 && p->stream.release == NULL && p->streams_released == 1);
+  CHECK(dataset.id == 0 && p->stream.release == NULL && p->streams_released == 1);
   CHECK(p->arrays_released == p->given && p->schemas_released == (fault != NO_SCHEMA));
   free(p);
 }

@@ -26,13 +26,13 @@ static mf_loader get(void) {
 }
 
 static void replace(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const mf_loader fresh = make_loader(dataset, layout, "{\"shuffle\":true,\"epochs\":-1}");
   pthread_mutex_lock(&lock);
   const mf_loader old = current;
   current = fresh;
   pthread_mutex_unlock(&lock);
-  OK(mf_release(old, &error));
+  OK(mf_release(old.id, &error));
 }
 
 /* Any of these may meet a loader that is being released. */
@@ -44,7 +44,7 @@ static void allowed(mf_status status, const mf_error* error) {
 }
 
 static void one_call(unsigned* seed) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   mf_bytes bytes;
   mf_stats stats;
@@ -71,10 +71,10 @@ static void one_call(unsigned* seed) {
     break;
   case 6:
     allowed(mf_loader_one_epoch(get(), 1, &pass, &error), &error);
-    if (pass && mf_loader_next(pass, -1, &batch, &error) == MF_OK)
+    if (pass.id && mf_loader_next(pass, -1, &batch, &error) == MF_OK)
       mf_batch_release(batch);
-    if (pass)
-      OK(mf_release(pass, &error));
+    if (pass.id)
+      OK(mf_release(pass.id, &error));
     break;
   default:
     if (rand_r(seed) % 8 == 0)
@@ -99,7 +99,7 @@ enum { WIDE = 1 << 18, WIDE_RECORDS = 64, OUTCOMES = 8 };
 
 /* A dataset whose batches take some milliseconds: 64 records that are one in memory. */
 static mf_dataset open_wide(const void* memory) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   const int64_t shape[] = {WIDE_RECORDS, WIDE}, strides[] = {0, 1};
   mf_array array;
   memset(&array, 0, sizeof array);
@@ -156,13 +156,13 @@ static int sleeps(waiting* w) {
 /* Such a call gives MF_CANCELLED, wherever it waits. One that wakes up just then
    may find that its handle is gone. */
 static void released_while_waiting(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   void* memory = calloc(1, WIDE);
   const mf_layout wide = make_layout(WIDE_DOCUMENT);
   int cancelled = 0, others = 0;
   while (cancelled + others < OUTCOMES) {
     const mf_dataset data = open_wide(memory);
-    waiting w = {make_loader(data, wide, "{\"epochs\":-1}"), MF_OK, no_error(), 0};
+    waiting w = {make_loader(data, wide, "{\"epochs\":-1}"), MF_OK, MF_ERROR_INIT, 0};
     pthread_t thread;
     mf_batch* batch;
     for (int i = 0; i < 3; i++) { /* and what was read ahead is taken */
@@ -172,27 +172,27 @@ static void released_while_waiting(void) {
     CHECK(!pthread_create(&thread, NULL, wait_for_batch, &w));
     while (!sleeps(&w))
       sched_yield();
-    OK(mf_release(w.loader, &error));
+    OK(mf_release(w.loader.id, &error));
     pthread_join(thread, NULL);
     allowed(w.outcome, &w.error);
     CHECK(w.error.code == w.outcome && !w.error.message[0] == (w.outcome == MF_OK));
     cancelled += w.outcome == MF_CANCELLED;
     others += w.outcome == MF_INVALID_STATE;
-    OK(mf_release(data, &error));
+    OK(mf_release(data.id, &error));
   }
   CHECK(cancelled > others);
-  OK(mf_release(wide, &error));
+  OK(mf_release(wide.id, &error));
   free(memory);
 }
 
-static uint64_t guess; /* under lock: the handle that the next loader will have */
+static mf_loader guess; /* under lock: the handle that the next loader will have */
 static int guessing = 1;
 
 /* Releases and uses handles of loaders whose makers do not have them yet. */
 static void* guesser(void* none) {
   for (;;) {
     pthread_mutex_lock(&lock);
-    const uint64_t handle = guess;
+    const mf_loader handle = guess;
     const int go_on = guessing;
     pthread_mutex_unlock(&lock);
     if (!go_on)
@@ -200,21 +200,21 @@ static void* guesser(void* none) {
     mf_batch* batch;
     mf_loader_next(handle, 0, &batch, NULL);
     mf_batch_release(batch);
-    mf_release(handle, NULL);
+    mf_release(handle.id, NULL);
   }
 }
 
 /* A handle is its place and, in the upper half, how often that was taken. */
 static void guessed(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   pthread_t thread;
   mf_loader next = make_loader(dataset, layout, "");
   CHECK(!pthread_create(&thread, NULL, guesser, NULL));
   for (int i = 0; i < 300; i++) {
-    mf_release(next, NULL); /* which may have been guessed */
+    mf_release(next.id, NULL); /* which may have been guessed */
     pthread_mutex_lock(&lock);
-    guess = next + ((uint64_t)1 << 32);
+    guess.id = next.id + ((uint64_t)1 << 32);
     pthread_mutex_unlock(&lock);
     OK(mf_loader_create(dataset, layout, NULL, 0, &next, &error));
     allowed(mf_loader_next(next, -1, &batch, &error), &error);
@@ -224,16 +224,16 @@ static void guessed(void) {
   guessing = 0;
   pthread_mutex_unlock(&lock);
   pthread_join(thread, NULL);
-  mf_release(next, NULL);
+  mf_release(next.id, NULL);
 }
 
 int main(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   records* r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
   current = make_loader(dataset, layout, "");
-  OK(mf_release(dataset, &error));
+  OK(mf_release(dataset.id, &error));
   dataset = open_records(r);
   for (size_t round = 0; round < ROUNDS; round++) {
     pthread_t threads[THREADS];
@@ -242,11 +242,11 @@ int main(void) {
     for (int i = 0; i < THREADS; i++)
       pthread_join(threads[i], NULL);
   }
-  OK(mf_release(current, &error));
+  OK(mf_release(current.id, &error));
   released_while_waiting();
   guessed();
-  OK(mf_release(layout, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(r->released == 2 && mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);
   free(r);
   puts("ok");

@@ -10,6 +10,8 @@
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
+#include "meshfeed_certificate.h"
+#include "meshfeed_devices.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -27,14 +29,14 @@ static mf_layout layout;
 static mf_loader loader;
 
 #define OK_RELEASED(handle)                                                                                  \
-  mf_error error = no_error();                                                                               \
-  OK(mf_release(handle, &error))
+  mf_error error = MF_ERROR_INIT;                                                                            \
+  OK(mf_release(handle.id, &error))
 
-#define MADE(call)                                                                                           \
-  mf_error error = no_error();                                                                               \
-  uint64_t made;                                                                                             \
+#define MADE(type, call)                                                                                     \
+  mf_error error = MF_ERROR_INIT;                                                                            \
+  type made;                                                                                                 \
   OK(call);                                                                                                  \
-  OK(mf_release(made, &error))
+  OK(mf_release(made.id, &error))
 
 static void note(int number) { seen = number; }
 
@@ -64,27 +66,27 @@ static void prepare(const char* what, char** arguments) {
 
 static void of_layout(void) { OK_RELEASED(make_layout(DOCUMENT(100, 4, ""))); }
 static void of_arrays(void) { OK_RELEASED(open_records(r)); }
-static void of_files(void) { MADE(mf_dataset_open("{\"paths\":[\"/\"]}", 15, &made, &error)); }
-static void of_slice(void) { MADE(mf_dataset_slice(dataset, 0, 50, &made, &error)); }
-static void of_loader(void) { MADE(mf_loader_create(dataset, layout, NULL, 0, &made, &error)); }
-static void of_pass(void) { MADE(mf_loader_one_epoch(loader, 0, &made, &error)); }
-static void of_remesh(void) { MADE(mf_loader_remesh(loader, layout, 0, &made, &error)); }
-static void of_devices(void) { MADE(mf_devices_open("go", 2, NULL, 0, &made, &error)); }
+static void of_files(void) { MADE(mf_dataset, mf_dataset_open("{\"paths\":[\"/\"]}", 15, &made, &error)); }
+static void of_slice(void) { MADE(mf_dataset, mf_dataset_slice(dataset, 0, 50, &made, &error)); }
+static void of_loader(void) { MADE(mf_loader, mf_loader_create(dataset, layout, NULL, 0, &made, &error)); }
+static void of_pass(void) { MADE(mf_loader, mf_loader_one_epoch(loader, 0, &made, &error)); }
+static void of_remesh(void) { MADE(mf_loader, mf_loader_remesh(loader, layout, 0, &made, &error)); }
+static void of_devices(void) { MADE(mf_devices, mf_devices_open("go", 2, NULL, 0, &made, &error)); }
 
 static void of_stream(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_dataset made;
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(NULL, NULL, 0, &made, &error));
 }
 
 static void of_ring(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_ring made;
-  EXPECT(MF_INVALID_STATE, mf_ring_create(0, layout, &made, &error));
+  EXPECT(MF_INVALID_STATE, mf_ring_create((mf_devices){0}, layout, &made, &error));
 }
 
 static void of_check(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_check made;
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, &made, &error));
 }
@@ -95,19 +97,19 @@ static void (*const makers[])(void) = {of_layout, of_arrays,  of_files,  of_slic
 /* ---- so does the first call of those that need nothing that was made ---- */
 
 static void of_order(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   int64_t record;
   OK(mf_order_fill("shuffle.1", 9, 0, 4, 0, 0, &record, 1, &error));
 }
 
 static void of_key(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   uint32_t key[2];
   OK(mf_record_key(0, 0, 0, key, &error));
 }
 
 static void of_sum(void) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_bytes sum;
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add("{", 1, "{", 1, &sum, &error));
 }
@@ -146,7 +148,7 @@ static void check_handlers(void (*call)(void)) {
 
 /* Reads epochs until the main thread has collected often enough. */
 static void* work(void* unused) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   (void)unused;
   while (!over) {
@@ -157,13 +159,13 @@ static void* work(void* unused) {
       mf_batch_release(batch);
     }
     CHECK(error.code == MF_OK);
-    OK(mf_release(loader, &error));
+    OK(mf_release(loader.id, &error));
   }
   return NULL;
 }
 
 int main(int count, char** arguments) {
-  mf_error error = no_error();
+  mf_error error = MF_ERROR_INIT;
   pthread_t threads[THREADS];
   (void)count;
   alarm(60);
@@ -176,7 +178,7 @@ int main(int count, char** arguments) {
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
     check_handlers(makers[i]);
   r->released = 0;
-  OK(mf_release(loader, &error));
+  OK(mf_release(loader.id, &error));
   for (int i = 0; i < THREADS; i++)
     CHECK(!pthread_create(&threads[i], NULL, work, NULL));
   for (int i = 0; i < COLLECTIONS; i++)
@@ -184,8 +186,8 @@ int main(int count, char** arguments) {
   over = 1;
   for (int i = 0; i < THREADS; i++)
     pthread_join(threads[i], NULL);
-  OK(mf_release(layout, &error));
-  OK(mf_release(dataset, &error));
+  OK(mf_release(layout.id, &error));
+  OK(mf_release(dataset.id, &error));
   CHECK(r->released == 1 && mf_live_handles() == 0 && mf_live_batches() == 0);
   free(r);
   puts("ok");

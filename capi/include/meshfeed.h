@@ -68,9 +68,11 @@
  * mf_release, on the thread of that call, never anywhere else.
  *
  * Growth. A struct that begins with struct_size may gain fields at its end.
- * Of a struct that the caller passes, the caller sets struct_size to
- * sizeof(the struct), and the library reads and writes only the smaller of
- * that and its own size. Codes and flags are only appended.
+ * The caller of such a struct sets struct_size to its sizeof, which the macro
+ * MF_..._INIT does. The library reads and writes no more bytes than that. In a
+ * struct that the library fills, 0 means the size in ABI 1.0, so a struct that is
+ * all zeros works too. In an mf_array 0 is an error. Codes and flags are only
+ * appended.
  *
  * Text is UTF-8. Texts passed in have a length, of at most 64 MiB, and need no
  * NUL.
@@ -88,7 +90,7 @@ extern "C" {
 /* ---- version ---------------------------------------------------------- */
 
 #define MF_ABI_MAJOR 1 /* another number can break a compiled caller */
-#define MF_ABI_MINOR 3 /* functions, codes or trailing fields were added */
+#define MF_ABI_MINOR 0 /* functions, codes or trailing fields were added */
 
 /* The ABI of the library: MF_ABI_MAJOR << 16 | MF_ABI_MINOR. A caller needs
    the same major number, and at least its own minor number. */
@@ -102,7 +104,7 @@ const char* mf_version(void);
 typedef int32_t mf_status;
 
 enum {
-  MF_OK = 0,
+  MF_OK = 0,                  /* the call did what it says */
   MF_TIMEOUT = 1,             /* nothing was ready in time; ask again */
   MF_END = 2,                 /* there is no further batch in this pass */
   MF_INVALID_ARGUMENT = -1,   /* refused as it stands */
@@ -119,16 +121,22 @@ enum {
   MF_INTERNAL = -12           /* a bug in meshfeed */
 };
 
-/* What went wrong. It belongs to the caller, may stand on the stack and holds
-   nothing to free. Texts end with NUL and are cut between characters. */
+/* The name of a code, such as "MF_OUT_OF_RANGE"; "MF_UNKNOWN" for a number that
+   is no code of this library. Static. */
+const char* mf_code_name(mf_status code);
+
+/* What went wrong. It belongs to the caller, may be on the stack and owns no
+   memory. Texts end with NUL and are cut between characters. */
 typedef struct mf_error {
-  uint32_t struct_size; /* set by the caller */
+  uint32_t struct_size; /* MF_ERROR_INIT sets it */
   mf_status code;
   char op[64];        /* what failed, such as "sharding" */
   char message[1024]; /* what was expected and what was found */
   char hint[512];     /* what to do; may be empty */
   char path[256];     /* the file, or the JSON Pointer into the document; may be empty */
 } mf_error;
+
+#define MF_ERROR_INIT {sizeof(mf_error), 0, {0}, {0}, {0}, {0}}
 
 /* Memory made by the library. data[size] is a NUL that size does not count. */
 typedef struct mf_bytes {
@@ -141,22 +149,30 @@ void mf_bytes_free(mf_bytes* bytes);
 
 /* ---- handles ---------------------------------------------------------- */
 
-typedef uint64_t mf_dataset;
-typedef uint64_t mf_layout;
-typedef uint64_t mf_loader;
-typedef uint64_t mf_check;
-typedef uint64_t mf_devices;
-typedef uint64_t mf_ring;
-typedef uint64_t mf_placed;
+/* Each kind of handle is a type of its own, passed by value. Its id is 0 as
+   long as there is nothing: after `mf_loader loader = {0};` and after a call
+   that failed. The functions for handles of every kind take the id, as in
+   mf_release(loader.id, &error). */
+typedef struct mf_dataset {
+  uint64_t id;
+} mf_dataset;
 
-/* Waits until what the handle names stands, and gives the outcome of making
-   it. A handle whose making failed gives that error from every call, and has
-   to be released like any other. */
-mf_status mf_wait(uint64_t handle, int64_t timeout_ms, mf_error* error);
+typedef struct mf_layout {
+  uint64_t id;
+} mf_layout;
+
+typedef struct mf_loader {
+  uint64_t id;
+} mf_loader;
+
+/* Waits until the object behind the handle is made, and gives the outcome of
+   making it. A handle whose making failed gives that error from every call, and
+   has to be released like any other. */
+mf_status mf_wait(uint64_t id, int64_t timeout_ms, mf_error* error);
 
 /* Ends the calls under way on a handle and refuses later ones, all with
    MF_CANCELLED, except mf_release. Returns at once. */
-mf_status mf_cancel(uint64_t handle, mf_error* error);
+mf_status mf_cancel(uint64_t id, mf_error* error);
 
 /* mf_cancel for every handle there is, for a program that is about to exit.
    Returns when no call runs on any of them and no loader copies rows, so that
@@ -170,7 +186,7 @@ void mf_cancel_all(void);
    that needs a dataset its files are closed, or the callbacks of the memory it
    borrowed run before this returns. Waits at most a second for a file system
    that does not answer; what hangs there ends by itself when it does. */
-mf_status mf_release(uint64_t handle, mf_error* error);
+mf_status mf_release(uint64_t id, mf_error* error);
 
 /* ---- layouts ---------------------------------------------------------- */
 
@@ -221,9 +237,12 @@ mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset,
 mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* options, size_t size,
                                  mf_dataset* dataset, mf_error* error);
 
+/* The codes of element types, which are DLPack's. */
+enum { MF_INT = 0, MF_UINT = 1, MF_FLOAT = 2, MF_BFLOAT = 4, MF_COMPLEX = 5, MF_BOOL = 6 };
+
 /* An element type, as DLPack's DLDataType. Booleans take one byte. */
 typedef struct mf_dtype {
-  uint8_t code; /* 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool */
+  uint8_t code; /* such as MF_FLOAT */
   uint8_t bits;
   uint16_t lanes; /* 1 */
 } mf_dtype;
@@ -231,7 +250,7 @@ typedef struct mf_dtype {
 /* One field of a dataset in the caller's memory: element [i, j, ...] stands at
    data + i * strides[0] + j * strides[1] + ... */
 typedef struct mf_array {
-  uint32_t struct_size; /* set by the caller, the same in all of one call */
+  uint32_t struct_size; /* MF_ARRAY_INIT sets it */
   int32_t ndim;         /* at least 1 */
   const char* name;     /* ends with NUL */
   const void* data;
@@ -240,6 +259,8 @@ typedef struct mf_array {
   const int64_t* shape;   /* shape[0] records, the same for all arrays */
   const int64_t* strides; /* bytes, may be negative or 0; NULL for C order */
 } mf_array;
+
+#define MF_ARRAY_INIT {sizeof(mf_array), 0, NULL, NULL, {0, 0, 1}, 0, NULL, NULL}
 
 /* Makes a dataset of n arrays without copying them. The memory they point at
    is borrowed; names, shapes and strides are copied. release(context) is called
@@ -325,7 +346,7 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
    same on every process. Batches read ahead do not count. */
 mf_status mf_loader_state(mf_loader loader, mf_bytes* json, mf_error* error);
 
-#define MF_IGNORE_DATASET 1u /* accept the state of another dataset of equal length */
+enum { MF_IGNORE_DATASET = 1 }; /* accept the state of another dataset of equal length */
 
 /* Continues where a state stands. Batches read ahead are dropped. */
 mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, uint32_t flags,
@@ -333,12 +354,6 @@ mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, ui
 
 /* Continues at a position of an epoch. Batches read ahead are dropped. */
 mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
-
-/* The same for a place where one of the last 64 batches ended, and those behind
-   it count as not handed over: for callers who did not hand them on. What
-   mf_loader_certificate gives goes on, where mf_loader_seek begins anew. For any
-   other place it is mf_loader_seek. */
-mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
 
 /* The number of batches that a pass begun now would give; -1 without end. */
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
@@ -362,7 +377,7 @@ mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, i
 
 /* What a loader did so far. */
 typedef struct mf_stats {
-  uint32_t struct_size; /* set by the caller */
+  uint32_t struct_size; /* MF_STATS_INIT sets it */
   uint32_t reserved;
   int64_t epoch, step, position; /* of the next batch */
   int64_t batches, rows, bytes;  /* handed over; rows and bytes of this process's blocks */
@@ -377,31 +392,9 @@ typedef struct mf_stats {
                                     "global" whole batches */
 } mf_stats;
 
+#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
-
-/* ---- certificates: that every position was delivered once --------------- */
-
-/* What this loader handed over since it was made, restored or set, up to where
-   one of the last 64 batches ended (next_epoch and next_position of the batch),
-   and what this process counted of it. A row counts in the lowest process that
-   holds it, so the certificates of all processes add up to a proof:
-     {"meshfeed": 1, "order": "shuffle.1", "dataset": "...", "records": 1797, "seed": 0,
-      "runs": [[0, 1, 0, 1792]], "rows": 448, "digest": "..."}
-   A run is [epoch, epochs, first, last]: the positions [first, last) of each of
-   so many epochs. */
-mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t position, mf_bytes* json,
-                                mf_error* error);
-
-/* The sum of two certificates, of the processes of one run or of runs that
-   follow each other. MF_INCOMPATIBLE for another dataset, order or seed. */
-mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t b_size, mf_bytes* sum,
-                             mf_error* error);
-
-/* Begins to check that every position of a certificate was delivered exactly
-   once: it is compared with what order and seed alone give, some ten
-   nanoseconds per position. mf_wait gives the outcome, MF_DATA_LOSS if it is
-   not so; mf_release ends the check. */
-mf_status mf_certificate_check(const char* json, size_t size, mf_check* check, mf_error* error);
 
 /* ---- batches: plain C, legal on any thread, after mf_release, after fork -- */
 
@@ -412,7 +405,7 @@ void mf_batch_release(mf_batch* batch);
 
 /* One block. Pointers live as long as the batch. */
 typedef struct mf_tensor {
-  uint32_t struct_size; /* set by the caller */
+  uint32_t struct_size; /* MF_TENSOR_INIT sets it */
   int32_t array;        /* number in the "arrays" of mf_loader_info */
   const char* name;     /* of that array */
   void* data;           /* C order, aligned to 64 at least */
@@ -425,6 +418,8 @@ typedef struct mf_tensor {
   const int64_t* holders;      /* mesh positions of this process that hold it */
   int64_t n_holders;
 } mf_tensor;
+
+#define MF_TENSOR_INIT {sizeof(mf_tensor), 0, NULL, NULL, 0, {0, 0, 0}, 0, NULL, NULL, NULL, NULL, 0}
 
 /* Describes block i of [0, batch->tensors), in the order of mf_loader_info. */
 mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor);
@@ -444,80 +439,6 @@ mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTen
    array holds a reference to the batch until it is released. MF_UNSUPPORTED for
    types that Arrow has not (bfloat16, complex). */
 mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, struct ArrowSchema* schema);
-
-/* Digests of n blocks of a batch, 16 bytes each: XXH3-128 with seed 0 over the
-   bytes of the block, in the canonical (big-endian) order. Processes that hold
-   the same index compare them. Unlike mf_batch_* this enters Go. */
-mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, uint8_t* digests,
-                    mf_error* error);
-
-/* ---- devices other than JAX's: batches on the backends of GoMLX --------- */
-
-/* Opens the devices that a specification names:
-     go                             one device, in pure Go
-     virtual:N                      N of them, to try layouts anywhere
-     xla:/abs/plugin.so?devices=N   a PJRT plugin (CPU, CUDA, TPU), in a library built for it
-   Returns before a file was touched; see mf_wait. A plugin is tried in a child
-   process first, so that a bad one is an error and not a crash. Options are a
-   JSON object or NULL:
-     "prober": "/path/meshfeed"     the program that tries it, built for XLA too; left out:
-                                    `meshfeed` on PATH
-     "timeout_ms": 20000            for that
-     "preflight": false             do without it, at the risk of this process
-   mf_release closes them. Batches on them stay valid until they are released,
-   and the memory of a shard that is lent until it is given back. */
-mf_status mf_devices_open(const char* spec, size_t spec_size, const char* options, size_t size,
-                          mf_devices* devices, mf_error* error);
-
-/* What was opened, and what of meshfeed's is on it:
-     {"name": "virtual", "platform": "go", "api": "", "shared": true, "devices": ["..."],
-      "dtypes": ["bool", "int8"], "live_buffers": 0, "live_bytes": 0}
-   name is "go", "virtual", "xla-cpu", "xla-cuda" or "xla-tpu"; shared says that
-   the devices' memory is the host's; there is a text for every device. */
-mf_status mf_devices_info(mf_devices devices, mf_bytes* json, mf_error* error);
-
-/* Makes a ring: memory on devices for the batches of a layout, which goes round.
-   The ids of the layout's devices are their numbers here. MF_UNSUPPORTED for what
-   the backends cannot express: meshes of several processes or without axes. */
-mf_status mf_ring_create(mf_devices devices, mf_layout layout, mf_ring* ring, mf_error* error);
-
-/* Where the shards of a batch are, for every array in the order and by the
-   number of mf_tensor.array, and every position of the mesh:
-     {"arrays": [{"name": "image", "kind": "data", "dtype": "float32", "shape": [256, 8, 8],
-                  "spec": ["data"], "shard_shape": [64, 8, 8],
-                  "shards": [{"position": 0, "device": 0, "index": [[0, 64], [0, 8], [0, 8]]}]}]} */
-mf_status mf_ring_info(mf_ring ring, mf_bytes* json, mf_error* error);
-
-/* Copies the blocks of a batch to every device that holds them, and returns when
-   they are there. The batch is only read, and may be released afterwards. It
-   must be one of the ring's layout. */
-mf_status mf_batch_place(const mf_batch* batch, mf_ring ring, mf_placed* placed, mf_error* error);
-
-/* Copies the shard at a position of the mesh back. size is that of the shard, in
-   bytes; it lies in C order. */
-mf_status mf_placed_read(mf_placed placed, int32_t array, int64_t position, void* data, int64_t size,
-                         mf_error* error);
-
-/* The memory of a shard for DLPack 1.0 consumers, flagged read-only, and for
-   older ones; MF_UNSUPPORTED where it is not shared with the host. It serves no
-   other batch before the deleter was called, whatever is released meanwhile. The
-   deleter may be called on any thread, and in a forked child. Aligned for its
-   elements; not more. */
-mf_status mf_placed_dlpack(mf_placed placed, int32_t array, int64_t position,
-                           struct DLManagedTensorVersioned** tensor, mf_error* error);
-mf_status mf_placed_dlpack_legacy(mf_placed placed, int32_t array, int64_t position,
-                                  struct DLManagedTensor** tensor, mf_error* error);
-
-/* ---- orders: the same in Go, C and Python ----------------------------- */
-
-/* order is "sequential.1", "shuffle.1" or "local.1:G:B", with G parts for
-   batches of B. Writes the records at positions
-   [position, position + count) of an epoch. */
-mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
-                        int64_t position, int64_t* out, int64_t count, mf_error* error);
-
-/* The two words of the extra array "key". */
-mf_status mf_record_key(int64_t seed, int64_t epoch, int64_t record, uint32_t key[2], mf_error* error);
 
 /* ---- what is alive in the whole library, for leak tests --------------- */
 

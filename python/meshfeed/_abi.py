@@ -20,7 +20,7 @@ from typing import Any
 
 from meshfeed import errors
 
-VERSION = 1, 3  # what this module was written for: the same major number, at least this minor one
+VERSION = 1, 0  # what this module was written for: the same major number, at least this minor one
 
 
 class Failure(ctypes.Structure):
@@ -126,7 +126,8 @@ _TEXT = (c_char_p, c_size_t)
 _ERROR = c_void_p
 
 # For every function that is called: the types of its arguments. They return an
-# mf_status unless RESULTS names another type.
+# mf_status unless RESULTS names another type. A handle is c_uint64 here: x86-64
+# and arm64 pass a struct with one such member in the same register.
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_abi_version": (),
     "mf_version": (),

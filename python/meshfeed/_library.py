@@ -61,7 +61,15 @@ def _opened(path: Path) -> ctypes.CDLL:
             hint="install package and library of one version, or run: make lib",
             path=str(path),
         )
-    _abi.declare(lib)
+    try:
+        _abi.declare(lib)
+    except AttributeError as e:
+        raise errors.IncompatibleError(
+            f"the C library lacks a function of this package: {e}",
+            op="python",
+            hint="install package and library of one version, or run: make lib",
+            path=str(path),
+        ) from None
     _at_exit(lib.mf_cancel_all)
     return lib
 
