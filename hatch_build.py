@@ -1,10 +1,15 @@
-"""Builds the C library and the command into the wheel.
+"""Builds the layout page, the C library and the command into the wheel.
 
-The library's recipe is `capi/build.sh`, the same that `make lib` runs. The
-wheel's tag follows from what came out of it: the highest GLIBC version whose
-symbols the library asks for.
+Each part has one recipe, which make runs too: `wasm/guest/build.sh`, `wasm/page/build.sh` and
+`capi/build.sh`. The wheel's tag follows from what came out of them: the highest GLIBC version
+whose symbols library and command ask for.
+
+An sdist carries the page, so that a wheel is built from it without Node. In a checkout the page
+is built anew; Node is a requirement of the build where none that is new enough is on PATH.
 
 Environment:
+    MESHFEED_PAGE: 0 builds without the layout page and without Node.
+    MESHFEED_XLA: 1 builds library and command so that they open PJRT plugins (XLA devices).
     MESHFEED_LIBRARY: a library built before, which is taken instead.
     MESHFEED_COMMAND: a command built before, which is taken instead.
     MESHFEED_WHEEL_PLAT: the platform part of the wheel's tag.
@@ -19,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -31,53 +37,79 @@ COMMAND = "meshfeed.exe" if sys.platform == "win32" else "meshfeed"
 
 
 class BuildHook(BuildHookInterface[Any]):
-    """Compiles the native parts before hatchling collects the files."""
+    """Compiles what is not Python before hatchling collects the files."""
+
+    def dependencies(self) -> list[str]:
+        """Gives Node's wheel where the page has to be built and the machine has no Node for it."""
+        root = Path(self.root)
+        if not builds_page(root) or ready("MESHFEED_LIBRARY", "MESHFEED_COMMAND"):
+            return []
+        found = subprocess.run(["sh", "wasm/page/node.sh", "--installed"], cwd=root, check=False)
+        return [] if found.returncode == 0 else [node_pin(root)]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Builds, and names what was built to hatchling.
 
         Args:
             version: "standard" or "editable"; both build into the package.
-            build_data: hatchling's record of the wheel, changed in place.
+            build_data: hatchling's record of the distribution, changed in place.
         """
+        if self.target_name == "sdist":
+            self._page()
+            return
         package = Path(self.root) / "python" / "meshfeed"
         library = package / "_lib" / LIBRARY
         command = package / "_bin" / COMMAND
+        if not ready("MESHFEED_LIBRARY", "MESHFEED_COMMAND"):
+            self._page()
         self._library(library)
-        build_data["artifacts"].append(f"/{library.relative_to(self.root).as_posix()}")
-        if self._command(command):
-            build_data["artifacts"].append(f"/{command.relative_to(self.root).as_posix()}")
+        self._command(command)
+        for built in (library, command):
+            build_data["artifacts"].append(f"/{built.relative_to(self.root).as_posix()}")
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform(library)}"
+        build_data["tag"] = f"py3-none-{platform(library, command)}"
 
-    def _library(self, out: Path) -> None:
-        out.parent.mkdir(exist_ok=True)
-        if ready := os.environ.get("MESHFEED_LIBRARY"):
-            shutil.copyfile(ready, out)
+    def _page(self) -> None:
+        """Builds the page in a checkout; an sdist holds the one that it was made with."""
+        root = Path(self.root)
+        if not page_wanted():
+            return
+        if not builds_page(root):
+            if not (root / "wasm/page/dist/layout.html").exists():
+                sys.exit(
+                    "meshfeed: this source distribution was made without the layout page; "
+                    "set MESHFEED_PAGE=0 to install without the page"
+                )
             return
         go = find_go()
-        build = ["sh", "capi/build.sh", str(out), *tags(Path(self.root))]
-        self._run(build, go, {"CGO_ENABLED": "1"})
+        wasm = str(root / ".build" / "meshfeed.wasm")
+        without = "; set MESHFEED_PAGE=0 to install without the layout page"
+        with tempfile.TemporaryDirectory() as node:
+            self._run(["sh", "wasm/guest/build.sh", wasm], go, {}, without)
+            self._run(["sh", "wasm/page/node.sh", sys.executable, node], go, {}, without)
+            self._run(["sh", "wasm/page/build.sh", node, wasm], go, {}, without)
 
-    def _command(self, out: Path) -> bool:
-        out.parent.mkdir(exist_ok=True)
-        if ready := os.environ.get("MESHFEED_COMMAND"):
-            shutil.copy(ready, out)
-            return True
-        if not any((Path(self.root) / "cmd" / "meshfeed").glob("*.go")):
-            return False
+    def _library(self, out: Path) -> None:
+        if take("MESHFEED_LIBRARY", out):
+            return
+        build = ["sh", "capi/build.sh", str(out), *tags()]
+        self._run(build, find_go(), {"CGO_ENABLED": "1"})
+
+    def _command(self, out: Path) -> None:
+        if take("MESHFEED_COMMAND", out):
+            return
         go = find_go()
-        build = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
-        build += tags(Path(self.root))
-        self._run([*build, "-o", str(out), "./cmd/meshfeed"], go, {"CGO_ENABLED": "0"})
-        return True
+        build = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", *tags()]
+        cgo = "1" if xla_wanted() else "0"
+        self._run([*build, "-o", str(out), "./cmd/meshfeed"], go, {"CGO_ENABLED": cgo})
 
-    def _run(self, command: list[str], go: str, env: dict[str, str]) -> None:
+    def _run(self, command: list[str], go: str, env: dict[str, str], remedy: str = "") -> None:
         path = os.pathsep.join([str(Path(go).parent), os.environ.get("PATH", "")])
         full = {**os.environ, **env, "PATH": path}
         done = subprocess.run(command, cwd=self.root, env=full, check=False)
         if done.returncode != 0:
-            sys.exit(f"meshfeed: {' '.join(command)} failed with exit status {done.returncode}")
+            failed = f"{' '.join(command)} failed with exit status {done.returncode}"
+            sys.exit(f"meshfeed: {failed}{remedy}")
 
 
 def find_go() -> str:
@@ -92,29 +124,62 @@ def find_go() -> str:
     return go
 
 
-def tags(root: Path) -> list[str]:
-    """Gives the flags that put the browser page into library and command, where it has been built.
-
-    It is in the sdist; in a checkout `make page` builds it.
-    """
-    built = (root / "wasm" / "page" / "dist" / "layout.html").exists()
-    return ["-tags", "page"] if built else []
+def ready(*names: str) -> bool:
+    """Says whether all parts that the variables stand for were built before."""
+    return all(os.environ.get(name) for name in names)
 
 
-def platform(library: Path) -> str:
-    """Gives the platform part of the wheel's tag."""
+def take(name: str, out: Path) -> bool:
+    """Copies the part that a variable names, and says whether there was one."""
+    out.parent.mkdir(exist_ok=True)
+    built = os.environ.get(name)
+    if built and Path(built).resolve() != out.resolve():
+        shutil.copy(built, out)
+    return bool(built)
+
+
+def page_wanted() -> bool:
+    """Says whether the layout page belongs into library and command."""
+    return os.environ.get("MESHFEED_PAGE", "") != "0"
+
+
+def xla_wanted() -> bool:
+    """Says whether library and command open PJRT plugins."""
+    return os.environ.get("MESHFEED_XLA", "") not in ("", "0")
+
+
+def builds_page(root: Path) -> bool:
+    """Says whether this build makes the page: it is wanted, and this is no sdist."""
+    return page_wanted() and not (root / "PKG-INFO").exists()
+
+
+def node_pin(root: Path) -> str:
+    """Gives the requirement of Node's wheel that tools/node.txt pins."""
+    pins = (root / "tools/node.txt").read_text()
+    return next(word for word in pins.split() if "==" in word)
+
+
+def tags() -> list[str]:
+    """Gives the flags of go build that choose what library and command carry."""
+    chosen = [tag for tag, wanted in (("page", page_wanted()), ("xla", xla_wanted())) if wanted]
+    return ["-tags", ",".join(chosen)] if chosen else []
+
+
+def platform(*built: Path) -> str:
+    """Gives the platform part of the wheel's tag, which every part that was built runs on."""
     if plat := os.environ.get("MESHFEED_WHEEL_PLAT"):
         return plat
     plat = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     if not plat.startswith("linux_"):
         return plat
-    major, minor = glibc_need(library.read_bytes())
+    needs = [need for part in built if (need := glibc_need(part.read_bytes()))]
+    if not needs:
+        sys.exit("meshfeed: the library names no GLIBC version; only glibc is supported on Linux")
+    major, minor = max(needs)
     return f"manylinux_{major}_{minor}_{plat.removeprefix('linux_')}"
 
 
-def glibc_need(library: bytes) -> tuple[int, int]:
-    """Gives the highest version among the GLIBC_x.y names in the string table."""
-    found = re.findall(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)", library)
-    if not found:
-        sys.exit("meshfeed: the library names no GLIBC version; only glibc is supported on Linux")
-    return max((int(major), int(minor)) for major, minor in found)
+def glibc_need(binary: bytes) -> tuple[int, int] | None:
+    """Gives the highest version among the GLIBC_x.y names in the string table, if there is one."""
+    found = re.findall(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)", binary)
+    return max(((int(major), int(minor)) for major, minor in found), default=None)

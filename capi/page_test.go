@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 // TestWithoutThePage asks one that was built without.
 func TestWithoutThePage(t *testing.T) {
 	want := "-9: page: this build carries no page, since it was built without the tag page; " +
-		"install a wheel, or in a checkout run: make page lib"
+		"pip install builds it in unless MESHFEED_PAGE=0 is set; in a checkout run: make page lib"
 	if got := execute(t, compile(t, library(t), "page.c")); got != want {
 		t.Errorf("printed %q, want %q", got, want)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,20 +27,32 @@ func newCheck() *cobra.Command {
 		Long: `Checks a layout document without devices and without data, and lists its problems.
 
 With --format github they are written as commands that GitHub Actions shows as annotations of the file.
-With --wasm a published validator is asked instead of this program: a WebAssembly module that sees the
-document and nothing else of this machine.
+With --wasm the validator of the layout page answers instead of this program: a WebAssembly module that
+sees the document and nothing else of this machine. --wasm=FILE names another one, of another version.
 
 The exit status is 0 if there is no error, 1 if there is one, and 2 if the document cannot be read.`,
 		Example: "  meshfeed check layout.json\n  meshfeed check --strict --format github layout.json\n  generate-layout | meshfeed check --json -",
-		Args:    need(1, 1, "one layout document"),
+		Args:    c.arguments,
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&c.format, "format", "text", "how to print the problems: text, json or github")
 	cmd.Flags().BoolVar(&c.json, "json", false, "short for --format json")
 	cmd.Flags().BoolVar(&c.strict, "strict", false, "let warnings count as errors")
-	cmd.Flags().StringVar(&c.wasm, "wasm", "", "ask this validator, a .wasm file")
+	cmd.Flags().StringVar(&c.wasm, "wasm", "", "ask a validator in WebAssembly, the carried one or a `FILE`")
+	cmd.Flags().Lookup("wasm").NoOptDefVal = carried
 	return cmd
 }
+
+// arguments expects one document. A flag whose value may be left out takes its
+// value after an equals sign only, so a separate one lands here.
+func (c *checking) arguments(cmd *cobra.Command, args []string) error {
+	if i := slices.IndexFunc(args, isModule); i >= 0 && c.wasm == carried {
+		return usage(cmd, fmt.Sprintf("%q is a validator and not a layout; write --wasm=%s", args[i], args[i]))
+	}
+	return need(1, 1, "one layout document")(cmd, args)
+}
+
+func isModule(name string) bool { return strings.HasSuffix(name, ".wasm") }
 
 func (c *checking) run(cmd *cobra.Command, path string) error {
 	if c.json && cmd.Flags().Changed("format") && c.format != "json" {

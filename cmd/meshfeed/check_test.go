@@ -28,7 +28,7 @@ func TestCheckAsksAModule(t *testing.T) {
 	compare := func(input string, args ...string) {
 		t.Helper()
 		want, code := check(input, args...)
-		got, guest := check(input, append(args, "--wasm", module)...)
+		got, guest := check(input, append(args, "--wasm="+module)...)
 		if got != want || guest != code {
 			t.Errorf("%v: exit %d and\n%s\nwant %d and\n%s", args, guest, got, code, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/wasm/host"
+	"github.com/meshfeed/meshfeed/wasm/page"
 )
 
 // findings are the problems of a report, read and as they stand there.
@@ -56,12 +57,9 @@ func askModule(cmd *cobra.Command, module, path string) (*findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := os.ReadFile(module)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, status.Errorf(status.NotFound, "", "%s does not exist", module).WithHint("make wasm builds a validator as .build/meshfeed.wasm")
-	case err != nil:
-		return nil, status.Errorf(status.IO, "", "%w", err)
+	code, err := readModule(cmd, module)
+	if err != nil {
+		return nil, err
 	}
 	v, err := host.Open(cmd.Context(), code, host.Options{CacheDir: cacheDir()})
 	if err != nil {
@@ -73,6 +71,28 @@ func askModule(cmd *cobra.Command, module, path string) (*findings, error) {
 		return nil, named(module, err)
 	}
 	return readReply(path, reply)
+}
+
+// carried is what --wasm stands for without a file: the validator of the page.
+const carried = "carried"
+
+// readModule reads a validator from a file, or the one that this build carries.
+func readModule(cmd *cobra.Command, name string) ([]byte, error) {
+	if name == carried {
+		files, err := page.Hosted()
+		if err != nil {
+			return nil, byCommand(cmd, err)
+		}
+		return fs.ReadFile(files, "meshfeed.wasm")
+	}
+	code, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, status.Errorf(status.NotFound, "", "%s does not exist", name).WithHint("make wasm builds a validator as .build/meshfeed.wasm")
+	}
+	if err != nil {
+		return nil, status.Errorf(status.IO, "", "%w", err)
+	}
+	return code, nil
 }
 
 // cacheDir gives where compiled modules are kept, or "" where there is no such

@@ -50,13 +50,18 @@ func pageWith(cmd *cobra.Command, l *layout.Layout) ([]byte, error) {
 		document = l.Document().Canonical()
 	}
 	html, err := page.HTML(document)
+	return html, byCommand(cmd, err)
+}
+
+// byCommand gives an error the name of the command that met it.
+func byCommand(cmd *cobra.Command, err error) error {
 	var e *status.Error
-	if errors.As(err, &e) {
-		c := *e
-		c.Op = cmd.Name()
-		return nil, &c
+	if !errors.As(err, &e) {
+		return err
 	}
-	return html, err
+	c := *e
+	c.Op = cmd.Name()
+	return &c
 }
 
 // writePage prints the page, but not where it would flood a terminal.

@@ -31,7 +31,7 @@ func TestSpecs(t *testing.T) {
 		"fake:/x?a=%zz":                 `"fake:/x?a=%zz": what follows the question mark is not key=value&key=value`,
 		"fake:/nowhere/plugin.so":       `"fake:/nowhere/plugin.so" was not opened: there is no file /nowhere/plugin.so`,
 		"fake:/":                        `"fake:/" was not opened: / is not a file; name the shared library itself`,
-		"xla:/nowhere/plugin.so?gpu=no": `"xla:/nowhere/plugin.so?gpu=no": this program was built without XLA; a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are built with -tags xla`,
+		"xla:/nowhere/plugin.so?gpu=no": `"xla:/nowhere/plugin.so?gpu=no": this program was built without XLA; a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are built with -tags xla, the Python package by MESHFEED_XLA=1 pip install .`,
 	} {
 		d, err := Open(context.Background(), spec)
 		if d != nil || err == nil || err.Error() != "gomlxfeed: "+want {

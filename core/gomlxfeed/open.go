@@ -96,7 +96,7 @@ func openerOf(spec Spec) (Opener, error) {
 	}
 	if spec.Kind == "xla" {
 		return nil, status.Errorf(status.Unsupported, "gomlxfeed", "%q: this program was built without XLA", spec).
-			WithHint(`a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are built with -tags xla`)
+			WithHint(`a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are built with -tags xla, the Python package by MESHFEED_XLA=1 pip install .`)
 	}
 	return nil, fail("%q: %q is not a kind of devices", spec, spec.Kind).WithHint(specForms)
 }

@@ -19,6 +19,5 @@ def main() -> None:
     except OSError as e:
         sys.exit(
             f"meshfeed: the command is not in this installation ({e.strerror}: {BINARY}); "
-            "install a wheel, or build it with: go install "
-            "github.com/meshfeed/meshfeed/cmd/meshfeed@latest"
+            "reinstall the package, or in a checkout run: make lib"
         )

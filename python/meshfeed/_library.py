@@ -49,7 +49,7 @@ def _opened(path: Path) -> ctypes.CDLL:
         raise errors.NotFoundError(
             f"the C library could not be opened: {e}",
             op="python",
-            hint="install a wheel, or in a checkout run: make lib",
+            hint="reinstall the package, or in a checkout run: make lib",
             path=str(path),
         ) from None
     version, needed = lib.mf_abi_version(), _abi.VERSION

@@ -23,8 +23,8 @@ def devices(
 
             - ``"virtual:N"``: N devices over a backend in pure Go, to try a layout anywhere;
             - ``"go"``: one of them;
-            - ``"xla:/absolute/plugin.so?devices=N"``: a PJRT plugin (CPU, CUDA, TPU), with a C
-              library built by ``make lib XLA=1``, which `MESHFEED_LIBRARY` may name.
+            - ``"xla:/absolute/plugin.so?devices=N"``: a PJRT plugin (CPU, CUDA, TPU), in an
+              installation made by ``MESHFEED_XLA=1 pip install .``
         preflight: whether a plugin is tried in a child process first, so that a bad one is an
             error; without, it may end this process.
         prober: the program that tries it, a `meshfeed` command built for XLA; by default the one

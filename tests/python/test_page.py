@@ -117,7 +117,8 @@ for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
         print(e)
 """
     said = "this build carries no page, since it was built without the tag page; "
-    said += "install a wheel, or in a checkout run: make page lib"
+    said += "pip install builds it in unless MESHFEED_PAGE=0 is set; "
+    said += "in a checkout run: make page lib"
     printed = run(program, MESHFEED_LIBRARY=faulty)
     assert printed == f"Layout.to_html: {said}\nLayout.serve: {said}\n"
     assert not out.exists()

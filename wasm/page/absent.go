@@ -10,7 +10,7 @@ import (
 
 func absent() error {
 	return status.New(status.Unsupported, "page", "this build carries no page, since it was built without the tag page").
-		WithHint("install a wheel, or in a checkout run: make page lib")
+		WithHint("pip install builds it in unless MESHFEED_PAGE=0 is set; in a checkout run: make page lib")
 }
 
 func single() ([]byte, error) { return nil, absent() }

@@ -10,7 +10,7 @@ import (
 
 func TestAbsent(t *testing.T) {
 	want := "page: this build carries no page, since it was built without the tag page; " +
-		"install a wheel, or in a checkout run: make page lib"
+		"pip install builds it in unless MESHFEED_PAGE=0 is set; in a checkout run: make page lib"
 	if _, err := page.HTML(nil); err == nil || err.Error() != want {
 		t.Errorf("HTML: %v, want %s", err, want)
 	}

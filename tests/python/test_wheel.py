@@ -1,0 +1,155 @@
+"""A source distribution, the wheel built from it, and what a new environment with NumPy sees."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meshfeed as mf
+from tests.python.programs import HANG
+
+pytestmark = pytest.mark.plain
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYOUT = """{"meshfeed":1,"mesh":{"axes":[["data",4]]},
+"arrays":{"x":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":30}}"""
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Gives a folder with a source distribution and the wheel that was built from it."""
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check"]
+    done = subprocess.run(
+        [*command, "--outdir", out, ROOT], capture_output=True, text=True, timeout=HANG, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def stranger(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Gives the bin folder of an environment with the wheel and NumPy, and nothing else."""
+    venv = tmp_path_factory.mktemp("stranger")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    (site,) = venv.glob("lib/python3.*/site-packages")
+    installed = Path(np.__file__).parent
+    for name in installed.parent.glob("numpy*"):
+        (site / name.name).symlink_to(name)
+    (wheel,) = dist.glob("*.whl")
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        venv,
+        "install",
+        "--quiet",
+        "--no-index",
+    ]
+    subprocess.run([*pip, wheel], check=True, timeout=HANG)
+    return venv / "bin"
+
+
+def said(folder: Path, *command: str | Path, text: str = "", status: int = 0) -> str:
+    """Gives what a command prints, in a folder that holds nothing of the checkout."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_source_distribution_holds_sources_and_the_page(dist: Path) -> None:
+    (sdist,) = dist.glob("*.tar.gz")
+    with tarfile.open(sdist) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    assert {"wasm/page/dist/layout.html", "wasm/page/dist/hosted/meshfeed.wasm"} <= names
+    assert [n for n in names if "node_modules" in n or n.endswith("_test.go")] == []
+
+
+def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    assert "-py3-none-manylinux_2_" in wheel.name
+    with zipfile.ZipFile(wheel) as z:
+        names = set(z.namelist())
+    assert {"meshfeed/_lib/libmeshfeed.so", "meshfeed/_bin/meshfeed", "meshfeed/py.typed"} <= names
+    assert [name for name in names if "test" in name] == []
+
+
+def test_batches_without_jax(stranger: Path, tmp_path: Path) -> None:
+    program = """
+import sys
+import numpy as np
+import meshfeed as mf
+loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2, epochs=1)
+print(mf.__file__.startswith(sys.prefix), [batch["x"].tolist() for batch in loader])
+"""
+    printed = said(tmp_path, stranger / "python", "-c", program)
+    assert printed == "True [[0, 1], [2, 3]]\n"
+
+
+def test_what_is_missing_is_named(stranger: Path, tmp_path: Path) -> None:
+    program = """
+import numpy as np
+import meshfeed as mf
+ds = mf.from_arrays({"x": np.arange(8, dtype=np.int32)})
+for call in (
+    lambda: mf.Loader(ds, None, mf.P("data"), batch_size=4),
+    lambda: mf.load_array(ds, "x", None),
+    lambda: mf.devices("xla:/opt/plugin.so"),
+):
+    try:
+        call()
+    except mf.UnsupportedError as e:
+        print(e)
+"""
+    jax = (
+        "jax.Arrays need JAX 0.8 or later: No module named 'jax'; "
+        'pip install "jax>=0.8"; without mesh and specs a loader gives NumPy arrays'
+    )
+    xla = (
+        '"xla:/opt/plugin.so": this program was built without XLA; '
+        'a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and '
+        "the C library are built with -tags xla, the Python package by MESHFEED_XLA=1 pip install ."
+    )
+    assert said(tmp_path, stranger / "python", "-c", program) == (
+        f"mf.Loader: {jax}\nmf.load_array: {jax}\nmf.devices: {xla}\n"
+    )
+
+
+def test_the_command(stranger: Path, tmp_path: Path) -> None:
+    version = said(tmp_path, stranger / "meshfeed", "--version")
+    assert version == f"meshfeed {mf.__version__}\n"
+    assert said(tmp_path, stranger / "python", "-m", "meshfeed", "--version") == version
+
+
+def test_the_page_is_inside(stranger: Path, tmp_path: Path) -> None:
+    page = said(tmp_path, stranger / "meshfeed", "page")
+    assert page.startswith("<!doctype html>")
+    program = """
+import meshfeed as mf
+mf.layout({"a": 2}, mf.P("a"), {"x": ("int8", ())}, batch_size=2).to_html("layout.html")
+"""
+    said(tmp_path, stranger / "python", "-c", program)
+    assert (tmp_path / "layout.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_validator_is_inside(stranger: Path, tmp_path: Path) -> None:
+    plain = said(tmp_path, stranger / "meshfeed", "check", "-", text=LAYOUT, status=1)
+    assert "(indivisible)" in plain
+    module = said(tmp_path, stranger / "meshfeed", "check", "--wasm", "-", text=LAYOUT, status=1)
+    assert module == plain
