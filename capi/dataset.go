@@ -141,6 +141,7 @@ type fieldInfo struct {
 	Type     string `json:"dtype"`
 	Shape    []int  `json:"shape"`
 	Nullable bool   `json:"nullable"`
+	Logical  string `json:"logical,omitempty"`
 }
 
 type skippedInfo struct {
@@ -158,7 +159,7 @@ type fileInfo struct {
 func infoOf(s source.Source) info {
 	out := info{Records: s.Len(), Fields: []fieldInfo{}, Skipped: []skippedInfo{}, Files: []fileInfo{}}
 	for _, f := range s.Schema().Fields {
-		out.Fields = append(out.Fields, fieldInfo{f.Name, f.Type.String(), append([]int{}, f.Shape...), f.Nullable})
+		out.Fields = append(out.Fields, fieldInfo{f.Name, f.Type.String(), append([]int{}, f.Shape...), f.Nullable, f.Logical})
 	}
 	for _, k := range s.Schema().Skipped {
 		out.Skipped = append(out.Skipped, skippedInfo(k))

@@ -275,8 +275,9 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
       "fields": [{"name": "image", "dtype": "float32", "shape": [8, 8], "nullable": false}],
       "skipped": [{"name": "text", "type": "utf8", "reason": "..."}],
       "files": [{"path": "...", "records": 1797}]}
-   A file of compressed record batches, which are slow to shuffle, also has a
-   "compression", "lz4" or "zstd". */
+   A field whose integers stand for something else also has a "logical" type,
+   such as "timestamp[us]". A file of compressed record batches, which are slow
+   to shuffle, also has a "compression", "lz4" or "zstd". */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
 /* The hash of the content: 32 hexadecimal digits, the same on every host. It

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +58,7 @@ type fieldFacts struct {
 	Shape    []int  `json:"shape"`
 	RowBytes int    `json:"row_bytes"`
 	Nullable bool   `json:"nullable"`
+	Logical  string `json:"logical,omitempty"`
 }
 
 type skippedFacts struct {
@@ -81,7 +83,7 @@ func (i *inspection) addSchema(s source.Schema) {
 		if shape == nil {
 			shape = []int{}
 		}
-		i.Fields = append(i.Fields, fieldFacts{f.Name, f.Type.String(), shape, f.RowBytes(), f.Nullable})
+		i.Fields = append(i.Fields, fieldFacts{f.Name, f.Type.String(), shape, f.RowBytes(), f.Nullable, f.Logical})
 	}
 	for _, s := range s.Skipped {
 		i.Skipped = append(i.Skipped, skippedFacts(s))
@@ -120,11 +122,14 @@ func (i *inspection) printFields(out io.Writer) error {
 	}
 	rows := [][]string{{"FIELD", "TYPE", "ROW", "BYTES PER ROW", ""}}
 	for _, f := range i.Fields {
-		note := ""
-		if f.Nullable {
-			note = "may hold nulls: needs a fill value"
+		var notes []string
+		if f.Logical != "" {
+			notes = append(notes, "stands for "+f.Logical)
 		}
-		rows = append(rows, []string{f.Name, f.DType, shapeText(f.Shape), grouped(int64(f.RowBytes)), note})
+		if f.Nullable {
+			notes = append(notes, "may hold nulls: needs a fill value")
+		}
+		rows = append(rows, []string{f.Name, f.DType, shapeText(f.Shape), grouped(int64(f.RowBytes)), strings.Join(notes, "; ")})
 	}
 	return table(out, rows)
 }

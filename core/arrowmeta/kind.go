@@ -50,6 +50,15 @@ var kindNames = [...]string{
 // is listed, but neither it nor the columns after it can be located.
 func (k Kind) Known() bool { return int(k) < len(kindNames) && kindNames[k] != "" }
 
+// temporal says whether the values are integers that stand for times.
+func (k Kind) temporal() bool {
+	switch k {
+	case Date, Time, Timestamp, Duration, Interval:
+		return true
+	}
+	return false
+}
+
 // String gives Arrow's name of the kind.
 func (k Kind) String() string {
 	if k.Known() {

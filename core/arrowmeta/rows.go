@@ -21,8 +21,9 @@ const DTypeKey = "meshfeed.dtype"
 // Rows says what the rows of a field are as rows of an array.
 type Rows struct {
 	Type     dtype.Type
-	Shape    []int // of one row; -1 for a list of variable length, which the rows must agree on
-	Declared []int // Shape with the lengths that RowShapes gives, which need not be true; only of Schema.Rows
+	Shape    []int  // of one row; -1 for a list of variable length, which the rows must agree on
+	Declared []int  // Shape with the lengths that RowShapes gives, which need not be true; only of Schema.Rows
+	Logical  string // the date, time, timestamp, duration or interval that integers stand for; "" for plain numbers
 }
 
 // Rows says for each field what its rows are, or gives the reason, with a
@@ -111,6 +112,9 @@ func (r *rower) node(f *Field) string {
 	if !ok {
 		return refusal(t)
 	}
+	if t.Kind.temporal() {
+		r.rows.Logical = t.String()
+	}
 	return r.values(typ)
 }
 
@@ -163,7 +167,7 @@ func (r *rower) dictionary(f *Field) string {
 		return "its dictionary holds booleans; store plain values"
 	}
 	r.coded = true
-	r.rows.Type = inner.rows.Type
+	r.rows.Type, r.rows.Logical = inner.rows.Type, inner.rows.Logical
 	r.rows.Shape = append(r.rows.Shape, inner.rows.Shape...)
 	return ""
 }

@@ -66,6 +66,10 @@ type Field struct {
 	Type     dtype.Type
 	Shape    []int // of one row; empty for a scalar
 	Nullable bool  // some record has a null here, or metadata cannot rule it out
+
+	// Logical is the type whose stored integers Type describes, as Arrow
+	// prints it: "timestamp[us, tz=UTC]". It is empty for plain numbers.
+	Logical string
 }
 
 // RowBytes gives the size of one row in bytes.

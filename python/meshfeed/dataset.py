@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from meshfeed import _arrow, _handle, _native
+from meshfeed import _arrow, _handle, _native, arraylike
 from meshfeed.arguments import Checks
 from meshfeed.blocks import dtype_of
 from meshfeed.errors import InvalidStateError
@@ -27,6 +27,10 @@ _SLOW = (
     "%s is compressed (%s), and shuffled: every row takes the decoding of a whole record batch; "
     "write the files without compression, such as by "
     'pyarrow.feather.write_feather(table, path, compression="uncompressed")'
+)
+_TIMES = (
+    "mf.from_arrays: dates and times are delivered as int64, counts of their unit: %s; "
+    "give array.view(np.int64) to avoid this warning"
 )
 
 # What makes a table of objects that are none, by a method that shows what they are.
@@ -46,12 +50,15 @@ class Field:
         dtype: the name of the element type, such as "float32" or "bfloat16".
         shape: the shape of one row; empty for a scalar.
         nullable: whether some record may have a null here.
+        logical: the type whose stored integers these are, such as "timestamp[us, tz=UTC]" of
+            Arrow or "datetime64[s]" of NumPy; empty for plain numbers.
     """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     nullable: bool
+    logical: str = ""
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -59,7 +66,8 @@ class Field:
         return dtype_of(self.dtype)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}{list(self.shape) or ''}"
+        stored = f" ({self.logical})" if self.logical else ""
+        return f"{self.name}: {self.dtype}{list(self.shape) or ''}{stored}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,12 +86,18 @@ class Dataset(_handle.Held):
     manager; loaders keep what they need of it, so it may be closed as soon as they are made.
     """
 
-    def __init__(self, handle: _handle.Handle, packed: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        handle: _handle.Handle,
+        packed: Mapping[str, str] | None = None,
+        logical: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(handle)
         self._facts = _native.dataset_facts(self.handle)
         files = self._facts["files"]
         own = {f["path"]: f["compression"] for f in files if "compression" in f}
         self._packed = own if packed is None else packed
+        self._logical = logical or {}
 
     def __len__(self) -> int:
         return int(self._facts["records"])
@@ -91,8 +105,15 @@ class Dataset(_handle.Held):
     @property
     def schema(self) -> dict[str, Field]:
         """The fields by name, in the order of the data."""
+        known = self._logical
         return {
-            f["name"]: Field(f["name"], f["dtype"], tuple(f["shape"]), f["nullable"])
+            (n := f["name"]): Field(
+                name=n,
+                dtype=f["dtype"],
+                shape=tuple(f["shape"]),
+                nullable=f["nullable"],
+                logical=f.get("logical", known.get(n, "")),
+            )
             for f in self._facts["fields"]
         }
 
@@ -128,7 +149,8 @@ class Dataset(_handle.Held):
         """
         with Checks("Dataset.slice") as check:
             start, stop = check.int64("start", start), check.int64("stop", stop)
-            return Dataset(_native.dataset_slice(self.handle, start, stop), self._packed)
+            handle = _native.dataset_slice(self.handle, start, stop)
+            return Dataset(handle, self._packed, self._logical)
 
     def warn_of_shuffling(self, fields: Iterable[str]) -> None:
         """Logs where every row in a random order has a whole record batch decoded.
@@ -241,10 +263,14 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
 
     The arrays are kept alive, and must not be changed, until the dataset and all its loaders
     are closed. What is no NumPy array, such as a list or an HDF5 dataset, is first read into one.
-    Dates and times become their numbers, of 64 bits.
+    Dates and times become int64, with a warning; `Field.logical` names their unit. An array with
+    missing values, such as a masked one or a pandas column with NA, is refused.
 
     Args:
         arrays: the fields by name.
+
+    Raises:
+        InvalidArgumentError: an array cannot be a field; the text says what to give instead.
 
     Examples:
         >>> import meshfeed as mf, numpy as np
@@ -255,8 +281,12 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
     """
     with Checks("mf.from_arrays") as check:
         _check_names(check, arrays)
-        fields = {name: _plain(check, name, array) for name, array in arrays.items()}
-        return Dataset(_native.dataset_from_arrays(fields))
+        fields = {name: arraylike.exact(check, name, array) for name, array in arrays.items()}
+        times = {name: str(a.dtype) for name, a in fields.items() if a.dtype.kind in "mM"}
+        if times:
+            log.warning(_TIMES, ", ".join(f"{name!r} ({kind})" for name, kind in times.items()))
+        fields |= {name: fields[name].view(np.int64) for name in times}
+        return Dataset(_native.dataset_from_arrays(fields), logical=times)
 
 
 def _check_names(check: Checks, arrays: Any) -> None:
@@ -275,46 +305,3 @@ def _check_names(check: Checks, arrays: Any) -> None:
 
 def _is_unicode(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
-
-
-def _lacks_some(given: Any) -> bool:
-    """Says whether NumPy would put something in place of masked values or of Arrow's nulls."""
-    nulls = getattr(given, "null_count", 0)  # polars has a method, pyarrow a number
-    return bool(np.ma.is_masked(given) or (nulls() if callable(nulls) else nulls))
-
-
-def _plain(check: Checks, name: str, given: Any) -> np.ndarray[Any, Any]:
-    """Gives the array in a type that C knows, without copying."""
-    try:
-        array = np.asarray(given)
-    except ValueError:
-        message = f"field {name!r} is no array: its rows have different shapes"
-        raise check.misfit(message, "give all rows one shape, for example by padding") from None
-    if _lacks_some(given):
-        message = f"field {name!r} lacks some values, which an array of JAX cannot"
-        hint = "fill them in, or give mf.from_arrow a table and the loader fill="
-        raise check.misfit(message, hint)
-    if not array.dtype.isnative:
-        message = f"field {name!r} has the type {array.dtype}, whose byte order is foreign"
-        hint = "give array.astype(array.dtype.newbyteorder('='))"
-        raise check.misfit(message, hint)
-    if array.dtype.kind in "mM":
-        array = array.view(np.int64)
-    if array.ndim == 0:
-        message = f"field {name!r} is a scalar"
-        hint = "give arrays whose first dimension counts the records"
-        raise check.misfit(message, hint)
-    if array.dtype.name in {"longdouble", "clongdouble", "float128", "complex256"}:
-        message = f"field {name!r} has the type {array.dtype}, which JAX does not have"
-        hint = "give array.astype(np.float64)"
-        raise check.misfit(message, hint)
-    if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
-        message = f"field {name!r} has the type {array.dtype}, which is not numeric"
-        hint = "encode it as numbers, or leave it out"
-        if array.dtype.name.startswith(("float", "int", "uint")):  # narrow types of ml_dtypes
-            message = f"field {name!r} has the type {array.dtype}, which no field can have"
-            hint = "give it in a wider type, such as array.astype(np.float16)"
-            if array.dtype.name.startswith("float8"):
-                hint = "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches"
-        raise check.misfit(message, hint)
-    return array

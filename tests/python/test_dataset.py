@@ -11,7 +11,6 @@ from typing import Any
 
 import datasets
 import duckdb
-import ml_dtypes
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -354,12 +353,6 @@ def test_strided_arrays() -> None:
         assert_rows(ds, whole)
 
 
-def test_lists_and_times_are_taken_too() -> None:
-    times = np.array(["2026-01-01", "2026-01-02"], "datetime64[s]")
-    with mf.from_arrays({"x": [1.5, 2.5], "t": times}) as ds:
-        assert_rows(ds, {"x": np.array([1.5, 2.5]), "t": times.view(np.int64)})
-
-
 def test_numpy_memory_is_kept_while_it_is_needed_and_no_longer() -> None:
     array = np.arange(10)
     gone = weakref.ref(array)
@@ -384,64 +377,6 @@ def test_arrays_that_c_refuses_are_given_back() -> None:
     del array
     gc.collect()
     assert gone() is None
-
-
-@pytest.mark.parametrize(
-    ("array", "text"),
-    [
-        (
-            np.array(["a"]),
-            "mf.from_arrays: field 'x' has the type <U1, which is not numeric; "
-            "encode it as numbers, or leave it out",
-        ),
-        (
-            np.array([1], ">i4"),
-            "mf.from_arrays: field 'x' has the type >i4, whose byte order is foreign; "
-            "give array.astype(array.dtype.newbyteorder('='))",
-        ),
-        (
-            np.float32(1),
-            "mf.from_arrays: field 'x' is a scalar; "
-            "give arrays whose first dimension counts the records",
-        ),
-        (
-            np.zeros(2, ml_dtypes.float8_e4m3fn),
-            "mf.from_arrays: field 'x' has the type float8_e4m3fn, which no field can have; "
-            "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches",
-        ),
-        (
-            np.zeros(2, ml_dtypes.int4),
-            "mf.from_arrays: field 'x' has the type int4, which no field can have; "
-            "give it in a wider type, such as array.astype(np.float16)",
-        ),
-    ],
-)
-def test_arrays_that_cannot_be_fields(array: Any, text: str) -> None:
-    with pytest.raises(mf.InvalidArgumentError) as caught:
-        mf.from_arrays({"x": array})
-    assert str(caught.value) == text
-
-
-@pytest.mark.parametrize(
-    "lacking",
-    [
-        np.ma.array([1, 2], mask=[False, True]),
-        pa.array([1, None]),
-        pa.chunked_array([[1, None]]),
-        pl.Series([1, None]),
-        pd.array([1, None], dtype="Int64"),
-    ],
-    ids=lambda array: type(array).__name__,
-)
-def test_values_that_are_not_there_are_not_made_up(lacking: Any) -> None:
-    with pytest.raises(mf.InvalidArgumentError) as caught:
-        mf.from_arrays({"x": lacking})
-    assert str(caught.value) == (
-        "mf.from_arrays: field 'x' lacks some values, which an array of JAX cannot; "
-        "fill them in, or give mf.from_arrow a table and the loader fill="
-    )
-    with mf.from_arrays({"x": lacking[:1]}) as ds:
-        assert rows(ds)["x"].tolist() == [1]
 
 
 # ---- datasets ----

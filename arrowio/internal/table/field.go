@@ -33,11 +33,13 @@ type Node struct {
 // Field says how the rows of an Arrow field are stored and what they are as
 // rows of an array.
 type Field struct {
-	Name   string
-	Type   dtype.Type
-	Shape  []int // -1 for the length of a list that is not known yet
-	Nodes  []Node
-	Values *Field // rows of the dictionary, where the last node is one
+	Name  string
+	Type  dtype.Type
+	Shape []int // -1 for the length of a list that is not known yet
+
+	Logical string // see source.Field
+	Nodes   []Node
+	Values  *Field // rows of the dictionary, where the last node is one
 
 	declared []int // Shape with the lengths that the schema's metadata declare
 }
@@ -167,7 +169,7 @@ func (f *Field) RowBytes() int { return (f.bits(0) + 7) / 8 }
 
 // Source gives the field as sources describe it.
 func (f *Field) Source(nullable bool) source.Field {
-	return source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable}
+	return source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable, Logical: f.Logical}
 }
 
 // Bounds on what a row may be. They keep products far from overflow.
@@ -182,7 +184,7 @@ const DTypeKey = arrowmeta.DTypeKey
 
 // describe says how a field with such rows is stored.
 func describe(f *arrowmeta.Field, rows arrowmeta.Rows) *Field {
-	d := &Field{Name: f.Name, Type: rows.Type, Shape: rows.Shape, declared: rows.Declared}
+	d := &Field{Name: f.Name, Type: rows.Type, Shape: rows.Shape, Logical: rows.Logical, declared: rows.Declared}
 	d.addNodes(f)
 	return d
 }
