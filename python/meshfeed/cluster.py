@@ -167,6 +167,11 @@ class Cluster:
 
     # ---- for cursors ----
 
+    @property
+    def agreed(self) -> bool:
+        """Whether the processes have agreed on the next batch."""
+        return self._agreed
+
     def begin(self) -> int:
         """Comes before a batch is taken: raises what others found, and agrees if need be.
 

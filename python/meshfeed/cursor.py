@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import threading
@@ -12,6 +13,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from meshfeed import _handle, _native
+from meshfeed._abi import Head
+from meshfeed.errors import ResourceExhaustedError
 
 Make = Callable[["Owner"], Any]
 
@@ -35,9 +38,11 @@ class Cursor:
         ahead: how many batches to make before they are asked for.
         across: whether to make batches of the next epoch ahead too.
         keep: as many live batches are no reason to collect.
+        settle: waits until the computations that were dispatched, and hold batches, are over.
 
     Attributes:
         ends: how often a pass has come to its end.
+        last: epoch and position of the batch that was delivered last; None before the first one.
     """
 
     def __init__(
@@ -49,17 +54,29 @@ class Cursor:
         ahead: int,
         across: bool,
         keep: int,
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
         self._ahead = ahead
         self._across = across
         self.lock = threading.Lock()
-        self._ready: deque[Item | Exception] = deque()
+        # Batches that were made and not delivered. None stands for the end of the loop under way,
+        # where `peek` looked beyond it; it is always the first.
+        self._ready: deque[Item | Exception | None] = deque()
         self._torn = False
         self.ends = 0
+        self.last: tuple[int, int] | None = None
         self._release = _handle.batch_release()
-        self.follow(handle, make, size=size, keep=keep)
+        self.follow(handle, make, size=size, keep=keep, settle=settle)
 
-    def follow(self, handle: _handle.Handle, make: Make, *, size: int, keep: int) -> None:
+    def follow(
+        self,
+        handle: _handle.Handle,
+        make: Make,
+        *,
+        size: int,
+        keep: int,
+        settle: Callable[[], None],
+    ) -> None:
         """Takes batches from a handle from now on, and places itself where that stands.
 
         Args:
@@ -67,11 +84,13 @@ class Cursor:
             make: as for the cursor.
             size: as for the cursor.
             keep: as for the cursor.
+            settle: as for the cursor.
         """
         at = _place(handle.value)
         following, owner = _handle.Next(handle.value), owner_type(size)
         # Ctrl-C comes behind calls, and so not between these.
         self.handle, self._make, self._next, self._owner = handle, make, following, owner
+        self._settle = settle
         # JAX gives memory back late: at its next call or collection. Beyond so many live
         # batches a collection comes first. The bound grows with what the user really keeps.
         self._keep = self._bound = keep
@@ -97,7 +116,7 @@ class Cursor:
             if item is not None:
                 if self._ahead:
                     self._run_ahead(item)
-                self._at = item.epoch, item.position
+                self.last, self._at = self._at, (item.epoch, item.position)
             else:
                 self.ends += 1
         except KeyboardInterrupt:
@@ -106,19 +125,52 @@ class Cursor:
             raise
         return item
 
+    def peek(self) -> Item | None:
+        """Gives the batch that the next take gives, or None where there is none.
+
+        Where a loop under way ends first, it is the first batch of the next loop. The caller
+        holds the lock.
+        """
+        if self._torn:
+            self._mend()
+        try:
+            if all(item is None for item in self._ready):
+                self._make_ready()
+            item = next((item for item in self._ready if item is not None), None)
+            if isinstance(item, Exception):
+                self._ready.clear()
+                raise item
+        except KeyboardInterrupt:
+            self._torn = True
+            self._next.drop()
+            raise
+        return item
+
+    def _make_ready(self) -> None:
+        """Makes the next batch, if there is one, before it is asked for."""
+        item = self._fetch(wait=True)
+        if item is None and not self._across:  # the end of a loop, behind which the next begins
+            self._ready.append(None)
+            item = self._fetch(wait=True)
+        if item is not None:
+            self._ready.append(item)
+
     def _mend(self) -> None:
         """Goes back to the batch after the last one delivered, as one was lost on its way."""
         self._torn = True  # until it is done
         self._next.drop()
+        ends = bool(self._ready) and self._ready[0] is None
         self._ready.clear()
         _native.loader_rewind(self.handle.value, *self.at)
+        if ends:  # which the library has told, and does not tell again
+            self._ready.append(None)
         self._torn = False
 
     def _run_ahead(self, item: Item) -> None:
         """Makes batches whose transfer can run during the user's step, if they stand ready."""
         while len(self._ready) < self._ahead:
             before = self._ready[-1] if self._ready else item
-            if isinstance(before, Exception) or (before.last and not self._across):
+            if not isinstance(before, Item) or (before.last and not self._across):
                 return
             try:
                 further = self._fetch(wait=False)
@@ -134,7 +186,10 @@ class Cursor:
         self.handle.check()
         if self._live > self._bound:
             self._flush()
-        head = self._next(wait=wait)
+        try:
+            head = self._next(wait=wait)
+        except ResourceExhaustedError:
+            head = self._next_with_room(wait=wait)
         if head is None:
             return None
         owner = self._owner.from_address(head.data or ctypes.addressof(head))
@@ -150,6 +205,22 @@ class Cursor:
             self._torn = True  # C has moved on, and the next take goes back
             raise
         return Item(batch, epoch, head.next_position, epoch != head.epoch)
+
+    def _next_with_room(self, *, wait: bool) -> Head | None:
+        """Asks again after memory may have become free, which is tried in three ways.
+
+        JAX gives back late what nobody uses, and a computation that was dispatched holds its
+        batch until it has run.
+        """
+        if not wait:  # the batch is asked for again when its turn comes
+            return None
+        for generation in (0, 1):
+            gc.collect(generation)
+            with contextlib.suppress(ResourceExhaustedError):
+                return self._next(wait=True)
+            self._settle()
+        gc.collect()
+        return self._next(wait=True)
 
     def _flush(self) -> None:
         """Lets Python and JAX drop what nobody uses, before more memory is taken.
@@ -215,6 +286,7 @@ class Cursor:
 
     def _moved(self) -> None:
         """Comes after a change of the place."""
+        self._ready.clear()  # a loop under way goes on there
         self._at = self.at
 
     def replace(self, exchange: Callable[[int], None]) -> None:

@@ -82,7 +82,13 @@ class Engine:
             ahead=self._ahead,
             across=across,
             keep=self._keep,
+            settle=self.feed.settle,
         )
+
+    @property
+    def epochs(self) -> int | None:
+        """How many epochs there are in all, -1 for no end; None where a loop is one epoch."""
+        return self._options.epochs
 
     @property
     def feed(self) -> feeds.Feed:
@@ -144,9 +150,11 @@ class Engine:
         def exchange(old: int) -> None:
             handle = _native.loader_remesh(old, plan.document, plan.process)
             batches = _described(handle, plan)
-            size, make = batches.info["batch_bytes"], batches.feed.make
+            size, feed = batches.info["batch_bytes"], batches.feed
             try:
-                self.cursor.follow(handle, make, size=size, keep=self._keep)
+                self.cursor.follow(
+                    handle, feed.make, size=size, keep=self._keep, settle=feed.settle
+                )
                 self._go_on(batches, request, plan)
             except KeyboardInterrupt:  # anywhere in this
                 if self.cursor.handle is handle:

@@ -58,7 +58,7 @@ class Facts:
 
         Returns:
             `epoch`, `step` and `position` of the next batch; and of this process's part of the
-            batches delivered, those made ahead for `device_prefetch` included:
+            batches delivered, those made ahead by `device_prefetch` or `peek` included:
 
             - `batches`, `rows` and `bytes`, and `gathered_bytes`, which is more than `bytes`
               where `loading="global"` reads whole batches;

@@ -37,6 +37,7 @@ class Feed:
         mark: makes the profiler's mark round one `next`.
         ahead: the default of `device_prefetch`.
         reshard: gives a batch the sharding that the specs ask for.
+        settle: waits until the computations that were dispatched so far are over.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Feed:
         mark: Callable[[], Any] = nullcontext,
         ahead: int = 0,
         reshard: Callable[[Any], Any] | None = None,
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
         self.make = make
         self.element_spec = element_spec
@@ -54,6 +56,7 @@ class Feed:
         self.mark = mark
         self.ahead = ahead
         self.reshard = reshard or (lambda batch: batch)
+        self.settle = settle
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,6 +224,7 @@ def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str
             mark=jax.annotation,
             ahead=jax.default_device_prefetch(mesh),
             reshard=reshard,
+            settle=lambda: jax.settle(mesh),
         )
 
     return _Place(jax.describe_mesh(mesh), jax.process_index(), jax.delivered_name, feed)

@@ -9,6 +9,7 @@ user's own program does with `resharder`.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -168,6 +169,22 @@ def annotation() -> Any:
 def default_device_prefetch(mesh: Mesh) -> int:
     """Gives 1 where arrays travel to their devices, and 0 on CPU, where they are aliased."""
     return 0 if mesh.devices.flat[0].platform == "cpu" else 1  # JAX mixes none
+
+
+def settle(mesh: Mesh) -> None:
+    """Waits until the computations that were dispatched to a mesh's devices here are over.
+
+    A device runs its computations in the order of their dispatch, so that one more, which does
+    nothing, is over after them. It is polled, because Ctrl-C does not end a wait in JAX.
+
+    Args:
+        mesh: the mesh.
+    """
+    here = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
+    with jax.transfer_guard_host_to_device("allow"):
+        last = [jax.lax.bitwise_not(jax.device_put(np.uint8(0), device)) for device in here]
+    while not all(array.is_ready() for array in last):  # type: ignore[attr-defined]
+        time.sleep(0.001)
 
 
 def wanted(blocks: Blocks, mesh: Mesh, sharding: NamedSharding | None) -> NamedSharding:

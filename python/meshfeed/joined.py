@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from meshfeed import _native
@@ -28,9 +29,12 @@ class JoinedCursor(Cursor):
         self._rows = 1
         super().__init__(handle, make, **rest)
 
-    def follow(self, handle: Handle, make: Make, *, size: int, keep: int) -> None:
+    def follow(
+        self, handle: Handle, make: Make, *, size: int, keep: int, settle: Callable[[], None]
+    ) -> None:
         """Takes batches from a handle from now on."""
-        super().follow(handle, _Inspector(make, keep, self._sampling), size=size, keep=keep)
+        self._inspector = _Inspector(make, keep, self._sampling)
+        super().follow(handle, self._inspector, size=size, keep=keep, settle=settle)
 
     def join(self, cluster: Cluster | None, rows: int) -> None:
         """Takes batches together with these processes from now on.
@@ -67,6 +71,7 @@ class JoinedCursor(Cursor):
         if self._leads and agreed_in != self._agreed_in:  # a pass has not moved
             sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
+            self._inspector.inspect_early()
         progress = cluster.threads.progress
         progress.ask()
         try:
@@ -79,6 +84,19 @@ class JoinedCursor(Cursor):
         sampling.taken += item is not None
         return item
 
+    def peek(self) -> Item | None:
+        """Gives the batch that the next take gives; the other processes have no part in it.
+
+        Before they have agreed on that batch, it is compared with theirs when they have.
+        """
+        cluster = self._cluster
+        early = cluster is not None and self._leads and not cluster.agreed
+        self._inspector.early = early
+        try:
+            return super().peek()
+        finally:
+            self._inspector.early = False
+
     def place(self) -> tuple[int, int]:
         """Gives epoch and step of the next batch."""
         epoch, position = self.at
@@ -86,6 +104,7 @@ class JoinedCursor(Cursor):
 
     def _mend(self) -> None:
         super()._mend()
+        self._inspector.drop_early()
         self._sampling.made = self._sampling.taken
 
     def _moved(self) -> None:
@@ -127,13 +146,35 @@ class _Inspector:
         make: makes a batch.
         keep: as many live batches are nothing unusual.
         sampling: says which are compared.
+
+    Attributes:
+        early: whether the processes have yet to agree on the batch that is made.
     """
 
     def __init__(self, make: Make, keep: int, sampling: _Sampling) -> None:
         self.make, self._keep, self._sampling = make, keep, sampling
+        self.early = False
+        self._waiting: Owner | None = None
 
     def __call__(self, owner: Owner) -> Any:
         batch = self.make(owner)
+        if self.early:
+            self._waiting = owner
+        else:
+            self._inspect(owner)
+        return batch
+
+    def inspect_early(self) -> None:
+        """Inspects the batch that was made before the processes agreed, if there is one."""
+        if (owner := self._waiting) is not None:
+            self._waiting = None
+            self._inspect(owner)
+
+    def drop_early(self) -> None:
+        """Forgets that batch, which will be made anew."""
+        self._waiting = None
+
+    def _inspect(self, owner: Owner) -> None:
         sampling = self._sampling
         cluster = sampling.cluster
         replicas = cluster.threads.replicas if cluster is not None else None
@@ -145,4 +186,3 @@ class _Inspector:
             assert held.value is not None
             replicas.inspect(held.value, sampling.stream, self._keep - 1)
         sampling.made += 1
-        return batch

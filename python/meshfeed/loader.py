@@ -13,7 +13,7 @@ from meshfeed.batches import Batches
 from meshfeed.coordinator import Coordinator
 from meshfeed.dataset import Dataset
 from meshfeed.engine import Engine
-from meshfeed.errors import InvalidStateError
+from meshfeed.errors import InvalidStateError, OutOfRangeError
 from meshfeed.facts import Facts
 from meshfeed.options import Options, check_kinds
 from meshfeed.place import Place
@@ -29,7 +29,8 @@ class Loader(Place, Facts):
     Iterating yields batches. Without `epochs` a `for` loop runs to the end of the current
     epoch, and the next loop runs through the next one, freshly shuffled. After a `break` the
     next loop continues with the next batch. Loops at the same time, in threads or one within the
-    other, share the batches of the epoch and end with it.
+    other, share the batches of the epoch and end with it. To look at a sample use `peek`, which
+    moves nothing; `next(iter(loader))` takes the batch, and the next loop begins behind it.
 
     Args:
         source: the dataset.
@@ -59,7 +60,9 @@ class Loader(Place, Facts):
         device_prefetch: how many batches to send to their devices ahead; by default 1, and 0
             on CPU, where nothing is sent. Each takes device memory.
         max_host_bytes: the bytes that all batches of this process may take, those that the
-            user keeps included; more is a ResourceExhaustedError. By default no limit.
+            user keeps included; more is a ResourceExhaustedError. By default no limit. JAX
+            dispatches computations asynchronously, and each holds its batch until it has run: at
+            the limit the loader waits for those dispatched, and raises if that frees nothing.
         state: continue where this state, from `state()` or the path given to `save_state`,
             stands; by default at the first record.
         dataset: "check", the default, refuses the state of another dataset; "ignore" accepts
@@ -178,6 +181,37 @@ class Loader(Place, Facts):
     def __iter__(self) -> Batches:
         return Batches(self._engine.cursor, self._engine.feed.mark, again=self._again)
 
+    def peek(self) -> Any:
+        """Gives the next batch without taking it: a sample, before a loop or in it.
+
+        The next batch of a loop is then the same batch, with the same arrays. Nothing else
+        changes: not `state()`, `epoch`, `step` and `remaining`, and no batch counts as delivered.
+        In a job of several processes any of them may peek, alone, as often as it likes; calling
+        `next` alone would put that process one step ahead of the others.
+
+        At the end of an epoch it is the first batch of the next one, which the next loop begins
+        with.
+
+        Raises:
+            OutOfRangeError: there is no next batch, as all `epochs` are over.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2)
+            >>> loader.peek()["x"].tolist()
+            [0, 1]
+            >>> [batch["x"].tolist() for batch in loader]
+            [[0, 1], [2, 3]]
+        """
+        cursor = self._engine.cursor
+        with Checks("Loader.peek"):
+            with cursor.lock, self._engine.feed.mark():
+                item = cursor.peek()
+            if item is None:
+                message = f"there is no next batch: all {self._engine.epochs} epochs are over"
+                raise OutOfRangeError(message, hint="loader.remaining says how many are left")
+        return item.batch
+
     def with_state(self) -> Iterator[tuple[Any, State]]:
         """Iterates as the loader itself does, and yields every batch with the state after it.
 
@@ -254,12 +288,19 @@ class Loader(Place, Facts):
         return Batches(cursor, mark, again=self._again, take=placing.take)
 
     def __len__(self) -> int:
-        with Checks("len(loader)"):
-            n = self._engine.cursor.remaining()
-        if n < 0:
+        """Gives how many batches the loader has in all; it does not change while loops run.
+
+        That is `steps_per_epoch`, times `epochs` where that was given. `remaining` says how many
+        of them are still to come, and `len` of an iterator how many that iterator still yields.
+        """
+        epochs = self._engine.epochs
+        if epochs is not None and epochs < 0:
             message = "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
             raise TypeError(message)
-        return n
+        return self.steps_per_epoch * (epochs or 1)
+
+    def __bool__(self) -> bool:
+        return True
 
     def remesh(self, mesh: Any, specs: Any = None) -> None:
         """Goes on at the same position on another mesh: one that has lost or won devices.

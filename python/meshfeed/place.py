@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,22 @@ import numpy.typing as npt
 from meshfeed import _native
 from meshfeed.arguments import Checks, State
 from meshfeed.engine import Engine
+from meshfeed.errors import InvalidStateError
 from meshfeed.saving import write_whole
+
+
+class Delivered(NamedTuple):
+    """Where a batch that was delivered stands.
+
+    Attributes:
+        epoch: its epoch.
+        step: its step in that epoch.
+        position: how many records of the epoch come before its first row.
+    """
+
+    epoch: int
+    step: int
+    position: int
 
 
 class Place:
@@ -36,6 +51,44 @@ class Place:
     def steps_per_epoch(self) -> int:
         """How many batches a whole epoch has."""
         return int(self._engine.info["steps_per_epoch"])
+
+    @property
+    def remaining(self) -> int:
+        """How many batches are left: what a loop started now yields.
+
+        Raises:
+            TypeError: the loader has no end, as `epochs=-1`.
+        """
+        with Checks("Loader.remaining"):
+            n = self._engine.cursor.remaining()
+        if n < 0:
+            message = "a loader with epochs=-1 has no end; steps_per_epoch is the number per epoch"
+            raise TypeError(message)
+        return n
+
+    @property
+    def last(self) -> Delivered:
+        """Where the batch that was delivered last stands.
+
+        `epoch` and `step` are those of the next batch. In an epoch's last batch they already say
+        the next epoch, and `last` says the one that the batch belongs to.
+
+        Raises:
+            InvalidStateError: no batch was delivered yet.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2, epochs=2)
+            >>> [(loader.last.epoch, loader.last.step) for batch in loader]
+            [(0, 0), (0, 1), (1, 0), (1, 1)]
+        """
+        last = self._engine.cursor.last
+        if last is None:
+            message = "no batch was delivered yet"
+            hint = "ask in a loop; epoch and step say where the next batch stands"
+            raise InvalidStateError(message, op="Loader.last", hint=hint)
+        epoch, position = last
+        return Delivered(epoch, position // self._engine.batch_rows, position)
 
     def state(self) -> State:
         """Gives the place after the last batch delivered, as a small dict that JSON can hold.

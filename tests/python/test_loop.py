@@ -57,7 +57,7 @@ def test_after_a_break_the_next_loop_continues() -> None:
         for batch in it:
             assert batch["x"].tolist() == FIRST
             break
-        assert (it.epoch, it.step, len(it)) == (0, 1, 1)
+        assert (it.epoch, it.step, it.remaining) == (0, 1, 1)
         assert values(it) == [SECOND]
 
 
@@ -66,9 +66,39 @@ def test_a_break_after_the_last_batch_leaves_no_empty_loop() -> None:
         for step, _ in enumerate(it):
             if step == 1:
                 break
-        assert (it.epoch, it.step, len(it)) == (1, 0, 2)
+        assert (it.epoch, it.step, it.remaining) == (1, 0, 2)
         assert values(it) == [FIRST, SECOND]
         assert it.epoch == 2
+
+
+@pytest.mark.parametrize("epochs", [None, 3])
+def test_the_length_is_that_of_the_run(epochs: int | None) -> None:
+    """A schedule made from it does not change in the loop, after a break or after a resume."""
+    with loader(epochs=epochs) as it:
+        whole = 2 * (epochs or 1)
+        lengths, left = zip(*((len(it), it.remaining) for _ in it), strict=True)
+        assert lengths == (whole,) * whole
+        assert left[:-1] == tuple(range(whole - 1, 0, -1))
+        it.seek(epoch=0, position=4)
+        state = it.state()
+    with loader(epochs=epochs, state=state) as resumed:
+        assert (len(resumed), resumed.remaining) == (whole, whole - 1)
+
+
+def test_where_the_last_batch_stands() -> None:
+    with loader(epochs=2, device_prefetch=1) as it:
+        with pytest.raises(mf.InvalidStateError) as caught:
+            it.last  # noqa: B018
+        assert str(caught.value) == (
+            "Loader.last: no batch was delivered yet; "
+            "ask in a loop; epoch and step say where the next batch stands"
+        )
+        seen = [(it.last, it.epoch) for _ in it]
+        assert seen == [((0, 0, 0), 0), ((0, 1, 4), 1), ((1, 0, 0), 1), ((1, 1, 4), 2)]
+        it.seek(epoch=0, position=3)
+        next(iter(it))
+        assert it.last == (0, 0, 3)
+        assert it.last.position == 3
 
 
 @pytest.mark.parametrize("epochs", [None, 2])
@@ -111,14 +141,14 @@ def test_loops_of_several_threads_share_an_epoch() -> None:
 
 def test_epochs_are_absolute() -> None:
     with loader(epochs=3) as it:
-        assert len(it) == 6
+        assert len(it) == it.remaining == 6
         loop = iter(it)
         next(loop)
-        assert len(it) == 5
+        assert it.remaining == 5
         assert len(values(it)) == 5
         assert it.epoch == 3
         assert values(it) == []
-        assert len(it) == 0
+        assert (len(it), it.remaining) == (6, 0)
         state = it.state()
     with loader(epochs=3, state=state) as over:
         assert values(over) == []
@@ -133,6 +163,12 @@ def test_without_end() -> None:
         assert str(caught.value) == (
             "a loader with epochs=-1 has no length; steps_per_epoch has that of an epoch"
         )
+        with pytest.raises(TypeError) as endless:
+            it.remaining  # noqa: B018
+        assert str(endless.value) == (
+            "a loader with epochs=-1 has no end; steps_per_epoch is the number per epoch"
+        )
+        assert it
         loop = iter(it)
         with pytest.raises(TypeError, match="a loop over a loader with epochs=-1 has no length"):
             len(loop)
@@ -189,7 +225,7 @@ def test_restoring_at_every_step_continues_exactly(prefetch: int, device_prefetc
     options |= {"prefetch": prefetch, "device_prefetch": device_prefetch}
     for i, (_, state) in enumerate(pairs):
         with loader(22, state=state, **options) as rest:
-            assert len(rest) == len(pairs) - i - 1
+            assert (len(rest), rest.remaining) == (len(pairs), len(pairs) - i - 1)
             assert values(rest) == [x for x, _ in pairs[i + 1 :]]
 
 
@@ -198,11 +234,11 @@ def test_batches_made_ahead_change_no_rule(device_prefetch: int) -> None:
     with loader(shuffle=True) as plain, loader(shuffle=True, device_prefetch=device_prefetch) as it:
         epochs = [values(plain) for _ in range(4)]
         for epoch in epochs[:2]:
-            assert len(it) == 2
+            assert it.remaining == 2
             loop = iter(it)
             first = next(loop)["x"].tolist()
             wait_until(lambda: fetched(it))
-            assert len(it) == len(loop) == 1
+            assert it.remaining == len(loop) == 1
             assert [first, *values(loop)] == epoch
         loop = iter(it)
         next(loop)
@@ -217,7 +253,7 @@ def test_batches_made_ahead_count_as_not_delivered() -> None:
     with loader(epochs=3, device_prefetch=2) as it:
         next(iter(it))
         wait_until(lambda: fetched(it))
-        assert len(it) == 5
+        assert it.remaining == 5
         assert it.stats()["position"] == 4
         assert values(it) == [SECOND, FIRST, SECOND, FIRST, SECOND]
 
@@ -426,7 +462,8 @@ def test_a_closed_loader_says_so_and_its_batches_live_on() -> None:
     it.close()
     uses: dict[str, Callable[[], object]] = {
         "mf.Loader": lambda: next(loop),
-        "len(loader)": lambda: len(it),
+        "Loader.remaining": lambda: it.remaining,
+        "Loader.peek": it.peek,
         "Loader.stats": it.stats,
         "Loader.seek": lambda: it.seek(epoch=0),
         "Loader.restore": lambda: it.restore(it.state()),

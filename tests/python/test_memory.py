@@ -167,6 +167,43 @@ def test_a_memory_limit_is_an_error_that_counts_what_is_kept() -> None:
         assert_is(next(loop), it.records(0, it.state()["position"] - 16))
 
 
+def test_a_limit_waits_for_computations_under_way() -> None:
+    """A loop that never waits for its step holds many batches, and none of them by a name."""
+
+    @jax.jit
+    def step(weights: jax.Array, batch: Any) -> tuple[jax.Array]:
+        for _ in range(20):
+            weights = weights @ weights * 1e-3 + batch["x"].sum()
+        return (weights,)
+
+    mesh = jax.make_mesh((1,), ("data",))
+    weights = jax.device_put(np.ones((256, 256), np.float32), mesh.devices.flat[0])
+    with numbers(64 * 16) as ds:
+        with mf.Loader(ds, mesh, P(), batch_size=16, max_host_bytes=3 * 16 * 4) as it:
+            steps = 0
+            for batch in it:
+                (weights,) = step(weights, batch)
+                steps += 1
+    assert steps == 64
+
+
+def test_a_limit_collects_old_cycles() -> None:
+    class Node:
+        pass
+
+    with wide(max_host_bytes=3 * 16 * 1028) as it:
+        loop = iter(it)
+        gc.disable()
+        try:
+            for _ in range(20):
+                node: Any = Node()
+                node.itself, node.batch = node, next(loop)
+                gc.collect(1)  # it is among the old objects, which only a full collection looks at
+                del node
+        finally:
+            gc.enable()
+
+
 def test_arrays_are_released_on_another_thread() -> None:
     with wide() as it:
         batches = [batch for batch, _ in zip(it, range(8), strict=False)]
