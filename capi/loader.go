@@ -131,6 +131,7 @@ func loaderOptions(l *layout.Layout, json []byte) (loader.Options, error) {
 	out := loader.Options{
 		Layout:        l,
 		Process:       o.IntFrom("process", 0, 0),
+		Processes:     o.IntFrom("processes", 0, 0),
 		Shuffle:       o.Bool("shuffle", false),
 		Seed:          o.Int("seed", 0),
 		Epochs:        o.IntFrom("epochs", -1, 0),

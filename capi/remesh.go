@@ -11,15 +11,11 @@ import (
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // remesh makes a loader that goes on where parent stands. It has memory of its
 // own, since its batches have other blocks.
 func (l *loaderObject) remesh(parent *loader.Loader, lay *layout.Layout, process int64) (*loaderObject, error) {
-	if process < 0 || process > 1<<31-1 {
-		return nil, status.Errorf(status.InvalidArgument, "loader", "process is %d, but must be from 0 to 2^31-1", process)
-	}
 	pool, err := newPool(lay, lay.Process(int(process)).Blocks, parent.Prefetch())
 	if err != nil {
 		return nil, err

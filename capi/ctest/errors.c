@@ -254,6 +254,26 @@ static void refused(mf_dataset dataset, mf_layout layout) {
   CHECK(out[0] + out[1] + out[2] + out[3] == 6);
 }
 
+/* A process that the layout does not have is an error, and no empty batches. */
+static void processes(mf_dataset dataset, mf_layout layout) {
+  mf_batch* batch;
+  mf_loader loader;
+  const char* options = "{\"process\": 1}";
+  OK(mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
+  EXPECT(MF_OUT_OF_RANGE, mf_wait(loader.id, -1, &error));
+  expect_text(
+      "loader", "process is 1, but the layout has process 0 alone",
+      "number processes from 0; if the run has processes outside the mesh, say in processes how many it has",
+      "");
+  EXPECT(MF_OUT_OF_RANGE, mf_loader_next(loader, -1, &batch, &error));
+  OK(mf_release(loader.id, &error));
+  loader = make_loader(dataset, layout, "{\"process\": 1, \"processes\": 2}");
+  OK(mf_loader_next(loader, -1, &batch, &error));
+  CHECK(batch->tensors == 0 && batch->rows == 4);
+  mf_batch_release(batch);
+  OK(mf_release(loader.id, &error));
+}
+
 /* Arrays that cannot be right give their memory back at once. */
 static void refused_arrays(void) {
   records* r = make_records();
@@ -313,6 +333,7 @@ int main(void) {
   handles(loader, layout);
   long_texts(layout);
   refused(dataset, layout);
+  processes(dataset, layout);
   refused_arrays();
   mf_cancel_all();
   EXPECT(MF_CANCELLED, mf_loader_next(loader, -1, &batch, &error));

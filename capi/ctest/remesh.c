@@ -23,10 +23,19 @@ static mf_batch* next(mf_loader loader) {
   return batch;
 }
 
+#define NUMBER_FROM_0                                                                                        \
+  "number processes from 0; if the run has processes outside the mesh, say in processes how many it has"
+
 static void refused(mf_loader loader, mf_layout halves) {
   mf_loader out = {7};
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_remesh(loader, halves, -1, &out, &error));
-  CHECK(out.id == 0 && strcmp(error.message, "process is -1, but must be from 0 to 2^31-1") == 0);
+  const int64_t outside[] = {-1, 2, INT64_MAX};
+  const char* const complaints[] = {"process is -1, but the layout has processes 0 to 1",
+                                    "process is 2, but the layout has processes 0 to 1",
+                                    "process is 9223372036854775807, but the layout has processes 0 to 1"};
+  for (int i = 0; i < 3; i++) {
+    EXPECT(MF_OUT_OF_RANGE, mf_loader_remesh(loader, halves, outside[i], &out, &error));
+    CHECK(out.id == 0 && strcmp(error.message, complaints[i]) == 0 && strcmp(error.hint, NUMBER_FROM_0) == 0);
+  }
   const mf_layout other = make_layout(DOCUMENT(101, 8, ""));
   EXPECT(MF_INCOMPATIBLE, mf_loader_remesh(loader, other, 0, &out, &error));
   OK(mf_release(other.id, &error));

@@ -292,7 +292,10 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
 
 /* Begins to load the blocks of one process. Returns before a file was
    touched; see mf_wait. Options are a JSON object or NULL, every key optional:
-     "process": 0                whose blocks
+     "process": 0                whose blocks, counted from 0; MF_OUT_OF_RANGE from mf_wait for one
+                                 that the layout does not have
+     "processes": 8              how many the run has, if some outside the layout's mesh take part:
+                                 those get batches without blocks
      "shuffle": true, "seed": 0  instead of the document's order and seed
      "order": "local"            or the full name of one, instead of "shuffle"; "local" takes the
                                  local order of the state, and else that of the layout
@@ -363,8 +366,10 @@ mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
    the loader does not move. They share the memory of batches, and its limit. */
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error);
 
-/* A loader that goes on where this one stands, on another layout and in the
-   place of any of its processes: for a run whose mesh has lost or won devices.
+/* A loader that goes on where this one stands, on another layout and for any of
+   its processes: for a run whose mesh has lost or won devices. A process that was
+   in the run and has no devices in the new mesh gets batches without blocks; one
+   that the run never had is MF_OUT_OF_RANGE.
    No file is opened or read for it, and all options stay as they are. The first
    loader is left as it is, also on an error; release it, which drops what it has
    read ahead. Its batches and passes stay good. */

@@ -134,7 +134,7 @@ func TestPlacedErrors(t *testing.T) {
 	wantText(t, firstError(nil, d), status.InvalidArgument, "gomlxfeed: a loader and devices are needed")
 	wantText(t, firstError(l, nil), status.InvalidArgument, "gomlxfeed: a loader and devices are needed")
 
-	of := squareLoader(t, nil, loader.Options{Process: 1, Epochs: 1})
+	of := squareLoader(t, nil, loader.Options{Process: 1, Processes: 2, Epochs: 1})
 	wantText(t, firstError(of, d), status.InvalidArgument, "gomlxfeed: the loader is of process 1, but the devices of the mesh are of process 0; set loader.Options.Process to 0")
 
 	_, few := newWitness(t, 2, true)

@@ -10,6 +10,15 @@ type Process struct {
 	Whole   []Block  // with LoadGlobal, what is gathered for the blocks: every array whole, without holders; else nil
 }
 
+// ProcessCount gives how many processes there are: the highest number of one
+// that owns devices, plus one. Those between that own none count too.
+func (l *Layout) ProcessCount() int {
+	if len(l.processes) == 0 {
+		return 0
+	}
+	return l.processes[len(l.processes)-1] + 1
+}
+
 // Gathered lists the blocks that are gathered: Blocks, unless there are others
 // of which these are parts.
 func (p Process) Gathered() []Block {

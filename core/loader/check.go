@@ -38,6 +38,7 @@ func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	}
 	c := &checker{}
 	c.checkNumbers(o)
+	c.add(checkProcess(o))
 	c.checkArrays(o.Layout, src.Schema())
 	c.checkDataset(planned, src)
 	c.checkFill(o.Fill, src.Schema())
@@ -80,12 +81,33 @@ func (c *checker) checkNumbers(o *Options) {
 			c.add(fail(status.InvalidArgument, format, args...))
 		}
 	}
-	invalid(o.Process < 0, "process is %d, but must be at least 0", o.Process)
+	invalid(o.Processes < 0, "processes is %d, but must be positive, or 0 for those of the layout", o.Processes)
 	invalid(o.Epochs < -1, "epochs is %d, but must be positive, 0 for one epoch per loop, or -1 for no end", o.Epochs)
 	invalid(o.Prefetch < -1 || o.Prefetch > maxPrefetch, "prefetch is %d, but must be from -1 to %d", o.Prefetch, maxPrefetch)
 	invalid(o.MaxHostBytes < 0, "max_host_bytes is %d, but must be positive, or 0 for no bound", o.MaxHostBytes)
 	invalid(o.Workers < 0 || o.Workers > maxWorkers, "workers is %d, but must be from 1 to %d, or 0 to choose", o.Workers, maxWorkers)
 	invalid(o.Layout.BatchSize() == 0, "the layout has no batch, so there is nothing to load")
+}
+
+// processes gives how many processes the run has.
+func (o *Options) processes() int { return max(o.Processes, o.Layout.ProcessCount()) }
+
+// checkProcess refuses a process that the run does not have: it would get
+// batches without blocks, and no process would load the rows that it should.
+func checkProcess(o *Options) error {
+	n := o.processes()
+	if o.Process >= 0 && o.Process < n {
+		return nil
+	}
+	owner, known := "layout", fmt.Sprintf("processes 0 to %d", n-1)
+	if n > o.Layout.ProcessCount() {
+		owner = "run"
+	}
+	if n == 1 {
+		known = "process 0 alone"
+	}
+	return fail(status.OutOfRange, "process is %d, but the %s has %s", o.Process, owner, known).
+		WithHint("number processes from 0; if the run has processes outside the mesh, say in processes how many it has")
 }
 
 const maxPrefetch = 1 << 16

@@ -24,7 +24,8 @@ func TestRefused(t *testing.T) {
 	const invalid, unfit, none = status.InvalidArgument, status.Incompatible, status.NotFound
 	for _, c := range []change{
 		{options: func(o *loader.Options) { o.Layout = nil }, code: invalid, want: "loader: there is no layout; set Options.Layout"},
-		{options: func(o *loader.Options) { o.Process = -1 }, code: invalid, want: "loader: process is -1, but must be at least 0"},
+		{options: func(o *loader.Options) { o.Process = -1 }, code: status.OutOfRange, want: "loader: process is -1, but the layout has processes 0 to 1; number processes from 0; if the run has processes outside the mesh, say in processes how many it has"},
+		{options: func(o *loader.Options) { o.Processes = -1 }, code: invalid, want: "loader: processes is -1, but must be positive, or 0 for those of the layout"},
 		{options: func(o *loader.Options) { o.Epochs = -2 }, code: invalid, want: "loader: epochs is -2, but must be positive, 0 for one epoch per loop, or -1 for no end"},
 		{options: func(o *loader.Options) { o.Prefetch = -2 }, code: invalid, want: "loader: prefetch is -2, but must be from -1 to 65536"},
 		{options: func(o *loader.Options) { o.MaxHostBytes = -1 }, code: invalid, want: "loader: max_host_bytes is -1, but must be positive, or 0 for no bound"},

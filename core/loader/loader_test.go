@@ -26,7 +26,7 @@ func TestBytesOfEveryProcess(t *testing.T) {
 	lay := newLayout(t, d)
 	for process := range 3 { // the third has no devices
 		src := digits(21)
-		l := newLoader(t, src, loader.Options{Layout: lay, Process: process, Epochs: 2})
+		l := newLoader(t, src, loader.Options{Layout: lay, Process: process, Processes: 3, Epochs: 2})
 		n := 0
 		for b, err := range l.All(t.Context()) {
 			if err != nil {
@@ -235,14 +235,14 @@ func TestLongestLoop(t *testing.T) {
 
 // A batch that other processes load may be too large to list here.
 func TestRecordsAreBounded(t *testing.T) {
-	l := newLoader(t, digits(1<<30), loader.Options{Layout: newLayout(t, document(1<<27)), Process: 7})
+	l := newLoader(t, digits(1<<30), loader.Options{Layout: newLayout(t, document(1<<27)), Process: 7, Processes: 8})
 	_, err := l.Records(batch.Cursor{})
 	wantError(t, err, status.ResourceExhausted, "loader: a batch of 134217728 rows is too large to list")
 }
 
 func TestProcessWithoutDevices(t *testing.T) {
 	src := digits(20)
-	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Process: 7})
+	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Process: 7, Processes: 8})
 	if n := len(places(t, l)); n != 2 || len(l.Blocks()) != 0 {
 		t.Errorf("%d batches of %d blocks, want 2 of none", n, len(l.Blocks()))
 	}

@@ -263,7 +263,7 @@ func TestIdleLoading(t *testing.T) {
 		d := document(8)
 		d.Loading = how
 		src := &counted{Source: digits(16)}
-		l := newLoader(t, src, loader.Options{Layout: newLayout(t, d), Process: 7, Epochs: 1})
+		l := newLoader(t, src, loader.Options{Layout: newLayout(t, d), Process: 7, Processes: 8, Epochs: 1})
 		for range 2 {
 			next(t, l)
 		}

@@ -15,9 +15,14 @@ type Options struct {
 	// problems of severity "error".
 	Layout *layout.Layout
 
-	// Process says whose blocks to load: any process of the mesh. One without
-	// devices gets batches without blocks, as many as all others.
+	// Process says whose blocks to load, from 0 to the number of processes
+	// without one. A process that has no devices in the mesh gets batches
+	// without blocks, as many as all others.
 	Process int
+
+	// Processes is how many processes the run has, if some with higher numbers
+	// than those of the layout take part. 0: as many as the layout has.
+	Processes int
 
 	// Order names the order of records (sampler.Names, sampler.Local), or is
 	// "local" for the local order of State, if that has one, and else of Layout;

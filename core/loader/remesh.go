@@ -6,9 +6,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Remesh gives a loader that goes on where l stands, on another layout and in
-// the place of any process of it: what a run does when its mesh has lost or won
-// devices. The source, its files, the order and all options but these stay as
+// Remesh gives a loader that goes on where l stands, on another layout and for
+// any process of it: what a run does when its mesh has lost or won devices. A
+// process of the run that has no devices in the new mesh may go on too, and gets
+// batches without blocks. The source, its files, the order and all options but these stay as
 // they are, so it costs the planning and no reading. A loop goes on too: it
 // ends where that of l would have ended, and the counts of Stats go on.
 //
@@ -20,7 +21,8 @@ import (
 // which drops what it has read ahead; batches that it delivered stay their
 // owners', and so do its passes.
 //
-// The error is Incompatible where the layout's document names another dataset,
+// The error is OutOfRange for a process that neither layout has, nor
+// Options.Processes counts. It is Incompatible where the layout's document names another dataset,
 // and InvalidArgument where l stands at a position that the layout's remainder
 // "error" does not allow. An order in the document does not count: l has one.
 func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) (*Loader, error) {
@@ -28,6 +30,7 @@ func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("give the layout to go on with")
 	}
 	next := &Loader{src: l.src, o: l.o, grid: gridOf(lay, l.src), first: l.line.sequence.Load(), count: l.count}
+	next.o.Processes = l.o.processes()
 	next.o.Layout, next.o.Process, next.o.Allocator = lay, process, alloc
 	planned := lay.Document().Dataset
 	if err := check(l.src, &next.o, planned); err != nil {

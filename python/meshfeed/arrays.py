@@ -79,7 +79,8 @@ def load_array(
             record = check.integer("record", record, 0, len(source) - 1)
             array["shape"] = list(known.shape)
         _check_fit(check, field, mesh, array)
-        options: dict[str, Any] = {"process": jax.process_index(), "epochs": 1}
+        place = {"process": jax.process_index(), "processes": jax.process_count()}
+        options: dict[str, Any] = {**place, "epochs": 1}
         if fill is not None:
             options["fill"] = check.fills({field: fill}, (field,))
         if record is None:

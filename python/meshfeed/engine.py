@@ -41,7 +41,8 @@ class Engine:
         peers: cluster.Options,
     ) -> None:
         self._request, self._options, self._peers = request, options, peers
-        handle = _native.loader_create(source.handle, plan.document, options.document(plan.process))
+        given = options.document(plan.process, plan.run)
+        handle = _native.loader_create(source.handle, plan.document, given)
         self._batches = _described(handle, plan)
         ahead = options.device_prefetch
         self._ahead = self.feed.ahead if ahead is None else ahead

@@ -68,12 +68,14 @@ class Plan:
         processes: all that own devices, in ascending order.
         process: whose blocks to load.
         feed: makes the feed, from the blocks that the library describes.
+        run: how many processes there are, those outside the mesh too; None for those of the mesh.
     """
 
     document: str
     processes: Sequence[int]
     process: int
     feed: Callable[[Sequence[Blocks]], Feed]
+    run: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +147,7 @@ def plan(check: Checks, request: Request) -> Plan:
         prefetch=request.prefetch,
         loading=request.loading,
     )
-    return Plan(document, place.mesh.processes, place.process, place.feed)
+    return Plan(document, place.mesh.processes, place.process, place.feed, place.run)
 
 
 def replay(check: Checks, layout: Layout, process: int | None, *others: Any) -> Plan:
@@ -184,6 +186,7 @@ class _Place:
     process: int
     deliver: Callable[[str], str]  # the type that a field's type becomes
     feed: Callable[[Sequence[Blocks]], Feed]
+    run: int | None = None
 
 
 def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
@@ -227,7 +230,8 @@ def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str
             settle=lambda: jax.settle(mesh),
         )
 
-    return _Place(jax.describe_mesh(mesh), jax.process_index(), jax.delivered_name, feed)
+    process, run = jax.process_index(), jax.process_count()
+    return _Place(jax.describe_mesh(mesh), process, jax.delivered_name, feed, run)
 
 
 def _check_top(tree: Tree, batch: dict[str, Any]) -> None:

@@ -119,6 +119,12 @@ def delivered_name(dtype: str) -> str:
     return str(jax.dtypes.canonicalize_dtype(dtype_of(dtype)).name)
 
 
+def process_count() -> int:
+    """Gives how many processes the run has, those outside the mesh too."""
+    count: int = jax.process_count()
+    return count
+
+
 def process_index() -> int:
     """Gives the number of this process."""
     return jax.process_index()

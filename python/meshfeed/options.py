@@ -68,11 +68,12 @@ class Options:
             loading=self._loading,
         )
 
-    def document(self, process: int) -> dict[str, Any]:
+    def document(self, process: int, run: int | None) -> dict[str, Any]:
         """Gives what the C library takes: what was given, and the process.
 
         Args:
             process: the process whose blocks to load.
+            run: how many processes there are; None for those of the layout.
         """
         options: dict[str, Any] = {
             "order": self._order,
@@ -84,6 +85,7 @@ class Options:
             "fill": self._fill,
             "max_host_bytes": self.max_host_bytes,
             "process": process,
+            "processes": run,
         }
         return {key: value for key, value in options.items() if value is not None}
 

@@ -91,7 +91,7 @@ type player struct {
 }
 
 func (p *player) open(u run, process int, src *synthetic.Source, o loader.Options) *loader.Loader {
-	o.Layout, o.Process = u.lay, process
+	o.Layout, o.Process, o.Processes = u.lay, process, runProcesses
 	o.Order, o.Seed, o.Prefetch, o.Workers = p.w.order, p.w.seed, u.prefetch, u.workers
 	l, err := loader.New(src, o)
 	if err != nil {
@@ -99,6 +99,9 @@ func (p *player) open(u run, process int, src *synthetic.Source, o loader.Option
 	}
 	return l
 }
+
+// runProcesses is how many processes every run has: more than any mesh.
+const runProcesses = 1 << 12
 
 // processes lists those of the mesh, and the first number that has no devices.
 func processes(u run) []int {
