@@ -11,7 +11,7 @@ HOST_PYTHON ?= python3
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib wheel bench bench-go golden fuzz gpu-check gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib wheel bench bench-go golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,8 +101,8 @@ fuzz: ## run every fuzz target for 30 s each
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 20x $$p || exit 1; done; done
 
-gpu-check: lib ## the hand-over checks on a machine with a GPU
-	$(PYTHON) tests/python/gpu_check.py
+selfcheck: lib ## check and measure meshfeed on the devices that JAX sees (two minutes)
+	$(PYTHON) -m meshfeed selfcheck
 
 # PJRT plugins, as wheels of Linux on x86-64 whose hashes tools/plugins knows.
 PLUGINS := .build/plugins

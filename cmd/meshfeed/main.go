@@ -8,6 +8,7 @@
 //	meshfeed page [LAYOUT.json]        the browser page, as one HTML file
 //	meshfeed serve [LAYOUT.json]       the same at an address of this machine
 //	meshfeed devices --backend SPEC    what devices a backend offers, or why it cannot be used
+//	meshfeed selfcheck                 check and measure loading on the devices that JAX sees
 //
 // The exit status is 0 when all is well, 1 when a check found something, 2 when
 // the command could not do its work, and 130 after Ctrl-C.

@@ -1,5 +1,7 @@
 """The console script `meshfeed`: it replaces itself by the Go program of the package.
 
+The verb `selfcheck` is the exception: it needs JAX, and runs in this process.
+
 Signals, the terminal and the exit status are therefore the program's own. Nothing is imported
 that Python has not imported by itself, so that Ctrl-C finds next to no time to end this first.
 """
@@ -14,6 +16,10 @@ BINARY = os.path.join(os.path.dirname(__file__), "_bin", "meshfeed")
 
 def main() -> None:
     """Runs the command with this process's arguments; never returns."""
+    if sys.argv[1:2] == ["selfcheck"]:
+        from meshfeed.selfcheck.command import main as selfcheck
+
+        sys.exit(selfcheck(sys.argv[2:]))
     try:
         os.execv(BINARY, ["meshfeed", *sys.argv[1:]])
     except OSError as e:

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// newSelfcheck makes the verb that the Python package runs: it needs JAX. The
+// package's console script never starts this program for it.
+func newSelfcheck() *cobra.Command {
+	return &cobra.Command{
+		Use:                "selfcheck",
+		Short:              "check and measure loading on the devices that JAX sees",
+		DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return status.New(status.Unsupported, "selfcheck", "the self-check needs JAX, and runs in the Python package only").
+				WithHint("run: python -m meshfeed selfcheck --help")
+		},
+	}
+}

@@ -1,0 +1,83 @@
+"""`meshfeed selfcheck`: the command line of the self-check."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+PASSED, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130  # exit statuses, as of the other verbs
+
+MOST = 60  # minutes
+
+_ABOUT = """Checks on the devices that JAX sees that every shard holds the right bytes, and measures
+how fast batches arrive there. Prints a page of Markdown that can be pasted into an issue.
+
+It needs no network and no files. Set JAX_PLATFORMS or CUDA_VISIBLE_DEVICES to choose devices.
+The exit status is 0 if every check passed, 1 if one failed, and 2 if nothing could be checked."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the self-check and prints its report.
+
+    Args:
+        arguments: those behind the verb.
+
+    Returns:
+        The exit status.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        import meshfeed as mf
+
+        try:
+            from meshfeed.selfcheck.run import run
+        except ImportError as e:
+            print(f"meshfeed: the self-check needs JAX: {e}", file=sys.stderr)
+            print('  pip install "jax>=0.8", or the build for your accelerator', file=sys.stderr)
+            return FAILED
+        try:
+            report = run(options.minutes, say=_say if sys.stderr.isatty() else _silent)
+        except (mf.Error, RuntimeError) as e:  # JAX finds no device, or the library does not load
+            print(f"meshfeed: nothing could be checked: {e}", file=sys.stderr)
+            return FAILED
+        finally:
+            if sys.stderr.isatty():
+                _say("")
+    except KeyboardInterrupt:
+        print("meshfeed: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    print(report.to_json() if options.json else report.markdown())
+    return PASSED if report.passed else FOUND
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="meshfeed selfcheck",
+        description=_ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--minutes", type=_minutes, default=2.0, metavar="M", help="about how long to take; 2"
+    )
+    return parser
+
+
+def _minutes(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= MOST:
+        raise argparse.ArgumentTypeError(f"expected more than 0 and at most {MOST}, got {text!r}")
+    return value
+
+
+def _say(text: str) -> None:
+    """Shows what runs, on one line of the terminal."""
+    print(f"\r\x1b[K{text[:70]}", end="", file=sys.stderr, flush=True)
+
+
+def _silent(text: str) -> None:
+    pass

@@ -1,0 +1,273 @@
+"""How long `next` takes and how fast rows arrive, beside loops that do without meshfeed.
+
+All loops deliver to the same end point: global arrays with the same sharding, ready on their
+devices. They run in turns, a short stretch of each in every round, so that other work on the
+machine meets all of them alike; a ratio is taken within a round.
+
+- meshfeed: `next`, with the default options;
+- by hand: `np.take` of the permuted rows, then one `jax.device_put`: the same work;
+- put: `jax.device_put` of one batch that lies ready in ordinary memory, again and again: less work;
+- pinned: the same from memory that the device reads by itself ("pinned_host"). CPU devices have
+  their memory in common with the host: there the batch is aligned, and JAX takes it as it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+from meshfeed.selfcheck import checks
+
+Data = dict[str, checks.Array]
+Loop = Iterator[dict[str, jax.Array]]
+
+WINDOW = 2  # batches that a pipelined loop has under way
+SKIP = 3  # batches that may stand ready when a stretch begins
+LEAST = 5  # batches of a stretch, however long they take
+
+
+@dataclass(frozen=True)
+class Case:
+    """Data of one kind.
+
+    Attributes:
+        name: what the report calls it.
+        data: the arrays, by field.
+        batch: rows of a batch.
+    """
+
+    name: str
+    data: Data
+    batch: int
+
+    @property
+    def batch_bytes(self) -> int:
+        """The bytes of a batch."""
+        return self.batch * sum(int(array[0].nbytes) for array in self.data.values())
+
+    def shardings(self) -> dict[str, NamedSharding]:
+        """Gives every array's sharding: rows over all devices."""
+        return dict.fromkeys(self.data, NamedSharding(checks.line(), P("data")))
+
+    def loader(self, **options: Any) -> mf.Loader:
+        """Makes a shuffled loader without end."""
+        return mf.Loader(
+            mf.from_arrays(self.data),
+            specs=self.shardings(),
+            batch_size=self.batch,
+            shuffle=True,
+            epochs=-1,
+            **options,
+        )
+
+    def by_hand(self) -> Loop:
+        """Yields what a loop with NumPy and JAX alone delivers."""
+        rng, split = np.random.default_rng(0), self.shardings()
+        rows = len(next(iter(self.data.values())))
+        while True:
+            order = rng.permutation(rows)
+            for start in range(0, rows - self.batch + 1, self.batch):
+                records = order[start : start + self.batch]
+                batch = {name: np.take(array, records, 0) for name, array in self.data.items()}
+                yield jax.device_put(batch, split)
+
+    def put(self) -> Loop:
+        """Yields one batch that lies ready in ordinary memory."""
+        split = self.shardings()
+        batch = {name: array[: self.batch].copy() for name, array in self.data.items()}
+        while True:
+            yield jax.device_put(batch, split)
+
+    def pinned(self) -> Loop | None:
+        """Yields one batch that lies ready in memory which its devices reach by themselves."""
+        split = self.shardings()
+        if jax.devices()[0].platform == "cpu":
+            batch: Any = {name: _aligned(array[: self.batch]) for name, array in self.data.items()}
+        else:
+            kinds = [memory.kind for memory in jax.devices()[0].addressable_memories()]
+            if "pinned_host" not in kinds:
+                return None
+            there = {name: s.with_memory_kind("pinned_host") for name, s in split.items()}
+            rows = {name: array[: self.batch] for name, array in self.data.items()}
+            batch = jax.block_until_ready(jax.device_put(rows, there))
+        return _again(lambda: jax.device_put(batch, split))
+
+
+def _again(make: Callable[[], Any]) -> Loop:
+    while True:
+        yield make()
+
+
+def _aligned(array: checks.Array) -> checks.Array:
+    """Copies into memory at a multiple of 64 bytes, which JAX on CPU uses as it is."""
+    whole = np.empty(array.nbytes + 64, np.uint8)
+    start = -whole.ctypes.data % 64
+    out = whole[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(out, array)
+    return out
+
+
+def cases(shrink: int = 1) -> list[Case]:
+    """Gives the data that is measured.
+
+    Args:
+        shrink: divides the rows of dataset and batch.
+    """
+    rng = np.random.default_rng(0)
+
+    def sized(rows: int) -> int:
+        return max(rows // shrink, 1)
+
+    def batch(rows: int) -> int:
+        return checks.round_up(sized(rows))
+
+    def labels(rows: int) -> checks.Array:
+        return rng.integers(0, 1000, sized(rows)).astype(np.int32)
+
+    def rows(n: int, of: int) -> int:
+        return max(n, 2 * of * shrink)
+
+    tokens, images, features = batch(256), batch(256), batch(1024)
+    n = rows(16384, tokens)
+    text = rng.integers(0, 50000, (sized(n), 2048), np.int32)
+    n = rows(1024, images)
+    pixels = rng.integers(0, 256, (sized(n), 224, 224, 3), np.uint8)
+    pictures = {"image": pixels, "label": labels(n)}
+    n = rows(262144, features)
+    vectors = rng.standard_normal((sized(n), 16), np.float32)
+    return [
+        Case("images, uint8 [224, 224, 3]", pictures, images),
+        Case("tokens, int32 [2048]", {"tokens": text}, tokens),
+        Case("features, float32 [16]", {"x": vectors, "label": labels(n)}, features),
+    ]
+
+
+# ---- stretches and turns ----
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What one loop did in one round.
+
+    Attributes:
+        closed: seconds of each `next` until its batch was ready, one batch after the other.
+        closed_rate: batches per second of that.
+        pipelined_rate: batches per second with two batches under way.
+    """
+
+    closed: list[float]
+    closed_rate: float
+    pipelined_rate: float
+
+
+def stretch(loop: Loop, seconds: float) -> Stretch:
+    """Runs a loop for some time, closed and then pipelined."""
+    for _ in range(SKIP):
+        jax.block_until_ready(next(loop))
+    times: list[float] = []
+    began = time.perf_counter()
+    while len(times) < LEAST or time.perf_counter() - began < seconds / 2:
+        before = time.perf_counter()
+        jax.block_until_ready(next(loop))
+        times.append(time.perf_counter() - before)
+    closed = len(times) / (time.perf_counter() - began)
+    return Stretch(times, closed, _pipelined(loop, seconds / 2))
+
+
+def _pipelined(loop: Loop, seconds: float) -> float:
+    under_way: deque[Any] = deque()
+    n, began = 0, time.perf_counter()
+    while n < LEAST or time.perf_counter() - began < seconds:
+        under_way.append(next(loop))
+        n += 1
+        if len(under_way) > WINDOW:
+            jax.block_until_ready(under_way.popleft())
+    jax.block_until_ready(list(under_way))
+    return n / (time.perf_counter() - began)
+
+
+def bare_copy(case: Case, seconds: float) -> Callable[[], float]:
+    """Makes a function that gives how often per second the host copies a batch's bytes."""
+    source = np.zeros(case.batch_bytes, np.uint8)
+    target = np.ones_like(source)
+
+    def copies() -> float:
+        n, began = 0, time.perf_counter()
+        while n < LEAST or time.perf_counter() - began < seconds:
+            np.copyto(target, source)
+            n += 1
+        return n / (time.perf_counter() - began)
+
+    return copies
+
+
+@dataclass
+class Measured:
+    """What all rounds of a case gave.
+
+    Attributes:
+        case: the case.
+        loops: for every loop its stretches, one per round.
+        copies: for every round, how often per second the host copied a batch's bytes.
+    """
+
+    case: Case
+    loops: dict[str, list[Stretch]]
+    copies: list[float]
+
+    def percentile(self, loop: str, q: float) -> float:
+        """Gives a percentile of the seconds of a closed `next`, over all rounds."""
+        times = [t for part in self.loops[loop] for t in part.closed]
+        return float(np.percentile(times, q))
+
+    def rate(self, loop: str, kind: str) -> float:
+        """Gives the median of the rounds' batches per second, "closed" or "pipelined"."""
+        return float(np.median([getattr(part, f"{kind}_rate") for part in self.loops[loop]]))
+
+    def ratio(self, kind: str) -> tuple[float, float, float]:
+        """Gives how often as fast as by hand: the rounds' median, and 10th and 90th percentile."""
+        pairs = zip(self.loops["meshfeed"], self.loops["by hand"], strict=True)
+        name = f"{kind}_rate"
+        ratios = [getattr(ours, name) / getattr(theirs, name) for ours, theirs in pairs]
+        low, middle, high = np.percentile(ratios, [10, 50, 90])
+        return float(middle), float(low), float(high)
+
+
+def measure(case: Case, seconds: float, rounds: int) -> Measured:
+    """Measures one case.
+
+    Args:
+        case: the data.
+        seconds: of each loop in each round.
+        rounds: how many; one more goes before and is not counted.
+    """
+    loader = case.loader()
+    loops: dict[str, Loop] = {
+        "meshfeed": iter(loader),
+        "by hand": case.by_hand(),
+        "put": case.put(),
+    }
+    if (pinned := case.pinned()) is not None:
+        loops["pinned"] = pinned
+    copies = bare_copy(case, seconds / 2)
+    found = Measured(case, {name: [] for name in loops}, [])
+    names = list(loops)
+    with loader:
+        for r in range(-1, rounds):
+            shift = r % len(names)
+            for name in names[shift:] + names[:shift]:
+                part = stretch(loops[name], seconds)
+                if r >= 0:
+                    found.loops[name].append(part)
+            if r >= 0:
+                found.copies.append(copies())
+    return found
