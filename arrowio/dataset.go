@@ -27,6 +27,7 @@ type Dataset struct {
 		value source.Fingerprint
 		known bool
 	}
+	hashed hashed
 }
 
 var _ source.Source = (*Dataset)(nil)

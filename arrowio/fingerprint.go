@@ -7,24 +7,30 @@ import (
 	"fmt"
 	"hash"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// sampled is how many records the fingerprint looks at, and window how many
-// bytes of each one's record batch; as many places and bytes of dictionaries.
+// wholeBytes of files are hashed whole: a file of labels, say, which differs on
+// one host. Of more, sampled is how many records are looked at, and window how
+// many bytes of each one's record batch; as many places and bytes of
+// dictionaries.
 const (
-	sampled = 64
-	window  = 4 << 10
+	wholeBytes = 16 << 20
+	sampled    = 64
+	window     = 4 << 10
 )
 
 // Fingerprint implements source.Source: a SHA-256, cut to 16 bytes. Of files it
 // covers, in their order, the size, the rows, and the footer or all message
-// headers, which hold the schema; and 4 KiB from the record batches of 64
-// records, and from 64 dictionaries where there are any, at places that follow
-// from these facts. Neither names of files nor times are part of it, nor what
-// this release makes of a column.
+// headers, which hold the schema, and so the cut into record batches. Of up to
+// 16 MiB of files together it covers every byte; of more, 4 KiB from the record
+// batches of 64 records, and from 64 dictionaries where there are any, at places
+// that follow from these facts: see [Dataset.SHA256]. Neither names of files nor
+// times are part of it, nor what this release makes of a column.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if err := d.table.Gate.Enter(); err != nil {
 		return source.Fingerprint{}, err
@@ -39,12 +45,74 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	}
 	h := sha256.New()
 	d.hashFacts(h)
-	if err := d.hashRows(ctx, h); err != nil {
+	hash := d.hashRows
+	if d.bytes() <= wholeBytes {
+		hash = d.hashWhole
+	}
+	if err := hash(ctx, h); err != nil {
 		return source.Fingerprint{}, err
 	}
 	copy(d.fingerprint.value[:], h.Sum(nil))
 	d.fingerprint.known = true
 	return d.fingerprint.value, nil
+}
+
+// Coverage implements source.Covered. Where the files are sampled, it is an upper
+// bound: samples may overlap.
+func (d *Dataset) Coverage() (hashed, of int64) {
+	of = d.bytes()
+	if of <= wholeBytes {
+		return of, of
+	}
+	samples := int64(sampled)
+	if len(d.dictionaryBodies()) > 0 {
+		samples *= 2
+	}
+	return min(samples*window, of), of
+}
+
+// bytes gives the size of all files together.
+func (d *Dataset) bytes() (total int64) {
+	for _, f := range d.files {
+		total += f.meta.Size
+	}
+	return total
+}
+
+// pieceBytes is how much of a small file is read at once.
+const pieceBytes = 256 << 10
+
+// piece is one of a file.
+type piece struct {
+	file     *file
+	from, to int64
+}
+
+// hashWhole hashes every byte of the files, which are small.
+func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
+	var pieces []piece
+	for _, f := range d.files {
+		for at := int64(0); at < f.meta.Size; at += pieceBytes {
+			pieces = append(pieces, piece{f, at, min(at+pieceBytes, f.meta.Size)})
+		}
+	}
+	sums := make([][16]byte, len(pieces))
+	err := parallel(len(pieces), func(i int) error {
+		if err := ctx.Err(); err != nil {
+			return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
+		}
+		p := pieces[i]
+		data := make([]byte, p.to-p.from)
+		if _, err := p.file.content.ReadAt(data, p.from); err != nil {
+			return p.file.named(err)
+		}
+		sums[i] = xxh3.Hash128(data).Bytes()
+		return nil
+	})
+	for _, sum := range sums {
+		h.Write(sum[:])
+	}
+	return err
 }
 
 // hashFacts hashes what metadata tell. Names are quoted and every line ended,

@@ -3,6 +3,7 @@ package arrowio_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"os"
 	"strings"
 	"testing"
@@ -63,12 +64,12 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintSamplesAllOfABatch: 64 times 4 KiB of 8,000 bytes leave out
-// none but the last few.
-func TestFingerprintSamplesAllOfABatch(t *testing.T) {
-	l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 999)+"7]")
+// TestFingerprintOfFewBytes: of small files every byte counts.
+func TestFingerprintOfFewBytes(t *testing.T) {
+	l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 99_999)+"7]")
+	covers(t, l.path, int64(len(l.data)), int64(len(l.data)))
 	seen := map[source.Fingerprint]int{fingerprintAs(t, arrowio.Options{}, l.path): -1}
-	for _, at := range []int{1000, 4000, 6000, 7500} {
+	for _, at := range []int{0, 1000, 400_000, 799_999} {
 		l.put(1, at, byte(9))
 		f := fingerprintAs(t, arrowio.Options{}, l.path)
 		if before, known := seen[f]; known {
@@ -78,15 +79,173 @@ func TestFingerprintSamplesAllOfABatch(t *testing.T) {
 	}
 }
 
-// TestFingerprintSamplesDictionaries: the rows of a field of codes are the
-// values of its dictionary.
-func TestFingerprintSamplesDictionaries(t *testing.T) {
-	hash := func(values string) source.Fingerprint {
-		l := write(t, coded, values)
-		return fingerprintAs(t, arrowio.Options{}, l.path)
+// covers compares what a fingerprint says that it covers.
+func covers(t *testing.T, path string, hashed, of int64) {
+	t.Helper()
+	ds, err := arrowio.Open(path)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer ds.Close()
+	if h, all := ds.Coverage(); h != hashed || all != of {
+		t.Errorf("covers %d of %d bytes, want %d of %d", h, all, hashed, of)
+	}
+}
+
+// TestFingerprintOfManyBytes: larger files are sampled at 64 places, and say so;
+// the hash of all bytes sees what the samples do not.
+func TestFingerprintOfManyBytes(t *testing.T) {
+	path, size := temp(t, "large.arrow"), int64(0)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	save(t, path, false, schema, []int{1_200_000, 1_200_000}, 1)
+	if info, err := os.Stat(path); err != nil || info.Size() <= 16<<20 {
+		t.Fatalf("%v, %v: the test does not test", info.Size(), err)
+	} else {
+		size = info.Size()
+	}
+	covers(t, path, 64*4096, size)
+	before, hash := fingerprintAs(t, arrowio.Options{}, path), hashOf(t, path)
+	changed := 0
+	for at := size / 20; at < size-size/20; at += size / 10 {
+		flip(t, path, at)
+		if fingerprintAs(t, arrowio.Options{}, path) != before {
+			changed++
+		}
+		if hashOf(t, path).Sum == hash.Sum {
+			t.Errorf("the hash does not see byte %d", at)
+		}
+		flip(t, path, at)
+	}
+	if changed > 5 { // each place is seen with a probability of 1 in 70
+		t.Errorf("the samples saw %d of 10 changed bytes", changed)
+	}
+	if hashOf(t, path, path).Sum == hash.Sum || hashOf(t, path, path).Files[1] != hash.Files[0] {
+		t.Error("the hash of the file twice is wrong")
+	}
+}
+
+func hashOf(t *testing.T, paths ...string) arrowio.Hash {
+	t.Helper()
+	ds, err := arrowio.OpenFiles(paths, arrowio.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	var out [2]arrowio.Hash
+	for i := range out { // it is kept
+		if out[i], err = ds.Hash(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out[0].Sum != out[1].Sum {
+		t.Error("two calls of Hash differ")
+	}
+	return out[0]
+}
+
+// flip changes one bit of a byte in a file.
+func flip(t *testing.T, path string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 1
+	if _, err := f.WriteAt(b[:], at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHashIsThatOfOtherTools: of each file the hash is that of sha256sum.
+func TestHashIsThatOfOtherTools(t *testing.T) {
+	a, b := "../core/arrowmeta/testdata/primitive.arrow", "../core/arrowmeta/testdata/polars.arrow"
+	got := hashOf(t, a)
+	data, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	if got.Files[0] != sum || got.Sum != sha256.Sum256(sum[:]) {
+		t.Errorf("got %x, want %x", got, sum)
+	}
+	if hashOf(t, b).Sum == got.Sum {
+		t.Error("two files have one hash")
+	}
+}
+
+// TestFingerprintInMemory: of up to 256 MiB in memory every value counts, and
+// the fingerprint says so.
+func TestFingerprintInMemory(t *testing.T) {
+	labels := make([]int64, 1_000_000)
+	hash := func() source.Fingerprint {
+		ds, err := arrowio.FromSlices(arrowio.Slice("label", labels))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ds.Close()
+		if hashed, of := ds.(source.Covered).Coverage(); hashed != 8_000_000 || of != 8_000_000 {
+			t.Errorf("covers %d of %d bytes", hashed, of)
+		}
+		f, err := ds.Fingerprint(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	before := hash()
+	for _, i := range []int{0, 499_999, 999_999} {
+		labels[i] = 1
+		if hash() == before {
+			t.Errorf("label %d changes nothing", i)
+		}
+		labels[i] = 0
+	}
+	if hash() != before {
+		t.Error("the same labels have another fingerprint")
+	}
+}
+
+// sampledHash hashes samples of a file as is done with larger ones.
+func sampledHash(t *testing.T, path string) [32]byte {
+	t.Helper()
+	ds, err := arrowio.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	sum, err := ds.HashSamples(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// TestSamplesOfABatch: 64 times 4 KiB of 8,000 bytes leave out none but the last
+// few.
+func TestSamplesOfABatch(t *testing.T) {
+	l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 999)+"7]")
+	seen := map[[32]byte]int{sampledHash(t, l.path): -1}
+	for _, at := range []int{1000, 4000, 6000, 7500} {
+		l.put(1, at, byte(9))
+		f := sampledHash(t, l.path)
+		if before, known := seen[f]; known {
+			t.Errorf("byte %d changes nothing after byte %d", at, before)
+		}
+		seen[f] = at
+	}
+}
+
+// TestSamplesOfDictionaries: the rows of a field of codes are the values of its
+// dictionary.
+func TestSamplesOfDictionaries(t *testing.T) {
+	hash := func(values string) [32]byte { return sampledHash(t, write(t, coded, values).path) }
 	if hash("[0.5,1.5,0.5]") == hash("[0.5,2.5,0.5]") {
-		t.Error("another value in the dictionary has the same fingerprint")
+		t.Error("another value in the dictionary has the same hash")
 	}
 }
 
@@ -94,10 +253,10 @@ func TestFingerprintSamplesDictionaries(t *testing.T) {
 // change for the same files.
 func TestFingerprintIsFrozen(t *testing.T) {
 	for path, want := range map[string]string{
-		"../core/arrowmeta/testdata/primitive.arrow":    "0352a2e247e09547b0ab6f140f599f0d",
-		"../core/arrowmeta/testdata/huggingface.stream": "06a6c2bc077c18d5870546b35bdfc80e",
-		"../core/arrowmeta/testdata/lz4.arrow":          "c32f07bf1445c5d1e4b8c919fbb0fc9a",
-		deltaFile:                                       "746c07d68f5499a0c82d9a57fa54c49c",
+		"../core/arrowmeta/testdata/primitive.arrow":    "d029e0193d61c6941233adbccda2d682",
+		"../core/arrowmeta/testdata/huggingface.stream": "5df6490b3aed3b1aee150390106b6a18",
+		"../core/arrowmeta/testdata/lz4.arrow":          "24e2f364a365285fca5f93158e510b43",
+		deltaFile:                                       "e311125dbf52aa0c49304c730239110a",
 	} {
 		ds, err := arrowio.Open(path)
 		if err != nil {
@@ -134,7 +293,7 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Records != 160 || v.Batches != 6 || v.Bytes != 2*info.Size() || len(v.Hash) != 64 || done != total || total != 2*v.Bytes {
+	if v.Records != 160 || v.Batches != 6 || v.Bytes != 2*info.Size() || v.Hash == nil || done != total || total != 2*v.Bytes {
 		t.Errorf("got %+v, progress %d of %d", v, done, total)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

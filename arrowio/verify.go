@@ -2,13 +2,9 @@ package arrowio
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"hash"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // VerifyOptions say how thoroughly to verify.
@@ -23,7 +19,7 @@ type Verification struct {
 	Batches     int64
 	Bytes       int64 // of all files
 	Fingerprint source.Fingerprint
-	Hash        string // SHA-256 of all bytes in the order of the files, hexadecimal; "" unless asked for
+	Hash        *Hash // nil unless asked for
 }
 
 // Verify reads the dataset from end to end, every row of every field: that the
@@ -63,9 +59,11 @@ func (v *verifier) run() (err error) {
 		return err
 	}
 	if v.o.Hash {
-		if err := v.hash(); err != nil {
+		hash, err := v.d.hashFiles(v.ctx, v.progress)
+		if err != nil {
 			return err
 		}
+		v.report.Hash = &hash
 	}
 	v.report.Fingerprint, err = v.d.Fingerprint(v.ctx)
 	return err
@@ -115,34 +113,5 @@ func (v *verifier) rows() error {
 		v.progress(int64(float64(v.report.Bytes)*float64(from+m)/float64(n)) - v.done)
 	}
 	v.progress(v.report.Bytes - v.done)
-	return nil
-}
-
-// hash reads every byte of every file.
-func (v *verifier) hash() error {
-	h := sha256.New()
-	buffer := make([]byte, 1<<20)
-	for _, f := range v.d.files {
-		if err := v.hashFile(h, f, buffer); err != nil {
-			return err
-		}
-	}
-	v.report.Hash = hex.EncodeToString(h.Sum(nil))
-	return nil
-}
-
-func (v *verifier) hashFile(h hash.Hash, f *file, buffer []byte) error {
-	for off := int64(0); off < f.meta.Size; {
-		if err := v.ctx.Err(); err != nil {
-			return status.Errorf(status.CodeOf(err), "arrowio", "the verification was ended: %w", err)
-		}
-		b := buffer[:min(int64(len(buffer)), f.meta.Size-off)]
-		if _, err := f.content.ReadAt(b, off); err != nil {
-			return f.named(err)
-		}
-		h.Write(b)
-		off += int64(len(b))
-		v.progress(int64(len(b)))
-	}
 	return nil
 }

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // dataset is what an mf_dataset names. Loaders and slices made of it count as
@@ -28,6 +30,7 @@ type dataset struct {
 
 	mu          sync.Mutex
 	fingerprint *future.Future[source.Fingerprint] // once it was asked for
+	hash        *future.Future[arrowio.Hash]       // likewise
 }
 
 // newDataset makes a dataset with one owner.
@@ -110,9 +113,9 @@ func (d *dataset) slice(ctx context.Context, start, stop int64) (*dataset, error
 	return s, nil
 }
 
-// hash gives the fingerprint, which is worked out in the background so that a
+// identify gives the fingerprint, which is worked out in the background so that a
 // caller whose time is over finds it begun.
-func (d *dataset) hash(ctx context.Context) (source.Fingerprint, error) {
+func (d *dataset) identify(ctx context.Context) (source.Fingerprint, error) {
 	src, err := d.opened.Wait(ctx)
 	if err != nil {
 		return source.Fingerprint{}, err
@@ -128,12 +131,56 @@ func (d *dataset) hash(ctx context.Context) (source.Fingerprint, error) {
 	return f.Wait(ctx)
 }
 
+// hashFiles gives the hash of all bytes of the files, those of the whole dataset
+// where this is a slice. It is worked out in the background, too.
+func (d *dataset) hashFiles(ctx context.Context) (arrowio.Hash, error) {
+	for d.parent != nil {
+		d = d.parent
+	}
+	src, err := d.opened.Wait(ctx)
+	if err != nil {
+		return arrowio.Hash{}, err
+	}
+	files, ok := src.(*arrowio.Dataset)
+	if !ok {
+		return arrowio.Hash{}, status.New(status.Unsupported, "capi", "the data lie in memory, and there are no files to hash").
+			WithHint("the fingerprint covers data in memory")
+	}
+	d.mu.Lock()
+	if d.hash == nil {
+		d.hash = future.Start("capi", func() (arrowio.Hash, error) { return files.Hash(context.Background()) })
+	}
+	f := d.hash
+	d.mu.Unlock()
+	return f.Wait(ctx)
+}
+
+// hashInfo is the answer of mf_dataset_hash.
+type hashInfo struct {
+	SHA256 string   `json:"sha256"`
+	Files  []string `json:"files"`
+}
+
+func hashInfoOf(h arrowio.Hash) hashInfo {
+	out := hashInfo{SHA256: hex.EncodeToString(h.Sum[:])}
+	for _, sum := range h.Files {
+		out.Files = append(out.Files, hex.EncodeToString(sum[:]))
+	}
+	return out
+}
+
 // info is the answer of mf_dataset_info.
 type info struct {
-	Records int64         `json:"records"`
-	Fields  []fieldInfo   `json:"fields"`
-	Skipped []skippedInfo `json:"skipped"`
-	Files   []fileInfo    `json:"files"`
+	Records       int64         `json:"records"`
+	Fields        []fieldInfo   `json:"fields"`
+	Skipped       []skippedInfo `json:"skipped"`
+	Files         []fileInfo    `json:"files"`
+	Fingerprinted coverage      `json:"fingerprinted"`
+}
+
+type coverage struct {
+	Bytes int64 `json:"bytes"`
+	Of    int64 `json:"of"`
 }
 
 type fieldInfo struct {
@@ -163,6 +210,9 @@ func infoOf(s source.Source) info {
 	}
 	for _, k := range s.Schema().Skipped {
 		out.Skipped = append(out.Skipped, skippedInfo(k))
+	}
+	if c, ok := s.(source.Covered); ok {
+		out.Fingerprinted.Bytes, out.Fingerprinted.Of = c.Coverage()
 	}
 	if d, ok := s.(*arrowio.Dataset); ok {
 		for _, f := range d.Files() {
@@ -195,11 +245,30 @@ func mfgo_dataset_fingerprint(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.
 		return use(h, func(ctx context.Context, d *dataset) error {
 			ctx, cancel := within(ctx, ms)
 			defer cancel()
-			f, err := d.hash(ctx)
+			f, err := d.identify(ctx)
 			if err != nil {
 				return err
 			}
 			return give(out, []byte(f.String()))
+		})
+	})
+}
+
+//export mfgo_dataset_hash
+func mfgo_dataset_hash(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return use(h, func(ctx context.Context, d *dataset) error {
+			ctx, cancel := within(ctx, ms)
+			defer cancel()
+			hash, err := d.hashFiles(ctx)
+			if err != nil {
+				return err
+			}
+			text, err := json.Marshal(hashInfoOf(hash))
+			if err != nil {
+				return err
+			}
+			return give(out, text)
 		})
 	})
 }

@@ -211,6 +211,13 @@ mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_byte
   return mfgo_dataset_fingerprint(dataset.id, timeout_ms, text, error);
 }
 
+mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json, mf_error* error) {
+  clear_bytes(json);
+  GUARD;
+  NEED(json);
+  return mfgo_dataset_hash(dataset.id, timeout_ms, json, error);
+}
+
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
                            mf_error* error) {
   MAKE(slice);

@@ -144,7 +144,10 @@ func (s *arrays) Close() error {
 	return nil
 }
 
-// Fingerprint implements source.Source.
+// Coverage implements source.Covered.
+func (s *arrays) Coverage() (hashed, of int64) { return table.Coverage(s) }
+
+// Fingerprint implements source.Source: see [table.Fingerprint].
 func (s *arrays) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -97,6 +97,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_TEXT, handle, mf_dataset_open("{", 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_info(h.dataset, &out.bytes, &error));
   CLEARS(NO_HANDLE, bytes, mf_dataset_fingerprint(h.dataset, -1, &out.bytes, &error));
+  CLEARS(NO_HANDLE, bytes, mf_dataset_hash(h.dataset, -1, &out.bytes, &error));
   CLEARS(NO_HANDLE, handle, mf_dataset_slice(h.dataset, 0, 1, &out.handle.dataset, &error));
   CLEARS(NO_HANDLE, handle, mf_loader_create(h.dataset, h.layout, NULL, 0, &out.handle.loader, &error));
   CLEARS(NO_HANDLE, bytes, mf_loader_info(h.loader, &out.bytes, &error));
@@ -145,6 +146,7 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("arrays", mf_dataset_open_arrays(NULL, 1, NULL, NULL, &out.handle.dataset, &error));
   NAMES("json", mf_dataset_info(h.dataset, NULL, &error));
   NAMES("text", mf_dataset_fingerprint(h.dataset, 0, NULL, &error));
+  NAMES("json", mf_dataset_hash(h.dataset, 0, NULL, &error));
   NAMES("slice", mf_dataset_slice(h.dataset, 0, 1, NULL, &error));
   NAMES("options", mf_loader_create(h.dataset, h.layout, NULL, 1, &out.handle.loader, &error));
   NAMES("loader", mf_loader_create(h.dataset, h.layout, NULL, 0, NULL, &error));

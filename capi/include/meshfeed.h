@@ -274,15 +274,28 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
      {"records": 1797,
       "fields": [{"name": "image", "dtype": "float32", "shape": [8, 8], "nullable": false}],
       "skipped": [{"name": "text", "type": "utf8", "reason": "..."}],
-      "files": [{"path": "...", "records": 1797}]}
+      "files": [{"path": "...", "records": 1797}],
+      "fingerprinted": {"bytes": 575040, "of": 575040}}
    A field whose integers stand for something else also has a "logical" type,
    such as "timestamp[us]". A file of compressed record batches, which are slow
-   to shuffle, also has a "compression", "lz4" or "zstd". */
+   to shuffle, also has a "compression", "lz4" or "zstd". "fingerprinted" says how
+   many bytes the fingerprint covers, of how many. */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
 /* The hash of the content: 32 hexadecimal digits, the same on every host. It
-   is worked out once, also across calls that ran into their timeout. */
+   covers what "fingerprinted" of mf_dataset_info says: all bytes of up to 16 MiB
+   of files, and samples of more; all values of up to 256 MiB in memory, and
+   evenly spread rows of more. It is worked out once, also across calls that ran
+   into their timeout. */
 mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error);
+
+/* The SHA-256 of every byte of the files, in the order of the records, and one
+   over these hashes:
+     {"sha256": "64 hexadecimal digits", "files": ["64 hexadecimal digits"]}
+   That of a slice is that of the whole dataset. MF_UNSUPPORTED for data in
+   memory. It is worked out once, in the background: a call with a timeout of 0
+   begins it, and later ones ask for it. */
+mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json, mf_error* error);
 
 /* The records [start, stop) as a dataset of their own. */
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,

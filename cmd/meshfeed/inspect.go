@@ -17,7 +17,8 @@ func newInspect() *cobra.Command {
 		Use:   "inspect FILE…",
 		Short: "say what is in Arrow files, what is loadable, and why not",
 		Long: `Opens Arrow IPC files, streams, globs and directories as one dataset and prints its fields, the
-columns that cannot be arrays with the reason, and its files. Reads metadata only, and a few rows for the fingerprint.`,
+columns that cannot be arrays with the reason, and its files. Reads metadata, and for the fingerprint
+samples of the data, or all of up to 16 MiB.`,
 		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,6 +32,7 @@ columns that cannot be arrays with the reason, and its files. Reads metadata onl
 				return err
 			}
 			i := inspection{Records: ds.Len(), Fields: []fieldFacts{}, Skipped: []skippedFacts{}, Fingerprint: fingerprint.String()}
+			i.Covered.Bytes, i.Covered.Of = ds.Coverage()
 			i.addSchema(ds.Schema())
 			i.addFiles(ds.Files())
 			if asJSON {
@@ -50,6 +52,13 @@ type inspection struct {
 	Skipped     []skippedFacts `json:"skipped"`
 	Files       []fileFacts    `json:"files"`
 	Fingerprint string         `json:"fingerprint"`
+	Covered     coveredFacts   `json:"fingerprinted"`
+}
+
+// coveredFacts say how many bytes of the files the fingerprint covers.
+type coveredFacts struct {
+	Bytes int64 `json:"bytes"`
+	Of    int64 `json:"of"`
 }
 
 type fieldFacts struct {
@@ -75,6 +84,14 @@ type fileFacts struct {
 	LargestBatch int64  `json:"largest_batch"`
 	Bytes        int64  `json:"bytes"`
 	Compression  string `json:"compression,omitempty"`
+}
+
+// String says how much the fingerprint proves.
+func (c coveredFacts) String() string {
+	if c.Bytes == c.Of {
+		return "It covers every byte."
+	}
+	return fmt.Sprintf("It covers samples, %s of %s: meshfeed verify --hash reads every byte.", sized(c.Bytes), sized(c.Of))
 }
 
 func (i *inspection) addSchema(s source.Schema) {
@@ -111,7 +128,7 @@ func (i *inspection) print(out io.Writer) error {
 	if err := i.printFiles(out); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\nfingerprint %s\n", i.Fingerprint)
+	_, err := fmt.Fprintf(out, "\nfingerprint %s\n%s\n", i.Fingerprint, i.Covered)
 	return err
 }
 

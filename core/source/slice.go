@@ -62,6 +62,14 @@ func (v *view) Fingerprint(ctx context.Context) (Fingerprint, error) {
 	return Fingerprint(sum[:len(Fingerprint{})]), nil
 }
 
+// Coverage says what the source says.
+func (v *view) Coverage() (hashed, of int64) {
+	if c, ok := v.src.(Covered); ok {
+		return c.Coverage()
+	}
+	return 0, 0
+}
+
 func (v *view) Gatherer(parts []Part) (Gatherer, error) {
 	if err := v.gate.Enter(); err != nil {
 		return nil, err

@@ -149,8 +149,16 @@ type Prompt interface {
 	Prompt() bool
 }
 
+// Covered is what a Source is, too, whose fingerprint says how much it covers.
+type Covered interface {
+	// Coverage gives how many bytes of the data the fingerprint hashes, and
+	// how many there are. It reads nothing.
+	Coverage() (hashed, of int64)
+}
+
 // Fingerprint is a hash of a dataset's content: equal on every host that sees
-// the same records under the same schema. It is a check, not a proof.
+// the same records under the same schema. It may cover a part of the data
+// alone: see [Covered].
 type Fingerprint [16]byte
 
 // String gives 32 hexadecimal digits.

@@ -274,12 +274,12 @@ print("one replicated scalar:", [float(shard.data) for shard in wrong.addressabl
 #    ends the program itself.
 #
 # Two processes that hold the same rows try it, on a file of 4,096 records. First process 1 has another seed.
-# Then record 7 of its copy has another value; the size and schema are the same, and a sample of records, which
-# is what the agreement looks at, as well. Then its file is cut short in the middle of the run.
+# Then record 7 of its copy has another value. Of up to 16 MiB of files the agreement compares every byte; this
+# file is larger, so it compares samples, which are the same. Then the file is cut short in the middle of the run.
 
 # %%
-values = np.repeat(np.arange(4096, dtype=np.int32), 8)
-table = pa.table({"tokens": pa.FixedSizeListArray.from_arrays(values, 8)})
+values = np.repeat(np.arange(4096, dtype=np.int32), 1024)
+table = pa.table({"tokens": pa.FixedSizeListArray.from_arrays(values, 1024)})
 os.mkdir("other")
 with pa.ipc.new_file("long.arrow", table.schema) as writer:
     writer.write_table(table)
@@ -288,7 +288,7 @@ with open("long.arrow", "rb") as file:
 with open("other/long.arrow", "wb") as file:
     file.write(content)
 with open("other/edited.arrow", "wb") as file:
-    file.write(content.replace(np.int32(7).tobytes() * 8, np.int32(8).tobytes() * 8, 1))
+    file.write(content.replace(np.int32(7).tobytes() * 1024, np.int32(8).tobytes() * 1024))
 
 
 def watched():

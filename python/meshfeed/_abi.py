@@ -145,6 +145,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_dataset_open_arrays": (c_void_p, c_int32, RELEASE, c_void_p, c_void_p, _ERROR),
     "mf_dataset_info": (c_uint64, c_void_p, _ERROR),
     "mf_dataset_fingerprint": (c_uint64, c_int64, c_void_p, _ERROR),
+    "mf_dataset_hash": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_slice": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, *_TEXT, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),

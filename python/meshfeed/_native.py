@@ -151,6 +151,14 @@ def dataset_fingerprint(handle: int) -> str:
     return _taken(out)
 
 
+def dataset_hash(handle: int) -> dict[str, Any]:
+    """Gives the SHA-256 of all bytes of the files, and of each file."""
+    out = Bytes()
+    _patiently("mf_dataset_hash", handle, byref(out))
+    hashes: dict[str, Any] = json.loads(_taken(out))
+    return hashes
+
+
 def dataset_slice(handle: int, start: int, stop: int) -> Handle:
     """Gives the records [start, stop)."""
     return _made("dataset", "mf_dataset_slice", handle, start, stop)

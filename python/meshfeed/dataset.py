@@ -123,12 +123,39 @@ class Dataset(_handle.Held):
         return [Skipped(s["name"], s["type"], s["reason"]) for s in self._facts["skipped"]]
 
     def fingerprint(self) -> str:
-        """Gives a hash of schema and content: the same on every host that sees the same data.
+        """Gives a hash of schema and content, the same on every host that has the same data.
 
-        It reads samples, not everything: a check, not a proof.
+        States keep it, and the processes of a job compare it. Of files it covers their bytes, and
+        so the cut into record batches: all bytes of up to 16 MiB, and samples of more. Of data in
+        memory it covers the values, however they are cut into chunks: all of up to 256 MiB, and
+        evenly spread rows of more. `fingerprint_covers` says how much that is; `sha256` reads all.
         """
         with Checks("Dataset.fingerprint"):
             return _native.dataset_fingerprint(self.handle)
+
+    @property
+    def fingerprint_covers(self) -> float:
+        """The share of the data that `fingerprint` covers; 1.0 where it reads everything.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> mf.from_arrays({"label": np.arange(1000)}).fingerprint_covers
+            1.0
+        """
+        covered = self._facts["fingerprinted"]
+        return float(covered["bytes"] / covered["of"]) if covered["of"] else 1.0
+
+    def sha256(self) -> str:
+        """Gives a SHA-256 over every byte of the files, which it reads from end to end, once.
+
+        It is the SHA-256 over the SHA-256 of each file, in order; `meshfeed verify --hash` prints
+        the same. That of a slice is that of the whole dataset.
+
+        Raises:
+            UnsupportedError: the data lie in memory.
+        """
+        with Checks("Dataset.sha256"):
+            return str(_native.dataset_hash(self.handle)["sha256"])
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Gives a view of the records from `start` up to `stop`, for example a validation part.

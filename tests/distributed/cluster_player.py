@@ -31,7 +31,7 @@ from tests.python import corruptions, players
 
 ODD = 2
 RECORDS, BATCH = 100_000, 16
-BAD = 34  # a record of step 2 and of the odd process that the fingerprint does not sample
+BAD = 34  # a record of step 2 and of the odd process
 SPECS = {"n": PartitionSpec("data")}
 DEEP = os.environ.get("MESHFEED_DEEP") == "1"
 WAYS = corruptions.WAYS if DEEP else corruptions.TELLING
@@ -42,11 +42,8 @@ def mesh() -> Mesh:
     return Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
 
 
-def data(bad: int | None = None) -> np.ndarray[Any, Any]:
-    n = np.arange(RECORDS, dtype=np.int64)
-    if bad is not None:
-        n[BAD] = bad
-    return n
+def data() -> np.ndarray[Any, Any]:
+    return np.arange(RECORDS, dtype=np.int64)
 
 
 def write_file(path: Path, n: np.ndarray[Any, Any]) -> Path:
@@ -140,7 +137,11 @@ class Scenes:
             return got
 
     def overflow(self) -> list[str]:
-        with mf.from_arrays({"n": data(1 << 40 if self.odd else None)}) as ds:
+        n = data()
+        with mf.from_arrays({"n": n}) as ds:
+            ds.fingerprint()  # which covers every record
+            if self.odd:
+                n[BAD] = 1 << 40
             return self.failing(ds)
 
     def ended(self, end: BaseException) -> list[str]:
@@ -178,8 +179,10 @@ class Scenes:
                 return got
 
     def one_byte(self) -> list[str]:
-        n = data(BAD ^ 1 if self.odd else None)
+        n = data()
         with mf.from_arrays({"n": n}) as ds, self.loader(ds) as loader:
+            if self.odd:  # after the fingerprint, which covers every record
+                n[BAD] ^= 1
             got = self.steps(loader, 2)
             with contextlib.suppress(mf.PeerError):  # where another one was quicker
                 next(iter(loader))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import pickle
 import weakref
@@ -399,6 +400,50 @@ def test_the_fingerprint_is_of_the_content(tmp_path: Path) -> None:
         assert len(ds.fingerprint()) == 32
     with mf.from_arrays(digits(11)) as other:
         assert other.fingerprint() != ds_fingerprint()
+
+
+def test_one_of_a_million_values_in_memory_changes_the_fingerprint() -> None:
+    n = 1_000_000
+    changed = np.arange(n)
+    changed[123_456] = -1
+    arrays = [mf.from_arrays({"x": x}) for x in (np.arange(n), changed)]
+    tables = [mf.from_arrow(pa.table({"x": x})) for x in (np.arange(n), changed)]
+    for ds, other in (arrays, tables):
+        assert ds.fingerprint() != other.fingerprint()
+        assert ds.fingerprint_covers == 1.0
+
+
+def test_the_fingerprint_of_data_in_memory_does_not_depend_on_chunks() -> None:
+    whole = pa.table({"x": pa.array([*range(500), None]), "y": np.arange(501.0)})
+    chunks = pa.concat_tables([whole.slice(0, 7), whole.slice(7, 0), whole.slice(7)])
+    coded = pa.table({"x": whole["x"], "y": whole["y"].dictionary_encode()})
+    prints = set()
+    for same in (whole, chunks, coded):
+        with mf.from_arrow(same) as ds:
+            prints.add(ds.fingerprint())
+    assert len(prints) == 1
+
+
+def test_files_of_more_than_16_mib_are_sampled_and_hashed_whole_on_request(tmp_path: Path) -> None:
+    n = 3_000_000
+    changed = np.arange(n)
+    changed[n // 2 + 5] = -1
+    paths = [tmp_path / "a.arrow", tmp_path / "b.arrow"]
+    for path, x in zip(paths, (np.arange(n), changed), strict=True):
+        write(path, pa.table({"x": x}))
+    with mf.open(paths[0]) as ds, mf.open(paths[1]) as other:
+        assert ds.fingerprint() == other.fingerprint()
+        assert 0 < ds.fingerprint_covers < 0.02
+        each = [hashlib.sha256(path.read_bytes()) for path in paths]
+        assert ds.sha256() == hashlib.sha256(each[0].digest()).hexdigest()
+        assert other.slice(0, 5).sha256() == hashlib.sha256(each[1].digest()).hexdigest()
+
+
+def test_data_in_memory_have_no_sha256() -> None:
+    with mf.from_arrays(WHOLE) as ds, pytest.raises(mf.UnsupportedError) as caught:
+        ds.sha256()
+    text = "Dataset.sha256: the data lie in memory, and there are no files to hash; "
+    assert str(caught.value) == text + "the fingerprint covers data in memory"
 
 
 def ds_fingerprint() -> str:

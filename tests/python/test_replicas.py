@@ -112,7 +112,7 @@ def test_message(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_another_file_version() -> None:
-    """A record that the fingerprint does not sample differs: the digests see it."""
+    """A record that the agreement does not see differs: the digests see it."""
     n = 4096
     odd = rows(n)
     odd["x"][:] += (np.arange(n) % 8 == 3)[:, None]
@@ -124,7 +124,7 @@ def test_another_file_version() -> None:
 
 
 def same_fingerprint(job: Players) -> None:
-    """Plays a fingerprint that saw nothing, which hashes the bytes of 64 rows alone."""
+    """Plays a fingerprint that saw nothing, as that of a large file may."""
     for loader in job.loaders:
         cluster(loader).state["dataset"] = "same"
 

@@ -1,0 +1,83 @@
+package arrowio
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Hash is the SHA-256 of every byte of a dataset's files. Where the fingerprint
+// is a check, this is a proof that two hosts have the same files.
+type Hash struct {
+	Sum   [sha256.Size]byte   // of the files' hashes, one after the other
+	Files [][sha256.Size]byte // in the order of the records
+}
+
+// hashed is what Hash keeps.
+type hashed struct {
+	sync.Mutex
+	value *Hash
+}
+
+// Hash reads all files from end to end, some at a time. It does so once; later
+// calls return at once.
+func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
+	if err := d.table.Gate.Enter(); err != nil {
+		return Hash{}, err
+	}
+	defer d.table.Gate.Leave()
+	ctx, stop := d.table.Gate.Join(ctx)
+	defer stop()
+	return d.hashFiles(ctx, func(int64) {})
+}
+
+// hashFiles calls progress with the bytes that were read since the call before.
+func (d *Dataset) hashFiles(ctx context.Context, progress func(bytes int64)) (Hash, error) {
+	d.hashed.Lock()
+	defer d.hashed.Unlock()
+	if d.hashed.value != nil {
+		progress(d.bytes())
+		return *d.hashed.value, nil
+	}
+	var mu sync.Mutex
+	out := Hash{Files: make([][sha256.Size]byte, len(d.files))}
+	err := parallel(len(d.files), func(i int) (err error) {
+		out.Files[i], err = d.files[i].hash(ctx, func(bytes int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			progress(bytes)
+		})
+		return err
+	})
+	if err != nil {
+		return Hash{}, err
+	}
+	whole := sha256.New()
+	for _, sum := range out.Files {
+		whole.Write(sum[:])
+	}
+	whole.Sum(out.Sum[:0])
+	d.hashed.value = &out
+	return out, nil
+}
+
+// hash hashes every byte of a file, which must not change meanwhile.
+func (f *file) hash(ctx context.Context, progress func(bytes int64)) (sum [sha256.Size]byte, err error) {
+	h, buffer := sha256.New(), make([]byte, 1<<20)
+	for off := int64(0); off < f.meta.Size; {
+		if err := ctx.Err(); err != nil {
+			return sum, status.Errorf(status.CodeOf(err), "arrowio", "the hash of the files was ended: %w", err)
+		}
+		b := buffer[:min(int64(len(buffer)), f.meta.Size-off)]
+		if _, err := f.content.ReadAt(b, off); err != nil {
+			return sum, f.named(err)
+		}
+		h.Write(b)
+		off += int64(len(b))
+		progress(int64(len(b)))
+	}
+	h.Sum(sum[:0])
+	return sum, f.content.Check()
+}

@@ -1,0 +1,157 @@
+package table
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// wholeBytes is how much data in memory is hashed whole, and how much is hashed
+// of more. A slow core takes about 0.2 s for it. The bound is in bytes, and not
+// in seconds, so that every host hashes the same rows.
+const wholeBytes = 256 << 20
+
+// blockBytes is about how much is gathered and hashed at once.
+const blockBytes = 256 << 10
+
+// Fingerprint hashes what a source in memory holds: the schema, the number of
+// records, and the values of all rows or, of more than wholeBytes, of blocks
+// evenly spread over them. It does not depend on the cut into record batches,
+// on strides, or on what lies under nulls.
+func Fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, error) {
+	return fingerprint(ctx, s, wholeBytes)
+}
+
+// Coverage gives how many bytes of rows [Fingerprint] hashes, and how many there
+// are. A field with nulls counts twice.
+func Coverage(s source.Source) (hashed, of int64) {
+	p := newBlocks(s, wholeBytes)
+	return p.records() * p.rowBytes, s.Len() * p.rowBytes
+}
+
+func fingerprint(ctx context.Context, s source.Source, most int64) (out source.Fingerprint, err error) {
+	h := sha256.New()
+	for _, f := range s.Schema().Fields {
+		text, _ := json.Marshal([]any{f.Name, f.Type, append([]int{}, f.Shape...)}) // names and numbers never fail
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
+		h.Write(text)
+	}
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(s.Len())))
+	if err := newBlocks(s, most).hash(ctx, h); err != nil {
+		return out, err
+	}
+	copy(out[:], h.Sum(nil))
+	return out, nil
+}
+
+// blocks are the rows that a fingerprint covers.
+type blocks struct {
+	source   source.Source
+	parts    []source.Part
+	rowBytes int64 // of all parts
+	rows     int64 // of a block, but the last
+	all      int64 // blocks that there are
+	chosen   int64 // of which this many are hashed
+}
+
+// newBlocks chooses blocks of at most so many bytes together.
+func newBlocks(s source.Source, most int64) *blocks {
+	p := &blocks{source: s}
+	for i, f := range s.Schema().Fields {
+		part := WholeRow(i, f)
+		p.parts, p.rowBytes = append(p.parts, part), p.rowBytes+int64(f.RowBytes())
+		if f.Nullable { // once more with another value for nulls, which tells them from zeros
+			part.Fill = int64(1)
+			if f.Type == dtype.Bool {
+				part.Fill = true
+			}
+			p.parts, p.rowBytes = append(p.parts, part), p.rowBytes+int64(f.RowBytes())
+		}
+	}
+	p.rows = max(1, blockBytes/max(p.rowBytes, 1))
+	p.all = (s.Len() + p.rows - 1) / p.rows
+	p.chosen = min(p.all, max(2, most/max(1, p.rows*p.rowBytes)))
+	return p
+}
+
+// block gives the records of the k-th block that is hashed: the first and the
+// last block are among them.
+func (p *blocks) block(k int64) (from, to int64) {
+	if p.chosen < p.all {
+		k = k * (p.all - 1) / (p.chosen - 1)
+	}
+	return k * p.rows, min((k+1)*p.rows, p.source.Len())
+}
+
+// records gives how many records are in the chosen blocks.
+func (p *blocks) records() int64 {
+	if p.chosen == 0 {
+		return 0
+	}
+	from, to := p.block(p.chosen - 1)
+	return (p.chosen-1)*p.rows + to - from
+}
+
+// hash hashes the blocks, field by field.
+func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
+	g, err := p.source.Gatherer(p.parts)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	fields := p.source.Schema().Fields
+	buffer, jobs := make([]byte, min(p.rows, p.source.Len())*p.rowBytes), make([]source.Job, len(p.parts))
+	records := make([]int64, min(p.rows, p.source.Len()))
+	for k := range p.chosen {
+		if err := ctx.Err(); err != nil {
+			return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
+		}
+		from, to := p.block(k)
+		n := int(to - from)
+		for i := range n {
+			records[i] = from + int64(i)
+		}
+		used := 0
+		for i, part := range p.parts {
+			size := n * fields[part.Field].RowBytes()
+			jobs[i] = source.Job{Part: i, Rows: [2]int{0, n}, Dst: buffer[used : used+size]}
+			used += size
+		}
+		if err := gatherReadable(ctx, g, records[:n], jobs, h); err != nil {
+			return err
+		}
+		sum := xxh3.Hash128(buffer[:used]).Bytes()
+		h.Write(sum[:])
+	}
+	return nil
+}
+
+// gatherReadable gathers what can be: a column of lists that differ in length,
+// or with damage, must not keep a loader from the others. Parts that cannot be
+// gathered are noted in the hash.
+func gatherReadable(ctx context.Context, g source.Gatherer, records []int64, jobs []source.Job, h hash.Hash) error {
+	if g.Gather(ctx, records, jobs) == nil {
+		return nil
+	}
+	for i := range jobs {
+		err := g.Gather(ctx, records, jobs[i:i+1])
+		switch status.CodeOf(err) {
+		case status.OK:
+		case status.InvalidArgument, status.OutOfRange, status.DataLoss:
+			clear(jobs[i].Dst)
+			fmt.Fprintf(h, "part %d is not readable\n", i)
+		default:
+			return err
+		}
+	}
+	return nil
+}
