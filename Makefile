@@ -1,40 +1,44 @@
 # Everything a contributor needs, by name. `make help` lists it.
 #
-# The environment lives in .venv and is rebuilt when what it is made from
-# changes. Nothing is installed outside the checkout.
+# Every target sets up what it needs and no more. Python packages live in .venv,
+# which one extra of pyproject.toml after the other is installed into:
+# .venv/.demo says that the packages of the extra demo are there. The library
+# and the command need Go and a C compiler alone. Nothing is installed outside
+# the checkout.
 
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
-STAMP  := $(VENV)/.ready
 HOST_PYTHON ?= python3
+LIBRARY := python/meshfeed/_lib/libmeshfeed.so
+COMMAND := python/meshfeed/_bin/meshfeed
 
 export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 .PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib wheel bench bench-go golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## make .venv, build the library and the command, warm the build caches
+setup: lib $(VENV)/.test $(VENV)/.lint ## all that the other targets set up when they need it: for work without a network
 
-$(STAMP): pyproject.toml hatch_build.py VERSION go.mod go.sum
-	@echo "setting up $(VENV): once, a few minutes"
-	@began=$$(date +%s); set -e; \
-	$(HOST_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meshfeed needs Python 3.11 or later, this is " + sys.version)'; \
-	$(HOST_PYTHON) -m venv $(VENV); \
-	$(PYTHON) -m pip install -q --disable-pip-version-check -U pip; \
-	$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[dev]'; \
-	go build ./... ; go test -count=1 -run '^$$' ./... >/dev/null; \
-	go test -race '-gcflags=github.com/gomlx/compute/...=-d=checkptr=0' -count=1 -run '^$$' \
-	  ./core/loader/... ./core/batch/... ./core/gomlxfeed ./core/gomlxfeed/internal/... ./arrowio/... >/dev/null; \
-	touch $@; echo "set up in $$(( $$(date +%s) - began )) s"
+$(VENV)/pyvenv.cfg:
+	@$(HOST_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meshfeed needs Python 3.11 or later, this is " + sys.version)'
+	$(HOST_PYTHON) -m venv $(VENV)
+
+EXTRAS := $(addprefix $(VENV)/., demo test lint bench build)
+
+$(EXTRAS): $(VENV)/.%: pyproject.toml VERSION | lib $(VENV)/pyvenv.cfg
+	@echo "installing the Python packages for $*: once, a minute or two"
+	@MESHFEED_LIBRARY=$(LIBRARY) MESHFEED_COMMAND=$(COMMAND) $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[$*]'
+	@touch $@
 
 TAGS = $(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)
 
-lib: $(STAMP) ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
-	capi/build.sh python/meshfeed/_lib/libmeshfeed.so -tags "$(TAGS)"
-	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" -o python/meshfeed/_bin/meshfeed -tags "$(TAGS)" ./cmd/meshfeed
+lib: ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
+	capi/build.sh $(LIBRARY) -tags "$(TAGS)"
+	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" -o $(COMMAND) -tags "$(TAGS)" ./cmd/meshfeed
 
 wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 
@@ -45,7 +49,7 @@ wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 # changed.
 NODE := .build/node
 
-$(NODE)/.ready: tools/node.txt wasm/page/node.sh $(STAMP)
+$(NODE)/.ready: tools/node.txt wasm/page/node.sh | $(VENV)/pyvenv.cfg
 	wasm/page/node.sh $(PYTHON) $(NODE)
 	touch $@
 
@@ -55,36 +59,35 @@ page: .build/meshfeed.wasm $(NODE)/.ready ## build the layout page: wasm/page/di
 page-test: page ## try the page in Chromium; MESHFEED_BROWSER=1: fail where there is none
 	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
 
-demo: lib ## train on real images over eight devices, stop, resume on another mesh (a minute)
+demo: lib $(VENV)/.demo ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
 
-demo-go: lib ## train with GoMLX on eight virtual devices and on XLA, see that both and JAX get the same batches (half a minute)
+demo-go: lib $(VENV)/.demo ## train with GoMLX on eight virtual devices and on XLA, see that both and JAX get the same batches (half a minute)
 	@$(MAKE) --no-print-directory plugin-cpu || echo "XLA's plugin for CPUs could not be fetched"
 	$(PYTHON) docs/demo-go/demo.py --out demo-out
 
-drill: lib ## kill one of four training processes, go on with two, see that no batch is lost (half a minute)
+drill: lib $(VENV)/.demo ## kill one of four training processes, go on with two, see that no batch is lost (half a minute)
 	$(PYTHON) docs/drill/drill.py --out drill-out
 
-docs: lib ## run the guides and put what they print into them
+docs: lib $(VENV)/.demo ## run the guides and put what they print into them
 	$(PYTHON) docs/render.py docs/guides/distributed.py
 	$(PYTHON) docs/refresh.py docs/guides/layouts.md
 
-test: page lib ## all quick tests, with a table of what each stage took
+test: page lib $(VENV)/.test ## all quick tests, with a table of what each stage took
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 
-test-deep: page lib ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
+test-deep: page lib $(VENV)/.test ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
 	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
 	@$(MAKE) --no-print-directory plugins-absent || echo "NOT TESTED: plugins without their hardware, because they could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep
 
-check: page lib ## format, lint, types, imports, other platforms, and all tests
+check: page lib $(VENV)/.test $(VENV)/.lint ## format, lint, types, imports, other platforms, and all tests
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py check
 
-wheel: $(STAMP) page ## build the wheel and the sdist into dist/, the page included
+wheel: $(VENV)/.build ## build the wheel and the sdist into dist/, the page included
 	$(PYTHON) -m build --outdir dist
 
-bench: lib ## compare with np.take + device_put and with Grain; writes docs/benchmarks.md
-	$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[bench]'
+bench: lib $(VENV)/.bench ## compare with np.take + device_put and with Grain; writes docs/benchmarks.md
 	$(PYTHON) -m tests.bench
 
 bench-go: ## measure placing on GoMLX's devices, on XLA's plugin for CPUs too; writes docs/benchmarks-gomlx.md
@@ -101,14 +104,14 @@ fuzz: ## run every fuzz target for 30 s each
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 20x $$p || exit 1; done; done
 
-selfcheck: lib ## check and measure meshfeed on the devices that JAX sees (two minutes)
+selfcheck: lib $(VENV)/.demo ## check and measure meshfeed on the devices that JAX sees (two minutes)
 	$(PYTHON) -m meshfeed selfcheck
 
 # PJRT plugins, as wheels of Linux on x86-64 whose hashes tools/plugins knows.
 PLUGINS := .build/plugins
 
 # One that is there is replaced when its successor is complete: offline, it stays.
-$(PLUGINS)/%.ready: tools/plugins/%.txt | $(STAMP)
+$(PLUGINS)/%.ready: tools/plugins/%.txt | $(VENV)/pyvenv.cfg
 	rm -rf $(PLUGINS)/wheels/$*
 	$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.12 \
 	  --require-hashes -r $< -d $(PLUGINS)/wheels/$*
