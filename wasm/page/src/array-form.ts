@@ -1,20 +1,21 @@
 // The arrays: name, shape, type, and which axes of the mesh partition which dimension.
 
 import { css, html, nothing } from "lit";
-import { state } from "lit/decorators.js";
-import { type ArrayDraft, resize, sizes } from "./draft.js";
-import { Part, idOf, pointer } from "./element.js";
+import { type ArrayDraft, addArray, newBatch, resize, sizes } from "./draft.js";
+import { idOf, pointer } from "./element.js";
+import { Form } from "./form.js";
 import { type Dim, parseShape, parseSpec, specText } from "./spec-text.js";
 import { controls } from "./style.js";
+import "./term-help.js";
+import type { Term } from "./term-help.js";
 
 const DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"];
 
-export class ArrayForm extends Part {
-  @state() private wrong = new Map<string, string>(); // inputs that cannot be read, and why
-
+export class ArrayForm extends Form {
   static override styles = [
     controls,
     css`
+      @media (max-width: 820px) { h2 { display: none; } }
       .list { display: grid; gap: 0.6rem; margin: 0.5rem 0; }
       fieldset { border: 1px solid var(--line); border-radius: 9px; padding: 0.6rem; margin: 0; min-width: 0; display: grid; gap: 0.45rem; background: var(--panel); }
       fieldset.shown { border-color: var(--edge); }
@@ -29,32 +30,31 @@ export class ArrayForm extends Part {
     `,
   ];
 
-  protected override render(): unknown {
+  protected override inputs(): unknown {
     const { arrays } = this.model.draft;
     return html`<h2>Arrays</h2>
       <div class="list">${arrays.map((a, i) => this.array(a, i))}</div>
-      <button @click=${this.add}>+ array</button>`;
+      <button @click=${() => this.model.edit(addArray)}>+ array</button>`;
   }
 
   private array(a: ArrayDraft, i: number): unknown {
     const path = pointer("arrays", a.name);
     const shape = `${path}/shape`;
     const spec = `${path}/spec`;
-    const bad = (p: string): boolean => this.wrong.has(p) || this.trouble(p) !== null;
     return html`<fieldset class=${a.name === this.model.look.array ? "shown" : ""} aria-label="array ${a.name}" @focusin=${() => this.show(a.name)}>
       <div class="top">
-        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.wrong.has(path) || this.whyHere(path) !== nothing} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
-        <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = (e.target as HTMLSelectElement).value))}>
+        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.isRefused(path) || this.whyHere(path) !== nothing} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
+        <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${this.bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = (e.target as HTMLSelectElement).value))}>
           ${DTYPES.map((t) => html`<option ?selected=${t === a.dtype}>${t}</option>`)}
         </select>
         <button class="quiet" aria-label="remove array ${a.name}" @click=${() => this.model.edit((d) => void d.arrays.splice(i, 1))}>×</button>
       </div>
-      <label>shape<input class="code" data-path=${shape} .value=${shapeText(a)} spellcheck="false" title="B is the batch; a size may have a name: B, S=2048" aria-invalid=${bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.shape(i, shape, e)} /></label>
-      <label>spec<input class="code" data-path=${spec} .value=${specText(a.spec)} spellcheck="false" aria-invalid=${bad(spec)} aria-describedby=${idOf(spec)} @change=${(e: Event) => this.spec(i, spec, e)} /></label>
+      <div>${caption(shape, "shape")}<input id=${shape} class="code" data-path=${shape} .value=${shapeText(a)} spellcheck="false" aria-invalid=${this.bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.shape(i, shape, e)} /></div>
+      <div>${caption(spec, "spec")}<input id=${spec} class="code" data-path=${spec} .value=${specText(a.spec)} spellcheck="false" aria-invalid=${this.bad(spec)} aria-describedby=${idOf(spec)} @change=${(e: Event) => this.spec(i, spec, e)} /></div>
       ${a.shape.length > 0 && a.shape.length <= 8 ? html`<div class="dims">${a.shape.map((n, d) => this.dim(a, i, n, d))}</div>` : nothing}
-      ${this.wrong.has(path) ? html`<p class="why" id=${idOf(path)}>${this.wrong.get(path)}</p>` : this.whyHere(path)}
+      ${this.isRefused(path) ? this.reason(path) : this.whyHere(path)}
       ${[`${path}/dtype`, `${path}/field`, `${path}/columns`].map((p) => this.why(p))}
-      ${[shape, spec].map((p) => (this.wrong.has(p) ? html`<p class="why" id=${idOf(p)}>${this.wrong.get(p)}</p>` : this.why(p)))}
+      ${[shape, spec].map((p) => this.reason(p))}
     </fieldset>`;
   }
 
@@ -91,12 +91,12 @@ export class ArrayForm extends Part {
     } catch (cause) {
       return this.refuse(path, (cause as Error).message);
     }
-    this.accept(path);
+    this.refuse(path, "");
     this.model.edit((d) => {
       const a = d.arrays[i]!;
       a.shape = dims.map((dim) => dim.size);
       a.names = dims.map((dim) => dim.name);
-      if (a.shape.includes("B") && !d.batch) d.batch = { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
+      if (a.shape.includes("B") && !d.batch) d.batch = newBatch();
       for (const { name, size } of dims) if (name) resize(d, name, size);
     });
     this.requestUpdate();
@@ -105,7 +105,7 @@ export class ArrayForm extends Part {
   private spec(i: number, path: string, e: Event): void {
     const spec = parseSpec((e.target as HTMLInputElement).value);
     if (!spec) return this.refuse(path, "A spec is written P('data', None) or P(('data', 'fsdp'), 'model')");
-    this.accept(path);
+    this.refuse(path, "");
     this.model.edit((d) => void (d.arrays[i]!.spec = spec));
   }
 
@@ -115,30 +115,15 @@ export class ArrayForm extends Part {
     if (name === old) return;
     const path = pointer("arrays", old);
     if (this.model.draft.arrays.some((a) => a.name === name)) return this.refuse(path, `There is an array ${name} already.`);
-    this.accept(path);
+    this.refuse(path, "");
     if (this.model.look.array === old) this.model.look.array = name;
     this.model.edit((d) => void (d.arrays[i]!.name = name));
   }
+}
 
-  private refuse(path: string, why: string): void {
-    this.wrong = new Map(this.wrong).set(path, why);
-  }
-
-  private accept(path: string): void {
-    if (!this.wrong.has(path)) return;
-    const left = new Map(this.wrong);
-    left.delete(path);
-    this.wrong = left;
-  }
-
-  private add = (): void => {
-    this.model.edit((d) => {
-      let n = d.arrays.length;
-      while (d.arrays.some((a) => a.name === `x${n}`)) n++;
-      const like = d.arrays[0];
-      d.arrays.push({ name: `x${n}`, field: null, columns: null, shape: d.batch ? ["B"] : [8], names: [], dtype: "float32", spec: like?.spec.slice(0, 1).map((e) => [...e]) ?? [] });
-    });
-  };
+/** caption names an input, with what its name means. */
+function caption(id: string, term: Term): unknown {
+  return html`<div class="cap"><label for=${id}>${term}</label><term-help term=${term}></term-help></div>`;
 }
 
 function shapeText(a: ArrayDraft): string {

@@ -1,93 +1,105 @@
 // The loader: batch, remainder, dataset, prefetch, way of loading, and budgets.
 
 import { css, html, nothing } from "lit";
-import { state } from "lit/decorators.js";
-import { type Draft, LOADINGS } from "./draft.js";
-import { Part, idOf } from "./element.js";
+import { type Draft, LOADINGS, newBatch } from "./draft.js";
+import { idOf } from "./element.js";
+import { Form, wholeNumber } from "./form.js";
 import { controls } from "./style.js";
-import { bytes, parseBytes } from "./units.js";
+import { TERMS, type Term } from "./term-help.js";
+import { bytes, parseBytes, whole } from "./units.js";
 
 const ORDERS = ["sequential.1", "shuffle.1"];
 
-export class BatchForm extends Part {
-  @state() private wrong = new Map<string, string>(); // inputs that cannot be read, and why
-
+export class BatchForm extends Form {
   static override styles = [
     controls,
     css`
+      @media (max-width: 820px) { h2 { display: none; } }
       .grid { display: grid; grid-template-columns: 1fr 1fr; gap: 0.55rem 0.5rem; margin-top: 0.5rem; align-items: start; }
-      .why { margin: 0.2rem 0 0; }
+      .grid > div { min-width: 0; }
+      .why, .note { margin: 0.2rem 0 0; }
+      .note { font-size: 0.73rem; color: var(--muted); }
     `,
   ];
 
-  protected override render(): unknown {
+  protected override inputs(): unknown {
     const { draft } = this.model;
+    const { batch, dataset } = draft;
     return html`<h2>Batch and loader</h2><div class="grid">
-      ${draft.batch ? this.field("global batch", "/batch/size", draft.batch.size.join(", "), this.size) : html`<button @click=${this.addBatch}>+ batch</button>`}
-      ${draft.batch ? this.choice("remainder", "/batch/remainder", ["drop", "pad", "error"], draft.batch.remainder, (d, v) => void (d.batch!.remainder = v)) : nothing}
-      ${this.field("records in the dataset", "/dataset/records", draft.dataset ? String(draft.dataset.records) : "", this.records, "unknown")}
-      ${draft.dataset ? this.choice("order", "/dataset/order", orders(draft), draft.dataset.order ?? ORDERS[0]!, (d, v) => void (d.dataset!.order = v === ORDERS[0] ? null : v)) : nothing}
-      ${draft.dataset ? this.field("seed", "/dataset/seed", String(draft.dataset.seed), (v) => this.whole(v, -Number.MAX_SAFE_INTEGER, (d, n) => void (d.dataset!.seed = n))) : nothing}
+      ${batch ? this.field("global batch", "/batch/size", batch.size.join(", "), this.size, "", dims(batch.size)) : html`<button @click=${this.addBatch}>+ batch</button>`}
+      ${batch ? this.choice("remainder", "/batch/remainder", ["drop", "pad", "error"], batch.remainder, (d, v) => void (d.batch!.remainder = v)) : nothing}
+      ${this.field("records in the dataset", "/dataset/records", dataset ? String(dataset.records) : "", this.records, "unknown")}
+      ${dataset ? this.choice("order", "/dataset/order", orders(draft), dataset.order ?? ORDERS[0]!, (d, v) => void (d.dataset!.order = v === ORDERS[0] ? null : v)) : nothing}
+      ${dataset ? this.field("seed", "/dataset/seed", String(dataset.seed), (v) => this.whole(v, -Number.MAX_SAFE_INTEGER, (d, n) => void (d.dataset!.seed = n))) : nothing}
       ${this.field("prefetch", "/prefetch", String(draft.prefetch), (v) => this.whole(v, 0, (d, n) => void (d.prefetch = n)))}
       ${this.choice("loading", "/loading", [...LOADINGS], draft.loading, (d, v) => void (d.loading = v))}
-      ${draft.batch ? this.choice("extras", "/batch/extras", ["none", "key", "record", "key, record"], draft.batch.extras.join(", ") || "none", (d, v) => void (d.batch!.extras = v === "none" ? [] : v.split(", "))) : nothing}
-      ${this.field("device memory budget", "/budget/device_bytes", draft.deviceBytes ? bytes(draft.deviceBytes) : "", (v) => this.budget(v, "deviceBytes"), "no bound")}
-      ${this.field("host memory budget", "/budget/host_bytes", draft.hostBytes ? bytes(draft.hostBytes) : "", (v) => this.budget(v, "hostBytes"), "no bound")}
+      ${batch ? this.choice("extras", "/batch/extras", ["none", "key", "record", "key, record"], batch.extras.join(", ") || "none", (d, v) => void (d.batch!.extras = v === "none" ? [] : v.split(", "))) : nothing}
+      ${this.field("device budget", "/budget/device_bytes", draft.deviceBytes ? bytes(draft.deviceBytes) : "", (v) => this.budget(v, "deviceBytes"), "no bound")}
+      ${this.field("host budget", "/budget/host_bytes", draft.hostBytes ? bytes(draft.hostBytes) : "", (v) => this.budget(v, "hostBytes"), "no bound")}
     </div>`;
   }
 
-  /** field shows a value that is typed; set takes it, or says what was expected. */
-  private field(name: string, path: string, value: string, set: (value: string) => string, empty = ""): unknown {
-    const wrong = this.wrong.get(path);
-    return html`<div><label>${name}<input inputmode="numeric" data-path=${path} .value=${value} placeholder=${empty} aria-invalid=${wrong !== undefined || this.trouble(path) !== null} aria-describedby=${idOf(path)}
-      @change=${(e: Event) => this.take(path, set((e.target as HTMLInputElement).value.trim()))} /></label>${wrong === undefined ? this.why(path) : html`<p class="why" id=${idOf(path)}>${wrong}</p>`}</div>`;
+  /** field shows a value that is typed; set takes it, or throws what was expected. */
+  private field(name: string, path: string, value: string, set: (value: string) => void, empty = "", note = ""): unknown {
+    return html`<div>${caption(path, name)}<input id=${path} inputmode="numeric" data-path=${path} .value=${value} placeholder=${empty} aria-invalid=${this.bad(path)} aria-describedby=${idOf(path)}
+      @change=${(e: Event) => this.take(path, (e.target as HTMLInputElement).value.trim(), set)} />
+      ${this.reason(path)}${note ? html`<p class="note">${note}</p>` : nothing}</div>`;
   }
 
-  private take(path: string, why: string): void {
-    const wrong = new Map(this.wrong);
-    if (why) wrong.set(path, why);
-    else wrong.delete(path);
-    this.wrong = wrong;
+  private take(path: string, value: string, set: (value: string) => void): void {
+    try {
+      set(value);
+      this.refuse(path, "");
+    } catch (cause) {
+      this.refuse(path, (cause as Error).message);
+    }
   }
 
   private choice(name: string, path: string, options: string[], value: string, set: (d: Draft, v: string) => void): unknown {
-    return html`<div><label>${name}<select data-path=${path} aria-invalid=${this.trouble(path) !== null} aria-describedby=${idOf(path)}
+    return html`<div>${caption(path, name)}<select id=${path} data-path=${path} aria-invalid=${this.trouble(path) !== null} aria-describedby=${idOf(path)}
       @change=${(e: Event) => this.model.edit((d) => set(d, (e.target as HTMLSelectElement).value))}>
-      ${options.map((o) => html`<option ?selected=${o === value}>${o}</option>`)}</select></label>${this.why(path)}</div>`;
+      ${options.map((o) => html`<option ?selected=${o === value}>${o}</option>`)}</select>${this.why(path)}</div>`;
   }
 
-  private whole(value: string, least: number, change: (d: Draft, n: number) => void): string {
-    const n = Number(value.replaceAll(/[,_\s]/g, ""));
-    if (value === "" || !Number.isSafeInteger(n) || n < least) return least < 0 ? "expected a whole number" : `expected a whole number from ${least}`;
+  private whole(value: string, least: number, change: (d: Draft, n: number) => void): void {
+    const n = wholeNumber(value, least);
+    if (n === null) throw new Error(least < 0 ? "expected a whole number" : `expected a whole number from ${least}`);
     this.model.edit((d) => change(d, n));
-    return "";
   }
 
-  private size = (value: string): string => {
+  private size = (value: string): void => {
     const several = value.split(/[,\s]+/).map(Number);
     const listed = several.length > 1 && several.every((n) => n < 1000 && n > 0) && !/^\d{1,3}(,\d{3})+$/.test(value);
     if (!listed && this.model.draft.batch!.size.length === 1) return this.whole(value, 1, (d, n) => void (d.batch!.size = [n]));
-    if (!several.every((n) => Number.isSafeInteger(n) && n >= 1)) return "expected whole numbers from 1, one for each batch dimension";
+    if (!several.every((n) => Number.isSafeInteger(n) && n >= 1)) throw new Error("expected whole numbers from 1, one for each batch dimension");
     this.model.edit((d) => void (d.batch!.size = several));
-    return "";
   };
 
-  private records = (value: string): string => {
+  private records = (value: string): void => {
     if (value !== "") return this.whole(value, 0, (d, n) => void (d.dataset = d.dataset ? { ...d.dataset, records: n } : { records: n, fields: null, fingerprint: null, order: null, seed: 0 }));
     this.model.edit((d) => void (d.dataset = null));
-    return "";
   };
 
-  private budget(value: string, key: "deviceBytes" | "hostBytes"): string {
+  private budget(value: string, key: "deviceBytes" | "hostBytes"): void {
     const n = value === "" ? null : parseBytes(value);
-    if (value !== "" && !n) return "expected a size, such as 16 GiB";
     this.model.edit((d) => void (d[key] = n));
-    return "";
   }
 
   private addBatch = (): void => {
-    this.model.edit((d) => void (d.batch = { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] }));
+    this.model.edit((d) => void (d.batch = newBatch()));
   };
+}
+
+/** caption names an input, and where its name is a term, with what it means. */
+function caption(id: string, name: string): unknown {
+  return html`<div class="cap"><label for=${id}>${name}</label>${name in TERMS ? html`<term-help term=${name as Term}></term-help>` : nothing}</div>`;
+}
+
+/** dims says what the batch dimensions are called, where there are several. */
+function dims(size: number[]): string {
+  if (size.length === 1) return "";
+  const names = size.map((_, i) => `B${i}`);
+  return `${size.map((n, i) => `B${i} = ${whole(n)}`).join(", ")}: ${whole(size.reduce((a, b) => a * b, 1))} rows. Shapes begin with ${names.join(", ")}.`;
 }
 
 /** orders gives the orders to choose from: the usual ones, and that of the document. */

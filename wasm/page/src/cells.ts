@@ -33,10 +33,11 @@ export interface Part {
 }
 
 /** Lettering says how a text goes into a cell: its size, 0 where there is no room, and whether there
- * is room for the second line. */
+ * is room for the second part, below the first or beside it. */
 export interface Lettering {
   size: number;
   two: boolean;
+  beside: boolean;
 }
 
 /** The side of the smallest cell that has room for a letter. */
@@ -45,8 +46,10 @@ export const LEGIBLE = 13;
 /** lettering fits a text into a cell of w × h pixels. */
 export function lettering(text: CellText, w: number, h: number): Lettering {
   const size = Math.min(13, h * 0.62);
-  if (h < LEGIBLE || text.main.length * size * 0.62 >= w - 4) return { size: 0, two: false };
-  return { size, two: h > 32 && text.sub.length * 6.2 < w - 2 };
+  const width = (letters: number): number => letters * size * 0.62;
+  if (h < LEGIBLE || width(text.main.length) >= w - 4) return { size: 0, two: false, beside: false };
+  const two = h > 28 && text.sub.length * 6.2 < w - 2;
+  return { size: two ? Math.min(size, h * 0.4) : size, two, beside: !two && text.sub !== "" && width(text.main.length + text.sub.length + 1) < w - 4 };
 }
 
 /** gap is what is left free between cells of w × h pixels, on every side of each. */

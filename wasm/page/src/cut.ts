@@ -93,7 +93,7 @@ function edge([start, stop]: [number, number]): string {
 
 /** foldOf gives the columns in which rows are laid side by side: as many as make a square, or the
  * nearest number above that leaves no gap. */
-function foldOf(rows: number, cols: number): number {
+export function foldOf(rows: number, cols: number): number {
   if (rows <= 32 || rows <= 4 * cols) return 1;
   const square = Math.max(2, Math.round(Math.sqrt(rows / cols / 1.2)));
   for (let n = square; n < 2 * square; n++) if (rows % n === 0) return n;
@@ -101,9 +101,9 @@ function foldOf(rows: number, cols: number): number {
 }
 
 /** meshGrid shows every device, the first axes of the mesh down and the others across. */
-export function meshGrid(blocks: Blocks, look: Look, draft: Draft): Grid {
+export function meshGrid(blocks: Blocks, split: number, draft: Draft): Grid {
   const size = (axes: { size: number }[]): number => axes.reduce((n, a) => n * a.size, 1);
-  const [down, across] = [draft.axes.slice(0, look.split), draft.axes.slice(look.split)];
+  const [down, across] = [draft.axes.slice(0, split), draft.axes.slice(split)];
   const rows = size(down);
   const cols = size(across);
   const folds = foldOf(rows, cols);

@@ -40,6 +40,7 @@ export interface DatasetDraft {
 export interface Draft {
   axes: Axis[];
   processes: number;
+  perProcess: number | null; // devices of a process as typed; it belongs to the form, and no document has it
   devices: [number, number][] | null;
   arrays: ArrayDraft[];
   batch: BatchDraft | null;
@@ -49,6 +50,9 @@ export interface Draft {
   deviceBytes: number | null;
   hostBytes: number | null;
 }
+
+/** EMPTY is the document to begin with where nothing is known yet. */
+export const EMPTY = '{"meshfeed":1,"mesh":{"axes":[["data",1]]},"arrays":{}}';
 
 export const LOADINGS = ["process", "global", "device", "reshard"] as const;
 
@@ -65,6 +69,7 @@ export function parse(text: string): Draft {
   return {
     axes: (mesh.get("axes") as [string, number][]).map(([name, size]) => ({ name, size })),
     processes: (mesh.get("processes") ?? 1) as number,
+    perProcess: null,
     devices: (mesh.get("devices") ?? null) as [number, number][] | null,
     arrays: [...(doc.get("arrays") as JsonObject)].map(([name, a]) => parseArray(name, a as JsonObject)),
     batch: parseBatch(doc.get("batch") as JsonObject | undefined),
@@ -190,6 +195,33 @@ export function resize(d: Draft, name: string, size: number | string): void {
 /** deviceCount gives the devices of a draft's mesh. */
 export function deviceCount(d: Draft): number {
   return d.axes.reduce((n, a) => n * a.size, 1);
+}
+
+/** addAxis adds an axis at a place, with a name that no other axis has. */
+export function addAxis(d: Draft, at: number, size: number): Axis {
+  const name = ["data", "model", "fsdp", "seq", "expert", "stage"].find((n) => !d.axes.some((a) => a.name === n)) ?? `axis${d.axes.length}`;
+  d.axes.splice(at, 0, { name, size });
+  return d.axes[at]!;
+}
+
+/** addArray adds an array of the batch, partitioned as the first one is. */
+export function addArray(d: Draft): void {
+  let n = d.arrays.length;
+  while (d.arrays.some((a) => a.name === `x${n}`)) n++;
+  const first = d.arrays[0]?.spec.slice(0, 1).map((e) => [...e]) ?? d.axes.slice(0, 1).map((a) => [a.name]);
+  d.batch ??= newBatch();
+  d.arrays.push({ name: `x${n}`, field: null, columns: null, shape: batchDims(d), names: [], dtype: "float32", spec: first });
+}
+
+/** newBatch gives the batch of a layout that had none. */
+export function newBatch(): BatchDraft {
+  return { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
+}
+
+/** batchDims names the batch dimensions with which a shape begins. */
+export function batchDims(d: Draft): string[] {
+  const n = d.batch?.size.length ?? 0;
+  return n === 1 ? ["B"] : Array.from({ length: n }, (_, i) => `B${i}`);
 }
 
 /** processCount gives the processes of a draft's mesh. */

@@ -2,7 +2,7 @@
 
 import { LitElement, html, nothing } from "lit";
 import { property } from "lit/decorators.js";
-import type { Failure, Problem } from "./guest.js";
+import type { Problem } from "./guest.js";
 import type { Model } from "./model.js";
 
 export abstract class Part extends LitElement {
@@ -21,11 +21,14 @@ export abstract class Part extends LitElement {
   }
 
   /** trouble gives what is wrong at a place of the document, or below it. */
-  protected trouble(path: string): Problem | Failure | null {
-    const { error, report } = this.model.reply;
+  protected trouble(path: string): Problem | null {
     const here = (p: string): boolean => p === path || p.startsWith(`${path}/`);
-    if (error && here(error.path)) return error;
-    return report?.problems.find((p) => here(p.path) && p.severity === "error") ?? null;
+    return this.wrong(here);
+  }
+
+  private wrong(here: (path: string) => boolean): Problem | null {
+    const problems = this.model.faults.flatMap((f) => f.problems);
+    return problems.find((p) => p.severity === "error" && here(p.path)) ?? null;
   }
 
   /** why shows the trouble of an input below it; the input names it by aria-describedby. */
@@ -35,11 +38,10 @@ export abstract class Part extends LitElement {
 
   /** whyHere shows the trouble of a place itself, and not of what is below it. */
   protected whyHere(path: string): unknown {
-    const { error, report } = this.model.reply;
-    return this.say(path, error?.path === path ? error : (report?.problems.find((p) => p.path === path && p.severity === "error") ?? null));
+    return this.say(path, this.wrong((p) => p === path));
   }
 
-  private say(path: string, p: Problem | Failure | null): unknown {
+  private say(path: string, p: Problem | null): unknown {
     return p ? html`<p class="why" id=${idOf(path)}>${p.message.replace(`${p.path}: `, "")}</p>` : nothing;
   }
 }

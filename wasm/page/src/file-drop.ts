@@ -1,5 +1,6 @@
 // Files that are dropped on the page. Of a data file only its last bytes are read.
 
+import { newBatch } from "./draft.js";
 import type { Schema, SchemaField } from "./guest.js";
 import type { Model } from "./model.js";
 import { count } from "./units.js";
@@ -43,7 +44,7 @@ function adopt(schema: Schema, name: string, model: Model): string {
       dtype: f.dtype,
       spec: d.arrays.find((a) => a.name === f.name)?.spec.slice(0, f.shape.length + 1) ?? first,
     }));
-    d.batch = d.batch?.size.length === 1 ? d.batch : { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
+    d.batch = d.batch?.size.length === 1 ? d.batch : newBatch();
     const fields = new Map(usable.map((f) => [f.name, new Map<string, number[] | string>([["shape", f.shape], ["dtype", f.dtype]])]));
     const records = schema.rows ?? d.dataset?.records ?? null;
     d.dataset = records === null ? null : { records, fields, fingerprint: null, order: d.dataset?.order ?? null, seed: d.dataset?.seed ?? 0 };

@@ -1,6 +1,6 @@
 // What mends a problem by one click.
 
-import { type ArrayDraft, type Draft, resize } from "./draft.js";
+import { type ArrayDraft, type Draft, addArray, batchDims, resize } from "./draft.js";
 import { steps } from "./element.js";
 import type { Failure, Problem } from "./guest.js";
 import { bytes, whole } from "./units.js";
@@ -19,18 +19,28 @@ export function fixes(p: Problem, d: Draft): Fix[] {
 
 /** failureFixes gives the ways to mend a document that cannot be laid out at all. */
 export function failureFixes(f: Failure, d: Draft): Fix[] {
-  const total = d.axes.reduce((n, a) => n * a.size, 1);
-  if (f.path === "/mesh/processes" || f.path === "/mesh") {
-    const fits = (n: number): boolean => n >= 1 && total % n === 0;
-    const lower = nearest(d.processes, -1, fits);
-    return lower && !d.devices ? [{ label: `${lower} processes`, apply: (x) => void (x.processes = lower) }] : [];
-  }
+  if (/^\/arrays\/[^/]*\/shape(\/\d+)?$/.test(f.path) && f.message.includes("batch dimension") && d.batch) return [batchDimsFix(d)];
   return [];
 }
 
-function nearest(from: number, step: number, fits: (n: number) => boolean): number | null {
-  for (let n = from; n >= 1 && n <= 1 << 20; n += step) if (fits(n)) return n;
-  return null;
+/** batchDimsFix lets every shape that begins with batch dimensions begin with those of the batch. The
+ * specs keep the axes of all other dimensions. */
+function batchDimsFix(d: Draft): Fix {
+  const dims = batchDims(d);
+  return {
+    label: `begin the shapes with ${dims.join(", ")}`,
+    apply: (x) => {
+      for (const a of batched(x)) {
+        const before = a.shape.findIndex((n) => typeof n === "number");
+        const old = before < 0 ? a.shape.length : before;
+        const kept = Math.min(old, dims.length);
+        const fresh = Array.from({ length: dims.length - kept }, (): string[] => []);
+        a.shape.splice(0, old, ...dims);
+        a.names.splice(0, old, ...dims.map(() => null));
+        a.spec = [...a.spec.slice(0, kept), ...(a.spec.length > kept ? fresh : []), ...a.spec.slice(old)];
+      }
+    },
+  };
 }
 
 const makers: Record<string, Maker> = {
@@ -53,6 +63,7 @@ const makers: Record<string, Maker> = {
   "name-taken": () => [
     { label: "rename the mask", apply: (d) => void (d.batch && (d.batch.mask = "is_valid")) },
   ],
+  "no-arrays": () => [{ label: "add an array", apply: addArray }],
   "no-step": (p, d) => [
     ...(p.facts["records"] ? [setBatch(p.facts["records"])] : []),
     ...(d.batch ? [remainder("pad")] : []),

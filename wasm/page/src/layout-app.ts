@@ -4,7 +4,7 @@ import { type LitElement, css, html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
 import "./array-form.js";
 import "./batch-form.js";
-import { deviceCount, processCount, text } from "./draft.js";
+import { type Draft, EMPTY, batchRows, deviceCount, processCount, text } from "./draft.js";
 import { Part } from "./element.js";
 import { examples } from "./examples.js";
 import { take } from "./file-drop.js";
@@ -21,7 +21,7 @@ import { fragment, withLayout } from "./share.js";
 import { controls } from "./style.js";
 import "./totals-view.js";
 import { THEMES, setTheme, theme } from "./theme.js";
-import { count } from "./units.js";
+import { count, whole } from "./units.js";
 
 export class LayoutApp extends Part {
   static override styles = [
@@ -35,7 +35,13 @@ export class LayoutApp extends Part {
       .tools { display: flex; gap: 0.4rem; align-items: center; flex-wrap: wrap; }
       .tools select { width: auto; max-width: 12rem; }
       .tools :is(button, select) { font-size: 0.8125rem; }
+      .intro { display: flex; flex-wrap: wrap; gap: 0.2rem 1.5rem; justify-content: space-between; max-width: 110rem; margin: 0 auto; padding: 0.85rem 1.25rem 0; font-size: 0.85rem; }
+      .intro p { margin: 0; max-width: 62rem; }
+      .intro .from { color: var(--muted); font-size: 0.78rem; align-self: end; }
+      details > summary { display: none; }
       main { display: grid; grid-template-columns: 21rem minmax(0, 1fr) 18rem; gap: 1rem; padding: 1rem 1.25rem 2rem; align-items: start; max-width: 110rem; margin: 0 auto; }
+      .center { grid-column: 2; grid-row: 1; }
+      .side { grid-column: 3; grid-row: 1; }
       .panel { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 0.95rem 1.05rem; min-width: 0; }
       .stack { display: grid; gap: 1rem; min-width: 0; }
       .panel > h2 { margin-bottom: 0.6rem; }
@@ -45,23 +51,31 @@ export class LayoutApp extends Part {
       @media (max-width: 1180px) {
         main { grid-template-columns: 19rem minmax(0, 1fr); }
         .side { grid-column: 2; grid-row: 1; }
+        .center { grid-row: 2; }
         .inputs { grid-row: 1 / span 2; }
       }
       @media (max-width: 820px) {
         main { grid-template-columns: minmax(0, 1fr); padding: 0.75rem; gap: 0.75rem; }
         header { padding: 0.6rem 0.75rem; }
-        .side, .inputs { grid-column: 1; grid-row: auto; }
-        .side { order: 0; } .center { order: 1; } .inputs { order: 2; }
+        .intro { padding: 0.7rem 0.75rem 0; }
+        .side, .center, .inputs { grid-column: 1; grid-row: auto; }
+        .inputs { gap: 0.5rem; }
         .panel { padding: 0.8rem; }
+        .inputs .panel { padding: 0; }
+        .inputs details > :not(summary) { padding: 0 0.8rem 0.8rem; }
+        details > summary { display: flex; align-items: center; gap: 0.6rem; padding: 0.75rem 0.8rem; cursor: pointer; border-radius: 12px; list-style: none; }
+        summary::-webkit-details-marker { display: none; }
+        summary::after { content: "▾"; color: var(--muted); margin-left: auto; }
+        [open] > summary::after { content: "▴"; }
+        summary .brief { color: var(--muted); font-size: 0.78rem; min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
         .tools { gap: 0.3rem; }
         .tools :is(button, select) { font-size: 0.78rem; padding: 0 0.4rem; max-width: 6.4rem; }
       }
       @media print {
         header, main { padding: 0; border: 0; }
         main { display: flex; flex-direction: column; align-items: stretch; gap: 0; }
-        .side { order: -1; }
         .stack { display: block; }
-        .inputs, .tools { display: none; }
+        .inputs, .tools, .intro { display: none; }
         .panel { break-inside: avoid; margin: 1rem 0 0; }
       }
     `,
@@ -70,6 +84,8 @@ export class LayoutApp extends Part {
   @property({ attribute: false }) source = ""; // of the page itself, to save it with a layout inside
   @state() notice = "";
   @state() private dropping = false;
+  @state() private narrow = NARROW.matches;
+  @state() private unfolded: ReadonlySet<string> = new Set(); // the editors that are open in a narrow window
   private taken = Promise.resolve();
   @query("paste-box") private box!: PasteBox;
   @query("shard-view") private view!: ShardView;
@@ -79,35 +95,64 @@ export class LayoutApp extends Part {
   @query("batch-form") private batch!: LitElement;
 
   protected override render(): unknown {
+    const { draft } = this.model;
+    const axes = axesText(draft);
     return html`<header>
         <h1>${LOGO}meshfeed layout</h1>
         <div class="sum">${this.sum()}</div>
         <div class="tools">${this.tools()}</div>
       </header>
       <div role="status">${this.notice ? html`<p class="notice"><span>${this.notice}</span><button class="quiet" aria-label="dismiss" @click=${() => (this.notice = "")}>×</button></p>` : nothing}</div>
+      <section class="intro" aria-label="about this page"><p>Plan how the batches of a training job are split over its hosts and devices: which device holds what, which process reads which rows, what that costs, and what is wrong. Nothing leaves this browser.</p>
+        ${this.from()}</section>
       <main @go-to=${(e: CustomEvent<string>) => this.goTo(e.detail)}>
         <div class="inputs stack">
-          <section class="panel" aria-label="mesh"><mesh-form .model=${this.model}></mesh-form></section>
-          <section class="panel" aria-label="arrays"><array-form .model=${this.model}></array-form></section>
-          <section class="panel" aria-label="batch and loader"><batch-form .model=${this.model}></batch-form></section>
-        </div>
-        <div class="center stack">
-          <section class="panel" aria-label="picture"><shard-view .model=${this.model}></shard-view></section>
-          <section class="panel" aria-label="data"><reads-view .model=${this.model}></reads-view></section>
-          <section class="panel" aria-label="take along"><out-panel .model=${this.model}></out-panel></section>
+          ${this.editor("mesh", "Mesh", `${axes} · ${count(processCount(draft), "process", "processes")}`, html`<mesh-form .model=${this.model}></mesh-form>`)}
+          ${this.editor("arrays", "Arrays", draft.arrays.map((a) => a.name).join(", ") || "none", html`<array-form .model=${this.model}></array-form>`)}
+          ${this.editor("batch and loader", "Batch and loader", draft.batch ? `${count(batchRows(draft), "row")}, ${draft.loading}` : "no batch", html`<batch-form .model=${this.model}></batch-form>`)}
         </div>
         <div class="side stack">
           <section class="panel" aria-label="problems"><h2>Problems</h2><problem-list .model=${this.model}></problem-list></section>
           ${this.model.reply.report ? html`<section class="panel" aria-label="figures"><h2>Figures</h2><totals-view .model=${this.model}></totals-view></section>` : nothing}
+        </div>
+        <div class="center stack">
+          <section class="panel" aria-label="picture"><shard-view .model=${this.model}></shard-view></section>
+          ${this.model.reply.report ? html`<section class="panel" aria-label="data"><reads-view .model=${this.model}></reads-view></section>` : nothing}
+          <section class="panel" aria-label="take along"><out-panel .model=${this.model}></out-panel></section>
         </div>
       </main>
       <paste-box .model=${this.model}></paste-box>
       ${this.dropping ? html`<div class="drop" aria-hidden="true">Drop an .arrow or .parquet file, or a layout: it stays on this machine.</div>` : nothing}`;
   }
 
+  /** from says which ready layout is shown. */
+  private from(): unknown {
+    const { name, document } = this.model.origin;
+    return name ? html`<p class="from">Example: ${name}${this.model.reply.document === document ? "" : ", changed"}</p>` : nothing;
+  }
+
+  /** editor shows a form: in a narrow window folded to one line, until it is needed. */
+  private editor(name: string, title: string, brief: string, form: unknown): unknown {
+    const toggle = (e: Event): void => {
+      if (this.narrow) this.unfold(name, (e.target as HTMLDetailsElement).open);
+    };
+    return html`<section class="panel" aria-label=${name}><details ?open=${!this.narrow || this.unfolded.has(name)} @toggle=${toggle}>
+      <summary><h2>${title}</h2><span class="brief">${brief}</span></summary>${form}</details></section>`;
+  }
+
+  private unfold(name: string, open: boolean): void {
+    const unfolded = new Set(this.unfolded);
+    if (open) unfolded.add(name);
+    else unfolded.delete(name);
+    this.unfolded = unfolded;
+  }
+
+  private onWidth = (): void => void (this.narrow = NARROW.matches);
+
   private tools(): unknown {
     const local = location.protocol === "file:";
     return html`${this.examples()}
+      <button title="begin with one device and no arrays" @click=${() => this.open(EMPTY)}>Start empty</button>
       <button ?disabled=${!this.model.undoable} title="take the last change back: Ctrl-Z" @click=${() => this.model.undo()}>Undo</button>
       <button @click=${() => this.box.open()}>Paste…</button>
       <button @click=${() => this.files.click()}>Open file…</button>
@@ -120,6 +165,7 @@ export class LayoutApp extends Part {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    NARROW.addEventListener("change", this.onWidth);
     addEventListener("dragover", this.onDrag);
     addEventListener("dragleave", this.onLeave);
     addEventListener("drop", this.onDrop);
@@ -127,6 +173,7 @@ export class LayoutApp extends Part {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    NARROW.removeEventListener("change", this.onWidth);
     removeEventListener("dragover", this.onDrag);
     removeEventListener("dragleave", this.onLeave);
     removeEventListener("drop", this.onDrop);
@@ -185,12 +232,10 @@ export class LayoutApp extends Part {
   };
 
   private sum(): unknown {
-    const { draft, reply } = this.model;
-    const axes = draft.axes.map((a) => `${a.name} ${a.size.toLocaleString("en-US")}`).join(" × ") || "no axes";
-    const problems = reply.report?.problems ?? [];
-    const errors = reply.error ? 1 : problems.filter((p) => p.severity === "error").length;
+    const { draft } = this.model;
+    const errors = this.model.faults.filter((f) => f.problems[0].severity === "error").length;
     const state = errors > 0 ? html`<b style="color:var(--error)">${count(errors, "error")}</b>` : html`<b style="color:var(--ok)">loads</b>`;
-    return html`<b>${axes}</b> · ${count(deviceCount(draft), "device")} · ${count(processCount(draft), "process", "processes")} · ${state}`;
+    return html`<b>${axesText(draft)}</b> · ${count(deviceCount(draft), "device")} · ${count(processCount(draft), "process", "processes")} · ${state}`;
   }
 
   private examples(): unknown {
@@ -200,24 +245,38 @@ export class LayoutApp extends Part {
       const select = e.target as HTMLSelectElement;
       const found = list[Number(select.value)];
       select.value = "";
-      if (found) this.model.load(found.text);
-      this.notice = "";
+      if (found) this.open(found.text, found.title);
     }}><option value="">examples…</option>${list.map((x, i) => html`<option value=${i}>${x.title}</option>`)}</select>`;
   }
 
+  private open(document: string, name = ""): void {
+    this.model.load(document, name);
+    this.notice = "";
+  }
+
   /** goTo puts the focus on the input of a place, or of the nearest place above it. */
-  private goTo(path: string): void {
+  private async goTo(path: string): Promise<void> {
     const inputs = [this.mesh, this.arrays, this.batch].flatMap((f) => [...f.renderRoot.querySelectorAll<HTMLElement>("[data-path]")]);
     for (let p = path; p !== ""; p = p.slice(0, p.lastIndexOf("/"))) {
       const found = inputs.find((i) => i.dataset["path"] === p) ?? inputs.find((i) => i.dataset["path"]!.startsWith(`${p}/`));
-      if (found) {
-        found.focus();
-        found.scrollIntoView({ block: "center" });
-        return;
-      }
+      if (!found) continue;
+      const form = (found.getRootNode() as ShadowRoot).host;
+      this.unfold(form.closest("section")!.getAttribute("aria-label")!, true);
+      await this.updateComplete;
+      found.focus();
+      found.scrollIntoView({ block: "center" });
+      return;
     }
   }
 }
+
+/** axesText lists the axes with their sizes. */
+function axesText(d: Draft): string {
+  return d.axes.map((a) => `${a.name} ${whole(a.size)}`).join(" × ") || "no axes";
+}
+
+/** NARROW windows show one column. */
+const NARROW = matchMedia("(max-width: 820px)");
 
 const LOGO = html`<svg viewBox="0 0 20 20" aria-hidden="true"><rect width="9" height="9" rx="2" fill="#4c5fd0" /><rect x="11" width="9" height="9" rx="2" fill="#1f8fb0" /><rect y="11" width="9" height="9" rx="2" fill="#36a36d" /><rect x="11" y="11" width="9" height="9" rx="2" fill="#cdb93c" /></svg>`;
 

@@ -18,13 +18,13 @@ async function core(): Promise<WebAssembly.Module> {
 
 /** first gives the layout to begin with, and why another one could not be used. */
 async function first(module: WebAssembly.Module): Promise<[Model, string]> {
-  const start = (document: string): Model => new Model(new Guest(module), document);
-  const own = document.getElementById("layout")?.textContent.trim();
-  const usual = own || examples()[1]!.text;
+  const example = examples()[1]!;
+  const start = (document: string | null): Model => new Model(new Guest(module), document ?? example.text, document === null ? example.title : "");
+  const own = document.getElementById("layout")?.textContent.trim() || null;
   try {
-    return [start((await unpack(location.hash)) ?? usual), ""];
+    return [start((await unpack(location.hash)) ?? own), ""];
   } catch (cause) {
-    return [start(own && !location.hash ? examples()[1]!.text : usual), String((cause as Error).message)];
+    return [start(location.hash ? own : null), String((cause as Error).message)];
   }
 }
 

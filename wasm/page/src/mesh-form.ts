@@ -3,10 +3,13 @@
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { orderText, readOrder, setOrder } from "./device-order.js";
-import { type Axis, type Draft, type Entry, deviceCount, processCount } from "./draft.js";
-import { Part, idOf, pointer } from "./element.js";
+import { type Axis, type Draft, type Entry, addAxis, deviceCount, processCount } from "./draft.js";
+import { idOf, pointer } from "./element.js";
+import { disagreementOf } from "./faults.js";
+import { Form, wholeNumber } from "./form.js";
 import { controls } from "./style.js";
-import { count } from "./units.js";
+import "./term-help.js";
+import { count, whole } from "./units.js";
 
 interface Preset {
   name: string;
@@ -18,64 +21,102 @@ const PRESETS: Preset[] = [
   { name: "1 host × 8", axes: [["data", 8]], processes: 1 },
   { name: "4 hosts × 2", axes: [["data", 4], ["model", 2]], processes: 4 },
   { name: "4 hosts × 8", axes: [["data", 8], ["model", 4]], processes: 4 },
+  { name: "8 hosts × 8", axes: [["data", 8], ["model", 8]], processes: 8 },
+  { name: "16 hosts × 8", axes: [["data", 4], ["fsdp", 8], ["model", 4]], processes: 16 },
   { name: "32 hosts × 8", axes: [["data", 16], ["fsdp", 4], ["model", 4]], processes: 32 },
   { name: "512 hosts × 8", axes: [["data", 64], ["fsdp", 16], ["model", 4]], processes: 512 },
   { name: "8,192 hosts × 8", axes: [["data", 256], ["fsdp", 64], ["model", 4]], processes: 8192 },
 ];
 
+const PROCESSES = "/mesh/processes";
+const PER_PROCESS = "/mesh/processes/each"; // no place in a document: the form alone has this number
+const DEVICES = "/mesh/devices";
+
 const MOST_SHOWN = 2048; // devices whose order stands in the input
 const RUNS = 24; // of it in the summary
 
-export class MeshForm extends Part {
-  @state() private refused = ""; // why an order of devices cannot be used
-  @state() private taken: { axis: number; why: string } | null = null; // a name that an axis cannot have
+export class MeshForm extends Form {
+  @state() private at = Infinity; // where the next axis goes: before the axis of this number
   private dragged: number | null = null; // axis
 
   static override styles = [
     controls,
     css`
+      @media (max-width: 820px) { h2 { display: none; } }
       ol { list-style: none; margin: 0.5rem 0; padding: 0; display: grid; gap: 0.35rem; }
       li { display: grid; grid-template-columns: auto 1fr 5.2rem auto; gap: 0.3rem; align-items: center; }
       .grip { cursor: grab; color: var(--muted); font-size: 0.9rem; line-height: 1; user-select: none; }
       li .why { grid-column: 1 / -1; }
       .moves { display: flex; }
       .moves button { padding: 0 0.3rem; font-size: 0.8rem; }
-      .two { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem; margin-top: 0.6rem; }
+      .two { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem; margin: 0.6rem 0; }
+      .two .why { margin-top: 0.2rem; }
+      .mends { margin: -0.2rem 0 0.7rem; display: grid; gap: 0.4rem; }
+      .mends .row { flex-wrap: wrap; gap: 0.35rem; }
+      .mends button { font-size: 0.76rem; height: auto; min-height: 1.65rem; }
       details { font-size: 0.76rem; margin-top: 0.55rem; color: var(--muted); }
       summary { cursor: pointer; overflow-wrap: anywhere; line-height: 1.45; }
       textarea { width: 100%; min-height: 5rem; resize: vertical; background: var(--field); color: var(--text); border: 1px solid var(--line); border-radius: 6px; padding: 0.4rem 0.5rem; font: 0.74rem/1.5 var(--mono); margin: 0.4rem 0 0.3rem; }
     `,
   ];
 
-  protected override render(): unknown {
+  protected override inputs(): unknown {
     const { draft } = this.model;
+    const own = draft.devices !== null;
     return html`<div class="row" style="justify-content:space-between"><h2>Mesh</h2>
         <select aria-label="mesh presets" style="width:auto" @change=${this.preset}>
           <option value="">presets…</option>${PRESETS.map((p, i) => html`<option value=${i}>${p.name}: ${p.axes.map(([n, s]) => `${n} ${s}`).join(" × ")}</option>`)}
         </select></div>
-      <ol aria-label="axes, outermost first">${draft.axes.map((a, i) => this.axis(a, i, draft.axes.length))}</ol>
-      <button @click=${this.add}>+ axis</button>
       <div class="two">
-        <label>processes<input type="number" min="1" data-path="/mesh/processes" .value=${String(processCount(draft))} ?disabled=${draft.devices !== null}
-          aria-invalid=${this.trouble("/mesh/processes") !== null} aria-describedby=${idOf("/mesh/processes")}
-          @change=${(e: Event) => this.set(e, String(draft.processes), (d, n) => void (d.processes = n))} /></label>
-        <label>devices per process<input type="number" min="1" placeholder="uneven" .value=${perProcess(draft)} ?disabled=${draft.devices !== null}
-          @change=${(e: Event) => this.set(e, perProcess(draft), (d, n) => void (d.processes = Math.max(1, Math.round(deviceCount(d) / n))))} /></label>
+        ${this.number("processes", PROCESSES, String(processCount(draft)), own, (d, n) => void (d.processes = n), html`<term-help term="processes"></term-help>`)}
+        ${this.number("devices per process", PER_PROCESS, perProcess(draft), own, (d, n) => void (d.perProcess = n))}
       </div>
-      ${this.why("/mesh/processes")}
+      ${this.mends()}
+      <ol aria-label="axes, outermost first">${draft.axes.map((a, i) => this.axis(a, i, draft.axes.length))}</ol>
+      ${this.adding()}
       ${this.order()}`;
+  }
+
+  /** number shows an input for a count, at least 1. */
+  private number(name: string, path: string, value: string, disabled: boolean, set: (d: Draft, n: number) => void, help: unknown = nothing): unknown {
+    const wrong = this.isRefused(path) || this.trouble(PROCESSES) !== null;
+    return html`<div><div class="cap"><label for=${path}>${name}</label>${help}</div>
+      <input id=${path} inputmode="numeric" placeholder="uneven" data-path=${path} .value=${value} ?disabled=${disabled} aria-invalid=${wrong} aria-describedby="${idOf(path)} ${idOf(PROCESSES)}"
+        @change=${(e: Event) => this.set(e, path, `still ${value || "uneven"}`, set)} />
+      ${this.isRefused(path) ? this.reason(path) : nothing}</div>`;
+  }
+
+  /** mends says where the processes and their devices disagree with the axes, with what mends it. */
+  private mends(): unknown {
+    const own = disagreementOf(this.model.reply, this.model.draft);
+    if (!own) return this.why(PROCESSES);
+    return html`<div class="mends" role="group" aria-label="the processes disagree with the axes"><p class="why" id=${idOf(PROCESSES)}>${own.problem.message}</p>
+      <div class="row">${own.fixes.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div></div>`;
+  }
+
+  /** adding shows the button for another axis, and where that goes. */
+  private adding(): unknown {
+    const { axes } = this.model.draft;
+    const help = html`<term-help term="axes"></term-help>`;
+    if (axes.length === 0) return html`<div class="row"><button @click=${this.add}>+ axis</button>${help}</div>`;
+    const at = Math.min(this.at, axes.length);
+    const places = [...axes.map((a, i) => (i === 0 ? "outermost" : `between ${axes[i - 1]!.name} and ${a.name}`)), "innermost"];
+    return html`<div class="row"><button @click=${this.add}>+ axis</button>
+      <select aria-label="place of the new axis" style="width:auto" @change=${(e: Event) => (this.at = (e.target as HTMLSelectElement).selectedIndex)}>
+        ${places.map((place, i) => html`<option ?selected=${i === at}>${place}</option>`)}
+      </select>${help}</div>`;
   }
 
   private order(): unknown {
     const { draft } = this.model;
     const { devices } = draft;
-    const path = "/mesh/devices";
+    const path = DEVICES;
     const value = devices && devices.length <= MOST_SHOWN ? JSON.stringify(devices).replaceAll("],[", "], [") : "";
     return html`<details ?open=${this.trouble(path) !== null}>
       <summary>${count(deviceCount(draft), "device")}, ${devices ? html`in this order: <span class="code">${orderText(devices, RUNS)}</span>` : "row-major: change the order"}</summary>
-      <textarea spellcheck="false" aria-label="order of the devices" data-path=${path} .value=${value} aria-invalid=${this.refused !== "" || this.trouble(path) !== null} aria-describedby=${idOf(path)}
+      <textarea spellcheck="false" aria-label="order of the devices" data-path=${path} .value=${value} aria-invalid=${this.bad(path)} aria-describedby=${idOf(path)}
         placeholder="mesh.device_ids.tolist(), or [process, id] pairs in mesh order"></textarea>
-      ${this.refused ? html`<p class="why" id=${idOf(path)}>${this.refused}</p>` : this.why(path)}
+      ${this.reason(path)}
       <div class="row"><button @click=${this.reorder}>use this order</button>${devices ? html`<button @click=${this.rowMajor}>make row-major</button>` : nothing}</div>
     </details>`;
   }
@@ -84,55 +125,55 @@ export class MeshForm extends Part {
     const { draft } = this.model;
     try {
       const devices = readOrder(this.renderRoot.querySelector("textarea")!.value, deviceCount(draft), processCount(draft));
-      this.refused = "";
+      this.refuse(DEVICES, "");
       this.model.edit((d) => setOrder(d, devices));
     } catch (cause) {
-      this.refused = (cause as Error).message;
+      this.refuse(DEVICES, (cause as Error).message);
     }
   };
 
   private rowMajor = (): void => {
-    this.refused = "";
+    this.refuse(DEVICES, "");
     this.model.edit((d) => this.free(d));
   };
 
   private axis(a: Axis, i: number, n: number): unknown {
     const path = pointer("mesh", "axes", i);
-    const taken = this.taken?.axis === i ? this.taken : null;
+    const [name, size] = [`${path}/0`, `${path}/1`];
     return html`<li @dragover=${(e: DragEvent) => this.dragged !== null && e.preventDefault()} @drop=${() => this.dragged !== null && this.move(this.dragged, i)}>
       <span class="grip" draggable="true" title="drag to reorder" aria-hidden="true" @dragstart=${(e: DragEvent) => this.drag(e, i)} @dragend=${() => (this.dragged = null)}>⠿</span>
-      <input class="code" aria-label="name of axis ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${taken !== null || this.trouble(path) !== null} aria-describedby=${idOf(path)}
+      <input class="code" aria-label="name of axis ${i + 1}" data-path=${name} .value=${a.name} aria-invalid=${this.bad(name)} aria-describedby=${idOf(name)}
         @change=${(e: Event) => this.rename(i, (e.target as HTMLInputElement).value.trim())} />
-      <input type="number" min="1" aria-label="size of axis ${a.name}" .value=${String(a.size)} aria-invalid=${this.trouble(path) !== null} aria-describedby=${idOf(path)}
-        @change=${(e: Event) => this.set(e, String(a.size), (d, size) => void (d.axes[i]!.size = size))} />
+      <input inputmode="numeric" aria-label="size of axis ${a.name}" data-path=${size} .value=${String(a.size)} aria-invalid=${this.bad(size)} aria-describedby=${idOf(size)}
+        @change=${(e: Event) => this.set(e, size, `${a.name} is still ${whole(a.size)}`, (d, value) => void (d.axes[i]!.size = value))} />
       <span class="moves">
         <button class="quiet" aria-label="move ${a.name} outwards" ?disabled=${i === 0} @click=${() => this.step(i, -1)}>↑</button>
         <button class="quiet" aria-label="move ${a.name} inwards" ?disabled=${i === n - 1} @click=${() => this.step(i, 1)}>↓</button>
         <button class="quiet" aria-label="remove axis ${a.name}" @click=${() => this.drop(i)}>×</button>
       </span>
-      ${taken ? html`<p class="why" id=${idOf(path)}>${taken.why}</p>` : this.why(path)}</li>`;
+      ${[name, size].map((p) => this.reason(p))}</li>`;
   }
 
-  /** set takes a whole number out of an input, and puts the old one back where there is none. */
-  private set(e: Event, old: string, change: (d: Draft, n: number) => void): void {
-    const n = (e.target as HTMLInputElement).valueAsNumber;
-    if (Number.isSafeInteger(n) && n >= 1) this.model.edit((d) => (this.free(d), change(d, n)));
-    else (e.target as HTMLInputElement).value = old;
+  /** set takes a whole number out of an input, or says why it cannot be used. */
+  private set(e: Event, path: string, still: string, change: (d: Draft, n: number) => void): void {
+    const n = wholeNumber((e.target as HTMLInputElement).value, 1);
+    this.refuse(path, n === null ? `expected a whole number from 1; ${still}` : "");
+    if (n !== null) this.model.edit((d) => (this.free(d), change(d, n)));
   }
 
   /** free drops a list of devices, which cannot outlive a change of the mesh. */
   private free(d: Draft): void {
-    d.processes = processCount(d);
+    if (d.devices) d.processes = processCount(d);
     d.devices = null;
   }
 
   /** rename gives an axis another name, in the specs too; so it must be one that no other has. */
   private rename(i: number, name: string): void {
     const { axes } = this.model.draft;
-    if (name === "") this.taken = { axis: i, why: "An axis needs a name." };
-    else if (axes.some((a, j) => j !== i && a.name === name)) this.taken = { axis: i, why: `There is an axis ${name} already.` };
-    else this.taken = null;
-    if (this.taken) return;
+    const taken = axes.some((a, j) => j !== i && a.name === name);
+    const why = name === "" ? "An axis needs a name." : taken ? `There is an axis ${name} already.` : "";
+    this.refuse(pointer("mesh", "axes", i, 0), why);
+    if (why) return;
     this.model.edit((d) => {
       const old = d.axes[i]!.name;
       d.axes[i]!.name = name;
@@ -143,7 +184,7 @@ export class MeshForm extends Part {
   }
 
   private move(from: number, to: number): void {
-    this.taken = null;
+    this.acceptNames();
     if (from !== to) this.model.edit((d) => (this.free(d), d.axes.splice(to, 0, ...d.axes.splice(from, 1))));
   }
 
@@ -164,7 +205,7 @@ export class MeshForm extends Part {
   }
 
   private drop(i: number): void {
-    this.taken = null;
+    this.acceptNames();
     this.model.edit((d) => {
       this.free(d);
       const [gone] = d.axes.splice(i, 1);
@@ -174,12 +215,24 @@ export class MeshForm extends Part {
     });
   }
 
+  /** acceptNames forgets what was refused of the axes, which are about to change places. */
+  private acceptNames(): void {
+    for (const i of this.model.draft.axes.keys()) for (const part of [0, 1]) this.refuse(pointer("mesh", "axes", i, part), "");
+  }
+
+  /** add puts an axis where it is asked for. Its size is what the processes and their devices leave
+   * over, where that is known. */
   private add = (): void => {
+    this.acceptNames();
+    const { draft } = this.model;
+    const at = Math.min(this.at, draft.axes.length);
+    const missing = draft.perProcess === null ? 2 : (draft.processes * draft.perProcess) / deviceCount(draft);
     this.model.edit((d) => {
       this.free(d);
-      const name = ["data", "model", "fsdp", "seq", "expert", "stage"].find((n) => !d.axes.some((a) => a.name === n)) ?? `axis${d.axes.length}`;
-      d.axes.push({ name, size: 2 });
+      addAxis(d, at, Number.isInteger(missing) ? missing : 1);
     });
+    this.at = Infinity;
+    void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLInputElement>(`li:nth-child(${at + 1}) input`)?.select());
   };
 
   private preset = (e: Event): void => {
@@ -192,6 +245,7 @@ export class MeshForm extends Part {
       d.axes = p.axes.map(([name, size]) => ({ name, size }));
       d.devices = null;
       d.processes = p.processes;
+      d.perProcess = deviceCount(d) / p.processes;
       for (const a of d.arrays) a.spec = a.spec.map((entry) => entry.filter((n) => names.includes(n)));
     });
   };
@@ -200,7 +254,7 @@ export class MeshForm extends Part {
 /** perProcess gives the devices of each process, and nothing where they differ. */
 function perProcess(d: Draft): string {
   const total = deviceCount(d);
-  if (!d.devices) return String(total / d.processes);
+  if (!d.devices) return d.perProcess !== null ? String(d.perProcess) : total % d.processes === 0 ? String(total / d.processes) : "";
   const counts = new Map<number, number>();
   for (const [p] of d.devices) counts.set(p, (counts.get(p) ?? 0) + 1);
   return new Set(counts.values()).size === 1 ? String(total / counts.size) : "";

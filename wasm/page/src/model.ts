@@ -1,6 +1,8 @@
 // What the page knows: the draft, what the core says of it, and what of it is looked at.
 
 import { Blocks } from "./blocks.js";
+import { foldOf } from "./cut.js";
+import { type Fault, faults } from "./faults.js";
 import { type Draft, LOADINGS, deviceCount, parse, text } from "./draft.js";
 import type { Described, Guest, ProcessReport, Totals } from "./guest.js";
 
@@ -9,7 +11,7 @@ export interface Look {
   array: string;
   dims: [number, number] | null; // down and across; null for the first two that are cut
   slice: number[]; // block coordinate for every dimension
-  split: number; // axes of the mesh that run down
+  split: number | null; // axes of the mesh that run down; null for what shows it best
   pinned: number | null; // block
   tab: string;
 }
@@ -27,19 +29,24 @@ export class Model extends EventTarget {
   draft: Draft;
   reply: Described;
   ways: Record<string, Totals | null> = {};
-  look: Look = { array: "", dims: null, slice: [], split: -1, pinned: null, tab: "jax" };
+  look: Look = { array: "", dims: null, slice: [], split: null, pinned: null, tab: "jax" };
   private cached: { reply: Described; array: string; blocks: Blocks | null } | null = null;
+  private found: { reply: Described; draft: Draft; faults: Fault[] } | null = null;
+  origin: { name: string; document: string }; // what was opened last
+  replaced = 0; // how often another layout took the place of the draft
   private later = 0;
   private past: Draft[] = []; // what edits and loads replaced
 
   constructor(
     readonly guest: Guest,
     document: string,
+    name = "",
   ) {
     super();
     this.reply = this.ask(document);
     if (!this.reply.document) throw new Error(this.reply.error?.message ?? "not a layout document");
     this.draft = parse(this.reply.document);
+    this.origin = { name, document: this.reply.document };
     this.settle();
     this.weigh();
   }
@@ -55,7 +62,9 @@ export class Model extends EventTarget {
   /** undo takes the last edit back, or what was loaded since. */
   undo(): void {
     const draft = this.past.pop();
-    if (draft) this.show(draft, this.ask(text(draft)), this.look);
+    if (!draft) return;
+    this.replaced++;
+    this.show(draft, this.ask(text(draft)), this.look);
   }
 
   /** undoable says whether there is something to take back. */
@@ -68,12 +77,15 @@ export class Model extends EventTarget {
     if (this.past.length > MOST_UNDONE) this.past.shift();
   }
 
-  /** load takes the text of a document, and gives the core's objection to it if there is one. */
-  load(document: string): Described["error"] {
+  /** load takes the text of a document, and gives the core's objection to it if there is one. The name
+   * is that of a ready layout. */
+  load(document: string, name = ""): Described["error"] {
     const reply = this.ask(document);
     if (!reply.document) return reply.error;
     this.remember();
-    this.show(parse(reply.document), reply, { ...this.look, array: "", dims: null, slice: [], split: -1, pinned: null });
+    this.replaced++;
+    this.origin = { name, document: reply.document };
+    this.show(parse(reply.document), reply, { ...this.look, array: "", dims: null, slice: [], split: null, pinned: null });
     return null;
   }
 
@@ -84,6 +96,8 @@ export class Model extends EventTarget {
 
   private show(draft: Draft, reply: Described, look: Look): void {
     const other = reply !== this.reply;
+    const names = (d: Draft): string => JSON.stringify(d.axes.map((a) => a.name));
+    if (names(draft) !== names(this.draft)) look = { ...look, split: null }; // it was chosen for other axes
     [this.draft, this.reply, this.look] = [draft, reply, look];
     this.settle();
     if (other) this.weigh();
@@ -93,6 +107,19 @@ export class Model extends EventTarget {
   /** names lists the arrays: those asked for, the mask, the extras. */
   get names(): string[] {
     return this.reply.arrays.map((a) => a.name);
+  }
+
+  /** faults lists what is wrong with the layout. */
+  get faults(): Fault[] {
+    if (this.found?.reply !== this.reply || this.found.draft !== this.draft) {
+      this.found = { reply: this.reply, draft: this.draft, faults: faults(this.reply, this.draft) };
+    }
+    return this.found.faults;
+  }
+
+  /** split gives how many axes of the mesh run down. */
+  get split(): number {
+    return this.look.split ?? usualSplit(this.draft);
   }
 
   /** blocks gives the array looked at, cut up; null where it cannot be. */
@@ -165,8 +192,7 @@ export class Model extends EventTarget {
   private settle(): void {
     const { look } = this;
     if (!this.names.includes(look.array)) look.array = this.names[0] ?? "";
-    const axes = this.draft.axes.length;
-    if (look.split < 0 || look.split > axes) look.split = usualSplit(this.draft);
+    if (look.split !== null && look.split > this.draft.axes.length) look.split = null;
     const blocks = this.blocks;
     if (!blocks) return;
     if (look.dims && Math.max(...look.dims) >= blocks.rank) look.dims = null;
@@ -185,7 +211,8 @@ function failed(cause: unknown): Described {
   return { document: null, digest: "", arrays: [], report: null, text: null, error };
 }
 
-/** usualSplit makes the mesh as square as whole axes can; of two ways it takes the taller. */
+/** usualSplit makes the mesh as square as whole axes can; of two ways it takes the taller. Where only a
+ * strip comes of that, all axes run down, and are folded into columns. */
 function usualSplit(d: Draft): number {
   const total = deviceCount(d);
   let best = 0;
@@ -194,5 +221,9 @@ function usualSplit(d: Draft): number {
     const far = Math.abs(Math.log((down * down) / total));
     if (far <= least + 1e-9) [best, least] = [split, far];
   }
-  return best;
+  const folds = foldOf(total, 1);
+  return least > Math.log(STRIP) && folds > 1 && total % folds === 0 ? d.axes.length : best;
 }
+
+/** A grid that is longer than wide by more than this factor is a strip. */
+const STRIP = 8;

@@ -111,10 +111,10 @@ function hatch(context: CanvasRenderingContext2D, x: number, y: number, w: numbe
 
 function write(context: CanvasRenderingContext2D, grid: Grid, cell: number, x: number, y: number, w: number, h: number, pen: Pen): void {
   const text = grid.text(cell);
-  const { size, two } = lettering(text, w, h);
+  const { size, two, beside } = lettering(text, w, h);
   if (size === 0) return;
   context.font = `600 ${size}px ${pen.font}`;
-  context.fillText(text.main, x, y + (two ? -2 : size * 0.36));
+  context.fillText(beside ? `${text.main} ${text.sub}` : text.main, x, y + (two ? -2 : size * 0.36));
   if (!two) return;
   context.font = `10px ${pen.font}`;
   context.fillText(text.sub, x, y + 12);

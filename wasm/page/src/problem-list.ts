@@ -2,12 +2,11 @@
 
 import { css, html, nothing } from "lit";
 import { Part } from "./element.js";
-import { type Fix, failureFixes, fixes } from "./fixes.js";
+import type { Fault } from "./faults.js";
 import type { Problem } from "./guest.js";
 import { controls } from "./style.js";
 
 const SIGN = { error: "✕", warning: "!", info: "i" } as const;
-const ORDER = { error: 0, warning: 1, info: 2 } as const;
 
 export class ProblemList extends Part {
   static override styles = [
@@ -22,42 +21,37 @@ export class ProblemList extends Part {
       p { margin: 0 0 0.2rem; overflow-wrap: anywhere; line-height: 1.4; }
       .place { font: 0.72rem var(--mono); color: var(--muted); padding: 0; height: auto; border: 0; background: none; text-align: left; white-space: normal; overflow-wrap: anywhere; text-decoration: underline; text-decoration-color: var(--line); text-underline-offset: 3px; }
       .place:hover { color: var(--text); background: none; }
+      .also { font-size: 0.72rem; color: var(--muted); margin: 0.15rem 0 0; }
       .fixes { display: flex; flex-wrap: wrap; gap: 0.35rem; margin-top: 0.4rem; }
       .fixes button { font-size: 0.76rem; height: auto; min-height: 1.65rem; white-space: normal; text-align: left; }
       .fine { display: flex; gap: 0.5rem; align-items: center; color: var(--ok); font-size: 0.85rem; padding: 0.3rem 0; margin: 0; }
     `,
   ];
 
-  private get problems(): { p: Problem; fixes: Fix[] }[] {
-    const { error, report } = this.model.reply;
-    const { draft } = this.model;
-    if (error) {
-      const p: Problem = { severity: "error", code: error.code, path: error.path, message: error.message, hint: error.hint, facts: {} };
-      return [{ p, fixes: failureFixes(error, draft) }];
-    }
-    return (report?.problems ?? [])
-      .map((p) => ({ p, fixes: fixes(p, draft) }))
-      .sort((a, b) => ORDER[a.p.severity] - ORDER[b.p.severity]);
-  }
-
   protected override render(): unknown {
-    const all = this.problems;
-    if (all.length === 0) return html`<p class="fine"><span aria-hidden="true">✓</span> Nothing is wrong with this layout.</p>`;
-    return html`<ul>${all.map(({ p, fixes }) => this.item(p, fixes))}</ul>`;
+    const { faults } = this.model;
+    if (faults.length === 0) return html`<p class="fine"><span aria-hidden="true">✓</span> Nothing is wrong with this layout.</p>`;
+    return html`<ul>${faults.map((f) => this.item(f))}</ul>`;
   }
 
-  private item(p: Problem, mends: Fix[]): unknown {
-    return html`<li class=${p.severity}>
-      <span class="sign" role="img" aria-label=${p.severity}>${SIGN[p.severity]}</span>
+  private item({ problems, fixes }: Fault): unknown {
+    const [first, ...others] = problems;
+    return html`<li class=${first.severity}>
+      <span class="sign" role="img" aria-label=${first.severity}>${SIGN[first.severity]}</span>
       <div>
-        <p>${p.message}</p>
-        ${p.hint ? html`<p class="muted">→ ${p.hint}</p>` : nothing}
-        ${p.path ? html`<button class="place" title="go to the input" @click=${() => this.go(p.path)}>${p.code} at ${p.path}</button>` : html`<span class="place">${p.code}</span>`}
-        ${mends.length > 0
-          ? html`<div class="fixes">${mends.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div>`
+        <p>${first.message}</p>
+        ${first.hint ? html`<p class="muted">→ ${first.hint}</p>` : nothing}
+        ${this.place(first, first.path ? `${first.code} at ${first.path}` : first.code)}
+        ${others.length > 0 ? html`<p class="also">the same at ${others.map((p, i) => [i > 0 ? ", " : "", this.place(p, p.path)])}</p>` : nothing}
+        ${fixes.length > 0
+          ? html`<div class="fixes">${fixes.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div>`
           : nothing}
       </div>
     </li>`;
+  }
+
+  private place({ path }: Problem, text: string): unknown {
+    return path ? html`<button class="place" title="go to the input" @click=${() => this.go(path)}>${text}</button>` : html`<span class="place">${text}</span>`;
   }
 
   private go(path: string): void {

@@ -4,6 +4,7 @@ import { css, html, nothing } from "lit";
 import { property, state } from "lit/decorators.js";
 import { batchRows } from "./draft.js";
 import { Part } from "./element.js";
+import { wholeNumber } from "./form.js";
 import type { Pair, ProcessReport } from "./guest.js";
 import { rowsText } from "./rows-text.js";
 import { controls } from "./style.js";
@@ -15,6 +16,7 @@ export class SamplesView extends Part {
   @property({ attribute: false }) processes: ProcessReport[] = [];
   @state() private epoch = 0;
   @state() private step = 0;
+  @state() private refused = ""; // why a number that was typed cannot be used
 
   static override styles = [
     controls,
@@ -53,6 +55,7 @@ export class SamplesView extends Part {
           ${this.stepper("epoch", this.epoch, Number.MAX_SAFE_INTEGER, (n) => (this.epoch = n))}
           ${this.stepper("step", step, steps - 1, (n) => this.go(n, steps))}<span>of ${whole(steps)}</span>
         </div>
+        ${this.refused ? html`<p class="why" role="alert">${this.refused}</p>` : nothing}
         <p class="paper">epoch ${whole(this.epoch)}, step ${whole(step)} of ${whole(steps)}</p>
         <div class="scroll" tabindex="0" role="region" aria-label="which records"><table>
           <thead><tr><th>process</th><th>rows</th><th>records</th></tr></thead>
@@ -66,14 +69,18 @@ export class SamplesView extends Part {
 
   private stepper(name: string, value: number, last: number, set: (n: number) => void): unknown {
     const end = name === "epoch" && value >= last;
+    const turn = (n: number): void => {
+      this.refused = "";
+      set(n);
+    };
     return html`<span><label>${name}<input inputmode="numeric" .value=${String(value)} @change=${(e: Event) => {
         const input = e.target as HTMLInputElement;
-        const n = Number(input.value.replaceAll(/[,\s]/g, ""));
-        if (Number.isSafeInteger(n) && n >= 0 && n <= last) set(n);
-        input.value = String(name === "epoch" ? this.epoch : this.step);
+        const n = wholeNumber(input.value, 0);
+        this.refused = n === null || n > last ? `there is no ${name} "${input.value}"; expected a whole number from 0 to ${whole(last)}` : "";
+        if (n !== null && n <= last) set(n);
       }} /></label>
-      <button class="quiet" aria-label="${name} before" ?disabled=${value === 0 && (name === "epoch" || this.epoch === 0)} @click=${() => set(value - 1)}>‹</button>
-      <button class="quiet" aria-label="${name} after" ?disabled=${end} @click=${() => set(value + 1)}>›</button></span>`;
+      <button class="quiet" aria-label="${name} before" ?disabled=${value === 0 && (name === "epoch" || this.epoch === 0)} @click=${() => turn(value - 1)}>‹</button>
+      <button class="quiet" aria-label="${name} after" ?disabled=${end} @click=${() => turn(value + 1)}>›</button></span>`;
   }
 
   /** go shows a step; before the first and after the last lie other epochs. */

@@ -108,7 +108,7 @@ export class ShardGrid extends LitElement {
     const left = rowLabels ? 10 + 6.7 * widest(rows, rowLabels) : 1;
     const top = colLabels ? HEAD : 1;
     const w = Math.min(96, (this.width - left - 2) / cols);
-    const h = Math.max(Math.min(w, 58, Math.max(460 / rows, 12)), Math.min(w, 8));
+    const h = Math.max(Math.min(w, 58, Math.max(460 / rows, 12)), Math.min(w, 8), Math.min(28, 112 / rows));
     const height = Math.ceil(top + rows * h + 2);
     const used = Math.ceil(left + cols * w + 2);
     return html`<svg role="grid" aria-label=${this.grid.label} aria-rowcount=${rows} aria-colcount=${cols}
@@ -138,7 +138,7 @@ export class ShardGrid extends LitElement {
     if (block < 0) return svg`<g role="gridcell" aria-label="nothing"></g>`;
     const { fill, ink } = this.grid.color(block);
     const t = this.grid.text(n);
-    const { size, two } = lettering(t, w, h);
+    const { size, two, beside } = lettering(t, w, h);
     const free = gap(w, h);
     const box = { w: w - 2 * free, h: h - 2 * free, r: Math.min(5, w / 5) };
     const on = block === this.lit ? "on" : "";
@@ -147,7 +147,7 @@ export class ShardGrid extends LitElement {
       @pointerenter=${() => this.over(n)} @focus=${() => this.focusOn(n)} @blur=${() => this.over(-1)} @click=${() => this.pin(n)}>
       <rect class="fill" width=${box.w} height=${box.h} rx=${box.r} fill=${fill} />
       ${this.grid.replica && this.grid.replica[n]! > 0 ? svg`<rect class="hatch" width=${box.w} height=${box.h} rx=${box.r} fill="url(#hatch${INKS.indexOf(ink)})" />` : nothing}
-      ${size > 0 ? svg`<text aria-hidden="true" x=${box.w / 2} y=${box.h / 2 + (two ? -2 : size * 0.36)}>${t.main}</text>` : nothing}
+      ${size > 0 ? svg`<text aria-hidden="true" x=${box.w / 2} y=${box.h / 2 + (two ? -2 : size * 0.36)}>${t.main}${beside ? ` ${t.sub}` : ""}</text>` : nothing}
       ${two ? svg`<text aria-hidden="true" class="sub" x=${box.w / 2} y=${box.h / 2 + 12}>${t.sub}</text>` : nothing}
       <rect class="ring" x="1" y="1" width=${Math.max(0, box.w - 2)} height=${Math.max(0, box.h - 2)} rx=${box.r} />
     </g>`;

@@ -57,12 +57,12 @@ export class ShardView extends Part {
   }
 
   protected override render(): unknown {
-    const { names, look, blocks, reply } = this.model;
+    const { names, look, blocks } = this.model;
     const tabs = html`<div class="tabs" role="group" aria-label="array shown">
       ${names.map((n) => html`<button aria-pressed=${n === look.array} @click=${() => this.model.see({ array: n, dims: null, slice: [], pinned: null })}>${n}</button>`)}
     </div>`;
     if (!blocks) {
-      const why = reply.error ?? this.trouble(pointer("arrays", look.array));
+      const why = this.trouble(pointer("arrays", look.array)) ?? this.model.faults[0]?.problems[0];
       return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why?.message ?? `${look.array || "An array"} cannot be cut as its spec says: see the problems.`}</p>`;
     }
     const grids = this.drawn(blocks);
@@ -78,9 +78,9 @@ export class ShardView extends Part {
 
   private drawn(blocks: Blocks): { array: Grid; mesh: Grid } {
     const { look, draft } = this.model;
-    const key = [blocks, draft, look.dims, look.split, look.slice.join()];
+    const key = [blocks, draft, look.dims, this.model.split, look.slice.join()];
     if (!this.grids || key.some((k, i) => k !== this.grids!.key[i])) {
-      this.grids = { key, array: arrayGrid(blocks, look, look.array), mesh: meshGrid(blocks, look, draft) };
+      this.grids = { key, array: arrayGrid(blocks, look, look.array), mesh: meshGrid(blocks, this.model.split, draft) };
     }
     return this.grids;
   }
@@ -132,9 +132,15 @@ export class ShardView extends Part {
     const { draft, look } = this.model;
     const axes = draft.axes.map((a) => a.name);
     const side = (names: string[]): string => names.join(" × ") || "1";
+    const way = (split: number): string => `↓ ${side(axes.slice(0, split))} → ${side(axes.slice(split))}`;
+    const choose = (e: Event): void => {
+      const { value } = e.target as HTMLSelectElement;
+      this.model.see({ split: value === "" ? null : Number(value) });
+    };
     return html`<div class="title"><h2>Mesh</h2>
-      <div class="pickers"><select aria-label="axes that run down and across" @change=${(e: Event) => this.model.see({ split: Number((e.target as HTMLSelectElement).value) })}>
-        ${Array.from({ length: axes.length + 1 }, (_, i) => html`<option value=${i} ?selected=${i === look.split}>↓ ${side(axes.slice(0, i))} → ${side(axes.slice(i))}</option>`)}
+      <div class="pickers"><select aria-label="axes that run down and across" @change=${choose}>
+        <option value="" ?selected=${look.split === null}>best fit: ${way(this.model.split)}</option>
+        ${Array.from({ length: axes.length + 1 }, (_, i) => html`<option value=${i} ?selected=${i === look.split}>${way(i)}</option>`)}
       </select></div>
     </div>`;
   }

@@ -26,6 +26,8 @@ export const controls = css`
   button.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
   button.main:hover { background: var(--accent); filter: brightness(1.08); }
   label { color: var(--muted); font-size: 0.75rem; display: grid; gap: 0.2rem; min-width: 0; }
+  .cap { display: flex; align-items: center; gap: 0.3rem; margin-bottom: 0.2rem; min-width: 0; min-height: 1.1rem; }
+  .cap label { display: inline; }
   label > :is(input, select) { color: var(--text); }
   .muted { color: var(--muted); }
   .num { font-variant-numeric: tabular-nums; }

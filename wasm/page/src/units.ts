@@ -47,10 +47,12 @@ export function spans(ranges: [number, number][], most: number): string {
   return ranges.slice(0, most).map(([start, stop]) => span(start, stop)).join(", ");
 }
 
-/** parseBytes reads "16 GiB", "512M" or "1000"; null where it is none of these. */
-export function parseBytes(text: string): number | null {
-  const m = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?\s*$/i.exec(text);
-  if (!m) return null;
-  const unit = m[2] ? 1024 ** ("kmgtp".indexOf(m[2].toLowerCase()) + 1) : 1;
-  return Math.round(Number(m[1]) * unit);
+/** parseBytes reads a size with its unit, such as "16 GiB", "512M" or "1000 B". It throws what says what was expected. */
+export function parseBytes(text: string): number {
+  const [, number, unit, byte] = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?\s*$/i.exec(text) ?? [];
+  if (!number) throw new Error("expected a size with its unit, such as 16 GiB");
+  if (!unit && !byte) throw new Error(`${number} of what? Write ${number} GiB, ${number} MiB or ${number} B`);
+  const n = Math.round(Number(number) * (unit ? 1024 ** ("kmgtp".indexOf(unit.toLowerCase()) + 1) : 1));
+  if (n < 1) throw new Error("expected a size of at least 1 B; leave it empty for no bound");
+  return n;
 }

@@ -72,15 +72,17 @@ inBrowser("presets and processes", async (page) => {
     await presets.selectOption(value);
     counts.push(await page.evaluate(() => document.querySelector("layout-app").model.draft.axes.reduce((n, a) => n * a.size, 1)));
   }
-  assert.deepEqual(counts, [8, 8, 32, 256, 4096, 65536]);
+  assert.deepEqual(counts, [8, 8, 32, 64, 128, 256, 4096, 65536]);
   await presets.selectOption("2");
   await type(page.getByLabel("devices per process"), "4");
+  const form = page.locator("mesh-form");
+  assert.equal(await form.locator(".why").innerText(), "4 processes × 4 devices are 16 devices, but the axes make 32 devices: data 8 × model 4");
+  await form.getByRole("button", { name: "8 processes" }).click();
   assert.match(await canonical(page), /"processes":8/);
-  await type(page.getByLabel("processes").first(), "0");
-  assert.equal(await page.getByLabel("processes").first().inputValue(), "8");
+  await load(page, text("02"));
   await type(page.getByLabel("processes").first(), "5");
-  assert.equal(await page.locator("mesh-form .why").innerText(), "32 devices cannot be shared equally by 5 processes");
-  await page.getByRole("button", { name: "4 processes" }).click();
+  assert.equal(await form.locator(".why").innerText(), "5 processes cannot share the devices equally; the axes make 8 devices: data 4 × model 2");
+  await form.getByRole("button", { name: "4 processes" }).click();
   assert.match(await canonical(page), /"processes":4/);
 });
 
@@ -137,15 +139,23 @@ inBrowser("numbers that are none are refused at their input", async (page) => {
     ["records in the dataset", "-1", "expected a whole number from 0"],
     ["seed", "1.5", "expected a whole number"],
     ["prefetch", "", "expected a whole number from 0"],
-    ["device memory budget", "16 apples", "expected a size, such as 16 GiB"],
+    ["device budget", "16 apples", "expected a size with its unit, such as 16 GiB"],
+    ["device budget", "16", "16 of what? Write 16 GiB, 16 MiB or 16 B"],
+    ["host budget", "0 GiB", "expected a size of at least 1 B; leave it empty for no bound"],
+    ["processes", "0", "expected a whole number from 1; still 4"],
+    ["devices per process", "two", "expected a whole number from 1; still 2"],
+    ["size of axis data", "1.5", "expected a whole number from 1; data is still 4"],
+    ["size of axis data", "2097152", 'axis "data" of size 2097152 makes the mesh larger than 1048576 devices'],
+    ["epoch", "-1", 'there is no epoch "-1"; expected a whole number from 0 to 9,007,199,254,740,991'],
+    ["step", "7", 'there is no step "7"; expected a whole number from 0 to 6'],
   ]) {
     const input = page.getByLabel(label, { exact: true });
     const before = await input.inputValue();
     await type(input, value);
-    assert.equal(await page.locator("batch-form .why").innerText(), why, label);
-    assert.equal(await input.getAttribute("aria-invalid"), "true");
+    assert.equal(await page.locator(".why").innerText(), why, label);
+    if (!["epoch", "step"].includes(label)) assert.equal(await input.getAttribute("aria-invalid"), "true");
     await type(input, before);
-    assert.equal(await page.locator("batch-form .why").count(), 0, label);
+    assert.equal(await page.locator(".why").count(), 0, label);
   }
   await page.getByRole("combobox", { name: "order", exact: true }).selectOption("shuffle.1");
   await type(page.getByLabel("seed"), "-3");

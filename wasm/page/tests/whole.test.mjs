@@ -15,7 +15,7 @@ const shown = (page) =>
     const picture = app.shadowRoot.querySelector("shard-view").shadowRoot;
     const grids = [...picture.querySelectorAll("shard-grid")].map((g) => `${g.grid.rows}×${g.grid.cols} ${g.grid.block.subarray(0, 64).join()}`);
     const sum = app.shadowRoot.querySelector(".sum").textContent.trim();
-    const table = words("reads-view").split("Ways of loading")[0];
+    const table = (words("reads-view") ?? "").split("Ways of loading")[0];
     return { sum, facts: picture.querySelector(".facts")?.textContent.replaceAll(/\s+/g, " "), grids, table, figures: words("totals-view"), problems: words("problem-list") };
   });
 

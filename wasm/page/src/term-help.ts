@@ -1,0 +1,65 @@
+// What a word means: a button beside it, and one line that the button shows.
+
+import { LitElement, css, html } from "lit";
+import { property, query } from "lit/decorators.js";
+import { controls } from "./style.js";
+
+export const TERMS = {
+  axes: "A mesh arranges the devices along named axes, the outermost first. Arrays are split over the axes that their specs name.",
+  processes: "A process is one running program, usually one for each host. It reads the data for the devices that it owns.",
+  shape: "B is the batch dimension; with two batch sizes there are B0 and B1. A size may have a name, which stands for it everywhere: B, S=2048.",
+  spec: "One entry for each dimension: the axes it is split over, or None to leave it whole. Devices along axes that are not named hold copies.",
+  "global batch": "The rows of all processes together. Two sizes, such as 4, 64, make two batch dimensions: B0 is 4 and B1 is 64.",
+  remainder: "The records that do not fill the last batch. drop leaves them out, pad adds empty rows and a mask, error refuses such a dataset.",
+  order: "sequential.1 takes the records as they are stored; shuffle.1 takes a new permutation in each epoch, from the seed. 1 is the version of the rule.",
+  prefetch: "The number of batches that are read ahead while a step runs.",
+  loading: "How rows reach devices. process: each process reads what its devices hold. reshard: each device reads equal rows, which move between devices in the step.",
+  extras: "Arrays that the loader adds to each batch. key is a hash for each row, to seed random augmentation; record is the number of the record.",
+  "device budget": "The memory that one batch may take on a device. The page reports an error where a layout needs more.",
+  "host budget": "The memory that a process may take for all batches that it reads ahead. The page reports an error where a layout needs more.",
+} as const;
+
+export type Term = keyof typeof TERMS;
+
+const ROOM = 8; // pixels between the line and the edge of the window
+
+export class TermHelp extends LitElement {
+  @property() term: Term = "spec";
+  @query("button") private button!: HTMLButtonElement;
+
+  static override styles = [
+    controls,
+    css`
+      :host { display: inline-block; line-height: 1; }
+      button { display: grid; place-items: center; width: 1.5rem; height: 1.5rem; margin: -0.35rem -0.2rem; padding: 0; border: 0; background: none; color: var(--muted); }
+      button:hover:not(:disabled) { background: none; color: var(--text); }
+      button > :first-child { display: grid; place-items: center; width: 1rem; height: 1rem; border: 1px solid var(--line); border-radius: 50%; font-size: 0.66rem; font-weight: 650; line-height: 1; }
+      button:hover > :first-child { border-color: var(--edge); }
+      p { margin: 0; position: fixed; inset: auto; max-width: min(21rem, calc(100vw - ${2 * ROOM}px)); padding: 0.55rem 0.7rem; border: 1px solid var(--edge); border-radius: 8px; background: var(--panel); color: var(--text); box-shadow: 0 6px 22px rgb(0 0 0 / 0.18); font-size: 0.78rem; line-height: 1.45; white-space: normal; }
+      @media print { :host { display: none; } }
+    `,
+  ];
+
+  protected override render(): unknown {
+    return html`<button popovertarget="text" aria-describedby="text"><span aria-hidden="true">?</span><span class="gone">what ${this.term} means</span></button>
+      <p id="text" popover @beforetoggle=${this.open} @toggle=${this.place}>${TERMS[this.term]}</p>`;
+  }
+
+  /** open keeps the line out of sight until it has its place. */
+  private open = (e: ToggleEvent): void => {
+    (e.target as HTMLElement).style.opacity = e.newState === "open" ? "0" : "";
+  };
+
+  /** place puts the line below its button, or above it where there is no room. */
+  private place = (e: ToggleEvent): void => {
+    if (e.newState !== "open") return;
+    const line = e.target as HTMLElement;
+    const [box, { width, height }] = [this.button.getBoundingClientRect(), line.getBoundingClientRect()];
+    const below = box.bottom + 6;
+    line.style.left = `${Math.max(ROOM, Math.min(box.left - 12, innerWidth - width - ROOM))}px`;
+    line.style.top = `${below + height + ROOM <= innerHeight ? below : Math.max(ROOM, box.top - height - 6)}px`;
+    line.style.opacity = "";
+  };
+}
+
+customElements.define("term-help", TermHelp);
