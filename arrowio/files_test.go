@@ -64,7 +64,6 @@ func TestOrderOfFiles(t *testing.T) {
 		want     []byte
 	}{
 		{[]string{"b.arrow", "a.arrow"}, []byte{1, 0}},
-		{[]string{"a.arrow", "a.arrow"}, []byte{0, 0}},
 		{[]string{"?.arrow"}, []byte{0, 1}},
 		{[]string{"*/[abc].arrow"}, []byte{13, 11, 10, 12}},
 		{[]string{"z", "y"}, []byte{13, 10, 11, 12}},
@@ -90,6 +89,52 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
+// TestDuplicates names one file in several ways. It is refused with both ways,
+// or its records come twice.
+func TestDuplicates(t *testing.T) {
+	folder(t, map[string][]byte{"a.arrow": numbered(t, 0), "b.arrow": numbered(t, 1), "copy.arrow": numbered(t, 0), "linked/a.arrow": numbered(t, 2)})
+	for from, to := range map[string]string{"a.arrow": "link.arrow", "linked": "folder"} {
+		if err := os.Symlink(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link("b.arrow", "hard.arrow"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		patterns []string
+		want     string
+		records  []byte
+	}{
+		{[]string{"a.arrow", "a.arrow"}, "a.arrow (path 1) and a.arrow (path 2)", []byte{0, 0}},
+		{[]string{"a.arrow", "./a.arrow"}, "a.arrow (path 1) and ./a.arrow (path 2)", []byte{0, 0}},
+		{[]string{"[ab].arrow", "b*"}, `b.arrow (path 1, "[ab].arrow") and b.arrow (path 2, "b*")`, []byte{0, 1, 1}},
+		{[]string{"[al]*.arrow"}, `a.arrow (path 1, "[al]*.arrow") and link.arrow (path 1, "[al]*.arrow")`, []byte{0, 0}},
+		{[]string{"b.arrow", "hard.arrow"}, "b.arrow (path 1) and hard.arrow (path 2)", []byte{1, 1}},
+		{[]string{"linked", "a.arrow", "folder"}, `linked/a.arrow (path 1, "linked") and folder/a.arrow (path 3, "folder")`, []byte{2, 0, 2}},
+		{[]string{"a.arrow", "copy.arrow"}, "", []byte{0, 0}}, // another file with the same content
+	} {
+		want := "arrowio: " + c.want + ` are the same file, so its records would come twice; leave one out, or set duplicates to "allow"`
+		ds, err := arrowio.OpenFiles(c.patterns, arrowio.Options{})
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%q: %v", c.patterns, err)
+		case c.want == "":
+			ds.Close()
+		case err == nil || err.Error() != want || status.CodeOf(err) != status.InvalidArgument:
+			t.Errorf("%q:\ngot  %v\nwant %s", c.patterns, err, want)
+		}
+		if ds, err = arrowio.OpenFiles(c.patterns, arrowio.Options{Duplicates: "allow"}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := gatherField(ds, 0, ds.Schema().Fields[0], []int64{0, 1, 2}[:ds.Len()])
+		if err != nil || !bytes.Equal(got, c.records) {
+			t.Errorf("%q: %v, %v, want %v", c.patterns, got, err, c.records)
+		}
+		ds.Close()
+	}
+}
+
 // TestOptionsRefused: what cannot be asked for.
 func TestOptionsRefused(t *testing.T) {
 	folder(t, map[string][]byte{"x.arrow": column(t, "x", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int64), "[[1,2]]")})
@@ -97,6 +142,7 @@ func TestOptionsRefused(t *testing.T) {
 		o    arrowio.Options
 		want string
 	}{
+		{arrowio.Options{Duplicates: "once"}, `arrowio: duplicates="once" says nothing about files that come twice; use "refuse" or "allow"`},
 		{arrowio.Options{IO: "fast"}, `arrowio: io="fast" is not a way to read files; use "auto", "map" or "read"`},
 		{arrowio.Options{Shapes: map[string][]int{"y": {2}}}, `arrowio: a shape is given for "y", but there is no such column`},
 		{arrowio.Options{Shapes: map[string][]int{"x": {3}}}, `arrowio: field "x" has rows of shape [2] by its type, not [3]; leave its shape out, or correct it`},

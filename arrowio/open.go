@@ -23,6 +23,11 @@ type Options struct {
 	// from the first record.
 	Shapes map[string][]int
 
+	// Duplicates says what to do when a file comes twice: through several
+	// patterns, a link or a second name. "allow" takes its records as often as
+	// it comes; "refuse" (or "") is an error.
+	Duplicates string
+
 	// FaultHandler stands in for Go's handling of memory faults, where this is
 	// part of a library and the program's signal handlers are not Go's alone.
 	// Without it, debug.SetPanicOnFault has to do.
@@ -54,11 +59,8 @@ func Open(pattern string, more ...string) (*Dataset, error) {
 
 // OpenFiles opens Arrow IPC files or streams as one dataset: see [Open].
 func OpenFiles(patterns []string, o Options) (*Dataset, error) {
-	switch o.IO {
-	case "", "auto", "map", "read":
-	default:
-		return nil, status.Errorf(status.InvalidArgument, "arrowio", "io=%q is not a way to read files", o.IO).
-			WithHint(`use "auto", "map" or "read"`)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	chosen, err := expand(patterns)
 	if err != nil {
@@ -73,12 +75,51 @@ func OpenFiles(patterns []string, o Options) (*Dataset, error) {
 		closeFiles(files)
 		return nil, err
 	}
+	if o.Duplicates != "allow" {
+		err = refuseDuplicates(chosen, files)
+	}
+	if err != nil {
+		closeFiles(files)
+		return nil, err
+	}
 	d, err := newDataset(files, o)
 	if err != nil {
 		closeFiles(files)
 		return nil, err
 	}
 	return d, nil
+}
+
+// check refuses words that are no choices.
+func (o Options) check() error {
+	switch o.IO {
+	case "", "auto", "map", "read":
+	default:
+		return status.Errorf(status.InvalidArgument, "arrowio", "io=%q is not a way to read files", o.IO).
+			WithHint(`use "auto", "map" or "read"`)
+	}
+	switch o.Duplicates {
+	case "", "refuse", "allow":
+	default:
+		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates=%q says nothing about files that come twice", o.Duplicates).
+			WithHint(`use "refuse" or "allow"`)
+	}
+	return nil
+}
+
+// refuseDuplicates makes sure that no file comes twice under any name. It
+// compares what was opened, since a path may lead elsewhere a moment later.
+func refuseDuplicates(chosen []choice, files []*file) error {
+	seen := make(map[resident.Key]int, len(files))
+	for i, f := range files {
+		key := f.content.Key()
+		if first, twice := seen[key]; twice {
+			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s are the same file, so its records would come twice", chosen[first], chosen[i]).
+				WithHint(`leave one out, or set duplicates to "allow"`).With("path", chosen[i].path)
+		}
+		seen[key] = i
+	}
+	return nil
 }
 
 func closeFiles(files []*file) {

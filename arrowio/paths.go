@@ -21,6 +21,17 @@ type choice struct {
 	path    string
 	missing string // it does not exist
 	foreign string // it holds no Arrow data
+
+	number  int // of the pattern, from 1
+	pattern string
+}
+
+// String says which file it is and which pattern it comes from.
+func (c choice) String() string {
+	if c.path == c.pattern {
+		return fmt.Sprintf("%s (path %d)", c.path, c.number)
+	}
+	return fmt.Sprintf("%s (path %d, %q)", c.path, c.number, c.pattern)
 }
 
 // expand gives the files that patterns stand for, in order: a pattern that is
@@ -32,10 +43,13 @@ func expand(patterns []string) ([]choice, error) {
 			WithHint("name files, globs or directories")
 	}
 	var all []choice
-	for _, p := range patterns {
+	for i, p := range patterns {
 		list, err := expandOne(p)
 		if err != nil {
 			return nil, err
+		}
+		for k := range list {
+			list[k].number, list[k].pattern = i+1, p
 		}
 		if all = append(all, list...); len(all) > maxFiles {
 			return nil, status.Errorf(status.ResourceExhausted, "arrowio", "more than %d files", maxFiles)

@@ -20,7 +20,7 @@ func mfgo_dataset_open(opts *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_er
 		if len(paths) == 0 {
 			o.Refuse("paths", "expected at least one path")
 		}
-		open := arrowio.Options{IO: o.String("io", "auto"), Shapes: shapes(o)}
+		open := arrowio.Options{IO: o.String("io", "auto"), Duplicates: o.String("duplicates", "refuse"), Shapes: shapes(o)}
 		if err := o.Err(); err != nil {
 			return err
 		}

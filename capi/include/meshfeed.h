@@ -225,6 +225,7 @@ struct ArrowArrayStream; /* the Arrow C stream interface */
    mf_wait. Options are a JSON object:
      "paths": ["..."]           files, globs, directories, in this order; needed
      "io": "auto"               "map" or "read" instead of choosing by file
+     "duplicates": "refuse"     "allow" takes the records of a file that comes twice, twice
      "shapes": {"tokens": [2048]}   row shapes of lists that all have one length */
 mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset, mf_error* error);
 
@@ -232,7 +233,7 @@ mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset,
    are, without a copy. The stream is moved in: also on an error it is released
    before this returns, and stream->release is NULL then. (A failure with MF_FORKED
    leaves it as it was.) Its arrays are released inside the mf_release that drops
-   the last handle which needs them. Options as above, without "paths" and "io";
+   the last handle which needs them. Options as above, but "shapes" alone;
    NULL for none. */
 mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* options, size_t size,
                                  mf_dataset* dataset, mf_error* error);

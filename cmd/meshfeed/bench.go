@@ -29,7 +29,7 @@ nothing else is in the way. A plain copy of as many bytes, timed in the same run
 			if err != nil {
 				return err
 			}
-			ds, err := arrowio.OpenFiles(args[1:], arrowio.Options{IO: o.io})
+			ds, err := arrowio.OpenFiles(args[1:], o.files)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,8 @@ nothing else is in the way. A plain copy of as many bytes, timed in the same run
 	f.IntVar(&o.process, "process", 0, "whose blocks to load")
 	f.DurationVar(&o.time, "time", 3*time.Second, "how long to measure, after the first epoch or a third of this")
 	f.BoolVar(&o.sequential, "sequential", false, "in the order of the files instead of shuffled")
-	f.StringVar(&o.io, "io", "auto", "auto, map or read")
+	f.StringVar(&o.files.IO, "io", "auto", "auto, map or read")
+	duplicatesFlag(cmd, &o.files)
 	f.BoolVar(&o.json, "json", false, "print as JSON")
 	return cmd
 }
@@ -59,7 +60,7 @@ type benchOptions struct {
 	process          int
 	time             time.Duration
 	sequential, json bool
-	io               string
+	files            arrowio.Options
 }
 
 // measurement is what the verb prints, in the form of its JSON. Times are in

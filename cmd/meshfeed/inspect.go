@@ -13,6 +13,7 @@ import (
 
 func newInspect() *cobra.Command {
 	var asJSON bool
+	var files arrowio.Options
 	cmd := &cobra.Command{
 		Use:   "inspect FILE…",
 		Short: "say what is in Arrow files, what is loadable, and why not",
@@ -22,7 +23,7 @@ samples of the data, or all of up to 16 MiB.`,
 		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ds, err := arrowio.Open(args[0], args[1:]...)
+			ds, err := arrowio.OpenFiles(args, files)
 			if err != nil {
 				return err
 			}
@@ -41,6 +42,7 @@ samples of the data, or all of up to 16 MiB.`,
 			return i.print(cmd.OutOrStdout())
 		},
 	}
+	duplicatesFlag(cmd, &files)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 
 func newVerify() *cobra.Command {
 	var asJSON, hash bool
+	var files arrowio.Options
 	cmd := &cobra.Command{
 		Use:   "verify FILE…",
 		Short: "read a dataset end to end: bounds, counts, hash",
@@ -24,7 +25,7 @@ The exit status is 0 if all is well and 2 if something is damaged; the message n
 		Example: "  meshfeed verify train-*.arrow\n  meshfeed verify --hash --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ds, err := arrowio.Open(args[0], args[1:]...)
+			ds, err := arrowio.OpenFiles(args, files)
 			if err != nil {
 				return err
 			}
@@ -38,6 +39,7 @@ The exit status is 0 if all is well and 2 if something is damaged; the message n
 			return printVerification(cmd, ds.Files(), v, asJSON)
 		},
 	}
+	duplicatesFlag(cmd, &files)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&hash, "hash", false, "hash every byte")
 	return cmd

@@ -209,6 +209,7 @@ def open(
     *,
     io: Literal["auto", "map", "read"] = "auto",
     shapes: Mapping[str, Sequence[int]] | None = None,
+    duplicates: Literal["refuse", "allow"] = "refuse",
 ) -> Dataset:
     """Opens Arrow IPC files and streams.
 
@@ -219,15 +220,19 @@ def open(
             by size and place of the files.
         shapes: for list columns whose rows all have one length, the shape of a row, such as
             ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
+        duplicates: a file that comes twice, by overlapping globs or by a link, is an error;
+            "allow" takes its records as often as it comes.
 
     Raises:
         NotFoundError: there is no such file.
+        InvalidArgumentError: a file comes twice; the text names both ways to it.
         DataLossError: a file is damaged; the text names the file and the place.
     """
     with Checks("mf.open") as check:
         options: dict[str, Any] = {
             "paths": _listed(check, paths),
             "io": check.choice("io", io, "auto", "map", "read"),
+            "duplicates": check.choice("duplicates", duplicates, "refuse", "allow"),
         }
         if shapes is not None:
             options["shapes"] = _shapes(check, shapes)

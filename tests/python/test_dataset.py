@@ -144,6 +144,19 @@ def test_a_file_that_is_overwritten_while_it_is_open_names_itself_and_the_times(
     )
 
 
+def test_a_file_that_comes_twice(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.arrow", table(3))
+    (tmp_path / "b.arrow").symlink_to(path)
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.open(tmp_path)
+    assert str(caught.value) == (
+        f'mf.open: {path} (path 1, "{tmp_path}") and {tmp_path}/b.arrow (path 1, "{tmp_path}") are '
+        'the same file, so its records would come twice; leave one out, or set duplicates to "allow"'
+    )
+    with mf.open([path, path], duplicates="allow") as ds:
+        assert len(ds) == 6
+
+
 def test_a_damaged_file_names_itself(tmp_path: Path) -> None:
     path = write(tmp_path / "x.arrow", table())
     path.write_bytes(path.read_bytes()[:-30])

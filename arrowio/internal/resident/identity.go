@@ -24,6 +24,25 @@ type identity struct {
 	accessed   int64
 }
 
+// Key is equal for two open files if they are the same one, whatever names they
+// were opened by.
+type Key struct {
+	device, inode  uint64
+	path           string // where there are no inodes
+	size, modified int64  // for file systems that give an inode to several files
+}
+
+// Key tells the file from all others that are open.
+func (f *File) Key() Key {
+	if f.file == nil {
+		return Key{path: f.name}
+	}
+	key := f.keyNow()
+	was := f.identity.Load()
+	key.size, key.modified = was.size, was.modified
+	return key
+}
+
 // Check fails with DataLoss if the file is not the one that was opened: it was
 // cut, has grown or was written to, or bytes of its mapping were not there when
 // they were touched, so that zeros may have been gathered.

@@ -63,6 +63,15 @@ func (f *File) identityNow() (identity, error) {
 	}, err
 }
 
+// keyNow gives device and inode of the open file.
+func (f *File) keyNow() Key {
+	var stat unix.Stat_t
+	if unix.Fstat(int(f.file.Fd()), &stat) != nil {
+		return Key{path: f.name}
+	}
+	return Key{device: uint64(stat.Dev), inode: stat.Ino}
+}
+
 // populate waits until bytes [from, to) of the mapping are resident.
 func (f *File) populate(from, to int64) error {
 	from &^= int64(os.Getpagesize() - 1)

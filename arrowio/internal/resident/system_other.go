@@ -5,6 +5,7 @@ package resident
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // Without a way to ask for resident pages nothing is mapped: all these systems
@@ -30,4 +31,16 @@ func (f *File) identityNow() (identity, error) {
 		return identity{}, err
 	}
 	return identity{size: info.Size(), modified: info.ModTime().UnixNano()}, nil
+}
+
+// keyNow gives the path without links.
+func (f *File) keyNow() Key {
+	path, err := filepath.EvalSymlinks(f.name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		path = f.name
+	}
+	return Key{path: path}
 }

@@ -1,0 +1,12 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/meshfeed/meshfeed/arrowio"
+)
+
+// duplicatesFlag adds the flag that says what to do when a file comes twice.
+func duplicatesFlag(cmd *cobra.Command, o *arrowio.Options) {
+	cmd.Flags().StringVar(&o.Duplicates, "duplicates", "refuse", "refuse or allow a file that comes twice")
+}
