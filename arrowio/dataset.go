@@ -20,6 +20,7 @@ type Dataset struct {
 	nulls   []bool // by column of the schema: some record batch has nulls there
 	cache   decodeCache
 	codecs  codecs
+	lists   listChecks
 	set     *resident.Set // of the files
 
 	fingerprint struct {

@@ -17,19 +17,20 @@ const maxDecoded = 2 << 30
 // Decode implements table.Store.
 func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Decoded, error) {
 	return s.cache.get(ctx, cacheKey{batch, field}, func() (*table.Decoded, error) {
-		return (*Dataset)(s).decode(batch, s.table.Fields[field], s.columns[field])
+		return (*Dataset)(s).decode(batch, s.table.Fields[field], s.columns[field], false)
 	})
 }
 
-// decode reads and decompresses the buffers of a field in one record batch.
-func (d *Dataset) decode(batch int32, field *table.Field, column int) (*table.Decoded, error) {
+// decode reads and decompresses the buffers of a field in one record batch: all
+// of them, or only those that say where its lists are.
+func (d *Dataset) decode(batch int32, field *table.Field, column int, lists bool) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
 	i := int(batch) - f.first
 	b, err := f.meta.Batch(f.content, i)
 	if err != nil {
 		return nil, f.named(err)
 	}
-	u := unpacker{r: f.content, body: f.meta.Batches[i].Body(), batch: b, codec: &d.codecs}
+	u := unpacker{r: f.content, body: f.meta.Batches[i].Body(), batch: b, codec: &d.codecs, lists: lists}
 	out, err := u.field(field, &f.meta.Columns[column])
 	if err != nil {
 		return nil, f.named(status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).
@@ -44,6 +45,7 @@ type unpacker struct {
 	body  int64
 	batch *arrowmeta.RecordBatch
 	codec *codecs
+	lists bool // no values are wanted
 }
 
 func (u *unpacker) field(field *table.Field, col *arrowmeta.Column) (*table.Decoded, error) {
@@ -57,7 +59,7 @@ func (u *unpacker) field(field *table.Field, col *arrowmeta.Column) (*table.Deco
 				return nil, err
 			}
 		}
-		if field.Nodes[n].Kind != table.Fixed {
+		if kind := field.Nodes[n].Kind; kind == table.List || kind != table.Fixed && !u.lists {
 			if to.Data, err = u.buffer(col, dataBuffer(col), node.Length); err != nil {
 				return nil, err
 			}

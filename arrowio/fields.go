@@ -3,10 +3,12 @@ package arrowio
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // setFields sorts the columns into fields and skipped ones.
@@ -37,21 +39,33 @@ func (d *Dataset) describe(o Options) (fields []*table.Field, reasons []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	measured := map[int]*table.Field{} // whose lists have a length that nobody gave
+	measured := map[int]*table.Field{} // whose lists have a length that no type gives
 	for i, f := range fields {
 		if !meta.Columns[i].Located {
 			reasons[i] = "a column before it has a type that is not known"
 		}
+		if reasons[i] == "" && f.HasLists() {
+			measured[i] = f
+		}
 		if reasons[i] != "" || !f.Open() {
 			continue
 		}
-		measured[i] = f
 		reasons[i], err = f.Measure(func(shape []int) (string, error) { return d.firstShape(f, i, shape) })
 		if err != nil {
 			return nil, nil, err
 		}
 	}
-	return fields, reasons, d.ragged(measured, reasons)
+	if err := d.ragged(measured, reasons); err != nil {
+		return nil, nil, err
+	}
+	for i, f := range measured {
+		if given := o.Shapes[f.Name]; given != nil && reasons[i] != "" {
+			reason, _, _ := strings.Cut(reasons[i], "; ")
+			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q cannot have rows of shape %v: %s", f.Name, given, reason).
+				WithHint("leave its shape out, correct it, or pad or cut the lists to one length").With("field", f.Name)
+		}
+	}
+	return fields, reasons, nil
 }
 
 // ragged adds the reasons why lists of some columns cannot be rows of one

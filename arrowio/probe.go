@@ -51,7 +51,7 @@ type probe struct {
 // nulls.
 func (p *probe) shape(column int, row int64, shape []int) (found bool, err error) {
 	if (*store)(p.d).Encoded(p.d.table.File(p.batch)) {
-		if p.decoded, err = p.d.decode(p.batch, p.field, column); err != nil {
+		if p.decoded, err = p.d.decode(p.batch, p.field, column, true); err != nil {
 			return false, err
 		}
 	}

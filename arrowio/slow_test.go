@@ -42,7 +42,11 @@ func (s *stuck) ReadAt(p []byte, off int64) (int, error) {
 
 // openThrough opens a dataset whose file is read by what wrap makes of it.
 func openThrough(t *testing.T, wrap func(f *os.File) io.ReaderAt) *Dataset {
-	f, err := os.Open(golden)
+	return openFileThrough(t, golden, wrap)
+}
+
+func openFileThrough(t *testing.T, path string, wrap func(f *os.File) io.ReaderAt) *Dataset {
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +54,7 @@ func openThrough(t *testing.T, wrap func(f *os.File) io.ReaderAt) *Dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := OpenFiles([]string{golden}, Options{open: func(path string) (*resident.File, error) {
+	d, err := OpenFiles([]string{path}, Options{open: func(path string) (*resident.File, error) {
 		return resident.OpenReader(path, wrap(f), info.Size()), nil
 	}})
 	if err != nil {
@@ -115,6 +119,80 @@ func TestCloseUnderAHungDisk(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	close(s.release)
+}
+
+// counted counts the reads of a file.
+type counted struct {
+	*os.File
+	reads atomic.Int64
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	c.reads.Add(1)
+	return c.File.ReadAt(p, off)
+}
+
+// openLists opens a dataset of lists, and gives the number of a field that is one.
+func openLists(t *testing.T, wrap func(f *os.File) io.ReaderAt) (d *Dataset, field int) {
+	d = openFileThrough(t, "../core/arrowmeta/testdata/huggingface.stream", wrap)
+	for i, f := range d.table.Fields {
+		if f.HasLists() {
+			return d, i
+		}
+	}
+	t.Fatal("the file has no lists")
+	return nil, 0
+}
+
+// TestChecksOfListsEnd cancels one whose disk does not answer, and closes the
+// dataset of another.
+func TestChecksOfListsEnd(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		s := &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
+		d, field := openLists(t, func(f *os.File) io.ReaderAt { s.File = f; return s })
+		if _, err := d.table.Column(field); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		s.hangs.Store(true)
+		ended, closed := make(chan error, 1), make(chan error, 1)
+		guard.Go("test", func() error { ended <- source.Check(ctx, d, []int{field}); return nil }, func(err error) { ended <- err })
+		<-s.waiting
+		if closes {
+			guard.Go("test", func() error { closed <- d.Close(); return nil }, nil)
+		} else {
+			cancel()
+		}
+		const want = "arrowio: the check of the lists was ended: context canceled"
+		if err := within(t, "a check that was ended", ended); status.CodeOf(err) != status.Cancelled || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		close(s.release)
+		if closes {
+			if err := within(t, "Close", closed); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		_ = d.Close()
+	}
+}
+
+// TestChecksOfListsReadOffsetsOnce counts the reads of a second check.
+func TestChecksOfListsReadOffsetsOnce(t *testing.T) {
+	c := &counted{}
+	d, field := openLists(t, func(f *os.File) io.ReaderAt { c.File = f; return c })
+	defer d.Close()
+	if err := source.Check(context.Background(), d, []int{field}); err != nil {
+		t.Fatal(err)
+	}
+	before := c.reads.Load()
+	if err := d.Check(context.Background(), []int{field, field}, 1, d.Len()); err != nil {
+		t.Fatal(err)
+	}
+	if again := c.reads.Load() - before; again != 0 {
+		t.Errorf("a second check reads %d times", again)
+	}
 }
 
 // paired answers reads two by two: each waits until there is another.

@@ -60,8 +60,9 @@ func New(src source.Source, o Options) (*Loader, error) {
 	return NewContext(context.Background(), src, o)
 }
 
-// NewContext is New with a context that ends the wait for the dataset's
-// fingerprint, which may have to be read from disk.
+// NewContext is New with a context that ends the wait for what has to be read
+// from disk: the dataset's fingerprint, and the lengths of lists that no
+// metadata tell.
 func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, error) {
 	if o.Layout == nil {
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
@@ -86,6 +87,9 @@ func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, err
 		return nil, err
 	}
 	if err := l.planFor(o.Process); err != nil {
+		return nil, err
+	}
+	if err := source.Check(ctx, src, l.plan.fields()); err != nil {
 		return nil, err
 	}
 	return l.begin()

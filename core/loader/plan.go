@@ -2,6 +2,7 @@ package loader
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -188,6 +189,17 @@ func (p *planner) part(a layout.Array, index sharding.Index) (int, error) {
 	p.known[key] = len(p.parts)
 	p.parts = append(p.parts, part)
 	return len(p.parts) - 1, nil
+}
+
+// fields gives the numbers of the fields that are loaded.
+func (p *plan) fields() []int {
+	var list []int
+	for _, part := range p.parts {
+		if !slices.Contains(list, part.Field) {
+			list = append(list, part.Field)
+		}
+	}
+	return list
 }
 
 // boxes gives the parts of a field's row that make up a part of an array's row.

@@ -1,8 +1,11 @@
 package loader
 
 import (
+	"context"
+
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -40,6 +43,9 @@ func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 		return nil, err
 	}
 	if err := next.planFor(process); err != nil {
+		return nil, err
+	}
+	if err := source.Check(context.Background(), l.src, next.plan.fields()); err != nil {
 		return nil, err
 	}
 	if err := next.follow(l); err != nil {

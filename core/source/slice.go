@@ -82,6 +82,21 @@ func (v *view) Gatherer(parts []Part) (Gatherer, error) {
 	return &viewGatherer{view: v, g: g}, nil
 }
 
+// Check implements Checker for the records of the view.
+func (v *view) Check(ctx context.Context, fields []int, start, stop int64) error {
+	c, ok := v.src.(Checker)
+	if !ok {
+		return nil
+	}
+	if err := v.gate.Enter(); err != nil {
+		return err
+	}
+	defer v.gate.Leave()
+	ctx, cancel := v.gate.Join(ctx)
+	defer cancel()
+	return c.Check(ctx, fields, v.start+start, v.start+stop)
+}
+
 // Close ends the gathers of this view, and waits for them.
 func (v *view) Close() error { return v.gate.Close(Patience) }
 

@@ -271,6 +271,50 @@ def uncount(address: int) -> None:
     number(first_child(address), 1).value = -1
 
 
+def ragged_late() -> pa.Table:
+    """1,000 lists of three values, but for one of two and a later one of four."""
+    lengths = np.full(1000, 3)
+    lengths[[990, 995]] = 2, 4
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    lists = pa.ListArray.from_arrays(offsets, pa.array(np.arange(3000, dtype=np.int32)))
+    return pa.table({"x": lists, "n": np.arange(1000)})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_lists_of_a_file_are_checked_before_the_first_batch(tmp_path: Path, stream: bool) -> None:
+    path = tmp_path / "x.arrow"
+    new = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with new(path, ragged_late().schema) as writer:
+        writer.write_table(ragged_late(), max_chunksize=64)
+    with mf.open(path) as ds, ds.slice(0, 990) as even:
+        assert str(ds.schema["x"]) == "x: int32[3]"
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            mf.Loader(ds, batch_size=8)
+        assert str(caught.value) == (
+            f'mf.Loader: {path}: field "x": record 990 has a list of 2 values in dimension 0, '
+            "where the shape [3] of the rows needs 3; "
+            "pad or cut the lists to one length, or give the right shape"
+        )
+        with mf.Loader(ds, specs=["n"], batch_size=1000) as loader:
+            assert len(next(iter(loader))["n"]) == 1000
+        with mf.Loader(even, batch_size=990) as loader:
+            assert next(iter(loader))["x"][-1].tolist() == [2967, 2968, 2969]
+
+
+def test_lists_in_memory_are_checked_when_they_are_taken() -> None:
+    reason = (
+        "its lists differ in length: record 990 has 2 values in dimension 0, "
+        "where the shape [3] of the rows needs 3; pad or cut them to one length"
+    )
+    with mf.from_arrow(ragged_late()) as ds:
+        assert list(ds.schema) == ["n"]
+        assert [(s.name, s.reason) for s in ds.skipped] == [("x", reason)]
+    with pytest.raises(mf.InvalidArgumentError, match="record 990 has a list of 2 values"):
+        mf.from_arrow(ragged_late(), shapes={"x": (3,)})
+    with mf.from_arrow(ragged_late()[:990]) as ds:
+        assert list(ds.schema) == ["x", "n"]
+
+
 def test_structs_are_rows() -> None:
     column = pa.StructArray.from_arrays(
         [counted(9, pa.int64()), counted(9, pa.bool_())], ["x", "y"]

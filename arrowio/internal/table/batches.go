@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
@@ -92,7 +93,33 @@ func (r *Batches) column(number int, field *Field) (column *Column, reason strin
 	if field.Open() {
 		reason, err = field.Measure(func(shape []int) (string, error) { return r.firstShape(&b, shape), nil })
 	}
+	if reason == "" && err == nil && field.HasLists() {
+		reason, err = r.lengths(field, b.column)
+	}
 	return b.column, reason, err
+}
+
+// lengths makes sure that all lists have the length of the row's shape: from
+// the first record, as the reason, where nobody gave a shape.
+func (r *Batches) lengths(field *Field, column *Column) (reason string, err error) {
+	first := int64(0)
+	for i, rows := range r.Rows {
+		l := &Lists{Field: field, Column: column, Batch: int32(i)}
+		l.Read = l.InMemory
+		err := l.Check(0, rows, first)
+		var wrong *Uneven
+		switch {
+		case err == nil:
+		case !errors.As(err, &wrong):
+			return "", r.damaged("record batch %d of the %s: column %q: %v", i, r.Origin, field.Name, err)
+		case r.Shapes[field.Name] != nil:
+			return "", wrong.Status()
+		default:
+			return wrong.Reason(), nil
+		}
+		first += rows
+	}
+	return "", nil
 }
 
 // firstShape completes a shape by the first record that has all its lists, of

@@ -4,11 +4,7 @@ import "github.com/meshfeed/meshfeed/core/status"
 
 // ragged is the error for a list of another length than all others.
 func (w *walk) ragged(i, node int, length int64) error {
-	f, record := w.r.field, w.s.records[i]
-	e := status.Errorf(status.InvalidArgument, "arrowio", "field %q: record %d has a list of %d values in dimension %d, where the shape %v of the rows needs %d",
-		f.Name, record, length, node, f.Shape, f.Nodes[node].Size).
-		WithHint("pad or cut the lists to one length, or give the right shape")
-	return w.named(i, e)
+	return w.named(i, (&Uneven{w.r.field, w.s.records[i], node, length}).Status())
 }
 
 // damaged is the error for bytes that cannot be.

@@ -129,6 +129,15 @@ func (t *Table) load(fields []int) ([]*Column, error) {
 	return columns, nil
 }
 
+// Column gives the column of a field.
+func (t *Table) Column(field int) (*Column, error) {
+	columns, err := t.load([]int{field})
+	if err != nil {
+		return nil, err
+	}
+	return columns[0], nil
+}
+
 // Found makes a Load of the columns of all fields.
 func Found(columns []*Column) func(fields []int) ([]*Column, error) {
 	return func(fields []int) ([]*Column, error) {

@@ -1,0 +1,20 @@
+package source
+
+import "context"
+
+// Checker is implemented by a Source whose schema can promise more than its
+// metadata prove: lists of one length, say.
+type Checker interface {
+	// Check reads what it takes to know that the rows [start, stop) of the
+	// fields have the shapes of the schema. The error names the first record
+	// whose row has not. A range that was checked is not read again.
+	Check(ctx context.Context, fields []int, start, stop int64) error
+}
+
+// Check checks the whole rows of a source's fields if it is a [Checker].
+func Check(ctx context.Context, src Source, fields []int) error {
+	if c, ok := src.(Checker); ok {
+		return c.Check(ctx, fields, 0, src.Len())
+	}
+	return nil
+}
