@@ -150,8 +150,9 @@ def test_a_file_that_comes_twice(tmp_path: Path) -> None:
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.open(tmp_path)
     assert str(caught.value) == (
-        f'mf.open: {path} (path 1, "{tmp_path}") and {tmp_path}/b.arrow (path 1, "{tmp_path}") are '
-        'the same file, so its records would come twice; leave one out, or set duplicates to "allow"'
+        f'mf.open: {path} (path 1, "{tmp_path}") and {tmp_path}/b.arrow (path 1, "{tmp_path}") '
+        "are the same file, so its records would come twice; "
+        'leave one out, or set duplicates to "allow"'
     )
     with mf.open([path, path], duplicates="allow") as ds:
         assert len(ds) == 6
