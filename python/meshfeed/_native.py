@@ -151,10 +151,17 @@ def dataset_fingerprint(handle: int) -> str:
     return _taken(out)
 
 
-def dataset_hash(handle: int) -> dict[str, Any]:
-    """Gives the SHA-256 of all bytes of the files, and of each file."""
+def dataset_hash(handle: int, *, wait: bool) -> dict[str, Any] | None:
+    """Gives the SHA-256 of all bytes of the files, and of each file.
+
+    Args:
+        handle: the dataset's.
+        wait: whether to wait until all is read; else None comes back after a moment.
+    """
     out = Bytes()
-    _patiently("mf_dataset_hash", handle, byref(out))
+    while call("mf_dataset_hash", handle, SLICE_MS, byref(out)) == Code.Timeout:
+        if not wait:
+            return None
     hashes: dict[str, Any] = json.loads(_taken(out))
     return hashes
 

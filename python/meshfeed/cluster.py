@@ -18,11 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from meshfeed import _library
+from meshfeed import _library, errors
 from meshfeed._version import __version__
 from meshfeed.agreement import Agreement, Document, document
 from meshfeed.arguments import Checks, State, is_integer
+from meshfeed.contents import Contents
 from meshfeed.coordinator import Coordinator, jax_coordinator
+from meshfeed.files import Files
 from meshfeed.names import Use, uses
 from meshfeed.peers import Peers, is_failure, running, tell
 from meshfeed.planning import Layout
@@ -94,15 +96,18 @@ class Evidence:
         layout: the loader's, as a document.
         info: what the library says about this process's batches.
         alike: what the layout does not say and all must have alike.
+        files: the dataset's, where every byte is compared.
     """
 
     layout: str
     info: Mapping[str, Any]
     alike: Mapping[str, Any]
+    files: Files | None
 
     def plan(self, options: Options) -> Document:
         """Gives what all must have alike, but for the place."""
         more = {**self.alike, "version": __version__, "verify_replicas": options.verify_replicas}
+        more["fingerprint"] = "sampled" if self.files is None else "full"
         return document(Layout(self.layout).to_json(), more)
 
     @functools.cached_property
@@ -240,6 +245,8 @@ class Cluster:
             look_every=options.late_after / 3,
             stalls=Stalls(this, options.late_after, threads.progress),
         )
+        if self._evidence.files is not None:
+            threads.contents = Contents(this, self._evidence.files, self._accuse)
         if blocks is not None and blocks.tensors:
             threads.replicas = Replicas(
                 this,
@@ -248,6 +255,11 @@ class Cluster:
                 accuse=threads.peers.accuse,
                 seconds=options.agree_timeout,
             )
+
+    def _accuse(self, error: errors.Error) -> None:
+        """Tells all of a difference found where the program now stands."""
+        place = self.place()
+        self.threads.peers.accuse(error, *(place() if place is not None else (0, 0)))
 
     # ---- end ----
 
@@ -312,6 +324,7 @@ class Threads:
         peers: hears of failures, once the processes have agreed.
         progress: where the program stands.
         replicas: compares them, where there are any.
+        contents: compares the files, where the user asks for it.
     """
 
     peers: Peers
@@ -320,9 +333,13 @@ class Threads:
         self.room = room
         self.progress = Progress()
         self.replicas: Replicas | None = None
+        self.contents: Contents | None = None
 
     def end(self, seconds: float) -> None:
         """Ends them, each in bounded time."""
+        if self.contents is not None:
+            self.contents.end(seconds)
+            self.contents = None
         if self.replicas is not None:
             self.replicas.end(seconds)
             self.replicas = None
@@ -336,6 +353,8 @@ class Threads:
 
     def forget(self) -> None:
         """Ends them without a wait or a call to the store: each when it can, and one leaves."""
+        if self.contents is not None:
+            self.contents.forget()
         if self.replicas is not None:
             self.replicas.forget()
         if hasattr(self, "peers"):

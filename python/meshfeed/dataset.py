@@ -17,6 +17,7 @@ from meshfeed import _arrow, _handle, _native, arraylike
 from meshfeed.arguments import Checks
 from meshfeed.blocks import dtype_of
 from meshfeed.errors import InvalidStateError
+from meshfeed.files import Files
 
 log = logging.getLogger("meshfeed")
 
@@ -91,6 +92,8 @@ class Dataset(_handle.Held):
         handle: _handle.Handle,
         packed: Mapping[str, str] | None = None,
         logical: Mapping[str, str] | None = None,
+        *,
+        compared: Sequence[str] | None = None,
     ) -> None:
         super().__init__(handle)
         self._facts = _native.dataset_facts(self.handle)
@@ -98,6 +101,7 @@ class Dataset(_handle.Held):
         own = {f["path"]: f["compression"] for f in files if "compression" in f}
         self._packed = own if packed is None else packed
         self._logical = logical or {}
+        self._compared = compared  # the files of which processes compare every byte
 
     def __len__(self) -> int:
         return int(self._facts["records"])
@@ -155,7 +159,15 @@ class Dataset(_handle.Held):
             UnsupportedError: the data lie in memory.
         """
         with Checks("Dataset.sha256"):
-            return str(_native.dataset_hash(self.handle)["sha256"])
+            hashes = _native.dataset_hash(self.handle, wait=True)
+            assert hashes is not None
+            return str(hashes["sha256"])
+
+    def files(self) -> Files | None:
+        """Gives the files for a loader whose processes compare every byte; else None."""
+        if self._compared is None:
+            return None
+        return Files(_native.dataset_slice(self.handle, 0, len(self)), self._compared)
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Gives a view of the records from `start` up to `stop`, for example a validation part.
@@ -177,7 +189,7 @@ class Dataset(_handle.Held):
         with Checks("Dataset.slice") as check:
             start, stop = check.int64("start", start), check.int64("stop", stop)
             handle = _native.dataset_slice(self.handle, start, stop)
-            return Dataset(handle, self._packed, self._logical)
+            return Dataset(handle, self._packed, self._logical, compared=self._compared)
 
     def warn_of_shuffling(self, fields: Iterable[str]) -> None:
         """Logs where every row in a random order has a whole record batch decoded.
@@ -210,6 +222,7 @@ def open(
     io: Literal["auto", "map", "read"] = "auto",
     shapes: Mapping[str, Sequence[int]] | None = None,
     duplicates: Literal["refuse", "allow"] = "refuse",
+    fingerprint: Literal["sampled", "full"] = "sampled",
 ) -> Dataset:
     """Opens Arrow IPC files and streams.
 
@@ -222,6 +235,10 @@ def open(
             ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
         duplicates: a file that comes twice, by overlapping globs or by a link, is an error;
             "allow" takes its records as often as it comes.
+        fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte,
+            which each works out in the background of its first epoch; a difference is an error
+            in all of them that names the file. `Dataset.fingerprint`, which they compare
+            before the first batch, samples files of more than 16 MiB.
 
     Raises:
         NotFoundError: there is no such file.
@@ -236,7 +253,11 @@ def open(
         }
         if shapes is not None:
             options["shapes"] = _shapes(check, shapes)
-        return Dataset(_native.dataset_open(json.dumps(options)))
+        full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
+        ds = Dataset(_native.dataset_open(json.dumps(options)))
+        if full:
+            ds._compared = [file["path"] for file in ds._facts["files"]]
+        return ds
 
 
 def _listed(check: Checks, paths: Any) -> list[str]:

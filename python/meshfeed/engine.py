@@ -47,6 +47,7 @@ class Engine:
         ahead = options.device_prefetch
         self._ahead = self.feed.ahead if ahead is None else ahead
         self._talks = peers.talks(plan.processes, played=request is None)
+        self._files = source.files() if self._talks else None
         self.cursor = self._new_cursor(handle, across=options.epochs is not None)
         self._follow(handle.value)
         self._join(plan)
@@ -65,7 +66,8 @@ class Engine:
         cursor = self.cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
-            evidence = cluster.Evidence(self.document, self.info, self._options.alike)
+            info, alike = self.info, self._options.alike
+            evidence = cluster.Evidence(self.document, info, alike, self._files)
             others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
             cursor.join(others, self.batch_rows)
 
