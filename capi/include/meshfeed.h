@@ -377,7 +377,8 @@ mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_e
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
 
 /* An independent pass over one epoch, with a handle of its own. The cursor of
-   the loader does not move. They share the memory of batches, and its limit. */
+   the loader does not move. They share the memory of batches, and its limit.
+   MF_OUT_OF_RANGE where the loader has no such epoch. */
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error);
 
 /* A loader that goes on where this one stands, on another layout and for any of

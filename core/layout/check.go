@@ -20,6 +20,7 @@ func (l *Layout) check() {
 	l.checkCosts()
 	l.checkLoading()
 	l.checkReplicated()
+	l.checkMicroBatches()
 	l.checkProcesses()
 	l.checkAxes()
 	if l.doc.Batch != nil && l.Prefetch() == 0 {
@@ -135,6 +136,37 @@ func (l *Layout) checkReplicated() {
 				"use a larger batch, or partition over fewer axes", Fact{"bytes", bytes}, Fact{"slot", slot})
 		}
 	}
+}
+
+// checkMicroBatches looks for arrays whose micro-batches are split over devices.
+// A step takes them one after the other, so each should lie on all devices. All
+// such arrays are one problem, reported at the first of them.
+func (l *Layout) checkMicroBatches() {
+	var first, dim, arrays int
+	for i, a := range l.arrays {
+		if a.Kind != Data || a.Sharding == nil {
+			continue
+		}
+		tiles := l.tilings[i].Tiles()[:a.BatchDims-1]
+		if d := slices.IndexFunc(tiles, func(n int) bool { return n > 1 }); d >= 0 {
+			if arrays == 0 {
+				first, dim = i, d
+			}
+			arrays++
+		}
+	}
+	if arrays == 0 {
+		return
+	}
+	a, tiles := l.arrays[first], l.tilings[first].Tiles()[dim]
+	message := fmt.Sprintf("dimension %d of array %s counts micro-batches, but spec %s splits it %d ways: a device holds whole micro-batches, and not a part of each",
+		dim, quote(a.Name), plain(a.Sharding.Spec().String()), tiles)
+	if arrays > 1 {
+		message += fmt.Sprintf("; the same holds for %d more", arrays-1)
+	}
+	l.report(Warning, SplitMicro, at("/arrays/"+escape(a.Name)+"/spec", dim), message,
+		fmt.Sprintf("name the axes in dimension %d, which counts the rows of a micro-batch, and leave this one whole", a.BatchDims-1),
+		Fact{"dimension", int64(dim)}, Fact{"size", int64(a.Shape[dim])}, Fact{"tiles", int64(tiles)}, Fact{"arrays", int64(arrays)})
 }
 
 func (l *Layout) checkProcesses() {

@@ -28,9 +28,10 @@ const (
 	HostBudget   Code = "host-budget"   // a process needs more bytes than it may; facts bytes, budget, process
 
 	// Warnings.
-	Replicated Code = "replicated"  // every device gets the whole of a batch array; facts devices, bytes
-	Unbalanced Code = "unbalanced"  // processes read different amounts; facts least, most
-	NoPrefetch Code = "no-prefetch" // reading does not overlap the step
+	Replicated Code = "replicated"          // every device gets the whole of a batch array; facts devices, bytes
+	Unbalanced Code = "unbalanced"          // processes read different amounts; facts least, most
+	NoPrefetch Code = "no-prefetch"         // reading does not overlap the step
+	SplitMicro Code = "split-micro-batches" // a device holds whole micro-batches and not a part of each; facts dimension, size, tiles, arrays
 
 	// Infos.
 	Loading     Code = "loading"      // another way of loading than the default reads more or moves bytes; facts read_bytes, process_read_bytes and, with "reshard", interconnect_bytes, network_bytes
@@ -43,6 +44,6 @@ const (
 // Codes lists every code a problem can have, errors first.
 func Codes() []Code {
 	return []Code{
-		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
+		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, SplitMicro, Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
 	}
 }

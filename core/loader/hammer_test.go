@@ -101,7 +101,7 @@ func hammer(t *testing.T, l *loader.Loader, s *shelf, r *rand.Rand) {
 		case n < 97:
 			allow(l.Close())
 		default:
-			if pass, err := l.OneEpoch(r.Int64N(3)); allow(err) {
+			if pass, err := l.OneEpoch(r.Int64N(3)); allow(err, status.OutOfRange) {
 				b, err := pass.Next(t.Context())
 				if allow(err) {
 					kept = append(kept, b)
@@ -172,6 +172,18 @@ func TestOneEpoch(t *testing.T) {
 	if p := next(t, l); p.Step != 1 {
 		t.Errorf("step %d came, want 1", p.Step)
 	}
+}
+
+// TestOneEpochOfSome says which epochs a loader with a number of them has.
+func TestOneEpochOfSome(t *testing.T) {
+	l := newLoader(t, digits(30), loader.Options{Layout: newLayout(t, document(8)), Epochs: 3})
+	pass, err := l.OneEpoch(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLoader(t, pass)
+	_, err = l.OneEpoch(3)
+	wantError(t, err, status.OutOfRange, "loader: there is no epoch 3: the loader has 3; epochs count from 0")
 }
 
 // A pass outlives the loader it came from.

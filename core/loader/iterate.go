@@ -52,11 +52,16 @@ func (l *Loader) Len() int64 {
 // OneEpoch opens an independent pass over one epoch, for evaluation: a loader
 // of its own with its cursor at the start of that epoch, which ends with it.
 // The cursor of l does not move. The pass shares the memory and the bound of
-// l, outlives it, and is closed by the caller.
+// l, outlives it, and is closed by the caller. Beyond Options.Epochs the error
+// is OutOfRange.
 func (l *Loader) OneEpoch(epoch int64) (*Loader, error) {
 	c := batch.Cursor{Epoch: epoch}
 	if err := l.grid.check(c); err != nil {
 		return nil, err
+	}
+	if k := l.o.Epochs; k > 0 && epoch >= int64(k) {
+		return nil, fail(status.OutOfRange, "there is no epoch %d: the loader has %d", epoch, k).
+			WithHint("epochs count from 0").With("epoch", epoch).With("epochs", int64(k))
 	}
 	pass := *l
 	pass.first = l.line.sequence.Load()

@@ -172,6 +172,9 @@ class Dataset(_handle.Held):
     def slice(self, start: int, stop: int) -> Dataset:
         """Gives a view of the records from `start` up to `stop`, for example a validation part.
 
+        Slices of equal length under one seed are shuffled alike, since an order depends on seed,
+        epoch and number of records alone: give each its own `seed=` where that matters.
+
         Args:
             start: the first record.
             stop: the record after the last one.

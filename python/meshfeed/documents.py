@@ -109,12 +109,7 @@ def batch(
     extras: Sequence[str],
 ) -> dict[str, Any]:
     """Makes the document's part of that name from the arguments of a layout or loader."""
-    part: dict[str, Any] = {
-        "size": check.batch_size(size),
-        "remainder": check.choice("remainder", remainder, "drop", "pad", "error"),
-    }
-    if remainder == "pad":
-        part["mask"] = check.name("mask_name", mask_name)
+    part = {"size": check.batch_size(size), **last_step(check, remainder, mask_name)}
     if mask_spec is not None:
         if not is_spec(mask_spec):
             raise check.wrong("mask_spec", mask_spec, "a PartitionSpec")
@@ -124,6 +119,14 @@ def batch(
         part["mask_spec"] = entries(mask_spec)
     if names := check.extras(extras):
         part["extras"] = names
+    return part
+
+
+def last_step(check: Checks, remainder: Any, mask_name: Any) -> dict[str, Any]:
+    """Makes what that part says about the records that do not fill the last step."""
+    part = {"remainder": check.choice("remainder", remainder, "drop", "pad", "error")}
+    if remainder == "pad":
+        part["mask"] = check.name("mask_name", mask_name)
     return part
 
 

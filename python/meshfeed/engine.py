@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshfeed import _native, cluster, documents, feeds
+from meshfeed import _native, cluster, documents, feeds, notices
 from meshfeed._handle import Handle
 from meshfeed.arguments import Checks, State
 from meshfeed.blocks import Blocks
@@ -48,9 +49,11 @@ class Engine:
         self._ahead = self.feed.ahead if ahead is None else ahead
         self._talks = peers.talks(plan.processes, played=request is None)
         self._files = source.files() if self._talks else None
-        self.cursor = self._new_cursor(handle, across=options.epochs is not None)
+        self.cursor = self._new_cursor(handle, self._batches, across=options.epochs is not None)
         self._follow(handle.value)
         self._join(plan)
+        if options.state is not None:
+            self._notice_resume(options.state)
 
     def _follow(self, handle: int) -> None:
         """Notes what all states of a handle share; a state may have brought an order's parts."""
@@ -60,6 +63,10 @@ class Engine:
         self._batches = self._batches._replace(document=document)
         if self._request is not None:
             self._request = dataclasses.replace(self._request, order=name)
+
+    def _notice_resume(self, saved: State) -> None:
+        notices.of_resume(saved, self.document, self.batch_rows)
+        notices.of_end(self.cursor.at[0], self.epochs)
 
     def _join(self, plan: feeds.Plan) -> None:
         """Finds the processes of the mesh, with which the next batch is agreed on."""
@@ -76,16 +83,16 @@ class Engine:
         tight = self._options.max_host_bytes is not None
         return 1 if tight else int(self.info["prefetch"]) + 3
 
-    def _new_cursor(self, handle: Handle, *, across: bool) -> Cursor:
+    def _new_cursor(self, handle: Handle, batches: _Batches, *, across: bool) -> Cursor:
         kind = JoinedCursor if self._talks else Cursor
         return kind(
             handle,
-            self.feed.make,
-            size=self.info["batch_bytes"],
+            batches.feed.make,
+            size=batches.info["batch_bytes"],
             ahead=self._ahead,
             across=across,
             keep=self._keep,
-            settle=self.feed.settle,
+            settle=batches.feed.settle,
         )
 
     @property
@@ -122,25 +129,39 @@ class Engine:
         """Gives the state of a place."""
         return {**self._constants, "epoch": epoch, "position": position}
 
-    def one_epoch(self, epoch: int) -> Cursor:
-        """Makes the cursor of a pass over one epoch."""
-        cursor = self._new_cursor(
-            _native.loader_one_epoch(self.cursor.handle.value, epoch), across=True
-        )
+    def one_epoch(self, check: Checks, epoch: int, remainder: Any) -> Cursor:
+        """Makes the cursor of a pass over one epoch, with another remainder unless it is None."""
+        if remainder is None:
+            return self._pass(self.cursor.handle, self._batches, epoch)
+        if self._request is None:
+            message = "this loader plays a process of a layout, which says what the remainder is"
+            raise check.misfit(message, "leave out remainder=, or make a layout with it")
+        plan = feeds.plan(check, self._request.with_remainder(check, remainder))
+        handle = _native.loader_remesh(self.cursor.handle.value, plan.document, plan.process)
+        try:
+            return self._pass(handle, _described(handle, plan), epoch)
+        finally:
+            handle.close()
+
+    def _pass(self, parent: Handle, batches: _Batches, epoch: int) -> Cursor:
+        handle = _native.loader_one_epoch(parent.value, epoch)
+        cursor = self._new_cursor(handle, batches, across=True)
         if isinstance(cursor, JoinedCursor) and isinstance(self.cursor, JoinedCursor):
             cursor.share(self.cursor)
         return cursor
 
-    def restore(self, state: str, *, ignore_dataset: bool) -> None:
+    def restore(self, state: State, *, ignore_dataset: bool) -> None:
         """Goes on where a state stands, which may name an order of other parts."""
+        text = json.dumps(state)
 
         def change(handle: int) -> None:
             try:
-                _native.loader_restore(handle, state, ignore_dataset=ignore_dataset)
+                _native.loader_restore(handle, text, ignore_dataset=ignore_dataset)
             finally:  # Ctrl-C may come behind it
                 self._follow(handle)
 
         self.cursor.move(change)
+        self._notice_resume(state)
 
     def remesh(self, check: Checks, mesh: Any, specs: Any) -> None:
         """Goes on at the same position on another mesh; if that fails, all is as it was."""

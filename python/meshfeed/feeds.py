@@ -77,6 +77,11 @@ class Plan:
     feed: Callable[[Sequence[Blocks]], Feed]
     run: int | None = None
 
+    @property
+    def alone(self) -> bool:
+        """Whether all devices are this process's, in a run of several processes."""
+        return (self.run or 1) > 1 and list(self.processes) == [self.process]
+
 
 @dataclasses.dataclass(frozen=True)
 class Request:
@@ -87,6 +92,7 @@ class Request:
         mesh: the mesh, or None.
         specs: the tree of specs, or None.
         batch: the layout document's part of that name.
+        mask_name: the name of the mask, where there is one.
         order: the name of the order, "local", or None for the order of the files.
         seed: the seed of the order.
         prefetch: batches that may wait undelivered.
@@ -98,6 +104,7 @@ class Request:
     specs: Any
     batch: dict[str, Any]
     _: dataclasses.KW_ONLY
+    mask_name: str
     order: str | None
     seed: int
     prefetch: int
@@ -114,6 +121,12 @@ class Request:
 
             specs = jax.on_mesh(check, self.specs, mesh)
         return dataclasses.replace(self, mesh=mesh, specs=specs)
+
+    def with_remainder(self, check: Checks, remainder: Any) -> Request:
+        """Gives the same request with another remainder."""
+        part = documents.last_step(check, remainder, self.mask_name)
+        rest = {key: value for key, value in self.batch.items() if not key.startswith("mask")}
+        return dataclasses.replace(self, batch=rest | part)
 
 
 def plan(check: Checks, request: Request) -> Plan:

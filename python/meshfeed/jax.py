@@ -167,9 +167,34 @@ def coordination_client() -> Any:
     return client
 
 
+def _trace_state() -> Callable[[], bool]:
+    """Gives what says whether JAX traces nothing, which has no public name since JAX 0.9."""
+    from jax._src import core
+
+    return getattr(core, "trace_state_clean", lambda: True)
+
+
+_traces_nothing = _trace_state()
+
+
 def annotation() -> Any:
-    """Makes the profiler's mark round one `next`."""
+    """Makes the profiler's mark round one `next`, which must not be part of a program.
+
+    Raises:
+        InvalidStateError: JAX records a program, which would hold this batch as a constant.
+    """
+    if not _traces_nothing() and _records():
+        message = "a batch was asked for inside of a function that JAX traces: the program would "
+        message += "hold that one batch as a constant, and never get another"
+        hint = "take batches outside of jax.jit, scan and the like, and pass them as arguments"
+        raise InvalidStateError(message, op="mf.Loader", hint=hint)
     return jax.profiler.TraceAnnotation("meshfeed.next")
+
+
+def _records() -> bool:
+    """Says whether operations are recorded: `jit` does that, `grad` and `vmap` alone do not."""
+    with jax.transfer_guard("allow"):
+        return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
 
 
 def default_device_prefetch(mesh: Mesh) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from meshfeed import cluster, documents, feeds
+from meshfeed import cluster, documents, feeds, notices
 from meshfeed.arguments import Checks, State, cut
 from meshfeed.batches import Batches
 from meshfeed.coordinator import Coordinator
@@ -165,7 +165,7 @@ class Loader(Place, Facts):
             request = None
             if layout is None:
                 batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
-                request = options.request(source, mesh, specs, batch)
+                request = options.request(source, mesh, specs, batch, mask_name)
                 plan = feeds.plan(check, request)
             else:
                 how = None if loading == "process" else loading
@@ -175,6 +175,10 @@ class Loader(Place, Facts):
         if not self.state()["order"].startswith("sequential"):
             arrays = self._engine.info["arrays"]
             source.warn_of_shuffling(array["field"] for array in arrays if array["field"])
+            if plan.alone:
+                notices.of_local_mesh()
+        if isinstance(batch_size, tuple):
+            notices.of_micro_batches(self.layout)
 
     # ---- iterating ----
 
@@ -225,7 +229,9 @@ class Loader(Place, Facts):
         while (item := loop.item()) is not None:
             yield item.batch, self._engine.state(item.epoch, item.position)
 
-    def one_epoch(self, epoch: int = 0) -> Batches:
+    def one_epoch(
+        self, epoch: int = 0, *, remainder: Literal["drop", "pad", "error"] | None = None
+    ) -> Batches:
         """Makes an independent pass over one epoch, for evaluation; the loader does not move.
 
         In a job of several processes all make the same passes in the same order: what replicas
@@ -233,6 +239,9 @@ class Loader(Place, Facts):
 
         Args:
             epoch: which one; without `shuffle` all are the same.
+            remainder: what happens in this pass to the records that do not fill the last step, as
+                for the loader. By default what happens in the loader, and there "drop" is the
+                default: an evaluation over all records wants "pad", and counts by the mask.
 
         Returns:
             An iterator with a `len`; its memory is returned at its end, or by its `close`.
@@ -242,12 +251,13 @@ class Loader(Place, Facts):
 
         Examples:
             >>> import meshfeed as mf, numpy as np
-            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2)
-            >>> sum(int(batch["x"].sum()) for batch in loader.one_epoch())
-            6
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(5)}), batch_size=2)
+            >>> batches = loader.one_epoch(remainder="pad")
+            >>> [(batch["x"].tolist(), batch["valid"].tolist()) for batch in batches]
+            [([0, 1], [True, True]), ([2, 3], [True, True]), ([4, 0], [True, False])]
         """
         with Checks("Loader.one_epoch") as check:
-            cursor = self._engine.one_epoch(check.int64("epoch", epoch))
+            cursor = self._engine.one_epoch(check, check.int64("epoch", epoch), remainder)
         return Batches(cursor, self._engine.feed.mark, again=False, own=True)
 
     def place(self, devices: Devices) -> Batches:
@@ -359,6 +369,12 @@ class Loader(Place, Facts):
             f"Loader({arrays}, batch_size={size[0] if len(size) == 1 else tuple(size)}, "
             f"epoch={self.epoch}, step={self.step} of {self.steps_per_epoch})"
         )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_"):
+            message = f"a loader's {name!r} cannot be set: give it when the loader is made"
+            raise AttributeError(message + "; seek and restore move it, remesh changes its mesh")
+        super().__setattr__(name, value)
 
     def __reduce__(self) -> NoReturn:
         message = "a loader cannot be pickled: it belongs to this process"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from meshfeed.arguments import DEPTH, WIDE, Checks
+from meshfeed.arguments import DEPTH, WIDE, Checks, State
 from meshfeed.dataset import Dataset
 from meshfeed.feeds import Request
 from meshfeed.planning import Layout
@@ -16,6 +16,7 @@ class Options:
 
     Attributes:
         epochs: how many there are in all, or None.
+        state: what to continue from, or None.
         device_prefetch: how many batches to send ahead, or None for the default.
         max_host_bytes: what batches may take, or None.
     """
@@ -41,14 +42,16 @@ class Options:
         self._seed = check.optional("seed", seed, -WIDE, WIDE)
         self.epochs = check.epochs(epochs)
         self._prefetch = check.optional("prefetch", prefetch, 0, DEPTH)
-        self._state = None if state is None else check.state(state)
+        self.state: State | None = None if state is None else check.state(state)
         self._ignores = check.ignores(dataset)
         self._fill = check.fills(fill, tuple(source.schema))
         self.max_host_bytes = check.optional("max_host_bytes", max_host_bytes, 1, WIDE)
         self.device_prefetch = check.optional("device_prefetch", device_prefetch, 0, DEPTH)
         self._loading = check.loading(loading)
 
-    def request(self, source: Dataset, mesh: Any, specs: Any, batch: dict[str, Any]) -> Request:
+    def request(
+        self, source: Dataset, mesh: Any, specs: Any, batch: dict[str, Any], mask_name: str
+    ) -> Request:
         """Gives what a loader of whole batches is asked for.
 
         Args:
@@ -56,12 +59,14 @@ class Options:
             mesh: the mesh, or None.
             specs: the tree of specs, or None.
             batch: the layout document's part of that name.
+            mask_name: the name of the mask, where there is one.
         """
         return Request(
             source,
             mesh,
             specs,
             batch,
+            mask_name=mask_name,
             order=self._order,
             seed=self._seed or 0,
             prefetch=2 if self._prefetch is None else self._prefetch,
@@ -80,7 +85,7 @@ class Options:
             "seed": self._seed,
             "epochs": self.epochs,
             "prefetch": self._prefetch,
-            "state": self._state,
+            "state": self.state,
             "ignore_dataset": self._ignores,
             "fill": self._fill,
             "max_host_bytes": self.max_host_bytes,

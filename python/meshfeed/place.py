@@ -132,8 +132,8 @@ class Place:
             NotFoundError: there is no such file.
         """
         with Checks("Loader.restore") as check:
-            text, ignores = json.dumps(check.state(state)), check.ignores(dataset)
-            self._engine.restore(text, ignore_dataset=ignores)
+            saved, ignores = check.state(state), check.ignores(dataset)
+            self._engine.restore(saved, ignore_dataset=ignores)
 
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.

@@ -191,6 +191,67 @@ def test_one_epoch_does_not_move_the_loader() -> None:
     evaluation.close()
 
 
+def test_one_epoch_with_a_remainder_of_its_own() -> None:
+    """An evaluation counts every record, whatever the training leaves out."""
+    with loader(shuffle=True, mask_name="real") as it:
+        whole = it.one_epoch(2, remainder="pad")
+        assert len(whole) == 3
+        batches = list(whole)
+        assert [b["real"].tolist() for b in batches[1:]] == [[True] * 4, [True, True, False, False]]
+        rows = [x for b in batches for x in b["x"][b["real"]].tolist()]
+        assert sorted(rows) == list(range(10))
+        assert rows[:8] == flat(values(it.one_epoch(2)))
+        assert it.state()["position"] == 0
+        with pytest.raises(mf.InvalidArgumentError) as uneven:
+            it.one_epoch(remainder="error")
+        assert str(uneven.value) == (
+            "Loader.one_epoch: 10 records in batches of 4 leave 2 over, but the remainder is an "
+            'error; use "drop" or "pad", or a batch that divides the records'
+        )
+        with pytest.raises(mf.InvalidArgumentError) as unknown:
+            it.one_epoch(remainder=wrong("padded"))
+        assert str(unknown.value) == (
+            'Loader.one_epoch: remainder=\'padded\': expected "drop", "pad" or "error"'
+        )
+    with loader(remainder="pad") as it:
+        assert [list(batch) for batch in it.one_epoch(remainder="drop")] == [["x"]] * 2
+        assert [list(batch) for batch in it.one_epoch()] == [["x", "valid"]] * 3
+
+
+def test_one_epoch_of_a_process_of_a_layout() -> None:
+    with numbers(8) as ds:
+        lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=4)
+        with mf.Loader(ds, layout=lay, process=0) as it:
+            with pytest.raises(mf.InvalidArgumentError) as caught:
+                it.one_epoch(remainder="pad")
+    assert str(caught.value) == (
+        "Loader.one_epoch: this loader plays a process of a layout, which says what the remainder "
+        "is; leave out remainder=, or make a layout with it"
+    )
+
+
+def test_one_epoch_that_is_not_there() -> None:
+    with loader(epochs=3) as it:
+        assert len(it.one_epoch(2)) == 2
+        for remainder in (None, "pad"):
+            with pytest.raises(mf.OutOfRangeError) as caught:
+                it.one_epoch(5, remainder=wrong(remainder))
+            assert str(caught.value) == (
+                "Loader.one_epoch: there is no epoch 5: the loader has 3; epochs count from 0"
+            )
+
+
+@pytest.mark.parametrize("name", ["seed", "epoch", "batch_size", "last"])
+def test_nothing_of_a_loader_is_set(name: str) -> None:
+    with loader() as it:
+        with pytest.raises(AttributeError) as caught:
+            setattr(it, name, 3)
+        assert str(caught.value) == (
+            f"a loader's {name!r} cannot be set: give it when the loader is made; "
+            "seek and restore move it, remesh changes its mesh"
+        )
+
+
 def test_state_travels_with_the_batch() -> None:
     with loader(shuffle=True, prefetch=4) as it:
         pairs = [(batch["x"].tolist(), state) for batch, state in it.with_state()]
