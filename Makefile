@@ -76,7 +76,7 @@ docs: lib $(VENV)/.demo ## run the guides and put what they print into them
 test: page lib $(VENV)/.test ## all quick tests, with a table of what each stage took
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 
-test-deep: page lib $(VENV)/.test ## the slow proofs: sanitizers, -race everywhere, soaks, long random runs
+test-deep: page lib $(VENV)/.test ## the slow proofs, beyond make test: sanitizers, -race everywhere, soaks, long random runs
 	@$(MAKE) --no-print-directory plugin-cpu || echo "NOT TESTED: XLA on CPUs, because its plugin could not be fetched"
 	@$(MAKE) --no-print-directory plugins-absent || echo "NOT TESTED: plugins without their hardware, because they could not be fetched"
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test-deep

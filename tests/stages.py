@@ -1,23 +1,32 @@
-"""Runs the stages of a suite one after the other and prints what each took.
+"""Runs the stages of a suite, two at a time, and prints what each took.
 
     python tests/stages.py test|check|test-deep
 
-A stage is a command line. All stages run even if one fails, so that one run
-shows every fault; the exit status says whether all passed. Needs nothing but
-Python's standard library, and is started by the Makefile, which sets PYTHON to
-the interpreter of the project's own environment.
+A stage is a command line. Its output is printed as a whole when it ends. All
+stages run even if one fails, so that one run shows every fault; the exit status
+says whether all passed. Ctrl-C ends the stages that run, shows what they have
+printed, and ends this program. MESHFEED_JOBS=1 runs one stage after the other.
+
+Needs nothing but Python's standard library, and is started by the Makefile,
+which sets PYTHON to the interpreter of the project's own environment.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
 import shlex
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = os.environ.get("PYTHON", sys.executable)
@@ -45,12 +54,24 @@ RACED = (
     " ./core/gomlxfeed ./core/gomlxfeed/internal/..."
 )
 
+# Packages of RACED whose tests do the same with and without the race detector
+# run once, with it. The tests of the others are thinned out under it or allow
+# more memory, so these run both ways.
+RACE_ONLY = (
+    "/(arrowio/(cstream|records|internal/(part|resident|table))"
+    "|core/batch|core/(loader|gomlxfeed)/internal/.*)$"
+)
+
+# One time limit for all, because Go takes a result from its cache only where
+# the flags are the same: test-deep does not repeat what test has just shown.
+GO_TEST = "go test -timeout 40m"
+
 # The engine of GoMLX computes addresses in a way that checkptr, which -race
 # switches on, ends the process for. It stays on for everything else.
-RACE = "go test -race '-gcflags=github.com/gomlx/compute/...=-d=checkptr=0'"
+RACE = f"{GO_TEST} -race '-gcflags=github.com/gomlx/compute/...=-d=checkptr=0'"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
     """One command of a suite."""
 
@@ -64,22 +85,23 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
     return Stage(f"compile {goos}/{goarch}", f"go build {packages}", env)
 
 
+# The longest stages come first, so that none is left to run alone at the end.
 TEST = [
+    Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
+    Stage(
+        "the page in a browser",
+        "sh -c '.build/node/bin/node --test wasm/page/tests/*.test.mjs'",
+    ),
     Stage("go vet", "go vet ./..."),
-    Stage("go test", "go test ./..."),
+    Stage("go test", f"sh -c '{GO_TEST} $(go list ./... | grep -Ev \"{RACE_ONLY}\")'"),
     Stage("go test -race", f"{RACE} {RACED}"),
+    Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
     cross("wasip1", "wasm", f"{GUEST} ./core/gomlxfeed"),
     Stage(
         "go test -tags page",
         "go test -tags page -run 'Page|Serve|HTML|Hosted' ./cmd/meshfeed ./wasm/page",
     ),
-    Stage(
-        "the page in a browser",
-        "sh -c '.build/node/bin/node --test wasm/page/tests/*.test.mjs'",
-    ),
-    Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
-    Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("doctests", f"{PYTHON} -m pytest -q --doctest-modules python/meshfeed"),
 ]
 
@@ -106,47 +128,151 @@ DEEP_ENV = {"MESHFEED_DEEP": "1"}
 WASM_TESTS = " ".join(
     f"./core/{name}" for name in ("jsontext", "mesh", "sharding", "arrowmeta", "layout")
 )
-WASM_ENV = {"GOOS": "wasip1", "GOARCH": "wasm"}
 
 DEEP = [
-    Stage("deep go test", "go test -timeout 40m ./...", DEEP_ENV),
-    Stage("runner of wasip1", "go build -o .build/wasip1 ./tests/wasip1"),
+    Stage("deep pytest", f"{PYTHON} -m pytest -q -m 'deep or longer' tests/python", DEEP_ENV),
+    Stage("deep go test", f"{GO_TEST} ./...", DEEP_ENV),
+    Stage("deep go test -race", f"{RACE} ./core/... ./arrowio/... ./tests/..."),
+    Stage(
+        "deep real processes",
+        f"{PYTHON} -m pytest -q -m 'deep or longer' tests/distributed",
+        DEEP_ENV,
+    ),
     Stage(
         "the core's tests as wasm",
-        f"go test -tags guest -exec {shlex.quote(str(ROOT / '.build/wasip1'))} {WASM_TESTS}",
-        WASM_ENV,
+        "sh -c 'go build -o .build/wasip1 ./tests/wasip1 && GOOS=wasip1 GOARCH=wasm"
+        f' go test -tags guest -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
     ),
-    Stage("deep go test -race", f"{RACE} -timeout 40m ./core/... ./arrowio/... ./tests/..."),
-    Stage("deep pytest", f"{PYTHON} -m pytest -q tests/python", DEEP_ENV),
-    Stage("deep real processes", f"{PYTHON} -m pytest -q tests/distributed", DEEP_ENV),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
 ]
 
 SUITES = {"test": TEST, "check": LINT + TEST, "test-deep": DEEP}
 
 
-def run(stage: Stage) -> tuple[bool, float]:
-    print(f"\n=== {stage.name}: {stage.command}", flush=True)
+# Seconds that a stage has to end after Ctrl-C.
+GRACE = 20
+
+
+class Ended(NamedTuple):
+    """What came of a stage."""
+
+    stage: Stage
+    passed: bool
+    seconds: float
+    processor: float  # seconds of all that the stage started and waited for
+    output: bytes
+
+
+class Runner:
+    """Runs stages, a number of them at a time."""
+
+    def __init__(self, stages: Iterable[Stage], jobs: int) -> None:
+        self._left = list(stages)
+        self._jobs = jobs
+        self._groups: dict[Stage, int] = {}
+        self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+
+    def results(self) -> Iterator[Ended]:
+        """Runs the stages, and yields each when it has ended."""
+        while self._left or self._groups:
+            while self._left and len(self._groups) < self._jobs:
+                self._start(self._left.pop(0))
+            yield self._next(None)
+
+    def stop(self) -> Iterator[Ended]:
+        """Interrupts the stages that run, and yields each when it has ended."""
+        self._left.clear()
+        ending = signal.SIGINT
+        while self._groups:
+            for group in self._groups.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, ending)
+            late = time.monotonic() + GRACE
+            with contextlib.suppress(queue.Empty):
+                while self._groups:
+                    yield self._next(max(0, late - time.monotonic()))
+            ending = signal.SIGKILL
+
+    def _next(self, timeout: float | None) -> Ended:
+        ended = self._ended.get(timeout=timeout)
+        del self._groups[ended.stage]
+        return ended
+
+    def _start(self, stage: Stage) -> None:
+        print(f"... {stage.name}: {stage.command}", flush=True)
+        output = tempfile.TemporaryFile()  # noqa: SIM115 - _wait closes it
+        process = subprocess.Popen(
+            shlex.split(stage.command),
+            cwd=ROOT,
+            env={**os.environ, **stage.env},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that stop reaches all that the stage started
+        )
+        self._groups[stage] = process.pid
+        threading.Thread(target=self._wait, args=(stage, process, output), daemon=True).start()
+
+    def _wait(self, stage: Stage, process: subprocess.Popen[bytes], output: IO[bytes]) -> None:
+        began = time.monotonic()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds, processor = time.monotonic() - began, usage.ru_utime + usage.ru_stime
+        with output:
+            output.seek(0)
+            text = output.read()
+        self._ended.put(Ended(stage, process.returncode == 0, seconds, processor, text))
+
+
+def show(ended: Ended) -> None:
+    """Prints what a stage has printed."""
+    print(f"\n=== {ended.stage.name}: {word(ended)} after {ended.seconds:.0f} s", flush=True)
+    sys.stdout.buffer.write(ended.output)
+    print(flush=True)
+
+
+def word(ended: Ended) -> str:
+    return "ok" if ended.passed else "FAILED"
+
+
+def table(suite: str, results: list[Ended], seconds: float) -> str:
+    """Gives what every stage took, and what all took together."""
+    width = max(len("in all"), *(len(ended.stage.name) for ended in results))
+    rule = "-" * (width + 31)
+    lines = [suite, rule, f"{'':<{width}}  {'elapsed':>9}  {'processor':>9}"]
+    for ended in results:
+        took = f"{ended.seconds:7.1f} s  {ended.processor:7.1f} s"
+        lines.append(f"{ended.stage.name:<{width}}  {took}  {word(ended)}")
+    used = sum(ended.processor for ended in results)
+    failed = sum(not ended.passed for ended in results)
+    lines += [rule, f"{'in all':<{width}}  {seconds:7.1f} s  {used:7.1f} s"]
+    return "\n".join([*lines, f"{len(results) - failed} passed, {failed} failed"])
+
+
+def run(suite: str, stages: list[Stage], jobs: int) -> int:
+    """Runs a suite and gives its exit status."""
     began = time.monotonic()
-    done = subprocess.run(
-        shlex.split(stage.command), cwd=ROOT, env={**os.environ, **stage.env}, check=False
-    )
-    return done.returncode == 0, time.monotonic() - began
+    results = []
+    runner = Runner(stages, jobs)
+    try:
+        for ended in runner.results():
+            show(ended)
+            results.append(ended)
+    except KeyboardInterrupt:
+        for ended in runner.stop():
+            show(ended)
+        print(f"{suite}: interrupted", flush=True)
+        return 130
+    results.sort(key=lambda ended: stages.index(ended.stage))
+    print(f"\n{table(suite, results, time.monotonic() - began)}")
+    return 1 if any(not ended.passed for ended in results) else 0
 
 
 def main(suite: str) -> int:
-    # Whoever is started in the background inherits that Ctrl-C is ignored; tests send it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    results = [(stage.name, *run(stage)) for stage in SUITES[suite]]
-    width = max(len(name) for name, _, _ in results)
-    print(f"\n{suite}\n{'-' * (width + 18)}")
-    for name, passed, seconds in results:
-        print(f"{name:<{width}}  {seconds:7.1f} s  {'ok' if passed else 'FAILED'}")
-    total = sum(seconds for _, _, seconds in results)
-    failed = sum(not passed for _, passed, _ in results)
-    print(f"{'-' * (width + 18)}\n{'in all':<{width}}  {total:7.1f} s")
-    print(f"{len(results) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    # A program that is started in the background inherits that Ctrl-C is ignored; tests send it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    return run(suite, SUITES[suite], int(os.environ.get("MESHFEED_JOBS", "2")))
 
 
 if __name__ == "__main__":

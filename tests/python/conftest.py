@@ -23,11 +23,20 @@ from meshfeed import _library
 DEEP = os.environ.get("MESHFEED_DEEP") == "1"
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip = pytest.mark.skip(reason="set MESHFEED_DEEP=1 (make test-deep)")
     for item in items:
+        if "deep" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.longer)
         if not DEEP and item.get_closest_marker("deep"):
             item.add_marker(skip)
+
+
+@pytest.fixture
+def deep() -> bool:
+    """Says whether a test does more than in a quick run; the test gets the marker longer."""
+    return DEEP
 
 
 def alive() -> tuple[int, int]:

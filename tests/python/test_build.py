@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -168,3 +169,23 @@ def test_a_build_without_go_says_what_is_missing(tmp_path: Path) -> None:
         "meshfeed: building from source needs Go (go.mod names the version) and a C compiler, "
         "but there is no go command on PATH"
     ) in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "extras"),
+    [
+        ("lib", []),
+        ("page", []),
+        ("demo", ["demo"]),
+        ("test", ["test"]),
+        ("check", ["test", "lint"]),
+        ("wheel", ["build"]),
+    ],
+)
+def test_a_target_installs_what_it_needs(target: str, extras: list[str], tmp_path: Path) -> None:
+    venv = f"VENV={tmp_path}/venv"
+    done = subprocess.run(
+        ["make", "--dry-run", target, venv], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert re.findall(r"pip install .* '\.\[(.*)\]'", done.stdout) == extras
+    assert "go test" not in done.stdout

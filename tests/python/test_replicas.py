@@ -14,7 +14,6 @@ import pytest
 import meshfeed as mf
 from meshfeed import _native, replicas
 from meshfeed._abi import Head
-from tests.python.conftest import DEEP
 from tests.python.corruptions import FOUND, SEED, WAYS, Way, blocks, corrupt, last_bit
 from tests.python.players import (
     HANG,
@@ -344,7 +343,7 @@ def test_a_reader_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
         compared(job)
 
 
-def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
     """However long a run is: what waits to be compared is bounded, and so is all that is kept."""
     monkeypatch.setattr(replicas, "BEHIND", 16)
 
@@ -357,7 +356,7 @@ def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
     store = Counted()
     with players(verify_replicas="always", coordinator=store) as job:
-        for _ in range(10_000 if DEEP else 200):
+        for _ in range(10_000 if deep else 200):
             job.step()
         compared(job)
         assert len(store.keys) < 8

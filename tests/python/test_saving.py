@@ -18,7 +18,6 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import saving
-from tests.python.conftest import DEEP
 
 OLD, NEW = "old" * 1000, "new" * 1000
 
@@ -78,10 +77,10 @@ def test_a_kill_leaves_the_old_or_the_new_text(
 
 
 @pytest.mark.plain
-def test_kills_at_random(tmp_path: Path, seed: int) -> None:
+def test_kills_at_random(tmp_path: Path, seed: int, deep: bool) -> None:
     path = tmp_path / "state.json"
     moments = random.Random(seed)
-    for _ in range(200 if DEEP else 3):
+    for _ in range(200 if deep else 3):
         command = [sys.executable, "-c", LOOP, str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as saver:
             assert saver.stdout

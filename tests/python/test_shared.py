@@ -11,7 +11,6 @@ import numpy as np
 
 import meshfeed as mf
 from meshfeed.replicas import Shared
-from tests.python.conftest import DEEP
 from tests.python.players import Memory, cluster
 
 RECORDS = 64
@@ -27,10 +26,10 @@ def shared(layout: mf.Layout, process: int, data: dict[str, Any] = DATA) -> Shar
         return cluster(loader)._evidence.shared
 
 
-def test_random_layouts(seed: int) -> None:
+def test_random_layouts(seed: int, deep: bool) -> None:
     """What the layout's report says of every device decides, in every process."""
     rng, seen = random.Random(seed), 0
-    for _ in range(2000 if DEEP else 60):
+    for _ in range(2000 if deep else 60):
         layout = mf.Layout(json.dumps(document(rng)))
         wrong = any(problem.severity == "error" for problem in layout.check())
         if wrong or len(layout.processes) == 1:

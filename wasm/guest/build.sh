@@ -21,9 +21,14 @@ esac
 cd "$(dirname "$0")/../.."
 mkdir -p "$(dirname "$out")"
 
+# OUT is replaced when the new module is complete: another program may read it.
+new=$out.$$
+trap 'rm -f "$new"' EXIT
+
 GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 GOFLAGS= GOWASM= GOEXPERIMENT= "${GO:-go}" build -buildmode=c-shared -tags guest \
   -trimpath -buildvcs=false -ldflags '-s -w -buildid=' \
   -gcflags=github.com/meshfeed/meshfeed/...=-l \
   -gcflags=slices=-l -gcflags=fmt=-l -gcflags=reflect=-l -gcflags=strings=-l -gcflags=strconv=-l -gcflags=internal/runtime/atomic=-l \
-  -o "$out" ./wasm/guest
-GOOS= GOARCH= GOFLAGS= "${GO:-go}" run ./wasm/guest/pack "$out"
+  -o "$new" ./wasm/guest
+GOOS= GOARCH= GOFLAGS= "${GO:-go}" run ./wasm/guest/pack "$new"
+mv "$new" "$out"
