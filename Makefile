@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib wheel bench bench-go golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
+.PHONY: help setup wasm page page-test FORCE demo demo-go drill docs test test-deep check lib install wheel bench bench-go golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ TAGS = $(if $(XLA),xla)$$(test ! -e wasm/page/dist/layout.html || echo ,page)
 lib: ## build the C library and the command into the Python package, with the page after `make page`; XLA=1: both open PJRT plugins
 	capi/build.sh $(LIBRARY) -tags "$(TAGS)"
 	CGO_ENABLED=$(if $(XLA),1,0) go build -trimpath -ldflags "-s -w" -o $(COMMAND) -tags "$(TAGS)" ./cmd/meshfeed
+
+install: ## install the C library, its headers, a pkg-config file and the command: make install PREFIX=/usr/local
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" capi/install.sh -tags "$(TAGS)"
 
 wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 

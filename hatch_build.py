@@ -30,9 +30,10 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LIBRARY = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}.get(
+LINKED = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}.get(
     sys.platform, "libmeshfeed.so"
-)
+)  # the name by which linkers find the library
+LIBRARY = f"{LINKED}.1" if LINKED.endswith(".so") else LINKED  # and by which it is loaded
 COMMAND = "meshfeed.exe" if sys.platform == "win32" else "meshfeed"
 
 
@@ -66,6 +67,8 @@ class BuildHook(BuildHookInterface[Any]):
         self._command(command)
         for built in (library, command):
             build_data["artifacts"].append(f"/{built.relative_to(self.root).as_posix()}")
+        if version != "editable":  # a checkout has these in its own places
+            build_data["force_include"].update(linking(Path(self.root)))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform(library, command)}"
 
@@ -92,7 +95,7 @@ class BuildHook(BuildHookInterface[Any]):
     def _library(self, out: Path) -> None:
         if take("MESHFEED_LIBRARY", out):
             return
-        build = ["sh", "capi/build.sh", str(out), *tags()]
+        build = ["sh", "capi/build.sh", str(out.with_name(LINKED)), *tags()]
         self._run(build, find_go(), {"CGO_ENABLED": "1"})
 
     def _command(self, out: Path) -> None:
@@ -110,6 +113,25 @@ class BuildHook(BuildHookInterface[Any]):
         if done.returncode != 0:
             failed = f"{' '.join(command)} failed with exit status {done.returncode}"
             sys.exit(f"meshfeed: {failed}{remedy}")
+
+
+def linking(root: Path) -> dict[str, str]:
+    """Gives the files by which other programs are built, and their places in the wheel.
+
+    Wheels hold no links, so linkers find a script under the library's short name.
+    """
+    made = root / ".build" / "wheel"
+    made.mkdir(parents=True, exist_ok=True)
+    version = (root / "VERSION").read_text().strip()
+    pc = (root / "capi/meshfeed.pc.in").read_text().replace("@VERSION@", version)
+    (made / "meshfeed.pc").write_text(pc)
+    files = {made / "meshfeed.pc": "_lib/pkgconfig/meshfeed.pc"}
+    if LIBRARY != LINKED:
+        (made / LINKED).write_text(f"/* GNU ld script */\nINPUT({LIBRARY})\n")
+        files[made / LINKED] = f"_lib/{LINKED}"
+    for header in (root / "capi/include").glob("*.h"):
+        files[header] = f"include/{header.name}"
+    return {str(path): f"meshfeed/{place}" for path, place in files.items()}
 
 
 def find_go() -> str:

@@ -154,6 +154,26 @@ static mfi_slot* new_slot(mfi_pool* pool) {
   return slot;
 }
 
+#ifdef __ELF__
+/* A program under AddressSanitizer has these; elsewhere they are NULL. */
+extern void __asan_poison_memory_region(const volatile void*, size_t) __attribute__((weak));
+extern void __asan_unpoison_memory_region(const volatile void*, size_t) __attribute__((weak));
+
+/* Lets AddressSanitizer report an access to a batch after its last release. */
+static void forbid(const mfi_slot* slot) {
+  if (__asan_poison_memory_region)
+    __asan_poison_memory_region(slot->head.data, (size_t)slot->head.bytes);
+}
+
+static void allow(const mfi_slot* slot) {
+  if (__asan_unpoison_memory_region)
+    __asan_unpoison_memory_region(slot->head.data, (size_t)slot->head.bytes);
+}
+#else
+static void forbid(const mfi_slot* slot) { (void)slot; }
+static void allow(const mfi_slot* slot) { (void)slot; }
+#endif
+
 /* Takes an idle slot, or counts a new one and gives NULL. */
 static mfi_slot* reserve(mfi_pool* pool) {
   pthread_mutex_lock(&pool->lock);
@@ -161,6 +181,7 @@ static mfi_slot* reserve(mfi_pool* pool) {
   if (slot) {
     pool->idle = slot->next;
     pool->counts.idle--;
+    allow(slot);
   } else {
     pool->counts.all++;
   }
@@ -190,6 +211,7 @@ static void give_back(mfi_slot* slot, bool was_live) {
   if (was_live)
     pool->counts.live--;
   if (keep) {
+    forbid(slot);
     slot->next = pool->idle;
     pool->idle = slot;
     pool->counts.idle++;

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from meshfeed.errors import ReadError as ReadError
     from meshfeed.errors import ResourceExhaustedError as ResourceExhaustedError
     from meshfeed.errors import UnsupportedError as UnsupportedError
+    from meshfeed.linking import get_include as get_include
+    from meshfeed.linking import get_library as get_library
     from meshfeed.loader import Loader as Loader
     from meshfeed.placed import PlacedArray as PlacedArray
     from meshfeed.placed import Shard as Shard
@@ -64,6 +66,7 @@ else:
             InvalidArgumentError InvalidStateError NotFoundError OutOfRangeError PeerError
             ReadError ResourceExhaustedError UnsupportedError
         """,
+        "linking": "get_include get_library",
         "loader": "Loader",
         "placed": "PlacedArray Shard",
         "planning": "Layout Problem layout",

@@ -1,5 +1,12 @@
-"""`python -m meshfeed`: the command."""
+"""`python -m meshfeed`: the command, or flags for compilers."""
 
-from meshfeed._command import main
+import sys
 
-main()
+if sys.argv[1:] and all(word in ("--cflags", "--libs", "--pkgconfigdir") for word in sys.argv[1:]):
+    from meshfeed.linking import main as print_flags
+
+    print_flags(sys.argv[1:])
+else:
+    from meshfeed._command import main
+
+    main()

@@ -38,8 +38,13 @@ def path() -> Path:
     """Gives where the C library is: MESHFEED_LIBRARY names another than the package's."""
     if chosen := os.environ.get("MESHFEED_LIBRARY"):
         return Path(chosen)
+    return packaged()
+
+
+def packaged() -> Path:
+    """Gives where the package's own C library is, under the name that the system loads it by."""
     names = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}
-    return Path(__file__).parent / "_lib" / names.get(sys.platform, "libmeshfeed.so")
+    return Path(__file__).parent / "_lib" / names.get(sys.platform, "libmeshfeed.so.1")
 
 
 def _opened(path: Path) -> ctypes.CDLL:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
+from tests.python import test_c_readme
 from tests.python.programs import HANG
 
 pytestmark = pytest.mark.plain
@@ -86,8 +87,37 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
     assert "-py3-none-manylinux_2_" in wheel.name
     with zipfile.ZipFile(wheel) as z:
         names = set(z.namelist())
-    assert {"meshfeed/_lib/libmeshfeed.so", "meshfeed/_bin/meshfeed", "meshfeed/py.typed"} <= names
+    assert {
+        "meshfeed/_bin/meshfeed",
+        "meshfeed/_lib/libmeshfeed.so",
+        "meshfeed/_lib/libmeshfeed.so.1",
+        "meshfeed/_lib/pkgconfig/meshfeed.pc",
+        "meshfeed/include/meshfeed.h",
+        "meshfeed/include/meshfeed_certificate.h",
+        "meshfeed/include/meshfeed_devices.h",
+        "meshfeed/py.typed",
+    } <= names
     assert [name for name in names if "test" in name] == []
+
+
+def test_c_programs_are_built_against_the_wheel(stranger: Path, tmp_path: Path) -> None:
+    test_c_readme.write_programs(tmp_path)
+    python, lines = f"PATH={stranger}:$PATH\n", test_c_readme.LINES[0]
+    assert said(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.c"]
+    lines = f"{test_c_readme.CXX[0]} && ./program"
+    assert said(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.cc"]
+
+    lines = """
+export PKG_CONFIG_PATH=$(python -m meshfeed --pkgconfigdir)
+pkg-config --modversion meshfeed
+cc program.c $(pkg-config --cflags --libs meshfeed) -o program
+./program
+"""
+    printed = f"{mf.__version__}\n{test_c_readme.PRINTED['program.c']}"
+    assert said(tmp_path, "sh", "-euc", python + lines) == printed
+
+    opened = "import ctypes, meshfeed as mf; print(ctypes.CDLL(mf.get_library()).mf_abi_version())"
+    assert said(tmp_path, stranger / "python", "-c", opened) == f"{1 << 16}\n"
 
 
 def test_batches_without_jax(stranger: Path, tmp_path: Path) -> None:

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Builds and installs the C library, its headers, a pkg-config file, the JSON
+# Schema of layouts, and the command.
+#
+#   capi/install.sh [flags of go build]
+#
+# PREFIX is where they will be used, /usr/local by default. They are written
+# below DESTDIR, for packagers. Nothing that is installed names PREFIX: the
+# whole tree may be moved.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+built=$root/.build/install
+to=${DESTDIR:-}${PREFIX:-/usr/local}
+
+"$root/capi/build.sh" "$built/libmeshfeed.so" "$@"
+cd "$root"
+case " $* " in
+*xla*) cgo=1 ;;
+*) cgo=0 ;;
+esac
+CGO_ENABLED=$cgo "${GO:-go}" build -trimpath -buildvcs=false -ldflags "-s -w" "$@" -o "$built/meshfeed" ./cmd/meshfeed
+
+mkdir -p "$to/bin" "$to/include" "$to/lib/pkgconfig" "$to/share/meshfeed"
+install -m 755 "$built/meshfeed" "$to/bin/meshfeed"
+install -m 644 capi/include/*.h "$to/include"
+install -m 755 "$built/libmeshfeed.so.1" "$to/lib"
+ln -sf libmeshfeed.so.1 "$to/lib/libmeshfeed.so"
+sed "s/@VERSION@/$(cat VERSION)/" capi/meshfeed.pc.in >"$to/lib/pkgconfig/meshfeed.pc"

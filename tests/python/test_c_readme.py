@@ -1,0 +1,118 @@
+"""The programs and the command lines of capi/README.md, run as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import meshfeed as mf
+from tests.python.programs import HANG
+from tests.python.test_readme import write_digits
+
+pytestmark = pytest.mark.plain
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "capi" / "README.md").read_text()
+PROGRAMS = {"program.c": "c", "program.cc": "cpp"}
+LINES = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+CXX = re.findall(r"`(c\+\+ .*?)`", TEXT)
+
+FIRST = "".join(
+    f"{name}: 8 rows from {8 * device} for device {device}\n"
+    for name in ("image", "label")
+    for device in range(4)
+)
+PRINTED = {"program.c": FIRST + "18 batches\n", "program.cc": "576 rows\n"}
+
+
+def write_programs(folder: Path) -> None:
+    """Writes the programs of the README, and the files that they read."""
+    for name, language in PROGRAMS.items():
+        (program,) = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+        (folder / name).write_text(program)
+    write_digits(folder / "digits")
+    for file in (folder / "digits").iterdir():
+        file.rename(folder / file.name)
+
+
+def run(folder: Path, lines: str, **env: str) -> str:
+    """Gives what lines of the shell print, in a folder."""
+    done = subprocess.run(
+        ["sh", "-eu", "-c", lines],
+        cwd=folder,
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Gives a folder with the programs and their data."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    write_programs(folder)
+    return folder
+
+
+def test_the_readme_has_the_ways_that_are_tested() -> None:
+    assert [lines.split()[0] for lines in LINES] == ["cc", '"$MESHFEED"/capi/build.sh', "make"]
+    assert [line.split()[:3] for line in CXX] == [["c++", "-std=c++17", "program.cc"]]
+
+
+def test_from_a_checkout(project: Path) -> None:
+    assert run(project, LINES[1], MESHFEED=str(ROOT)) == PRINTED["program.c"]
+
+
+def test_installed(project: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    caches = run(ROOT, 'echo "GOCACHE=$(go env GOCACHE) GOPATH=$(go env GOPATH)"').split()
+    go = dict(pair.split("=", 1) for pair in caches)  # which Go looks for in HOME
+    printed = run(project, LINES[2], MESHFEED=str(ROOT), HOME=str(home), **go)
+    assert printed.endswith(PRINTED["program.c"])
+    local = home / ".local"
+    names = sorted(path.relative_to(local).as_posix() for path in local.rglob("*"))
+    assert [name for name in names if (local / name).is_file()] == [
+        "bin/meshfeed",
+        "include/meshfeed.h",
+        "include/meshfeed_certificate.h",
+        "include/meshfeed_devices.h",
+        "lib/libmeshfeed.so",
+        "lib/libmeshfeed.so.1",
+        "lib/pkgconfig/meshfeed.pc",
+    ]
+    asked = run(project, f"PKG_CONFIG_PATH={local}/lib/pkgconfig pkg-config --modversion meshfeed")
+    assert asked.strip() == mf.__version__
+
+    # Nothing that is installed names the place, so that the tree may be staged and moved.
+    staged = tmp_path / "staged"
+    run(ROOT, f"make install DESTDIR={staged} PREFIX=/opt/meshfeed")
+    moved = tmp_path / "moved"
+    (staged / "opt" / "meshfeed").rename(moved)
+    flags = "$(pkg-config --cflags --libs meshfeed)"
+    lines = f"{CXX[0].partition('$(')[0]}{flags} -o moved && ./moved"
+    assert run(project, lines, PKG_CONFIG_PATH=f"{moved}/lib/pkgconfig") == PRINTED["program.cc"]
+
+
+def test_with_the_package_of_a_checkout(project: Path) -> None:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    assert run(project, LINES[0], PATH=path) == PRINTED["program.c"]
+    assert run(project, f"{CXX[0]} && ./program", PATH=path) == PRINTED["program.cc"]
+    done = subprocess.run(
+        [sys.executable, "-m", "meshfeed", "--pkgconfigdir"], capture_output=True, text=True
+    )
+    folder = Path(mf.get_library()).parent / "pkgconfig"
+    assert done.stderr == (
+        f"meshfeed: python: this installation has no pkg-config file: {folder}; "
+        "install a wheel, or in a checkout run: make install\n"
+    )
+    assert done.returncode == 1
