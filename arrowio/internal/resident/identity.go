@@ -54,14 +54,12 @@ func (f *File) Check() error {
 	if err != nil {
 		return f.ioError(err)
 	}
-	if err := f.compare(now); err != nil {
-		return err
-	}
-	if f.faulted != nil && atomic.LoadUint32(f.faulted) != 0 {
+	cut := now.size < f.identity.Load().size
+	if !cut && f.faulted != nil && atomic.LoadUint32(f.faulted) != 0 {
 		return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.name).
 			WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.name)
 	}
-	return nil
+	return f.compare(now)
 }
 
 // Recheck calls Check, unless a call less than recheckAfter ago did.
