@@ -18,13 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from meshfeed import _library, errors
+from meshfeed import _library, errors, offsets
 from meshfeed._version import __version__
 from meshfeed.agreement import Agreement, Document, document
 from meshfeed.arguments import Checks, State, is_integer
 from meshfeed.contents import Contents
 from meshfeed.coordinator import Coordinator, jax_coordinator
 from meshfeed.files import Files
+from meshfeed.lockstep import ALWAYS_FIRST, FIRST, Board, Live, Lockstep
 from meshfeed.names import Use, uses
 from meshfeed.peers import Peers, is_failure, running, tell
 from meshfeed.planning import Layout
@@ -97,12 +98,14 @@ class Evidence:
         info: what the library says about this process's batches.
         alike: what the layout does not say and all must have alike.
         files: the dataset's, where every byte is compared.
+        live: gives the arrays on devices that the program still uses.
     """
 
     layout: str
     info: Mapping[str, Any]
     alike: Mapping[str, Any]
     files: Files | None
+    live: Live
 
     def plan(self, options: Options) -> Document:
         """Gives what all must have alike, but for the place."""
@@ -255,6 +258,16 @@ class Cluster:
                 accuse=threads.peers.accuse,
                 seconds=options.agree_timeout,
             )
+        if options.verify_replicas != "off":
+            self._begin_stops(this)
+
+    def _begin_stops(self, this: Round) -> None:
+        """Has processes stop at some batches, to see that their steps belong together."""
+        always = self._options.verify_replicas == "always"
+        board, threads = Board(this, ALWAYS_FIRST if always else FIRST), self.threads
+        threads.lockstep = Lockstep(board, self._evidence.live, threads.peers.check)
+        if this.room.me == this.room.members[0]:
+            threads.offsets = offsets.Offsets(board, always=always)
 
     def _accuse(self, error: errors.Error) -> None:
         """Tells all of a difference found where the program now stands."""
@@ -325,6 +338,8 @@ class Threads:
         progress: where the program stands.
         replicas: compares them, where there are any.
         contents: compares the files, where the user asks for it.
+        lockstep: stops the program at some batches, to compare its steps with the others'.
+        offsets: says where all processes stop, in the lowest one.
     """
 
     peers: Peers
@@ -334,12 +349,20 @@ class Threads:
         self.progress = Progress()
         self.replicas: Replicas | None = None
         self.contents: Contents | None = None
+        self.lockstep: Lockstep | None = None
+        self.offsets: offsets.Offsets | None = None
 
     def end(self, seconds: float) -> None:
         """Ends them, each in bounded time."""
         if self.contents is not None:
             self.contents.end(seconds)
             self.contents = None
+        if self.lockstep is not None:
+            self.lockstep.end()
+            self.lockstep = None
+        if self.offsets is not None:
+            self.offsets.end()
+            self.offsets = None
         if self.replicas is not None:
             self.replicas.end(seconds)
             self.replicas = None
@@ -355,6 +378,10 @@ class Threads:
         """Ends them without a wait or a call to the store: each when it can, and one leaves."""
         if self.contents is not None:
             self.contents.forget()
+        if self.lockstep is not None:
+            self.lockstep.end()
+        if self.offsets is not None:
+            self.offsets.forget()
         if self.replicas is not None:
             self.replicas.forget()
         if hasattr(self, "peers"):
@@ -383,6 +410,7 @@ def _leave_all() -> None:
     theirs = {cluster.peers for cluster in here}
     # Those of forgotten loaders would end at the end of their wait, which is too late now.
     others = [peers.end for peers in tuple(running) if peers not in theirs]
+    others += [each.end for each in tuple(offsets.running)]
     _beside(EXIT, *(functools.partial(cluster.exit, failure) for cluster in here), *others)
 
 

@@ -73,8 +73,8 @@ class Engine:
         cursor = self.cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
-            info, alike = self.info, self._options.alike
-            evidence = cluster.Evidence(self.document, info, alike, self._files)
+            info, alike, live = self.info, self._options.alike, self.feed.live
+            evidence = cluster.Evidence(self.document, info, alike, self._files, live)
             others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
             cursor.join(others, self.batch_rows)
 

@@ -38,6 +38,7 @@ class Feed:
         ahead: the default of `device_prefetch`.
         reshard: gives a batch the sharding that the specs ask for.
         settle: waits until the computations that were dispatched so far are over.
+        live: gives the arrays on devices that the program still uses.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Feed:
         ahead: int = 0,
         reshard: Callable[[Any], Any] | None = None,
         settle: Callable[[], None] = lambda: None,
+        live: Callable[[], Sequence[Any]] = tuple,
     ) -> None:
         self.make = make
         self.element_spec = element_spec
@@ -57,6 +59,7 @@ class Feed:
         self.ahead = ahead
         self.reshard = reshard or (lambda batch: batch)
         self.settle = settle
+        self.live = live
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,6 +244,7 @@ def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str
             ahead=jax.default_device_prefetch(mesh),
             reshard=reshard,
             settle=lambda: jax.settle(mesh),
+            live=jax.live_arrays,
         )
 
     process, run = jax.process_index(), jax.process_count()

@@ -177,6 +177,12 @@ def _trace_state() -> Callable[[], bool]:
 _traces_nothing = _trace_state()
 
 
+def live_arrays() -> list[jax.Array]:
+    """Gives the arrays that the program still uses, finished or not."""
+    arrays: list[jax.Array] = jax.live_arrays()
+    return arrays
+
+
 def annotation() -> Any:
     """Makes the profiler's mark round one `next`, which must not be part of a program.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -72,7 +73,9 @@ class JoinedCursor(Cursor):
             sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
             self._inspector.inspect_early()
-        progress = cluster.threads.progress
+        progress, lockstep = cluster.threads.progress, cluster.threads.lockstep
+        if self._leads and lockstep is not None:
+            lockstep.step(sampling.taken + 1, time.monotonic() - progress.since)
         progress.ask()
         try:
             item = super().take()

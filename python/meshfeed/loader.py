@@ -88,7 +88,10 @@ class Loader(Place, Facts):
             in the next batch; "abort" also ends a process that is stuck in a computation with
             the other.
         verify_replicas: which steps' replicas are compared between processes: the "first" three,
-            every k-th with a number k, "always", or "off".
+            every k-th with a number k, "always", or "off". Unless it is "off", processes also
+            stop now and then, with "always" before every batch, until all have come to the same
+            one: a process that has taken more batches than the others is an IncompatibleError
+            in all of them.
         late_after: seconds after which a job that waits for a batch of some process logs whose.
 
     Raises:

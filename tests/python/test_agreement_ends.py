@@ -192,7 +192,10 @@ class Child(multiprocessing.get_context("fork").Process):
 
 job.step()
 compared(job)  # or else a thread of the parent asks the store, too
-before, calls = dict(job.store.keys), threads()
+def kept():
+    return {key: value for key, value in job.store.keys.items() if "/steps/" not in key}
+
+before, calls = kept(), threads()
 job.store.set = job.store.list = job.store.delete = lambda *_: os.write(1, b"asked")
 child = Child()
 child.start()
@@ -201,7 +204,7 @@ print(child.exitcode, threads() == calls)
 del job.store.set, job.store.list, job.store.delete
 print(type(job.step()[0]).__name__)
 compared(job)
-print(job.store.keys == before)
+print(kept() == before)
 job.close()
 print(job.store.keys)
 """)

@@ -1,0 +1,102 @@
+"""A process of a job in which some processes have taken more batches than the others.
+
+Each scene is a loop with a collective in its step. Written to `ahead` are, for every scene, how
+many steps the process took and the text of the error that ended them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import meshfeed as mf
+from meshfeed import offsets
+from tests.distributed.play import write
+from tests.distributed.process import Place, joined
+
+BATCH, STEPS = 8, 400
+P = PartitionSpec
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is played.
+
+    Attributes:
+        mesh: its shape.
+        odd: the processes that take more batches.
+        more: how many more.
+        before: the step before which they take them.
+        blocks: whether the program waits for the result of every step.
+        verify: the loader's `verify_replicas`.
+        again: whether they are taken with an iterator of their own.
+    """
+
+    mesh: tuple[int, ...] = (4,)
+    odd: tuple[int, ...] = ()
+    more: int = 1
+    before: int = 0
+    blocks: bool = False
+    verify: str = "first"
+    again: bool = False
+
+
+SCENES = {
+    "alike": Scene(),
+    "ahead": Scene(odd=(0,)),
+    "ahead with replicas": Scene(mesh=(2, 2), odd=(0,), verify="always"),
+    "a loop of its own": Scene(odd=(1,), again=True, blocks=True),
+    "behind": Scene(odd=(0, 1, 3), more=3, before=5, verify="always"),
+    "later": Scene(odd=(3,), before=100, blocks=True),
+}
+
+
+def step_on(mesh: Mesh) -> Callable[[Any, Any], Any]:
+    """Gives a step with a collective: every process gets the sum over the global batch."""
+
+    @jax.jit
+    def step(total: Any, batch: Any) -> Any:
+        total = total + batch["n"].sum()
+        return jax.lax.with_sharding_constraint(total, NamedSharding(mesh, P()))
+
+    return step
+
+
+def play(place: Place, scene: Scene) -> tuple[int, str]:
+    axes = ("data", "model")[: len(scene.mesh)]
+    mesh = Mesh(np.array(jax.devices()).reshape(scene.mesh), axes)
+    step = step_on(mesh)
+    total: Any = jax.device_put(jnp.float32(0), NamedSharding(mesh, P()))
+    options: dict[str, Any] = {"batch_size": BATCH, "epochs": 1, "verify_replicas": scene.verify}
+    taken = 0
+    with (
+        mf.from_arrays({"n": np.arange(2 * BATCH * STEPS, dtype=np.int32)}) as ds,
+        mf.Loader(ds, mesh, {"n": P("data")}, **options) as loader,
+    ):
+        loop = iter(loader)
+        try:
+            while taken < STEPS:
+                if taken == scene.before and place.rank in scene.odd:
+                    for _ in range(scene.more):
+                        next(iter(loader) if scene.again else loop)
+                total = step(total, next(loop))
+                taken += 1
+                if scene.blocks:
+                    total.block_until_ready()
+        except mf.IncompatibleError as e:
+            return taken, str(e)
+        finally:
+            total.block_until_ready()
+    return taken, ""
+
+
+if __name__ == "__main__":
+    offsets.SECONDS = 0.1  # so that a stop comes after some hundred steps, however fast they are
+    with joined() as place:
+        write(place, "ahead", {name: play(place, scene) for name, scene in SCENES.items()})

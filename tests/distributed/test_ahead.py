@@ -1,0 +1,52 @@
+"""A process that takes a batch more than the others is named before its steps do much harm."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from tests.distributed.ahead_player import SCENES, STEPS
+from tests.distributed.job import Job
+
+HANG = 300
+
+Got = list[dict[str, tuple[int, str]]]
+
+WHY = ": their steps use different batches as one; take as many batches in every process; "
+WHY += (
+    "loader.peek() looks at the next one without taking it; then go on from a saved state in all "
+)
+WHY += "of them"
+
+
+@pytest.fixture(scope="module")
+def got(tmp_path_factory: pytest.TempPathFactory) -> Got:
+    """What every process saw in each scene."""
+    folder = tmp_path_factory.mktemp("ahead")
+    with Job("tests.distributed.ahead_player", [1] * 4, folder) as job:
+        job.wait(HANG)
+    return [pickle.loads((folder / f"ahead-{p}.pickle").read_bytes()) for p in range(4)]
+
+
+def test_alike(got: Got) -> None:
+    """Processes that take the same batches hear nothing."""
+    assert [each["alike"] for each in got] == [(STEPS, "")] * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ahead", "process 0 is 1 batch ahead of processes 1, 2 and 3"),
+        ("ahead with replicas", "process 0 is 1 batch ahead of process 2"),
+        ("a loop of its own", "process 1 is 1 batch ahead of processes 0, 2 and 3"),
+        ("behind", "process 2 is 3 batches behind processes 0, 1 and 3"),
+        ("later", "process 3 is 1 batch ahead of processes 0, 1 and 2"),
+    ],
+)
+def test_ahead(got: Got, name: str, said: str) -> None:
+    """All processes raise the same error: within three steps with "always", and usually in 200."""
+    scene = SCENES[name]
+    assert [each[name][1] for each in got] == [f"mf.Loader: {said}{WHY}"] * 4
+    steps = [each[name][0] - scene.before for each in got]
+    assert max(steps) <= (3 if scene.verify == "always" else 200)

@@ -1,0 +1,190 @@
+"""Processes whose steps wait for each other must use the same batches; others may run apart."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import meshfeed as mf
+from meshfeed import offsets
+from tests.python.corruptions import SEED
+from tests.python.players import HANG, Players, cluster, players, together
+
+Loop = Callable[[int, Iterator[Any]], None]
+STEPS = 24
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has processes stop at every batch, and shortens what they wait for each other."""
+    monkeypatch.setattr(offsets, "PATIENT", 0.2)
+
+
+class Steps:
+    """Steps that wait for each other, as those with a collective do."""
+
+    def __init__(self, processes: int = 4) -> None:
+        self._meet = threading.Barrier(processes)
+
+    def __call__(self) -> None:
+        self._meet.wait(HANG)
+
+
+def run(job: Players, loop: Loop) -> list[Any]:
+    """Has every process loop, and gives the errors that ended the loops."""
+    got: list[Any] = [None] * len(job.loaders)
+
+    def work(p: int) -> None:
+        try:
+            loop(p, iter(job.loaders[p]))
+        except Exception as e:
+            got[p] = e
+
+    together([lambda p=p: work(p) for p in range(len(got))])  # type: ignore[misc]
+    return got
+
+
+def some_go_on(keys: dict[str, bytes]) -> bool:
+    """Says whether the processes that waited were told to take a batch without the others."""
+    orders = [json.loads(v) for k, v in keys.items() if k.endswith("/order/last")]
+    return any(order["apart"] for order in orders)
+
+
+def error(said: str) -> str:
+    text = f"mf.Loader: {said}: their steps use different batches as one; take as many batches in "
+    text += "every process; loader.peek() looks at the next one without taking it; then go on from "
+    return text + "a saved state in all of them"
+
+
+@pytest.mark.parametrize(
+    ("odd", "more", "said"),
+    [
+        ({0}, 1, "process 0 is 1 batch ahead of processes 1, 2 and 3"),
+        ({3}, 4, "process 3 is 4 batches ahead of processes 0, 1 and 2"),
+        ({0, 2}, 1, "processes 0 and 2 are 1 batch ahead of processes 1 and 3"),
+        ({0, 2, 3}, 2, "process 1 is 2 batches behind processes 0, 2 and 3"),
+    ],
+)
+def test_ahead(odd: set[int], more: int, said: str) -> None:
+    """A process that takes more batches is named in all, with their number."""
+    step, taken = Steps(), [0] * 4
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        for _ in range(more if p in odd else 0):
+            next(it)
+        for _ in it:
+            step()
+            taken[p] += 1
+
+    with players(verify_replicas="always") as job:
+        got = run(job, loop)
+        assert [str(e) for e in got] == [error(said)] * 4
+        assert all(isinstance(e, mf.IncompatibleError) for e in got)
+        assert taken == [3] * 4
+        for loader in job.loaders:  # and so does every further batch
+            with pytest.raises(mf.IncompatibleError) as again:
+                next(iter(loader))
+            assert str(again.value) == error(said)
+
+
+def loop_of(step: Steps) -> Loop:
+    """Gives a loop without a fault."""
+
+    def loop(_: int, it: Iterator[Any]) -> None:
+        for _ in range(STEPS):
+            next(it)
+            step()
+
+    return loop
+
+
+def test_after_it() -> None:
+    """Processes that go on from one position are told nothing more."""
+    step = Steps()
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        if p == 0:
+            next(it)
+        while True:
+            next(it)
+            step()
+
+    with players(verify_replicas="always") as job:
+        run(job, loop)
+        for loader in job.loaders:
+            loader.seek(epoch=0, position=24)
+        assert run(job, loop_of(step)) == [None] * 4
+
+
+@pytest.mark.parametrize("late", range(4))
+def test_late(late: int) -> None:
+    """A process that comes when the others have waited for long is no process behind."""
+    step = Steps()
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        for n in range(STEPS):
+            next(it)
+            step()
+            if p == late and n == 4:
+                job.store.until(some_go_on)
+
+    with players(verify_replicas="always") as job:
+        assert run(job, loop) == [None] * 4
+
+
+def test_apart() -> None:
+    """Processes whose steps wait for nobody, and take any time, run as they like."""
+    print(f"MESHFEED_SEED={SEED}")
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        rng = random.Random(SEED + p)
+        for _ in range(STEPS // 3):
+            next(it)
+            threading.Event().wait(rng.choice([0, 0, 0.05, 0.3, 0.6]))
+
+    with players(verify_replicas="always") as job:
+        assert run(job, loop) == [None] * 4
+
+
+def test_one_leads() -> None:
+    """Processes that take a batch only after process 0 has taken it are in order."""
+    step = Steps()
+    first = [threading.Event() for _ in range(STEPS)]
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        for n in range(STEPS // 4):
+            assert 0 in (n, p) or first[n].wait(HANG)  # all come to the first batch together
+            next(it)
+            first[n].set()
+            step()
+
+    with players(verify_replicas="always") as job:
+        assert run(job, loop) == [None] * 4
+
+
+@pytest.mark.parametrize("gone", [0, 2])
+def test_one_leaves(gone: int) -> None:
+    """When a process leaves, the others are not held up."""
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        for n in range(STEPS):
+            if p == gone and n == 3:
+                job.loaders[p].close()
+                return
+            next(it)
+
+    with players(verify_replicas="always") as job:
+        assert run(job, loop) == [None] * 4
+
+
+def test_off() -> None:
+    """Without checks a process runs alone, and nothing runs beside it."""
+    with players(verify_replicas="off") as job:
+        job.step()
+        assert cluster(job.loaders[0]).threads.lockstep is None
+        assert sum(1 for _ in zip(range(STEPS), job.loaders[0], strict=False)) == STEPS
