@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,15 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+	"github.com/meshfeed/meshfeed/core/gomlxfeed/selfcheck"
 )
 
 func newDevices() *cobra.Command {
-	var asJSON bool
-	var backend string
+	var asJSON, check bool
+	var minutes float64
+	var seed uint64
 	var o gomlxfeed.OpenOptions
 	cmd := &cobra.Command{
-		Use:   "devices --backend SPEC",
-		Short: "say what devices a backend offers, or why it cannot be used",
+		Use:   "devices SPEC",
+		Short: "say what devices a backend offers, or check and measure them",
 		Long: `Opens the devices of a GoMLX backend and says what they are. SPEC is one of
 
   go                            the pure-Go engine, one device
@@ -28,32 +31,59 @@ A plugin is named by its whole path: nothing is searched for or downloaded. It i
 process first, so that one that crashes or hangs gives an error. Plugins need a command built with
 -tags xla.
 
-The exit status is 0 if the backend can be used, and 2 if it cannot; the message says exactly why.`,
-		Example: "  meshfeed devices --backend virtual:8\n  meshfeed devices --json --backend 'xla:/opt/xla_cpu_pjrt.so?devices=8'",
-		Args:    need(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if backend == "" {
-				return usage(cmd, "expected --backend SPEC")
+With --check the devices are tried: random batches go there, every shard is read back and compared,
+and the time is measured. The outcome is a page of Markdown that can be pasted into an issue.
+
+The exit status is 0 if the backend can be used, 1 if a check failed, and 2 if the backend cannot be
+used; the message says exactly why.`,
+		Example: "  meshfeed devices virtual:8\n  meshfeed devices --json 'xla:/opt/xla_cpu_pjrt.so?devices=8'",
+		Args:    need(1, 1, "one SPEC, such as virtual:8"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if !(minutes > 0 && minutes <= mostMinutes) {
+				return usage(cmd, fmt.Sprintf("--minutes is %g, but must be more than 0 and at most %d", minutes, mostMinutes))
 			}
-			d, err := gomlxfeed.Open(cmd.Context(), backend, o)
+			d, err := gomlxfeed.Open(cmd.Context(), args[0], o)
 			if err != nil {
 				return err
 			}
-			facts := d.Facts()
-			if err := d.Close(); err != nil {
-				return err
+			defer func() { err = errors.Join(err, d.Close()) }()
+			if check {
+				return checkDevices(cmd, d, selfcheck.Options{Duration: time.Duration(minutes * float64(time.Minute)), Seed: seed}, asJSON)
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), facts)
+				return writeJSON(cmd.OutOrStdout(), d.Facts())
 			}
-			return printDevices(cmd.OutOrStdout(), facts)
+			return printDevices(cmd.OutOrStdout(), d.Facts())
 		},
 	}
-	cmd.Flags().StringVar(&backend, "backend", "", "the `SPEC` of the backend")
+	cmd.Flags().BoolVar(&check, "check", false, "check and measure the devices")
+	cmd.Flags().Float64Var(&minutes, "minutes", 1, "with --check: about how long to measure")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "with --check: which random layouts to try")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 20*time.Second, "how long a plugin may take to start")
 	cmd.Flags().BoolVar(&o.NoPreflight, "no-preflight", false, "load a plugin without trying it in a child process first")
 	return cmd
+}
+
+const mostMinutes = 60
+
+// checkDevices runs the self-check and prints its report.
+func checkDevices(cmd *cobra.Command, d *gomlxfeed.Devices, o selfcheck.Options, asJSON bool) error {
+	o.Say = func(what string) { say(cmd.ErrOrStderr(), what) }
+	r, err := selfcheck.Run(cmd.Context(), d, o)
+	say(cmd.ErrOrStderr(), "")
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = writeJSON(cmd.OutOrStdout(), r)
+	} else {
+		_, err = io.WriteString(cmd.OutOrStdout(), r.Markdown())
+	}
+	if err == nil && !r.Passed() {
+		return errFound
+	}
+	return err
 }
 
 // printDevices lists the first devices: thousands of virtual ones tell no more.

@@ -19,14 +19,14 @@ func TestMain(m *testing.M) {
 
 func TestDevicesWithXLA(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plugin.so")
-	_, got, code := devices("--backend", "xla:"+path)
+	_, got, code := devices("xla:" + path)
 	if want := "meshfeed: gomlxfeed: \"xla:" + path + "\" was not opened: there is no file " + path + "\n"; got != want || code != exitFailed {
 		t.Errorf("exit %d\ngot  %s\nwant %s", code, got, want)
 	}
 	if err := os.WriteFile(path, []byte("no library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, got, code = devices("--backend", "xla:"+path)
+	_, got, code = devices("xla:" + path)
 	if want := "meshfeed: gomlxfeed: \"xla:" + path + "\" was not opened: "; !strings.HasPrefix(got, want) || code != exitFailed {
 		t.Errorf("exit %d\ngot  %s\nwant %s…", code, got, want)
 	}

@@ -7,7 +7,7 @@
 //	meshfeed bench LAYOUT.json FILE…   rows and bytes per second, and what limits them
 //	meshfeed page [LAYOUT.json]        the browser page, as one HTML file
 //	meshfeed serve [LAYOUT.json]       the same at an address of this machine
-//	meshfeed devices --backend SPEC    what devices a backend offers, or why it cannot be used
+//	meshfeed devices SPEC              what devices a backend offers; --check tries and measures them
 //	meshfeed selfcheck                 check and measure loading on the devices that JAX sees
 //
 // The exit status is 0 when all is well, 1 when a check found something, 2 when

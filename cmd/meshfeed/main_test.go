@@ -98,7 +98,7 @@ func TestLostOutput(t *testing.T) {
 	for _, line := range []string{
 		"--version", "inspect train-0.arrow", "inspect --json train-0.arrow", "verify --hash train-0.arrow", "verify --json train-0.arrow",
 		"plan -", "plan --json -", "plan --svg -", "check -", "check --json -", "check --format github -",
-		"bench --time 1ms - train-0.arrow", "bench --time 1ms --json - train-0.arrow", "devices --backend go", "devices --backend go --json",
+		"bench --time 1ms - train-0.arrow", "bench --time 1ms --json - train-0.arrow", "devices go", "devices go --json",
 	} {
 		var diagnostics bytes.Buffer
 		code := run(context.Background(), strings.Fields(line), strings.NewReader(layout), full{}, &diagnostics)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -11,6 +12,13 @@ import (
 
 // betweenDrawings is the least time from one drawing on a terminal to the next.
 const betweenDrawings = 100 * time.Millisecond
+
+// say shows what runs on one line of a terminal, and clears it for "".
+func say(out io.Writer, what string) {
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprintf(file, "\r\x1b[K%s", what)
+	}
+}
 
 // newProgress gives a function to call with what is done of the whole, as often
 // as one likes, and one to call at the end. Both do nothing unless out is a

@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	// gomlxfeed knows loaders, not where their records come from
 	"core/gomlxfeed/internal/virtual":     {"core/sharding"},
 	"core/gomlxfeed":                      {"core/loader", "core/gomlxfeed/internal/virtual"},
+	"core/gomlxfeed/selfcheck":            {"core/gomlxfeed", "arrowio"},
 	"core/gomlxfeed/xla/internal/environ": {},
 	"core/gomlxfeed/xla/internal/library": {"core/gomlxfeed/xla/internal/environ"},
 	"core/gomlxfeed/xla":                  {"core/gomlxfeed", "core/gomlxfeed/xla/internal/..."},
@@ -64,7 +65,7 @@ var allowed = map[string][]string{
 	"capi/internal/options": {},
 	"tests/bench/gather":    {"core/source", "arrowio"},
 	"docs/demo-go":          {"core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
-	"cmd/meshfeed":          {"core/loader", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/xla", "wasm/page"},
+	"cmd/meshfeed":          {"core/loader", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator in WebAssembly, and who runs it
 	"wasm/internal/answer": {"core/layout", "core/arrowmeta"},
 	"wasm/guest":           {"wasm/internal/answer"},
@@ -86,7 +87,7 @@ var reserved = []struct {
 }{
 	{"github.com/apache/arrow/go/v17", []string{"arrowio/records"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
 	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of whoever links it"},
-	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often: one folder keeps up with it, and the demo of it"},
+	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often: one folder keeps up with it, and the demo of it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
 	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library"}, "everything else must build without a C compiler"},
 	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "tests/bench/gather"}, "everything else must build without a C compiler"},

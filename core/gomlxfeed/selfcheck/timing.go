@@ -1,0 +1,340 @@
+package selfcheck
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/core/tensors/dtensor"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// Rates is how fast batches of one kind arrive: closed, so that each batch is
+// on the devices and given back before the next is asked for.
+type Rates struct {
+	Case       string  `json:"case"`
+	BatchRows  int     `json:"batch_rows"`
+	BatchBytes int     `json:"batch_bytes"`
+	P50        float64 `json:"p50_seconds"` // of a batch, while two are read ahead
+	P99        float64 `json:"p99_seconds"`
+
+	// Batches per second: the median of the rounds.
+	Meshfeed float64 `json:"meshfeed"` // reading ahead
+	Single   float64 `json:"single"`   // reading nothing ahead: equal work to ByHand
+	ByHand   float64 `json:"by_hand"`  // gather, FromRaw per device, a dtensor, finalize
+	Put      float64 `json:"put"`      // FromRaw per device, finalize: nothing is gathered
+	Copy     float64 `json:"copy"`     // the bytes, copied on the host
+}
+
+// Steps is what the input adds to a step: a pause of the caller, as while a
+// device computes.
+type Steps struct {
+	Case  string    `json:"case"`
+	Pause float64   `json:"pause_seconds"`
+	Alone float64   `json:"alone_seconds"` // of the pause, as it came out
+	Ahead []float64 `json:"ahead_seconds"` // of a step, by the batches read ahead: 0, 1, 2
+}
+
+// A case is data of one kind.
+type timed struct {
+	name  string
+	typ   dtype.Type
+	shape []int
+	batch int // rows; a multiple of the devices is used
+	rows  int // of the dataset
+}
+
+var cases = []timed{
+	{"images, uint8 [224, 224, 3]", dtype.Uint8, []int{224, 224, 3}, 128, 512},
+	{"tokens, int32 [2048]", dtype.Int32, []int{2048}, 256, 8192},
+	{"features, float32 [16]", dtype.Float32, []int{16}, 1024, 65536},
+}
+
+var pauses = []time.Duration{0, time.Millisecond, 10 * time.Millisecond}
+
+const (
+	rounds = 5
+	ahead  = 2 // batches that a loop reads ahead
+	most   = 2 // of the batches read ahead in Steps
+	least  = 5 // batches of a stretch, however long they take
+	loops  = 5
+)
+
+// measure adds the times to the report.
+func (s *session) measure(ctx context.Context, r *Report) error {
+	stretches := len(cases)*loops + len(pauses)*(most+2)
+	each := s.o.Duration / time.Duration(stretches*(rounds+1))
+	var first *bench
+	for _, c := range cases {
+		s.o.Say("speed of " + c.name)
+		b, err := s.bench(c)
+		if err != nil {
+			return err
+		}
+		rates, err := b.rates(ctx, each)
+		if err != nil {
+			return err
+		}
+		r.Rates = append(r.Rates, rates)
+		if first == nil {
+			first = b
+		}
+	}
+	s.o.Say("steps over " + cases[0].name)
+	steps, err := first.steps(ctx, each)
+	r.Steps = steps
+	return err
+}
+
+// bench is one case over the devices.
+type bench struct {
+	*session
+	timed
+	world *world
+}
+
+func (s *session) bench(c timed) (*bench, error) {
+	n := s.d.Num()
+	c.batch, c.rows = s.amount(c.batch), s.amount(c.rows)
+	c.batch = (c.batch + n - 1) / n * n
+	c.rows = max(c.rows, 2*c.batch)
+	f := newField(s.random, "x", c.typ, c.rows, c.shape...)
+	w, err := newWorld(s.line(), layout.BatchSpec{Size: []int{c.batch}}, []field{f}, []sharding.PartitionSpec{sharding.P("data")})
+	return &bench{s, c, w}, err
+}
+
+func (b *bench) bytes() int { return len(b.world.fields["x"].bytes) / b.rows * b.batch }
+
+// A loop makes one batch at a call, and gives it back.
+type loop struct {
+	name string
+	step func() error
+	end  func() error
+}
+
+// placed is meshfeed's loop.
+func (b *bench) placed(ctx context.Context, prefetch int) (loop, error) {
+	if prefetch == 0 {
+		prefetch = -1
+	}
+	f, err := b.open(b.world, loader.Options{Epochs: -1, Prefetch: prefetch})
+	if err != nil {
+		return loop{}, err
+	}
+	next, stop := iter.Pull2(gomlxfeed.Placed(ctx, f.Loader, b.d))
+	step := func() error {
+		batch, err, _ := next()
+		if err == nil {
+			batch.Release()
+		}
+		return err
+	}
+	return loop{"meshfeed", step, func() error { stop(); return f.close() }}, nil
+}
+
+// byHand is what a program does without meshfeed: it gathers shuffled rows to
+// host memory, makes a tensor on every device and a dtensor of them all.
+func (b *bench) byHand(ctx context.Context) (loop, error) {
+	boxes := make([][2]int, len(b.shape))
+	for i, size := range b.shape {
+		boxes[i] = [2]int{0, size}
+	}
+	g, err := b.world.source.Gatherer([]source.Part{{Boxes: [][][2]int{boxes}}})
+	if err != nil {
+		return loop{}, err
+	}
+	host := make([]byte, b.bytes())
+	jobs := []source.Job{{Rows: [2]int{0, b.batch}, Dst: host}}
+	records, at := b.random.Perm(b.rows), 0
+	order := make([]int64, len(records))
+	for i, record := range records {
+		order[i] = int64(record)
+	}
+	put, err := b.put(host)
+	step := func() error {
+		if at+b.batch > len(order) {
+			at = 0
+		}
+		if err := g.Gather(ctx, order[at:at+b.batch], jobs); err != nil {
+			return err
+		}
+		at += b.batch
+		return put()
+	}
+	return loop{"by hand", step, g.Close}, err
+}
+
+// put makes the function that brings host memory to the devices as one array,
+// and frees it.
+func (b *bench) put(host []byte) (func() error, error) {
+	on, _, err := gomlxfeed.Mesh(b.world.layout.Mesh(), b.d)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := gomlxfeed.ShardingSpec(on, sharding.P("data"), 1+len(b.shape))
+	if err != nil {
+		return nil, err
+	}
+	kind := map[dtype.Type]dtypes.DType{dtype.Uint8: dtypes.Uint8, dtype.Int32: dtypes.Int32, dtype.Float32: dtypes.Float32}[b.typ]
+	shape := shapes.Make(kind, append([]int{b.batch / b.d.Num()}, b.shape...)...)
+	each := len(host) / b.d.Num()
+	return func() error {
+		shards := make([]*tensors.Tensor, b.d.Num())
+		for i := range shards {
+			var err error
+			if shards[i], err = tensors.FromRaw(b.d.Backend(), compute.DeviceNum(i), shape, host[i*each:][:each]); err != nil {
+				return err
+			}
+		}
+		array, err := dtensor.NewTensor(spec, shards)
+		if err != nil {
+			return err
+		}
+		return array.Finalize()
+	}, nil
+}
+
+// loops gives them in the order of Rates.
+func (b *bench) loops(ctx context.Context) (list []loop, err error) {
+	add := func(l loop, fault error) {
+		if fault == nil {
+			list = append(list, l)
+		}
+		err = errors.Join(err, fault)
+	}
+	add(b.placed(ctx, ahead))
+	add(b.placed(ctx, 0))
+	add(b.byHand(ctx))
+	from, to := make([]byte, b.bytes()), make([]byte, b.bytes())
+	put, fault := b.put(from)
+	nothing := func() error { return nil }
+	add(loop{"put", put, nothing}, fault)
+	add(loop{"copy", func() error { copy(to, from); return nil }, nothing}, nil)
+	return list, err
+}
+
+func (b *bench) rates(ctx context.Context, each time.Duration) (r Rates, err error) {
+	r = Rates{Case: b.name, BatchRows: b.batch, BatchBytes: b.bytes()}
+	list, err := b.loops(ctx)
+	defer func() {
+		for _, l := range list {
+			err = errors.Join(err, l.end())
+		}
+	}()
+	if err != nil {
+		return r, err
+	}
+	var all []float64
+	perSecond := make([][]float64, len(list))
+	for round := range rounds + 1 {
+		for i := range list {
+			at := (round + i) % len(list)
+			times, rate, err := stretch(list[at].step, each)
+			if err != nil {
+				return r, err
+			}
+			if round == 0 {
+				continue // it warms
+			}
+			perSecond[at] = append(perSecond[at], rate)
+			if at == 0 {
+				all = append(all, times...)
+			}
+		}
+	}
+	r.P50, r.P99 = quantile(all, 0.5), quantile(all, 0.99)
+	for i, to := range []*float64{&r.Meshfeed, &r.Single, &r.ByHand, &r.Put, &r.Copy} {
+		*to = quantile(perSecond[i], 0.5)
+	}
+	return r, nil
+}
+
+// stretch runs a loop for some time, after a few steps that do not count, and
+// gives the seconds of each step and the steps per second.
+func stretch(step func() error, during time.Duration) (times []float64, rate float64, err error) {
+	for range ahead + 2 {
+		if err := step(); err != nil {
+			return nil, 0, err
+		}
+	}
+	began := time.Now()
+	for len(times) < least || time.Since(began) < during {
+		at := time.Now()
+		if err := step(); err != nil {
+			return nil, 0, err
+		}
+		times = append(times, time.Since(at).Seconds())
+	}
+	return times, float64(len(times)) / time.Since(began).Seconds(), nil
+}
+
+func (b *bench) steps(ctx context.Context, each time.Duration) (list []Steps, err error) {
+	var feeds []loop
+	defer func() {
+		for _, l := range feeds {
+			err = errors.Join(err, l.end())
+		}
+	}()
+	for n := range most + 1 {
+		l, err := b.placed(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		feeds = append(feeds, l)
+	}
+	for _, pause := range pauses {
+		wait := func() error { time.Sleep(pause); return ctx.Err() }
+		steps := []func() error{wait}
+		for _, l := range feeds {
+			steps = append(steps, func() error { return errors.Join(l.step(), wait()) })
+		}
+		seconds, err := inTurns(steps, each)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, Steps{Case: b.name, Pause: pause.Seconds(), Alone: seconds[0], Ahead: seconds[1:]})
+	}
+	return list, nil
+}
+
+// inTurns gives the median seconds of each step.
+func inTurns(steps []func() error, each time.Duration) ([]float64, error) {
+	seconds := make([][]float64, len(steps))
+	for round := range rounds + 1 {
+		for i, step := range steps {
+			_, rate, err := stretch(step, each)
+			if err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				seconds[i] = append(seconds[i], 1/rate)
+			}
+		}
+	}
+	medians := make([]float64, len(steps))
+	for i, list := range seconds {
+		medians[i] = quantile(list, 0.5)
+	}
+	return medians, nil
+}
+
+// quantile gives that of some values; of none it is 0.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}
