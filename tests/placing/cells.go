@@ -9,9 +9,11 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/core/tensors/dtensor"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
@@ -69,7 +71,7 @@ const (
 	trainerAhead = "trainer, ring, reading ahead"
 	trainerRing  = "trainer, ring"
 	trainerHeap  = "trainer, the loader's own memory"
-	byHand       = "by hand: gather, FromRaw, finalize"
+	byHand       = "by hand: gather, FromRaw, dtensor, finalize"
 )
 
 // onHost adds what the others are compared with.
@@ -224,9 +226,18 @@ func (b *bench) trained(c cell, d *gomlxfeed.Devices, m mode) (cell, error) {
 }
 
 // byHand is what a program does without meshfeed: it gathers a batch to host
-// memory, makes a tensor of every shard, one after the other, and frees it.
+// memory, makes a tensor of every shard, one after the other, joins them to a
+// global array as the other cells do, and frees it.
 func (b *bench) byHand(c cell, d *gomlxfeed.Devices) (cell, error) {
 	g, err := b.gather()
+	if err != nil {
+		return cell{}, err
+	}
+	on, _, err := gomlxfeed.Mesh(b.lay.Mesh(), d)
+	if err != nil {
+		return cell{}, err
+	}
+	spec, err := gomlxfeed.ShardingSpec(on, sharding.P("data"), 4)
 	if err != nil {
 		return cell{}, err
 	}
@@ -237,19 +248,18 @@ func (b *bench) byHand(c cell, d *gomlxfeed.Devices) (cell, error) {
 		if err := g.batch(jobs); err != nil {
 			return err
 		}
-		var shards [devices]*tensors.Tensor
+		shards := make([]*tensors.Tensor, devices)
 		for i := range shards {
 			bytes := staging[i*shardRows*rowBytes:][:shardRows*rowBytes]
 			if shards[i], err = tensors.FromRaw(d.Backend(), compute.DeviceNum(i), shape, bytes); err != nil {
 				return err
 			}
 		}
-		for _, t := range shards {
-			if err := t.FinalizeAll(); err != nil {
-				return err
-			}
+		array, err := dtensor.NewTensor(spec, shards)
+		if err != nil {
+			return err
 		}
-		return nil
+		return array.Finalize()
 	}
 	c.end = g.Close
 	return c, nil

@@ -95,11 +95,12 @@ const legend = `## What the rows are
 - *gather into the ring*: the source alone, 8 jobs to the shards of a ` + "`Ring`" + `, and ` + "`Commit`" + `.
 - *pull*: ` + "`gomlxfeed.Placed`" + ` and ` + "`Release`" + `, with a loader that gathers into a ring, and with one that has its own memory.
 - *trainer*: ` + "`NewDistributedDataset`" + `, whose batches are the trainer's: every batch is new memory, finalized at once. No target.
+  GoMLX clears new shared memory (` + "`tensors.FromShapeForBackend`" + `) before the gather overwrites it, and has no public way round it.
 - *reading ahead*: two batches ahead, and each batch is held until the next is there, as in training. The caller does nothing
   else, so this is the time between batches at full speed.
 - *page faults*: of the whole process, per batch; a batch has 384 pages.
 - *by hand*: what a program does without meshfeed: the plain gather, ` + "`tensors.FromRaw`" + ` for each shard, one after the
-  other, and ` + "`FinalizeAll`" + `. It has no shuffling, cursor or order to keep.
+  other, a dtensor of them all, and its ` + "`Finalize`" + `. It has no shuffling, cursor or order to keep.
 `
 
 // target says whether the ring costs at most 1.3 × the plain gather.

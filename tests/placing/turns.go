@@ -48,7 +48,7 @@ func turn(c cell) (measured, error) {
 	}
 	var took []float64
 	began, faults := time.Now(), pageFaults()
-	for time.Since(began) < stretch {
+	for len(took) == 0 || time.Since(began) < stretch {
 		at := time.Now()
 		if err := c.step(); err != nil {
 			return measured{}, err
