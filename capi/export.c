@@ -198,6 +198,8 @@ typedef struct {
 /* Parents release the children that nobody has moved out, as the interface
    asks; then what they own themselves. */
 static void release_schema(struct ArrowSchema* self) {
+  if (!self->release)
+    return;
   for (int64_t i = 0; i < self->n_children; i++)
     if (self->children[i]->release)
       self->children[i]->release(self->children[i]);
@@ -206,6 +208,8 @@ static void release_schema(struct ArrowSchema* self) {
 }
 
 static void release_array(struct ArrowArray* self) {
+  if (!self->release)
+    return;
   for (int64_t i = 0; i < self->n_children; i++)
     if (self->children[i]->release)
       self->children[i]->release(self->children[i]);

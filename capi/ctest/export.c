@@ -65,6 +65,8 @@ static void check_arrow(int32_t i) {
   } else {
     CHECK(strcmp(s->format, want.dtype.code == 2 ? "f" : want.dtype.code == 1 ? "I" : "i") == 0);
   }
+  void (*const release_array)(struct ArrowArray*) = array.release;
+  void (*const release_schema)(struct ArrowSchema*) = schema.release;
   if (want.ndim > 1) { /* a child that was moved out lives on its own */
     struct ArrowArray moved = *array.children[0];
     array.children[0]->release = NULL;
@@ -76,6 +78,11 @@ static void check_arrow(int32_t i) {
   }
   schema.release(&schema);
   CHECK(schema.release == NULL);
+  for (int again = 0; again < 3; again++) { /* does nothing, and takes no reference of another */
+    release_array(&array);
+    release_schema(&schema);
+  }
+  CHECK(mf_live_batches() == 1);
 }
 
 static void* delete_all(void* list) {

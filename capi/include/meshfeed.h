@@ -1,81 +1,81 @@
 /*
- * meshfeed.h: the C face of meshfeed, a data loader that delivers Arrow data,
- * already sharded, to device meshes.
+ * meshfeed.h: the C interface of meshfeed, a data loader that delivers Arrow
+ * data, already sharded, to device meshes. capi/README.md has a whole program.
  *
- * The way through it:
+ *     mf_dataset_open     files            -> mf_dataset   the records
+ *     mf_layout_create    a JSON document  -> mf_layout    who holds and who reads what
+ *     mf_loader_create    both             -> mf_loader    reads ahead, in order
+ *     mf_loader_next      the loader       -> mf_batch     one step's blocks of one process
+ *     mf_batch_release    the batch           its memory is used again
+ *     mf_release          every handle        its goroutines, files and borrowed memory end
  *
- *     mf_dataset_open     files          -> mf_dataset   what the records are
- *     mf_layout_create    a JSON text    -> mf_layout    who holds and who reads what
- *     mf_loader_create    both           -> mf_loader    reads ahead, in order
- *     mf_loader_next      the loader     -> mf_batch     the blocks of one process, one step
- *     mf_batch_release    the batch      its memory is used again
- *     mf_release          every handle   its goroutines, files and borrowed memory are gone
+ * This header is all that loading needs. meshfeed_devices.h adds batches on
+ * GoMLX's devices, meshfeed_certificate.h certificates, digests and orders.
  *
- * Cold calls take and give JSON, the same text as the layout documents of the
- * command and the Python package. Hot calls take and give plain structs.
+ * JSON. Calls that are made once take and give JSON; calls that are made for
+ * every batch take and give structs. A layout document is the same text as for
+ * the command and the Python package: its JSON Schema is layout.schema.json, which
+ * `meshfeed schema` prints. In options, a key with the value null counts as left
+ * out, an unknown key is an error, and NULL stands for no options.
  *
- * Outcomes. Functions give an mf_status: 0 is success, a positive number an
- * outcome without a message (nothing was ready in time, the pass is over), a
- * negative number an error. Details of an error go to the mf_error that the
+ * Outcomes. Functions return an mf_status: 0 is success, a positive number is an
+ * outcome without a message (nothing was ready in time, the pass is over), and a
+ * negative number is an error. Details of an error go to the mf_error that the
  * caller passes, which may be NULL. There is no "last error" and no state per
- * thread. On success and on positive outcomes an mf_error is cleared.
+ * thread. Success and positive outcomes clear the mf_error.
  *
  * Ownership. What the caller passes in is copied before the call returns, with
  * two exceptions that say so: streams and borrowed arrays. What comes out
  * belongs to the caller: a handle until mf_release, an mf_batch until
- * mf_batch_release, an mf_bytes until mf_bytes_free. Every out-parameter is
- * written by every call that gets a non-NULL pointer to it: zero or NULL
- * where there is no result. Only buffers whose size the caller gives (of records,
- * positions, digests, a shard's bytes) hold anything after an error. Handles may
- * be released in any order: a loader keeps its dataset, a batch outlives its
- * loader.
+ * mf_batch_release, an mf_bytes until mf_bytes_free. Every call writes all its
+ * out-parameters: zero or NULL where there is no result. Buffers whose size the
+ * caller gives (records, digests, the bytes of a shard) are the exception: after
+ * an error their content is undefined. Handles may be released in any order: a
+ * loader keeps its dataset alive, and a batch outlives its loader.
  *
- * Handles are numbers with a generation, not pointers. 0 is never valid; one
- * that was released is refused with MF_INVALID_STATE, also when its place
- * has been given to another.
+ * Handles are numbers with a generation, not pointers. 0 is never valid. A
+ * released handle is refused with MF_INVALID_STATE, also when its slot has been
+ * given to another object.
  *
  * Threads. Every function may be called from any thread at any time. A call
- * keeps its handle alive: mf_release on another thread cancels it and waits
- * for it. Batches are reference-counted C memory: mf_batch_* (all but
- * mf_batch_place) and what they export as DLPack and Arrow never enter the Go
- * runtime, take no lock of any interpreter, and are as cheap as the C code they
- * are.
+ * keeps its handle alive: mf_release on another thread cancels the call and waits
+ * for its end. mf_batch_* (except mf_batch_place) and the callbacks of exported
+ * DLPack and Arrow structs are plain C: they never enter the Go runtime and take
+ * no lock of an interpreter.
  *
- * Time. Calls that may wait take timeout_ms: negative waits for ever, 0 asks
- * and returns at once. MF_TIMEOUT loses nothing: call again. mf_dataset_open,
- * mf_loader_create, mf_loader_one_epoch and mf_devices_open return before any
- * file was touched; mf_wait gives their outcome. Any other call on such a handle
- * waits for it first.
+ * Time. Calls that may wait take timeout_ms: negative waits without limit, and 0
+ * returns at once. After MF_TIMEOUT nothing is lost: call again. mf_dataset_open,
+ * mf_loader_create, mf_loader_one_epoch and mf_devices_open return before they
+ * touch a file; mf_wait gives their outcome. Every other call on such a handle
+ * waits for that outcome first.
  *
- * Fork. The Go runtime does not survive fork(). In a forked child every
- * function gives MF_FORKED, except these, which do what they say: mf_version,
- * mf_abi_version, mf_bytes_free, mf_batch_* (all but mf_batch_place) and the
- * release callbacks of exported structs, mf_live_*; and mf_release and
- * mf_cancel_all, which do nothing and succeed. So objects that were inherited can
- * be dropped, and no release callback runs in a child. Create loaders in a child
- * of a process that has not loaded the library (one that is linked to it has, one
- * that opens it by dlopen has not yet), or start the child by exec.
+ * Fork. The Go runtime does not survive fork(). In a forked child every function
+ * fails with MF_FORKED, with these exceptions. mf_version, mf_abi_version,
+ * mf_code_name, mf_bytes_free, mf_live_*, mf_batch_* (except mf_batch_place) and
+ * the release callbacks of exported structs work. mf_release and mf_cancel_all do
+ * nothing and succeed, so inherited handles can be dropped, and no callback of the
+ * caller runs in the child. To load in a child, start it by exec, or load the
+ * library by dlopen in the child alone.
  *
  * Signals. The Go runtime handles SIGSEGV, SIGBUS, SIGFPE, SIGPIPE and SIGURG.
- * A handler of the program's must not run on the small stack of whatever it
- * interrupts in Go: the library sets SA_ONSTACK, and nothing else, in every
- * handler that it finds in the first call and whenever something is made. Set it
- * yourself in handlers that come later.
+ * The program's own handlers must not run on a goroutine's small stack. So the
+ * library sets SA_ONSTACK, and nothing else, in every handler that exists at its
+ * first call and whenever an object is made. Set it yourself in handlers that you
+ * install later.
  *
- * Silence. The library writes nothing to descriptors 1 and 2 and calls nothing
- * of the caller's but the callbacks of the streams and arrays it was given.
- * Those run inside mf_dataset_open_stream, mf_dataset_open_arrays and
- * mf_release, on the thread of that call, never anywhere else.
+ * Output. The library writes nothing to descriptors 1 and 2. It calls no function
+ * of the caller's except the callbacks of the streams and arrays it was given.
+ * Those run inside mf_dataset_open_stream, mf_dataset_open_arrays and mf_release,
+ * on the thread of that call.
  *
- * Growth. A struct that begins with struct_size may gain fields at its end.
- * The caller of such a struct sets struct_size to its sizeof, which the macro
- * MF_..._INIT does. The library reads and writes no more bytes than that. In a
- * struct that the library fills, 0 means the size in ABI 1.0, so a struct that is
- * all zeros works too. In an mf_array 0 is an error. Codes and flags are only
- * appended.
+ * Growth. A struct that begins with struct_size may gain fields at its end. The
+ * caller sets struct_size to the sizeof of its struct, which MF_..._INIT does. The
+ * library reads and writes no more bytes than that. In a struct that the library
+ * fills, 0 stands for the size in ABI 1.0, so a struct of zeros works too. In an
+ * mf_array 0 is an error. New codes and flags are appended.
  *
- * Text is UTF-8. Texts passed in have a length, of at most 64 MiB, and need no
- * NUL.
+ * Text is UTF-8. Texts passed in have a length and need no NUL. The limit is 8 MiB
+ * for a layout document and 64 MiB for any other text.
  */
 #ifndef MESHFEED_H
 #define MESHFEED_H
@@ -170,29 +170,30 @@ typedef struct mf_loader {
    has to be released like any other. */
 mf_status mf_wait(uint64_t id, int64_t timeout_ms, mf_error* error);
 
-/* Ends the calls under way on a handle and refuses later ones, all with
-   MF_CANCELLED, except mf_release. Returns at once. */
+/* Ends the calls that run on a handle, and refuses later ones, with MF_CANCELLED.
+   Only mf_release still works. Returns at once. */
 mf_status mf_cancel(uint64_t id, mf_error* error);
 
-/* mf_cancel for every handle there is, for a program that is about to exit.
-   Returns when no call runs on any of them and no loader copies rows, so that
-   memory they borrowed may go; after a second in any case. Frees nothing, and
-   no callback runs. The library calls it when the program returns from main or
-   calls exit; call it yourself before you join threads that wait in calls. */
+/* Cancels every handle, for a program that is about to exit. Returns when no call
+   runs on any of them and no loader copies rows, so that borrowed memory may end;
+   after a second in any case. Frees nothing and runs no callback. The library
+   calls it when the program returns from main or calls exit. Call it yourself
+   before you join threads that wait in calls. */
 void mf_cancel_all(void);
 
-/* Releases a handle of any kind; 0 is fine. Calls under way on it are
-   cancelled and waited for. A loader's goroutines end. With the last handle
-   that needs a dataset its files are closed, or the callbacks of the memory it
-   borrowed run before this returns. Waits at most a second for a file system
-   that does not answer; what hangs there ends by itself when it does. */
+/* Releases a handle of any kind; 0 does nothing. Cancels the calls that run on it
+   and waits for their end. A loader's goroutines end. The release of the last
+   handle that needs a dataset closes its files, or runs the callbacks of the
+   memory it borrowed before it returns. Where a file system does not answer it
+   waits at most a second; that read ends by itself when the file system answers. */
 mf_status mf_release(uint64_t id, mf_error* error);
 
 /* ---- layouts ---------------------------------------------------------- */
 
-/* Reads a layout document. A text that breaks the rules of documents is
-   refused. A document with problems still gives a layout: its report lists
-   them, and mf_loader_create refuses it. */
+/* Reads a layout document of at most 8 MiB: mesh, arrays, batch; see
+   layout.schema.json. A text that breaks the rules of documents is refused. A
+   document with problems, such as a batch that does not divide, still gives a
+   layout: its report lists them, and mf_loader_create refuses it. */
 mf_status mf_layout_create(const char* json, size_t size, mf_layout* layout, mf_error* error);
 
 /* The document in its canonical form. */
@@ -204,11 +205,11 @@ mf_status mf_layout_json(mf_layout layout, mf_bytes* json, mf_error* error);
 mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, mf_bytes* json,
                            mf_error* error);
 
-/* A picture of who holds what. Options are a JSON object or NULL:
+/* A picture of which device holds what. Options are a JSON object or NULL:
      "format": "text" (default) or "svg"
      "array": the name of one array; all of them if left out
-     "dims": [0, 2]   the two dimensions to draw, first the one that runs down; arrays
-                      that lack one of them are drawn as well as they can be
+     "dims": [0, 2]   the two dimensions to draw, the vertical one first; an array
+                      that lacks one of them is drawn as far as possible
      "width": columns of a text, 80 if left out */
 mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text, mf_error* error);
 
@@ -221,11 +222,11 @@ mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error);
 
 struct ArrowArrayStream; /* the Arrow C stream interface */
 
-/* Opens Arrow IPC files and streams. Returns before a file was touched; see
+/* Opens Arrow IPC files and streams. Returns before it touches a file; see
    mf_wait. Options are a JSON object:
      "paths": ["..."]           files, globs, directories, in this order; needed
      "io": "auto"               "map" or "read" instead of choosing by file
-     "duplicates": "refuse"     "allow" takes the records of a file that comes twice, twice
+     "duplicates": "refuse"     "allow" takes the records of a file twice that comes twice
      "shapes": {"tokens": [2048]}   row shapes of lists that all have one length */
 mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset, mf_error* error);
 
@@ -304,8 +305,8 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
 
 /* ---- loaders ---------------------------------------------------------- */
 
-/* Begins to load the blocks of one process. Returns before a file was
-   touched; see mf_wait. Options are a JSON object or NULL, every key optional:
+/* Begins to load the blocks of one process. Returns before it touches a file; see
+   mf_wait. Options are a JSON object or NULL, every key optional:
      "process": 0                whose blocks, counted from 0; MF_OUT_OF_RANGE from mf_wait for one
                                  that the layout does not have
      "processes": 8              how many the run has, if some outside the layout's mesh take part:
@@ -313,13 +314,16 @@ mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_d
      "shuffle": true, "seed": 0  instead of the document's order and seed
      "order": "local"            or the full name of one, instead of "shuffle"; "local" takes the
                                  local order of the state, and else that of the layout
-     "epochs": 3                 absolute; -1 without end; left out: a pass is one epoch
-     "prefetch": 2               instead of the document's
-     "state": {...}              continue where this state stands
+     "epochs": 3                 the number in all, counted from epoch 0 also after a restore; -1 without
+                                 end; left out: every pass is one epoch
+     "prefetch": 2               instead of the document's; 0 makes each batch when it is asked for
+     "state": {...}              continue at this state, which batches and mf_loader_state give; null
+                                 begins at the first record
      "ignore_dataset": true      accept a state of another dataset of equal length
      "fill": {"label": 0}        values for nulls, per field
-     "max_host_bytes": 1073741824       fail instead of holding more batch memory than this
-     "workers": 2                goroutines that gather */
+     "max_host_bytes": 1073741824       MF_RESOURCE_EXHAUSTED instead of more batch memory than this;
+                                        0 for no limit
+     "workers": 2                goroutines that gather; 0 chooses */
 mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* options, size_t size,
                            mf_loader* loader, mf_error* error);
 
@@ -350,7 +354,7 @@ typedef struct mf_batch {
   const char* state;  /* the loader's state after this batch, as JSON; ends with NUL */
   int64_t state_size; /* without the NUL */
   int64_t live;       /* handed out and not released, with this one, of the loader and its passes */
-  int64_t idle;       /* pieces of their memory that stood ready for reuse */
+  int64_t idle;       /* pieces of their memory that waited for reuse */
 } mf_batch;
 
 /* Hands over the next batch. Each batch goes to one caller. MF_END says that
@@ -405,9 +409,9 @@ typedef struct mf_stats {
   int64_t wait_ns;               /* callers waited for batches */
   int64_t stall_ns;              /* finished batches waited for callers */
   int64_t gather_ns;             /* the gathering of all batches, end to end */
-  int64_t queued;                /* batches that stand ready */
+  int64_t queued;                /* batches that are ready */
   int64_t live_batches;          /* handed out and not released, of the loader and its passes */
-  int64_t idle_batches;          /* pieces of their memory that stand ready for reuse */
+  int64_t idle_batches;          /* pieces of their memory that wait for reuse */
   int64_t host_bytes;            /* memory of their batches in all: queued, live and idle */
   int64_t gathered_bytes;        /* gathered for the batches handed over: "bytes", but with "loading":
                                     "global" whole batches */
@@ -417,10 +421,10 @@ typedef struct mf_stats {
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
 
-/* ---- batches: plain C, legal on any thread, after mf_release, after fork -- */
+/* ---- batches: plain C, on any thread, also after mf_release and after fork - */
 
 /* Adds and drops a reference. The last drop gives the memory back to its
-   loader, or to the system once the loader is gone. NULL is fine. */
+   loader, or to the system once the loader is released. NULL does nothing. */
 void mf_batch_retain(mf_batch* batch);
 void mf_batch_release(mf_batch* batch);
 
@@ -445,23 +449,26 @@ typedef struct mf_tensor {
 /* Describes block i of [0, batch->tensors), in the order of mf_loader_info. */
 mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 
+/* The structs of dlpack.h and of the Arrow C data interface. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 struct ArrowArray;
 struct ArrowSchema;
 
-/* Block i for DLPack 1.0 consumers, flagged read-only, and for older ones. Each
-   export holds a reference to the batch, which its deleter drops. */
+/* Exports block i for consumers of DLPack 1.0, flagged read-only, and for older
+   ones. The tensor holds a reference to the batch, which its deleter drops. The
+   deleter must be called once. */
 mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** tensor);
 mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** tensor);
 
-/* Block i for the Arrow C data interface: the first dimension becomes the
-   length, each further one a fixed-size list; booleans are arrow.bool8. The
-   array holds a reference to the batch until it is released. MF_UNSUPPORTED for
-   types that Arrow has not (bfloat16, complex). */
+/* Exports block i for the Arrow C data interface: the first dimension becomes the
+   length, each further one a fixed-size list; booleans are arrow.bool8. The array
+   holds a reference to the batch until it is released. The callback sets release
+   to NULL, and does nothing in a struct where it is NULL. MF_UNSUPPORTED for types
+   that Arrow does not have (bfloat16, complex). */
 mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, struct ArrowSchema* schema);
 
-/* ---- what is alive in the whole library, for leak tests --------------- */
+/* ---- what exists in the whole library, for tests of leaks -------------- */
 
 int64_t mf_live_handles(void);
 int64_t mf_live_batches(void); /* handed out and not released */
