@@ -40,19 +40,26 @@ function titleOf(file) {
   return words[0].toUpperCase() + words.slice(1);
 }
 
-const out = await build({
-  entryPoints: [join(here, "src/main.ts")],
-  bundle: true,
-  minify: true,
-  charset: "utf8",
-  format: "iife",
-  target: "es2022",
-  write: false,
-  legalComments: "none",
-  tsconfig: join(here, "tsconfig.json"),
-  define: { EXAMPLES: JSON.stringify(examples) },
-});
-const script = out.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+/** bundle gives the text of a program with all that it imports. */
+async function bundle(entry, define) {
+  const out = await build({
+    entryPoints: [join(here, "src", entry)],
+    bundle: true,
+    minify: true,
+    charset: "utf8",
+    format: "iife",
+    target: "es2022",
+    write: false,
+    legalComments: "none",
+    tsconfig: join(here, "tsconfig.json"),
+    define,
+  });
+  return out.outputFiles[0].text;
+}
+
+const worker = await bundle("worker.ts", {});
+const main = await bundle("main.ts", { EXAMPLES: JSON.stringify(examples), WORKER: JSON.stringify(worker) });
+const script = main.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 const template = readFileSync(join(here, "src/index.html"), "utf8");
 const core = readFileSync(wasm);
 
@@ -65,7 +72,7 @@ function page(csp, inside, code) {
     .replace("<script>%SCRIPT%</script>", () => code);
 }
 
-const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'";
+const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; worker-src blob:; base-uri 'none'; form-action 'none'";
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(join(dist, "hosted"), { recursive: true });
 const packed = gzipSync(core, { level: 9 }).toString("base64");

@@ -31,7 +31,7 @@ export class ArrayForm extends Form {
   ];
 
   protected override inputs(): unknown {
-    const { arrays } = this.model.draft;
+    const { arrays } = this.model.wanted;
     return html`<h2>Arrays</h2>
       <div class="list">${arrays.map((a, i) => this.array(a, i))}</div>
       <button @click=${() => this.model.edit(addArray)}>+ array</button>`;
@@ -60,7 +60,7 @@ export class ArrayForm extends Form {
 
   private dim(a: ArrayDraft, i: number, size: number | string, d: number): unknown {
     const entry = a.spec[d] ?? [];
-    const axes = this.model.draft.axes.map((x) => x.name);
+    const axes = this.model.wanted.axes.map((x) => x.name);
     const unknown = entry.filter((n) => !axes.includes(n));
     const order = (name: string): string => (entry.length > 1 && entry.includes(name) ? `${name} ${entry.indexOf(name) + 1}` : name);
     return html`<div class="dim"><span title="dimension ${d}">${typeof size === "number" ? size.toLocaleString("en-US") : size}</span>
@@ -87,7 +87,7 @@ export class ArrayForm extends Form {
   private shape(i: number, path: string, e: Event): void {
     let dims: Dim[];
     try {
-      dims = parseShape((e.target as HTMLInputElement).value, sizes(this.model.draft));
+      dims = parseShape((e.target as HTMLInputElement).value, sizes(this.model.wanted));
     } catch (cause) {
       return this.refuse(path, (cause as Error).message);
     }
@@ -111,13 +111,12 @@ export class ArrayForm extends Form {
 
   private rename(i: number, e: Event): void {
     const name = (e.target as HTMLInputElement).value.trim();
-    const old = this.model.draft.arrays[i]!.name;
+    const old = this.model.wanted.arrays[i]!.name;
     if (name === old) return;
     const path = pointer("arrays", old);
-    if (this.model.draft.arrays.some((a) => a.name === name)) return this.refuse(path, `There is an array ${name} already.`);
+    if (this.model.wanted.arrays.some((a) => a.name === name)) return this.refuse(path, `There is an array ${name} already.`);
     this.refuse(path, "");
-    if (this.model.look.array === old) this.model.look.array = name;
-    this.model.edit((d) => void (d.arrays[i]!.name = name));
+    void this.model.edit((d) => void (d.arrays[i]!.name = name), this.model.look.array === old ? { array: name } : {});
   }
 }
 

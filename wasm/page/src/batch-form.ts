@@ -23,7 +23,7 @@ export class BatchForm extends Form {
   ];
 
   protected override inputs(): unknown {
-    const { draft } = this.model;
+    const draft = this.model.wanted;
     const { batch, dataset } = draft;
     return html`<h2>Batch and loader</h2><div class="grid">
       ${batch ? this.field("global batch", "/batch/size", batch.size.join(", "), this.size, "", dims(batch.size)) : html`<button @click=${this.addBatch}>+ batch</button>`}
@@ -70,7 +70,7 @@ export class BatchForm extends Form {
   private size = (value: string): void => {
     const several = value.split(/[,\s]+/).map(Number);
     const listed = several.length > 1 && several.every((n) => n < 1000 && n > 0) && !/^\d{1,3}(,\d{3})+$/.test(value);
-    if (!listed && this.model.draft.batch!.size.length === 1) return this.whole(value, 1, (d, n) => void (d.batch!.size = [n]));
+    if (!listed && this.model.wanted.batch!.size.length === 1) return this.whole(value, 1, (d, n) => void (d.batch!.size = [n]));
     if (!several.every((n) => Number.isSafeInteger(n) && n >= 1)) throw new Error("expected whole numbers from 1, one for each batch dimension");
     this.model.edit((d) => void (d.batch!.size = several));
   };

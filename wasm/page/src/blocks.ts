@@ -3,15 +3,46 @@
 import type { ArrayReport } from "./guest.js";
 import { type Swatch, palette } from "./palette.js";
 
+/** Columns is what the core tells of an array: its cut, and what every device holds. */
+export interface Columns {
+  shape: number[];
+  shard: number[];
+  counts: number[]; // blocks along each dimension
+  bytes: number;
+  block: Int32Array; // of each device
+  process: Int32Array;
+  id: Int32Array;
+  replica: Int32Array;
+}
+
+/** columns reads the core's table of an array. */
+export function columns(report: ArrayReport, table: Float64Array): Columns {
+  const shape = report.global_shape;
+  const shard = report.shard_shape ?? shape;
+  const counts = shape.map((n, d) => (shard[d]! > 0 ? n / shard[d]! : 1));
+  const width = 4 + 2 * shape.length;
+  const devices = table.length / width;
+  const [block, process, id, replica] = [0, 1, 2, 3].map(() => new Int32Array(devices)) as [Int32Array, Int32Array, Int32Array, Int32Array];
+  for (let i = 0, at = 0; i < devices; i++, at += width) {
+    process[i] = table[at]!;
+    id[i] = table[at + 1]!;
+    replica[i] = table[at + 2]!;
+    let number = 0;
+    for (let d = 0; d < shape.length; d++) number = number * counts[d]! + (shard[d]! > 0 ? table[at + 4 + 2 * d]! / shard[d]! : 0);
+    block[i] = number;
+  }
+  return { shape, shard, counts, bytes: table[3] ?? 0, block, process, id, replica };
+}
+
 /** Blocks is an array cut up. Blocks are numbered row-major, devices in mesh order. */
 export class Blocks {
   readonly rank: number;
   readonly shape: number[];
   readonly shard: number[];
-  readonly counts: number[]; // blocks along each dimension
+  readonly counts: number[];
   readonly total: number;
   readonly devices: number;
-  readonly block: Int32Array; // of each device
+  readonly block: Int32Array;
   readonly process: Int32Array;
   readonly id: Int32Array;
   readonly replica: Int32Array;
@@ -20,29 +51,12 @@ export class Blocks {
   private byBlock: Int32Array | null = null;
   private colors: ((block: number) => Swatch) | null = null;
 
-  constructor(report: ArrayReport, table: Float64Array) {
-    this.shape = report.global_shape;
-    this.shard = report.shard_shape ?? report.global_shape;
-    this.rank = this.shape.length;
-    this.counts = this.shape.map((n, d) => (this.shard[d]! > 0 ? n / this.shard[d]! : 1));
-    this.total = this.counts.reduce((a, b) => a * b, 1);
-    const width = 4 + 2 * this.rank;
-    this.devices = table.length / width;
-    this.block = new Int32Array(this.devices);
-    this.process = new Int32Array(this.devices);
-    this.id = new Int32Array(this.devices);
-    this.replica = new Int32Array(this.devices);
-    this.bytes = table[3] ?? 0;
-    for (let i = 0, at = 0; i < this.devices; i++, at += width) {
-      this.process[i] = table[at]!;
-      this.id[i] = table[at + 1]!;
-      this.replica[i] = table[at + 2]!;
-      let number = 0;
-      for (let d = 0; d < this.rank; d++) {
-        number = number * this.counts[d]! + (this.shard[d]! > 0 ? table[at + 4 + 2 * d]! / this.shard[d]! : 0);
-      }
-      this.block[i] = number;
-    }
+  constructor(c: Columns) {
+    [this.shape, this.shard, this.counts, this.bytes] = [c.shape, c.shard, c.counts, c.bytes];
+    [this.block, this.process, this.id, this.replica] = [c.block, c.process, c.id, c.replica];
+    this.rank = c.shape.length;
+    this.total = c.counts.reduce((a, b) => a * b, 1);
+    this.devices = c.block.length;
   }
 
   /** replicas gives how many devices hold each block. */

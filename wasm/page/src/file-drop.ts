@@ -12,28 +12,28 @@ const MOST_JSON = 8 << 20;
 export async function take(file: File, model: Model): Promise<string> {
   if (/\.json$/i.test(file.name)) {
     if (file.size > MOST_JSON) return `${file.name} has more than 8 MiB, which no layout has.`;
-    const error = model.load(await file.text());
+    const error = await model.load(await file.text());
     return error ? `${file.name}: ${error.message}${error.hint ? `; ${error.hint}` : ""}` : `${file.name} is open.`;
   }
   const schema = await schemaOf(file, model);
   if (schema.error) return `${file.name}: ${schema.error.message}${schema.error.hint ? `; ${schema.error.hint}` : ""}`;
-  return adopt(schema, file.name, model);
+  return await adopt(schema, file.name, model);
 }
 
 async function schemaOf(file: File, model: Model): Promise<Schema> {
   let want = Math.min(TAIL, file.size);
   for (let tries = 0; ; tries++) {
-    const schema = model.guest.schema(new Uint8Array(await file.slice(file.size - want).arrayBuffer()), file.size);
+    const schema = await model.schema(new Uint8Array(await file.slice(file.size - want).arrayBuffer()), file.size);
     if (!(schema.need > want) || tries === 2) return schema;
     want = Math.min(schema.need, file.size);
   }
 }
 
 /** adopt makes the fields of a file the arrays of the layout; those of the same name keep their specs. */
-function adopt(schema: Schema, name: string, model: Model): string {
+async function adopt(schema: Schema, name: string, model: Model): Promise<string> {
   const usable = schema.fields.flatMap((f) => (f.loadable && f.dtype && fixed(f.shape) ? [{ name: f.name, shape: f.shape, dtype: f.dtype }] : []));
   if (usable.length === 0) return `${name} has no field that can be loaded: ${schema.fields.map(refusal).join(", ")}`;
-  model.edit((d) => {
+  await model.edit((d) => {
     const first = d.axes[0] ? [[d.axes[0].name]] : [];
     d.arrays = usable.map((f) => ({
       name: f.name,

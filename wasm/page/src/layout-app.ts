@@ -47,6 +47,9 @@ export class LayoutApp extends Part {
       .panel > h2 { margin-bottom: 0.6rem; }
       :host { background: var(--page); min-height: 100vh; }
       .notice { display: flex; gap: 0.5rem; align-items: center; justify-content: space-between; margin: 0.8rem 1.25rem 0; padding: 0.4rem 0.4rem 0.4rem 0.9rem; border-radius: 9px; background: color-mix(in srgb, var(--accent) 12%, var(--panel)); border: 1px solid color-mix(in srgb, var(--accent) 35%, var(--line)); font-size: 0.83rem; overflow-wrap: anywhere; }
+      .working:empty { display: none; }
+      .working { position: fixed; left: 50%; bottom: 1.2rem; transform: translateX(-50%); display: flex; gap: 0.8rem; align-items: center; padding: 0.5rem 0.5rem 0.5rem 1rem; border-radius: 10px; border: 1px solid var(--edge); background: var(--panel); box-shadow: 0 8px 28px rgb(0 0 0 / 0.22); font-size: 0.83rem; z-index: 3; max-width: calc(100vw - 1.5rem); }
+      .old > section { opacity: 0.55; }
       .drop { position: fixed; inset: 0.8rem; display: grid; place-items: center; border: 3px dashed var(--accent); border-radius: 16px; background: color-mix(in srgb, var(--panel) 88%, transparent); font-size: 1.15rem; font-weight: 600; text-align: center; pointer-events: none; z-index: 2; padding: 1rem; }
       @media (max-width: 1180px) {
         main { grid-template-columns: 19rem minmax(0, 1fr); }
@@ -75,7 +78,7 @@ export class LayoutApp extends Part {
         header, main { padding: 0; border: 0; }
         main { display: flex; flex-direction: column; align-items: stretch; gap: 0; }
         .stack { display: block; }
-        .inputs, .tools, .intro { display: none; }
+        .inputs, .tools, .intro, .working { display: none; }
         .panel { break-inside: avoid; margin: 1rem 0 0; }
       }
     `,
@@ -84,6 +87,8 @@ export class LayoutApp extends Part {
   @property({ attribute: false }) source = ""; // of the page itself, to save it with a layout inside
   @state() notice = "";
   @state() private dropping = false;
+  @state() private seconds: number | null = null; // that the answer takes, once that is worth a word
+  private ticking = 0;
   @state() private narrow = NARROW.matches;
   @state() private unfolded: ReadonlySet<string> = new Set(); // the editors that are open in a narrow window
   private taken = Promise.resolve();
@@ -111,17 +116,18 @@ export class LayoutApp extends Part {
           ${this.editor("arrays", "Arrays", draft.arrays.map((a) => a.name).join(", ") || "none", html`<array-form .model=${this.model}></array-form>`)}
           ${this.editor("batch and loader", "Batch and loader", draft.batch ? `${count(batchRows(draft), "row")}, ${draft.loading}` : "no batch", html`<batch-form .model=${this.model}></batch-form>`)}
         </div>
-        <div class="side stack">
+        <div class="side stack ${this.seconds === null ? "" : "old"}" aria-busy=${this.seconds !== null}>
           <section class="panel" aria-label="problems"><h2>Problems</h2><problem-list .model=${this.model}></problem-list></section>
           ${this.model.reply.report ? html`<section class="panel" aria-label="figures"><h2>Figures</h2><totals-view .model=${this.model}></totals-view></section>` : nothing}
         </div>
-        <div class="center stack">
+        <div class="center stack ${this.seconds === null ? "" : "old"}" aria-busy=${this.seconds !== null}>
           <section class="panel" aria-label="picture"><shard-view .model=${this.model}></shard-view></section>
           ${this.model.reply.report ? html`<section class="panel" aria-label="data"><reads-view .model=${this.model}></reads-view></section>` : nothing}
           <section class="panel" aria-label="take along"><out-panel .model=${this.model}></out-panel></section>
         </div>
       </main>
       <paste-box .model=${this.model}></paste-box>
+      ${this.working()}
       ${this.dropping ? html`<div class="drop" aria-hidden="true">Drop an .arrow or .parquet file, or a layout: it stays on this machine.</div>` : nothing}`;
   }
 
@@ -147,6 +153,20 @@ export class LayoutApp extends Part {
     this.unfolded = unfolded;
   }
 
+  /** working says that an answer is on its way, where it takes long; what is shown is of the layout before. */
+  private working(): unknown {
+    const devices = count(deviceCount(this.model.wanted), "device");
+    return html`<div class="working" role="status">${this.seconds === null ? nothing : html`<span>Working out the layout of ${devices}<span aria-hidden="true" class="num"> · ${this.seconds} s</span></span>
+      <button @click=${() => this.model.stop()}>Stop</button>`}</div>`;
+  }
+
+  private tick = (): void => {
+    const { since } = this.model;
+    this.seconds = since === null || performance.now() - since < WORTH ? null : Math.round((performance.now() - since) / 1000);
+    clearTimeout(this.ticking);
+    if (since !== null) this.ticking = setTimeout(this.tick, this.seconds === null ? WORTH : 1000);
+  };
+
   private onWidth = (): void => void (this.narrow = NARROW.matches);
 
   private tools(): unknown {
@@ -165,6 +185,7 @@ export class LayoutApp extends Part {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    this.model.addEventListener("change", this.tick);
     NARROW.addEventListener("change", this.onWidth);
     addEventListener("dragover", this.onDrag);
     addEventListener("dragleave", this.onLeave);
@@ -173,6 +194,8 @@ export class LayoutApp extends Part {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    this.model.removeEventListener("change", this.tick);
+    clearTimeout(this.ticking);
     NARROW.removeEventListener("change", this.onWidth);
     removeEventListener("dragover", this.onDrag);
     removeEventListener("dragleave", this.onLeave);
@@ -245,13 +268,12 @@ export class LayoutApp extends Part {
       const select = e.target as HTMLSelectElement;
       const found = list[Number(select.value)];
       select.value = "";
-      if (found) this.open(found.text, found.title);
+      if (found) void this.open(found.text, found.title);
     }}><option value="">examples…</option>${list.map((x, i) => html`<option value=${i}>${x.title}</option>`)}</select>`;
   }
 
-  private open(document: string, name = ""): void {
-    this.model.load(document, name);
-    this.notice = "";
+  private async open(document: string, name = ""): Promise<void> {
+    this.notice = (await this.model.load(document, name))?.message ?? "";
   }
 
   /** goTo puts the focus on the input of a place, or of the nearest place above it. */
@@ -274,6 +296,9 @@ export class LayoutApp extends Part {
 function axesText(d: Draft): string {
   return d.axes.map((a) => `${a.name} ${whole(a.size)}`).join(" × ") || "no axes";
 }
+
+/** WORTH is how long an answer takes that the page speaks of, in milliseconds. */
+const WORTH = 500;
 
 /** NARROW windows show one column. */
 const NARROW = matchMedia("(max-width: 820px)");

@@ -1,6 +1,6 @@
 // Starts the page: unpacks the layout core and shows the layout that came along.
 
-import { Guest } from "./guest.js";
+import { Core } from "./core.js";
 import { LayoutApp } from "./layout-app.js";
 import { Model } from "./model.js";
 import { examples } from "./examples.js";
@@ -19,12 +19,13 @@ async function core(): Promise<WebAssembly.Module> {
 /** first gives the layout to begin with, and why another one could not be used. */
 async function first(module: WebAssembly.Module): Promise<[Model, string]> {
   const example = examples()[1]!;
-  const start = (document: string | null): Model => new Model(new Guest(module), document ?? example.text, document === null ? example.title : "");
+  const [main, aside] = [new Core(module), new Core(module)];
+  const start = (document: string | null): Promise<Model> => Model.open(main, aside, document ?? example.text, document === null ? example.title : "");
   const own = document.getElementById("layout")?.textContent.trim() || null;
   try {
-    return [start((await unpack(location.hash)) ?? own), ""];
+    return [await start((await unpack(location.hash)) ?? own), ""];
   } catch (cause) {
-    return [start(location.hash ? own : null), String((cause as Error).message)];
+    return [await start(location.hash ? own : null), String((cause as Error).message)];
   }
 }
 
@@ -32,7 +33,7 @@ async function first(module: WebAssembly.Module): Promise<[Model, string]> {
 async function follow(app: LayoutApp): Promise<void> {
   try {
     const document = await unpack(location.hash);
-    app.notice = (document && app.model.load(document)?.message) || "";
+    app.notice = (document && (await app.model.load(document))?.message) || "";
   } catch (cause) {
     app.notice = (cause as Error).message;
   }
@@ -56,7 +57,7 @@ function undo(e: KeyboardEvent, app: LayoutApp): void {
   const at = e.composedPath()[0];
   if (at instanceof HTMLInputElement || at instanceof HTMLTextAreaElement) return;
   e.preventDefault();
-  app.model.undo();
+  void app.model.undo();
 }
 
 start().catch((cause: unknown) => {

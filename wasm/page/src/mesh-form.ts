@@ -61,7 +61,7 @@ export class MeshForm extends Form {
   ];
 
   protected override inputs(): unknown {
-    const { draft } = this.model;
+    const draft = this.model.wanted;
     const own = draft.devices !== null;
     return html`<div class="row" style="justify-content:space-between"><h2>Mesh</h2>
         <select aria-label="mesh presets" style="width:auto" @change=${this.preset}>
@@ -88,7 +88,7 @@ export class MeshForm extends Form {
 
   /** mends says where the processes and their devices disagree with the axes, with what mends it. */
   private mends(): unknown {
-    const own = disagreementOf(this.model.reply, this.model.draft);
+    const own = disagreementOf(this.model.reply, this.model.wanted);
     if (!own) return this.why(PROCESSES);
     return html`<div class="mends" role="group" aria-label="the processes disagree with the axes"><p class="why" id=${idOf(PROCESSES)}>${own.problem.message}</p>
       <div class="row">${own.fixes.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div></div>`;
@@ -96,7 +96,7 @@ export class MeshForm extends Form {
 
   /** adding shows the button for another axis, and where that goes. */
   private adding(): unknown {
-    const { axes } = this.model.draft;
+    const { axes } = this.model.wanted;
     const help = html`<term-help term="axes"></term-help>`;
     if (axes.length === 0) return html`<div class="row"><button @click=${this.add}>+ axis</button>${help}</div>`;
     const at = Math.min(this.at, axes.length);
@@ -108,7 +108,7 @@ export class MeshForm extends Form {
   }
 
   private order(): unknown {
-    const { draft } = this.model;
+    const draft = this.model.wanted;
     const { devices } = draft;
     const path = DEVICES;
     const value = devices && devices.length <= MOST_SHOWN ? JSON.stringify(devices).replaceAll("],[", "], [") : "";
@@ -122,7 +122,7 @@ export class MeshForm extends Form {
   }
 
   private reorder = (): void => {
-    const { draft } = this.model;
+    const draft = this.model.wanted;
     try {
       const devices = readOrder(this.renderRoot.querySelector("textarea")!.value, deviceCount(draft), processCount(draft));
       this.refuse(DEVICES, "");
@@ -169,7 +169,7 @@ export class MeshForm extends Form {
 
   /** rename gives an axis another name, in the specs too; so it must be one that no other has. */
   private rename(i: number, name: string): void {
-    const { axes } = this.model.draft;
+    const { axes } = this.model.wanted;
     const taken = axes.some((a, j) => j !== i && a.name === name);
     const why = name === "" ? "An axis needs a name." : taken ? `There is an axis ${name} already.` : "";
     this.refuse(pointer("mesh", "axes", i, 0), why);
@@ -201,7 +201,7 @@ export class MeshForm extends Form {
   private drag(e: DragEvent, i: number): void {
     this.dragged = i;
     e.dataTransfer!.effectAllowed = "move";
-    e.dataTransfer!.setData("text/plain", this.model.draft.axes[i]!.name);
+    e.dataTransfer!.setData("text/plain", this.model.wanted.axes[i]!.name);
   }
 
   private drop(i: number): void {
@@ -217,14 +217,14 @@ export class MeshForm extends Form {
 
   /** acceptNames forgets what was refused of the axes, which are about to change places. */
   private acceptNames(): void {
-    for (const i of this.model.draft.axes.keys()) for (const part of [0, 1]) this.refuse(pointer("mesh", "axes", i, part), "");
+    for (const i of this.model.wanted.axes.keys()) for (const part of [0, 1]) this.refuse(pointer("mesh", "axes", i, part), "");
   }
 
   /** add puts an axis where it is asked for. Its size is what the processes and their devices leave
    * over, where that is known. */
   private add = (): void => {
     this.acceptNames();
-    const { draft } = this.model;
+    const draft = this.model.wanted;
     const at = Math.min(this.at, draft.axes.length);
     const missing = draft.perProcess === null ? 2 : (draft.processes * draft.perProcess) / deviceCount(draft);
     this.model.edit((d) => {

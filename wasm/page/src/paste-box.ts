@@ -41,21 +41,21 @@ export class PasteBox extends LitElement {
     </dialog>`;
   }
 
-  private use = (): void => {
-    this.why = this.read(this.area.value.trim());
+  private use = async (): Promise<void> => {
+    this.why = await this.read(this.area.value.trim());
     if (!this.why) this.dialog.close();
   };
 
   /** read takes the text, and gives what is wrong with it. */
-  private read(text: string): string {
+  private async read(text: string): Promise<string> {
     try {
       const found = isJson(text) ? null : paste(text);
       if (!found && text.startsWith("{")) {
-        const error = this.model.load(text);
+        const error = await this.model.load(text);
         return error ? [error.message, error.hint].filter(Boolean).join("; ") : "";
       }
       if (!found) return `There is nothing in it that is understood: ${UNDERSTOOD}.`;
-      this.model.edit((d) => apply(found, d, this.model.look.array));
+      await this.model.edit((d) => apply(found, d, this.model.look.array));
       return "";
     } catch (cause) {
       return cause instanceof Error ? cause.message : String(cause);

@@ -1,20 +1,17 @@
 // The data side: what every process reads, what is read twice, and the other ways of loading.
 
 import { css, html, nothing } from "lit";
-import { state } from "lit/decorators.js";
 import { LOADINGS, batchRows, processCount } from "./draft.js";
 import { Part } from "./element.js";
-import type { Described, Pair, ProcessReport, Totals } from "./guest.js";
-import { type Shared, repeated, shared, size } from "./overlap.js";
+import type { Pair, Totals } from "./guest.js";
+import type { Shared } from "./overlap.js";
+import { FEW, type Readers } from "./reads.js";
 import { listed, rowsText } from "./rows-text.js";
 import "./samples-view.js";
 import { controls } from "./style.js";
 import { bytes, count, span, times, whole } from "./units.js";
 
-const FEW = 16;
 const STRIPES = 64; // of 2 pixels each
-const MANY = 1 << 13; // processes that are compared with each other
-const PART = 256; // of them asked for at once
 
 const WAYS: Record<string, string> = {
   process: "each process reads what its devices hold, once",
@@ -23,18 +20,7 @@ const WAYS: Record<string, string> = {
   reshard: "equal rows for every device, moved in the step",
 };
 
-/** Compared is what processes read of each other's rows, in one layout. */
-interface Compared {
-  reply: Described;
-  from: number; // the first of the processes shown
-  others: (Shared[] | null)[]; // of the processes shown
-  twice: string;
-}
-
 export class ReadsView extends Part {
-  @state() private from = 0; // the first process shown
-  private known: Compared | null = null;
-
   static override styles = [
     controls,
     css`
@@ -69,54 +55,25 @@ export class ReadsView extends Part {
   }
 
   private processes(): unknown {
-    const rows = batchRows(this.model.draft);
-    const total = processCount(this.model.draft);
-    const from = this.from < total ? this.from : 0;
-    const shown = this.model.processes(from, Math.min(FEW, total - from));
-    const { others, twice } = this.compared(shown, total, rows);
+    const { draft, look, reads } = this.model;
+    if (!reads) return nothing;
+    const rows = batchRows(draft);
+    const total = processCount(draft);
     return html`<h2>What every process reads<small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
         <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="gone">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
-        <tbody>${shown.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${rowsText(p, 64)}>${rowsText(p, 3)}</td>
-          <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${readers(others[i] ?? null)}</tr>`)}</tbody>
+        <tbody>${reads.processes.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${rowsText(p, 64)}>${rowsText(p, 3)}</td>
+          <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${readers(reads.others[i] ?? null)}</tr>`)}</tbody>
       </table></div>
-      ${total > FEW ? this.pager(from, total) : nothing}
-      ${twice ? html`<p>${twice}</p>` : nothing}
-      <samples-view .model=${this.model} .processes=${shown}></samples-view>`;
-  }
-
-  /** compared compares the processes shown with all, once for every layout: whoever points at the
-   * picture need not wait for it. */
-  private compared(shown: ProcessReport[], total: number, rows: number): Compared {
-    const { reply } = this.model;
-    const from = shown[0]?.process ?? 0;
-    if (this.known?.reply === reply && this.known.from === from) return this.known;
-    const all = this.everybody(total);
-    this.known = { reply, from, others: shown.map((p) => (all ? shared(p, all) : same(p))), twice: all && rows > 0 ? this.twice(all, rows) : "" };
-    return this.known;
-  }
-
-  /** everybody gives all processes, to compare them; null where they are too many, or their rows unknown. */
-  private everybody(total: number): ProcessReport[] | null {
-    const all: ProcessReport[] = [];
-    if (total <= MANY) for (let from = 0; from < total; from += PART) all.push(...this.model.processes(from, Math.min(PART, total - from)));
-    return all.length === total && all.every((p) => p.rows) ? all : null;
-  }
-
-  /** twice tells which rows several processes read. Where an array is split along its rows' columns,
-   * they need not read the same bytes, so the sum is told too. */
-  private twice(all: ProcessReport[], batch: number): string {
-    const { rows, least, most } = repeated(all);
-    if (rows.length === 0) return "No row is read twice.";
-    const { read_bytes, batch_bytes } = this.model.reply.report!.totals;
-    const which = size(rows) === batch ? "Every row is" : `Rows ${listed(rows, 4)} are`;
-    return `${which} read by ${least === most ? most : `${least} to ${most}`} processes; all together read ${times(read_bytes, batch_bytes)} the batch.`;
+      ${total > FEW ? this.pager(look.from, total) : nothing}
+      ${reads.twice ? html`<p>${reads.twice}</p>` : nothing}
+      <samples-view .model=${this.model}></samples-view>`;
   }
 
   private pager(from: number, total: number): unknown {
     return html`<div class="pager"><span class="num">${span(from, Math.min(from + FEW, total))} of ${count(total, "process", "processes")}</span>
-      <button ?disabled=${from === 0} aria-label="processes before" @click=${() => (this.from = Math.max(0, from - FEW))}>‹</button>
-      <button ?disabled=${from + FEW >= total} aria-label="processes after" @click=${() => (this.from = from + FEW)}>›</button></div>`;
+      <button ?disabled=${from === 0} aria-label="processes before" @click=${() => this.model.see({ from: Math.max(0, from - FEW) })}>‹</button>
+      <button ?disabled=${from + FEW >= total} aria-label="processes after" @click=${() => this.model.see({ from: from + FEW })}>›</button></div>`;
   }
 
   private ways(): unknown {
@@ -148,16 +105,11 @@ function bar(rows: Pair[] | null, batch: number): unknown {
   return html`<div class="bar" aria-hidden="true">${stripes}</div>`;
 }
 
-/** same tells who reads the same rows, where not all can be compared. */
-function same(p: ProcessReport): Shared[] | null {
-  return p.same_rows_as?.map((process) => ({ process, rows: null })) ?? null;
-}
-
-function readers(list: Shared[] | null): unknown {
+function readers(list: Readers | null): unknown {
   if (!list) return html`<td class="others">unknown</td>`;
   const text = (some: Shared[]): string => some.map((o) => `p${o.process}${o.rows ? ` (${listed(o.rows, 2)})` : ""}`).join(", ");
-  const more = list.length > 4 ? ` and ${whole(list.length - 4)} more` : "";
-  return html`<td class="others" title=${more ? text(list.slice(0, 64)) : ""}>${list.length === 0 ? "no other" : text(list.slice(0, 4)) + more}</td>`;
+  const more = list.count > 4 ? ` and ${whole(list.count - 4)} more` : "";
+  return html`<td class="others" title=${more ? text(list.first) : ""}>${list.count === 0 ? "no other" : text(list.first.slice(0, 4)) + more}</td>`;
 }
 
 customElements.define("reads-view", ReadsView);

@@ -45,12 +45,65 @@ export function inBrowser(name, options, run) {
     context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || said.push(`request: ${r.url()}`));
     try {
       const page = await context.newPage();
+      page.impatient = options.impatient;
+      if (!options.impatient) patient(page);
       await run(page, t);
       assert.deepEqual(said, [], "the page said something");
     } finally {
       await context.close();
     }
   });
+}
+
+/** patient lets every action wait for the core's answer to it. */
+function patient(page) {
+  const after = (object, name) => {
+    const usual = object[name].bind(object);
+    object[name] = async (...args) => {
+      const result = await usual(...args);
+      await settled(page).catch(() => {}); // where the action leaves the page
+      return result;
+    };
+  };
+  for (const name of ["press", "up"]) after(page.keyboard, name);
+  for (const name of ["click", "up", "move", "wheel"]) after(page.mouse, name);
+  const prototype = Object.getPrototypeOf(page.locator("body"));
+  if (prototype.patient) return;
+  prototype.patient = true;
+  for (const name of ["click", "fill", "press", "tap", "selectOption", "setInputFiles", "focus", "dragTo", "hover"]) {
+    const usual = prototype[name];
+    prototype[name] = async function (...args) {
+      const result = await usual.apply(this, args);
+      if (!this.page().impatient) await settled(this.page()).catch(() => {});
+      return result;
+    };
+  }
+}
+
+/** settled waits until the page has the core's answer, and shows it. */
+export const settled = (page) =>
+  page.evaluate(async () => {
+    const app = document.querySelector("layout-app");
+    await app?.model.settled();
+    await app?.updateComplete;
+  });
+
+/** spoil puts a program in front of that of the page's workers. In it spoil(exports) gives what takes the
+ * place of some exports of the core. */
+export async function spoil(page, program) {
+  await page.addInitScript((program) => {
+    const usual = URL.createObjectURL;
+    const front = `${program};
+      const Usual = WebAssembly.Instance;
+      WebAssembly.Instance = function (...args) {
+        const { exports } = new Usual(...args);
+        let at = 0;
+        const mf_input = (n) => (at = exports.mf_input(n));
+        const asked = (n) => new TextDecoder().decode(new Uint8Array(exports.memory.buffer, at, n));
+        return { exports: { ...exports, mf_input, ...spoil(exports, asked) } };
+      };\n`;
+    URL.createObjectURL = (blob) => usual.call(URL, blob.type === "text/javascript" ? new Blob([front, blob], { type: blob.type }) : blob);
+  }, program);
 }
 
 /** open shows the page, with a layout where one is given. */
@@ -64,7 +117,7 @@ export async function open(page, text, url = single) {
 export async function load(page, text) {
   const error = await page.evaluate(async (text) => {
     const app = document.querySelector("layout-app");
-    const error = app.model.load(text);
+    const error = await app.model.load(text);
     await app.updateComplete;
     return error;
   }, text);

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { examples, inBrowser, load, open, serve } from "./browser.mjs";
-import { modules } from "./modules.mjs";
+import { core, modules } from "./modules.mjs";
 
 const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
-const { shared, repeated } = await modules("overlap");
+const { shared, repeated, Guest } = await modules("overlap", "guest");
 
 /** readers makes reports of processes that read some rows. */
 const readers = (...rows) => rows.map((r, process) => ({ process, rows: r }));
@@ -106,7 +106,7 @@ inBrowser("a shuffled epoch delivers every record once, another one in another o
     epochs.push(seen.join());
   }
   assert.notEqual(epochs[0], epochs[1]);
-  const whole = await page.evaluate(() => document.querySelector("layout-app").model.guest.samples({ order: "shuffle.1", seed: 5, records: 40, epoch: 0, position: 0, count: 40 }));
+  const whole = core(Guest).samples({ order: "shuffle.1", seed: 5, records: 40, epoch: 0, position: 0, count: 40 });
   assert.equal(epochs[0], whole.join());
 });
 

@@ -12,7 +12,7 @@ const nasty = JSON.parse(readFileSync(join(root, "core/layout/testdata/documents
 /** describe asks the page's own core about documents that are given in parts: text, bytes in
  * hexadecimal, and what is repeated. */
 const describe = (page, documents) =>
-  page.evaluate((documents) => {
+  page.evaluate(async (documents) => {
     const bytes = (part) => {
       if (typeof part === "string") return new TextEncoder().encode(part);
       if (part.hex !== undefined) return Uint8Array.from(part.hex.match(/../g), (pair) => parseInt(pair, 16));
@@ -23,11 +23,13 @@ const describe = (page, documents) =>
       parts.reduce((at, p) => (all.set(p, at), at + p.length), 0);
       return all;
     };
-    const { guest } = document.querySelector("layout-app").model;
-    return documents.map((parts) => {
-      const { document, digest, error, report, text } = guest.describe(join(parts.map(bytes)));
+    const { core } = document.querySelector("layout-app").model;
+    const { signal } = new AbortController();
+    const answer = async (parts) => {
+      const { document, digest, error, report, text } = await core.ask("describe", [join(parts.map(bytes))], signal);
       return { document, digest, error, report: documents.length > 20 ? null : report, text };
-    });
+    };
+    return Promise.all(documents.map(answer));
   }, documents);
 
 inBrowser("nasty documents become in the browser what they become elsewhere", async (page) => {

@@ -1,0 +1,18 @@
+// The worker: it has the core, and answers one question after the other.
+
+import { Answers } from "./answers.js";
+
+let answers: Answers | null = null;
+
+self.onmessage = ({ data }: MessageEvent<WebAssembly.Module | { name: keyof Answers; args: unknown[] }>): void => {
+  if (data instanceof WebAssembly.Module) {
+    answers = new Answers(data);
+    return;
+  }
+  try {
+    const method = answers![data.name] as (...args: unknown[]) => unknown;
+    self.postMessage({ answer: method.apply(answers, data.args) });
+  } catch (cause) {
+    self.postMessage({ error: (cause as Error).message });
+  }
+};
