@@ -1,25 +1,39 @@
-"""The README's first example runs as it stands, on the data that it names."""
+"""All code of the README runs as it is printed: every block is a whole program."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
-from typing import Any
 
-import jax
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
+import meshfeed as mf
+from tests.python.programs import HANG
+
+pytestmark = pytest.mark.plain
+
 ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+RECORDS = [300, 41, 256]  # of the files
 
 
-def write_digits(folder: Path) -> int:
-    """Writes uneven files of 8 by 8 images, and gives the number of records."""
+def blocks(language: str) -> list[str]:
+    """Gives the blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def write_digits(folder: Path) -> None:
+    """Writes the files that the README names: uneven ones, of images of 8 by 8."""
     folder.mkdir(parents=True)
-    sizes = [300, 41, 256]
-    for i, n in enumerate(sizes):
+    for i, n in enumerate(RECORDS):
         pixels = pa.array(np.random.default_rng(i).random(n * 64, np.float32))
         rows = pa.FixedSizeListArray.from_arrays(pixels, 8)
         table = pa.table(
@@ -30,24 +44,143 @@ def write_digits(folder: Path) -> int:
         )
         with pyarrow.ipc.new_file(folder / f"train-{i}.arrow", table.schema) as writer:
             writer.write_table(table, max_chunksize=100)
-    return sum(sizes)
 
 
-def test_the_first_example(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (ROOT / "README.md").read_text()
-    example = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
-    records = write_digits(tmp_path / "demo-out" / "data")
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(compile(example, "README.md", "exec"), names)
-    try:
-        assert names["loader"].epoch == 3
-        assert names["state"] == names["loader"].state()
-        assert names["state"]["records"] == records
-        assert isinstance(names["batch"]["image"], jax.Array)
-        assert "image" in capsys.readouterr().out
-    finally:
-        names["loader"].close()
-        names["ds"].close()
+def run(folder: Path, *command: str | Path, **env: str) -> str:
+    """Gives what a command prints, without the devices that the tests ask JAX for."""
+    inherited = {k: v for k, v in os.environ.items() if k != "JAX_NUM_CPU_DEVICES"}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=inherited | {"PYTHONPATH": str(ROOT / "python")} | env,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def python(folder: Path, program: str, **env: str) -> str:
+    """Gives what a Python program prints."""
+    return run(folder, sys.executable, "-c", program, **env)
+
+
+def test_the_first_example_needs_one_device_and_no_file(tmp_path: Path) -> None:
+    """On eight devices, as its comment says how, it computes the same."""
+    check = """
+import json, sys
+loader.close()
+print(json.dumps([len(batch["image"].sharding.device_set), state, weights.tolist()]))
+"""
+    example = blocks("python")[0]
+    devices, state, weights = json.loads(python(tmp_path, example + check))
+    assert devices == 1
+    assert (state["epoch"], state["position"], state["records"]) == (3, 0, 1000)
+    line, here, there = re.findall(
+        r"^(mesh = .*?(\[:1\]).*jax.devices\(\)(\[:8\]))$", example, re.M
+    )[0]
+    changed = example.replace(line, line.replace(here, there))
+    again = json.loads(python(tmp_path, changed + check, JAX_NUM_CPU_DEVICES="8"))
+    assert again[:2] == [8, state]
+    np.testing.assert_allclose(again[2], weights, atol=1e-5)
+    assert np.abs(weights).max() > 1e-3
+
+
+def test_the_example_of_files(tmp_path: Path) -> None:
+    write_digits(tmp_path / "data")
+    check = """
+loader.close()
+print(sample["image"].sharding.spec == P("data", None, "model"), sample["image"].shape)
+"""
+    printed = python(tmp_path, blocks("python")[1] + check)
+    assert "batch 64" in printed
+    assert printed.endswith("True (64, 8, 8)\n")
+
+
+def test_the_example_without_jax(tmp_path: Path) -> None:
+    check = "import sys\nassert 'jax' not in sys.modules\n"
+    printed = python(tmp_path, blocks("python")[3] + check)
+    assert printed.count("array(") == 8 * 4
+    assert printed.startswith("[array([0., 1.], dtype=float32), array([2., 3.], dtype=float32)")
+
+
+def test_no_block_is_left_out() -> None:
+    assert len(blocks("python")) == 4  # the third runs in tests/distributed
+    assert blocks("python")[2].count("jax.distributed.initialize()") == 1
+    assert len(blocks("go")) == 2
+    assert len(re.findall(r"^```\w", README, re.MULTILINE)) == 6 + len(blocks("sh"))
+
+
+def overlay(folder: Path, n: int) -> list[str]:
+    """Puts a Go block into a package of the module, and gives the flags that show it there."""
+    source = folder / f"readme{n}.go"
+    source.write_text(blocks("go")[n])
+    assert run(folder, "gofmt", "-l", source) == ""
+    replace = {f"{ROOT}/readme{n}/main.go": f"{source}"}
+    (folder / "overlay.json").write_text(json.dumps({"Replace": replace}))
+    return ["-overlay", f"{folder}/overlay.json"]
+
+
+def test_the_go_program(tmp_path: Path) -> None:
+    write_digits(tmp_path / "data")
+    program = tmp_path / "program"
+    run(ROOT, "go", "build", *overlay(tmp_path, 0), "-o", program, "./readme0")
+    steps = sum(RECORDS) // 64
+    assert run(tmp_path, program) == "int32 [16] 64 bytes\n" * (4 * steps)
+
+
+def test_the_code_for_gomlx_compiles(tmp_path: Path) -> None:
+    run(ROOT, "go", "build", *overlay(tmp_path, 1), "./readme1")
+
+
+def commands() -> list[str]:
+    """Gives the shell's lines without their comments."""
+    lines = "".join(blocks("sh")).splitlines()
+    return [line.partition(" #")[0].strip() for line in lines]
+
+
+def test_every_shell_line_is_tried() -> None:
+    """Or its like is: an installation by tests/python/test_wheel.py."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    tried = set()
+    for command in commands():
+        word, _, rest = command.partition(" ")
+        if word == "make":
+            run(ROOT, "make", "--dry-run", rest)
+        elif "pip install" in command:
+            named = re.findall(r"\[(.*)\]", command)
+            assert set(",".join(named).split(",")) - {""} <= set(extras)
+            variables = re.findall(r"(MESHFEED_\w+)=", command)
+            assert all(name in (ROOT / "hatch_build.py").read_text() for name in variables)
+        else:
+            tried.add(command)
+    checkout = "github.com/meshfeed/meshfeed=/path/to/the/checkout"
+    assert tried == {
+        "go install ./cmd/meshfeed",
+        f"go mod edit -require github.com/meshfeed/meshfeed@v0.0.0 -replace {checkout}",
+        "go mod tidy",
+    }
+
+
+def test_the_command_is_installed_by_go(tmp_path: Path) -> None:
+    run(ROOT, "go", "install", "./cmd/meshfeed", GOBIN=str(tmp_path))
+    assert run(tmp_path, tmp_path / "meshfeed", "--version").startswith("meshfeed ")
+
+
+def test_a_go_module_names_a_checkout(tmp_path: Path) -> None:
+    (tmp_path / "main.go").write_text(blocks("go")[0])
+    run(tmp_path, "go", "mod", "init", "example.com/stranger")
+    edit = next(line for line in commands() if line.startswith("go mod edit"))
+    run(tmp_path, *edit.replace("/path/to/the/checkout", str(ROOT)).split())
+    (tmp_path / "go.sum").write_text((ROOT / "go.sum").read_text())
+    run(tmp_path, "go", "build", "-mod=mod", "-o", tmp_path / "program", ".")
+
+
+def test_the_version_of_jax() -> None:
+    assert "from 0.8 on" in README
+    assert 'jax = ["jax>=0.8"]' in (ROOT / "pyproject.toml").read_text()
+    assert mf.__version__
