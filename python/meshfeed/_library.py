@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from meshfeed import _abi, errors
+from meshfeed._room import check_room
 
 SLICE_MS = 50  # a wait is cut into these, since a signal is seen between calls only
 
@@ -25,6 +26,7 @@ def library() -> ctypes.CDLL:
     Raises:
         IncompatibleError: the library has another ABI.
         NotFoundError: there is no library in this installation.
+        ResourceExhaustedError: a limit of the system leaves no room for it.
     """
     global _library
     if _library is None:
@@ -48,6 +50,7 @@ def packaged() -> Path:
 
 
 def _opened(path: Path) -> ctypes.CDLL:
+    check_room()
     try:
         lib = ctypes.CDLL(str(path))
     except OSError as e:

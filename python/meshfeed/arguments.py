@@ -24,6 +24,7 @@ DEPTH = 65536  # of prefetch
 DIMENSIONS = 32  # of a batch
 
 _ORDERS = {"sequential": "sequential.1", "shuffle": "shuffle.1", "local": "local"}
+_STATE_BYTES = 65536  # of a file that may hold a state, which is far shorter
 _STATE = "give what state() gave, or the path that save_state() wrote"
 _FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
 
@@ -158,18 +159,22 @@ class Checks:
         if not isinstance(state, str | os.PathLike):
             raise self.wrong("state", state, "a state or a path", _STATE)
         try:
-            loaded: Any = json.loads(Path(state).read_text())
+            with Path(state).open("rb") as file:
+                loaded = json.loads(file.read(_STATE_BYTES), object_pairs_hook=_members)
+        except KeyError as e:
+            message = f"state={shown(state)}: key {e.args[0]!r} stands there twice"
+            raise self.misfit(message, _STATE) from None
         except FileNotFoundError:
             message = f"state={shown(state)}: there is no such file"
             raise NotFoundError(message, op=self._call, hint=_STATE) from None
         except OSError as e:
             message = f"state={shown(state)}: the file cannot be read: {e.strerror}"
             raise ReadError(message, op=self._call, hint=_STATE, path=str(state)) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             loaded = None
         if not isinstance(loaded, dict):
             raise self.wrong("state", state, "a file that save_state() wrote", _STATE)
-        return loaded
+        return {key: self._part(key, value) for key, value in loaded.items()}
 
     def _part(self, key: Any, value: Any) -> Any:
         """Takes a value of a state, of which a checkpoint may have made an array."""
@@ -177,8 +182,9 @@ class Checks:
             return operator.index(value)
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
-        if value is not None and not isinstance(value, bool | float | str):
-            raise self.wrong(f"state[{key!r}]", value, "a number or a text", _STATE)
+        right = value is None or isinstance(value, bool | float | str)
+        if not right or (isinstance(value, float) and not math.isfinite(value)):
+            raise self.wrong(f"state[{key!r}]", value, "a finite number or a text", _STATE)
         return value
 
     def ignores(self, dataset: Any) -> bool:
@@ -271,6 +277,16 @@ class Checks:
                 listed = f"{first} to {last}" if last > first else str(first)
             raise self.wrong("process", process, f"a process of the layout, {listed}")
         return process
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Makes a dict of the members of a JSON object; a KeyError names one that is there twice."""
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            raise KeyError(key)
+        members[key] = value
+    return members
 
 
 def is_integer(value: Any) -> bool:

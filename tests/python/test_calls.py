@@ -120,11 +120,44 @@ def test_a_state_file_that_cannot_be_read_says_so(
         loader().restore(".")
     text = f"Loader.restore: state='.': the file cannot be read: Is a directory; {hint}"
     assert str(unread.value) == text
-    for content in ("[1]", "3", '{"meshfeed": 1', "\udc80"):
+    contents = (
+        "[1]",
+        "3",
+        '{"meshfeed": 1',
+        "\udc80",
+        "[" * 100_000,
+        '{"a":' * 10_000,
+        "{}" * 99_999,
+    )
+    for content in contents:
         Path("state").write_bytes(content.encode(errors="surrogateescape"))
         with pytest.raises(mf.InvalidArgumentError) as error:
             loader().restore("state")
         assert error.value.message == "state='state': expected a file that save_state() wrote"
+
+
+def test_a_state_file_with_a_key_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = "s.json"
+    Path(path).write_text(json.dumps(loader().state())[:-1] + ', "position": 4}')
+    for use in (lambda: loader(state=path), lambda: loader().restore(path)):
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            use()
+        assert caught.value.message == "state='s.json': key 'position' stands there twice"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_a_state_cannot_hold(tmp_path: Path, number: float) -> None:
+    state = loader().state() | {"epoch": number}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(state))
+    for given in (state, path):
+        with pytest.raises(mf.InvalidArgumentError) as caught:
+            loader(state=given)
+        assert str(caught.value) == (
+            f"mf.Loader: state['epoch']={number}: expected a finite number or a text; "
+            "give what state() gave, or the path that save_state() wrote"
+        )
 
 
 def test_numbers_of_numpy_in_a_state_are_numbers() -> None:

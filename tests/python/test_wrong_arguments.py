@@ -211,7 +211,7 @@ DIMS = "expected two different dimensions from 0 to 1"
         ),
         (
             lambda: loader(state=loader().state() | {"epoch": b"0"}),
-            f"mf.Loader: state['epoch']=b'0': expected a number or a text; {STATE}",
+            f"mf.Loader: state['epoch']=b'0': expected a finite number or a text; {STATE}",
         ),
         (lambda: mf.open(wrong(5)), f"mf.open: paths=5: {PATHS}"),
         (lambda: mf.open([]), f"mf.open: paths=[]: {PATHS}"),

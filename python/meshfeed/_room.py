@@ -1,0 +1,81 @@
+"""What the C library needs of the system when it is loaded: without it, Go ends the process."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import sys
+
+from meshfeed import errors
+
+with contextlib.suppress(ImportError):  # there are such limits on POSIX alone
+    import resource
+
+ADDRESSES = 1 << 30  # bytes: Go reserves 0.8 GiB of addresses, and stacks of threads come on top
+DESCRIPTORS = 4  # Go takes two, and files are opened one after the other
+
+
+def check_room() -> None:
+    """Raises an error where a limit of the system leaves no room for the library.
+
+    Raises:
+        ResourceExhaustedError: the text names the limit, and the value that is needed.
+    """
+    if sys.platform != "win32":
+        _check_descriptors()
+        _check_addresses()
+
+
+def _check_descriptors() -> None:
+    """Opens as many as are needed, and closes them."""
+    opened: list[int] = []
+    try:
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
+    except OSError as e:
+        limit = _limit("RLIMIT_NOFILE") or 0
+        what = f"{DESCRIPTORS} more file descriptors, but RLIMIT_NOFILE is {limit} ({e.strerror})"
+        needed = limit + DESCRIPTORS
+        hint = f"close files, or raise the limit to at least {needed} (ulimit -n {needed})"
+        raise _lacking(what, hint) from None
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _check_addresses() -> None:
+    """Reserves as many as are needed, which takes no memory, and gives them back."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    try:
+        mmap.mmap(-1, ADDRESSES, flags=flags, prot=0).close()
+    except (OSError, MemoryError):
+        taken, limit = _taken(), _limit("RLIMIT_AS")
+        why = "the system refuses them"
+        if limit is not None:
+            why = f"RLIMIT_AS is {_mib(limit)}, of which {_mib(taken)} are taken"
+        needed = taken + ADDRESSES
+        hint = f"raise the limit to at least {_mib(needed)} (ulimit -v {-(-needed >> 10)}), or "
+        hint += "limit memory by a cgroup, which counts what is used and not what is reserved"
+        raise _lacking(f"{_mib(ADDRESSES)} of addresses, but {why}", hint) from None
+
+
+def _lacking(what: str, hint: str) -> errors.ResourceExhaustedError:
+    message = f"the C library cannot be loaded: it needs {what}"
+    return errors.ResourceExhaustedError(message, op="python", hint=hint)
+
+
+def _limit(name: str) -> int | None:
+    """Gives a soft limit; None where there is none."""
+    soft, _ = resource.getrlimit(getattr(resource, name))
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _taken() -> int:
+    """Gives the bytes of addresses that this process takes, where the system tells."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * mmap.PAGESIZE
+    return 0
+
+
+def _mib(n: int) -> str:
+    return f"{-(-n >> 20)} MiB"
