@@ -4,17 +4,23 @@
 // # What a certificate says
 //
 // A [Certificate] names a sequence of records (order, dataset, number of
-// records, seed) and claims that certain positions of it were delivered: its
-// runs. As evidence it has the number of rows that were counted, and a digest
-// of them. Positions and records are counted where they arrive, in each
-// process by itself: the digest is made of the list of records that the
-// process really gathered, and of the positions that its rows of the batch
-// stand for. Neither is taken from the other.
+// records, seed) and has an account of one or several processes: a list of
+// runs. A [Run] is batches that followed each other on one mesh. A restore, a
+// seek and a remesh begin another one in the same account. A run says which
+// positions were delivered, which ends of epochs were dropped because they fill
+// no step, and which steps were skipped on request. It names the processes of
+// the mesh and those that speak here.
 //
-// A row that several processes hold counts in the lowest of them
-// (layout.FirstRows), and padding never counts. So over all processes every
-// position counts once, on any mesh, and the sum of all evidence is the same
-// on any mesh.
+// As evidence a run has the number of rows that were counted and a digest of
+// them. Positions and records are counted where they arrive, in each process by
+// itself: the digest is made of the list of records that the process gathered,
+// and of the positions that its rows of the batch stand for. Neither is taken
+// from the other.
+//
+// Every distinct block of every array counts once, in the lowest process that
+// holds it (layout.FirstHeld), so a process that alone holds some columns
+// counts their rows. The hash of a row is multiplied by the [Weight] of the
+// part, so one part does not stand for another. Padding never counts.
 //
 // # The digest
 //
@@ -23,32 +29,32 @@
 // Multiset Hash Functions and Their Application to Memory Integrity Checking,
 // ASIACRYPT 2003, MSet-Add-Hash). A sum does not depend on the order of its
 // terms, and the digest of two sets of rows is the sum of their digests. So
-// batches, processes and runs are added up as they come ([Certificate.Add]).
-// A row that is missing or comes twice changes the sum, which an exclusive or
-// would not notice of two.
+// batches and processes are added up as they come ([Certificate.Add]). A row
+// that is missing or comes twice changes the sum, which an exclusive or would
+// not notice of two.
 //
 // The hash is a mixing function and not a cipher, a few nanoseconds per row.
 // Faults that do not know of it (lost or repeated rows, exchanged files,
 // processes, seeds or orders, broken arithmetic) stay unnoticed with a
-// probability of 2^-128, or never: at a position, different records never
-// have the same hash. It is no defence against somebody who chooses records in
-// order to deceive, and it says nothing of the bytes of a row, nor of rows
-// that a process holds without counting them.
+// probability of about 2^-128. It is no defence against somebody who chooses
+// records in order to deceive. It says nothing of the bytes of a row, nor of
+// the further replicas of a block; of processes that hold only such replicas it
+// says which positions they delivered.
 //
 // # Adding, and what is complete
 //
 // Certificates of one sequence are added in any order: of the processes of one
-// run, whose claims are the same, and of runs that follow each other, whose
-// claims meet. Another mesh, batch size or remainder between two runs does not
-// matter. The end of an epoch that was dropped is claimed by nobody, and where
-// a run was set back, the certificate of the time of the saved state is the
-// one to add.
+// run, which become one run, and of runs, which stay apart. Another mesh, batch
+// size or remainder between two runs does not matter. Where a job was killed
+// and went on from a saved state, the certificate that was saved together with
+// that state is the one to add.
 //
-// A sum is complete if its rows are as many as the positions it claims, and
-// its digest is that of these positions, computed from order and seed alone
-// ([Certificate.Check]), in a time that is proportional to the positions. Two
-// complete sums of the same claim are [Certificate.Equal], so a run that one
-// process made of the whole is a check as good.
+// [Certificate.Check] asks for every position from the first of epoch 0 to the
+// last one delivered, and [Certificate.Covers] for those between two places:
+// each was delivered by all processes of one run and by no other run, or it was
+// dropped or skipped; and the evidence of these runs is what order and seed
+// alone give for their positions. A certificate that has nothing delivered is
+// never complete.
 //
 //	total := parts[0]
 //	for _, part := range parts[1:] {
@@ -59,7 +65,6 @@ package certificate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -74,68 +79,80 @@ type Sequence struct {
 	Seed    int64  // of the order
 }
 
-// Certificate is a claim, and the evidence that one or several processes have
-// for it. The zero value with a Sequence claims nothing.
+// Certificate is the account of one or several processes.
 type Certificate struct {
 	Sequence
-	Tally
-	runs []Run // not in canonical form while batches are added
+	runs []Run // in canonical form
 }
 
-// Delivered adds positions [first, last) of an epoch to the claim, and what
-// this process counted of them to the evidence.
-func (c *Certificate) Delivered(epoch, first, last int64, t Tally) {
-	c.Tally = c.Plus(t)
-	if first == last {
-		return
-	}
-	if n := len(c.runs); n > 0 {
-		r := &c.runs[n-1]
-		if r.Epochs == 1 && r.Epoch == epoch && r.Last == first {
-			r.Last = last
-			return
+// New gives the certificate of some runs of a sequence. The error is
+// ResourceExhausted for runs in too many pieces.
+func New(s Sequence, runs []Run) (Certificate, error) {
+	c := Certificate{Sequence: s}
+	pieces := 0
+	for _, r := range runs {
+		r, err := r.Clone().canonical()
+		if err != nil {
+			return Certificate{}, err
 		}
-		c.runs = fold(c.runs)
+		if pieces += r.pieces(); pieces > maxPieces {
+			return Certificate{}, tooMany()
+		}
+		if !r.Empty() {
+			c.runs = append(c.runs, r)
+		}
 	}
-	c.runs = append(c.runs, Run{Epoch: epoch, Epochs: 1, First: first, Last: last})
+	c.runs = joined(c.runs)
+	for _, r := range c.runs {
+		if r.Rows < 0 || r.Rows > maxCount {
+			return Certificate{}, fail(status.ResourceExhausted, "a run has more than 2^53 rows")
+		}
+	}
+	return c, nil
 }
 
-// Clone gives a certificate of its own.
-func (c Certificate) Clone() Certificate {
-	c.runs = slices.Clone(c.runs)
-	return c
+// Runs gives the runs, ordered by their positions: spans in canonical form, and
+// the processes of a run together.
+func (c Certificate) Runs() []Run {
+	runs := make([]Run, len(c.runs))
+	for i, r := range c.runs {
+		runs[i] = r.Clone()
+	}
+	return runs
 }
 
-// Runs gives the positions that are claimed, in canonical form: epochs
-// ascending, and as few runs as possible.
-func (c Certificate) Runs() ([]Run, error) { return union(c.runs) }
+// Last gives the place behind the last position that was delivered.
+func (c Certificate) Last() (last Place) {
+	for _, r := range c.runs {
+		if at := r.last(); at.compare(last) > 0 {
+			last = at
+		}
+	}
+	return last
+}
 
-// Add gives the sum of two certificates: both claims together, and all
-// evidence. The error is Incompatible for different sequences, and
-// ResourceExhausted for claims in too many pieces.
+// Add gives the sum of two certificates: the runs of both. The error is
+// Incompatible for different sequences, and ResourceExhausted for runs in too
+// many pieces.
 func (c Certificate) Add(o Certificate) (Certificate, error) {
 	if err := c.sameAs(o); err != nil {
 		return Certificate{}, err
 	}
-	runs, err := union(append(slices.Clone(c.runs), o.runs...))
-	if err != nil {
-		return Certificate{}, err
-	}
-	if c.Rows+o.Rows > maxCount {
-		return Certificate{}, fail(status.ResourceExhausted, "%d and %d rows are more than 2^53", c.Rows, o.Rows)
-	}
-	return Certificate{Sequence: c.Sequence, Tally: c.Plus(o.Tally), runs: runs}, nil
+	return New(c.Sequence, append(c.Runs(), o.runs...))
 }
 
-// Equal says whether both claim the same of the same sequence with the same
+// Equal says whether both have the same runs of the same sequence with the same
 // evidence.
 func (c Certificate) Equal(o Certificate) bool {
-	mine, err := c.Runs()
-	if err != nil {
+	if c.Sequence != o.Sequence || len(c.runs) != len(o.runs) {
 		return false
 	}
-	others, err := o.Runs()
-	return err == nil && c.Sequence == o.Sequence && c.Tally == o.Tally && slices.Equal(mine, others)
+	for i := range c.runs {
+		if c.runs[i].compare(&o.runs[i]) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // sameAs compares the sequences, and shows every pair of values that differ.

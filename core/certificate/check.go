@@ -2,22 +2,152 @@ package certificate
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Expect counts the positions of some runs from order and seed alone: the
-// evidence that all processes together must have. It takes some ten
-// nanoseconds per position. The end of ctx ends it with Cancelled.
-func Expect(ctx context.Context, s Sequence, runs []Run) (Tally, error) {
+// Check says whether every position from the first of epoch 0 to the last one
+// delivered was delivered exactly once, with its record, by all processes of a
+// mesh, or was dropped or skipped. If not, the error is DataLoss and says what
+// is missing, what came more than once, and what to do. It takes some ten
+// nanoseconds per position; the end of ctx ends it with Cancelled.
+func (c Certificate) Check(ctx context.Context) error { return c.Covers(ctx, Place{}, c.Last()) }
+
+// Covers is Check for the positions from one place to another, such as three
+// whole epochs from Place{} to Place{Epoch: 3}. What else the certificate has
+// does not count, but the evidence of a run is checked as a whole.
+func (c Certificate) Covers(ctx context.Context, first, last Place) error {
+	if err := c.checkRange(first, last); err != nil {
+		return err
+	}
+	coverage, err := c.Coverage(first, last)
+	if err != nil {
+		return err
+	}
+	if err := coverage.check(); err != nil {
+		return err
+	}
+	return c.checkEvidence(ctx, through(first, last, c.Records))
+}
+
+// checkRange refuses places that are none, and ranges without a position.
+func (c Certificate) checkRange(first, last Place) error {
+	for _, p := range []Place{first, last} {
+		if p.Epoch < 0 || p.Epoch > maxCount || p.Position < 0 || p.Position > c.Records {
+			return fail(status.OutOfRange, "%s is outside of epochs of %d records", p, c.Records)
+		}
+	}
+	if first != (Place{}) && len(through(first, last, c.Records)) == 0 {
+		return fail(status.InvalidArgument, "there are no positions from %s to %s", first, last).
+			WithHint("the last place is the one behind the last position that is asked for")
+	}
+	return nil
+}
+
+// checkEvidence compares what was counted with what order and seed give, for
+// every run that is needed for the wanted positions. Runs that not all processes
+// have certified are taken together, by their mesh: the coverage said that they
+// make up whole ones.
+func (c Certificate) checkEvidence(ctx context.Context, wanted []Span) error {
+	var rest [][]Run
+	reached := c.reached(wanted)
+	for i, r := range c.runs {
+		switch {
+		case !reached[i]:
+		case r.whole():
+			if err := c.compare(ctx, r.Delivered, &r); err != nil {
+				return err
+			}
+		default:
+			n := slices.IndexFunc(rest, func(runs []Run) bool { return runs[0].sameKind(&r) })
+			if n < 0 {
+				n, rest = len(rest), append(rest, nil)
+			}
+			rest[n] = append(rest[n], r)
+		}
+	}
+	for _, runs := range rest {
+		sum := Run{Parts: runs[0].Parts}
+		for _, r := range runs {
+			sum.Delivered, sum.Tally = append(sum.Delivered, r.Delivered...), sum.Plus(r.Tally)
+		}
+		spans, err := union(sum.Delivered)
+		if err != nil {
+			return err
+		}
+		if err := c.compare(ctx, spans, &sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare says whether the evidence of a run is that of some positions.
+func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
+	n, ok := positions(spans)
+	if !ok || (n > 0 && r.Parts > maxCount/n) {
+		return fail(status.ResourceExhausted, "more than 2^53 rows cannot be checked")
+	}
+	switch claimed := n * r.Parts; {
+	case r.Rows < claimed:
+		return fail(status.DataLoss, "%d of %d rows are missing, of positions %s%s", claimed-r.Rows, claimed, list(spans), r.inParts()).
+			WithHint("rows were lost on their way into batches; please report it").With("missing", claimed-r.Rows)
+	case r.Rows > claimed:
+		return fail(status.DataLoss, "%d rows came for %d, of positions %s%s", r.Rows, claimed, list(spans), r.inParts()).
+			WithHint("rows came twice in batches; please report it").With("extra", r.Rows-claimed)
+	}
+	weight, err := weightOf(ctx, r.Parts)
+	if err != nil {
+		return err
+	}
+	want, err := Expect(ctx, c.Sequence, spans)
+	if err != nil {
+		return err
+	}
+	if want = want.Times(weight); want != r.Tally {
+		return fail(status.DataLoss, "%d rows came for as many, of positions %s%s, but not each with its record: their digest is %s, and must be %s",
+			r.Rows, list(spans), r.inParts(), r.Digest, want.Digest).
+			WithHint("rows were delivered in the place of others, or by another order or seed")
+	}
+	return nil
+}
+
+// inParts says in how many parts rows come.
+func (r *Run) inParts() string {
+	if r.Parts == 1 {
+		return ""
+	}
+	return " in " + counted(r.Parts, "part") + " each"
+}
+
+// weightOf sums the weights of the first parts.
+func weightOf(ctx context.Context, parts int64) (w Weight, err error) {
+	for n := range parts {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return w, cancelled(ctx)
+		}
+		w = w.Plus(WeightOf(n))
+	}
+	return w, nil
+}
+
+func cancelled(ctx context.Context) error {
+	return fail(status.Cancelled, "the check was cancelled: %w", context.Cause(ctx))
+}
+
+// Expect counts the positions of some spans from order and seed alone: the
+// evidence that all processes together must have for one part of every row. It
+// takes some ten nanoseconds per position. The end of ctx ends it with
+// Cancelled.
+func Expect(ctx context.Context, s Sequence, spans []Span) (Tally, error) {
 	order, err := sampler.New(s.Order, s.Seed, s.Records)
 	if err != nil {
 		return Tally{}, err
 	}
 	var t Tally
-	for _, r := range runs {
+	for _, r := range spans {
 		for epoch := r.Epoch; epoch < r.Epoch+r.Epochs; epoch++ {
 			if err := expect(ctx, &t, order.Epoch(epoch), EpochOf(epoch), r); err != nil {
 				return Tally{}, err
@@ -28,56 +158,15 @@ func Expect(ctx context.Context, s Sequence, runs []Run) (Tally, error) {
 }
 
 // expect adds the positions of one epoch.
-func expect(ctx context.Context, t *Tally, order sampler.Epoch, epoch Epoch, r Run) error {
+func expect(ctx context.Context, t *Tally, order sampler.Epoch, epoch Epoch, r Span) error {
 	var buffer [4096]int64
 	for first := r.First; first < r.Last; first += int64(len(buffer)) {
 		if ctx.Err() != nil {
-			return fail(status.Cancelled, "the check was cancelled: %w", context.Cause(ctx))
+			return cancelled(ctx)
 		}
 		records := buffer[:min(r.Last-first, int64(len(buffer)))]
 		order.Fill(records, first)
 		epoch.Count(t, first, records)
 	}
 	return nil
-}
-
-// Check says whether all positions that are claimed were delivered exactly
-// once. If not, the error is DataLoss and says what is known.
-func (c Certificate) Check(ctx context.Context) error {
-	runs, err := c.Runs()
-	if err != nil {
-		return err
-	}
-	claimed, ok := positions(runs)
-	switch {
-	case !ok:
-		return fail(status.ResourceExhausted, "more than 2^53 positions cannot be checked")
-	case c.Rows < claimed:
-		return fail(status.DataLoss, "%d of %d rows are missing, of positions %s", claimed-c.Rows, claimed, text(runs)).
-			WithHint("add the certificates of all processes; if all are there, rows were lost").With("missing", claimed-c.Rows)
-	case c.Rows > claimed:
-		return fail(status.DataLoss, "%d rows came for %d positions, %s", c.Rows, claimed, text(runs)).
-			WithHint("a certificate was added twice, or rows were delivered twice").With("extra", c.Rows-claimed)
-	}
-	want, err := Expect(ctx, c.Sequence, runs)
-	if err != nil {
-		return err
-	}
-	if want != c.Tally {
-		return fail(status.DataLoss, "%d rows came for as many positions, %s, but not each with its record: their digest is %s, and must be %s",
-			c.Rows, text(runs), c.Digest, want.Digest).
-			WithHint("rows were delivered in the place of others, or by another order or seed")
-	}
-	return nil
-}
-
-// text shows where the claim begins, and how much more there is.
-func text(runs []Run) string {
-	switch len(runs) {
-	case 0:
-		return "none"
-	case 1:
-		return runs[0].String()
-	}
-	return fmt.Sprintf("%s and %d further runs", runs[0], len(runs)-1)
 }

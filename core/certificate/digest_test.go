@@ -32,6 +32,25 @@ func TestDigestsAreFrozen(t *testing.T) {
 	}
 }
 
+// Weights are frozen with them.
+func TestWeightsAreFrozen(t *testing.T) {
+	one := certificate.Tally{Rows: 2, Digest: certificate.Digest{Low: 1}}
+	for part, want := range []string{"00000000000000000000000000000001", "1a68f6abbe42378177f535400274013d", "04b96a19ad62c31448f259273c0ea0d1"} {
+		if got := one.Times(certificate.WeightOf(int64(part))); got.Digest.String() != want || got.Rows != 2 {
+			t.Errorf("part %d: %+v, frozen %s", part, got, want)
+		}
+	}
+	both := certificate.WeightOf(1).Plus(certificate.WeightOf(2))
+	if both.Minus(certificate.WeightOf(2)) != certificate.WeightOf(1) || one.Times(both).Rows != 4 {
+		t.Errorf("weights do not add up: %+v", both)
+	}
+	large := certificate.Tally{Rows: 1, Digest: certificate.Digest{High: 1 << 63, Low: 1<<64 - 1}}
+	sum := large.Times(certificate.WeightOf(1)).Plus(large.Times(certificate.WeightOf(2)))
+	if got := large.Times(both); got != sum {
+		t.Errorf("times the sum of weights: %+v, want %+v", got, sum)
+	}
+}
+
 // No two of a million (position, record) pairs that lie close together have the
 // same half of a hash, as multiples that cancel each other would.
 func TestHashesDiffer(t *testing.T) {
@@ -105,7 +124,7 @@ func BenchmarkCount(b *testing.B) {
 func BenchmarkCheck(b *testing.B) {
 	s := sequence(1_000_000)
 	for b.Loop() {
-		if _, err := certificate.Expect(b.Context(), s, []certificate.Run{{Epochs: 1, Last: s.Records}}); err != nil {
+		if _, err := certificate.Expect(b.Context(), s, []certificate.Span{{Epochs: 1, Last: s.Records}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package certificate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,25 +10,28 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-const text = `{"meshfeed":1,"order":"shuffle.1","dataset":"000102030405060708090a0b0c0d0e0f","records":1797,"seed":7,` +
-	`"runs":[[0,3,0,1792],[3,1,0,64]],"rows":5440,"digest":"00000000000000010000000000000002"}`
+const text = `{"meshfeed":2,"order":"shuffle.1","dataset":"000102030405060708090a0b0c0d0e0f","records":1797,"seed":7,` +
+	`"runs":[{"mesh":[[0,2]],"processes":[[1,2]],"parts":2,"delivered":[[0,3,0,1792],[3,1,0,64]],"dropped":[[0,3,1792,1797]],"skipped":[],` +
+	`"rows":5440,"digest":"00000000000000010000000000000002"}]}`
 
-func sample() certificate.Certificate {
-	c := certificate.Certificate{Sequence: sequence(1797)}
+func sample(t *testing.T) certificate.Certificate {
+	r := newRun(1, 2)
+	r.Parts = 2
 	for epoch := range int64(3) {
-		c.Delivered(epoch, 0, 1792, certificate.Tally{Rows: 1792})
+		r.Deliver(epoch, 0, 1792, certificate.Tally{Rows: 1792})
+		r.Drop(certificate.Span{Epoch: epoch, Epochs: 1, First: 1792, Last: 1797})
 	}
-	c.Delivered(3, 0, 64, certificate.Tally{Rows: 64, Digest: certificate.Digest{High: 1, Low: 2}})
-	return c
+	r.Deliver(3, 0, 64, certificate.Tally{Rows: 64, Digest: certificate.Digest{High: 1, Low: 2}})
+	return certify(t, sequence(1797), r)
 }
 
 func TestJSON(t *testing.T) {
-	got, err := sample().JSON()
+	got, err := sample(t).JSON()
 	if err != nil || string(got) != text {
 		t.Errorf("got  %s, %v\nwant %s", got, err, text)
 	}
 	back, err := certificate.Parse([]byte(text))
-	if err != nil || !back.Equal(sample()) {
+	if err != nil || !back.Equal(sample(t)) {
 		t.Errorf("read as %+v, %v", back, err)
 	}
 	var inside struct{ Saved certificate.Certificate }
@@ -35,8 +39,8 @@ func TestJSON(t *testing.T) {
 		t.Errorf("inside another document: %+v, %v", inside, err)
 	}
 	empty, err := certificate.Certificate{Sequence: sequence(5)}.JSON()
-	if err != nil || !strings.Contains(string(empty), `"runs":[],"rows":0`) {
-		t.Errorf("one that claims nothing: %s, %v", empty, err)
+	if err != nil || !strings.HasSuffix(string(empty), `"runs":[]}`) {
+		t.Errorf("one without a run: %s, %v", empty, err)
 	}
 }
 
@@ -50,60 +54,92 @@ func TestJSONOfOtherWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := certificate.Parse(spaced); err != nil || !c.Equal(sample()) {
+	if c, err := certificate.Parse(spaced); err != nil || !c.Equal(sample(t)) {
 		t.Errorf("read as %+v, %v", c, err)
 	}
 }
 
 func TestParseRefused(t *testing.T) {
 	with := func(old, new string) string { return strings.Replace(text, old, new, 1) }
+	run := text[strings.Index(text, `{"mesh":`) : len(text)-2]
 	const other = "a key is missing, unknown or twice there, or runs are not in canonical form"
+	const first = `[0,3,0,1792]`
 	for _, c := range []struct{ text, want string }{
 		{"", "unexpected end of JSON input"},
 		{text + "{}", "invalid character '{' after top-level value"},
 		{with(`"seed":7,`, ``), other},
 		{with(`"seed":7`, `"seed":7,"seed":7`), other},
 		{with(`"seed"`, `"Seed"`), other},
+		{with(`"parts"`, `"Parts"`), other},
+		{with(`"skipped":[],`, ``), other},
 		{with(`"seed":7`, `"seed":7,"mesh":1`), other},
 		{with(`"seed":7`, `"seed":7e0`), `json: cannot unmarshal number 7e0 into Go struct field document.seed of type int64`},
-		{with(`[0,3,0,1792]`, `[0,3,0,1792,9]`), other},
-		{with(`[0,3,0,1792]`, `[0,3,0]`), `run [0 3 0 0] is not within epochs of 1797 records`},
-		{with(`[0,3,0,1792]`, `[0,3,0,1000],[0,3,1000,1792]`), other},
-		{with(`[0,3,0,1792],[3,1,0,64]`, `[3,1,0,64],[0,3,0,1792]`), other},
-		{with(`[0,3,0,1792]`, `[0,4,0,1792]`), other},
-		{with(`[0,3,0,1792]`, `[-1,3,0,1792]`), `run [-1 3 0 1792] is not within epochs of 1797 records`},
-		{with(`[0,3,0,1792]`, `[0,0,0,1792]`), `run [0 0 0 1792] is not within epochs of 1797 records`},
-		{with(`[0,3,0,1792]`, `[0,3,0,1798]`), `run [0 3 0 1798] is not within epochs of 1797 records`},
-		{with(`[0,3,0,1792]`, `[0,3,5,5]`), `run [0 3 5 5] is not within epochs of 1797 records`},
-		{with(`:1797`, `:-1`), `-1 records, seed 7 or 5440 rows are out of bounds`},
-		{with(`:7`, `:9007199254740993`), `1797 records, seed 9007199254740993 or 5440 rows are out of bounds`},
-		{with(`:5440`, `:-5`), `1797 records, seed 7 or -5 rows are out of bounds`},
-		{with(`0002"`, `0002"`[1:]), `dataset "000102030405060708090a0b0c0d0e0f" and digest "0000000000000001000000000000002" must have 32 hexadecimal digits`},
-		{with(`0e0f"`, `0e0x"`), `dataset "000102030405060708090a0b0c0d0e0x" and digest "00000000000000010000000000000002" must have 32 hexadecimal digits`},
+		{with(first, `[0,3,0,1792,9]`), other},
+		{with(first, `[0,3,0]`), `piece [0 3 0 0] is not within epochs of 1797 records`},
+		{with(first, `[0,3,0,1000],[0,3,1000,1792]`), `the pieces [[0 3 0 1000] [0 3 1000 1792] [3 1 0 64]] are not in canonical form`},
+		{with(first+`,[3,1,0,64]`, `[3,1,0,64],`+first), `the pieces [[3 1 0 64] [0 3 0 1792]] are not in canonical form`},
+		{with(first, `[0,4,0,1792]`), `the pieces [[0 4 0 1792] [3 1 0 64]] are not in canonical form`},
+		{with(first, `[0,2,0,1792],[2,1,0,1792]`), `the pieces [[0 2 0 1792] [2 1 0 1792] [3 1 0 64]] are not in canonical form`},
+		{with(first, `[-1,3,0,1792]`), `piece [-1 3 0 1792] is not within epochs of 1797 records`},
+		{with(first, `[0,0,0,1792]`), `piece [0 0 0 1792] is not within epochs of 1797 records`},
+		{with(first, `[0,3,0,1798]`), `piece [0 3 0 1798] is not within epochs of 1797 records`},
+		{with(first, `[0,3,5,5]`), `piece [0 3 5 5] is not within epochs of 1797 records`},
+		{with(`[[0,2]]`, `[]`), `mesh [] or processes [[1 2]] are not ascending ranges of numbers`},
+		{with(`[[0,2]]`, `[[0,2],[2,3]]`), `mesh [[0 2] [2 3]] or processes [[1 2]] are not ascending ranges of numbers`},
+		{with(`[[0,2]]`, `[[2,0]]`), `mesh [[2 0]] or processes [[1 2]] are not ascending ranges of numbers`},
+		{with(`[[1,2]]`, `[[-1,2]]`), `mesh [[0 2]] or processes [[-1 2]] are not ascending ranges of numbers`},
+		{with(`:1797`, `:-1`), `-1 records or seed 7 are out of bounds`},
+		{with(`:7`, `:9007199254740993`), `1797 records or seed 9007199254740993 are out of bounds`},
+		{with(`:5440`, `:-5`), `2 parts or -5 rows are out of bounds`},
+		{with(`"parts":2`, `"parts":-1`), `-1 parts or 5440 rows are out of bounds`},
+		{with(`"parts":2`, `"parts":4294967296`), `4294967296 parts or 5440 rows are out of bounds`},
+		{with(`0002"`, `0002"`[1:]), `digest "0000000000000001000000000000002" must have 32 hexadecimal digits`},
+		{with(`0e0f"`, `0e0x"`), `dataset "000102030405060708090a0b0c0d0e0x" must have 32 hexadecimal digits`},
 		{with(`shuffle.1`, strings.Repeat("x", 65)), `the name of the order has 65 bytes`},
-		{with(`[0,3,0,1792]`, `[0,3,0,1792]`+strings.Repeat(`,[9,1,0,1]`, 5000)), `there are 5002 runs, but may be 4096`},
+		{with(first, `[0,1,0,1]`+strings.Repeat(`,[9,1,0,1]`, 9000)), `the pieces [[0 1 0 1] [9 1 0 1] [9 1 0 1]] are not in canonical form`},
+		{with(run, run+strings.Repeat(","+run, 1700)), `its runs have more than 8192 pieces`},
+		{with(run, run+","+strings.Replace(run, `[[1,2]]`, `[[0,1]]`, 1)), other},
 		{strings.Repeat(" ", 1<<20+1), `the text has 1048577 bytes, but may have 1048576`},
 	} {
 		_, err := certificate.Parse([]byte(c.text))
 		wantError(t, err, status.InvalidArgument, "certificate: this is not a certificate: "+c.want+"; pass on what a loader gave, unchanged")
 	}
-	_, err := certificate.Parse([]byte(with(`"meshfeed":1`, `"meshfeed":2`)))
-	wantError(t, err, status.Incompatible, "certificate: the certificate is of version 2, but this release reads version 1; read it with the release that wrote it")
+	_, err := certificate.Parse([]byte(`{"meshfeed":1,"order":"shuffle.1","runs":[[0,1,0,8]]}`))
+	wantError(t, err, status.Incompatible, "certificate: the certificate is of version 1, but this release reads version 2; read it with the release that wrote it")
 }
 
 // A claim too long to check is refused, not begun.
 func TestHugeClaim(t *testing.T) {
-	huge := strings.Replace(text, `[[0,3,0,1792],[3,1,0,64]]`, `[[0,9007199254740992,0,1797]]`, 1)
+	huge := strings.NewReplacer(`[[0,3,0,1792],[3,1,0,64]]`, `[[0,9007199254740992,0,1797]]`, `[[0,2]]`, `[[1,2]]`, `"dropped":[[0,3,1792,1797]]`, `"dropped":[]`).Replace(text)
 	c, err := certificate.Parse([]byte(huge))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, c.Check(t.Context()), status.ResourceExhausted, "certificate: more than 2^53 positions cannot be checked")
+	wantError(t, c.Check(t.Context()), status.ResourceExhausted, "certificate: more than 2^53 rows cannot be checked")
+}
+
+// A hostile certificate whose runs all overlap is refused in bounded time.
+func TestManyOverlaps(t *testing.T) {
+	run := text[strings.Index(text, `{"mesh":`) : len(text)-2]
+	var runs []string
+	for i := range 1300 {
+		r := strings.Replace(run, `[[0,3,0,1792],[3,1,0,64]]`, fmt.Sprintf("[[%d,9000000,%d,%d]]", i, i%700, 1000+i%700), 1)
+		runs = append(runs, strings.NewReplacer(`[[0,3,1792,1797]]`, `[]`, `"rows":5440`, fmt.Sprintf(`"rows":%d`, i)).Replace(r))
+	}
+	c, err := certificate.Parse([]byte(strings.Replace(text, run, strings.Join(runs, ","), 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Coverage(certificate.Place{}, c.Last()); err != nil {
+		wantError(t, err, status.ResourceExhausted, "certificate: the runs overlap in too many places; add the certificates of fewer runs at a time")
+	} else {
+		t.Error("the coverage was worked out")
+	}
 }
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(text))
-	f.Add([]byte(`{"runs":[[0,1,0,1]]}`))
+	f.Add([]byte(`{"meshfeed":2,"runs":[{"delivered":[[0,1,0,1]]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := certificate.Parse(data)
 		if err != nil {
@@ -116,6 +152,15 @@ func FuzzParse(f *testing.F) {
 		again, err := certificate.Parse(out)
 		if err != nil || !again.Equal(c) {
 			t.Fatalf("%q became %s, %v", data, out, err)
+		}
+		if _, err := c.Coverage(certificate.Place{}, c.Last()); err != nil && status.CodeOf(err) != status.ResourceExhausted {
+			t.Fatalf("%q: %v", data, err)
+		}
+		if twice, err := c.Add(again); err == nil && len(c.Runs()) > 0 && len(twice.Runs()) <= len(c.Runs()) {
+			t.Fatalf("%q: runs of both are taken for one", data)
+		}
+		if len(c.String()) > 1<<16 {
+			t.Fatalf("%q has a text of %d bytes", data, len(c.String()))
 		}
 	})
 }

@@ -2,116 +2,138 @@ package certificate
 
 import (
 	"cmp"
-	"fmt"
-	"math/bits"
 	"slices"
-
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Run is the positions [First, Last) of each of Epochs epochs from Epoch on.
+// Run is what processes of one mesh say of a stretch of batches that followed
+// each other. A restore, a seek and a remesh begin another run.
 type Run struct {
-	Epoch, Epochs int64
-	First, Last   int64
+	// Mesh is the processes of the mesh, all of which deliver every batch.
+	Mesh Processes
+
+	// Processes is those whose certificates are in this one.
+	Processes Processes
+
+	// Parts is in how many distinct blocks every row is delivered: for each
+	// array one, or as many as its row is cut into.
+	Parts int64
+
+	Delivered []Span // positions that were delivered
+	Dropped   []Span // ends of epochs that fill no step
+	Skipped   []Span // steps that were left out on request
+
+	// Tally is the evidence: the rows of Delivered, counted by these processes.
+	Tally
 }
 
-func (r Run) String() string {
-	if r.Epochs == 1 {
-		return fmt.Sprintf("[%d, %d) of epoch %d", r.First, r.Last, r.Epoch)
-	}
-	return fmt.Sprintf("[%d, %d) of epochs %d to %d", r.First, r.Last, r.Epoch, r.Epoch+r.Epochs-1)
+// Deliver adds the positions [first, last) of an epoch, and what was counted of
+// them.
+func (r *Run) Deliver(epoch, first, last int64, t Tally) {
+	r.Tally = r.Plus(t)
+	r.Delivered = appendSpan(r.Delivered, Span{epoch, 1, first, last})
 }
 
-// maxRuns bounds the pieces of a claim. A run has at most three: the rest of
-// an epoch, whole epochs, and the beginning of one.
-const maxRuns = 4096
+// Drop notes that an end of epochs fills no step.
+func (r *Run) Drop(s Span) { r.Dropped = appendSpan(r.Dropped, s) }
 
-// maxCount bounds rows, positions and epochs: the integers that JSON carries
-// exactly.
-const maxCount = 1 << 53
+// Skip notes steps that are left out on request.
+func (r *Run) Skip(s Span) { r.Skipped = appendSpan(r.Skipped, s) }
 
-// fold joins the last run with the one before it, if it is the same of the
-// next epoch.
-func fold(runs []Run) []Run {
-	n := len(runs)
-	if n < 2 {
-		return runs
-	}
-	a, b := &runs[n-2], runs[n-1]
-	if a.First != b.First || a.Last != b.Last || a.Epoch+a.Epochs != b.Epoch {
-		return runs
-	}
-	a.Epochs += b.Epochs
-	return runs[:n-1]
+// Empty says whether the run has nothing to say.
+func (r *Run) Empty() bool { return len(r.Delivered)+len(r.Dropped)+len(r.Skipped) == 0 }
+
+func (r *Run) pieces() int {
+	return len(r.Mesh) + len(r.Processes) + len(r.Delivered) + len(r.Dropped) + len(r.Skipped)
 }
 
-// union gives the canonical form of some runs, which may overlap: epochs that
-// follow each other with the same positions stand together, and the positions
-// of an epoch are cut into as few runs as possible.
-func union(runs []Run) ([]Run, error) {
-	var bounds []int64 // of epochs, where something changes
-	for _, r := range runs {
-		bounds = append(bounds, r.Epoch, r.Epoch+r.Epochs)
+// Afresh gives a run of the same processes that has nothing to say yet.
+func (r *Run) Afresh() Run { return Run{Mesh: r.Mesh, Processes: r.Processes, Parts: r.Parts} }
+
+// Clone gives a run of its own.
+func (r Run) Clone() Run {
+	r.Mesh, r.Processes = slices.Clone(r.Mesh), slices.Clone(r.Processes)
+	r.Delivered, r.Dropped, r.Skipped = slices.Clone(r.Delivered), slices.Clone(r.Dropped), slices.Clone(r.Skipped)
+	return r
+}
+
+// canonical gives the run with its spans in canonical form.
+func (r Run) canonical() (out Run, err error) {
+	for _, spans := range []*[]Span{&r.Delivered, &r.Dropped, &r.Skipped} {
+		if *spans, err = union(*spans); err != nil {
+			return r, err
+		}
 	}
-	slices.Sort(bounds)
-	bounds = slices.Compact(bounds)
+	return r, nil
+}
+
+// last gives the place behind the last position delivered.
+func (r *Run) last() (p Place) {
+	for _, s := range r.Delivered {
+		if at := (Place{s.Epoch + s.Epochs - 1, s.Last}); at.compare(p) > 0 {
+			p = at
+		}
+	}
+	return p
+}
+
+// whole says whether all processes of the mesh are in it.
+func (r *Run) whole() bool { return len(r.Mesh.without(r.Processes)) == 0 }
+
+// sameKind says whether both are of one mesh, with rows in as many parts.
+func (r *Run) sameKind(o *Run) bool { return r.Parts == o.Parts && r.Mesh.equal(o.Mesh) }
+
+// alike says whether both are of one mesh and of the same positions: then they
+// are taken for two processes' word of one run.
+func (r *Run) alike(o *Run) bool { return r.sameKind(o) && r.compareSpans(o) == 0 }
+
+func (r *Run) compareSpans(o *Run) int {
+	return cmp.Or(compareSpans(r.Delivered, o.Delivered), compareSpans(r.Dropped, o.Dropped), compareSpans(r.Skipped, o.Skipped))
+}
+
+func compareSpans(a, b []Span) int {
+	return slices.CompareFunc(a, b, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.First, b.First), cmp.Compare(a.Last, b.Last), cmp.Compare(a.Epochs, b.Epochs))
+	})
+}
+
+// first gives the place of the first position.
+func (r *Run) first() (p Place) {
+	p.Epoch = maxCount + 1
+	for _, spans := range [][]Span{r.Delivered, r.Dropped, r.Skipped} {
+		for _, s := range spans {
+			if at := (Place{s.Epoch, s.First}); at.compare(p) < 0 {
+				p = at
+			}
+		}
+	}
+	return p
+}
+
+// compare orders runs: by their positions, and then by everything else.
+func (r *Run) compare(o *Run) int {
+	return cmp.Or(r.first().compare(o.first()), r.compareSpans(o), r.Mesh.compare(o.Mesh), cmp.Compare(r.Parts, o.Parts), r.Processes.compare(o.Processes),
+		cmp.Compare(r.Rows, o.Rows), cmp.Compare(r.Digest.High, o.Digest.High), cmp.Compare(r.Digest.Low, o.Digest.Low))
+}
+
+// joined puts together what different processes say of the same run, and
+// orders the runs. A process that says the same twice stays apart.
+func joined(runs []Run) []Run {
+	runs = slices.Clone(runs)
+	slices.SortFunc(runs, func(a, b Run) int { return a.compare(&b) })
 	var out []Run
-	last := 0 // where the runs of the epochs before begin in out
-	for i := 1; i < len(bounds); i++ {
-		here := between(runs, bounds[i-1], bounds[i])
-		if len(out)+len(here) > maxRuns {
-			return nil, fail(status.ResourceExhausted, "the positions lie in more than %d separate runs", maxRuns).
-				WithHint("add certificates of runs that follow each other first")
-		}
-		if !extend(out[last:], here) {
-			last = len(out)
-			out = append(out, here...)
-		}
-	}
-	return out, nil
-}
-
-// between gives what runs have in the epochs [from, to), which is the same in
-// all of them, as one run for every piece.
-func between(runs []Run, from, to int64) (pieces []Run) {
-	var all []Run
 	for _, r := range runs {
-		if r.Epoch <= from && to <= r.Epoch+r.Epochs {
-			all = append(all, Run{from, to - from, r.First, r.Last})
+		first := len(out) // of the runs like this one
+		for first > 0 && out[first-1].alike(&r) {
+			first--
 		}
-	}
-	slices.SortFunc(all, func(a, b Run) int { return cmp.Compare(a.First, b.First) })
-	for _, r := range all {
-		if n := len(pieces); n > 0 && r.First <= pieces[n-1].Last {
-			pieces[n-1].Last = max(pieces[n-1].Last, r.Last)
+		n := slices.IndexFunc(out[first:], func(o Run) bool { return len(o.Processes.common(r.Processes)) == 0 })
+		if n < 0 {
+			out = append(out, r)
 			continue
 		}
-		pieces = append(pieces, r)
+		o := &out[first+n]
+		o.Processes, o.Tally = o.Processes.plus(r.Processes), o.Plus(r.Tally)
 	}
-	return pieces
-}
-
-// extend makes runs longer by the epochs of next, which follow them, if they
-// have the same positions.
-func extend(runs, next []Run) bool {
-	same := func(a, b Run) bool { return a.First == b.First && a.Last == b.Last }
-	if len(next) == 0 || !slices.EqualFunc(runs, next, same) {
-		return false
-	}
-	for i := range runs {
-		runs[i].Epochs += next[i].Epochs
-	}
-	return true
-}
-
-// positions counts those of some runs; false beyond maxCount.
-func positions(runs []Run) (sum int64, ok bool) {
-	for _, r := range runs {
-		high, low := bits.Mul64(uint64(r.Epochs), uint64(r.Last-r.First))
-		if high > 0 || low > maxCount-uint64(sum) {
-			return 0, false
-		}
-		sum += int64(low)
-	}
-	return sum, true
+	slices.SortFunc(out, func(a, b Run) int { return a.compare(&b) })
+	return out
 }

@@ -14,7 +14,8 @@ type Digest struct{ High, Low uint64 }
 // String gives 32 hexadecimal digits.
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.High, d.Low) }
 
-// Tally is evidence: how many rows were counted, and the sum of their hashes.
+// Tally is evidence: how many rows were counted, a row once for each of its
+// parts, and the sum of their hashes.
 type Tally struct {
 	Rows   int64
 	Digest Digest
@@ -31,6 +32,50 @@ func (t *Tally) add(high, low uint64) {
 	var carry uint64
 	t.Digest.Low, carry = bits.Add64(t.Digest.Low, low, 0)
 	t.Digest.High, _ = bits.Add64(t.Digest.High, high, carry)
+}
+
+// Weight is what the hashes of rows are multiplied by: a number for each part in
+// which a row is delivered, so that a part that comes twice does not make up
+// for another that is missing. Weights of several parts add up.
+type Weight struct {
+	Parts     int64
+	high, low uint64
+}
+
+// WeightOf gives the weight of the part of a number, from 0. It is odd, and that
+// of the first part is 1.
+func WeightOf(part int64) Weight {
+	if part == 0 {
+		return Weight{1, 0, 1}
+	}
+	return Weight{1, permutation.Hash(usePart, 0, uint64(part)), permutation.Hash(usePart, 1, uint64(part)) | 1}
+}
+
+// usePart tells these hashes from the others of certificates and orders.
+const usePart = 0x70617274
+
+// Plus gives the weight of both.
+func (w Weight) Plus(o Weight) Weight {
+	var carry uint64
+	w.low, carry = bits.Add64(w.low, o.low, 0)
+	w.high, _ = bits.Add64(w.high, o.high, carry)
+	w.Parts += o.Parts
+	return w
+}
+
+// Minus takes a weight away.
+func (w Weight) Minus(o Weight) Weight {
+	var borrow uint64
+	w.low, borrow = bits.Sub64(w.low, o.low, 0)
+	w.high, _ = bits.Sub64(w.high, o.high, borrow)
+	w.Parts -= o.Parts
+	return w
+}
+
+// Times gives the tally of rows that come in all parts of a weight.
+func (t Tally) Times(w Weight) Tally {
+	high, low := bits.Mul64(t.Digest.Low, w.low)
+	return Tally{Rows: t.Rows * w.Parts, Digest: Digest{high + t.Digest.High*w.low + t.Digest.Low*w.high, low}}
 }
 
 // Epoch is an epoch's part of the hash, to be made once for many rows.

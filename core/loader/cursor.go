@@ -48,7 +48,7 @@ func (l *Loader) Restore(state []byte, ignoreDataset bool) error {
 	if err != nil {
 		return err
 	}
-	return l.line.jumpTo(c, q)
+	return l.line.jumpTo(s.Cursor(), c, q)
 }
 
 // Seek continues at a position of an epoch. It need not be a multiple of the
@@ -58,8 +58,18 @@ func (l *Loader) Seek(c batch.Cursor) error {
 	if err := l.grid.check(c); err != nil {
 		return err
 	}
-	return l.line.jump(l.grid.settle(c), (*ledger).begin)
+	return l.line.jump(l.grid.settle(c), func(g *ledger, to batch.Cursor) { g.begin(c, to) })
 }
+
+// Skip leaves out the next n steps, as after a spike of the loss: the next
+// batch is the one behind them. Certificates name them as skipped. A State
+// saved from now on continues behind them. Steps that lead beyond the end of an
+// epoch go on in the next one, but a loop of one epoch ends. What stood ready is
+// dropped. The error is OutOfRange beyond the end of Options.Epochs; the cursor
+// then stays.
+//
+// All processes of a job skip alike.
+func (l *Loader) Skip(n int64) error { return l.line.skip(n) }
 
 // resume gives the settled cursor of a saved state, and the sequence to go on
 // with.

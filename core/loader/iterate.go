@@ -66,7 +66,7 @@ func (l *Loader) OneEpoch(epoch int64) (*Loader, error) {
 	pass := *l
 	pass.first = l.line.sequence.Load()
 	pass.o.Epochs = int(epoch + 1)
-	if err := pass.open(c); err != nil {
+	if err := pass.open(c, c); err != nil {
 		return nil, err
 	}
 	return &pass, nil

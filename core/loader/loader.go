@@ -112,7 +112,7 @@ func (l *Loader) planFor(process int) (err error) {
 
 // begin places the cursor and opens the first pass.
 func (l *Loader) begin() (*Loader, error) {
-	var c batch.Cursor
+	var asked, c batch.Cursor
 	if l.o.State != nil {
 		s, err := ParseState(l.o.State)
 		if err != nil {
@@ -121,13 +121,14 @@ func (l *Loader) begin() (*Loader, error) {
 		if c, l.first, err = l.resume(l.first, s, l.o.IgnoreDataset); err != nil {
 			return nil, err
 		}
+		asked = s.Cursor()
 	}
-	return l, l.open(c)
+	return l, l.open(asked, c)
 }
 
 // open makes the pass that starts at a settled cursor, with a gatherer of its
-// own.
-func (l *Loader) open(c batch.Cursor) error {
+// own. Asked is the cursor before it settled.
+func (l *Loader) open(asked, c batch.Cursor) error {
 	var g source.Gatherer
 	announce := func([]int64) {}
 	if len(l.plan.parts) > 0 {
@@ -143,7 +144,7 @@ func (l *Loader) open(c batch.Cursor) error {
 		seed: l.first.state.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.loaded)),
 		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, announce: announce},
 	}
-	l.line = newPrefetch(l.maker, &l.o, l.first, c)
+	l.line = newPrefetch(l.maker, &l.o, l.first, asked, c)
 	return nil
 }
 

@@ -88,9 +88,8 @@ func TestLocalOrderOnOtherTopologies(t *testing.T) {
 			if got := l.State(); got.Order != "local.1:4:32" {
 				t.Errorf("%s: the state is %v", what, got)
 			}
-			runs, _ := l.Certificate().Runs()
-			if len(runs) != 1 || runs[0].First != 320 || l.Certificate().Order != "local.1:4:32" {
-				t.Errorf("%s: certificate of %v of %s", what, runs, l.Certificate().Order)
+			if c := certificateOf(t, l); c.Order != "local.1:4:32" || len(c.Runs()) != 1 || c.Runs()[0].Delivered[0].First != 320 {
+				t.Errorf("%s: %v", what, c)
 			}
 		}
 		pass, err := restored.OneEpoch(0)

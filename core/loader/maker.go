@@ -29,6 +29,7 @@ type maker struct {
 	shares   []share
 	gathered atomic.Int64 // nanoseconds
 	others   []int64      // records of plan.all, where these are more than those gathered
+	madeOf   []int64      // the records by which mask and extras of the last batch were filled
 	hintErr  error        // of the last lookAhead: the next batch fails with it
 }
 
@@ -83,7 +84,7 @@ func (m *maker) build(ctx context.Context, place batch.Place) (b *batch.Batch, t
 		return nil, t, err
 	}
 	complete = true
-	return batch.New(m.plan.blocks, memory, place, m.count), m.plan.count(records, place), nil
+	return batch.New(m.plan.blocks, memory, place, m.count), m.plan.count(records, m.madeOf, place), nil
 }
 
 func (m *maker) fill(ctx context.Context, memory batch.Memory, records []int64, place batch.Place) error {
@@ -124,6 +125,7 @@ func (m *maker) fillMade(memory batch.Memory, records []int64, place batch.Place
 		records = m.others
 		m.window.fill(records, m.plan.all, place.Cursor)
 	}
+	m.madeOf = records
 	for _, b := range m.plan.made {
 		b.fill(memory.Dst(b.block), records, m.seed, place.Epoch)
 	}

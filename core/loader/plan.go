@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -26,10 +27,13 @@ type plan struct {
 	loaded  int64         // gathered or made for them
 	rows    rows          // of the global batch that are gathered
 	all     rows          // and those that only the mask or the extras of this process have
-	counted []counted     // rows of the list that this process counts
+	counted []counted     // rows that this process counts, of the list that is gathered
 	parts   []source.Part
-	jobs    []job  // by part, for all rows
-	made    []made // filled blocks that the loader makes itself
+	jobs    []job           // by part, for all rows
+	made    []made          // filled blocks that the loader makes itself
+	run     certificate.Run // of certificates, without a batch
+
+	countedMade []counted // rows that this process counts, of the list of mask and extras
 }
 
 // job is a source.Job without its memory.
@@ -62,7 +66,7 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 		return nil, err
 	}
 	p.rows = p.gathered(mine)
-	p.addCounted(process)
+	p.addCounted(mine)
 	for _, b := range mine.Gathered() {
 		if err := p.addBlock(lay.Arrays()[b.Array], b); err != nil {
 			return nil, err
@@ -76,6 +80,11 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 		p.bytes += int64(b.Bytes)
 	}
 	p.slab = batch.SlabBytes(p.blocks)
+	p.run = certificate.Run{
+		Mesh:      certificate.ProcessesOf(lay.Mesh().Processes()),
+		Processes: certificate.ProcessesOf([]int{process}),
+		Parts:     lay.Parts(),
+	}
 	return &p.plan, nil
 }
 

@@ -65,12 +65,14 @@ type loop struct {
 	epoch int64
 }
 
-// newPrefetch starts nothing yet.
-func newPrefetch(m *maker, o *Options, q *sequence, c batch.Cursor) *prefetch {
+// newPrefetch starts nothing yet. The cursor c is where the grid settled when
+// asked was given.
+func newPrefetch(m *maker, o *Options, q *sequence, asked, c batch.Cursor) *prefetch {
 	p := &prefetch{maker: m, until: int64(o.Epochs), depth: o.prefetch(), cursor: c, frontier: c, idle: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.ledger.run = m.plan.run
 	p.follow(q)
-	p.ledger.begin(c)
+	p.ledger.begin(asked, c)
 	return p
 }
 
@@ -78,7 +80,7 @@ func newPrefetch(m *maker, o *Options, q *sequence, c batch.Cursor) *prefetch {
 // sequence.
 func (p *prefetch) follow(q *sequence) {
 	p.sequence.Store(q)
-	p.ledger.total.Sequence = q.certified()
+	p.ledger.follow(q.certified())
 }
 
 // next gives the next batch, and waits for it if need be.
@@ -299,26 +301,45 @@ func (p *prefetch) jump(c batch.Cursor, account func(*ledger, batch.Cursor)) err
 		return closed()
 	}
 	account(&p.ledger, c)
-	p.move(c)
+	p.move(c, loop{})
 	return nil
 }
 
-// jumpTo moves the cursor to a place in a sequence.
-func (p *prefetch) jumpTo(c batch.Cursor, q *sequence) error {
+// jumpTo moves the cursor to a place in a sequence, where the grid settled when
+// asked was given.
+func (p *prefetch) jumpTo(asked, c batch.Cursor, q *sequence) error {
 	if p.closed {
 		return closed()
 	}
 	p.follow(q)
-	p.ledger.begin(c)
-	p.move(c)
+	p.ledger.begin(asked, c)
+	p.move(c, loop{})
 	return nil
 }
 
-// move moves the cursor. What stood ready is dropped.
-func (p *prefetch) move(c batch.Cursor) {
+// skip leaves out n steps. A loop that goes on ends where its epoch does, as if
+// they had been delivered.
+func (p *prefetch) skip(n int64) error {
+	p.hold()
+	defer p.leave()
+	if p.closed {
+		return closed()
+	}
+	s, err := p.maker.grid.skip(p.cursor, n, p.until)
+	if err != nil || n == 0 {
+		return err
+	}
+	p.ledger.skip(s)
+	p.move(s.to, p.loop)
+	return nil
+}
+
+// move moves the cursor, and says which loop goes on. What stood ready is
+// dropped.
+func (p *prefetch) move(c batch.Cursor, at loop) {
 	p.reset()
 	p.cursor, p.frontier = c, c
-	p.loop, p.failed = loop{}, false
+	p.loop, p.failed = at, false
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.serve()
 	p.start()

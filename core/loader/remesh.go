@@ -67,11 +67,11 @@ func (l *Loader) follow(other *Loader) error {
 		return err
 	}
 	l.first = line.sequence.Load()
-	if err := l.open(l.grid.settle(line.cursor)); err != nil {
+	if err := l.open(line.cursor, l.grid.settle(line.cursor)); err != nil {
 		return err
 	}
-	l.line.loop, l.line.counts, l.line.ledger = line.loop, line.counts.now(), line.ledger
-	l.line.ledger.total, l.line.ledger.now = line.ledger.total.Clone(), l.line.cursor
+	l.line.loop, l.line.counts = line.loop, line.counts.now()
+	l.line.ledger = line.ledger.remeshed(l.plan.run, line.cursor, l.line.cursor)
 	l.maker.gathered.Store(other.maker.gathered.Load())
 	return nil
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -11,23 +12,22 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// rowHolders gives, for every row of the batch, the processes that hold it of an
-// array with bytes, straight from the index of every device.
-func rowHolders(l *Layout) []map[int]bool {
-	rows := make([]map[int]bool, l.BatchSize())
-	for i := range rows {
-		rows[i] = map[int]bool{}
-	}
-	for _, a := range l.arrays {
-		if a.Kind != Data || slices.Contains(a.RowShape(), 0) {
+// lowestHolders gives, for every distinct block of the arrays that have bytes,
+// the lowest process that holds it, straight from the index of every device.
+func lowestHolders(l *Layout) map[string]int {
+	lowest := map[string]int{}
+	for i, a := range l.arrays {
+		if a.Kind == Static || slices.Contains(a.RowShape(), 0) {
 			continue
 		}
 		for position := range l.mesh.Size() {
-			process := l.mesh.Device(position).Process
-			eachRow(a.Shape[:a.BatchDims], a.Delivered.IndexAt(a.Shape, position), 0, func(row int) { rows[row][process] = true })
+			key, process := fmt.Sprint(i, a.Delivered.IndexAt(a.Shape, position)), l.mesh.Device(position).Process
+			if n, ok := lowest[key]; !ok || process < n {
+				lowest[key] = process
+			}
 		}
 	}
-	return rows
+	return lowest
 }
 
 func eachRow(batch []int, part sharding.Index, row int, do func(int)) {
@@ -40,43 +40,39 @@ func eachRow(batch []int, part sharding.Index, row int, do func(int)) {
 	}
 }
 
-func TestFirstRowsOfRandomLayouts(t *testing.T) {
+// Every distinct block is first held by its lowest holder, and over all
+// processes every row comes once in each of its parts.
+func TestFirstHeldOfRandomLayouts(t *testing.T) {
 	r := random.New(t)
+	checked := 0
 	for n := range 400 {
 		l, err := New(randomDocument(r))
-		if err != nil || l.Err() != nil || l.BatchSize() > 1<<14 {
+		if err != nil || l.Err() != nil || l.BatchSize() > 1<<12 || l.Parts() > 1<<8 {
 			continue
 		}
-		var want [][][2]int // by process
-		for row, held := range rowHolders(l) {
-			if len(held) == 0 {
-				continue
-			}
-			first := slices.Min(slices.Collect(keys(held)))
-			for len(want) <= first {
-				want = append(want, nil)
-			}
-			want[first] = merge(append(want[first], [2]int{row, row + 1}))
-		}
+		checked++
+		want, parts := lowestHolders(l), make([]int, l.BatchSize()*l.Parts())
 		for _, p := range append(l.mesh.Processes(), 1<<20) {
-			var mine [][2]int
-			if p < len(want) {
-				mine = want[p]
+			for _, h := range l.FirstHeld(p) {
+				b := l.Process(p).Blocks[h.Block]
+				key := fmt.Sprint(b.Array, b.Index)
+				if first, ok := want[key]; !ok || first != p {
+					t.Fatalf("layout %d, %s: block %s is first held by process %d, want %d (%v)", n, l.doc.Canonical(), key, p, first, ok)
+				}
+				delete(want, key)
+				a := l.arrays[b.Array]
+				eachRow(a.Shape[:a.BatchDims], b.Index, 0, func(row int) { parts[int64(row)*l.Parts()+h.Part]++ })
 			}
-			if got := l.FirstRows(p); !slices.Equal(got, mine) {
-				t.Fatalf("layout %d, %s: first rows of process %d are %v, want %v", n, l.doc.Canonical(), p, got, mine)
-			}
+		}
+		if len(want) > 0 {
+			t.Fatalf("layout %d, %s: no process counts %v", n, l.doc.Canonical(), want)
+		}
+		if i := slices.IndexFunc(parts, func(n int) bool { return n != 1 }); i >= 0 {
+			t.Fatalf("layout %d, %s: part %d of row %d comes %d times", n, l.doc.Canonical(), int64(i)%l.Parts(), int64(i)/l.Parts(), parts[i])
 		}
 	}
-}
-
-func keys(m map[int]bool) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
+	if checked < 50 {
+		t.Errorf("only %d layouts were checked", checked)
 	}
 }
 
@@ -199,7 +195,7 @@ func TestLocalOrderRefused(t *testing.T) {
 	}
 }
 
-func BenchmarkFirstRows(b *testing.B) {
+func BenchmarkFirstHeld(b *testing.B) {
 	d := rowsDocument(512, sharding.P("data"), sharding.P("data", "model"))
 	d.Mesh.Axes = []mesh.Axis{{Name: "data", Size: 1024}, {Name: "model", Size: 4}}
 	d.Batch.Size = []int{4096}
@@ -208,6 +204,6 @@ func BenchmarkFirstRows(b *testing.B) {
 		b.Fatal(err, l.Err())
 	}
 	for b.Loop() {
-		l.FirstRows(511)
+		l.FirstHeld(511)
 	}
 }

@@ -1,0 +1,255 @@
+package certificate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Coverage says what the runs of a certificate claim of the positions between
+// two places. The evidence has no part in it.
+type Coverage struct {
+	First, Last Place // what was asked for
+
+	Delivered []Span // by any process, whatever was asked for; so are the next two
+	Dropped   []Span // and not delivered
+	Skipped   []Span // and neither delivered nor dropped
+
+	Missing  []Span  // neither delivered nor dropped nor skipped
+	Absent   []Fault // delivered by other processes of the mesh, but not by these
+	Repeated []Fault // delivered more than once by these
+}
+
+// Fault is what some processes did to some positions.
+type Fault struct {
+	Processes Processes
+	All       bool  // they are the whole mesh
+	Of        int64 // the number of processes of the mesh
+	Spans     []Span
+}
+
+// Coverage compares the runs with the positions from first to last. The error
+// is ResourceExhausted for too many pieces that overlap.
+func (c Certificate) Coverage(first, last Place) (Coverage, error) {
+	wanted := through(first, last, c.Records)
+	s := surveyor{runs: c.runs, reached: c.reached(wanted)}
+	err := eachBand(s.collect(wanted), piece.span, s.surveyEpochs)
+	return Coverage{
+		First: first, Last: last,
+		Delivered: s.delivered.out, Dropped: s.dropped.out, Skipped: s.skipped.out,
+		Missing: s.missing.out, Absent: s.absent.list(), Repeated: s.repeated.list(),
+	}, err
+}
+
+// surveyor cuts the positions where any span begins or ends, and looks at each
+// piece.
+type surveyor struct {
+	runs                                 []Run
+	reached                              []bool // by run
+	delivered, dropped, skipped, missing merger
+	absent, repeated                     faults
+	work                                 int
+}
+
+// piece is a span and what is said of it.
+type piece struct {
+	Span
+	kind kind
+	run  int
+}
+
+func (p piece) span() Span { return p.Span }
+
+type kind uint8
+
+const (
+	asked kind = iota
+	delivered
+	dropped
+	skipped
+	kinds
+)
+
+// maxWork bounds the comparisons, which a hostile certificate could make many: a
+// second's worth. A thousand runs one after the other take a million.
+const maxWork = 1 << 23
+
+func (s *surveyor) collect(wanted []Span) (pieces []piece) {
+	add := func(k kind, run int, spans []Span) {
+		for _, span := range spans {
+			pieces = append(pieces, piece{span, k, run})
+		}
+	}
+	add(asked, -1, wanted)
+	for i, r := range s.runs {
+		add(dropped, i, r.Dropped)
+		add(skipped, i, r.Skipped)
+		if len(r.Mesh.common(r.Processes)) > 0 { // other processes hold nothing
+			add(delivered, i, r.Delivered)
+		}
+	}
+	return pieces
+}
+
+// surveyEpochs looks at the epochs [from, to), which are all alike.
+func (s *surveyor) surveyEpochs(from, to int64, here []piece) error {
+	var bounds []int64
+	for _, p := range here {
+		bounds = append(bounds, p.First, p.Last)
+	}
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds)
+	var over []piece // a part of here
+	for i := 1; i < len(bounds); i++ {
+		if s.work += len(here); s.work > maxWork {
+			return fail(status.ResourceExhausted, "the runs overlap in too many places").
+				WithHint("add the certificates of fewer runs at a time")
+		}
+		over = over[:0]
+		for _, p := range here {
+			if p.First <= bounds[i-1] && bounds[i] <= p.Last {
+				over = append(over, p)
+			}
+		}
+		if len(over) > 0 {
+			s.look(Span{from, to - from, bounds[i-1], bounds[i]}, over)
+		}
+	}
+	return s.endBand()
+}
+
+func (s *surveyor) endBand() error {
+	for _, m := range []*merger{&s.delivered, &s.dropped, &s.skipped, &s.missing} {
+		if err := m.endBand(); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(s.absent.endBand(), s.repeated.endBand())
+}
+
+// look says what pieces make of a span that lies in all of them.
+func (s *surveyor) look(span Span, over []piece) {
+	var runs []int
+	var found [kinds]bool
+	for _, p := range over {
+		found[p.kind] = true
+		if p.kind == delivered {
+			runs = append(runs, p.run)
+		}
+	}
+	switch {
+	case found[delivered]:
+		s.delivered.add(span)
+		s.compare(span, runs, found[asked])
+	case found[dropped]:
+		s.dropped.add(span)
+	case found[skipped]:
+		s.skipped.add(span)
+	default:
+		s.missing.add(span)
+	}
+}
+
+// compare says whether every process of one mesh delivered a span once. A run
+// that some process has not certified is looked at beyond what was asked for:
+// its evidence cannot be divided.
+func (s *surveyor) compare(span Span, runs []int, asked bool) {
+	first := &s.runs[runs[0]]
+	var once, twice Processes
+	for _, i := range runs {
+		r := &s.runs[i]
+		s.work += 8 + len(r.Mesh) + len(r.Processes) + len(once)
+		asked = asked || (s.reached[i] && !r.whole())
+		mine := first.Mesh // of a run on another mesh, since that delivered the rows too
+		if r.sameKind(first) {
+			mine = r.Processes.common(r.Mesh)
+		}
+		twice = twice.plus(once.common(mine))
+		once = once.plus(mine)
+	}
+	if asked {
+		s.absent.add(first.Mesh, first.Mesh.without(once), span)
+		s.repeated.add(first.Mesh, twice, span)
+	}
+}
+
+// faults collects what sets of processes did.
+type faults struct {
+	of      []Fault // without spans
+	mergers []merger
+}
+
+// maxFaults bounds the sets of processes that are told apart. Of more, the
+// first ones are enough to say that something is wrong.
+const maxFaults = 64
+
+func (f *faults) add(mesh, processes Processes, span Span) {
+	if len(processes) == 0 {
+		return
+	}
+	all := processes.equal(mesh)
+	i := slices.IndexFunc(f.of, func(o Fault) bool {
+		return o.All && all || o.Of == mesh.count() && o.Processes.equal(processes)
+	})
+	if i < 0 && len(f.of) < maxFaults {
+		i = len(f.of)
+		f.of, f.mergers = append(f.of, Fault{Processes: processes, All: all, Of: mesh.count()}), append(f.mergers, merger{})
+	}
+	if i >= 0 {
+		f.mergers[i].add(span)
+	}
+}
+
+func (f *faults) endBand() error {
+	for i := range f.mergers {
+		if err := f.mergers[i].endBand(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *faults) list() []Fault {
+	for i := range f.of {
+		f.of[i].Spans = f.mergers[i].out
+	}
+	return f.of
+}
+
+// reached says of every run whether its evidence is needed for some positions:
+// if it has any of them, or has positions of another such run that not all
+// processes have certified and may make that one whole.
+func (c Certificate) reached(wanted []Span) []bool {
+	reached := make([]bool, len(c.runs))
+	var next []int // of which the overlaps are to be found
+	reach := func(spans []Span, of func(*Run) bool) {
+		for i := range c.runs {
+			if r := &c.runs[i]; !reached[i] && of(r) && overlap(r.Delivered, spans) {
+				reached[i] = true
+				next = append(next, i)
+			}
+		}
+	}
+	reach(wanted, func(*Run) bool { return true })
+	for len(next) > 0 {
+		r := &c.runs[next[0]]
+		next = next[1:]
+		if !r.whole() {
+			reach(r.Delivered, func(o *Run) bool { return !o.whole() && o.sameKind(r) })
+		}
+	}
+	return reached
+}
+
+// overlap says whether any of some spans has a position of others.
+func overlap(spans, others []Span) bool {
+	for _, a := range spans {
+		for _, b := range others {
+			if a.Epoch < b.Epoch+b.Epochs && b.Epoch < a.Epoch+a.Epochs && a.First < b.Last && b.First < a.Last {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,239 @@
+package certificate
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Span is the positions [First, Last) of each of Epochs epochs from Epoch on.
+type Span struct {
+	Epoch, Epochs int64
+	First, Last   int64
+}
+
+func (s Span) String() string {
+	if s.Epochs == 1 {
+		return fmt.Sprintf("[%d, %d) of epoch %d", s.First, s.Last, s.Epoch)
+	}
+	return fmt.Sprintf("[%d, %d) of epochs %d to %d", s.First, s.Last, s.Epoch, s.Epoch+s.Epochs-1)
+}
+
+const (
+	// maxPieces bounds the spans of a certificate and the ranges of processes
+	// in it. A run has at most six spans, unless steps were skipped: the rest of
+	// an epoch, whole epochs and the beginning of one, and what each of them
+	// dropped.
+	maxPieces = 1 << 13
+
+	// maxCount bounds rows, positions and epochs: the integers that JSON carries
+	// exactly.
+	maxCount = 1 << 53
+
+	// maxParts bounds the blocks in which a row is delivered.
+	maxParts = 1 << 31
+)
+
+// appendSpan appends a span that follows the ones before it. Equal spans of
+// epochs that follow each other become one, so the list of a long run stays
+// short. The last one may still grow, so it is joined when the next one comes.
+func appendSpan(spans []Span, s Span) []Span {
+	if s.First == s.Last || s.Epochs == 0 {
+		return spans
+	}
+	if n := len(spans); n > 0 {
+		last := &spans[n-1]
+		if last.Epochs == 1 && s.Epochs == 1 && last.Epoch == s.Epoch && last.Last == s.First {
+			last.Last = s.Last
+			return spans
+		}
+		spans = fold(spans)
+	}
+	return append(spans, s)
+}
+
+// fold joins the last span with the one before it, if it is the same of the
+// next epoch.
+func fold(spans []Span) []Span {
+	n := len(spans)
+	if n < 2 {
+		return spans
+	}
+	a, b := &spans[n-2], spans[n-1]
+	if a.First != b.First || a.Last != b.Last || a.Epoch+a.Epochs != b.Epoch {
+		return spans
+	}
+	a.Epochs += b.Epochs
+	return spans[:n-1]
+}
+
+// union gives the canonical form of some spans, which may overlap: epochs that
+// follow each other with the same positions stand together, and the positions
+// of an epoch are cut into as few spans as possible.
+func union(spans []Span) ([]Span, error) {
+	if canonical(spans) {
+		return spans, nil
+	}
+	var m merger
+	err := eachBand(spans, Span.itself, func(from, to int64, here []Span) error {
+		slices.SortFunc(here, func(a, b Span) int { return cmp.Compare(a.First, b.First) })
+		for _, s := range here {
+			m.add(Span{from, to - from, s.First, s.Last})
+		}
+		return m.endBand()
+	})
+	return m.out, err
+}
+
+func (s Span) itself() Span { return s }
+
+// eachBand calls do for every range of epochs [from, to) in which nothing
+// changes, with all that lies in it. The list is valid until do returns.
+func eachBand[T any](all []T, span func(T) Span, do func(from, to int64, here []T) error) error {
+	var bounds []int64
+	for _, t := range all {
+		s := span(t)
+		bounds = append(bounds, s.Epoch, s.Epoch+s.Epochs)
+	}
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds)
+	var here []T
+	for i := 1; i < len(bounds); i++ {
+		here = here[:0]
+		for _, t := range all {
+			if s := span(t); s.Epoch <= bounds[i-1] && bounds[i] <= s.Epoch+s.Epochs {
+				here = append(here, t)
+			}
+		}
+		if err := do(bounds[i-1], bounds[i], here); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merger makes the canonical form of spans that come band by band, and in a
+// band by their first position.
+type merger struct {
+	out  []Span
+	last int // where the spans of the band before begin in out
+	here []Span
+}
+
+func (m *merger) add(s Span) {
+	if n := len(m.here); n > 0 && s.First <= m.here[n-1].Last {
+		m.here[n-1].Last = max(m.here[n-1].Last, s.Last)
+		return
+	}
+	m.here = append(m.here, s)
+}
+
+// endBand goes to the next band. A band with the same positions as the one
+// before it makes that one longer.
+func (m *merger) endBand() error {
+	if len(m.out)+len(m.here) > maxPieces {
+		return tooMany()
+	}
+	before := m.out[m.last:]
+	if len(m.here) > 0 && follows(before, m.here) && samePositions(before, m.here) {
+		for i := range before {
+			before[i].Epochs += m.here[i].Epochs
+		}
+	} else {
+		m.last = len(m.out)
+		m.out = append(m.out, m.here...)
+	}
+	m.here = m.here[:0]
+	return nil
+}
+
+// follows says whether the epochs of b begin where those of a end.
+func follows(a, b []Span) bool { return len(a) > 0 && a[0].Epoch+a[0].Epochs == b[0].Epoch }
+
+func samePositions(a, b []Span) bool {
+	return slices.EqualFunc(a, b, func(a, b Span) bool { return a.First == b.First && a.Last == b.Last })
+}
+
+// canonical says whether spans are in canonical form.
+func canonical(spans []Span) bool {
+	var before []Span // of the epochs before
+	for len(spans) > 0 {
+		n := 1
+		for n < len(spans) && spans[n].Epoch == spans[0].Epoch && spans[n].Epochs == spans[0].Epochs {
+			if spans[n].First <= spans[n-1].Last {
+				return false
+			}
+			n++
+		}
+		here := spans[:n]
+		if len(before) > 0 && (before[0].Epoch+before[0].Epochs > here[0].Epoch || follows(before, here) && samePositions(before, here)) {
+			return false
+		}
+		before, spans = here, spans[n:]
+	}
+	return true
+}
+
+func tooMany() error {
+	return fail(status.ResourceExhausted, "the runs lie in more than %d pieces", maxPieces).
+		WithHint("take certificates more often, each of a new loader, and keep them apart")
+}
+
+// positions counts those of some spans; false beyond maxCount.
+func positions(spans []Span) (sum int64, ok bool) {
+	for _, s := range spans {
+		high, low := bits.Mul64(uint64(s.Epochs), uint64(s.Last-s.First))
+		if high > 0 || low > maxCount-uint64(sum) {
+			return 0, false
+		}
+		sum += int64(low)
+	}
+	return sum, true
+}
+
+// shown is how many spans a text lists.
+const shown = 3
+
+// list shows the first of some spans, and how many there are.
+func list(spans []Span) string {
+	var words []string
+	for _, s := range spans[:min(len(spans), shown)] {
+		words = append(words, s.String())
+	}
+	if more := len(spans) - shown; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more pieces", more))
+	}
+	return strings.Join(words, ", ")
+}
+
+// Place is a position of an epoch. Position 0 of an epoch is also the end of
+// the epoch before it.
+type Place struct{ Epoch, Position int64 }
+
+func (p Place) String() string { return fmt.Sprintf("position %d of epoch %d", p.Position, p.Epoch) }
+
+func (p Place) compare(o Place) int {
+	return cmp.Or(cmp.Compare(p.Epoch, o.Epoch), cmp.Compare(p.Position, o.Position))
+}
+
+// through gives the spans from one place to another.
+func through(first, last Place, records int64) (spans []Span) {
+	if first.Epoch == last.Epoch {
+		return appendSpan(nil, Span{first.Epoch, 1, first.Position, max(first.Position, last.Position)})
+	}
+	if first.Epoch > last.Epoch {
+		return nil
+	}
+	if first.Position > 0 {
+		spans = appendSpan(spans, Span{first.Epoch, 1, first.Position, records})
+		first = Place{Epoch: first.Epoch + 1}
+	}
+	if records > 0 {
+		spans = appendSpan(spans, Span{first.Epoch, last.Epoch - first.Epoch, 0, records})
+	}
+	return appendSpan(spans, Span{last.Epoch, 1, 0, last.Position})
+}

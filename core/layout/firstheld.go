@@ -1,0 +1,76 @@
+package layout
+
+import (
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/sharding"
+)
+
+// HeldPart is a block that a process counts for all processes which hold it.
+type HeldPart struct {
+	Block int   // number in Process.Blocks
+	Part  int64 // of the rows that lie in it: from 0 to Parts
+}
+
+// Parts gives in how many distinct blocks every row of the global batch is
+// delivered: for every array one, or as many as its row is cut into. Arrays
+// without a batch dimension and those whose rows have no bytes do not count.
+func (l *Layout) Parts() (parts int64) {
+	for i := range l.arrays {
+		parts += l.rowParts(i)
+	}
+	return parts
+}
+
+// rowParts gives the distinct blocks of an array in which a row lies.
+func (l *Layout) rowParts(array int) int64 {
+	a, t := l.arrays[array], l.delivered[array]
+	if a.Kind == Static || a.Delivered == nil || slices.Contains(a.RowShape(), 0) {
+		return 0
+	}
+	return int64(t.Count() / t.Leading(a.BatchDims).Count())
+}
+
+// FirstHeld gives the blocks of process p that no process with a lower number
+// holds. Over all processes that is every distinct block of every array once,
+// so each row comes once in each of its Parts.
+func (l *Layout) FirstHeld(p int) (held []HeldPart) {
+	n, ok := slices.BinarySearch(l.processes, p)
+	if !ok || l.costs.walks > maxWalks || !l.costs.known {
+		return nil
+	}
+	local := l.mesh.Local(p)
+	first := map[string][]int32{} // the lowest holder of every tile, by tiling
+	blocks, parts := 0, int64(0)
+	for i, a := range l.arrays {
+		if a.Kind == Static {
+			continue
+		}
+		t := l.delivered[i]
+		key := tilingKey(t)
+		if first[key] == nil {
+			first[key] = l.firstHolders(t)
+		}
+		tiles, _ := l.numbered(t, local)
+		seen := map[int]bool{} // with LoadDevice a tile has a block for every device
+		for b, tile := range tiles {
+			if rows := l.rowParts(i); rows > 0 && !seen[tile] && int(first[key][tile]) == n {
+				held = append(held, HeldPart{Block: blocks + b, Part: parts + int64(tile)%rows})
+			}
+			seen[tile] = true
+		}
+		blocks, parts = blocks+len(tiles), parts+l.rowParts(i)
+	}
+	return held
+}
+
+// firstHolders gives the number of the lowest process that holds each tile.
+func (l *Layout) firstHolders(t sharding.Tiling) []int32 {
+	first, ids := make([]int32, t.Count()), t.All()
+	for n := len(l.processes) - 1; n >= 0; n-- { // so that the lowest is the last to write
+		for _, position := range l.mesh.Owned(n) {
+			first[ids[position]] = int32(n)
+		}
+	}
+	return first
+}
