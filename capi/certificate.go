@@ -91,17 +91,44 @@ func mfgo_certificate_add(a *C.mfi_text, n C.size_t, b *C.mfi_text, m C.size_t, 
 	})
 }
 
+// rangeOf gives the places of a range; without one, the positions from the first
+// to the last that was delivered.
+func rangeOf(c certificate.Certificate, r *C.mfi_range) (first, last certificate.Place) {
+	if r == nil {
+		return certificate.Place{}, c.Last()
+	}
+	return certificate.Place{Epoch: int64(r.first_epoch), Position: int64(r.first_position)},
+		certificate.Place{Epoch: int64(r.last_epoch), Position: int64(r.last_position)}
+}
+
 //export mfgo_certificate_check
-func mfgo_certificate_check(json *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
+func mfgo_certificate_check(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		c, err := certificate.Parse(text(json, n))
 		if err != nil {
 			return err
 		}
+		first, last := rangeOf(c, r)
 		ctx, cancel := context.WithCancel(context.Background())
 		o := &checkObject{giveUp: cancel}
-		o.done = future.Start("capi", func() (struct{}, error) { return struct{}{}, c.Check(ctx) })
+		o.done = future.Start("capi", func() (struct{}, error) { return struct{}{}, c.Covers(ctx, first, last) })
 		put(o, out)
 		return nil
+	})
+}
+
+//export mfgo_certificate_report
+func mfgo_certificate_report(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *C.mf_bytes, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		c, err := certificate.Parse(text(json, n))
+		if err != nil {
+			return err
+		}
+		first, last := rangeOf(c, r)
+		report, err := c.Report(first, last)
+		if err != nil {
+			return err
+		}
+		return give(out, report)
 	})
 }

@@ -50,6 +50,15 @@ func mfgo_loader_seek(h C.uint64_t, epoch, position C.int64_t, e *C.mf_error) C.
 	})
 }
 
+//export mfgo_loader_skip
+func mfgo_loader_skip(h C.uint64_t, steps C.int64_t, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
+			return l.Skip(int64(steps))
+		})
+	})
+}
+
 //export mfgo_loader_len
 func mfgo_loader_len(h C.uint64_t, out *C.int64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {

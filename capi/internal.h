@@ -21,6 +21,7 @@ typedef const char mfi_text;
 typedef const mf_array mfi_array;
 typedef const mf_batch mfi_batch;
 typedef const int32_t mfi_int32;
+typedef const mf_range mfi_range;
 
 typedef void (*mfi_release)(void* context);
 

@@ -278,6 +278,11 @@ mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_e
   return mfgo_loader_seek(loader.id, epoch, position, error);
 }
 
+mf_status mf_loader_skip(mf_loader loader, int64_t steps, mf_error* error) {
+  GUARD;
+  return mfgo_loader_skip(loader.id, steps, error);
+}
+
 mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error) {
   GUARD;
   return mfgo_loader_rewind(loader.id, epoch, position, error);
@@ -358,11 +363,21 @@ mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t
   return mfgo_certificate_add(a, a_size, b, b_size, sum, error);
 }
 
-mf_status mf_certificate_check(const char* json, size_t size, mf_check* check, mf_error* error) {
+mf_status mf_certificate_check(const char* json, size_t size, const mf_range* range, mf_check* check,
+                               mf_error* error) {
   MAKE(check);
   TEXT(json, size);
   NEED(check);
-  return mfgo_certificate_check(json, size, &check->id, error);
+  return mfgo_certificate_check(json, size, range, &check->id, error);
+}
+
+mf_status mf_certificate_report(const char* json, size_t size, const mf_range* range, mf_bytes* report,
+                                mf_error* error) {
+  clear_bytes(report);
+  FIRST;
+  TEXT(json, size);
+  NEED(report);
+  return mfgo_certificate_report(json, size, range, report, error);
 }
 
 /* ---- batches ---- */

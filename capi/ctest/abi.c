@@ -40,6 +40,11 @@ int main(void) {
   STRUCT(mf_bytes);
   FIELD(mf_bytes, data);
   FIELD(mf_bytes, size);
+  STRUCT(mf_range);
+  FIELD(mf_range, first_epoch);
+  FIELD(mf_range, first_position);
+  FIELD(mf_range, last_epoch);
+  FIELD(mf_range, last_position);
   STRUCT(mf_dtype);
   FIELD(mf_dtype, code);
   FIELD(mf_dtype, bits);

@@ -1,6 +1,6 @@
 /*
  * certificate.c: the certificates of two processes add up to a proof, a faulty
- * one does not, and a check can be given up.
+ * one does not, steps can be skipped, and a check can be given up.
  */
 #include "check.h"
 #include "meshfeed_certificate.h"
@@ -32,10 +32,25 @@ static mf_bytes certified(mf_loader loader, int batches) {
 
 static mf_status checked(mf_bytes json) {
   mf_check check;
-  OK(mf_certificate_check(json.data, json.size, &check, &error));
+  OK(mf_certificate_check(json.data, json.size, NULL, &check, &error));
   const mf_status outcome = mf_wait(check.id, -1, &error);
   OK(mf_release(check.id, NULL));
   return outcome;
+}
+
+static mf_status covers(mf_bytes json, mf_range range) {
+  mf_check check;
+  OK(mf_certificate_check(json.data, json.size, &range, &check, &error));
+  const mf_status outcome = mf_wait(check.id, -1, &error);
+  OK(mf_release(check.id, NULL));
+  return outcome;
+}
+
+static void reported(mf_bytes json, const char* want) {
+  mf_bytes report;
+  OK(mf_certificate_report(json.data, json.size, NULL, &report, &error));
+  CHECK(strstr(report.data, want));
+  mf_bytes_free(&report);
 }
 
 static mf_bytes sum(mf_bytes a, mf_bytes b) {
@@ -52,18 +67,19 @@ static void refused(mf_loader loader, mf_bytes json) {
   EXPECT(MF_INVALID_ARGUMENT, mf_loader_certificate(loader, 0, 8, NULL, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(json.data, json.size, "{}", 2, &out, &error));
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_add(NULL, 2, "{}", 2, &out, &error));
-  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, &check, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, &check, &error));
   CHECK(check.id == 0);
 }
 
 /* A check of 10^15 positions would take months. */
 static void given_up(void) {
   const char* json =
-      "{\"meshfeed\":1,\"order\":\"shuffle.1\",\"dataset\":\"00000000000000000000000000000000\","
-      "\"records\":1000000,\"seed\":0,\"runs\":[[0,1000000000,0,1000000]],\"rows\":1000000000000000,"
-      "\"digest\":\"00000000000000000000000000000000\"}";
+      "{\"meshfeed\":2,\"order\":\"shuffle.1\",\"dataset\":\"00000000000000000000000000000000\","
+      "\"records\":1000000,\"seed\":0,\"runs\":[{\"mesh\":[[0,1]],\"processes\":[[0,1]],\"parts\":1,"
+      "\"delivered\":[[0,1000000000,0,1000000]],\"dropped\":[],\"skipped\":[],\"rows\":1000000000000000,"
+      "\"digest\":\"00000000000000000000000000000000\"}]}";
   mf_check check;
-  OK(mf_certificate_check(json, strlen(json), &check, &error));
+  OK(mf_certificate_check(json, strlen(json), NULL, &check, &error));
   CHECK(mf_wait(check.id, 1, &error) == MF_TIMEOUT);
   OK(mf_release(check.id, &error));
 }
@@ -80,12 +96,20 @@ int main(void) {
     loaders[i] = make_loader(dataset, halves, options);
     parts[i] = certified(loaders[i], 20);
     CHECK(strstr(parts[i].data, "\"order\":\"local.1:2:8\"") &&
-          strstr(parts[i].data, "[[0,1,0,96],[1,1,0,56]],\"rows\":76"));
+          strstr(parts[i].data, "\"delivered\":[[0,1,0,96],[1,1,0,56]],\"dropped\":[[0,1,96,100]],"
+                                "\"skipped\":[],\"rows\":76"));
   }
   mf_bytes both = sum(parts[0], parts[1]), twice = sum(parts[0], parts[0]);
   CHECK(checked(both) == MF_OK);
-  CHECK(checked(parts[1]) == MF_DATA_LOSS && strstr(error.message, "76 of 152 rows are missing"));
-  CHECK(checked(twice) == MF_DATA_LOSS && strstr(error.message, "152 rows came for as many positions"));
+  CHECK(covers(both, (mf_range){0, 0, 1, 0}) == MF_OK);
+  CHECK(covers(both, (mf_range){0, 0, 2, 0}) == MF_DATA_LOSS &&
+        strstr(error.message, "44 positions are missing: [56, 100) of epoch 1"));
+  CHECK(covers(both, (mf_range){0, 101, 2, 0}) == MF_OUT_OF_RANGE);
+  CHECK(checked(parts[1]) == MF_DATA_LOSS &&
+        strstr(error.message, "process 0 of 2 did not deliver 152 positions that others did"));
+  CHECK(checked(twice) == MF_DATA_LOSS &&
+        strstr(error.message, "process 0 of 2 delivered 152 positions more than once"));
+  reported(twice, "\"absent\":[{\"processes\":[[1,2]],\"positions\":[[0,1,0,96],[1,1,0,56]]}]");
   refused(loaders[0], parts[0]);
 
   OK(mf_loader_rewind(loaders[0], 1, 56, &error));
@@ -93,10 +117,15 @@ int main(void) {
   CHECK(strstr(again.data, "[[0,1,0,96],[1,1,0,64]]"));
   OK(mf_loader_seek(loaders[0], 1, 56, &error));
   mf_bytes anew = certified(loaders[0], 2);
-  CHECK(strstr(anew.data, "[[1,1,56,64]]"));
+  CHECK(strstr(anew.data, "[[0,1,0,96],[1,1,0,72]]") && strstr(anew.data, "[[1,1,56,64]]"));
+  OK(mf_loader_skip(loaders[0], 2, &error));
+  EXPECT(MF_OUT_OF_RANGE, mf_loader_skip(loaders[0], -1, &error));
+  mf_bytes behind = certified(loaders[0], 2);
+  CHECK(strstr(behind.data, "\"skipped\":[[1,1,72,88]]"));
+  reported(behind, "\"skipped\":[[1,1,72,88]]");
   given_up();
 
-  mf_bytes* all[] = {&parts[0], &parts[1], &both, &twice, &again, &anew};
+  mf_bytes* all[] = {&parts[0], &parts[1], &both, &twice, &again, &anew, &behind};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     mf_bytes_free(all[i]);
   OK(mf_release(loaders[0].id, &error));

@@ -88,7 +88,7 @@ static void of_ring(void) {
 static void of_check(void) {
   mf_error error = MF_ERROR_INIT;
   mf_check made;
-  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, &made, &error));
 }
 
 static void (*const makers[])(void) = {of_layout, of_arrays,  of_files,  of_slice, of_loader, of_pass,

@@ -377,6 +377,13 @@ mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, ui
 /* Continues at a position of an epoch. Batches read ahead are dropped. */
 mf_status mf_loader_seek(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
 
+/* Leaves out the next steps, as after a spike of the loss. Certificates name
+   them as skipped, and the state is that behind them. Steps beyond the end of an
+   epoch are those of the next one. All processes of a job skip alike.
+   MF_OUT_OF_RANGE where fewer steps are left of "epochs"; the place is as it was.
+   Batches read ahead are dropped. */
+mf_status mf_loader_skip(mf_loader loader, int64_t steps, mf_error* error);
+
 /* The number of batches that a pass begun now would give; -1 without end. */
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
 

@@ -80,6 +80,9 @@ func Parse(data []byte) (Certificate, error) {
 	if len(data) > maxTextBytes {
 		return Certificate{}, wrong("the text has %d bytes, but may have %d", len(data), maxTextBytes)
 	}
+	if text := bytes.TrimLeft(data, " \t\r\n"); len(text) > 0 && text[0] != '{' {
+		return Certificate{}, wrong("it is not a JSON object")
+	}
 	var d document
 	err := json.Unmarshal(data, &d)
 	if d.Version > 0 && d.Version != version {

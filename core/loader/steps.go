@@ -95,7 +95,7 @@ type skip struct {
 // Options.Epochs.
 func (g grid) skip(c batch.Cursor, n, until int64) (s skip, err error) {
 	if n < 0 {
-		return s, fail(status.OutOfRange, "%d steps cannot be skipped", n).WithHint("give a number from 0; Seek goes back")
+		return s, fail(status.OutOfRange, "%d steps cannot be skipped", n).WithHint("give a number from 0; seek goes back")
 	}
 	if left := g.length(c, until); until > 0 && n > left {
 		return s, fail(status.OutOfRange, "%d steps cannot be skipped: %d are left of %d epochs", n, left, until).
@@ -111,12 +111,12 @@ func (g grid) skip(c batch.Cursor, n, until int64) (s skip, err error) {
 		c = s.to
 	}
 	rest, each := g.steps(c.Position), g.steps(0)
+	if n/each > maxEpoch-c.Epoch-1 {
+		return s, fail(status.OutOfRange, "%d steps lead beyond epoch %d", n, int64(maxEpoch))
+	}
 	if first := min(n, rest); first > 0 {
 		add(1, c.Position, first)
 		n -= first
-	}
-	if n/each > maxEpoch-c.Epoch {
-		return s, fail(status.OutOfRange, "%d further steps lead beyond epoch 2^53", n)
 	}
 	if n/each > 0 {
 		add(n/each, 0, each)

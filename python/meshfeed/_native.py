@@ -213,6 +213,11 @@ def loader_seek(handle: int, epoch: int, position: int) -> None:
     call("mf_loader_seek", handle, epoch, position)
 
 
+def loader_skip(handle: int, steps: int) -> None:
+    """Leaves out the next steps."""
+    call("mf_loader_skip", handle, steps)
+
+
 def loader_rewind(handle: int, epoch: int, position: int) -> None:
     """Goes back to where a batch ended, and takes back those behind it."""
     call("mf_loader_rewind", handle, epoch, position)
@@ -228,9 +233,22 @@ def certificate_add(a: str, b: str) -> str:
     return _text("mf_certificate_add", *_encoded(a), *_encoded(b))
 
 
-def certificate_check(text: str) -> None:
-    """Checks a certificate against its order and seed."""
-    _made("certificate", "mf_certificate_check", *_encoded(text)).close()
+Range = tuple[int, int, int, int]  # first epoch and position, last epoch and position
+
+
+def _range(asked: Range | None) -> Any:
+    """Gives an `mf_range`, or NULL."""
+    return None if asked is None else (c_int64 * 4)(*asked)
+
+
+def certificate_check(text: str, asked: Range | None) -> None:
+    """Checks a range of a certificate against its order and seed."""
+    _made("certificate", "mf_certificate_check", *_encoded(text), _range(asked)).close()
+
+
+def certificate_report(text: str | bytes, asked: Range | None = None) -> str:
+    """Gives what a certificate claims of a range."""
+    return _text("mf_certificate_report", *_encoded(text), _range(asked))
 
 
 def loader_len(handle: int) -> int:

@@ -89,14 +89,18 @@ class Facts:
         return stats | {name: float(value) for name, value in place.items()}
 
     def certificate(self) -> Certificate:
-        """Says what was delivered since the loader was made, restored or set by `seek`.
+        """Says what was delivered since the loader was made, run by run.
 
-        A row counts in the lowest process that holds it, so the certificates of all processes
-        add up to a proof that every position was delivered exactly once, which `check` verifies
-        without reading data. It is kept always, and costs a few nanoseconds per row.
+        `restore`, `seek` and `remesh` begin another run in it. The certificates of all processes
+        add up to a proof that every position was delivered exactly once; `Certificate.check`
+        verifies it without reading data. Keep the certificate beside the state that you save:
+        those of later runs are added to it. It is kept always, and costs a few nanoseconds per row.
+
+        A certificate is of one order: `restore` of another local order begins it anew.
 
         Raises:
             OutOfRangeError: `device_prefetch` has made more than 64 batches ahead.
+            ResourceExhaustedError: the loader was moved or skipped steps more than 4,096 times.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -105,11 +109,11 @@ class Facts:
             >>> players = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
             >>> delivered = [len(list(player)) for player in players]
             >>> mine, other = (player.certificate() for player in players)
-            >>> mine.rows, (mine + other).rows, (mine + other).last
-            (48, 96, (0, 96))
+            >>> (mine + other).last, (mine + other).dropped
+            ((0, 96), (Span(epoch=0, epochs=1, first=96, last=100),))
             >>> (mine + other).check()
-            >>> mine.complete()
+            >>> mine.complete()  # without the other process
             False
         """
         with Checks("Loader.certificate"):
-            return Certificate.from_json(self._engine.cursor.certificate())
+            return Certificate._read(self._engine.cursor.certificate())

@@ -149,6 +149,38 @@ class Place:
             epoch, position = check.int64("epoch", epoch), check.int64("position", position)
             self._engine.cursor.move(lambda handle: _native.loader_seek(handle, epoch, position))
 
+    def skip(self, steps: int) -> None:
+        """Leaves out the next steps, as after a spike of the loss.
+
+        The next batch is the one behind them, and a state saved from now on continues behind
+        them. Certificates name them as skipped, so they are neither delivered nor missing. Steps
+        beyond the end of an epoch are those of the next one; a `for` loop over one epoch ends at
+        its end. In a job of several processes all skip alike, and they agree before the next
+        batch.
+
+        Args:
+            steps: how many steps, counted from the last batch delivered; 0 does nothing.
+
+        Raises:
+            OutOfRangeError: fewer steps are left of `epochs=`; the loader stays where it is.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(12)}), batch_size=2)
+            >>> for batch in loader:
+            ...     print(batch["x"])
+            ...     if loader.step == 2:  # the loss has jumped
+            ...         loader.skip(3)
+            [0 1]
+            [2 3]
+            [10 11]
+            >>> loader.certificate().skipped
+            (Span(epoch=0, epochs=1, first=4, last=10),)
+        """
+        with Checks("Loader.skip") as check:
+            if number := check.int64("steps", steps):
+                self._engine.cursor.move(lambda handle: _native.loader_skip(handle, number))
+
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
         """Gives the records of the global batch that starts at a position, -1 for padding.
 

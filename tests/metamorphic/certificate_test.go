@@ -3,8 +3,10 @@ package metamorphic
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
@@ -13,67 +15,120 @@ import (
 )
 
 // TestCertificates plays 150 random jobs, or 5,000 with MESHFEED_DEEP=1: each
-// goes over several topologies, batch sizes and remainders, and the
+// goes over several topologies, batch sizes and remainders, and skips steps. The
 // certificates of all processes of all of them must be a proof together, and
-// none without one of them.
+// none without one of them, or with one of them twice.
 func TestCertificates(t *testing.T) { random.Rounds(t, 150, 5000, testCertificates) }
 
 func testCertificates(t *testing.T, r *rand.Rand) {
 	p := &player{t: t, w: newWorld(r)}
-	var parts []certificate.Certificate
-	var state []byte
-	delivered := int64(0)
+	var parts []certified
+	state := batch.Cursor{}
+	var saved []byte
 	for range 1 + p.w.r.IntN(3) {
 		u := p.w.topology(t, 0, []string{layout.Drop, layout.Pad}[p.w.r.IntN(2)])
 		if u.steps(p.w.records) == 0 {
 			u = p.w.topology(t, 0, layout.Pad)
 		}
-		certified, after, rows := p.certify(u, state, p.w.r.IntN(8))
-		parts, state, delivered = append(parts, certified...), after, delivered+rows
+		var run []certified
+		run, saved = p.certify(u, saved, p.actions())
+		parts = append(parts, run...)
+		after, err := loader.ParseState(saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = after.Cursor()
 	}
+	last := certificate.Place{Epoch: state.Epoch, Position: state.Position}
 	total := p.sum(parts, -1)
-	if err := total.Check(t.Context()); err != nil || total.Rows != delivered {
-		t.Fatalf("%d rows were delivered, %d certified: %v", delivered, total.Rows, err)
+	some := slices.ContainsFunc(parts, func(c certified) bool { return c.holds })
+	if err := total.Covers(t.Context(), certificate.Place{}, last); (err == nil) != some {
+		t.Fatalf("%v\nup to %v: %v", total, last, err)
 	}
-	lost := p.w.r.IntN(len(parts)) // its claim stays, since a process without devices has the same
-	if err := p.sum(parts, lost).Check(t.Context()); parts[lost].Rows > 0 && status.CodeOf(err) != status.DataLoss {
+	p.checkRows(total, last)
+	lost := p.w.r.IntN(len(parts))
+	if !parts[lost].holds {
+		return
+	}
+	if err := p.sum(parts, lost).Covers(t.Context(), certificate.Place{}, last); status.CodeOf(err) != status.DataLoss {
 		t.Fatalf("without the certificate of one process: %v", err)
 	}
-	if twice, err := total.Add(parts[lost]); err != nil || (parts[lost].Rows > 0) != (twice.Check(t.Context()) != nil) {
+	twice, err := total.Add(parts[lost].Certificate)
+	if err == nil {
+		err = twice.Covers(t.Context(), certificate.Place{}, last)
+	}
+	if status.CodeOf(err) != status.DataLoss {
 		t.Fatalf("with one certificate twice: %v", err)
 	}
 }
 
+// certified is the certificate of a process.
+type certified struct {
+	certificate.Certificate
+	holds bool // the process is in the mesh and delivered a batch
+}
+
+// actions is some steps, and how many steps are skipped before each.
+func (p *player) actions() (skips []int64) {
+	for range p.w.r.IntN(8) {
+		skips = append(skips, max(0, p.w.r.Int64N(9)-5))
+	}
+	return skips
+}
+
 // certify plays some steps in every process, from a state on.
-func (p *player) certify(u run, state []byte, steps int) (parts []certificate.Certificate, after []byte, rows int64) {
+func (p *player) certify(u run, state []byte, skips []int64) (parts []certified, after []byte) {
 	for _, process := range processes(u) {
 		l := p.open(u, process, p.w.source(), loader.Options{Epochs: -1, State: state})
-		rows = 0
-		for range steps {
+		for _, n := range skips {
+			if err := l.Skip(n); err != nil {
+				p.t.Fatal(err)
+			}
 			b, err := l.Next(context.Background())
 			if err != nil {
 				p.t.Fatal(err)
 			}
-			rows += b.Place().Valid
 			b.Release()
 		}
-		parts, after = append(parts, l.Certificate()), l.State().JSON()
+		c, err := l.Certificate()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		parts = append(parts, certified{c, len(skips) > 0 && slices.Contains(u.lay.Mesh().Processes(), process)})
+		after = l.State().JSON()
 		if err := l.Close(); err != nil {
 			p.t.Fatal(err)
 		}
 	}
-	return parts, after, rows
+	return parts, after
+}
+
+// checkRows counts what was delivered, dropped and skipped: every position once.
+func (p *player) checkRows(c certificate.Certificate, last certificate.Place) {
+	coverage, err := c.Coverage(certificate.Place{}, last)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, spans := range [][]certificate.Span{coverage.Delivered, coverage.Dropped, coverage.Skipped} {
+		for _, s := range spans {
+			sum += s.Epochs * (s.Last - s.First)
+		}
+	}
+	if want := last.Epoch*p.w.records + last.Position; sum != want {
+		p.t.Fatalf("%d positions are accounted for, want %d: %v", sum, want, c)
+	}
 }
 
 // sum adds up all certificates but one, in any order.
-func (p *player) sum(parts []certificate.Certificate, without int) certificate.Certificate {
+func (p *player) sum(parts []certified, without int) certificate.Certificate {
 	sum := certificate.Certificate{Sequence: parts[0].Sequence}
 	for _, i := range p.w.r.Perm(len(parts)) {
 		if i == without {
 			continue
 		}
 		var err error
-		if sum, err = sum.Add(parts[i]); err != nil {
+		if sum, err = sum.Add(parts[i].Certificate); err != nil {
 			p.t.Fatal(err)
 		}
 	}

@@ -221,6 +221,21 @@ def test_another_place() -> None:
         assert {key.split("/")[3] for key in job.store.keys} == {"2"}  # the third round's alone
 
 
+def test_skipped_alike() -> None:
+    """Agreed again after skip; a process that skips more, or not at all, is named."""
+    with players(name="train") as job:
+        job.step()
+        for p, loader in enumerate(job.loaders):
+            loader.skip(1 + (p == 2))
+        text = "position is 16 on processes 0, 1 and 3, 24 on process 2"
+        assert errors_of(job) == [DIFFER + text + ALIKE] * 4
+        job.loaders[2].seek(epoch=0, position=16)
+        for batch in job.step():
+            np.testing.assert_array_equal(batch["all"][0][1], 7 * np.arange(16, 24))
+        for loader in job.loaders[:2] + job.loaders[3:]:
+            assert loader.certificate().skipped == ((0, 1, 8, 16),)
+
+
 def test_local_matters() -> None:
     """How far to read ahead is the business of each process."""
     job = Players()

@@ -15,6 +15,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import _native
+from meshfeed.certificate import Span
 
 RECORDS = 200
 
@@ -43,6 +44,11 @@ def forward(loader: mf.Loader, batches: int) -> None:
                 break
 
 
+def delivered(done: mf.Certificate) -> list[list[tuple[int, ...]]]:
+    """Gives the positions that were delivered, run by run."""
+    return [[tuple(span) for span in run.delivered] for run in done.runs]
+
+
 def test_processes_and_runs_add_up() -> None:
     ds = data()
     first = players(ds, shuffle=True, seed=3)
@@ -52,12 +58,140 @@ def test_processes_and_runs_add_up() -> None:
     for loader in second:
         forward(loader, 6)
     total = added(loader.certificate() for loader in [*second, *first])
-    assert total.runs == ((0, 1, 0, 200), (1, 1, 0, 72))
-    assert (total.first, total.last, total.rows) == ((0, 0), (1, 72), 272)
+    assert delivered(total) == [[(0, 1, 0, 128)], [(0, 1, 128, 200), (1, 1, 0, 72)]]
+    assert [run.processes for run in total.runs] == [((0, 4),), ((0, 2),)]
+    assert (total.first, total.last) == ((0, 0), (1, 72))
     total.check()
-    alone = mf.Loader(ds, batch_size=8, shuffle=True, seed=3)
-    forward(alone, 34)
-    assert alone.certificate() == total
+    total.check(1)
+    total.check(last=(1, 72))
+    assert not total.complete(2)
+    assert repr(total) == "<Certificate of shuffle.1, seed 3: 2 runs, to position 72 of epoch 1>"
+    assert str(total).splitlines()[1:] == [
+        "  run 1, processes 0 to 3 of 4: delivered [0, 128) of epoch 0",
+        "  run 2, processes 0 to 1 of 2: delivered [128, 200) of epoch 0, [0, 72) of epoch 1",
+        "  up to position 72 of epoch 1 nothing is missing and nothing came twice; check compares "
+        "the records",
+    ]
+
+
+RUNS = (
+    "add the certificate of the run that delivered them, saved together with the state from which "
+    "the next run began"
+)
+ONCE = (
+    "add each certificate once; restore and seek deliver again what lies behind the place to which "
+    "they go"
+)
+ALL = "add the certificates of all processes; if all are there, these stopped earlier"
+
+
+def incomplete(done: mf.Certificate, text: str, **asked: Any) -> None:
+    assert not done.complete(**asked)
+    with pytest.raises(mf.DataLossError) as error:
+        done.check(**asked)
+    assert str(error.value) == f"Certificate.check: {text}"
+
+
+def test_a_certificate_older_than_the_state() -> None:
+    """A checkpoint with the certificate of an earlier one: what lies between is named."""
+    ds = data()
+    loader = mf.Loader(ds, batch_size=16, shuffle=True)
+    forward(loader, 3)
+    old = loader.certificate()
+    forward(loader, 3)
+    state = loader.state()
+    resumed = mf.Loader(ds, batch_size=16, shuffle=True, state=state)
+    forward(resumed, 4)
+    incomplete(
+        old + resumed.certificate(), f"48 positions are missing: [48, 96) of epoch 0; {RUNS}"
+    )
+    (loader.certificate() + resumed.certificate()).check()
+
+
+def test_an_epoch_is_left_out() -> None:
+    loader = mf.Loader(data(), batch_size=16, shuffle=True)
+    list(loader)
+    loader.seek(epoch=2)
+    list(loader)
+    incomplete(loader.certificate(), f"200 positions are missing: [0, 200) of epoch 1; {RUNS}")
+    assert loader.certificate().complete(epochs=range(2, 3))
+
+
+def test_the_first_step_is_missing() -> None:
+    loader = mf.Loader(data(), batch_size=16, shuffle=True)
+    loader.seek(epoch=0, position=16)
+    list(loader)
+    incomplete(loader.certificate(), f"16 positions are missing: [0, 16) of epoch 0; {RUNS}")
+    loader.certificate().check(first=(0, 16))
+
+
+def test_seek_leaves_a_gap() -> None:
+    loader = mf.Loader(data(), batch_size=16, shuffle=True)
+    forward(loader, 3)
+    loader.seek(epoch=0, position=96)
+    forward(loader, 2)
+    incomplete(loader.certificate(), f"48 positions are missing: [48, 96) of epoch 0; {RUNS}")
+    assert loader.certificate().complete(last=(0, 48))
+
+
+def test_restore_delivers_twice() -> None:
+    loader = mf.Loader(data(), batch_size=16, shuffle=True)
+    forward(loader, 2)
+    state = loader.state()
+    forward(loader, 2)
+    loader.restore(state)
+    forward(loader, 4)
+    done = loader.certificate()
+    assert delivered(done) == [[(0, 1, 0, 64)], [(0, 1, 32, 96)]]
+    incomplete(
+        done,
+        f"the process delivered 32 positions more than once: [32, 64) of epoch 0; {ONCE}",
+    )
+    repeated = {"processes": [[0, 1]], "positions": [[0, 1, 32, 64]]}
+    assert done.report()["repeated"] == [repeated]
+
+
+def test_nothing_was_delivered() -> None:
+    done = mf.Loader(data(), batch_size=16).certificate()
+    assert (done.first, done.last, done.delivered, done.runs) == (None, None, (), ())
+    assert repr(done) == "<Certificate of sequential.1, seed 0: 0 runs, empty>"
+    take = "take the certificate behind the loop, and add those of all processes and runs"
+    incomplete(done, f"nothing was delivered; {take}")
+    incomplete(done, f"nothing was delivered; {take}", epochs=3)
+
+
+def test_a_process_that_holds_columns_stops() -> None:
+    """Each of two processes alone holds half of the columns, and process 1 stops at step 10."""
+    ds = mf.from_arrays({"y": np.ones((630, 8), np.float32)})
+    lay = mf.layout({"model": 2}, mf.P(None, "model"), ds, batch_size=10, processes=2)
+    loaders = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
+    for loader, steps in zip(loaders, (63, 10), strict=True):
+        forward(loader, steps)
+    parts = [loader.certificate() for loader in loaders]
+    assert [part.runs[0].rows for part in parts] == [630, 100]
+    incomplete(
+        added(parts),
+        "process 1 of 2 did not deliver 530 positions that others did: [100, 630) of epoch 0; "
+        + ALL,
+    )
+    forward(loaders[1], 53)
+    added(loader.certificate() for loader in loaders).check(epochs=1)
+
+
+def test_replicas_count_positions() -> None:
+    """A process that holds only replicas counts no row, but it is missed where it stopped."""
+    ds = data()
+    lay = mf.layout({"copies": 2}, mf.P(), ds, batch_size=20, processes=2)
+    loaders = [mf.Loader(ds, layout=lay, process=p) for p in range(2)]
+    for loader, steps in zip(loaders, (10, 9), strict=True):
+        forward(loader, steps)
+    parts = [loader.certificate() for loader in loaders]
+    assert [part.runs[0].rows for part in parts] == [400, 0]  # two arrays
+    incomplete(
+        added(parts),
+        "process 1 of 2 did not deliver 20 positions that others did: [180, 200) of epoch 0; "
+        + ALL,
+    )
 
 
 def test_what_is_missing_or_too_much() -> None:
@@ -67,22 +201,130 @@ def test_what_is_missing_or_too_much() -> None:
         forward(loader, 6)
     parts = [loader.certificate() for loader in loaders]
     assert added(parts).complete()
-    assert not added(parts[1:]).complete()
-    with pytest.raises(mf.DataLossError) as missing:
-        added(parts[1:]).check()
-    assert str(missing.value) == (
-        "Certificate.check: 48 of 192 rows are missing, of positions [0, 192) of epoch 0; "
-        "add the certificates of all processes; if all are there, rows were lost"
+    whole = "192 positions that others did: [0, 192) of epoch 0"
+    incomplete(added(parts[1:]), f"process 0 of 4 did not deliver {whole}; {ALL}")
+    incomplete(
+        added(parts[::3]),
+        f"processes 1 to 2 of 4 did not deliver {whole}; {ALL}",
     )
-    with pytest.raises(mf.DataLossError) as twice:
-        (added(parts) + parts[2]).check()
-    assert str(twice.value) == (
-        "Certificate.check: 240 rows came for 192 positions, [0, 192) of epoch 0; "
-        "a certificate was added twice, or rows were delivered twice"
+    twice = "process 2 of 4 delivered 192 positions more than once: [0, 192) of epoch 0"
+    incomplete(added(parts) + parts[2], f"{twice}; {ONCE}")
+    incomplete(
+        parts[0] + parts[1] + parts[2] + parts[2],
+        f"{twice}; process 3 of 4 did not deliver {whole}; {ONCE}; {ALL}",
     )
-    swapped = parts[0] + parts[1] + parts[2] + parts[2]
-    assert swapped.rows == 192
-    assert not swapped.complete()
+
+
+def test_remainders() -> None:
+    """What "drop" leaves out is dropped; a larger batch behind a state drops more."""
+    ds = data()
+    loader = mf.Loader(ds, batch_size=24, epochs=2)
+    list(loader)
+    done = loader.certificate()
+    assert done.dropped == ((0, 2, 192, 200),)
+    done.check(epochs=2)
+    padded = mf.Loader(ds, batch_size=24, epochs=2, remainder="pad")
+    list(padded)
+    done = padded.certificate()
+    assert (done.delivered, done.dropped) == (((0, 2, 0, 200),), ())
+    done.check(epochs=2)
+    first = mf.Loader(ds, batch_size=8)
+    forward(first, 20)
+    resumed = mf.Loader(ds, batch_size=64, epochs=2, state=first.state())
+    list(resumed)
+    done = first.certificate() + resumed.certificate()
+    assert done.dropped == ((0, 1, 160, 200), (1, 1, 192, 200))
+    done.check(epochs=2)
+
+
+def test_skip() -> None:
+    loader = mf.Loader(data(), batch_size=16, shuffle=True, epochs=2)
+    taken = iter(loader)
+    for _ in range(3):
+        next(taken)
+    loader.skip(2)
+    assert (loader.epoch, loader.step) == (0, 5)
+    state = loader.state()
+    np.testing.assert_array_equal(next(taken)["x"], loader.records(0, 80))
+    loader.skip(0)
+    loader.skip(10)  # beyond the end of the epoch
+    assert (loader.epoch, loader.step) == (1, 4)
+    resumed = mf.Loader(data(), batch_size=16, shuffle=True, epochs=2, state=state)
+    assert (resumed.epoch, resumed.step) == (0, 5)
+    with pytest.raises(mf.OutOfRangeError) as error:
+        loader.skip(9)
+    text = "9 steps cannot be skipped: 8 are left of 2 epochs"
+    assert str(error.value) == f"Loader.skip: {text}"
+    with pytest.raises(mf.OutOfRangeError) as error:
+        loader.skip(-1)
+    text = "-1 steps cannot be skipped; give a number from 0; seek goes back"
+    assert str(error.value) == f"Loader.skip: {text}"
+    assert sum(1 for _ in taken) == 8
+    done = loader.certificate()
+    assert done.delivered == ((0, 1, 0, 48), (0, 1, 80, 96), (1, 1, 64, 192))
+    assert done.skipped == ((0, 1, 48, 80), (0, 1, 96, 192), (1, 1, 0, 64))
+    assert done.dropped == ((0, 2, 192, 200),)
+    done.check(epochs=2)
+
+
+def test_skip_ends_a_loop_over_one_epoch() -> None:
+    loader = mf.Loader(data(), batch_size=16)
+    steps = 0
+    for _ in loader:
+        steps += 1
+        if steps == 2:
+            loader.skip(12)
+    assert (steps, loader.epoch, loader.step) == (2, 1, 2)
+    assert sum(1 for _ in loader) == 10
+    for _ in loader:
+        loader.skip(11)  # up to the end of the epoch
+    assert (loader.epoch, loader.step) == (3, 0)
+    assert sum(1 for _ in loader) == 12
+
+
+def test_skip_of_batches_made_ahead() -> None:
+    """Steps are counted from the last batch delivered, and the loader's place is behind them."""
+    jax = pytest.importorskip("jax")
+    mesh = jax.make_mesh((1,), ("data",))
+    options: dict[str, Any] = {"device_prefetch": 3, "epochs": -1}
+    loader = mf.Loader(data(), mesh, mf.P("data"), batch_size=16, **options)
+    forward(loader, 2)
+    loader.skip(1)
+    assert np.asarray(next(iter(loader))["x"])[0] == 48
+    assert loader.certificate().skipped == ((0, 1, 32, 48),)
+    assert loader.certificate().complete()
+
+
+@pytest.mark.parametrize("wrong", [True, 0, -1, 1.5, range(0), range(0, 4, 2), range(-1, 2), "3"])
+def test_what_are_no_epochs(wrong: Any) -> None:
+    done = mf.Loader(data(), batch_size=16).certificate()
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        done.complete(epochs=wrong)
+    text = f"epochs={wrong!r}: expected a number of epochs, or a range of them"
+    assert str(error.value) == f"Certificate.check: {text}"
+
+
+def test_what_is_no_range() -> None:
+    loader = mf.Loader(data(), batch_size=16)
+    forward(loader, 2)
+    done = loader.certificate()
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        done.check(3, last=(2, 0))
+    text = "epochs= and first= or last= do not go together; give one of them"
+    assert str(error.value) == f"Certificate.check: {text}"
+    wrong: Any = 3
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        done.report(last=wrong)
+    assert str(error.value) == "Certificate.report: last=3: expected an epoch and a position"
+    with pytest.raises(mf.OutOfRangeError) as outside:
+        done.check(last=(0, 201))
+    text = "position 201 of epoch 0 is outside of epochs of 200 records"
+    assert str(outside.value) == f"Certificate.check: {text}"
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        done.check(first=(0, 32))
+    text = "there are no positions from position 32 of epoch 0 to position 32 of epoch 0; the last "
+    text += "place is the one behind the last position that is asked for"
+    assert str(error.value) == f"Certificate.check: {text}"
 
 
 def test_another_seed_cannot_be_added() -> None:
@@ -98,25 +340,23 @@ def test_another_seed_cannot_be_added() -> None:
         one + 1  # type: ignore[operator]
 
 
-def test_a_place_of_its_own_begins_a_run() -> None:
-    ds = data()
-    loader = mf.Loader(ds, batch_size=16, shuffle=True)
-    empty = loader.certificate()
-    assert (empty.first, empty.last, empty.rows, empty.complete()) == (None, None, 0, True)
+def test_runs_stay_apart() -> None:
+    loader = mf.Loader(data(), batch_size=16, shuffle=True)
     forward(loader, 3)
     state = loader.state()
-    assert loader.certificate().runs == ((0, 1, 0, 48),)
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 48)]]
     forward(loader, 2)
     loader.restore(state)
-    assert loader.certificate() == empty
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 80)]]
     forward(loader, 1)
-    assert loader.certificate().runs == ((0, 1, 48, 64),)
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 80)], [(0, 1, 48, 64)]]
     loader.seek(epoch=2)
     forward(loader, 1)
-    assert loader.certificate().runs == ((2, 1, 0, 16),)
+    before = loader.certificate()
+    assert delivered(before) == [[(0, 1, 0, 80)], [(0, 1, 48, 64)], [(2, 1, 0, 16)]]
     pass_over = loader.one_epoch(7)
     next(pass_over)
-    assert loader.certificate().runs == ((2, 1, 0, 16),)
+    assert loader.certificate() == before
 
 
 def test_batches_made_ahead_do_not_count() -> None:
@@ -125,7 +365,7 @@ def test_batches_made_ahead_do_not_count() -> None:
     mesh = jax.make_mesh((1,), ("data",))
     loader = mf.Loader(ds, mesh, mf.P("data"), batch_size=16, device_prefetch=3, epochs=-1)
     forward(loader, 5)
-    assert loader.certificate().runs == ((0, 1, 0, 80),)
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 80)]]
     assert loader.certificate().complete()
 
 
@@ -141,10 +381,10 @@ def test_a_lost_batch_is_taken_back() -> None:
     loader._engine.cursor._make = fail
     with pytest.raises(RuntimeError):
         next(iter(loader))
-    assert loader.certificate().runs == ((0, 1, 0, 32),)
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 32)]]
     loader._engine.cursor._make = make
     forward(loader, 2)
-    assert loader.certificate().runs == ((0, 1, 0, 64),)
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 64)]]
     assert loader.certificate().complete()
 
 
@@ -155,9 +395,9 @@ def test_remesh_goes_on_with_the_certificate() -> None:
     loader = mf.Loader(ds, mesh, mf.P("data"), batch_size=16, device_prefetch=2, shuffle=True)
     forward(loader, 3)
     loader.remesh(other)
-    assert loader.certificate().runs == ((0, 1, 0, 48),)
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 48)]]
     forward(loader, 3)
-    assert loader.certificate().runs == ((0, 1, 0, 96),)
+    assert delivered(loader.certificate()) == [[(0, 1, 0, 48)], [(0, 1, 48, 96)]]
     loader.certificate().check()
 
 
@@ -173,36 +413,69 @@ def test_it_is_json_and_a_value() -> None:
     assert mf.Certificate.from_json(json.loads(sorted_keys)) == done
     assert pickle.loads(pickle.dumps(done)) == done
     assert len({done, mf.Certificate.from_json(text.encode())}) == 1
-    assert len(text) < 300
+    assert len(text) < 400
 
 
 def loader_zero(done: mf.Certificate) -> mf.Certificate:
-    values = json.loads(done.to_json()) | {"runs": [], "rows": 0, "digest": "0" * 32}
-    return mf.Certificate.from_json(values)
+    return mf.Certificate.from_json(json.loads(done.to_json()) | {"runs": []})
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "7", '{"meshfeed": 1}', None, 3, {"rows": 1}])
-def test_what_is_no_certificate(text: Any) -> None:
+HEX = ': dataset "" must have 32 hexadecimal digits'
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", ": unexpected end of JSON input"),
+        ("[]", ": it is not a JSON object"),
+        ("7", ": it is not a JSON object"),
+        ("{}", HEX),
+        ('{"meshfeed": 2}', HEX),
+        ("[" * 100_000, ": it is not a JSON object"),
+        ('{"runs": ' + "[" * 100_000, ": invalid character '[' exceeded max depth"),
+        ({"rows": 1}, HEX),
+        ({"rows": float("nan")}, ": invalid character 'N' looking for beginning of value"),
+        ({"rows": object()}, ""),
+        (None, ""),
+        (3, ""),
+    ],
+)
+def test_what_is_no_certificate(text: Any, why: str) -> None:
     with pytest.raises(mf.InvalidArgumentError) as error:
         mf.Certificate.from_json(text)
-    expected = "mf.Certificate: this is not a certificate; pass on what a loader gave, unchanged"
-    assert str(error.value) == expected
+    hint = "pass on what a loader gave, unchanged"
+    assert str(error.value) == f"mf.Certificate: this is not a certificate{why}; {hint}"
+
+
+def test_a_certificate_of_another_format() -> None:
+    with pytest.raises(mf.IncompatibleError) as error:
+        mf.Certificate.from_json('{"meshfeed":1,"order":"shuffle.1","runs":[[0,1,0,8]],"rows":8}')
+    assert str(error.value) == (
+        "mf.Certificate: the certificate is of version 1, but this release reads version 2; "
+        "read it with the release that wrote it"
+    )
 
 
 def test_bounds_are_those_of_the_library() -> None:
-    ds = data()
-    values = json.loads(mf.Loader(ds, batch_size=16).certificate().to_json())
-    wrong = mf.Certificate.from_json(values | {"runs": [[0, 1, 0, 201]]})
-    message = "this is not a certificate: run [0 1 0 201] is not within epochs of "
+    loader = mf.Loader(data(), batch_size=16)
+    forward(loader, 1)
+    done = loader.certificate()
+    wrong = dataclasses.replace(done.runs[0], delivered=(Span(0, 1, 0, 201),))
+    beyond = dataclasses.replace(done, runs=(wrong,))
+    message = "this is not a certificate: piece [0 1 0 201] is not within epochs of "
     message += "200 records; pass on what a loader gave, unchanged"
     uses: dict[str, Callable[[], object]] = {
-        "Certificate.check": wrong.check,
-        "mf.Certificate": lambda: wrong + wrong,
+        "Certificate.check": beyond.check,
+        "mf.Certificate": lambda: beyond + beyond,
+        "Certificate.report": beyond.report,
     }
     for op, use in uses.items():
         with pytest.raises(mf.InvalidArgumentError) as error:
             use()
         assert str(error.value) == f"{op}: {message}"
+    with pytest.raises(mf.InvalidArgumentError) as error:
+        mf.Certificate.from_json(beyond.to_json())
+    assert str(error.value) == f"mf.Certificate: {message}"
 
 
 def test_only_certificates_add_up() -> None:
@@ -219,9 +492,14 @@ def test_only_certificates_add_up() -> None:
 
 def test_ctrl_c_ends_a_long_check() -> None:
     """A check of 10^15 positions, interrupted after it has begun."""
-    zero = loader_zero(mf.Loader(data(), batch_size=16).certificate())
+    loader = mf.Loader(data(), batch_size=16)
+    forward(loader, 1)
+    done = loader.certificate()
     many = 5 * 10**12
-    long = dataclasses.replace(zero, runs=((0, many, 0, RECORDS),), rows=many * RECORDS)
+    whole = (Span(0, many, 0, RECORDS),)
+    rows = many * RECORDS * done.runs[0].parts
+    run = dataclasses.replace(done.runs[0], delivered=whole, rows=rows)
+    long = dataclasses.replace(done, runs=(run,))
     main = threading.get_ident()
     timer = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the timer is for the check alone

@@ -61,7 +61,7 @@ def test_loops_alternate(ahead: int) -> None:
                     seen += np.asarray(batch["x"]).tolist()
         del batch, loop
     assert seen == list(range(96))
-    assert loader.certificate().runs == ((0, 1, 0, 96),)
+    assert loader.certificate().delivered == ((0, 1, 0, 96),)
 
 
 def test_epochs_and_states() -> None:
