@@ -101,7 +101,7 @@ func TestSkipped(t *testing.T) {
 		{arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}), `[{"a":1}]`, "a struct has no single type; store its children as columns of their own"},
 		{&arrow.Decimal128Type{Precision: 5, Scale: 2}, `["1.25"]`, "arrays have no decimal type; cast it to float64 or to an integer"},
 		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a"]`,
-			"its dictionary holds text; store the indices instead, for example column.combine_chunks().indices in pyarrow"},
+			"its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
 	} {
 		ds, err := arrowio.Open(saveJSON(t, arrow.Field{Name: "x", Type: c.typ, Nullable: true}, c.json))
 		if err != nil {
@@ -171,7 +171,16 @@ func TestSchemasDisagree(t *testing.T) {
 
 // TestShapes gives shapes that fit and shapes that do not.
 func TestShapes(t *testing.T) {
-	path := saveJSON(t, arrow.Field{Name: "x", Type: arrow.ListOf(arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int8))}, `[[[1,2],[3,4],[5,6]]]`)
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "x", Type: arrow.ListOf(arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int8))},
+		{Name: "n", Type: arrow.PrimitiveTypes.Int8},
+		{Name: "s", Type: arrow.BinaryTypes.String},
+	}, nil)
+	record, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[{"x": [[1,2],[3,4],[5,6]], "n": 1, "s": "a"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := saveBatches(t, false, []arrow.Record{record})
 	for _, c := range []struct {
 		shapes map[string][]int
 		want   string
@@ -179,8 +188,13 @@ func TestShapes(t *testing.T) {
 		{map[string][]int{"x": {3, 2}}, ""},
 		{map[string][]int{"x": {3}}, `arrowio: field "x" has rows of 2 dimensions, not 1; leave its shape out, or correct it`},
 		{map[string][]int{"x": {3, 3}}, `arrowio: field "x" has rows of shape [-1 2] by its type, not [3 3]; leave its shape out, or correct it`},
-		{map[string][]int{"x": {-3, 2}}, `arrowio: field "x" cannot have rows of shape [-3 2]; leave its shape out, or correct it`},
-		{map[string][]int{"y": {3}}, `arrowio: a shape is given for "y", but there is no such column`},
+		{map[string][]int{"x": {-3, 2}}, `arrowio: field "x" cannot have rows of shape [-3 2]: no length is worked out from the others; leave its shape out, or correct it`},
+		{map[string][]int{"x": {3, 2, 1}}, `arrowio: field "x" has rows of 2 dimensions, not 3; leave its shape out, or correct it`},
+		{map[string][]int{"x": {4, 2}}, `arrowio: field "x" cannot have rows of shape [4 2]: 1 lists hold 3 values, 3 each, where the shape of the rows needs 4; leave its shape out, correct it, or pad or cut the lists to one length`},
+		{map[string][]int{"x": {1 << 40, 2}}, `arrowio: field "x" cannot have rows of shape [1099511627776 2]: that is too large; leave its shape out, or correct it`},
+		{map[string][]int{"n": {1}}, `arrowio: field "n" has one value in each record, not rows of shape [1]; leave its shape out, or correct it`},
+		{map[string][]int{"s": {1}}, `arrowio: a shape is given for "s", which cannot be an array: text has no fixed size; store token ids as a fixed-size list of integers`},
+		{map[string][]int{"y": {3}}, `arrowio: a shape is given for "y", but there is no such column; there are "x", "n", "s"`},
 	} {
 		ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: c.shapes})
 		got := ""

@@ -114,13 +114,20 @@ func (f *file) raggedBatch(i int, b *arrowmeta.RecordBatch, field *table.Field, 
 				}
 			}
 			if have < want || have > want && n == 0 && lists.Nulls == 0 {
-				return fmt.Sprintf("its lists differ in length: %d lists hold %d values, where %d each would be %d; pad or cut them to one length",
-					lists.Length-lists.Nulls, have, node.Size, want), nil
+				return totals(lists.Length-lists.Nulls, have, int64(node.Size)), nil
 			}
 		}
 		col = child
 	}
 	return "", nil
+}
+
+// totals says what is wrong with the number of values that lists hold.
+func totals(lists, values, size int64) string {
+	if lists > 0 && values%lists == 0 {
+		return fmt.Sprintf("%d lists hold %d values, %d each, where the shape of the rows needs %d; pad or cut them to one length", lists, values, values/lists, size)
+	}
+	return fmt.Sprintf("its lists differ in length: %d lists hold %d values, where %d each would be %d; pad or cut them to one length", lists, values, size, lists*size)
 }
 
 // referenced gives how many values the lists of a column hold.

@@ -159,7 +159,7 @@ func TestFoldedShapes(t *testing.T) {
 	}
 	sourcetest.Suite{Open: open, Row: reference(ds, records)}.Run(t)
 	_, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: map[string][]int{"null image": {5, 2}}})
-	if want := `arrowio: field "null image" has rows of 1 dimensions, not 2; leave its shape out, or correct it`; err == nil || err.Error() != want {
+	if want := `arrowio: field "null image" has rows of 12 values, but shape [5 2] needs 10; leave its shape out, or correct it`; err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

@@ -75,7 +75,7 @@ func children(k arrowmeta.Kind) int {
 		return 1
 	case arrowmeta.RunEndEncoded:
 		return 2
-	case arrowmeta.Struct, arrowmeta.Union:
+	case arrowmeta.Struct, arrowmeta.Union, arrowmeta.Unknown:
 		return -1
 	}
 	return 0
@@ -142,7 +142,8 @@ var timestamps = map[string]arrowmeta.Unit{
 	"tss": arrowmeta.Second, "tsm": arrowmeta.Millisecond, "tsu": arrowmeta.Microsecond, "tsn": arrowmeta.Nanosecond,
 }
 
-// typeOf reads a format string.
+// typeOf reads a format string. Producers have types of their own, too: those
+// are unknown, and no reason to refuse the other columns.
 func typeOf(format string) (arrowmeta.Type, error) {
 	if t, ok := plain[format]; ok {
 		return t, nil
@@ -166,7 +167,7 @@ func typeOf(format string) (arrowmeta.Type, error) {
 	case "+ud", "+us":
 		return arrowmeta.Type{Kind: arrowmeta.Union, Dense: name == "+ud"}, nil
 	}
-	return arrowmeta.Type{}, fmt.Errorf("format %q is not known", format)
+	return arrowmeta.Type{Kind: arrowmeta.Unknown, Name: format}, nil
 }
 
 // decimalOf reads "precision,scale[,bits]". Arrays have no such type, so this

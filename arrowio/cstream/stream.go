@@ -58,7 +58,7 @@ func newStream(held *C.mfcs_held, o Options) (*stream, error) {
 	C.mfcs_release_schema(held)
 	if err != nil {
 		return nil, status.Errorf(status.Unsupported, "arrowio", "the stream cannot be read: %w", err).
-			WithHint("pass an object that gives record batches, such as a table")
+			WithHint("pass an object that gives record batches, such as a table that has the array as a column")
 	}
 	b, err := batches(unsafe.Slice(held.arrays, int(held.n)), schema)
 	if err != nil {

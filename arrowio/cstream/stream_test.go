@@ -169,7 +169,7 @@ func TestSkipped(t *testing.T) {
 func TestShapes(t *testing.T) {
 	list := hardColumns[0]
 	_, err := Read(unsafe.Pointer(export(t, []written{list}, [][2]int{{0, 3}})), Options{Shapes: map[string][]int{"lists": {2}}})
-	want := `arrowio: a shape is given for "lists", but there is no such column`
+	want := `arrowio: a shape is given for "lists", but there is no such column; there are "list"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}

@@ -209,13 +209,51 @@ func TestDictionariesOfWhat(t *testing.T) {
 		{list, number, "invalid[] its dictionary holds lists of variable length; store plain values"},
 		{number, arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}, "invalid[] its dictionary has indices of type float32; store plain values"},
 		{number, list, "invalid[] its dictionary has indices of type list<int32>; store plain values"},
-		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "invalid[] its dictionary holds text; store the indices instead, for example column.combine_chunks().indices in pyarrow"},
+		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "invalid[] its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
+		{arrowmeta.Type{Kind: arrowmeta.StringView}, number, "invalid[] its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
 		{arrowmeta.Type{Kind: arrowmeta.Null}, number, "invalid[] it holds nothing but nulls; leave the column out"},
 	} {
 		f := arrowmeta.Field{Name: "x", Type: c.values, Dictionary: &arrowmeta.Dictionary{Index: c.index}}
 		rows, reason := f.Rows()
 		if got := fmt.Sprintf("%v%v %s", rows.Type, rows.Shape, reason); got != c.want {
 			t.Errorf("%s: got %q, want %q", f.TypeString(), got, c.want)
+		}
+	}
+}
+
+// TestTypesThatArraysDoNotHave names the type, and the media that a feature of
+// Hugging Face's library holds.
+func TestTypesThatArraysDoNotHave(t *testing.T) {
+	media := arrowmeta.Type{Kind: arrowmeta.Struct, Children: []arrowmeta.Field{{Name: "bytes", Type: arrowmeta.Type{Kind: arrowmeta.Binary}}}}
+	own := arrowmeta.Type{Name: "_pli128"}
+	s := arrowmeta.Schema{
+		Fields: []arrowmeta.Field{
+			{Name: "wide", Type: arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 128, Signed: true}},
+			{Name: "own", Type: own},
+			{Name: "owns", Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Type: own}}}},
+			{Name: "later", Type: arrowmeta.Type{Kind: 27}},
+			{Name: "picture", Type: media},
+			{Name: "sound", Type: media},
+			{Name: "plain", Type: media},
+			{Name: "number", Type: arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 8}},
+		},
+		Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":{"picture":{"_type":"Image"},"sound":{"_type":"Audio"},"number":{"_type":"Image"}}}}`}},
+	}
+	const unknown = "its type is not known here; cast it to a type of numbers, or leave it out"
+	want := []string{
+		"int128: arrays have no type int128; cast it to int64 or float64, or leave it out",
+		`unknown type "_pli128": ` + unknown,
+		`list<unknown type "_pli128">: ` + unknown,
+		"unknown type 27: " + unknown,
+		`struct<bytes: binary>: it holds encoded images, which are not decoded here; store their pixels, with datasets.Array3D((height, width, 3), "uint8") as their feature`,
+		`struct<bytes: binary>: it holds encoded audio, which is not decoded here; store samples, with datasets.List(datasets.Value("float32"), length=n) as their feature`,
+		"struct<bytes: binary>: a struct has no single type; store its children as columns of their own",
+		"uint8: ",
+	}
+	_, reasons := s.Rows()
+	for i, reason := range reasons {
+		if got := s.Fields[i].TypeString() + ": " + reason; got != want[i] {
+			t.Errorf("got  %s\nwant %s", got, want[i])
 		}
 	}
 }

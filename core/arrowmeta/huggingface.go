@@ -20,8 +20,9 @@ const (
 // empty shape for scalars. Lists come first: a list of Array2D(2, 3) is
 // [-1, 2, 3]. What is declared need not be true of the rows. Declarations that
 // cannot be understood are passed over.
-func (s *Schema) RowShapes() [][]int {
-	features := s.huggingFace()
+func (s *Schema) RowShapes() [][]int { return s.rowShapes(s.huggingFace()) }
+
+func (s *Schema) rowShapes(features map[string]jsontext.Value) [][]int {
 	shapes := make([][]int, len(s.Fields))
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -52,6 +53,20 @@ func (s *Schema) huggingFace() map[string]jsontext.Value {
 		}
 	}
 	return wanted
+}
+
+// encoded gives the reason why a feature of encoded media is no field, "" for
+// any other feature.
+func encoded(feature jsontext.Value) string {
+	switch kind, _ := feature.Get("_type").Text(); kind {
+	case "Image":
+		return `it holds encoded images, which are not decoded here; store their pixels, with datasets.Array3D((height, width, 3), "uint8") as their feature`
+	case "Audio":
+		return `it holds encoded audio, which is not decoded here; store samples, with datasets.List(datasets.Value("float32"), length=n) as their feature`
+	case "Video", "Pdf", "Nifti":
+		return "it holds encoded files, which are not decoded here; store decoded arrays of one shape"
+	}
+	return ""
 }
 
 // featureShape gives the shape of a feature, nil where it is not known.

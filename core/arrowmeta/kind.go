@@ -8,6 +8,7 @@ type Kind uint8
 
 // The kinds of Arrow types.
 const (
+	Unknown         Kind = 0 // only of producers that name their types
 	Null            Kind = 1
 	Int             Kind = 2
 	Float           Kind = 3

@@ -29,11 +29,15 @@ type Rows struct {
 // Rows says for each field what its rows are, or gives the reason, with a
 // remedy, why they cannot be those of an array.
 func (s *Schema) Rows() (rows []Rows, reasons []string) {
-	declared, seen := s.RowShapes(), make(map[string]bool, len(s.Fields))
+	features, seen := s.huggingFace(), make(map[string]bool, len(s.Fields))
+	declared := s.rowShapes(features)
 	rows, reasons = make([]Rows, len(s.Fields)), make([]string, len(s.Fields))
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		rows[i], reasons[i] = f.Rows()
+		if media := encoded(features[f.Name]); media != "" && reasons[i] != "" {
+			reasons[i] = media
+		}
 		if reason := unnamed(f.Name, seen); reason != "" {
 			rows[i], reasons[i] = Rows{}, reason
 		}
@@ -153,8 +157,9 @@ func (r *rower) dictionary(f *Field) string {
 	index, ok := f.Dictionary.Index.DType()
 	switch {
 	case reason != "":
-		if f.Type.Kind == String || f.Type.Kind == LargeString {
-			return "its dictionary holds text; store the indices instead, for example column.combine_chunks().indices in pyarrow"
+		switch f.Type.Kind {
+		case String, LargeString, StringView:
+			return "its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"
 		}
 		return reason
 	case !ok || !index.IsInteger():
@@ -239,5 +244,8 @@ func refusal(t *Type) string {
 	case Map, Union:
 		return fmt.Sprintf("a %v has no single type; store plain columns", t.Kind)
 	}
-	return "arrays have no such type; store plain numbers"
+	if !t.Kind.Known() {
+		return "its type is not known here; cast it to a type of numbers, or leave it out"
+	}
+	return fmt.Sprintf("arrays have no type %v; cast it to int64 or float64, or leave it out", t)
 }

@@ -22,6 +22,7 @@ type Type struct {
 	Dense      bool   // Union: has an offsets buffer
 	TypeIDs    []int  // Union: the id of each child; nil for 0, 1, 2, ...
 	KeysSorted bool   // Map
+	Name       string // of a kind that is not known here, as the producer calls it
 	Children   []Field
 }
 
@@ -66,6 +67,9 @@ func (t *Type) DType() (dtype.Type, bool) {
 // that floats are named by their width and items of lists have no name:
 // fixed_size_list<float32>[8], timestamp[us, tz=UTC].
 func (t *Type) String() string {
+	if t.Name != "" {
+		return fmt.Sprintf("unknown type %q", t.Name)
+	}
 	switch t.Kind {
 	case Int:
 		if t.Signed {

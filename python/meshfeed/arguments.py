@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed.errors import Error, InvalidArgumentError, NotFoundError, ReadError
+from meshfeed.errors import (
+    Error,
+    InvalidArgumentError,
+    NotFoundError,
+    ReadError,
+    UnsupportedError,
+)
 
 State = dict[str, Any]
 
@@ -192,8 +198,16 @@ class Checks:
         hint = '"ignore" accepts the state of another dataset'
         return self.choice("dataset", dataset, "check", "ignore", hint=hint) == "ignore"
 
-    def fills(self, fill: Any, fields: Sequence[str]) -> dict[str, Any] | None:
-        """Takes the values that replace nulls in some of the fields; gives None for no value."""
+    def fills(
+        self, fill: Any, fields: Sequence[str], reasons: Mapping[str, str] | None = None
+    ) -> dict[str, Any] | None:
+        """Takes the values that replace nulls in some of the fields; gives None for no value.
+
+        Args:
+            fill: the values by name.
+            fields: the names of the fields.
+            reasons: why other columns are no fields.
+        """
         if fill is None:
             return None
         if not isinstance(fill, Mapping):
@@ -202,9 +216,14 @@ class Checks:
             number = isinstance(value, int | float | complex | np.number | np.bool_)
             if not number or not isinstance(name, str):
                 raise self.wrong("fill", fill, "a dict of names and numbers", _FILL)
-            if name not in fields:
-                message = f"fill={shown(fill)}: the dataset has no field {name!r}"
-                raise NotFoundError(message, op=self._call, hint=nearest(name, fields))
+            if name in fields:
+                continue
+            if reasons and name in reasons:
+                reason, _, hint = reasons[name].partition("; ")
+                message = f"fill={shown(fill)}: column {name!r} is not an array: {reason}"
+                raise UnsupportedError(message, op=self._call, hint=hint)
+            message = f"fill={shown(fill)}: the dataset has no field {name!r}"
+            raise NotFoundError(message, op=self._call, hint=nearest(name, fields))
         return {name: _plain(value) for name, value in fill.items()} or None
 
     def fields(self, fields: Any) -> dict[str, tuple[str, list[int]]]:

@@ -34,6 +34,11 @@ _TIMES = (
     "give array.view(np.int64) to avoid this warning"
 )
 
+_LEFT_OUT = (
+    "columns that cannot be arrays are not in the batches: %s; "
+    "specs that name fields, such as a list of names, avoid this warning"
+)
+
 # What makes a table of objects that are none, by a method that shows what they are.
 _TABLES = {
     "collect": "give what its collect() returns",  # polars, lazily
@@ -80,6 +85,23 @@ class Skipped:
     reason: str
 
 
+@dataclasses.dataclass
+class _Origin:
+    """What a dataset and its slices have in common.
+
+    Attributes:
+        packed: the compression of each file that is compressed.
+        logical: what the integers of fields stand for where the library was not told.
+        compared: the files of which processes compare every byte; None where they do not.
+        warned: whether it was said that columns are left out.
+    """
+
+    packed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    logical: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    compared: Sequence[str] | None = None
+    warned: bool = False
+
+
 class Dataset(_handle.Held):
     """Records, numbered from 0, whose fields a `Loader` delivers.
 
@@ -87,21 +109,13 @@ class Dataset(_handle.Held):
     manager; loaders keep what they need of it, so it may be closed as soon as they are made.
     """
 
-    def __init__(
-        self,
-        handle: _handle.Handle,
-        packed: Mapping[str, str] | None = None,
-        logical: Mapping[str, str] | None = None,
-        *,
-        compared: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, handle: _handle.Handle, origin: _Origin | None = None) -> None:
         super().__init__(handle)
         self._facts = _native.dataset_facts(self.handle)
-        files = self._facts["files"]
-        own = {f["path"]: f["compression"] for f in files if "compression" in f}
-        self._packed = own if packed is None else packed
-        self._logical = logical or {}
-        self._compared = compared  # the files of which processes compare every byte
+        if origin is None:
+            files = self._facts["files"]
+            origin = _Origin({f["path"]: f["compression"] for f in files if "compression" in f})
+        self._origin = origin
 
     def __len__(self) -> int:
         return int(self._facts["records"])
@@ -109,7 +123,7 @@ class Dataset(_handle.Held):
     @property
     def schema(self) -> dict[str, Field]:
         """The fields by name, in the order of the data."""
-        known = self._logical
+        known = self._origin.logical
         return {
             (n := f["name"]): Field(
                 name=n,
@@ -165,9 +179,9 @@ class Dataset(_handle.Held):
 
     def files(self) -> Files | None:
         """Gives the files for a loader whose processes compare every byte; else None."""
-        if self._compared is None:
+        if self._origin.compared is None:
             return None
-        return Files(_native.dataset_slice(self.handle, 0, len(self)), self._compared)
+        return Files(_native.dataset_slice(self.handle, 0, len(self)), self._origin.compared)
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Gives a view of the records from `start` up to `stop`, for example a validation part.
@@ -192,7 +206,7 @@ class Dataset(_handle.Held):
         with Checks("Dataset.slice") as check:
             start, stop = check.int64("start", start), check.int64("stop", stop)
             handle = _native.dataset_slice(self.handle, start, stop)
-            return Dataset(handle, self._packed, self._logical, compared=self._compared)
+            return Dataset(handle, self._origin)
 
     def warn_of_shuffling(self, fields: Iterable[str]) -> None:
         """Logs where every row in a random order has a whole record batch decoded.
@@ -202,14 +216,24 @@ class Dataset(_handle.Held):
         """
         schema = self.schema
         rows = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
-        if self._packed and sum(rows) * len(self) > _DECODED:
-            path, how = next(iter(self._packed.items()))
+        packed = self._origin.packed
+        if packed and sum(rows) * len(self) > _DECODED:
+            path, how = next(iter(packed.items()))
             log.warning(_SLOW, path, how)
+
+    def warn_of_skipped(self) -> None:
+        """Logs, once, which columns are missing where all are asked for."""
+        skipped = self.skipped
+        if not skipped or self._origin.warned:
+            return
+        self._origin.warned = True
+        why = [f"{s.name!r} ({s.reason.partition('; ')[0]})" for s in skipped[:4]]
+        log.warning(_LEFT_OUT, ", ".join(why) + (", …" if len(skipped) > 4 else ""))
 
     def __repr__(self) -> str:
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
-        packed = ", compressed: slow to shuffle" if self._packed else ""
+        packed = ", compressed: slow to shuffle" if self._origin.packed else ""
         return "\n".join([f"Dataset of {len(self)} records{packed}", *lines])
 
     def __reduce__(self) -> NoReturn:
@@ -231,7 +255,8 @@ def open(
 
     Args:
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
-            Hugging Face `save_to_disk` wrote), or a list of them.
+            Hugging Face `save_to_disk` wrote), or a list of them. ``~`` at the beginning is the
+            home directory.
         io: "map" gathers from a mapping, "read" reads the rows, "auto", the default, chooses
             by size and place of the files.
         shapes: for list columns whose rows all have one length, the shape of a row, such as
@@ -259,7 +284,7 @@ def open(
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
         ds = Dataset(_native.dataset_open(json.dumps(options)))
         if full:
-            ds._compared = [file["path"] for file in ds._facts["files"]]
+            ds._origin.compared = [file["path"] for file in ds._facts["files"]]
         return ds
 
 
@@ -267,7 +292,7 @@ def _listed(check: Checks, paths: Any) -> list[str]:
     several = [paths] if isinstance(paths, _PATH) else paths
     unfit = isinstance(several, Mapping | set | frozenset) or hasattr(several, "read")
     try:
-        listed = [] if unfit else [os.fsdecode(path) for path in several]
+        listed = [] if unfit else [os.path.expanduser(os.fsdecode(path)) for path in several]
     except TypeError:
         listed = []
     if not all(listed) or not listed or "\0" in "".join(listed):
@@ -280,17 +305,23 @@ def _listed(check: Checks, paths: Any) -> list[str]:
 
 def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]]:
     try:
-        return {name: [operator.index(n) for n in shape] for name, shape in shapes.items()}
+        given = {name: [operator.index(n) for n in shape] for name, shape in shapes.items()}
     except (AttributeError, TypeError):
         expected = 'the shape of a row for every field named, such as {"tokens": (2048,)}'
         raise check.wrong("shapes", shapes, expected) from None
+    if any(n < 0 for shape in given.values() for n in shape):
+        expected = "lengths of at least 0"
+        hint = "none is worked out from the others: give all, or leave the shape out"
+        raise check.wrong("shapes", shapes, expected, hint)
+    return given
 
 
 def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Dataset:
     """Takes a table from memory, without copying: of pyarrow, polars, duckdb, pandas and others.
 
     Args:
-        data: anything with `__arrow_c_stream__` or `__arrow_c_array__`.
+        data: anything with `__arrow_c_stream__` or `__arrow_c_array__`. A reader is read to its
+            end.
         shapes: as for `mf.open`.
 
     Examples:
@@ -301,17 +332,39 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
     """
     with Checks("mf.from_arrow") as check:
         options = json.dumps({} if shapes is None else {"shapes": _shapes(check, shapes)})
+        _check_objects(check, data)
         if hasattr(data, "__arrow_c_stream__"):
             capsule = data.__arrow_c_stream__()
             stream = _arrow.address(capsule, "arrow_array_stream")
-            return Dataset(_native.dataset_from_stream(stream, options))
+            return _unspent(check, data, Dataset(_native.dataset_from_stream(stream, options)))
         if hasattr(data, "__arrow_c_array__"):
             with _arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
                 return Dataset(_native.dataset_from_stream(stream, options))
         message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
         table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
+        if isinstance(data, list | tuple) and all(hasattr(b, "__arrow_c_array__") for b in data):
+            table = "give pyarrow.Table.from_batches(batches)"
         remedies = (remedy for method, remedy in _TABLES.items() if hasattr(data, method))
         raise check.misfit(message, next(remedies, table))
+
+
+def _check_objects(check: Checks, data: Any) -> None:
+    """Refuses Python objects in a table of polars: it gives their addresses as values."""
+    if not hasattr(data, "get_columns"):
+        return
+    for column in data.get_columns():
+        if type(column.dtype).__name__ == "Object":
+            message = f"column {column.name!r} holds Python objects"
+            raise check.misfit(message, f"leave it out: table.drop({column.name!r})")
+
+
+def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
+    """Refuses a reader that had nothing to give."""
+    if len(made) or not hasattr(data, "read_next_batch"):
+        return made
+    made.close()
+    message = f"the {type(data).__name__} has no records left"
+    raise check.misfit(message, "a reader is read once: give the table, or a new reader")
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
@@ -342,13 +395,15 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
         if times:
             log.warning(_TIMES, ", ".join(f"{name!r} ({kind})" for name, kind in times.items()))
         fields |= {name: fields[name].view(np.int64) for name in times}
-        return Dataset(_native.dataset_from_arrays(fields), logical=times)
+        return Dataset(_native.dataset_from_arrays(fields), _Origin(logical=times))
 
 
 def _check_names(check: Checks, arrays: Any) -> None:
     if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
         message = "the arrays are no dict of names and arrays"
         hint = 'give a dict, such as {"label": labels}'
+        if getattr(getattr(arrays, "dtype", None), "names", None):
+            hint = "give {name: array[name] for name in array.dtype.names}"
         if hasattr(arrays, "__arrow_c_stream__"):
             hint = "mf.from_arrow takes tables"
         raise check.misfit(message, hint)

@@ -16,7 +16,7 @@ from meshfeed.cursor import Owner
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
-from meshfeed.specs import Tree, resolve
+from meshfeed.specs import Tree, for_all, resolve
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +142,8 @@ def plan(check: Checks, request: Request) -> Plan:
     source, mesh, batch = request.source, request.mesh, request.batch
     fields = source.schema
     tree = resolve(request.specs, tuple(fields), source.skipped)
+    if for_all(request.specs):
+        source.warn_of_skipped()
     _check_top(tree, batch)
     bare = [leaf.spec is None for leaf in tree.leaves]
     if all(bare):

@@ -44,7 +44,9 @@ class Options:
         self._prefetch = check.optional("prefetch", prefetch, 0, DEPTH)
         self.state: State | None = None if state is None else check.state(state)
         self._ignores = check.ignores(dataset)
-        self._fill = check.fills(fill, tuple(source.schema))
+        self._fill = check.fills(
+            fill, tuple(source.schema), {s.name: s.reason for s in source.skipped}
+        )
         self.max_host_bytes = check.optional("max_host_bytes", max_host_bytes, 1, WIDE)
         self.device_prefetch = check.optional("device_prefetch", device_prefetch, 0, DEPTH)
         self._loading = check.loading(loading)

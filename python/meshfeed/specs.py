@@ -120,7 +120,7 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
         NotFoundError: a leaf's field is not in the dataset.
         UnsupportedError: it is a column there, but no field.
     """
-    if not fields and (specs is None or is_spec(specs) or is_sharding(specs)):
+    if not fields and for_all(specs):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped[:4])
         message = f"the dataset has no field, because no column is an array: {reasons}"
         raise InvalidArgumentError(message)
@@ -140,6 +140,11 @@ def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) 
     leaves = [_leaf(path, leaf, fields, skipped, nested=nested) for path, leaf in paths]
     top = tuple(specs) if isinstance(specs, Mapping) else None
     return Tree(leaves, _builder(specs), top)
+
+
+def for_all(specs: Any) -> bool:
+    """Says whether the specs are for all fields of the dataset, whatever these are."""
+    return specs is None or is_spec(specs) or is_sharding(specs)
 
 
 def mapped(specs: Any, change: Callable[[Any], Any]) -> Any:

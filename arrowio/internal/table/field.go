@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -49,12 +51,12 @@ type Field struct {
 // cannot be those of an array has a reason with a remedy instead of a field. It
 // is InvalidArgument if a shape does not fit its column, or has none.
 func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*Field, reasons []string, err error) {
+	rows, reasons := s.Rows()
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
-		if !slices.ContainsFunc(s.Fields, func(f arrowmeta.Field) bool { return f.Name == name }) {
-			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).With("field", name)
+		if err := takesShape(name, s.Fields, reasons); err != nil {
+			return nil, nil, err
 		}
 	}
-	rows, reasons := s.Rows()
 	fields = make([]*Field, len(rows))
 	for i := range rows {
 		if reasons[i] != "" {
@@ -70,6 +72,29 @@ func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*Field, reas
 		fields[i] = f
 	}
 	return fields, reasons, nil
+}
+
+// takesShape makes sure that the first column of the name has rows.
+func takesShape(name string, columns []arrowmeta.Field, reasons []string) error {
+	var names []string
+	for i := range columns {
+		if columns[i].Name != name {
+			if quoted := strconv.Quote(columns[i].Name); !slices.Contains(names, quoted) {
+				names = append(names, quoted)
+			}
+			continue
+		}
+		if reasons[i] == "" {
+			return nil
+		}
+		return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, which cannot be an array: %s", name, reasons[i]).With("field", name)
+	}
+	more := ""
+	if len(names) > 12 {
+		names, more = names[:12], ", …"
+	}
+	return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).
+		WithHint("there are %s%s", strings.Join(names, ", "), more).With("field", name)
 }
 
 // Measure sets the lengths that are open: as the metadata declare them, and
@@ -98,18 +123,23 @@ func (f *Field) Resolve(shape []int) error {
 	if len(shape) > len(f.Shape) && f.fold(shape) {
 		return nil
 	}
-	if len(shape) != len(f.Shape) {
-		return fmt.Errorf("has rows of %d dimensions, not %d", len(f.Shape), len(shape))
-	}
 	elements := 1
+	for _, d := range shape {
+		if d < 0 {
+			return fmt.Errorf("cannot have rows of shape %v: no length is worked out from the others", shape)
+		}
+		if d > 0 && elements > maxRowBytes/d {
+			return fmt.Errorf("cannot have rows of shape %v: that is too large", shape)
+		}
+		elements *= max(d, 1)
+	}
+	if len(shape) != len(f.Shape) {
+		return f.otherRank(shape, elements)
+	}
 	for i, d := range shape {
 		if f.Shape[i] >= 0 && f.Shape[i] != d {
 			return fmt.Errorf("has rows of shape %v by its type, not %v", f.Shape, shape)
 		}
-		if d < 0 || d > 0 && elements > maxRowBytes/d {
-			return fmt.Errorf("cannot have rows of shape %v", shape)
-		}
-		elements *= max(d, 1)
 	}
 	copy(f.Shape, shape)
 	for i := range f.Nodes {
@@ -118,6 +148,19 @@ func (f *Field) Resolve(shape []int) error {
 		}
 	}
 	return nil
+}
+
+// otherRank says why rows cannot have a shape of more or fewer dimensions.
+func (f *Field) otherRank(shape []int, elements int) error {
+	switch {
+	case len(f.Shape) == 0:
+		return fmt.Errorf("has one value in each record, not rows of shape %v", shape)
+	case len(shape) > len(f.Shape) && !f.Open():
+		return fmt.Errorf("has rows of %d values, but shape %v needs %d", f.RowElements(), shape, elements)
+	case len(f.Shape) == 1:
+		return fmt.Errorf("has rows of 1 dimension, not %d", len(shape))
+	}
+	return fmt.Errorf("has rows of %d dimensions, not %d", len(f.Shape), len(shape))
 }
 
 // fold gives the elements of a row, in their order, the shape. It is false if

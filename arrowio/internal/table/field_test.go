@@ -27,7 +27,7 @@ func TestFields(t *testing.T) {
 	}
 	for range 20 {
 		_, _, err = Fields(s, map[string][]int{"y": nil, "x": {1}, "z": {1}, "a": {2}})
-		if want := `arrowio: a shape is given for "x", but there is no such column`; err == nil || err.Error() != want {
+		if want := `arrowio: a shape is given for "x", but there is no such column; there are "a", "b"`; err == nil || err.Error() != want {
 			t.Fatalf("got %v, want %s", err, want)
 		}
 	}

@@ -1,0 +1,251 @@
+"""Columns that cannot be arrays, and input that is no table: the words, and that remedies work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pytest
+from jax.sharding import PartitionSpec as P
+
+import meshfeed as mf
+from tests.python.data import mesh_of
+
+
+def rows(ds: mf.Dataset, **kwargs: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """All records, in order, through a loader."""
+    with mf.Loader(ds, specs=list(ds.schema), batch_size=len(ds), **kwargs) as loader:
+        return {name: np.array(array) for name, array in next(iter(loader)).items()}
+
+
+def write(path: Path, table: pa.Table) -> Path:
+    with pyarrow.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+def reasons(ds: mf.Dataset) -> dict[str, str]:
+    return {s.name: f"{s.type}: {s.reason}" for s in ds.skipped}
+
+
+WIDE = pl.DataFrame({"a": [1, 2], "i": pl.Series([1, 2], dtype=pl.Int128), "b": [0.5, 1.5]})
+
+
+def test_an_unknown_type_is_skipped_alone(tmp_path: Path) -> None:
+    with mf.from_arrow(WIDE) as ds:
+        assert reasons(ds) == {
+            "i": 'unknown type "_pli128": its type is not known here; '
+            "cast it to a type of numbers, or leave it out"
+        }
+        assert rows(ds, fill={"a": 0, "b": 0.0})["b"].tolist() == [0.5, 1.5]
+    WIDE.write_ipc(tmp_path / "x.arrow")
+    with mf.open(tmp_path / "x.arrow") as ds:
+        assert reasons(ds) == {
+            "i": "int128: arrays have no type int128; cast it to int64 or float64, or leave it out"
+        }
+    with mf.from_arrow(WIDE.with_columns(pl.col("i").cast(pl.Int64))) as ds:
+        assert list(ds.schema) == ["a", "i", "b"]
+    with mf.from_arrow(WIDE.select(pl.concat_list("i"), "a")) as ds:  # also inside of lists
+        assert list(ds.schema) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("table", "codes"),
+    [
+        (
+            pl.DataFrame({"e": pl.Series(["b", "a"], dtype=pl.Enum(["a", "b"]))}),
+            lambda t: t.with_columns(pl.col("e").to_physical()),
+        ),
+        (
+            pl.DataFrame({"e": pl.Series(["b", "a"], dtype=pl.Categorical)}),
+            lambda t: t.with_columns(pl.col("e").to_physical()),
+        ),
+        (
+            pd.DataFrame({"e": pd.Categorical(["b", "a"])}),
+            lambda t: t.assign(e=t["e"].cat.codes),
+        ),
+        (
+            pa.table({"e": pa.array(["b", "a"]).dictionary_encode()}),
+            lambda t: pa.table({"e": t["e"].combine_chunks().indices}),
+        ),
+    ],
+    ids=["Enum", "Categorical", "pandas", "pyarrow"],
+)
+def test_categories_of_text_have_numbers(table: Any, codes: Callable[[Any], Any]) -> None:
+    with mf.from_arrow(table) as ds:
+        (reason,) = reasons(ds).values()
+        assert reason.endswith(
+            "its dictionary holds text; store the indices instead: "
+            "column.combine_chunks().indices in pyarrow, to_physical() in polars, "
+            "cat.codes in pandas"
+        )
+    with mf.from_arrow(codes(table)) as ds:
+        assert len(set(rows(ds, fill={"e": 0})["e"].tolist())) == 2
+
+
+def test_objects_of_polars_are_refused() -> None:
+    table = pl.DataFrame({"a": [1], "o": pl.Series([object()], dtype=pl.Object)})
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrow(table)
+    said = "mf.from_arrow: column 'o' holds Python objects; leave it out: table.drop('o')"
+    assert str(caught.value) == said
+    with mf.from_arrow(table.drop("o")) as ds:
+        assert list(ds.schema) == ["a"]
+
+
+def test_encoded_images_are_named_as_that(tmp_path: Path) -> None:
+    pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    features = datasets.Features({"img": datasets.Image(), "label": datasets.Value("int64")})
+    whole = datasets.Dataset.from_dict(
+        {"img": [{"bytes": b"never looked at", "path": None}], "label": [1]}, features=features
+    )
+    whole.save_to_disk(tmp_path / "encoded")
+    with mf.open(tmp_path / "encoded") as ds, pytest.raises(mf.UnsupportedError) as caught:
+        mf.Loader(ds, specs=["img"], batch_size=1)
+    assert str(caught.value) == (
+        "mf.Loader: array 'img' takes column 'img', which is not an array: it holds encoded "
+        "images, which are not decoded here; store their pixels, with "
+        'datasets.Array3D((height, width, 3), "uint8") as their feature'
+    )
+    feature = datasets.Features({"img": datasets.Array3D((4, 4, 3), "uint8")})
+    datasets.Dataset.from_dict({"img": [pixels]}, features=feature).save_to_disk(tmp_path / "raw")
+    with mf.open(tmp_path / "raw") as ds:
+        np.testing.assert_array_equal(rows(ds)["img"][0], pixels)
+
+
+def test_columns_that_are_left_out_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    data = pa.table({"x": [1, 2], "t": ["a", "b"], "d": pa.array([None, None])})
+    with mf.from_arrow(data) as ds, ds.slice(0, 1) as part:
+        mf.Loader(ds, specs=["x"], batch_size=1).close()
+        assert caplog.messages == []
+        for _ in range(2):
+            mf.Loader(ds, batch_size=1).close()
+            mf.Loader(part, mesh_of((1,)), P(), batch_size=1).close()
+    assert caplog.messages == [
+        "columns that cannot be arrays are not in the batches: 't' (text has no fixed size), "
+        "'d' (it holds nothing but nulls); "
+        "specs that name fields, such as a list of names, avoid this warning"
+    ]
+
+
+def test_a_fill_value_for_a_column_that_is_no_array() -> None:
+    with mf.from_arrow(pa.table({"x": [1], "t": ["a"]})) as ds:
+        with pytest.raises(mf.UnsupportedError) as caught:
+            mf.Loader(ds, batch_size=1, fill={"t": 0})
+    assert str(caught.value) == (
+        "mf.Loader: fill={'t': 0}: column 't' is not an array: text has no fixed size; "
+        "store token ids as a fixed-size list of integers"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "file", "memory"),
+    [
+        (
+            {"x": (4,)},
+            'field "x" cannot have rows of shape [4]: 2 lists hold 6 values, 3 each, where the '
+            "shape of the rows needs 4; leave its shape out, correct it, or pad or cut the lists "
+            "to one length",
+            'field "x": record 0 has a list of 3 values in dimension 0, where the shape [4] of '
+            "the rows needs 4; pad or cut the lists to one length, or give the right shape",
+        ),
+        (
+            {"x": (-1, 3)},
+            "shapes={'x': (-1, 3)}: expected lengths of at least 0; none is worked out from the "
+            "others: give all, or leave the shape out",
+            None,
+        ),
+        (
+            {"t": (1,)},
+            'a shape is given for "t", which cannot be an array: text has no fixed size; '
+            "store token ids as a fixed-size list of integers",
+            None,
+        ),
+        (
+            {"f": (2, 3)},
+            'field "f" has rows of 4 values, but shape [2 3] needs 6; '
+            "leave its shape out, or correct it",
+            None,
+        ),
+        (
+            {"y": (1,)},
+            'a shape is given for "y", but there is no such column; there are "x", "t", "f"',
+            None,
+        ),
+    ],
+    ids=["too long", "-1", "of text", "folded", "of nothing"],
+)
+def test_shapes_that_do_not_fit(
+    shapes: dict[str, tuple[int, ...]], file: str, memory: str | None, tmp_path: Path
+) -> None:
+    fixed = pa.array([[1, 2, 3, 4]] * 2, pa.list_(pa.int32(), 4))
+    data = pa.table({"x": [[1, 2, 3], [4, 5, 6]], "t": ["a", "b"], "f": fixed})
+    path = write(tmp_path / "x.arrow", data)
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.open(path, shapes=shapes)
+    assert str(caught.value) == f"mf.open: {file}"
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrow(data, shapes=shapes)
+    assert str(caught.value) == f"mf.from_arrow: {memory or file}"
+
+
+def test_a_reader_is_read_once() -> None:
+    data = pa.table({"x": [1, 2]})
+    reader = data.to_reader()
+    with mf.from_arrow(reader) as ds:
+        assert len(ds) == 2
+    with pytest.raises(mf.InvalidArgumentError) as caught:
+        mf.from_arrow(reader)
+    assert str(caught.value) == (
+        "mf.from_arrow: the RecordBatchReader has no records left; "
+        "a reader is read once: give the table, or a new reader"
+    )
+    with mf.from_arrow(data[:0]) as ds:
+        assert len(ds) == 0
+
+
+def test_what_is_no_table_says_how_to_get_one() -> None:
+    data = pa.table({"x": [1, 2]})
+    said = {}
+    for name, given in (
+        ("list", data.to_batches()),
+        ("array", pa.array([1])),
+        ("series", WIDE["a"]),
+    ):
+        with pytest.raises(mf.Error) as caught:
+            mf.from_arrow(given)
+        said[name] = str(caught.value)
+    alone = (
+        "mf.from_arrow: the stream cannot be read: the stream holds arrays of int64, not record "
+        "batches; pass an object that gives record batches, such as a table that has the array "
+        "as a column"
+    )
+    assert said == {
+        "list": "mf.from_arrow: list has neither __arrow_c_stream__ nor __arrow_c_array__; "
+        "give pyarrow.Table.from_batches(batches)",
+        "array": alone,
+        "series": alone,
+    }
+    with mf.from_arrow(pa.Table.from_batches(data.to_batches())) as ds:
+        assert len(ds) == 2
+
+
+def test_the_home_directory_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(tmp_path / "x.arrow", pa.table({"x": [1, 2]}))
+    for path in ("~/x.arrow", "~/*.arrow", Path("~/x.arrow")):
+        with mf.open(path) as ds:
+            assert len(ds) == 2
+    with pytest.raises(mf.NotFoundError) as caught:
+        mf.open("~nobody-here/x.arrow")
+    assert str(caught.value) == (
+        "mf.open: ~nobody-here/x.arrow: there is no such file or directory; "
+        "~ is not replaced here: write the whole path"
+    )
