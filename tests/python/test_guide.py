@@ -16,7 +16,7 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     blocks = list(re.finditer(r"```python\n(.*?)```", text, re.DOTALL))
-    assert len(blocks) > 10
+    assert len(blocks) == len(re.findall(r"^```py", text, re.MULTILINE)) > 10
     for block in blocks:
         above = text.count("\n", 0, block.start(1))
         code = "\n" * above + block.group(1)  # so that a traceback names the line of the page
