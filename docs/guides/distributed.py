@@ -7,8 +7,8 @@
 # never change. You will see who reads what, a bug that JAX cannot notice, what notices it, and a job
 # that is killed and goes on with fewer processes.
 #
-# All of it runs on a laptop, on CPU devices: `python docs/guides/distributed.py`, well under a minute.
-# Where several processes are needed this page starts them.
+# All of it runs on a laptop, on CPU devices, after `pip install '.[jax,arrow]'` in a checkout:
+# `python docs/guides/distributed.py`, well under a minute. Where several processes are needed this page starts them.
 #
 # - [The data](#the-data) · [One process](#one-process) · [A plan for four](#a-plan-for-four-processes)
 # - [Four real processes](#four-real-processes) · [The bug that JAX cannot notice](#the-bug-that-jax-cannot-notice)
@@ -484,7 +484,7 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 
 # %% [markdown]
 # A preemption notice is the friendly case. JAX turns a SIGTERM to any process into one step at which all agree
-# to stop:
+# to stop, where `jax_enable_preemption_service` was set before `jax.distributed.initialize`:
 #
 # ```python
 # from jax.experimental import multihost_utils
