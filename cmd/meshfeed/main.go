@@ -5,6 +5,7 @@
 //	meshfeed check LAYOUT.json         what is wrong with a layout; an exit code for CI
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   rows and bytes per second, and what limits them
+//	meshfeed schema                    the JSON Schema of layout documents
 //	meshfeed page [LAYOUT.json]        the browser page, as one HTML file
 //	meshfeed serve [LAYOUT.json]       the same at an address of this machine
 //	meshfeed devices SPEC              what devices a backend offers; --check tries and measures them

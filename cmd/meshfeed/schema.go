@@ -1,0 +1,24 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+)
+
+func newSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "print the JSON Schema of layout documents",
+		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, for editors and generators. Every layout
+document fits it; meshfeed check also knows the rules that a schema cannot say.`,
+		Example: "  meshfeed schema > layout.schema.json",
+		Args:    need(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), layout.Schema())
+			return err
+		},
+	}
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+)
+
+func TestSchema(t *testing.T) {
+	var out, diagnostics bytes.Buffer
+	if code := run(context.Background(), []string{"schema"}, strings.NewReader(""), &out, &diagnostics); code != exitFine {
+		t.Fatalf("exit status %d: %s", code, diagnostics.String())
+	}
+	if out.String() != layout.Schema() || !strings.Contains(out.String(), `"$id": "urn:meshfeed:layout:1"`) {
+		t.Errorf("the verb prints %q…", out.String()[:min(100, out.Len())])
+	}
+	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code == exitFine {
+		t.Error("an argument is accepted")
+	}
+}
