@@ -21,8 +21,9 @@ type hashed struct {
 	value *Hash
 }
 
-// Hash reads all files from end to end, some at a time. It does so once; later
-// calls return at once.
+// Hash reads all files from end to end, one after the other, so that it takes
+// one core from a program that trains meanwhile. It does so once; later calls
+// return at once.
 func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
 	if err := d.table.Gate.Enter(); err != nil {
 		return Hash{}, err
@@ -30,11 +31,21 @@ func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
 	defer d.table.Gate.Leave()
 	ctx, stop := d.table.Gate.Join(ctx)
 	defer stop()
-	return d.hashFiles(ctx, func(int64) {})
+	return d.hashFiles(ctx, oneByOne, func(int64) {})
+}
+
+// oneByOne does what parallel does, in order.
+func oneByOne(n int, do func(i int) error) error {
+	for i := range n {
+		if err := do(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hashFiles calls progress with the bytes that were read since the call before.
-func (d *Dataset) hashFiles(ctx context.Context, progress func(bytes int64)) (Hash, error) {
+func (d *Dataset) hashFiles(ctx context.Context, each func(n int, do func(i int) error) error, progress func(bytes int64)) (Hash, error) {
 	d.hashed.Lock()
 	defer d.hashed.Unlock()
 	if d.hashed.value != nil {
@@ -43,7 +54,7 @@ func (d *Dataset) hashFiles(ctx context.Context, progress func(bytes int64)) (Ha
 	}
 	var mu sync.Mutex
 	out := Hash{Files: make([][sha256.Size]byte, len(d.files))}
-	err := parallel(len(d.files), func(i int) (err error) {
+	err := each(len(d.files), func(i int) (err error) {
 		out.Files[i], err = d.files[i].hash(ctx, func(bytes int64) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -59,7 +59,7 @@ func (v *verifier) run() (err error) {
 		return err
 	}
 	if v.o.Hash {
-		hash, err := v.d.hashFiles(v.ctx, v.progress)
+		hash, err := v.d.hashFiles(v.ctx, parallel, v.progress)
 		if err != nil {
 			return err
 		}
