@@ -28,8 +28,7 @@ func (p *placing) dictionaries(f *file) ([][]*table.Dictionary, error) {
 	begun := map[int64]bool{}
 	return all, f.named(f.meta.ScanDictionaries(f.content, func(i int, b *arrowmeta.DictionaryBatch) error {
 		if !f.meta.Stream && !b.Delta && begun[b.ID] {
-			return status.Errorf(status.DataLoss, "arrowio", "dictionary batch %d replaces dictionary %d, which only streams may do", i, b.ID).
-				WithHint("write one dictionary for all record batches, with pyarrow: table.unify_dictionaries()")
+			return replacedInFile(i, b.ID)
 		}
 		begun[b.ID] = true
 		for _, k := range users[b.ID] {
@@ -41,6 +40,13 @@ func (p *placing) dictionaries(f *file) ([][]*table.Dictionary, error) {
 		}
 		return nil
 	}))
+}
+
+// replacedInFile is the error for a dictionary batch that takes the place of
+// another one.
+func replacedInFile(batch int, id int64) error {
+	return status.Errorf(status.DataLoss, "arrowio", "dictionary batch %d replaces dictionary %d, which only streams may do", batch, id).
+		WithHint("write one dictionary for all record batches, with pyarrow: table.unify_dictionaries()")
 }
 
 // follow adds what a dictionary is from some record batch on. What a delta

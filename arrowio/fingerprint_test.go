@@ -293,7 +293,7 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Records != 160 || v.Batches != 6 || v.Bytes != 2*info.Size() || v.Hash == nil || done != total || total != 2*v.Bytes {
+	if v.Records != 160 || v.Batches != 6 || v.Bytes != 2*info.Size() || v.Hash == nil || done != total || total != 3*v.Bytes {
 		t.Errorf("got %+v, progress %d of %d", v, done, total)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -16,12 +18,18 @@ func newVerify() *cobra.Command {
 	var files arrowio.Options
 	cmd := &cobra.Command{
 		Use:   "verify FILE…",
-		Short: "read a dataset end to end: bounds, counts, hash",
-		Long: `Reads every record batch and checks what metadata promises: bounds, lengths, offsets, counts of
-nulls. With --hash it prints the SHA-256 of every file, as sha256sum does, and one over these, which
-proves that two hosts have the same files; the fingerprint of more than 16 MiB covers samples alone.
+		Short: "read a dataset end to end: nulls, offsets, indices, text, hash",
+		Long: `Reads every byte and checks what metadata promise: in every column, and in columns within columns,
+that there are as many nulls as counted, that offsets, views, runs and unions stay within their values,
+that indices are in their dictionary and text is UTF-8; and in columns that are arrays, that all rows
+have one shape. What is not checked of a column is listed. Values of extension types are checked as
+what they are stored as.
 
-The exit status is 0 if all is well and 2 if something is damaged; the message names the file and the place.`,
+With --hash it prints the SHA-256 of every file, as sha256sum does, and one over these, which proves
+that two hosts have the same files; the fingerprint of more than 16 MiB covers samples alone.
+
+The exit status is 0 if nothing is wrong in what was checked, and 2 if something is damaged; the message
+names the file and the place.`,
 		Example: "  meshfeed verify train-*.arrow\n  meshfeed verify --hash --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,16 +70,17 @@ func fileHashes(files []arrowio.FileInfo, h *arrowio.Hash) []fileHash {
 func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.Verification, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if asJSON {
-		facts := map[string]any{
-			"records": v.Records, "record_batches": v.Batches, "bytes": v.Bytes, "fingerprint": v.Fingerprint.String(),
-		}
-		if v.Hash != nil {
-			facts["sha256"] = hex.EncodeToString(v.Hash.Sum[:])
-			facts["files"] = fileHashes(files, v.Hash)
-		}
-		return writeJSON(out, facts)
+		return writeJSON(out, verificationFacts(files, v))
 	}
-	text := fmt.Sprintf("%s in %s, %s: all is well\n", counted(v.Records, "record"), counted(v.Batches, "record batch"), sized(v.Bytes))
+	verdict := "all is well"
+	if len(v.Unchecked) > 0 {
+		verdict = "nothing is wrong in what was checked"
+	}
+	text := fmt.Sprintf("%s in %s, %s, %s: %s\n",
+		counted(v.Records, "record"), counted(v.Batches, "record batch"), counted(v.Columns, "column"), sized(v.Bytes), verdict)
+	for _, u := range v.Unchecked {
+		text += fmt.Sprintf("not checked  %q (%s): %s\n", u.Column, strings.Trim(strconv.QuoteToGraphic(u.Type), `"`), u.What)
+	}
 	text += fmt.Sprintf("fingerprint  %s\n", v.Fingerprint)
 	if v.Hash != nil {
 		text += fmt.Sprintf("sha256       %x, over those of the files:\n", v.Hash.Sum)
@@ -81,4 +90,27 @@ func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.V
 	}
 	_, err := io.WriteString(out, text)
 	return err
+}
+
+// uncheckedFacts are what was not checked of a column, in the form of the JSON.
+type uncheckedFacts struct {
+	Column string `json:"column"`
+	Type   string `json:"type"`
+	What   string `json:"what"`
+}
+
+func verificationFacts(files []arrowio.FileInfo, v arrowio.Verification) map[string]any {
+	not := []uncheckedFacts{}
+	for _, u := range v.Unchecked {
+		not = append(not, uncheckedFacts(u))
+	}
+	facts := map[string]any{
+		"records": v.Records, "record_batches": v.Batches, "columns": v.Columns, "bytes": v.Bytes,
+		"fingerprint": v.Fingerprint.String(), "not_checked": not,
+	}
+	if v.Hash != nil {
+		facts["sha256"] = hex.EncodeToString(v.Hash.Sum[:])
+		facts["files"] = fileHashes(files, v.Hash)
+	}
+	return facts
 }

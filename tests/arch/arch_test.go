@@ -48,7 +48,8 @@ var allowed = map[string][]string{
 	"arrowio/internal/resident": {"core/source"},
 	"arrowio/internal/table":    {"core/source", "core/arrowmeta", "arrowio/internal/gather", "arrowio/internal/part", "arrowio/internal/resident"},
 	"arrowio/internal/part":     {"core/source", "arrowio/internal/gather"},
-	"arrowio":                   {"arrowio/internal/table"},
+	"arrowio/internal/audit":    {"core/arrowmeta"},
+	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
 	"arrowio/records":           {"arrowio/internal/table"},
 	// gomlxfeed knows loaders, not where their records come from
