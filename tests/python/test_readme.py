@@ -180,6 +180,44 @@ def test_a_go_module_names_a_checkout(tmp_path: Path) -> None:
     run(tmp_path, "go", "build", "-mod=mod", "-o", tmp_path / "program", ".")
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "RATIONALE.md",
+        *sorted(ROOT.glob("docs/**/*.md")),
+        "capi/README.md",
+    ],
+    ids=lambda page: Path(page).stem,
+)
+def test_links_lead_somewhere(page: str | Path) -> None:
+    """To a file, and to a heading of it; layout.html is made by `make page`."""
+    path = ROOT / page
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+        if "://" in link or "layout.html" in link:
+            continue
+        name, _, heading = link.partition("#")
+        target = path.parent / name if name else path
+        assert target.exists(), link
+        if heading:
+            assert heading in headings(target), link
+
+
+def prose(page: Path) -> str:
+    """Gives a page without its code."""
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+
+
+def headings(page: Path) -> set[str]:
+    """Gives the anchors of a page's headings."""
+    text = prose(page)
+    if page.suffix == ".html":
+        return set(re.findall(r'id="([^"]+)"', text))
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 def test_the_version_of_jax() -> None:
     assert "from 0.8 on" in README
     assert 'jax = ["jax>=0.8"]' in (ROOT / "pyproject.toml").read_text()
