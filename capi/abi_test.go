@@ -22,8 +22,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write abi.txt anew")
 
-// TestABI compares what compiled callers depend on with abi.txt. A change that
-// only adds at the end raises MF_ABI_MINOR, any other MF_ABI_MAJOR.
+// TestABI compares what compiled callers depend on with abi.txt. The first release
+// has ABI 1.0. From then on a change that only adds at the end raises MF_ABI_MINOR,
+// any other MF_ABI_MAJOR.
 func TestABI(t *testing.T) {
 	folder := library(t)
 	got := execute(t, compile(t, folder, "abi.c")) + strings.Join(exported(t, folder), "\n") + "\n"
@@ -37,7 +38,7 @@ func TestABI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the ABI is not that of abi.txt: raise MF_ABI_MINOR or MF_ABI_MAJOR, then run this test with -args -rewrite\ngot\n%s", got)
+		t.Errorf("the ABI is not that of abi.txt: after a release raise MF_ABI_MINOR or MF_ABI_MAJOR; then run this test with -args -rewrite\ngot\n%s", got)
 	}
 }
 

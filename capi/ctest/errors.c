@@ -227,6 +227,10 @@ static void refused(mf_dataset dataset, mf_layout layout) {
   options = "{\"paths\": []}";
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open(options, strlen(options), &handle, &error));
   expect_text("dataset", "options /paths: expected at least one path", "", "/paths");
+  options = "{\"path\": [\"a.arrow\"]}";
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open(options, strlen(options), &handle, &error));
+  expect_text("dataset", "options /path: \"path\" is not an option",
+              "the options here are paths, io, duplicates, shapes", "/path");
   options = "{\"paths\": [\"/nowhere/at/all.arrow\"]}";
   OK(mf_dataset_open(options, strlen(options), &handle, &error));
   EXPECT(MF_NOT_FOUND, mf_wait(handle.id, -1, &error));

@@ -122,7 +122,7 @@ var stateKeys = []string{"meshfeed", "order", "dataset", "records", "seed", "epo
 
 func badState(format string, args ...any) *status.Error {
 	return fail(status.InvalidArgument, "this is not a saved state: "+format, args...).
-		WithHint("pass on what state() gave, unchanged")
+		WithHint("pass on a saved state, unchanged")
 }
 
 // members reads a flat JSON object of strings and numbers.

@@ -100,7 +100,7 @@ func TestStateRefused(t *testing.T) {
 		{strings.Repeat(" ", 4097), "the text has 4097 bytes, but a state has at most 256"},
 	} {
 		_, err := loader.ParseState([]byte(c.text))
-		wantError(t, err, status.InvalidArgument, "loader: this is not a saved state: "+c.want+"; pass on what state() gave, unchanged")
+		wantError(t, err, status.InvalidArgument, "loader: this is not a saved state: "+c.want+"; pass on a saved state, unchanged")
 	}
 	_, err := loader.ParseState([]byte(with(`"meshfeed":1`, `"meshfeed":2`)))
 	wantError(t, err, status.Incompatible, "loader: the state is of version 2, but this release reads version 1; read it with the release that wrote it")

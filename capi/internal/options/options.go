@@ -113,12 +113,15 @@ func (o *Object) fail(key, format string, args ...any) {
 // Refuse notes that a value is not acceptable, for Err to give.
 func (o *Object) Refuse(key, format string, args ...any) { o.fail(key, format, args...) }
 
-// Err gives the first fault of the text, or refuses the first unknown key.
+// Err refuses the first unknown key, or else gives the first fault of the text.
+// A key that is written wrongly explains why another one is missing.
 func (o *Object) Err() error {
 	for _, key := range o.keys {
-		if o.err == nil && !slices.Contains(o.known, key) {
+		if !slices.Contains(o.known, key) {
+			o.err = nil
 			o.fail(key, "%q is not an option", key)
 			o.err.(*status.Error).WithHint("the options here are %s", strings.Join(o.known, ", "))
+			break
 		}
 	}
 	return o.err
