@@ -1,14 +1,18 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // checking holds the flags of check.
@@ -19,91 +23,188 @@ type checking struct {
 	wasm   string
 }
 
+var formats = []string{"text", "json", "github"}
+
 func newCheck() *cobra.Command {
 	var c checking
 	cmd := &cobra.Command{
-		Use:   "check LAYOUT.json",
-		Short: "say what is wrong with a layout, for CI",
-		Long: `Checks a layout document without devices and without data, and lists its problems.
+		Use:   "check LAYOUT.json…",
+		Short: "say what is wrong with layouts, for CI",
+		Long: `Checks layout documents without devices and without data, and lists their problems with line and column.
+"meshfeed explain CODE" says what a problem means.
 
-With --format github they are written as commands that GitHub Actions shows as annotations of the file.
+A pattern such as 'layouts/*.json' stands for the files that it matches, and - for standard input.
+With --format github problems are written as commands that GitHub Actions shows as annotations of the file.
 With --wasm the validator of the layout page answers instead of this program: a WebAssembly module that
 sees the document and nothing else of this machine. --wasm=FILE names another one, of another version.
 
-The exit status is 0 if there is no error, 1 if there is one, and 2 if the document cannot be read.`,
-		Example: "  meshfeed check layout.json\n  meshfeed check --strict --format github layout.json\n  generate-layout | meshfeed check --json -",
+The exit status is 0 if there is no error, 1 if there is one, and 2 if a document cannot be read.`,
+		Example: "  meshfeed check layout.json\n  meshfeed check --strict --format github 'layouts/*.json'\n  generate-layout | meshfeed check --json -",
 		Args:    c.arguments,
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+
+		ValidArgsFunction: layoutFiles,
 	}
 	cmd.Flags().StringVar(&c.format, "format", "text", "how to print the problems: text, json or github")
 	cmd.Flags().BoolVar(&c.json, "json", false, "short for --format json")
 	cmd.Flags().BoolVar(&c.strict, "strict", false, "let warnings count as errors")
 	cmd.Flags().StringVar(&c.wasm, "wasm", "", "ask a validator in WebAssembly, the carried one or a `FILE`")
 	cmd.Flags().Lookup("wasm").NoOptDefVal = carried
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }
 
-// arguments expects one document. A flag whose value may be left out takes its
+// arguments expects documents. A flag whose value may be left out takes its
 // value after an equals sign only, so a separate one lands here.
 func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 	if i := slices.IndexFunc(args, isModule); i >= 0 && c.wasm == carried {
 		return usage(cmd, fmt.Sprintf("%q is a validator and not a layout; write --wasm=%s", args[i], args[i]))
 	}
-	return need(1, 1, "one layout document")(cmd, args)
+	return need(1, -1, "at least one layout document")(cmd, args)
 }
 
 func isModule(name string) bool { return strings.HasSuffix(name, ".wasm") }
 
-func (c *checking) run(cmd *cobra.Command, path string) error {
+// checked is a document and what was found, or why it cannot be read.
+type checked struct {
+	file string
+	text []byte
+	*findings
+	err error
+}
+
+func (c *checking) run(cmd *cobra.Command, args []string) error {
 	if c.json && cmd.Flags().Changed("format") && c.format != "json" {
 		return usage(cmd, fmt.Sprintf("--json and --format %s do not go together", c.format))
 	}
 	if c.json {
 		c.format = "json"
 	}
-	write := map[string]func(io.Writer, string, *findings) error{"text": printProblems, "json": writeProblems, "github": annotate}[c.format]
+	p := printer{cmd.OutOrStdout(), paintFor(cmd.OutOrStdout())}
+	write := map[string]func([]checked) error{"text": p.text, "json": p.json, "github": p.annotate}[c.format]
 	if write == nil {
 		return usage(cmd, fmt.Sprintf("the format is text, json or github, not %q", c.format))
 	}
-	f, err := c.find(cmd, path)
+	files, err := expand(args)
 	if err != nil {
-		if c.format == "github" {
-			_ = annotation(cmd.OutOrStdout(), "error", path, "the document cannot be read", describe(err)) // the run fails in any case
+		return err
+	}
+	list := make([]checked, len(files))
+	for i, file := range files {
+		list[i] = c.check(cmd, file)
+	}
+	if err := write(list); err != nil {
+		return err
+	}
+	return c.outcome(cmd, list)
+}
+
+// outcome gives the first document's reason not to be read. The others are
+// printed here.
+func (c *checking) outcome(cmd *cobra.Command, list []checked) error {
+	var unread error
+	found := false
+	for _, d := range list {
+		switch {
+		case d.err != nil && unread == nil:
+			unread = d.err
+		case d.err != nil:
+			fmt.Fprintln(cmd.ErrOrStderr(), "meshfeed:", describe(d.err))
+		default:
+			found = found || d.count(layout.Error) > 0 || c.strict && d.count(layout.Warning) > 0
 		}
-		return err
 	}
-	if err := write(cmd.OutOrStdout(), path, f); err != nil {
-		return err
-	}
-	if f.count(layout.Error) > 0 || c.strict && f.count(layout.Warning) > 0 {
+	if unread == nil && found {
 		return errFound
 	}
-	return nil
+	return unread
 }
 
-// find asks the validator that the flags name.
-func (c *checking) find(cmd *cobra.Command, path string) (*findings, error) {
+// check asks the validator that the flags name.
+func (c *checking) check(cmd *cobra.Command, file string) checked {
+	d := checked{file: file}
+	if d.text, d.err = readText(cmd, file); d.err != nil {
+		return d
+	}
 	if c.wasm != "" {
-		return askModule(cmd, c.wasm, path)
+		d.findings, d.err = askModule(cmd, c.wasm, file, d.text)
+		return d
 	}
-	l, err := readLayout(cmd, path)
+	l, err := parseLayout(file, d.text)
 	if err != nil {
-		return nil, err
+		d.err = err
+		return d
 	}
-	return findingsOf(l.Report(layout.ReportOptions{}))
+	d.findings, d.err = findingsOf(l.Report(layout.ReportOptions{}))
+	return d
 }
 
-// writeProblems prints the problems as they stand in the report.
-func writeProblems(out io.Writer, _ string, f *findings) error { return writeJSON(out, f.raw) }
+// expand gives the files that patterns match. A name that is a file's is no
+// pattern, whatever characters it has.
+func expand(args []string) (files []string, err error) {
+	for _, arg := range args {
+		if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
+			files = append(files, arg)
+			continue
+		}
+		found, err := filepath.Glob(arg)
+		if err != nil {
+			return nil, status.Errorf(status.InvalidArgument, "check", "%q is not a pattern: %w", arg, err).WithHint("write \\ before a bracket that is meant as one")
+		}
+		if len(found) == 0 {
+			return nil, status.Errorf(status.NotFound, "check", "no file matches %q", arg).WithHint("name files, or leave the pattern to the shell")
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
 
-func printProblems(out io.Writer, name string, f *findings) error {
-	for _, p := range f.problems {
-		fmt.Fprintf(out, "%s: %s at %s (%s)\n  %s\n", name, p.Severity, orRoot(p.Path), p.Code, p.Message)
-		if p.Hint != "" {
-			fmt.Fprintf(out, "  → %s\n", p.Hint)
+// printer writes what was found.
+type printer struct {
+	out   io.Writer
+	paint paint
+}
+
+// json prints the problems as they stand in the reports.
+func (p printer) json(list []checked) error {
+	type file struct {
+		File     string          `json:"file"`
+		Problems json.RawMessage `json:"problems,omitempty"`
+		Error    string          `json:"error,omitempty"`
+	}
+	files := make([]file, len(list))
+	for i, d := range list {
+		files[i].File = d.file
+		if d.err != nil {
+			files[i].Error = d.err.Error()
+		} else {
+			files[i].Problems = d.raw.Problems
 		}
 	}
-	_, err := fmt.Fprintf(out, "%s: %s, %s\n", name, counted(f.count(layout.Error), "error"), counted(f.count(layout.Warning), "warning"))
+	return writeJSON(p.out, map[string]any{"files": files})
+}
+
+func (p printer) text(list []checked) (err error) {
+	errors, warnings, read := 0, 0, 0
+	for _, d := range list {
+		if d.err != nil {
+			continue // it goes to standard error
+		}
+		file := visible(d.file)
+		for _, f := range d.problems {
+			line, column := locate(d.text, f.Path)
+			fmt.Fprintf(p.out, "%s:%d:%d: %s at %s (%s)\n  %s\n", file, line, column, p.paint.severity(f.Severity), visible(orRoot(f.Path)), f.Code, visible(f.Message))
+			if f.Hint != "" {
+				fmt.Fprintf(p.out, "  → %s\n", visible(f.Hint))
+			}
+		}
+		n, w := d.count(layout.Error), d.count(layout.Warning)
+		_, err = fmt.Fprintf(p.out, "%s: %s, %s\n", file, counted(n, "error"), counted(w, "warning"))
+		errors, warnings, read = errors+n, warnings+w, read+1
+	}
+	if len(list) > 1 {
+		_, err = fmt.Fprintf(p.out, "%s of %d: %s, %s\n", counted(read, "layout"), len(list), counted(errors, "error"), counted(warnings, "warning"))
+	}
 	return err
 }
 
@@ -115,21 +216,37 @@ func orRoot(pointer string) string {
 }
 
 // annotate prints the problems as workflow commands of GitHub Actions.
-func annotate(out io.Writer, name string, f *findings) error {
-	for _, p := range f.problems {
-		command := string(p.Severity)
-		if p.Severity == layout.Info {
-			command = "notice"
+func (p printer) annotate(list []checked) error {
+	for _, d := range list {
+		if d.err != nil {
+			if err := annotation(p.out, "error", position{file: d.file}, "the document cannot be read", describe(d.err)); err != nil {
+				return err
+			}
+			continue
 		}
-		text := p.Message
-		if p.Hint != "" {
-			text += "\n" + p.Hint
-		}
-		if err := annotation(out, command, name, fmt.Sprintf("%s at %s", p.Code, orRoot(p.Path)), text); err != nil {
-			return err
+		for _, f := range d.problems {
+			command := string(f.Severity)
+			if f.Severity == layout.Info {
+				command = "notice"
+			}
+			text := f.Message
+			if f.Hint != "" {
+				text += "\n" + f.Hint
+			}
+			at := position{file: d.file}
+			at.line, at.column = locate(d.text, f.Path)
+			if err := annotation(p.out, command, at, fmt.Sprintf("%s at %s", f.Code, visible(orRoot(f.Path))), text); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// position is a place in a file; without a line it is the file as a whole.
+type position struct {
+	file         string
+	line, column int
 }
 
 // What a workflow command writes instead of the characters that end it, and
@@ -139,11 +256,14 @@ var (
 	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-func annotation(out io.Writer, command, file, title, text string) error {
+func annotation(out io.Writer, command string, at position, title, text string) error {
 	where := ""
-	if file != "-" {
-		where = "file=" + inProperty.Replace(file) + ","
+	if at.file != "-" {
+		where = "file=" + inProperty.Replace(at.file) + ","
+		if at.line > 0 {
+			where += fmt.Sprintf("line=%d,col=%d,", at.line, at.column)
+		}
 	}
-	_, err := fmt.Fprintf(out, "::%s %stitle=%s::%s\n", command, where, inProperty.Replace(title), inMessage.Replace(text))
+	_, err := fmt.Fprintf(out, "::%s %stitle=%s::%s\n", command, visible(where), visible(inProperty.Replace(title)), inMessage.Replace(text))
 	return err
 }

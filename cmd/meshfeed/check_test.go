@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -40,4 +41,61 @@ func TestCheckAsksAModule(t *testing.T) {
 	compare(`{"meshfeed":1,"meshfeed":1}`, "-", "--format", "github")
 	t.Setenv("XDG_CACHE_HOME", module) // a file, where no folder can be made
 	compare("", paths[0])
+}
+
+func TestALargeDocumentIsNamedWithItsSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "large.json")
+	if err := os.WriteFile(path, make([]byte, 20<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, diagnostics bytes.Buffer
+	code := run(t.Context(), []string{"check", path}, strings.NewReader(""), &out, &diagnostics)
+	want := "meshfeed: " + path + " has 20,971,520 bytes, but a layout document may have 8,388,608\n  a mesh whose devices are in order needs no list of them\n"
+	if code != exitFailed || diagnostics.String() != want {
+		t.Errorf("exit %d, %s", code, diagnostics.String())
+	}
+}
+
+func TestColors(t *testing.T) {
+	if got := paint(true).severity("error"); got != "\x1b[1;31merror\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+	if got := paint(false).severity("error"); got != "error" {
+		t.Errorf("%q", got)
+	}
+	if paintFor(&bytes.Buffer{}) {
+		t.Error("a buffer is no terminal")
+	}
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no terminal can be made here: %v", err)
+	}
+	defer terminal.Close()
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	if !paintFor(terminal) {
+		t.Error("a terminal is not colored")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if paintFor(terminal) {
+		t.Error("a terminal is colored with NO_COLOR")
+	}
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "dumb")
+	if paintFor(terminal) {
+		t.Error("a terminal without colors is colored")
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain → ä 漢":       "plain → ä 漢",
+		"a\nb\tc\x1b[31m":   `a\nb\tc\x1b[31m`,
+		"\u202eright\u0085": `\u202eright\u0085`,
+		"\xff\ufffd":        `\xff` + "\ufffd",
+	} {
+		if got := visible(text); got != want {
+			t.Errorf("%q: %q, not %q", text, got, want)
+		}
+	}
 }

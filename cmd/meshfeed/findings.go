@@ -52,11 +52,7 @@ func (f *findings) count(s layout.Severity) (n int) {
 }
 
 // askModule has a validator in WebAssembly look at the document.
-func askModule(cmd *cobra.Command, module, path string) (*findings, error) {
-	text, err := readText(cmd, path)
-	if err != nil {
-		return nil, err
-	}
+func askModule(cmd *cobra.Command, module, path string, text []byte) (*findings, error) {
 	code, err := readModule(cmd, module)
 	if err != nil {
 		return nil, err

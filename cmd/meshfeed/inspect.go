@@ -159,7 +159,7 @@ func (i *inspection) printSkipped(out io.Writer) error {
 	}
 	fmt.Fprintln(out, "\nNot loadable as arrays:")
 	for _, s := range i.Skipped {
-		fmt.Fprintf(out, "  %s (%s): %s\n", s.Name, s.Type, s.Reason)
+		fmt.Fprintf(out, "  %s (%s): %s\n", visible(s.Name), visible(s.Type), visible(s.Reason))
 	}
 	return nil
 }

@@ -19,6 +19,11 @@ func readLayout(cmd *cobra.Command, path string) (*layout.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseLayout(path, text)
+}
+
+// parseLayout plans a document that was read from a file.
+func parseLayout(path string, text []byte) (*layout.Layout, error) {
 	document, err := layout.Parse(text)
 	if err != nil {
 		return nil, named(path, err)
@@ -35,6 +40,10 @@ func readText(cmd *cobra.Command, path string) ([]byte, error) {
 			return nil, openError(path, err)
 		}
 		defer file.Close()
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > layout.MaxBytes {
+			return nil, status.Errorf(status.InvalidArgument, "", "%s has %s bytes, but a layout document may have %s", path, grouped(info.Size()), grouped(int64(layout.MaxBytes))).
+				WithHint("a mesh whose devices are in order needs no list of them")
+		}
 		in = file
 	}
 	// One byte more than a document may have, so that Parse sees it is too long.
@@ -65,4 +74,9 @@ func named(path string, err error) error {
 	c := *e
 	c.Op, c.Msg, c.Err = "", path+": "+e.Msg, err
 	return &c
+}
+
+// layoutFiles completes the names of layout documents.
+func layoutFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
 }

@@ -2,7 +2,8 @@
 //
 //	meshfeed inspect FILE…             what is in the files, what is loadable, and why not
 //	meshfeed plan LAYOUT.json          who holds and who reads what, drawn or as a report
-//	meshfeed check LAYOUT.json         what is wrong with a layout; an exit code for CI
+//	meshfeed check LAYOUT.json…        what is wrong with layouts; an exit code for CI
+//	meshfeed explain [CODE]            what a problem means, and what to do
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
 //	meshfeed bench LAYOUT.json FILE…   rows and bytes per second, and what limits them
 //	meshfeed schema                    the JSON Schema of layout documents
@@ -101,9 +102,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 func describe(err error) string {
 	var e *status.Error
 	if !errors.As(err, &e) || e.Hint == "" {
-		return err.Error()
+		return visible(err.Error())
 	}
 	short := *e
 	short.Hint = ""
-	return short.Error() + "\n  " + e.Hint
+	return visible(short.Error()) + "\n  " + visible(e.Hint)
 }

@@ -4,8 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"github.com/meshfeed/meshfeed/core/layout"
 )
 
 // writeJSON prints v as indented JSON without HTML escapes.
@@ -16,12 +24,57 @@ func writeJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// visible shows what a terminal or a CI log would act on: characters of control
+// and of text direction, line ends and broken UTF-8 become escapes as in Go.
+func visible(text string) string {
+	if strings.IndexFunc(text, invisible) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var out strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			fmt.Fprintf(&out, `\x%02x`, text[i])
+		case invisible(r):
+			quoted := strconv.QuoteRuneToASCII(r)
+			out.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+func invisible(r rune) bool { return !unicode.IsPrint(r) }
+
+// paint colours text for a terminal.
+type paint bool
+
+// paintFor says whether to colour what goes there: only a terminal, and not
+// where NO_COLOR is set (no-color.org).
+func paintFor(out io.Writer) paint {
+	file, ok := out.(*os.File)
+	return paint(ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+}
+
+func (p paint) severity(s layout.Severity) string {
+	if !p {
+		return string(s)
+	}
+	color := map[layout.Severity]string{layout.Error: "31", layout.Warning: "33", layout.Info: "36"}[s]
+	return "\x1b[1;" + color + "m" + string(s) + "\x1b[0m"
+}
+
 // table aligns columns. The first row is the heading.
 func table(out io.Writer, rows [][]string) error {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i, text := range row {
+			cells[i] = visible(text)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	if err := w.Flush(); err != nil {
 		return err

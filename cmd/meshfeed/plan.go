@@ -21,7 +21,10 @@ func newPlan() *cobra.Command {
 		Use:   "plan LAYOUT.json",
 		Short: "draw who holds and who reads what",
 		Long: `Draws a layout: which device holds which part of each array, which process reads which rows,
-and what it costs. Needs neither devices nor data. LAYOUT.json may be - for standard input.`,
+and what it costs. Needs neither devices nor data. LAYOUT.json may be - for standard input.
+
+A layout with problems is drawn too, with the problems below it. The exit status is 0 if the document
+was drawn, whatever its problems, and 2 if it cannot be read; check is the verb that fails on problems.`,
 		Example: "  meshfeed plan layout.json\n  meshfeed plan --json layout.json | jq .totals\n  meshfeed plan --svg layout.json > layout.svg",
 		Args:    need(1, 1, "one layout document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,6 +50,7 @@ and what it costs. Needs neither devices nor data. LAYOUT.json may be - for stan
 			return err
 		},
 	}
+	cmd.ValidArgsFunction = layoutFiles
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.svg, "svg", false, "print the picture as SVG")

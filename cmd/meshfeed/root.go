@@ -33,7 +33,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, err.Error())
 	})
-	root.AddCommand(newInspect(), newPlan(), newCheck(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck())
+	root.AddCommand(newInspect(), newPlan(), newCheck(), newVerify(), newBench(), newDevices(), newPage(), newServe(), newSchema(), newSelfcheck(), newExplain())
 	root.SetHelpCommand(newHelp())
 	return root
 }

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -20,13 +23,14 @@ const headerTime = 10 * time.Second
 
 func newServe() *cobra.Command {
 	var port int
+	var open bool
 	cmd := &cobra.Command{
 		Use:   "serve [LAYOUT.json]",
 		Short: "show the browser page at an address of this machine",
 		Long: `Serves the layout page to browsers of this machine alone, and prints its address; Ctrl-C ends it.
 The page begins with the layout of LAYOUT.json, if one is given. The file is read anew whenever
 the page is loaded; - is standard input, which is read once.`,
-		Example: "  meshfeed serve layout.json",
+		Example: "  meshfeed serve --open layout.json",
 		Args:    need(0, 1, "at most one layout document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			html, err := pageOf(cmd, args)
@@ -41,6 +45,9 @@ the page is loaded; - is standard input, which is read once.`,
 				listener.Close()
 				return err
 			}
+			if open {
+				openBrowser(cmd, "http://"+listener.Addr().String()+"/")
+			}
 			return serve(cmd.Context(), listener, func() ([]byte, error) {
 				if len(args) == 0 || args[0] == "-" {
 					return html, nil
@@ -49,8 +56,25 @@ the page is loaded; - is standard input, which is read once.`,
 			})
 		},
 	}
+	cmd.ValidArgsFunction = layoutFiles
 	cmd.Flags().IntVar(&port, "port", 0, "the port; by default one that is free")
+	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser of this desktop")
 	return cmd
+}
+
+// openBrowser asks the desktop to show an address. If there is none, as over
+// SSH, the printed address is still good.
+func openBrowser(cmd *cobra.Command, address string) {
+	line := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if line == nil {
+		line = []string{"xdg-open"}
+	}
+	browser := exec.CommandContext(cmd.Context(), line[0], append(line[1:], address)...)
+	if err := browser.Start(); err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "meshfeed: no browser was opened: %v\n", err)
+		return
+	}
+	guard.Go("browser", browser.Wait, func(error) {}) // whether a page is shown is for the desktop to say
 }
 
 func listen(port int) (net.Listener, error) {

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // asked sends one request to the handler of a page that says "the page".
@@ -83,5 +88,41 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 	if err := serve(context.Background(), listener, page); err == nil || !strings.Contains(err.Error(), "use of closed network connection") {
 		t.Errorf("a closed listener gave %v", err)
+	}
+}
+
+func TestServeOpensABrowser(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the stand-in is a shell script named xdg-open")
+	}
+	folder := t.TempDir()
+	asked := filepath.Join(folder, "asked")
+	script := "#!/bin/sh\necho \"$1\" > " + asked + ".new && mv " + asked + ".new " + asked + "\n"
+	if err := os.WriteFile(filepath.Join(folder, "xdg-open"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := newServe()
+	cmd.SetErr(&said)
+	cmd.SetContext(t.Context())
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	openBrowser(cmd, "http://127.0.0.1:1/")
+	deadline := time.Now().Add(time.Minute)
+	for {
+		if text, err := os.ReadFile(asked); err == nil {
+			if string(text) != "http://127.0.0.1:1/\n" || said.Len() > 0 {
+				t.Errorf("the browser was asked for %q; %s", text, said.String())
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the browser was not started")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Setenv("PATH", t.TempDir())
+	openBrowser(cmd, "http://127.0.0.1:1/")
+	if !strings.HasPrefix(said.String(), "meshfeed: no browser was opened: ") {
+		t.Errorf("%q", said.String())
 	}
 }

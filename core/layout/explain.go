@@ -1,0 +1,36 @@
+package layout
+
+// Explain says what a problem of this code means and what to do, in a few
+// sentences; "" for an unknown code.
+func (c Code) Explain() string { return explanations[c] }
+
+var explanations = map[Code]string{
+	UnknownAxis:   `A partition spec names an axis that the mesh does not have. Names are compared letter by letter. Name one of the mesh's axes, or null for a dimension that is not split.`,
+	DuplicateAxis: `A partition spec names an axis twice. An axis can split one dimension of an array only, as in JAX. Remove one of the two.`,
+	SpecRank:      `A partition spec has more entries than the array has dimensions. The batch dimensions count: an image of shape ["B", 8, 8] has three. Remove entries, or write the shape in full.`,
+	Indivisible:   `A dimension does not divide by the number of its tiles, which is the product of the sizes of the axes in its spec entry. JAX has no uneven shards for inputs. Choose a batch size or an array size that divides; the hint names the nearest ones.`,
+	TooLarge:      `A size is beyond 2^53 bytes, so that it cannot be written exactly in JSON. It is nearly always a mistake in a shape or in the batch size.`,
+	TooManyBlocks: `A process gathers more distinct blocks per step than is allowed. Blocks are counted over all arrays. Split fewer dimensions inside a process, or use more processes.`,
+	TooManyRanges: `A process takes too many separate row ranges of one array, because the mesh scatters its devices over the batch dimension. Order the mesh so that the devices of a process are neighbors along the axes of the batch.`,
+	NameTaken:     `The mask or an extra has the name of another array. Set mask_name, or rename the array.`,
+	UnknownField:  `An array takes a field that the dataset does not have. Without "field", an array takes the field of its own name. "meshfeed inspect FILE" lists the fields.`,
+	FieldShape:    `The rows of the field, or the columns that are taken of them, have another shape than the array's dimensions behind the batch. Correct the shape, or take other columns.`,
+	FieldType:     `The field cannot be delivered as this element type. A type is kept, or a 64-bit type is narrowed where JAX runs without x64; nothing else is converted. Write the field's own type.`,
+	ColumnsRange:  `Columns lie outside the first dimension of the field's rows. A column range is [start, stop), from 0.`,
+	ColumnsNumber: `The columns are together not as many as the array's first dimension behind the batch says. Make both agree.`,
+	NoArrays:      `The layout has no array, so there is nothing to deliver.`,
+	NoStep:        `An epoch has no step: the dataset has fewer records than a batch, and "drop" leaves the remainder out. Choose a smaller batch, or "remainder": "pad".`,
+	Uneven:        `"remainder": "error" refuses a dataset whose records do not divide by the batch. Choose another batch size, "drop" or "pad".`,
+	UnknownOrder:  `The order has no such name. Orders are "sequential.1", "shuffle.1" and "local.1:G:B", where G is the number of parts and B the batch size.`,
+	DeviceBudget:  `The fullest device needs more bytes for one batch than budget.device_bytes allows. Split the arrays over more axes, or choose a smaller batch.`,
+	HostBudget:    `The fullest process needs more host memory for its batches than budget.host_bytes allows: its part of a batch, times prefetch + 1. Lower prefetch or the batch size, or use more processes.`,
+	Replicated:    `Every device gets the whole of a batch array. That is right for values that every device needs; mostly an axis name for the batch dimension was forgotten.`,
+	Unbalanced:    `Processes read different amounts, so the slowest one sets the pace. Order the mesh so that each process holds as many distinct rows as the others.`,
+	NoPrefetch:    `"prefetch": 0 reads a batch only when it is asked for, so that reading never overlaps the step. Use 2, unless host memory is short.`,
+	SplitMicro:    `The batch is a list, [micro-batches, rows], and a spec splits the dimension of the micro-batches. A device then holds whole micro-batches instead of a part of each, and a loop over them uses some devices only. Write null for that dimension and the axis for the next one.`,
+	Loading:       `Another way of loading than "process" is chosen. It reads more bytes, or moves bytes between devices. It is there for comparison; "process" reads what is needed, once.`,
+	UnusedAxis:    `No array is split over an axis of the mesh, although some are over others. All arrays are replicated along it. That is right for an axis that splits only the model's weights.`,
+	SameRows:      `Several processes read the same rows, because an axis that does not split the batch crosses processes. That is right for replicas of a model that spans processes; each of them must get the same bytes.`,
+	TinyShards:    `Shards are much smaller than the 64 bytes that each takes in host memory, so memory is wasted. Join small fields into one array, or split them over fewer axes.`,
+	IdleProcess:   `A process number below the highest owns no device of the mesh. It reads nothing. Check the list of devices.`,
+}
