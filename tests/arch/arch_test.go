@@ -51,7 +51,9 @@ var allowed = map[string][]string{
 	"arrowio/internal/audit":    {"core/arrowmeta"},
 	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
-	"arrowio/records":           {"arrowio/internal/table"},
+	"arrowio/internal/goarrow":  {"arrowio/internal/table"},
+	"arrowio/records":           {"arrowio/internal/goarrow"},
+	"arrowio/records18":         {"arrowio/internal/goarrow"},
 	// gomlxfeed knows loaders, not where their records come from
 	"core/gomlxfeed/internal/virtual":     {"core/sharding"},
 	"core/gomlxfeed":                      {"core/loader", "core/gomlxfeed/internal/virtual"},
@@ -87,6 +89,7 @@ var reserved = []struct {
 	why   string
 }{
 	{"github.com/apache/arrow/go/v17", []string{"arrowio/records"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
+	{"github.com/apache/arrow-go/v18", []string{"arrowio/records18"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
 	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of whoever links it"},
 	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often: one folder keeps up with it, and the demo of it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
@@ -104,7 +107,7 @@ type world struct {
 
 var worlds = []world{
 	{name: "default", patterns: []string{"./..."}},
-	{name: "without cgo", env: []string{"CGO_ENABLED=0"}, patterns: []string{"./core/...", "./arrowio", "./arrowio/records", "./cmd/..."}},
+	{name: "without cgo", env: []string{"CGO_ENABLED=0"}, patterns: []string{"./core/...", "./arrowio", "./arrowio/records", "./arrowio/records18", "./cmd/..."}},
 	{name: "tag xla", tags: "xla", patterns: []string{"./..."}},
 	{name: "wasip1", env: []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0"}, patterns: []string{"./core/..."}},
 }

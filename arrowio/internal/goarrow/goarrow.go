@@ -1,0 +1,180 @@
+// Package goarrow makes a source of record batches of Arrow's Go library, of
+// any of its major releases. Each release has types of its own for the same
+// things, so the types are parameters here, and a package for each release
+// (arrowio/records, arrowio/records18) says how they are read.
+package goarrow
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// Batch is a record batch.
+type Batch interface {
+	comparable
+	NumRows() int64
+	Retain()
+	Release()
+}
+
+// Field is a column of a schema.
+type Field struct {
+	Name string
+	Type fmt.Stringer
+}
+
+// Records are record batches and what a release of the library knows of them.
+type Records[B Batch] struct {
+	Batches []B
+	Shapes  map[string][]int
+
+	// Schema lists the columns of all batches.
+	Schema []Field
+
+	// Fields lists the columns of a batch, and is nil for those of the schema.
+	Fields func(b B) []Field
+
+	// Equal compares the types of two fields.
+	Equal func(a, b Field) bool
+
+	// Write writes an IPC stream that has the schema and no batches.
+	Write func(w io.Writer) error
+
+	// Array describes a column of a batch, with [Array].
+	Array func(b B, column int) *table.Array
+}
+
+// New makes a source of the batches, and retains them until it is closed.
+func New[B Batch](r Records[B]) (source.Source, error) {
+	batches := slices.Clone(r.Batches)
+	var none B
+	for i, b := range batches {
+		if b == none {
+			return nil, status.Errorf(status.InvalidArgument, "arrowio", "record batch %d of the records is nil", i)
+		}
+		if err := r.sameColumns(i, b); err != nil {
+			return nil, err
+		}
+	}
+	schema, err := r.schema()
+	if err != nil {
+		return nil, err
+	}
+	lent := table.Batches{Origin: "records", Schema: schema, Shapes: r.Shapes}
+	for _, b := range batches {
+		lent.Rows = append(lent.Rows, b.NumRows())
+	}
+	lent.Array = func(batch, column int) *table.Array { return r.Array(batches[batch], column) }
+	t, err := lent.Table(func() error {
+		for _, b := range batches {
+			b.Release()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range batches {
+		b.Retain()
+	}
+	return table.NewMemory(t), nil
+}
+
+// NoSchema is the error for records without a schema.
+func NoSchema() error {
+	return status.New(status.InvalidArgument, "arrowio", "records need a schema")
+}
+
+// sameColumns makes sure that batch i has the columns of the schema.
+func (r *Records[B]) sameColumns(i int, b B) error {
+	got := r.Fields(b)
+	if got == nil {
+		return nil
+	}
+	fail := func(format string, args ...any) error {
+		return status.Errorf(status.Incompatible, "arrowio", "record batch %d of the records "+format, append([]any{i}, args...)...).
+			WithHint("give records of one schema, such as those of one reader or builder")
+	}
+	if len(got) != len(r.Schema) {
+		return fail("has %d columns, but the schema has %d", len(got), len(r.Schema))
+	}
+	for c, want := range r.Schema {
+		if g := got[c]; g.Name != want.Name || !r.Equal(g, want) {
+			return fail("has column %d %q of type %v, but the schema has %q of type %v", c, g.Name, g.Type, want.Name, want.Type)
+		}
+	}
+	return nil
+}
+
+// schema gives the schema as it is read from files, by writing a stream without
+// records: so both mean the same to us.
+func (r *Records[B]) schema() (*arrowmeta.Schema, error) {
+	var stream bytes.Buffer
+	if err := guard.Call("arrowio", func() error { return r.Write(&stream) }); err != nil {
+		return nil, status.Errorf(status.Unsupported, "arrowio", "the schema of the records cannot be written: %w", err)
+	}
+	f, err := arrowmeta.Read(bytes.NewReader(stream.Bytes()), int64(stream.Len()))
+	if err != nil {
+		return nil, err
+	}
+	if f.Schema.BigEndian {
+		return nil, status.New(status.Unsupported, "arrowio", "the values of the records are big-endian")
+	}
+	return &f.Schema, nil
+}
+
+// Data is the content of an array: buffers of type B, and a type of type T.
+type Data[D, B, T any] interface {
+	DataType() T
+	Len() int
+	Offset() int
+	NullN() int
+	Buffers() []B
+	Children() []D
+	Dictionary() D
+}
+
+// Buffer is a piece of memory.
+type Buffer interface {
+	comparable
+	Len() int
+	Bytes() []byte
+}
+
+// Array describes the content of an array.
+func Array[D Data[D, B, T], B Buffer, T any](a D) *table.Array {
+	out := &table.Array{Length: int64(a.Len()), Offset: int64(a.Offset()), Nulls: int64(a.NullN())}
+	for _, b := range a.Buffers() {
+		out.Buffers = append(out.Buffers, bufferOf(b))
+	}
+	out.Child = func() *table.Array {
+		if len(a.Children()) != 1 {
+			return nil
+		}
+		return Array(a.Children()[0])
+	}
+	out.Dictionary = func() *table.Array {
+		if d := a.Dictionary(); any(d) != nil && any(d.DataType()) != nil {
+			return Array(d)
+		}
+		return nil
+	}
+	return out
+}
+
+func bufferOf[B Buffer](b B) table.Buffer {
+	var none B
+	if b == none || b.Len() == 0 {
+		return table.Buffer{}
+	}
+	return table.Buffer{At: unsafe.Pointer(unsafe.SliceData(b.Bytes())), Bytes: int64(b.Len())}
+}

@@ -1,0 +1,66 @@
+// Package records18 serves record batches of Arrow's Go library, apache/arrow-go
+// v18, as a source of meshfeed, without copying them:
+//
+//	ds, err := records18.New(reader.Schema(), batches, records18.Options{})
+//
+// It is a package of its own because it links that library; package arrowio,
+// which reads Arrow files, does not. Package records serves those of
+// apache/arrow/go v17, whose types are others.
+package records18
+
+import (
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/goarrow"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/source"
+)
+
+// Options say what the records mean. The zero value is good for most.
+type Options struct {
+	// Shapes gives the row shape of fields that are stored as lists of
+	// variable length, or in fewer dimensions than they have. Without it, the
+	// shape of lists comes from the metadata that Hugging Face's datasets
+	// library writes, or from the first record.
+	Shapes map[string][]int
+}
+
+// New makes a source of record batches. Columns become fields, or are skipped,
+// as those of files do. The source retains the batches until Close, and nobody
+// may change them before.
+//
+// It is Incompatible if a batch has other columns than the schema,
+// InvalidArgument for shapes that do not fit, and DataLoss for arrays whose
+// buffers are too small for their lengths.
+func New(schema *arrow.Schema, batches []arrow.RecordBatch, o Options) (source.Source, error) {
+	if schema == nil {
+		return nil, goarrow.NoSchema()
+	}
+	return goarrow.New(goarrow.Records[arrow.RecordBatch]{
+		Batches: batches,
+		Shapes:  o.Shapes,
+		Schema:  fields(schema),
+		Fields: func(r arrow.RecordBatch) []goarrow.Field {
+			if r.Schema() == schema {
+				return nil
+			}
+			return fields(r.Schema())
+		},
+		Equal: func(a, b goarrow.Field) bool {
+			return arrow.TypeEqual(a.Type.(arrow.DataType), b.Type.(arrow.DataType))
+		},
+		Write: func(w io.Writer) error { return ipc.NewWriter(w, ipc.WithSchema(schema)).Close() },
+		Array: func(r arrow.RecordBatch, column int) *table.Array { return goarrow.Array(r.Column(column).Data()) },
+	})
+}
+
+func fields(s *arrow.Schema) []goarrow.Field {
+	list := make([]goarrow.Field, s.NumFields())
+	for i, f := range s.Fields() {
+		list[i] = goarrow.Field{Name: f.Name, Type: f.Type}
+	}
+	return list
+}
