@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable
 
 from meshfeed import errors
-from meshfeed.coordinator import patient_get
 from meshfeed.files import Files, Hashes
 from meshfeed.rounds import Round
 
 LISTED = 10_000  # files whose hashes are published one by one, so that errors can name them
-PATIENCE = 3600.0  # seconds of one wait for the lowest process, which may still be reading
+LOOK = 2.0  # seconds between two looks for what the lowest process found: thousands may look
 
 log = logging.getLogger("meshfeed")
 
@@ -68,16 +66,9 @@ class Contents:
             listed = mine if len(mine["files"]) <= LISTED else {**mine, "files": []}
             self._room.store.set(self._key, json.dumps(listed).encode())
             return
-        until = time.monotonic() + PATIENCE
-        found = patient_get(self._room.store, self._key, until, self._ended.wait)
-        if self._ended.is_set():
-            return
-        if found is None:
-            text = (
-                "loader %s: process %d has not hashed its files within %g s; they are not compared"
-            )
-            log.warning(text, self._room.title, lead, PATIENCE)
-            return
+        while (found := self._room.store.try_get(self._key)) is None:
+            if self._ended.wait(LOOK):
+                return
         theirs = json.loads(found)
         if theirs["sha256"] != mine["sha256"]:
             self._accuse(self._difference(mine, theirs))

@@ -177,7 +177,7 @@ class Dataset(_handle.Held):
             assert hashes is not None
             return str(hashes["sha256"])
 
-    def files(self) -> Files | None:
+    def compared_files(self) -> Files | None:
         """Gives the files for a loader whose processes compare every byte; else None."""
         if self._origin.compared is None:
             return None

@@ -48,7 +48,7 @@ class Engine:
         ahead = options.device_prefetch
         self._ahead = self.feed.ahead if ahead is None else ahead
         self._talks = peers.talks(plan.processes, played=request is None)
-        self._files = source.files() if self._talks else None
+        self._files = source.compared_files() if self._talks else None
         self.cursor = self._new_cursor(handle, self._batches, across=options.epochs is not None)
         self._follow(handle.value)
         self._join(plan)

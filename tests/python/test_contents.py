@@ -140,12 +140,12 @@ def test_a_close_ends_a_hash_that_is_not_ready(
 
 def test_slices_compare_the_files_beneath(good: list[Path], stale: list[Path]) -> None:
     with mf.open(good, fingerprint="full") as ds:
-        part = ds.slice(0, 5).files()
+        part = ds.slice(0, 5).compared_files()
         assert part is not None
         assert part.paths == [str(path) for path in good]
         hashes = part.hashes(threading.Event())
         assert hashes is not None
         assert hashes["sha256"] == ds.sha256()
     with mf.open(good) as ds:
-        assert ds.files() is None
+        assert ds.compared_files() is None
     gc.collect()
