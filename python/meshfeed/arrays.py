@@ -15,11 +15,18 @@ from meshfeed.planning import Layout
 from meshfeed.specs import entries, no_field
 
 if TYPE_CHECKING:
+    import numpy as np
     from jax import Array as JaxArray
+    from jax.sharding import NamedSharding
 
 
 def load_array(
-    source: Dataset, field: str, sharding: Any, *, record: int | None = None, fill: Any = None
+    source: Dataset,
+    field: str,
+    sharding: NamedSharding,
+    *,
+    record: int | None = None,
+    fill: complex | np.number[Any] | np.bool_ | None = None,
 ) -> JaxArray:
     """Loads a field of the whole dataset as one global array with the sharding asked for.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Generic
 
+from meshfeed._types import BatchT
 from meshfeed.cursor import Cursor, Item
 
 
-class Batches(Iterator[Any]):
+class Batches(Iterator[BatchT], Generic[BatchT]):
     """The batches of one loop, or of one epoch."""
 
     def __init__(
@@ -33,14 +34,15 @@ class Batches(Iterator[Any]):
         # Another loop over the loader may have come to the end: then this one has, too.
         self._ends: int | None = None
 
-    def __iter__(self) -> Batches:
+    def __iter__(self) -> Batches[BatchT]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> BatchT:
         item = self.item()
         if item is None:
             raise StopIteration
-        return item.batch
+        batch: BatchT = item.batch
+        return batch
 
     def item(self) -> Item | None:
         """Gives the next batch with the place after it, or None at the end."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic
 
 from meshfeed import _native
+from meshfeed._types import BatchT
 from meshfeed.arguments import Checks
 from meshfeed.certificate import Certificate
 from meshfeed.engine import Engine
 from meshfeed.planning import Layout
 
 
-class Facts:
+class Facts(Generic[BatchT]):
     """The part of a loader that answers questions about its batches; see `Loader`."""
 
     _engine: Engine
@@ -26,7 +27,7 @@ class Facts:
         """The batch's tree with a `jax.ShapeDtypeStruct` for every array, as it is delivered."""
         return self._engine.feed.element_spec
 
-    def reshard(self, batch: Any) -> Any:
+    def reshard(self, batch: BatchT) -> BatchT:
         """Gives the arrays of a batch the sharding that the specs ask for.
 
         With `loading="reshard"` batches come with their rows split over all devices, and this
@@ -51,7 +52,8 @@ class Facts:
             ...     print(step(batch).sharding.spec)
             P('data', 'model')
         """
-        return self._engine.feed.reshard(batch)
+        moved: BatchT = self._engine.feed.reshard(batch)
+        return moved
 
     def stats(self) -> dict[str, float]:
         """Gives what happened so far, as flat numbers for any logger.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
 
 from meshfeed import cluster, documents, feeds, notices
+from meshfeed._types import BatchT
 from meshfeed.arguments import Checks, State, cut
 from meshfeed.batches import Batches
 from meshfeed.coordinator import Coordinator
@@ -20,10 +20,14 @@ from meshfeed.place import Place
 from meshfeed.planning import Layout
 
 if TYPE_CHECKING:
+    from jax.sharding import Mesh, NamedSharding
+
+    from meshfeed import _types
     from meshfeed.backend import Devices
+    from meshfeed.specs import Spec
 
 
-class Loader(Place, Facts):
+class Loader(Place, Facts[BatchT], Generic[BatchT]):
     """Delivers the batches of a dataset as global arrays with the sharding asked for.
 
     Iterating yields batches. Without `epochs` a `for` loop runs to the end of the current
@@ -113,29 +117,86 @@ class Loader(Place, Facts):
         (1, 0)
     """
 
+    @overload
+    def __init__(
+        self: Loader[_types.JaxBatch],
+        source: Dataset,
+        /,
+        mesh: Mesh,
+        specs: _types.Leaf | Mapping[str, _types.Leaf],
+        *,
+        batch_size: int | tuple[int, ...],
+        **options: Unpack[_types.WholeOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[_types.JaxBatch],
+        source: Dataset,
+        /,
+        *,
+        specs: NamedSharding | Mapping[str, NamedSharding],
+        batch_size: int | tuple[int, ...],
+        **options: Unpack[_types.WholeOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[_types.NumpyBatch],
+        source: Dataset,
+        /,
+        *,
+        specs: list[str] | None = None,
+        batch_size: int | tuple[int, ...],
+        **options: Unpack[_types.WholeOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[_types.BlocksBatch],
+        source: Dataset,
+        /,
+        *,
+        layout: Layout,
+        process: int,
+        **options: Unpack[_types.Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Loader[Any],
+        source: Dataset,
+        /,
+        mesh: Mesh | None = None,
+        specs: _types.Tree | None = None,
+        *,
+        batch_size: int | tuple[int, ...],
+        **options: Unpack[_types.WholeOptions],
+    ) -> None: ...
+
     def __init__(
         self,
         source: Dataset,
         /,
-        mesh: Any = None,
+        mesh: Mesh | None = None,
         specs: Any = None,
         *,
         batch_size: int | tuple[int, ...] | None = None,
         shuffle: bool | None = None,
-        order: str | None = None,
+        order: _types.Order | None = None,
         seed: int | None = None,
         epochs: int | None = None,
-        remainder: Literal["drop", "pad", "error"] = "drop",
+        remainder: _types.Remainder = "drop",
         mask_name: str = "valid",
-        mask_spec: Any = None,
-        extras: Sequence[str] = (),
+        mask_spec: Spec | None = None,
+        extras: Sequence[Literal["key", "record"]] = (),
         prefetch: int | None = None,
         device_prefetch: int | None = None,
         max_host_bytes: int | None = None,
-        state: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        state: _types.SavedState | None = None,
         dataset: Literal["check", "ignore"] = "check",
-        fill: Mapping[str, Any] | None = None,
-        loading: Literal["process", "global", "device", "reshard"] = "process",
+        fill: _types.Fill | None = None,
+        loading: _types.Loading = "process",
         layout: Layout | None = None,
         process: int | None = None,
         name: str | None = None,
@@ -185,10 +246,10 @@ class Loader(Place, Facts):
 
     # ---- iterating ----
 
-    def __iter__(self) -> Batches:
+    def __iter__(self) -> Batches[BatchT]:
         return Batches(self._engine.cursor, self._engine.feed.mark, again=self._again)
 
-    def peek(self) -> Any:
+    def peek(self) -> BatchT:
         """Gives the next batch without taking it: a sample, before a loop or in it.
 
         The next batch of a loop is then the same batch, with the same arrays. Nothing else
@@ -217,9 +278,10 @@ class Loader(Place, Facts):
             if item is None:
                 message = f"there is no next batch: all {self._engine.epochs} epochs are over"
                 raise OutOfRangeError(message, hint="loader.remaining says how many are left")
-        return item.batch
+            batch: BatchT = item.batch
+        return batch
 
-    def with_state(self) -> Iterator[tuple[Any, State]]:
+    def with_state(self) -> Iterator[tuple[BatchT, State]]:
         """Iterates as the loader itself does, and yields every batch with the state after it.
 
         Examples:
@@ -233,8 +295,8 @@ class Loader(Place, Facts):
             yield item.batch, self._engine.state(item.epoch, item.position)
 
     def one_epoch(
-        self, epoch: int = 0, *, remainder: Literal["drop", "pad", "error"] | None = None
-    ) -> Batches:
+        self, epoch: int = 0, *, remainder: _types.Remainder | None = None
+    ) -> Batches[BatchT]:
         """Makes an independent pass over one epoch, for evaluation; the loader does not move.
 
         In a job of several processes all make the same passes in the same order: what replicas
@@ -263,7 +325,7 @@ class Loader(Place, Facts):
             cursor = self._engine.one_epoch(check, check.int64("epoch", epoch), remainder)
         return Batches(cursor, self._engine.feed.mark, again=False, own=True)
 
-    def place(self, devices: Devices) -> Batches:
+    def place(self, devices: Devices) -> Batches[Any]:
         """Iterates as the loader itself does, with every batch on devices that are not JAX's.
 
         The layout's mesh is laid over the devices by their numbers, and every device gets its
@@ -315,7 +377,7 @@ class Loader(Place, Facts):
     def __bool__(self) -> bool:
         return True
 
-    def remesh(self, mesh: Any, specs: Any = None) -> None:
+    def remesh(self, mesh: Mesh | None, specs: _types.Tree | None = None) -> None:
         """Goes on at the same position on another mesh: one that has lost or won devices.
 
         Nothing is opened or read for it. Batches that were delivered stay good, those read ahead
@@ -354,7 +416,7 @@ class Loader(Place, Facts):
         """Ends reading ahead. Batches stay valid. Closing again does nothing."""
         self._engine.cursor.close()
 
-    def __enter__(self) -> Loader:
+    def __enter__(self) -> Loader[BatchT]:
         return self
 
     def __exit__(

@@ -135,6 +135,22 @@ class Place:
             saved, ignores = check.state(state), check.ignores(dataset)
             self._engine.restore(saved, ignore_dataset=ignores)
 
+    def state_dict(self) -> State:
+        """Gives `state()`, under the name that checkpointing libraries call."""
+        return self.state()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continues where a state stands: `restore`, under the name that such libraries call.
+
+        Args:
+            state_dict: from `state_dict()` or `state()`.
+
+        Raises:
+            IncompatibleError: the state belongs to another dataset, order or seed.
+            InvalidArgumentError: it is not a state.
+        """
+        self.restore(state_dict)
+
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
 

@@ -21,8 +21,11 @@ from meshfeed.saving import write_whole
 from meshfeed.specs import resolve
 
 if TYPE_CHECKING:
-    from meshfeed import page
+    from jax.sharding import AbstractMesh, Mesh
+
+    from meshfeed import _types, page
     from meshfeed.dataset import Dataset, Skipped
+    from meshfeed.specs import Spec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,23 +211,23 @@ class Layout:
 
 
 def layout(
-    mesh: Any,
-    specs: Any,
+    mesh: Mapping[str, int] | Mesh | AbstractMesh,
+    specs: _types.Tree,
     fields: Mapping[str, tuple[Any, Sequence[int]]] | Dataset,
     *,
     batch_size: int | tuple[int, ...],
     records: int | None = None,
     processes: int = 1,
     devices: Sequence[tuple[int, int]] | None = None,
-    remainder: Literal["drop", "pad", "error"] = "drop",
+    remainder: _types.Remainder = "drop",
     mask_name: str = "valid",
-    mask_spec: Any = None,
-    extras: Sequence[str] = (),
+    mask_spec: Spec | None = None,
+    extras: Sequence[Literal["key", "record"]] = (),
     prefetch: int = 2,
     shuffle: bool | None = None,
-    order: str | None = None,
+    order: _types.Order | None = None,
     seed: int = 0,
-    loading: Literal["process", "global", "device", "reshard"] = "process",
+    loading: _types.Loading = "process",
     device_bytes: int | None = None,
     host_bytes: int | None = None,
 ) -> Layout:

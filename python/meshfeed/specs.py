@@ -11,6 +11,8 @@ from meshfeed.arguments import nearest, shown
 from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
+    from jax.sharding import NamedSharding, PartitionSpec
+
     from meshfeed.dataset import Skipped
 
 # One entry of a spec as documents have it: an axis, several, or none.
@@ -42,6 +44,10 @@ class P:
 
     def __hash__(self) -> int:
         return hash(self.partitions)
+
+
+if TYPE_CHECKING:
+    Spec = PartitionSpec | P
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +83,7 @@ class Array:
     """
 
     field: str
-    spec: Any = None
+    spec: Spec | NamedSharding | None = None
     columns: Sequence[tuple[int, int]] | None = None
 
 
@@ -244,7 +250,8 @@ def _leaf(
                 raise InvalidArgumentError(message, hint="rename the key")
     name = "/".join(path)
     array = leaf if isinstance(leaf, Array) else Array(_field_of(path, fields), leaf)
-    spec, sharding = array.spec, None
+    spec: Any = array.spec
+    sharding = None
     if is_sharding(spec):
         spec, sharding = spec.spec, spec
     elif not is_spec(spec) and not (spec is None and isinstance(leaf, Array)):

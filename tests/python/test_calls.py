@@ -90,7 +90,7 @@ CALLS: list[tuple[str, Callable[[], object]]] = [
     ("Loader.remesh", lambda: sharded({"x": P("data")}).remesh(mesh(), {"x": P("rows")})),
     ("Loader.remesh", lambda: loader().remesh(mesh())),
     ("mf.load_array", lambda: mf.load_array(numbers(), "z", sharding())),
-    ("mf.load_array", lambda: mf.load_array(numbers(), "x", P())),
+    ("mf.load_array", lambda: mf.load_array(numbers(), "x", wrong(P()))),
     ("mf.load_array", lambda: mf.load_array(numbers(), "x", sharding("data"), record=0)),
     ("mf.layout", lambda: lay(loading="all")),
     ("mf.layout", lambda: mf.layout({"d": 2}, P("d"), {"a/": ("int8", ())}, batch_size=wrong(""))),

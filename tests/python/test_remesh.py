@@ -14,6 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 from meshfeed.cluster import Cluster
+from tests.python.data import wrong
 
 ROWS = np.arange(200 * 8, dtype=np.float32).reshape(200, 8)
 SPECS = {"x": P("data", "model"), "n": P("data")}
@@ -153,7 +154,7 @@ def test_what_cannot_be_leaves_the_loader_as_it_was() -> None:
         with pytest.raises(mf.InvalidArgumentError, match='axis "model" of array "x" is not in'):
             it.remesh(Mesh(np.array(jax.devices()[:4]), ("data",)))
         with pytest.raises(mf.InvalidArgumentError, match=r"mesh=3: expected a jax.sharding.Mesh"):
-            it.remesh(3)
+            it.remesh(wrong(3))
         with pytest.raises(mf.NotFoundError, match="takes field 'y'"):
             it.remesh(mesh(**WHOLE), {"y": P()})
         check(next(loop), mesh(**WHOLE), it.records(0, 24))

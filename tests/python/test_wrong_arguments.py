@@ -203,8 +203,11 @@ DIMS = "expected two different dimensions from 0 to 1"
 @pytest.mark.parametrize(
     ("attempt", "text"),
     [
-        (lambda: mf.Loader(wrong("a.arrow")), f"mf.Loader: source='a.arrow': {SOURCE}"),
-        (lambda: mf.Loader(wrong(None)), f"mf.Loader: source=None: {SOURCE}"),
+        (
+            lambda: mf.Loader(wrong("a.arrow"), batch_size=1),
+            f"mf.Loader: source='a.arrow': {SOURCE}",
+        ),
+        (lambda: mf.Loader(wrong(None), batch_size=1), f"mf.Loader: source=None: {SOURCE}"),
         (
             lambda: loader().restore(wrong(5)),
             f"Loader.restore: state=5: expected a state or a path; {STATE}",
@@ -292,12 +295,12 @@ DIMS = "expected two different dimensions from 0 to 1"
             "mf.Loader: process=3: expected a process of the layout, 2, 5",
         ),
         (
-            lambda: mf.Loader(numbers(), mesh=3, specs=mf.P(), batch_size=4),
+            lambda: mf.Loader(numbers(), mesh=wrong(3), specs=mf.P(), batch_size=4),
             "mf.Loader: mesh=3: expected a jax.sharding.Mesh, which has devices; "
             "jax.make_mesh gives one; mf.layout plans without devices",
         ),
         (
-            lambda: mf.Loader(numbers(), mesh=3, batch_size=4),
+            lambda: mf.Loader(numbers(), mesh=wrong(3), batch_size=4),
             "mf.Loader: a mesh was given, but no spec says how arrays are partitioned over it; "
             "give specs, or leave out mesh= for NumPy arrays",
         ),

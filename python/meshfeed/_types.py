@@ -1,0 +1,71 @@
+"""Types of arguments and batches, for type checkers: nothing of it is looked at when code runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import jax
+    import numpy as np
+    import numpy.typing as npt
+    from jax.sharding import NamedSharding
+    from typing_extensions import TypedDict, TypeVar
+
+    from meshfeed.coordinator import Coordinator
+    from meshfeed.specs import Array, Spec
+
+    # What a loader yields. A loader of an unknown tree, and `Loader` alone, yield Any.
+    BatchT = TypeVar("BatchT", default=Any)
+
+    Leaf = Spec | NamedSharding | Array
+    Tree = Leaf | Mapping[str, object] | tuple[object, ...] | list[Any]
+
+    JaxBatch = dict[str, jax.Array]
+    NumpyBatch = dict[str, npt.NDArray[Any]]
+    Block = tuple[tuple[slice, ...], npt.NDArray[Any]]
+    BlocksBatch = dict[str, list[Block]]
+
+    # A full name such as "local.1:4:64" has parameters, and comes out of a state.
+    Order = Literal["sequential", "shuffle", "local", "sequential.1", "shuffle.1"]
+    Remainder = Literal["drop", "pad", "error"]
+    Loading = Literal["process", "global", "device", "reshard"]
+    SavedState = Mapping[str, Any] | str | os.PathLike[str]
+    Fill = Mapping[str, complex | np.number[Any] | np.bool_]
+
+    class Options(TypedDict, total=False):
+        """The arguments of a loader that do not say what its batches are; see `Loader`."""
+
+        shuffle: bool | None
+        order: Order | None
+        seed: int | None
+        epochs: int | None
+        prefetch: int | None
+        device_prefetch: int | None
+        max_host_bytes: int | None
+        state: SavedState | None
+        dataset: Literal["check", "ignore"]
+        fill: Fill | None
+        name: str | None
+        coordinator: Coordinator | Literal[False] | None
+        agree_timeout: float
+        on_peer_error: Literal["raise", "abort"]
+        verify_replicas: Literal["first", "always", "off"] | int
+        late_after: float
+
+    class WholeOptions(Options, total=False):
+        """Those of a loader of whole batches, beside `batch_size`."""
+
+        remainder: Remainder
+        mask_name: str
+        mask_spec: Spec | None
+        extras: Sequence[Literal["key", "record"]]
+        loading: Loading
+else:
+    from typing import TypeVar
+
+    BatchT = TypeVar("BatchT")
+
+__all__ = ["BatchT"]
