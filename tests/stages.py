@@ -90,7 +90,7 @@ TEST = [
     Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
     Stage(
         "the page in a browser",
-        "sh -c '.build/node/bin/node --test wasm/page/tests/*.test.mjs'",
+        "sh -c '.build/node/bin/node --test --test-reporter=spec wasm/page/tests/*.test.mjs'",
     ),
     Stage("go vet", "go vet ./..."),
     Stage("go test", f"sh -c '{GO_TEST} $(go list ./... | grep -Ev \"{RACE_ONLY}\")'"),

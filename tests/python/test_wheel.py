@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -14,6 +15,7 @@ import pytest
 import meshfeed as mf
 from tests.python import test_c_readme
 from tests.python.programs import HANG
+from tests.python.test_plugins import plugin
 
 pytestmark = pytest.mark.plain
 
@@ -37,24 +39,18 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def stranger(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Gives the bin folder of an environment with the wheel and NumPy, and nothing else."""
-    venv = tmp_path_factory.mktemp("stranger")
+    (wheel,) = dist.glob("*.whl")
+    return installed(wheel, tmp_path_factory.mktemp("stranger"))
+
+
+def installed(wheel: Path, venv: Path) -> Path:
+    """Installs a wheel into a new environment that has NumPy, and gives its bin folder."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     (site,) = venv.glob("lib/python3.*/site-packages")
-    installed = Path(np.__file__).parent
-    for name in installed.parent.glob("numpy*"):
+    for name in Path(np.__file__).parent.parent.glob("numpy*"):
         (site / name.name).symlink_to(name)
-    (wheel,) = dist.glob("*.whl")
-    pip: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        venv,
-        "install",
-        "--quiet",
-        "--no-index",
-    ]
-    subprocess.run([*pip, wheel], check=True, timeout=HANG)
+    pip = [sys.executable, "-m", "pip", "--python", str(venv)]
+    subprocess.run([*pip, "install", "--quiet", "--no-index", wheel], check=True, timeout=HANG)
     return venv / "bin"
 
 
@@ -184,3 +180,20 @@ def test_the_validator_is_inside(stranger: Path, tmp_path: Path) -> None:
     assert "(indivisible)" in plain
     module = said(tmp_path, stranger / "meshfeed", "check", "--wasm", "-", text=LAYOUT, status=1)
     assert module == plain
+
+
+@pytest.mark.deep
+def test_a_build_for_xla_opens_a_plugin(dist: Path, tmp_path: Path) -> None:
+    path = plugin()
+    (sdist,) = dist.glob("*.tar.gz")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    env = os.environ | {"MESHFEED_XLA": "1"}
+    subprocess.run([*pip, "--wheel-dir", tmp_path, sdist], check=True, timeout=600, env=env)
+    (wheel,) = tmp_path.glob("*.whl")
+    python = installed(wheel, tmp_path / "venv") / "python"
+    program = f"""
+import meshfeed as mf
+with mf.devices("xla:{path}?devices=2") as devices:
+    print(len(devices), devices.shared)
+"""
+    assert said(tmp_path, python, "-c", program) == "2 True\n"
