@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from meshfeed.dataset import from_arrays as from_arrays
     from meshfeed.dataset import from_arrow as from_arrow
     from meshfeed.dataset import open as open
+    from meshfeed.errors import EXIT_PEER_ERROR as EXIT_PEER_ERROR
     from meshfeed.errors import CancelledError as CancelledError
     from meshfeed.errors import Code as Code
     from meshfeed.errors import DataLossError as DataLossError
@@ -62,9 +63,9 @@ else:
         "coordinator": "Coordinator",
         "dataset": "Dataset Field Skipped from_arrays from_arrow open",
         "errors": """
-            CancelledError Code DataLossError Error ForkedError IncompatibleError InternalError
-            InvalidArgumentError InvalidStateError NotFoundError OutOfRangeError PeerError
-            ReadError ResourceExhaustedError UnsupportedError
+            CancelledError Code DataLossError EXIT_PEER_ERROR Error ForkedError IncompatibleError
+            InternalError InvalidArgumentError InvalidStateError NotFoundError OutOfRangeError
+            PeerError ReadError ResourceExhaustedError UnsupportedError
         """,
         "linking": "get_include get_library",
         "loader": "Loader",

@@ -36,6 +36,7 @@ from meshfeed.stalls import Progress, Stalls
 Place = Callable[[], tuple[int, int]]  # gives epoch and step
 
 LEAVE = 1.0  # seconds that a close waits for the others to answer
+LEAVING = "meshfeed.leave"  # the name of threads that ask the store, which may not answer
 EXIT = 3 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
 
 _HINT = "give an object with the five methods of mf.Coordinator, or False for none"
@@ -62,7 +63,7 @@ class Options:
         if not usual and not isinstance(self.coordinator, Coordinator):
             raise check.wrong("coordinator", self.coordinator, "a mf.Coordinator", _HINT)
         check.seconds("agree_timeout", self.agree_timeout)
-        check.choice("on_peer_error", self.on_peer_error, "raise", "abort")
+        check.choice("on_peer_error", self.on_peer_error, "end", "raise", "abort")
         check.seconds("late_after", self.late_after)
         every = self.verify_replicas
         known = every in ("first", "always", "off") if isinstance(every, str) else is_integer(every)
@@ -192,6 +193,11 @@ class Cluster:
             self._agree()
         return self._agreed_in
 
+    @property
+    def gone(self) -> errors.PeerError | None:
+        """The error of a batch in which a process has no part, as it has left in order."""
+        return self.threads.peers.left()
+
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Tells the others that a batch could not be made, in bounded time."""
         peers = self.threads.peers
@@ -244,9 +250,10 @@ class Cluster:
         threads.progress = Progress()
         threads.peers = Peers(
             this,
-            abort=options.on_peer_error == "abort",
+            on_error=options.on_peer_error,
             look_every=options.late_after / 3,
             stalls=Stalls(this, options.late_after, threads.progress),
+            progress=threads.progress,
         )
         if self._evidence.files is not None:
             threads.contents = Contents(this, self._evidence.files, self._accuse)
@@ -320,6 +327,7 @@ class Cluster:
     def _leave(self) -> None:
         # A thread in an agreement holds the lock, until its store answers.
         with self._lock, contextlib.suppress(Exception):  # one that is gone has no keys either
+            self.threads.tell()
             self.threads.end(LEAVE)
             if not self.threads.lost:
                 self._room.leave()
@@ -369,6 +377,11 @@ class Threads:
         if hasattr(self, "peers"):
             self.peers.end()
 
+    def tell(self) -> None:
+        """Tells the others that this process leaves."""
+        if hasattr(self, "peers"):
+            self.peers.leave()
+
     @property
     def lost(self) -> bool:
         """Whether the store is gone."""
@@ -385,7 +398,11 @@ class Threads:
         if self.replicas is not None:
             self.replicas.forget()
         if hasattr(self, "peers"):
-            self.peers.forget(self.room.leave)
+            self.peers.forget(self._leave)
+
+    def _leave(self) -> None:
+        self.tell()
+        self.room.leave()
 
 
 _joined: weakref.WeakSet[Cluster] = weakref.WeakSet()
@@ -411,6 +428,7 @@ def _leave_all() -> None:
     # Those of forgotten loaders would end at the end of their wait, which is too late now.
     others = [peers.end for peers in tuple(running) if peers not in theirs]
     others += [each.end for each in tuple(offsets.running)]
+    others += [each.join for each in threading.enumerate() if each.name == LEAVING]
     _beside(EXIT, *(functools.partial(cluster.exit, failure) for cluster in here), *others)
 
 
@@ -440,7 +458,7 @@ def _beside(seconds: float, *works: Callable[[], None]) -> bool:
         Whether there are such threads: a system may be at the end of its threads.
     """
     until = time.monotonic() + seconds
-    threads = [threading.Thread(target=w, name="meshfeed.leave", daemon=True) for w in works]
+    threads = [threading.Thread(target=w, name=LEAVING, daemon=True) for w in works]
     try:
         for thread in threads:
             thread.start()

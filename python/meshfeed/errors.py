@@ -9,6 +9,8 @@ import enum
 import re
 from typing import Any, ClassVar
 
+EXIT_PEER_ERROR = 113  # the status of a process that `on_peer_error` ends
+
 
 class Code(enum.IntEnum):
     """What kind of outcome a call had: 0 success, positive no failure, negative an error."""

@@ -74,17 +74,25 @@ class JoinedCursor(Cursor):
             self._agreed_in = agreed_in
             self._inspector.inspect_early()
         progress, lockstep = cluster.threads.progress, cluster.threads.lockstep
-        if self._leads and lockstep is not None:
+        if self._leads and lockstep is not None and cluster.gone is None:
             lockstep.step(sampling.taken + 1, time.monotonic() - progress.since)
         progress.ask()
+        gone = cluster.gone if self._leads else None
+        before = self.at if gone else None
         try:
             item = super().take()
         except Exception as e:
             progress.get(0)
             cluster.failed(e, *self.place())
             raise
+        if gone and item is not None:
+            progress.get(0)
+            item, self._at, self._torn = None, before, True  # the batch comes again
+            raise gone
         progress.get(item is not None)
         sampling.taken += item is not None
+        if self._leads:
+            progress.batches, progress.ends = sampling.taken, item is None or item.last
         return item
 
     def peek(self) -> Item | None:

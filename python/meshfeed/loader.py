@@ -88,9 +88,10 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         agree_timeout: seconds in which all processes must come to the first batch, and to the
             first one after `restore` and `seek`. Only there they wait for each other.
         on_peer_error: what happens where another process failed, or an exception or Ctrl-C ended
-            its `with mf.Loader(...)` block or, where there is none, its program: "raise" does so
-            in the next batch; "abort" also ends a process that is stuck in a computation with
-            the other.
+            its `with mf.Loader(...)` block or, where there is none, its program. The next batch
+            raises a PeerError. A process that waits for the other in a computation asks for no
+            batch: with "end", the default, it ends after 30 s, with "abort" after 5 s, and with
+            "raise" never. It says why on stderr, and its status is `mf.EXIT_PEER_ERROR`.
         verify_replicas: which steps' replicas are compared between processes: the "first" three,
             every k-th with a number k, "always", or "off". Unless it is "off", processes also
             stop now and then, with "always" before every batch, until all have come to the same
@@ -202,7 +203,7 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         name: str | None = None,
         coordinator: Coordinator | Literal[False] | None = None,
         agree_timeout: float = 60.0,
-        on_peer_error: Literal["raise", "abort"] = "raise",
+        on_peer_error: Literal["end", "raise", "abort"] = "end",
         verify_replicas: Literal["first", "always", "off"] | int = "first",
         late_after: float = 30.0,
     ) -> None:

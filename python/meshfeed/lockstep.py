@@ -128,10 +128,10 @@ class Lockstep:
     Args:
         board: where processes say where they stand.
         live: gives the arrays that the program still uses, finished or not.
-        check: raises what is known of failures elsewhere.
+        check: raises what is known of failures elsewhere, and says whether a process has left.
     """
 
-    def __init__(self, board: Board, live: Live, check: Callable[[], None]) -> None:
+    def __init__(self, board: Board, live: Live, check: Callable[[], bool]) -> None:
         self._board, self._live, self._check = board, live, check
         self._leads = board.room.me == board.room.members[0]
         self._stop, self._number = board.first, 0
@@ -192,8 +192,7 @@ class Lockstep:
 
     def _holds(self, batch: int) -> bool:
         """Says whether a batch may not be taken yet; raises what is known of failures."""
-        self._check()
-        over = self._error is not None or self._ended.is_set()
+        over = self._check() or self._error is not None or self._ended.is_set()
         return batch >= self._stop and not over
 
     def _finish(self, batch: int) -> None:

@@ -13,17 +13,20 @@ import contextlib
 import json
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from meshfeed import errors
 from meshfeed.arguments import cut
+from meshfeed.rolls import Roll, is_secondary
 from meshfeed.rounds import Round
-from meshfeed.stalls import Stalls
+from meshfeed.stalls import Progress, Stalls
 
 LONGEST = 10.0  # seconds of one wait at the mailbox; between two of them stalls are looked at
-GRACE = 5.0  # seconds in which a program may come back to `next`, before "abort" ends it
+PATIENCE = {"end": 30.0, "abort": 5.0}  # seconds in which a program may come back to `next`
+SOON = 0.5  # seconds in which processes leave that end at the same batch
 ENDED = b""  # in one's own mailbox
 LENGTH = 400  # characters of an error's text that the others are told
 
@@ -37,15 +40,23 @@ class Peers:
 
     Args:
         of: the round.
-        abort: whether a program that does not come back to `next` is ended.
+        on_error: what happens to a program that does not come back to `next`.
         look_every: seconds between two looks for stalls.
         stalls: what looks for them.
+        progress: of this process.
+
+    Attributes:
+        gone: the message of the first process that left in order, if one has.
     """
 
-    def __init__(self, of: Round, *, abort: bool, look_every: float, stalls: Stalls) -> None:
+    def __init__(
+        self, of: Round, *, on_error: str, look_every: float, stalls: Stalls, progress: Progress
+    ) -> None:
         self._round, self._title = of, of.room.title
         self._store, self._mailbox = of.room.store, _mailbox(of, of.room.me)
-        self._abort, self._stalls = abort, stalls
+        self._on_error, self._stalls, self._progress = on_error, stalls, progress
+        self._roll = Roll(of)
+        self.gone: Letter | None = None
         self._patience = min(look_every, LONGEST)
         self._letter: Letter | None = None
         self._own: errors.Error | None = None
@@ -60,14 +71,43 @@ class Peers:
 
     # ---- in the program's thread ----
 
-    def check(self) -> None:
-        """Raises what another process, or the comparison of replicas here, has found."""
+    def check(self) -> bool:
+        """Raises what another process, or the comparison of replicas here, has found.
+
+        Returns:
+            Whether a process has left in order.
+        """
         if self._own is not None:
             self._heard.set()
             raise type(self._own)(self._own.message, op=self._own.op, hint=self._own.hint)
         if self._letter is not None:
             self._heard.set()
             raise error_of(self._letter)
+        return self.gone is not None
+
+    def left(self) -> errors.PeerError | None:
+        """Gives the error of a process that has left, if this one has had as many batches."""
+        gone = self.gone
+        if gone is None or self._progress.batches < gone["left"]:
+            return None
+        return error_of(gone)
+
+    def leave(self) -> None:
+        """Tells the others that this process leaves in order, if none has left before.
+
+        One message is enough for each: usually all processes leave one after the other.
+        """
+        if self._told or self._own or self._letter or self.gone or self.lost:
+            return
+        store, room = self._store, self._round.room
+        had = {"left": self._progress.batches, "ends": self._progress.ends}
+        letter = json.dumps({"process": room.me, **had}).encode()
+        others = [p for p in room.members if p != room.me]
+        bell = f"{self._round.path}/bell"
+        if store.try_get(bell) is None and not store.try_get(_mailbox(self._round, others[0])):
+            store.set(bell, b"")
+            for process in others:
+                store.set(_mailbox(self._round, process), letter)
 
     def post(self, error: Exception, epoch: int, step: int) -> None:
         """Tells all others that this process failed, if the data and not the use was at fault."""
@@ -79,7 +119,9 @@ class Peers:
         if self._told or self.ended.is_set():
             return
         self._told = True
-        tell(self._round, error, epoch, step, also_me=self._stuck)
+        tell(self._round, error, epoch, step, also_me=self._own is not None and self._may_end)
+        if is_secondary(error) and (silent := self._roll.silent(self.ended.wait)):
+            log.warning("loader %s: %s", self._title, self._roll.said(silent))
 
     def accuse(self, error: errors.Error, epoch: int, step: int) -> None:
         """Tells all, this process included, what was found beside the program's thread."""
@@ -90,9 +132,9 @@ class Peers:
         self.post(error, epoch, step)
 
     @property
-    def _stuck(self) -> bool:
-        """Whether the program may have to be ended for what was found beside it."""
-        return self._abort and self._own is not None
+    def _may_end(self) -> bool:
+        """Whether a program that does not come back is ended; one at a prompt is not by itself."""
+        return self._on_error == "abort" or (self._on_error == "end" and not hasattr(sys, "ps1"))
 
     def forget(self, last: Callable[[], None]) -> None:
         """Has the thread end with its wait, and do something last; waits for nothing."""
@@ -123,9 +165,13 @@ class Peers:
         try:
             letter = self._store.get(self._mailbox, self._patience)
             if letter is None:
+                self._roll.live(self._progress.batches)
                 self._stalls.look()
+            elif letter != ENDED and "left" in (read := json.loads(letter)):
+                self._see_off(read)
+                return False
             elif letter != ENDED:
-                self._receive(json.loads(letter))
+                self._receive(read)
         except Exception as e:  # with JAX's store the job is gone; another one may come back
             if not self.lost and not self.ended.is_set():
                 log.debug("loader %s: does not hear of others: %s", self._title, e)
@@ -135,17 +181,44 @@ class Peers:
         self.lost = False
         return letter is not None
 
+    def _see_off(self, letter: Letter) -> None:
+        """Notes that a process has left, and logs it unless this one is about to leave as well."""
+        self.gone = letter
+        self._store.delete(self._mailbox)
+        if not letter["ends"] and not self.ended.wait(SOON):
+            log.warning("loader %s: %s", self._title, _has_left(letter))
+
     def _receive(self, letter: Letter) -> None:
+        if letter.get("lost"):
+            if silent := self._roll.silent(self.ended.wait):
+                letter |= {"of": silent[0], "said": self._roll.said(silent)}
+            elif self.gone is not None:
+                letter |= {"of": self.gone["process"], "said": _has_left(self.gone)}
         self._letter = letter
         text = "loader %s: %s (raised here by the next batch; a program that waits for other "
         text += "processes in a computation cannot be woken)"
         log.warning(text, self._title, error_of(letter).message)
-        if self._abort and not self._heard.wait(GRACE):
-            text = (
-                'loader %s: the program did not ask for a batch, so on_peer_error="abort" ends it'
-            )
-            log.critical(text, self._title)
-            os._exit(1)
+        if self._may_end and not self._heard.wait(PATIENCE[self._on_error]):
+            self._end_program(letter)
+
+    def _end_program(self, letter: Letter) -> None:
+        """Ends the process, which does not come back, and says why."""
+        seconds, status = PATIENCE[self._on_error], errors.EXIT_PEER_ERROR
+        text = f"meshfeed: loader {self._title}: {error_of(letter).message}\n"
+        text += f"meshfeed: process {self._round.room.me} has not come back to the loader for "
+        text += f"{seconds:g} s and ends with status {status} (on_peer_error={self._on_error!r})\n"
+        flush = threading.Thread(target=_flush, daemon=True)
+        flush.start()
+        flush.join(1)  # a thread of the program may write just now, and for ever
+        os.write(2, text.encode(errors="replace"))
+        os._exit(status)
+
+
+def _flush() -> None:
+    """Writes out what the program has printed."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
 
 
 running: set[Peers] = set()  # whose threads wait, those of forgotten loaders too
@@ -170,7 +243,8 @@ def tell(of: Round, error: BaseException, epoch: int, step: int, *, also_me: boo
         letter = json.dumps(_letter(error, room.me, epoch, step)).encode()
         if also_me:
             room.store.set(_mailbox(of, room.me), letter)
-        if not room.store.try_get(_mailbox(of, others[0])):
+        found = room.store.try_get(_mailbox(of, others[0]))
+        if not found or "left" in json.loads(found):
             for process in others:
                 room.store.set(_mailbox(of, process), letter)
     except Exception as e:
@@ -197,7 +271,9 @@ def is_failure(error: BaseException) -> bool:
 
 
 def _letter(error: BaseException, process: int, epoch: int, step: int) -> Letter:
-    letter = {"process": process, "epoch": epoch, "step": step}
+    letter: Letter = {"process": process, "epoch": epoch, "step": step}
+    if is_secondary(error):
+        letter["lost"] = True
     if isinstance(error, errors.Error):
         texts = {"op": error.op, "message": error.message, "hint": error.hint, "path": error.path}
         return {**letter, "code": int(error.code), **texts}
@@ -208,16 +284,37 @@ def _letter(error: BaseException, process: int, epoch: int, step: int) -> Letter
 
 def error_of(letter: Letter) -> errors.PeerError:
     """Makes the error for what another process wrote."""
+    if "left" in letter:
+        return _left(letter)
     process, epoch, step = letter["process"], letter["epoch"], letter["step"]
     op, message = letter.get("op", _OP), letter["message"]
     text = message if op in ("", _OP) else f"{op}: {message}"
+    if letter.get("lost"):
+        text = f"lost a peer: {text}"
+    text = f"process {process}, at epoch {epoch}, step {step}: {text}"
+    if "said" in letter:
+        text, process, epoch, step = f"{letter['said']}; {text}", letter["of"], -1, -1
     made = errors.peer(_origin(letter))(
-        f"process {process}, at epoch {epoch}, step {step}: {text}",
+        text,
         op=_OP,
         hint=letter.get("hint", ""),
         path=letter.get("path", ""),
     )
     return made.at(process, epoch, step)
+
+
+def _has_left(letter: Letter) -> str:
+    """Says that a process takes no more batches."""
+    batches = letter["left"]
+    many = "1 batch" if batches == 1 else f"{batches} batches"
+    return f"process {letter['process']} has left the loader in order after {many}"
+
+
+def _left(letter: Letter) -> errors.PeerError:
+    """Makes the error for a process that takes no more batches, though there are some."""
+    message = f"{_has_left(letter)}, and this one goes on"
+    hint = "end the loops of all processes at the same batch"
+    return errors.PeerError(message, op=_OP, hint=hint).at(letter["process"], -1, -1)
 
 
 def _origin(letter: Letter) -> type[BaseException]:

@@ -31,9 +31,13 @@ class Progress:
         steps: batches delivered since the processes agreed.
         inside: whether the program waits in `next`.
         since: the time of the last change.
+        batches: those of them that the loader itself delivered, and no pass of its own.
+        ends: whether the last of those ended an epoch.
     """
 
     steps: int = 0
+    batches: int = 0
+    ends: bool = False
     inside: bool = False
     since: float = field(default_factory=time.monotonic)
 

@@ -20,10 +20,10 @@ from tests.distributed.process import Place, joined
 
 
 def play(place: Place) -> None:
-    peers.GRACE = 0.5
+    peers.PATIENCE["end"] = 0.5
     ds = mf.from_arrays({"n": np.arange(64, dtype=np.int32)})
     mesh = Mesh(np.array(jax.devices()), ("data",))
-    options: dict[str, Any] = {"name": "train", "on_peer_error": "abort"}
+    options: dict[str, Any] = {"name": "train"}
     taken = place.folder / "taken"
     loop = iter(mf.Loader(ds, mesh, PartitionSpec("data"), batch_size=8, **options))
     next(loop)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import meshfeed as mf
 from tests.distributed.job import Job
 from tests.distributed.played import ODD, Kind, Played
 from tests.python.corruptions import FOUND, TELLING, WAYS
@@ -146,15 +147,17 @@ def test_late(got: Got) -> None:
     assert got[2]["late"] == ["32"]
 
 
-def test_abort(tmp_path: Path) -> None:
-    """A process in a collective with one whose program ended by an exception is ended, as it asked.
+def test_a_program_that_is_stuck(tmp_path: Path) -> None:
+    """A process in a collective with one whose program ended by an exception is ended by itself.
 
-    The loader of neither stands in a `with` block.
+    The loader of neither stands in a `with` block, and neither says what happens then.
     """
     with Job("tests.distributed.stuck_player", [1, 1], tmp_path) as job:
-        assert job.processes[1].wait(HANG) == 1, job.logs()
+        assert job.processes[1].wait(HANG) == mf.EXIT_PEER_ERROR, job.logs()
         job.kill(0)
         log = job.log(1)
-    assert "loader 'train': process 0, at epoch 0, step 1: ZeroDivisionError: played" in log
-    assert 'did not ask for a batch, so on_peer_error="abort" ends it' in log
+    said = "meshfeed: loader 'train': process 0, at epoch 0, step 1: ZeroDivisionError: played\n"
+    said += "meshfeed: process 1 has not come back to the loader for 0.5 s and ends with status "
+    said += "113 (on_peer_error='end')\n"
+    assert said in log
     assert "Traceback" not in log  # as JAX's own end of the computation would have left

@@ -95,7 +95,8 @@ class Players:
 
     def __init__(self, **options: Any) -> None:
         self.store = Memory()
-        self.options: dict[str, Any] = {"layout": plan(), "epochs": -1, **options}
+        given = {"layout": plan(), "epochs": -1, "on_peer_error": "raise"}
+        self.options: dict[str, Any] = {**given, **options}
         self.datasets: list[mf.Dataset] = []
         self.loaders: list[mf.Loader] = []
 

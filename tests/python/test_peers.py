@@ -142,26 +142,61 @@ def test_a_pass_fails_for_all() -> None:
             p.close()
 
 
-def test_leaving_is_no_failure() -> None:
-    """One process has enough, and the others go on to the end."""
+def left(job: Players, gone: int) -> None:
+    """Waits until all others know that a process has left."""
+    until(lambda: all(p == gone or peers_of(each).gone for p, each in enumerate(job.loaders)))
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_leaving_in_order(batches: int) -> None:
+    """The others hear of a process that has had enough in the batch that it does not take."""
+    with players() as job:
+        for _ in range(batches):
+            job.step()
+        job.loaders[1].close()
+        left(job, 1)
+        many = "1 batch" if batches == 1 else "2 batches"
+        text = f"mf.Loader: process 1 has left the loader in order after {many}, and this one goes "
+        text += "on; end the loops of all processes at the same batch"
+        for p in (0, 2, 3):
+            for _ in range(2):
+                with pytest.raises(mf.PeerError) as e:
+                    next(iter(job.loaders[p]))
+                assert str(e.value) == text
+                assert e.value.process == 1
+            assert job.loaders[p].state()["position"] == 8 * batches  # nothing was taken
+
+
+def test_leaving_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    """A process that is done first has the others do what is left."""
     with players(epochs=1) as job:
+        while job.step()[0] is not None:
+            pass
+        job.loaders[1].close()
+        left(job, 1)
+        assert [next(iter(job.loaders[p]), None) for p in (0, 2, 3)] == [None] * 3
+    assert caplog.records == []
+
+
+def test_one_that_leaves_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Processes that wait for it in a step hear of it at once, and need no batch for that."""
+    with players(name="train") as job:
         job.step()
-        gone = job.loaders.pop(1)
-        gone.close()
-        while (got := job.step())[0] is not None:
-            assert all(isinstance(batch, dict) for batch in got)
-        assert got == [None] * 3
+        job.loaders[1].close()
+        until(lambda: len(caplog.records) == 3)
+    text = "loader 'train': process 1 has left the loader in order after 1 batch"
+    assert [r.getMessage() for r in caplog.records] == [text] * 3
 
 
 def test_misuse_is_no_failure() -> None:
-    """A loader used after its end fails alone."""
+    """A loader used after its end fails alone: the others hear that it has left."""
     with players() as job:
         job.step()
         job.loaders[1].close()
+        left(job, 1)
         with pytest.raises(mf.InvalidStateError):
             next(iter(job.loaders[1]))
-        assert isinstance(next(iter(job.loaders[0])), dict)
-        assert not any("/mail/0" in key for key in job.store.keys)
+        assert all(peers_of(job.loaders[p])._letter is None for p in (0, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +225,7 @@ def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def check_end(status: int, *program: str) -> None:
-    """Runs a program, which ends with this status; with 1 it was ended, and said so."""
+    """Runs a program, which ends with this status; if it was ended, it said so."""
     done = subprocess.run(
         [sys.executable, "-c", *program],
         cwd=ROOT,
@@ -199,8 +234,8 @@ def check_end(status: int, *program: str) -> None:
         timeout=2 * HANG,
     )
     assert done.returncode == status, done.stderr
-    ended = 'the program did not ask for a batch, so on_peer_error="abort" ends it'
-    assert (ended in done.stderr) == (status == 1)
+    ended = "has not come back to the loader for 0.2 s and ends with status 113 (on_peer_error='"
+    assert (ended in done.stderr) == (status == mf.EXIT_PEER_ERROR)
 
 
 ABORT = """
@@ -208,7 +243,7 @@ import sys, threading
 import meshfeed as mf
 from meshfeed import peers
 from tests.python.players import HANG, Players, cluster
-peers.GRACE = HANG / 4 if sys.argv[2] == "forgets" else 0.2
+peers.PATIENCE[sys.argv[1]] = HANG / 4 if sys.argv[2] == "forgets" else 0.2
 job = Players(on_peer_error=sys.argv[1], name="train")
 for p in range(4):
     job.add()
@@ -233,10 +268,16 @@ job.close()
 
 @pytest.mark.parametrize(
     ("mode", "program", "status"),
-    [("abort", "stuck", 1), ("abort", "forgets", 0), ("raise", "stuck", 0)],
+    [
+        ("abort", "stuck", mf.EXIT_PEER_ERROR),
+        ("abort", "forgets", 0),
+        ("end", "stuck", mf.EXIT_PEER_ERROR),
+        ("end", "forgets", 0),
+        ("raise", "stuck", 0),
+    ],
 )
 def test_abort(mode: str, program: str, status: int) -> None:
-    """A program that does not come back is ended, if that was asked for.
+    """A program that does not come back is ended, unless it asked for the opposite.
 
     One that has forgotten its loader need not come back.
     """
@@ -249,7 +290,7 @@ import meshfeed as mf
 from meshfeed import peers
 from tests.python.corruptions import corrupt, last_bit
 from tests.python.players import HANG, Players, cluster
-peers.GRACE = HANG / 4 if sys.argv[1] == "comes back" else 0.2
+peers.PATIENCE["abort"] = HANG / 4 if sys.argv[1] == "comes back" else 0.2
 job = Players(on_peer_error="raise", name="train")
 for p in range(4):
     job.add(on_peer_error="abort" if p == 2 else "raise")
@@ -267,7 +308,7 @@ finder._thread.join(HANG)  # which ends the program, or has nothing to do any mo
 """
 
 
-@pytest.mark.parametrize(("program", "status"), [("stuck", 1), ("comes back", 0)])
+@pytest.mark.parametrize(("program", "status"), [("stuck", mf.EXIT_PEER_ERROR), ("comes back", 0)])
 def test_who_finds_a_difference(program: str, status: int) -> None:
     """It may be stuck in a computation with the others, which it has ended."""
     check_end(status, ACCUSE, program)

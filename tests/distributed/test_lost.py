@@ -1,0 +1,31 @@
+"""A process of a job is gone, and the others say which one it is instead of each other."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.job import Job
+from tests.distributed.lost_player import ODD, STEPS
+
+HANG = 60
+LEFT = f"loader 'train': process 2 has left the loader in order after {STEPS + 1} batches"
+DIED = "loader 'train': process 2 does not answer since "
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("dies", DIED), ("leaves", LEFT), ("exits", LEFT)], ids=lambda each: each[:6]
+)
+def test_lost(how: str, said: str, tmp_path: Path) -> None:
+    """It dies without a word, or leaves its loop or its program while the others are in a step."""
+    with Job("tests.distributed.lost_player", [1] * 4, tmp_path, env={"MESHFEED_LOST": how}) as job:
+        late = time.monotonic() + HANG
+        others = [p for p in range(4) if p != ODD]
+        while not all(re.search(said, job.log(p)) for p in others):
+            assert time.monotonic() < late, job.logs()
+            time.sleep(0.05)
+        logs = "".join(map(job.log, others))
+    assert not re.search(r"process [013] does not answer|process [013] has left", logs)
