@@ -406,10 +406,14 @@ func TestCertificatesAfterRemeshAreApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := l.Rewind(batch.Cursor{Epoch: 10}); err != nil {
+		t.Fatal(err)
+	}
+	wantRuns(t, certificateOf(t, l), spans{at(0, 10, 0, 80)})
 	forward(t, other, 70)
-	forward(t, l, 5)
+	forward(t, l, 80) // so that some of these are in the sum too
 	wantRuns(t, certificateOf(t, other), spans{at(0, 10, 0, 80), at(10, 1, 0, 40)}, spans{at(10, 1, 40, 80), at(11, 6, 0, 80), at(17, 1, 0, 40)})
-	wantRuns(t, certificateOf(t, l), spans{at(0, 11, 0, 80)})
+	wantRuns(t, certificateOf(t, l), spans{at(0, 18, 0, 80)})
 	closeLoader(t, other)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
@@ -120,6 +121,41 @@ func ExampleLoader_Seek() {
 	// <nil> 2 1
 	// <nil> 3 2
 	// loader: position 11 is outside the epoch of 10 records
+}
+
+// A step is left out, and the certificate says so.
+func ExampleLoader_Skip() {
+	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(2, layout.Drop), Epochs: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	for b, err := range l.All(context.Background()) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(records(b))
+		b.Release()
+		if l.Step() == 1 { // the loss has jumped
+			fmt.Println(l.Skip(2))
+		}
+	}
+	c, err := l.Certificate()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Runs()[0])
+	fmt.Println(c.Covers(context.Background(), certificate.Place{}, certificate.Place{Epoch: 1}))
+	// Output:
+	// [0 1]
+	// <nil>
+	// [6 7]
+	// [8 9]
+	// process 0 of 1: delivered [0, 2) of epoch 0, [6, 10) of epoch 0; skipped [2, 6) of epoch 0
+	// <nil>
 }
 
 func ExampleLoader_Records() {

@@ -59,6 +59,12 @@ def certificates(place: Place, ds: mf.Dataset) -> Iterator[tuple[str, Sent]]:
         take(loader, STEPS)
         yield "right", exchanged(loader.certificate())
 
+    with mf.Loader(ds, mesh(2, 4), SPECS, **ORDER) as loader:
+        take(loader, 1)
+        loader.skip(2)
+        take(loader, 1)
+        yield "skipped", exchanged(loader.certificate())
+
     # One row per process, so that a step is a row of each.
     one = Mesh(np.array(jax.devices())[::2], ("data",))
     rows = {**ORDER, "batch_size": 4, "coordinator": False}

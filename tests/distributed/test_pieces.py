@@ -44,6 +44,14 @@ def test_a_right_job_has_a_proof(played: Pieces) -> None:
     whole(played, "in place").check()
 
 
+def test_all_skip_alike(played: Pieces) -> None:
+    total = whole(played, "skipped")
+    total.check(last=(1, 48))
+    assert total.delivered == ((0, 2, 0, 48),)  # of epochs 0 and 1
+    assert total.skipped == ((0, 1, 48, 144),)
+    assert total.dropped == ((0, 1, 144, data.RECORDS),)
+
+
 ONCE = (
     "add each certificate once; restore and seek deliver again what lies behind the place to which "
     "they go"

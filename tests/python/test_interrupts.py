@@ -182,6 +182,7 @@ def _with(loader: mf.Loader, _: mf.Devices) -> None:
 WORK: dict[str, Callable[[mf.Loader, mf.Devices], object]] = {
     "next": lambda loader, _: next(iter(loader)),
     "seek": lambda loader, _: loader.seek(epoch=1, position=40),
+    "skip": lambda loader, _: loader.skip(3),
     "restore": lambda loader, _: loader.restore({**loader.state(), "position": 40}),
     "remesh": _remesh,
     "one_epoch": lambda loader, _: next(loader.one_epoch(1)),
@@ -204,7 +205,8 @@ def _goes_on(loader: mf.Loader, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "ahead"), [*((what, 0) for what in WORK), ("next", 2), ("seek", 2), ("place", 2)]
+    ("what", "ahead"),
+    [*((what, 0) for what in WORK), ("next", 2), ("seek", 2), ("skip", 2), ("place", 2)],
 )
 def test_at_every_place(what: str, ahead: int) -> None:
     """The loader goes on where it says that it stands, and nothing stays behind.
