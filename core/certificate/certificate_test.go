@@ -269,6 +269,10 @@ func TestCovers(t *testing.T) {
 		"certificate: process 1 of 2 did not deliver 8 positions that others did: [56, 64) of epoch 0; add the certificates of all processes; if all are there, these stopped earlier")
 	wantError(t, back.Covers(t.Context(), at(2, 0), at(2, 0)), status.InvalidArgument,
 		"certificate: there are no positions from position 0 of epoch 2 to position 0 of epoch 2; the last place is the one behind the last position that is asked for")
+	wantError(t, back.Covers(t.Context(), at(0, 0), at(0, 0)), status.InvalidArgument,
+		"certificate: there are no positions from position 0 of epoch 0 to position 0 of epoch 0; the last place is the one behind the last position that is asked for")
+	wantError(t, certify(t, sequence(96)).Covers(t.Context(), at(1, 0), at(0, 0)), status.DataLoss,
+		"certificate: nothing was delivered; take the certificate behind the loop, and add those of all processes and runs")
 	wantError(t, back.Covers(t.Context(), at(0, 0), at(2, 97)), status.OutOfRange, "certificate: position 97 of epoch 2 is outside of epochs of 96 records")
 	wantError(t, back.Covers(t.Context(), at(-1, 0), at(2, 0)), status.OutOfRange, "certificate: position 0 of epoch -1 is outside of epochs of 96 records")
 }

@@ -39,7 +39,7 @@ func (c Certificate) checkRange(first, last Place) error {
 			return fail(status.OutOfRange, "%s is outside of epochs of %d records", p, c.Records)
 		}
 	}
-	if first != (Place{}) && len(through(first, last, c.Records)) == 0 {
+	if c.Last() != (Place{}) && len(through(first, last, c.Records)) == 0 {
 		return fail(status.InvalidArgument, "there are no positions from %s to %s", first, last).
 			WithHint("the last place is the one behind the last position that is asked for")
 	}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from meshfeed import _native
-from meshfeed.arguments import Checks
+from meshfeed.arguments import Checks, is_integer
 from meshfeed.errors import DataLossError, InvalidArgumentError
 
 Place = tuple[int, int]  # epoch and position
@@ -273,7 +274,8 @@ class Certificate:
             return *_place(check, "first", begin), *_place(check, "last", end)
         if first is not None or last is not None:
             raise check.misfit("epochs= and first= or last= do not go together", "give one of them")
-        asked = range(epochs) if isinstance(epochs, int) and epochs is not True else epochs
+        given: Any = epochs
+        asked = range(operator.index(given)) if is_integer(given) else given
         if not isinstance(asked, range) or asked.step != 1 or not asked or asked.start < 0:
             raise check.wrong("epochs", epochs, "a number of epochs, or a range of them")
         start, stop = check.int64("epochs", asked.start), check.int64("epochs", asked.stop)

@@ -81,6 +81,7 @@ CALLS: list[tuple[str, Callable[[], object]]] = [
     ("Loader.one_epoch", lambda: loader().one_epoch(-1)),
     ("Loader.seek", lambda: loader().seek(epoch=-1)),
     ("Loader.seek", lambda: loader().seek(epoch=0, position=17)),
+    ("Loader.skip", lambda: loader().skip(-1)),
     ("Loader.records", lambda: loader().records(0, 99)),
     ("Loader.restore", lambda: loader().restore("/no/such")),
     ("Loader.restore", lambda: loader().restore({**loader().state(), "position": 99})),
@@ -98,6 +99,8 @@ CALLS: list[tuple[str, Callable[[], object]]] = [
     ("mf.Layout", lambda: mf.Layout.from_json("{")),
     ("mf.Layout", lambda: lay().draw("q")),
     ("mf.Certificate", lambda: mf.Certificate.from_json("")),
+    ("Certificate.check", lambda: loader().certificate().check()),
+    ("Certificate.report", lambda: loader().certificate().report(-1)),
 ]
 
 

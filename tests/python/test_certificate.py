@@ -157,7 +157,8 @@ def test_nothing_was_delivered() -> None:
     assert repr(done) == "<Certificate of sequential.1, seed 0: 0 runs, empty>"
     take = "take the certificate behind the loop, and add those of all processes and runs"
     incomplete(done, f"nothing was delivered; {take}")
-    incomplete(done, f"nothing was delivered; {take}", epochs=3)
+    incomplete(done, f"nothing was delivered; {take}", epochs=np.int64(3))
+    incomplete(done, f"nothing was delivered; {take}", first=(0, 16))
 
 
 def test_a_process_that_holds_columns_stops() -> None:
