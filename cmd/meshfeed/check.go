@@ -89,10 +89,7 @@ func (c *checking) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	list := make([]checked, len(files))
-	for i, file := range files {
-		list[i] = c.check(cmd, file)
-	}
+	list := c.checkAll(cmd, files)
 	if err := write(list); err != nil {
 		return err
 	}
@@ -120,23 +117,19 @@ func (c *checking) outcome(cmd *cobra.Command, list []checked) error {
 	return unread
 }
 
-// check asks the validator that the flags name.
-func (c *checking) check(cmd *cobra.Command, file string) checked {
-	d := checked{file: file}
-	if d.text, d.err = readText(cmd, file); d.err != nil {
-		return d
+// checkAll looks at every document.
+func (c *checking) checkAll(cmd *cobra.Command, files []string) []checked {
+	v := validator{module: c.wasm}
+	defer v.close()
+	list := make([]checked, len(files))
+	for i, file := range files {
+		d := &list[i]
+		d.file = file
+		if d.text, d.err = readText(cmd, file); d.err == nil {
+			d.findings, d.err = v.find(cmd, file, d.text)
+		}
 	}
-	if c.wasm != "" {
-		d.findings, d.err = askModule(cmd, c.wasm, file, d.text)
-		return d
-	}
-	l, err := parseLayout(file, d.text)
-	if err != nil {
-		d.err = err
-		return d
-	}
-	d.findings, d.err = findingsOf(l.Report(layout.ReportOptions{}))
-	return d
+	return list
 }
 
 // expand gives the files that patterns match. A name that is a file's is no

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -51,22 +52,50 @@ func (f *findings) count(s layout.Severity) (n int) {
 	return n
 }
 
-// askModule has a validator in WebAssembly look at the document.
-func askModule(cmd *cobra.Command, module, path string, text []byte) (*findings, error) {
-	code, err := readModule(cmd, module)
-	if err != nil {
+// validator is what looks at documents: this program, or a module in
+// WebAssembly, which is opened for the first document.
+type validator struct {
+	module string // a file, or carried; "" for this program
+	host   *host.Validator
+}
+
+// find gives the problems of a document that was read from a file.
+func (v *validator) find(cmd *cobra.Command, file string, text []byte) (*findings, error) {
+	if v.module == "" {
+		l, err := parseLayout(file, text)
+		if err != nil {
+			return nil, err
+		}
+		return findingsOf(l.Report(layout.ReportOptions{}))
+	}
+	// Ctrl-C ends the program in any case, and a call that need not look for it is faster.
+	ctx := context.WithoutCancel(cmd.Context())
+	if err := v.open(ctx, cmd); err != nil {
 		return nil, err
 	}
-	v, err := host.Open(cmd.Context(), code, host.Options{CacheDir: cacheDir()})
+	reply, err := v.host.Describe(ctx, text)
 	if err != nil {
-		return nil, named(module, err)
+		return nil, named(v.module, err)
 	}
-	defer v.Close()
-	reply, err := v.Describe(cmd.Context(), text)
+	return readReply(file, reply)
+}
+
+func (v *validator) open(ctx context.Context, cmd *cobra.Command) error {
+	if v.host != nil {
+		return nil
+	}
+	code, err := readModule(cmd, v.module)
 	if err != nil {
-		return nil, named(module, err)
+		return err
 	}
-	return readReply(path, reply)
+	v.host, err = host.Open(ctx, code, host.Options{CacheDir: cacheDir()})
+	return named(v.module, err)
+}
+
+func (v *validator) close() {
+	if v.host != nil {
+		_ = v.host.Close() // there is nothing to lose
+	}
 }
 
 // carried is what --wasm stands for without a file: the validator of the page.

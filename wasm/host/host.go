@@ -10,16 +10,21 @@
 // A Validator may be used by any number of goroutines. Every call has an
 // instance of the module to itself; an instance that trapped, that was
 // interrupted, or that has grown is not used again.
+//
+// A call that can be interrupted takes 2 to 7 times as long, because the
+// compiled code looks for the interruption in every loop. So the module is
+// compiled a second time, without that, for calls whose context never ends.
 package host
 
 import (
 	"context"
 	"encoding/binary"
 	"math"
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -27,74 +32,108 @@ import (
 // Version is the version of the exports that this package understands.
 const Version = 1
 
-// Bounds on an instance's memory.
+// Defaults and bounds of Options.
 const (
-	MaxMemory  = 256 << 20 // an instance that asks for more has failed
-	KeepMemory = 128 << 20 // one that has more is not used again
-	pageSize   = 64 << 10
+	DefaultMemoryPages = 4096     // 256 MiB
+	maxMemoryPages     = 1 << 16  // 4 GiB, which is all that a module can address
+	DefaultMaxIdle     = 2        // instances
+	KeepMemory         = 64 << 20 // an instance that has more is not used again
+	pageSize           = 64 << 10
 )
 
-// Options of a validator.
+// Options of a validator. The zero value is good for most programs.
 type Options struct {
 	// CacheDir keeps compiled modules, which saves half a second at every
 	// Open. Empty for none.
 	CacheDir string
+
+	// MaxInstances is how many calls run at once, each on an instance of its
+	// own; further calls wait. 0 means as many as there are processors, and at
+	// least 4.
+	MaxInstances int
+
+	// MaxIdle is how many instances wait for later calls, each with at most
+	// KeepMemory bytes. 0 means DefaultMaxIdle, and a negative number none.
+	MaxIdle int
+
+	// Timeout bounds every call, its wait included, but not Open. 0 means the
+	// context alone does.
+	Timeout time.Duration
+
+	// MemoryPages is how many pages of 64 KiB an instance may have. A call that
+	// needs more is ResourceExhausted. 0 means DefaultMemoryPages.
+	MemoryPages uint32
+}
+
+// withDefaults gives the options in full.
+func (o Options) withDefaults() (Options, error) {
+	if o.MaxInstances < 0 || o.Timeout < 0 || o.MemoryPages > maxMemoryPages {
+		return o, status.Errorf(status.InvalidArgument, "host", "expected MaxInstances and Timeout of at least 0 and MemoryPages of at most %d, got %d, %v and %d", maxMemoryPages, o.MaxInstances, o.Timeout, o.MemoryPages).
+			WithHint("0 means the default")
+	}
+	if o.MaxInstances == 0 {
+		o.MaxInstances = max(4, runtime.GOMAXPROCS(0))
+	}
+	if o.MaxIdle == 0 {
+		o.MaxIdle = DefaultMaxIdle
+	}
+	if o.MemoryPages == 0 {
+		o.MemoryPages = DefaultMemoryPages
+	}
+	return o, nil
 }
 
 // Validator is a compiled module and its idle instances.
 type Validator struct {
-	runtime  wazero.Runtime
-	compiled wazero.CompiledModule
-	cache    wazero.CompilationCache
+	options Options
+	module  []byte
+	cache   wazero.CompilationCache
+	running chan struct{} // holds a token for each call under way
 
-	mu     sync.Mutex
-	idle   []*instance
-	closed bool
+	mu      sync.Mutex
+	engines [2]*engine // for calls that cannot be interrupted, and that can
+	idle    int        // instances of both
+	closed  bool
 }
 
 // Open compiles a module. The error is InvalidArgument for bytes that are no
 // such module, and Incompatible for one with other exports.
 func Open(ctx context.Context, module []byte, o Options) (*Validator, error) {
-	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(MaxMemory / pageSize).WithCloseOnContextDone(true)
-	v := &Validator{}
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	v := &Validator{options: o, module: module, running: make(chan struct{}, o.MaxInstances)}
 	if o.CacheDir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(o.CacheDir)
-		if err != nil {
+		if v.cache, err = wazero.NewCompilationCacheWithDir(o.CacheDir); err != nil {
 			return nil, status.Errorf(status.IO, "host", "the cache in %s: %w", o.CacheDir, err)
 		}
-		v.cache = cache
-		config = config.WithCompilationCache(cache)
 	}
-	v.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := v.compile(ctx, module); err != nil {
+	if err := v.try(ctx); err != nil {
 		v.Close()
 		return nil, err
 	}
 	return v, nil
 }
 
-func (v *Validator) compile(ctx context.Context, module []byte) error {
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, v.runtime); err != nil {
-		return status.Errorf(status.Internal, "host", "WASI: %w", err)
-	}
-	compiled, err := v.runtime.CompileModule(ctx, module)
-	if err != nil {
-		return status.Errorf(status.InvalidArgument, "host", "the file is no WebAssembly module: %w", err).
-			WithHint("make wasm builds one as .build/meshfeed.wasm")
-	}
-	v.compiled = compiled
-	for _, name := range exports {
-		if compiled.ExportedFunctions()[name] == nil {
-			return status.Errorf(status.Incompatible, "host", "the module does not export %s, so it is no layout validator", name).
-				WithHint("make wasm builds one as .build/meshfeed.wasm")
-		}
-	}
-	in, err := v.take(ctx)
+// try compiles the module, starts an instance and asks for its version. The
+// time that this takes does not count towards Options.Timeout.
+func (v *Validator) try(ctx context.Context) error {
+	e, err := v.engine(ctx)
 	if err != nil {
 		return err
 	}
+	in, err := v.take(ctx, e)
+	if err != nil {
+		return err
+	}
+	err = checkVersion(ctx, in)
+	v.give(e, in, err)
+	return err
+}
+
+func checkVersion(ctx context.Context, in *instance) error {
 	version, err := in.call(ctx, "mf_version")
-	v.give(in, err)
 	if err == nil && version != Version {
 		return status.Errorf(status.Incompatible, "host", "the module has version %d, but this release runs version %d", version, Version)
 	}
@@ -103,17 +142,27 @@ func (v *Validator) compile(ctx context.Context, module []byte) error {
 
 // Close frees the module and all instances. It must not be called while
 // another call runs.
-func (v *Validator) Close() error {
+func (v *Validator) Close() (err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.closed, v.idle = true, nil
-	err := v.runtime.Close(context.Background())
-	if v.cache != nil {
-		if e := v.cache.Close(context.Background()); err == nil {
-			err = e
+	v.closed = true
+	for _, e := range v.engines {
+		if e != nil {
+			err = first(err, e.close())
 		}
 	}
+	if v.cache != nil {
+		err = first(err, v.cache.Close(context.Background()))
+	}
+	v.engines, v.cache = [2]*engine{}, nil
 	return err
+}
+
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 // Describe answers about a layout document.
@@ -132,7 +181,7 @@ func (v *Validator) Schema(ctx context.Context, tail []byte, size int64) (reply 
 }
 
 func (v *Validator) ask(ctx context.Context, input []byte, name string, more ...uint64) (reply []byte, err error) {
-	err = v.with(ctx, func(in *instance) error {
+	err = v.with(ctx, func(ctx context.Context, in *instance) error {
 		reply, err = in.ask(ctx, input, name, more...)
 		return err
 	})
@@ -145,7 +194,7 @@ type Table struct{ Array, What, From, Count uint32 }
 // Tables answers about a layout document with the parts of tables asked for,
 // in their order.
 func (v *Validator) Tables(ctx context.Context, text []byte, parts ...Table) (tables [][]float64, err error) {
-	err = v.with(ctx, func(in *instance) error {
+	err = v.with(ctx, func(ctx context.Context, in *instance) error {
 		if _, err := in.ask(ctx, text, "mf_describe"); err != nil {
 			return err
 		}
@@ -169,41 +218,79 @@ func numbers(reply []byte) []float64 {
 	return list
 }
 
-// with lends an instance to use.
-func (v *Validator) with(ctx context.Context, use func(in *instance) error) error {
-	in, err := v.take(ctx)
+// with lends an instance to use, when it is a call's turn.
+func (v *Validator) with(ctx context.Context, use func(ctx context.Context, in *instance) error) error {
+	if v.options.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, v.options.Timeout)
+		defer cancel()
+		ctx = limited
+	}
+	if ctx.Err() == nil {
+		select {
+		case v.running <- struct{}{}:
+			defer func() { <-v.running }()
+		case <-ctx.Done():
+		}
+	}
+	if cause := ctx.Err(); cause != nil {
+		return status.Errorf(status.CodeOf(cause), "host", "the module was not asked: %w", cause)
+	}
+	e, err := v.engine(ctx)
 	if err != nil {
 		return err
 	}
-	err = use(in)
-	v.give(in, err)
+	in, err := v.take(ctx, e)
+	if err != nil {
+		return err
+	}
+	err = use(ctx, in)
+	v.give(e, in, err)
 	return err
 }
 
-// take gives an idle instance, or a new one.
-func (v *Validator) take(ctx context.Context) (*instance, error) {
+// engine gives the module as it is compiled for calls with such a context.
+func (v *Validator) engine(ctx context.Context) (*engine, error) {
+	which := 0
+	if ctx.Done() != nil || v.options.Timeout > 0 {
+		which = 1
+	}
 	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.closed {
-		v.mu.Unlock()
 		return nil, status.New(status.InvalidState, "host", "the validator is closed")
 	}
-	if n := len(v.idle); n > 0 {
-		in := v.idle[n-1]
-		v.idle = v.idle[:n-1]
+	if v.engines[which] == nil {
+		e, err := v.compile(ctx, which == 1)
+		if err != nil {
+			return nil, err
+		}
+		v.engines[which] = e
+	}
+	return v.engines[which], nil
+}
+
+// take gives an idle instance, or a new one.
+func (v *Validator) take(ctx context.Context, e *engine) (*instance, error) {
+	v.mu.Lock()
+	if n := len(e.idle); n > 0 {
+		in := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		v.idle--
 		v.mu.Unlock()
 		return in, nil
 	}
 	v.mu.Unlock()
-	return v.instantiate(ctx)
+	return e.instantiate(ctx)
 }
 
 // give takes an instance back, unless it is not to be used again.
-func (v *Validator) give(in *instance, err error) {
+func (v *Validator) give(e *engine, in *instance, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err != nil || v.closed || in.module.Memory().Size() > KeepMemory {
+	if err != nil || v.closed || v.idle >= v.options.MaxIdle || in.module.Memory().Size() > KeepMemory {
 		_ = in.module.Close(context.Background()) // whatever it held is gone with it
 		return
 	}
-	v.idle = append(v.idle, in)
+	e.idle = append(e.idle, in)
+	v.idle++
 }

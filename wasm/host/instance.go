@@ -22,6 +22,7 @@ const maxWords = 64 << 10
 type instance struct {
 	module api.Module
 	words  *words
+	limit  int // bytes of memory
 }
 
 // words keeps what an instance writes to its standard error: Go's runtime says
@@ -37,11 +38,11 @@ func (w *words) Write(p []byte) (int, error) {
 
 // instantiate starts an instance. Its clocks are the system's: Go's collector
 // starves on the clock of wazero, which jumps ahead at every reading.
-func (v *Validator) instantiate(ctx context.Context) (*instance, error) {
-	in := &instance{words: &words{}}
+func (e *engine) instantiate(ctx context.Context) (*instance, error) {
+	in := &instance{words: &words{}, limit: int(e.pages) * pageSize}
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").
 		WithSysNanotime().WithSysWalltime().WithSysNanosleep().WithStderr(in.words)
-	module, err := v.runtime.InstantiateModule(ctx, v.compiled, config)
+	module, err := e.runtime.InstantiateModule(ctx, e.compiled, config)
 	if err != nil {
 		return nil, in.failed(ctx, "_initialize", err)
 	}
@@ -92,8 +93,8 @@ func (in *instance) failed(ctx context.Context, name string, err error) error {
 	}
 	first, _, _ := strings.Cut(in.words.String(), "\n")
 	if strings.Contains(first, "out of memory") {
-		return status.Errorf(status.ResourceExhausted, "host", "%s needs more than %d MiB of memory", name, MaxMemory>>20).
-			WithHint("ask about less at once")
+		return status.Errorf(status.ResourceExhausted, "host", "%s needs more than %d MiB of memory", name, in.limit>>20).
+			WithHint("ask about less at once, or raise Options.MemoryPages")
 	}
 	e := status.Errorf(status.Internal, "host", "%s: the module trapped: %w", name, err)
 	if first != "" {

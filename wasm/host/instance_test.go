@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -51,8 +52,8 @@ func TestInstancesAreReplaced(t *testing.T) {
 	defer v.Close()
 	idle := func(want int, after string) {
 		t.Helper()
-		if len(v.idle) != want {
-			t.Errorf("%d idle instances after %s, want %d", len(v.idle), after, want)
+		if v.idle != want {
+			t.Errorf("%d idle instances after %s, want %d", v.idle, after, want)
 		}
 	}
 	idle(1, "opening")
@@ -69,19 +70,30 @@ func TestInstancesAreReplaced(t *testing.T) {
 		t.Errorf("got %v, %v", reply, err)
 	}
 	idle(0, "an instance has grown")
-	first, _ := v.take(ctx)
-	second, _ := v.take(ctx)
-	v.give(first, nil)
-	v.give(second, nil)
-	idle(2, "two were in use")
+	e, err := v.engine(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used []*instance
+	for range DefaultMaxIdle + 3 {
+		in, err := v.take(ctx, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = append(used, in)
+	}
+	for _, in := range used {
+		v.give(e, in, nil)
+	}
+	idle(DefaultMaxIdle, "more were in use")
 }
 
 // TestLastWords sees what an error says of the words that Go's runtime ends with.
 func TestLastWords(t *testing.T) {
-	in := &instance{words: &words{bytes.Buffer{}}}
+	in := &instance{words: &words{bytes.Buffer{}}, limit: 256 << 20}
 	_, _ = in.words.Write([]byte("runtime: out of memory: cannot allocate\nfatal error"))
 	err := in.failed(t.Context(), "mf_describe", errors.New("exit"))
-	if want := "host: mf_describe needs more than 256 MiB of memory; ask about less at once"; err.Error() != want || status.CodeOf(err) != status.ResourceExhausted {
+	if want := "host: mf_describe needs more than 256 MiB of memory; ask about less at once, or raise Options.MemoryPages"; err.Error() != want || status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}
 	in = &instance{words: &words{}}
@@ -99,7 +111,7 @@ func TestLastWords(t *testing.T) {
 
 // TestInterrupted ends a call that would never end.
 func TestInterrupted(t *testing.T) {
-	v, err := Open(t.Context(), module("\x08\x00\x03\x40\x0c\x00\x0b\x00\x0b"), Options{}) // loop { continue }
+	v, err := Open(t.Context(), endless(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +122,92 @@ func TestInterrupted(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || status.CodeOf(err) != status.Timeout {
 		t.Errorf("got %v", err)
 	}
-	if len(v.idle) != 0 {
+	if v.idle != 0 {
 		t.Error("the interrupted instance would be used again")
+	}
+}
+
+// endless is a module whose mf_describe never ends.
+func endless() []byte { return module("\x08\x00\x03\x40\x0c\x00\x0b\x00\x0b") } // loop { continue }
+
+func TestTimeout(t *testing.T) {
+	v, err := Open(context.Background(), endless(), Options{Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if _, err := v.Describe(context.Background(), nil); status.CodeOf(err) != status.Timeout {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCallsWaitForTheirTurn gives the only instance to a call that never ends.
+func TestCallsWaitForTheirTurn(t *testing.T) {
+	v, err := Open(t.Context(), endless(), Options{MaxInstances: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	busy, end := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := v.Describe(busy, nil)
+		ended <- err
+	}()
+	for len(v.running) == 0 {
+		runtime.Gosched()
+	}
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = v.Samples(short, nil)
+	if want := "host: the module was not asked: context deadline exceeded"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	end()
+	if err := <-ended; status.CodeOf(err) != status.Cancelled {
+		t.Errorf("got %v", err)
+	}
+	if _, err := v.Schema(t.Context(), nil, 0); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
+// TestTwoCompilations sees which module a call gets, by its context.
+func TestTwoCompilations(t *testing.T) {
+	v, err := Open(context.Background(), module("\x04\x00\x42\x00\x0b"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if v.engines[0] == nil || v.engines[1] != nil {
+		t.Error("a context without end compiles for interruption")
+	}
+	if _, err := v.Describe(t.Context(), nil); err != nil || v.engines[1] == nil {
+		t.Errorf("a context that can end: %v", err)
+	}
+	if a, b := len(v.engines[0].idle), len(v.engines[1].idle); a != 1 || b != 1 || v.idle != 2 {
+		t.Errorf("%d and %d idle instances, %d in all", a, b, v.idle)
+	}
+}
+
+func TestMemoryPages(t *testing.T) {
+	v, err := Open(t.Context(), module(unreachable), Options{MemoryPages: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if _, err := v.Schema(t.Context(), nil, 0); err != nil { // its growth by 128 MiB is refused
+		t.Fatal(err)
+	}
+	if v.idle != 1 {
+		t.Error("the instance has grown")
+	}
+}
+
+func TestWrongOptions(t *testing.T) {
+	for _, o := range []Options{{MaxInstances: -1}, {Timeout: -1}, {MemoryPages: 65537}} {
+		if _, err := Open(t.Context(), nil, o); status.CodeOf(err) != status.InvalidArgument {
+			t.Errorf("%+v: %v", o, err)
+		}
 	}
 }

@@ -1,0 +1,34 @@
+package host_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/wasm/host"
+)
+
+// BenchmarkDescribe asks about the largest of the example layouts: as a call
+// that can be interrupted, and as one that cannot.
+func BenchmarkDescribe(b *testing.B) {
+	text, err := os.ReadFile("../../docs/layouts/08-65536-devices.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	cancellable, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for name, ctx := range map[string]context.Context{"interruptible": cancellable, "not": context.Background()} {
+		b.Run(name, func(b *testing.B) {
+			v, err := host.Open(ctx, guest, host.Options{CacheDir: cacheDir})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer v.Close()
+			for b.Loop() {
+				if _, err := v.Describe(ctx, text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,51 @@
+package host
+
+import (
+	"context"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// engine is the module as it is compiled in one way, and its idle instances.
+type engine struct {
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	pages    uint32
+	idle     []*instance
+}
+
+// compile compiles the module, so that calls can be interrupted or not.
+func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, error) {
+	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(v.options.MemoryPages).WithCloseOnContextDone(interruptible)
+	if v.cache != nil {
+		config = config.WithCompilationCache(v.cache)
+	}
+	e := &engine{runtime: wazero.NewRuntimeWithConfig(ctx, config), pages: v.options.MemoryPages}
+	if err := e.load(ctx, v.module); err != nil {
+		_ = e.close() // the first error says what is wrong
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *engine) load(ctx context.Context, module []byte) (err error) {
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, e.runtime); err != nil {
+		return status.Errorf(status.Internal, "host", "WASI: %w", err)
+	}
+	if e.compiled, err = e.runtime.CompileModule(ctx, module); err != nil {
+		return status.Errorf(status.InvalidArgument, "host", "the file is no WebAssembly module: %w", err).
+			WithHint("make wasm builds one as .build/meshfeed.wasm")
+	}
+	for _, name := range exports {
+		if e.compiled.ExportedFunctions()[name] == nil {
+			return status.Errorf(status.Incompatible, "host", "the module does not export %s, so it is no layout validator", name).
+				WithHint("make wasm builds one as .build/meshfeed.wasm")
+		}
+	}
+	return nil
+}
+
+func (e *engine) close() error { return e.runtime.Close(context.Background()) }
