@@ -161,6 +161,26 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
+// TestHashEnds: a context or a Close ends it, and a later call begins anew.
+func TestHashEnds(t *testing.T) {
+	ds, err := arrowio.Open("../core/arrowmeta/testdata/primitive.arrow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := ds.Hash(ctx); status.CodeOf(err) != status.Cancelled {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := ds.Hash(context.Background()); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+	ds.Close()
+	if _, err := ds.Hash(context.Background()); status.CodeOf(err) != status.InvalidState {
+		t.Errorf("closed: %v", err)
+	}
+}
+
 // TestHashIsThatOfOtherTools: of each file the hash is that of sha256sum.
 func TestHashIsThatOfOtherTools(t *testing.T) {
 	a, b := "../core/arrowmeta/testdata/primitive.arrow", "../core/arrowmeta/testdata/polars.arrow"
