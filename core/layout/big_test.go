@@ -59,7 +59,7 @@ func TestHuge(t *testing.T) {
 		processes int
 		alike     bool
 		code      Code // of the first problem, if it is an error
-	}{{1, true, TooManyBlocks}, {1 << 20, true, ""}, {1, false, TooLarge}} {
+	}{{1, true, TooManyBlocks}, {MaxProcesses, true, ""}, {1, false, TooLarge}} {
 		l, err := New(huge(c.processes, c.alike))
 		if err != nil {
 			t.Fatal(err)

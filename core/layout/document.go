@@ -16,12 +16,17 @@ const Version = 1
 // anything of that size is allocated.
 const (
 	MaxBytes   = 8 << 20 // of text
+	MaxName    = 1024    // bytes of a name, and of any other string
 	MaxDepth   = 32      // of nested objects and lists
 	MaxArrays  = 1024    // in a document
 	MaxRank    = 32      // of an array, and entries of a spec
 	MaxInteger = 1 << 53 // the largest integer; the smallest is its negative
 	MaxRanges  = 1 << 22 // separate row ranges of one array in a process
 	MaxBlocks  = 1 << 20 // blocks of one process
+
+	// MaxProcesses bounds the processes of a mesh, so that the validator
+	// answers within the memory that its hosts allow.
+	MaxProcesses = 1 << 17
 
 	maxRecords  = sampler.MaxRecords
 	maxPrefetch = 1 << 16

@@ -3,6 +3,7 @@ package layout
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -22,6 +23,8 @@ func simple() *Document {
 
 // What text cannot say, a Go program can: New refuses it all the same.
 func TestNewRefuses(t *testing.T) {
+	name := strings.Repeat("n", 1025)
+	long := `"` + name[:60] + `…"`
 	for _, c := range []struct {
 		want   string
 		change func(d *Document)
@@ -44,7 +47,12 @@ func TestNewRefuses(t *testing.T) {
 		{"layout: /batch/size/1: the batch size is 0, but must be at least 1", func(d *Document) { d.Batch.Size = []int{4, 0} }},
 		{"layout: /dataset/records: the dataset has -1 records, but may have from 0 to 2^40", func(d *Document) { d.Dataset = &DatasetSpec{Records: -1} }},
 		{"layout: /dataset/seed: seed 9007199254740993 is outside ±2^53", func(d *Document) { d.Dataset = &DatasetSpec{Seed: 1<<53 + 1} }},
-		{`layout: /dataset/order: "\xff" is not valid UTF-8`, func(d *Document) { d.Dataset = &DatasetSpec{Order: "\xff"} }},
+		{"layout: /mesh/axes/0/0: an axis is named " + long + ", which has 1025 bytes, but may have 1024; choose a shorter name", func(d *Document) { d.Mesh.Axes[0].Name = name }},
+		{"layout: /arrays/" + name[:112] + "…: an array is named " + long + ", which has 1025 bytes, but may have 1024; choose a shorter name", func(d *Document) { d.Arrays[0].Name = name }},
+		{"layout: /arrays/x/field: the field of an array is named " + long + ", which has 1025 bytes, but may have 1024; choose a shorter name", func(d *Document) { d.Arrays[0].Field = name }},
+		{"layout: /dataset/order: an order is named " + long + ", which has 1025 bytes, but may have 1024; choose a shorter name", func(d *Document) { d.Dataset = &DatasetSpec{Order: name} }},
+		{"layout: /mesh/processes: there are 131073 processes, but a mesh may have 131072; give each process more devices", func(d *Document) { d.Mesh.Axes[0].Size, d.Mesh.Processes = 1<<18, 131073 }},
+		{`layout: /dataset/order: an order is named "\xff", which is not valid UTF-8`, func(d *Document) { d.Dataset = &DatasetSpec{Order: "\xff"} }},
 		{`layout: /dataset/fields/f: field "f" stands there already; name every field once`, func(d *Document) {
 			d.Dataset = &DatasetSpec{Fields: []FieldSpec{{Name: "f", Type: dtype.Bool}, {Name: "f", Type: dtype.Bool}}}
 		}},
@@ -57,7 +65,7 @@ func TestNewRefuses(t *testing.T) {
 		{"layout: /arrays/x/shape: the shape has rank 33, but may have 32", func(d *Document) { d.Arrays[0].RowShape = make([]int, 32) }},
 		{"layout: /arrays/x/spec: the spec has 33 entries, but may have 32", func(d *Document) { d.Arrays[0].Spec = make(sharding.PartitionSpec, 33) }},
 		{"layout: /arrays/x/spec/0: the entry names 33 axes, but a mesh may have 32", func(d *Document) { d.Arrays[0].Spec[0] = make([]string, 33) }},
-		{`layout: /arrays/x/field: "\xff" is not valid UTF-8`, func(d *Document) { d.Arrays[0].Field = "\xff" }},
+		{`layout: /arrays/x/field: the field of an array is named "\xff", which is not valid UTF-8`, func(d *Document) { d.Arrays[0].Field = "\xff" }},
 		{`layout: /arrays/x/shape: array "x" has a batch dimension, but there is no batch; add "batch": {"size": …}`, func(d *Document) { d.Batch = nil }},
 	} {
 		d := simple()

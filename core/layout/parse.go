@@ -118,7 +118,7 @@ func (p *parser) mesh(key string) (err error) {
 			return err
 		})
 	case "processes":
-		m.Processes, err = p.small("a number of processes", 1, mesh.MaxDevices)
+		m.Processes, err = p.small("a number of processes", 1, MaxProcesses)
 		return err
 	}
 	m.Devices = []mesh.Device{}

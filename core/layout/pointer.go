@@ -19,14 +19,15 @@ func escape(name string) string {
 func at(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
 // pointer gives the JSON Pointer of a path. One is made only for an error,
-// since a list may have a million elements.
+// since a list may have a million elements. A name that is longer than a name
+// may be is cut.
 func pointer(path []jsontext.Step) string {
 	p := ""
 	for _, s := range path {
 		if s.Key == nil {
 			p = at(p, s.Number)
 		} else {
-			p += "/" + escape(jsontext.Unquote(s.Key))
+			p += "/" + escape(cut(jsontext.Unquote(s.Key), MaxName))
 		}
 	}
 	return p

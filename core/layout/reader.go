@@ -73,6 +73,9 @@ func (r *reader) object(want string, visit func(key string) error) error {
 	for r.next() != '}' {
 		start := r.pos
 		key := r.raw()
+		if len(key) > MaxName {
+			return r.fail("key %s has %d bytes, but may have %d", quote(key), len(key), MaxName).WithHint("choose a shorter name")
+		}
 		r.path = append(r.path, jsontext.Step{Key: r.text[start:r.pos]})
 		if seen[key] {
 			return r.fail("key %s stands there twice", quote(key)).WithHint("name it once")
@@ -145,7 +148,11 @@ func (r *reader) str(want string) (string, error) {
 	if r.next() != '"' {
 		return "", r.mismatch(want)
 	}
-	return r.raw(), nil
+	s := r.raw()
+	if len(s) > MaxName {
+		return "", r.fail("%s is %s and has %d bytes, but may have %d", want, quote(s), len(s), MaxName).WithHint("choose a shorter one")
+	}
+	return s, nil
 }
 
 // raw reads the string at pos.

@@ -73,10 +73,7 @@ func (l *Layout) deviceTable(t sharding.Tiling, first, from, count int, fill fun
 func (l *Layout) ProcessTable(from, count int) []float64 {
 	const least = 7
 	from, stop := clip(from, count, len(l.processes))
-	room := MaxTable - least*(stop-from)
-	if room < 0 {
-		return nil
-	}
+	room := MaxTable - least*(stop-from) // there are at most MaxProcesses
 	table := []float64{}
 	for n := from; n < stop; n++ {
 		rows, ranges := [][2]int(nil), -1

@@ -148,10 +148,6 @@ func TestProcessTableIsBounded(t *testing.T) {
 			t.Errorf("process %d alone has %d numbers and %v ranges from %v on", n, len(alone), alone[6], alone[7])
 		}
 	}
-	l = mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]],"processes":1048576},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576},"loading":"global"}`)
-	if got := l.ProcessTable(0, 1<<20); got != nil {
-		t.Errorf("%d numbers", len(got))
-	}
 }
 
 // A report lists no more ranges than it is asked for.

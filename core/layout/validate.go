@@ -37,6 +37,9 @@ func (s MeshSpec) validate() error {
 		return s.validateDevices(size)
 	}
 	p := s.processes()
+	if p > MaxProcesses {
+		return tooMany(p)
+	}
 	if s.Processes < 0 || p > size {
 		return fail("/mesh/processes", "there are %d processes, but must be from 1 to %d, the number of devices", s.Processes, size)
 	}
@@ -84,10 +87,31 @@ func (s MeshSpec) validateDevices(size int) error {
 			return fail(at("/mesh/devices", i), "the device is [%d, %d], but a process is from 0 to %d and an id from 0 to 2^53", d.Process, d.ID, maxProcess)
 		}
 	}
+	if n := distinct(s.Devices); n > MaxProcesses {
+		return tooMany(n)
+	}
 	if before, again, found := mesh.Repeated(s.Devices); found {
 		return fail(at("/mesh/devices", again)+"/1", "id %d stands there already, at mesh position %d", s.Devices[again].ID, before).WithHint("name every device once")
 	}
 	return nil
+}
+
+func tooMany(processes int) error {
+	return fail("/mesh/processes", "there are %d processes, but a mesh may have %d", processes, MaxProcesses).
+		WithHint("give each process more devices")
+}
+
+// distinct counts the processes of some devices, where they may be too many.
+func distinct(devices []mesh.Device) int {
+	if len(devices) <= MaxProcesses {
+		return 1
+	}
+	numbers := make([]int, len(devices))
+	for i, d := range devices {
+		numbers[i] = d.Process
+	}
+	slices.Sort(numbers)
+	return len(slices.Compact(numbers))
 }
 
 func (b *BatchSpec) validate() error {
@@ -154,8 +178,10 @@ func (s *DatasetSpec) validate() error {
 	if s.Seed < -MaxInteger || s.Seed > MaxInteger {
 		return fail("/dataset/seed", "seed %d is outside ±2^53", s.Seed)
 	}
-	if !utf8.ValidString(s.Order) {
-		return fail("/dataset/order", "%s is not valid UTF-8", quote(s.Order))
+	if s.Order != "" {
+		if err := checkName("/dataset/order", "an order", s.Order); err != nil {
+			return err
+		}
 	}
 	seen := make(map[string]bool, len(s.Fields))
 	for _, f := range s.Fields {
@@ -219,8 +245,10 @@ func (d *Document) validateArray(path string, a *ArraySpec) error {
 	case !a.Static:
 		batchDims = len(d.Batch.Size)
 	}
-	if !utf8.ValidString(a.Field) {
-		return fail(path+"/field", "%s is not valid UTF-8", quote(a.Field))
+	if a.Field != "" {
+		if err := checkName(path+"/field", "the field of an array", a.Field); err != nil {
+			return err
+		}
 	}
 	if err := checkColumns(path+"/columns", a.Columns); err != nil {
 		return err
@@ -279,6 +307,9 @@ func checkSpecSize(path string, spec sharding.PartitionSpec) error {
 func checkName(path, what, name string) error {
 	if name == "" {
 		return fail(path, "%s has no name", what).WithHint("a name has at least one character")
+	}
+	if len(name) > MaxName {
+		return fail(cut(path, MaxName), "%s is named %s, which has %d bytes, but may have %d", what, quote(name), len(name), MaxName).WithHint("choose a shorter name")
 	}
 	if !utf8.ValidString(name) {
 		return fail(path, "%s is named %s, which is not valid UTF-8", what, quote(name))

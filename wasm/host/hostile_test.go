@@ -46,7 +46,7 @@ var laborious = map[string]string{
 		`]},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["a"]}},"batch":{"size":524288}}`,
 	"many ranges": `{"meshfeed":1,"mesh":{"axes":[["a",2],["b",1024]],"processes":2},"arrays":{"x":{"shape":["B0","B1","B2"],"dtype":"int8","spec":[null,"a","b"]}},` +
 		`"batch":{"size":[2048,2,1024]}}`,
-	"largest mesh": `{"meshfeed":1,"mesh":{"axes":[["a",1048576]],"processes":1048576},"arrays":{"x":{"shape":["B",2],"dtype":"int8","spec":["a"]}},"batch":{"size":1048576}}`,
+	"largest mesh": `{"meshfeed":1,"mesh":{"axes":[["a",1048576]],"processes":131072},"arrays":{"x":{"shape":["B",2],"dtype":"int8","spec":["a"]}},"batch":{"size":1048576}}`,
 }
 
 // TestLaboriousDocuments sees that each gets an answer, or the error that

@@ -1,0 +1,30 @@
+package host_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/mesh"
+)
+
+// TestLargestMesh holds that a layout of the most devices and processes is
+// answered within the memory of an instance, however its rows are scattered.
+func TestLargestMesh(t *testing.T) {
+	if os.Getenv("MESHFEED_DEEP") == "" {
+		t.Skip("takes a minute: set MESHFEED_DEEP=1")
+	}
+	const scattered = `"x":{"shape":["B",64],"dtype":"int8","spec":[["model","data","fsdp"]]}`
+	for name, rest := range map[string]string{
+		"scattered in several ways": `"arrays":{` + scattered + `,"y":{"shape":["B"],"dtype":"int8","spec":[["fsdp","model","data"]]},"z":{"shape":["B"],"dtype":"int8","spec":[["data","model"]]}}`,
+		"resharded":                 `"loading":"reshard","arrays":{` + scattered + `}`,
+	} {
+		text := fmt.Sprintf(`{"meshfeed":1,"mesh":{"axes":[["data",1024],["fsdp",64],["model",16]],"processes":%d},"batch":{"size":%d},%s}`, layout.MaxProcesses, mesh.MaxDevices, rest)
+		reply, err := validator.Describe(t.Context(), []byte(text))
+		if err != nil || !strings.HasSuffix(string(reply), `,"error":null}`) {
+			t.Errorf("%s: %.100s, %v", name, reply, err)
+		}
+	}
+}
