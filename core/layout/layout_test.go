@@ -52,6 +52,12 @@ func TestNewRefuses(t *testing.T) {
 		{"layout: /arrays/x/field: the field of an array is named " + long + ", which has 1025 bytes, but may have 1024; choose a shorter name", func(d *Document) { d.Arrays[0].Field = name }},
 		{"layout: /dataset/order: an order is named " + long + ", which has 1025 bytes, but may have 1024; choose a shorter name", func(d *Document) { d.Dataset = &DatasetSpec{Order: name} }},
 		{"layout: /mesh/processes: there are 131073 processes, but a mesh may have 131072; give each process more devices", func(d *Document) { d.Mesh.Axes[0].Size, d.Mesh.Processes = 1<<18, 131073 }},
+		{"layout: /mesh/processes: there are 131073 processes, but a mesh may have 131072; give each process more devices", func(d *Document) {
+			d.Mesh = MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 131074}}, Devices: make([]mesh.Device, 131074)}
+			for i := range d.Mesh.Devices {
+				d.Mesh.Devices[i] = mesh.Device{Process: min(i, 131072), ID: i}
+			}
+		}},
 		{`layout: /dataset/order: an order is named "\xff", which is not valid UTF-8`, func(d *Document) { d.Dataset = &DatasetSpec{Order: "\xff"} }},
 		{`layout: /dataset/fields/f: field "f" stands there already; name every field once`, func(d *Document) {
 			d.Dataset = &DatasetSpec{Fields: []FieldSpec{{Name: "f", Type: dtype.Bool}, {Name: "f", Type: dtype.Bool}}}

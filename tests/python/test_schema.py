@@ -22,6 +22,7 @@ UNSAID = {
     "B where the batch is listed",
     "B0 where the batch is a number",
     "array twice",
+    "array with a name that is too long, in bytes",
     "axis twice",
     "batch dimension in second place",
     "batch dimension twice",
