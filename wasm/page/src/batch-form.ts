@@ -28,7 +28,7 @@ export class BatchForm extends Form {
     return html`<h2>Batch and loader</h2><div class="grid">
       ${batch ? this.field("global batch", "/batch/size", batch.size.join(", "), this.size, "", dims(batch.size)) : html`<button @click=${this.addBatch}>+ batch</button>`}
       ${batch ? this.choice("remainder", "/batch/remainder", ["drop", "pad", "error"], batch.remainder, (d, v) => void (d.batch!.remainder = v)) : nothing}
-      ${this.field("records in the dataset", "/dataset/records", dataset ? String(dataset.records) : "", this.records, "unknown")}
+      ${this.field("dataset records", "/dataset/records", dataset ? String(dataset.records) : "", this.records, "unknown")}
       ${dataset ? this.choice("order", "/dataset/order", orders(draft), dataset.order ?? ORDERS[0]!, (d, v) => void (d.dataset!.order = v === ORDERS[0] ? null : v)) : nothing}
       ${dataset ? this.field("seed", "/dataset/seed", String(dataset.seed), (v) => this.whole(v, -Number.MAX_SAFE_INTEGER, (d, n) => void (d.dataset!.seed = n))) : nothing}
       ${this.field("prefetch", "/prefetch", String(draft.prefetch), (v) => this.whole(v, 0, (d, n) => void (d.prefetch = n)))}

@@ -42,8 +42,13 @@ export abstract class Part extends LitElement {
   }
 
   private say(path: string, p: Problem | null): unknown {
-    return p ? html`<p class="why" id=${idOf(path)}>${p.message.replace(`${p.path}: `, "")}</p>` : nothing;
+    return p ? html`<p class="why" id=${idOf(path)}>${words(p)}</p>` : nothing;
   }
+}
+
+/** words gives the message of a problem without its place. */
+export function words(p: Problem): string {
+  return p.message.replace(`${p.path}: `, "");
 }
 
 /** idOf gives the id of the message at a place. */

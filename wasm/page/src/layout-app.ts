@@ -52,13 +52,13 @@ export class LayoutApp extends Part {
       .old > section { opacity: 0.55; }
       .drop { position: fixed; inset: 0.8rem; display: grid; place-items: center; border: 3px dashed var(--accent); border-radius: 16px; background: color-mix(in srgb, var(--panel) 88%, transparent); font-size: 1.15rem; font-weight: 600; text-align: center; pointer-events: none; z-index: 2; padding: 1rem; }
       @media (max-width: 1180px) {
-        main { grid-template-columns: 19rem minmax(0, 1fr); }
+        main { grid-template: auto 1fr / 19rem minmax(0, 1fr); }
         .side { grid-column: 2; grid-row: 1; }
         .center { grid-row: 2; }
         .inputs { grid-row: 1 / span 2; }
       }
       @media (max-width: 820px) {
-        main { grid-template-columns: minmax(0, 1fr); padding: 0.75rem; gap: 0.75rem; }
+        main { grid-template: none / minmax(0, 1fr); padding: 0.75rem; gap: 0.75rem; }
         header { padding: 0.6rem 0.75rem; }
         .intro { padding: 0.7rem 0.75rem 0; }
         .side, .center, .inputs { grid-column: 1; grid-row: auto; }

@@ -1,7 +1,7 @@
 // What is wrong with the layout, each with what mends it.
 
 import { css, html, nothing } from "lit";
-import { Part } from "./element.js";
+import { Part, words } from "./element.js";
 import type { Fault } from "./faults.js";
 import type { Problem } from "./guest.js";
 import { controls } from "./style.js";
@@ -39,7 +39,7 @@ export class ProblemList extends Part {
     return html`<li class=${first.severity}>
       <span class="sign" role="img" aria-label=${first.severity}>${SIGN[first.severity]}</span>
       <div>
-        <p>${first.message}</p>
+        <p>${words(first)}</p>
         ${first.hint ? html`<p class="muted">→ ${first.hint}</p>` : nothing}
         ${this.place(first, first.path ? `${first.code} at ${first.path}` : first.code)}
         ${others.length > 0 ? html`<p class="also">the same at ${others.map((p, i) => [i > 0 ? ", " : "", this.place(p, p.path)])}</p>` : nothing}

@@ -4,7 +4,7 @@ import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import type { Blocks } from "./blocks.js";
 import { arrayGrid, deviceName, hidden, holderText, meshGrid, shownDims, where } from "./cut.js";
-import { Part, pointer } from "./element.js";
+import { Part, pointer, words } from "./element.js";
 import { MOST_SVG } from "./shard-grid.js";
 import type { Grid } from "./cells.js";
 import { specText } from "./spec-text.js";
@@ -63,7 +63,7 @@ export class ShardView extends Part {
     </div>`;
     if (!blocks) {
       const why = this.trouble(pointer("arrays", look.array)) ?? this.model.faults[0]?.problems[0];
-      return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why?.message ?? `${look.array || "An array"} cannot be cut as its spec says: see the problems.`}</p>`;
+      return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why ? words(why) : `${look.array || "An array"} cannot be cut as its spec says: see the problems.`}</p>`;
     }
     const grids = this.drawn(blocks);
     const block = this.over ? (grids[this.over.side].block[this.over.cell] ?? -1) : -1;

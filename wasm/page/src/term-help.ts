@@ -13,7 +13,7 @@ export const TERMS = {
   remainder: "The records that do not fill the last batch. drop leaves them out, pad adds empty rows and a mask, error refuses such a dataset.",
   order: "sequential.1 takes the records as they are stored; shuffle.1 takes a new permutation in each epoch, from the seed. 1 is the version of the rule.",
   prefetch: "The number of batches that are read ahead while a step runs.",
-  loading: "How rows reach devices. process: each process reads what its devices hold. reshard: each device reads equal rows, which move between devices in the step.",
+  loading: "How rows reach devices. process: each process reads what its devices hold. global: each reads the whole batch. device: each device's part is read by itself. reshard: equal rows for each device, moved between devices in the step.",
   extras: "Arrays that the loader adds to each batch. key is a hash for each row, to seed random augmentation; record is the number of the record.",
   "device budget": "The memory that one batch may take on a device. The page reports an error where a layout needs more.",
   "host budget": "The memory that a process may take for all batches that it reads ahead. The page reports an error where a layout needs more.",

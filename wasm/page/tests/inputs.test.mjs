@@ -136,7 +136,7 @@ inBrowser("numbers that are none are refused at their input", async (page) => {
   await open(page, text("02"));
   for (const [label, value, why] of [
     ["global batch", "many", "expected a whole number from 1"],
-    ["records in the dataset", "-1", "expected a whole number from 0"],
+    ["dataset records", "-1", "expected a whole number from 0"],
     ["seed", "1.5", "expected a whole number"],
     ["prefetch", "", "expected a whole number from 0"],
     ["device budget", "16 apples", "expected a size with its unit, such as 16 GiB"],
