@@ -181,11 +181,14 @@ def _with(loader: mf.Loader, _: mf.Devices) -> None:
 
 WORK: dict[str, Callable[[mf.Loader, mf.Devices], object]] = {
     "next": lambda loader, _: next(iter(loader)),
+    "peek": lambda loader, _: loader.peek(),
+    "peek and next": lambda loader, _: (loader.peek(), next(iter(loader))),
     "seek": lambda loader, _: loader.seek(epoch=1, position=40),
     "skip": lambda loader, _: loader.skip(3),
     "restore": lambda loader, _: loader.restore({**loader.state(), "position": 40}),
     "remesh": _remesh,
     "one_epoch": lambda loader, _: next(loader.one_epoch(1)),
+    "one_epoch padded": lambda loader, _: next(loader.one_epoch(1, remainder="pad")),
     "place": lambda loader, devices: next(loader.place(devices)),
     "export": _export,
     "with": _with,
