@@ -258,7 +258,8 @@ int main(void) {
   refused(r, NULL, 0, NULL, "argument \"dataset\" is NULL");
   failing(r, NO_SCHEMA, MF_IO, "the stream failed: the disk is on fire (error 5)");
   failing(r, NO_NEXT, MF_IO, "the stream failed: the disk is on fire (error 5)");
-  failing(r, BAD_FORMAT, MF_UNSUPPORTED, "the stream cannot be read: field \"\": format \"+x\" is not known");
+  failing(r, BAD_FORMAT, MF_UNSUPPORTED,
+          "the stream cannot be read: the stream holds arrays of unknown type \"+x\", not record batches");
   failing(r, FEW_COLUMNS, MF_DATA_LOSS, "record batch 2 of the stream has 1 columns, but the schema has 2");
   failing(r, NO_VALUES, MF_DATA_LOSS,
           "record batch 1 of the stream: column \"label\": level 0 has no values");
