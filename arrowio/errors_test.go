@@ -187,7 +187,7 @@ func TestShapes(t *testing.T) {
 	}{
 		{map[string][]int{"x": {3, 2}}, ""},
 		{map[string][]int{"x": {3}}, `arrowio: field "x" has rows of 2 dimensions, not 1; leave its shape out, or correct it`},
-		{map[string][]int{"x": {3, 3}}, `arrowio: field "x" has rows of shape [-1 2] by its type, not [3 3]; leave its shape out, or correct it`},
+		{map[string][]int{"x": {3, 3}}, `arrowio: field "x" has rows of 2 elements in dimension 1 by its type, where shape [3 3] has 3; leave its shape out, or correct it`},
 		{map[string][]int{"x": {-3, 2}}, `arrowio: field "x" cannot have rows of shape [-3 2]: no length is worked out from the others; leave its shape out, or correct it`},
 		{map[string][]int{"x": {3, 2, 1}}, `arrowio: field "x" has rows of 2 dimensions, not 3; leave its shape out, or correct it`},
 		{map[string][]int{"x": {4, 2}}, `arrowio: field "x" cannot have rows of shape [4 2]: 1 lists hold 3 values, 3 each, where the shape of the rows needs 4; leave its shape out, correct it, or pad or cut the lists to one length`},

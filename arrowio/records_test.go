@@ -27,17 +27,20 @@ func TestRecords(t *testing.T) {
 			for i, r := range batches {
 				batches[i] = r.NewSlice(min(cut, r.NumRows()), r.NumRows())
 			}
-			schema18, batches18 := read18(t, path, cut)
-			for release, open := range map[string]func() (source.Source, error){
-				"v17": func() (source.Source, error) {
+			t.Run(fmt.Sprint(sizes, cut), func(t *testing.T) {
+				runRecords(t, batches, func() (source.Source, error) {
 					return records.New(everything, batches, records.Options{Shapes: shapes})
-				},
-				"v18": func() (source.Source, error) {
-					return records18.New(schema18, batches18, records18.Options{Shapes: shapes})
-				},
-			} {
-				t.Run(fmt.Sprint(sizes, cut, release), func(t *testing.T) { runRecords(t, batches, open) })
+				})
+			})
+			if cut != 1 {
+				continue // what the releases share has been seen
 			}
+			schema, of18 := read18(t, path, cut)
+			t.Run(fmt.Sprint(sizes, cut, " v18"), func(t *testing.T) {
+				runRecords(t, batches, func() (source.Source, error) {
+					return records18.New(schema, of18, records18.Options{Shapes: shapes})
+				})
+			})
 		}
 	}
 }

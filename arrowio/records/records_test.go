@@ -77,7 +77,7 @@ func TestShapes(t *testing.T) {
 		want   string
 	}{
 		{map[string][]int{"image": {2, 2}}, "[2 2]"},
-		{map[string][]int{"image": {3}}, `arrowio: field "image" has rows of shape [4] by its type, not [3]; leave its shape out, or correct it`},
+		{map[string][]int{"image": {3}}, `arrowio: field "image" has rows of 4 elements in dimension 0 by its type, where shape [3] has 3; leave its shape out, or correct it`},
 		{map[string][]int{"picture": {4}}, `arrowio: a shape is given for "picture", but there is no such column; there are "image", "label"`},
 	} {
 		ds, err := records.New(record.Schema(), []arrow.Record{record}, records.Options{Shapes: c.shapes})

@@ -13,8 +13,9 @@ import (
 // any process of it: what a run does when its mesh has lost or won devices. A
 // process of the run that has no devices in the new mesh may go on too, and gets
 // batches without blocks. The source, its files, the order and all options but these stay as
-// they are, so it costs the planning and no reading. A loop goes on too: it
-// ends where that of l would have ended, and the counts of Stats go on.
+// they are, so it costs the planning and no reading, but of the lengths of
+// lists that l does not load. A loop goes on too: it ends where that of l would
+// have ended, and the counts of Stats go on.
 //
 // The memory of batches comes from alloc, or from a batch.Heap of the new
 // loader's own where that is nil. MaxHostBytes does not count the batches that

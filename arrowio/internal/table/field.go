@@ -138,7 +138,7 @@ func (f *Field) Resolve(shape []int) error {
 	}
 	for i, d := range shape {
 		if f.Shape[i] >= 0 && f.Shape[i] != d {
-			return fmt.Errorf("has rows of shape %v by its type, not %v", f.Shape, shape)
+			return fmt.Errorf("has rows of %d elements in dimension %d by its type, where shape %v has %d", f.Shape[i], i, shape, d)
 		}
 	}
 	copy(f.Shape, shape)
