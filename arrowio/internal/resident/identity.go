@@ -65,7 +65,10 @@ func (f *File) Check() error {
 // Recheck calls Check, unless a call less than recheckAfter ago did.
 func (f *File) Recheck() error {
 	now, last := time.Now(), f.checked.Load()
-	if now.Sub(*last) < recheckAfter || !f.checked.CompareAndSwap(last, &now) {
+	if now.Sub(*last) < recheckAfter {
+		return nil
+	}
+	if kept := now; !f.checked.CompareAndSwap(last, &kept) {
 		return nil
 	}
 	return f.Check()
@@ -86,7 +89,8 @@ func (f *File) compare(now identity) error {
 	case !f.harmless(now, *was):
 		return f.otherwise("its status change time is %s, and was %s; its modification time was set back to %s", clock(now.changed), clock(was.changed), clock(now.modified))
 	}
-	f.identity.CompareAndSwap(was, &now)
+	kept := now // so that now itself stays on the stack: every step compares
+	f.identity.CompareAndSwap(was, &kept)
 	return nil
 }
 

@@ -164,6 +164,14 @@ func overwriteOpened(t *testing.T, f *File) {
 	}
 }
 
+// TestChecksAllocateNothing: every step compares every file that it touches.
+func TestChecksAllocateNothing(t *testing.T) {
+	f := newAged(t)
+	if n := testing.AllocsPerRun(100, func() { _, _ = f.Check(), f.Recheck() }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestReadRechecks: a file that is read is looked at again after a second.
 func TestReadRechecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
