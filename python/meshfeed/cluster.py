@@ -9,6 +9,7 @@ import contextlib
 import functools
 import itertools
 import json
+import logging
 import os
 import sys
 import threading
@@ -16,9 +17,10 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from meshfeed import _library, errors, offsets
+from meshfeed import _library, errors, offsets, saves
 from meshfeed._version import __version__
 from meshfeed.agreement import Agreement, Document, document
 from meshfeed.arguments import Checks, State, is_integer
@@ -38,6 +40,8 @@ Place = Callable[[], tuple[int, int]]  # gives epoch and step
 LEAVE = 1.0  # seconds that a close waits for the others to answer
 LEAVING = "meshfeed.leave"  # the name of threads that ask the store, which may not answer
 EXIT = 3 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
+
+log = logging.getLogger("meshfeed")
 
 _HINT = "give an object with the five methods of mf.Coordinator, or False for none"
 
@@ -192,6 +196,19 @@ class Cluster:
         else:
             self._agree()
         return self._agreed_in
+
+    def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
+        """Gives what says whether a file stays that another process may have saved.
+
+        Processes that have not agreed since one of them moved may be anywhere.
+        """
+        if not self._agreed or self.left:
+            return None
+        try:
+            return saves.passed(self._room.round(self._agreed_in), path, state)
+        except Exception as e:  # the store is gone; a save needs none
+            log.debug("loader %s: states are not compared: %s", self._room.title, e)
+            return None
 
     @property
     def gone(self) -> errors.PeerError | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,6 +130,11 @@ class Engine:
     def state(self, epoch: int, position: int) -> State:
         """Gives the state of a place."""
         return {**self._constants, "epoch": epoch, "position": position}
+
+    def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
+        """Gives what says whether a file with a state stays; None without other processes."""
+        cursor = self.cursor
+        return cursor.passed(path, state) if isinstance(cursor, JoinedCursor) else None
 
     def one_epoch(self, check: Checks, epoch: int, remainder: Any) -> Cursor:
         """Makes the cursor of a pass over one epoch, with another remainder unless it is None."""

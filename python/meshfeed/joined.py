@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from meshfeed import _native
 from meshfeed._handle import Handle
+from meshfeed.arguments import State
 from meshfeed.cluster import Cluster
 from meshfeed.cursor import Cursor, Item, Make, Owner
 
@@ -56,6 +58,10 @@ class JoinedCursor(Cursor):
         """Takes the batches of a pass together with the processes of the loader's cursor."""
         self._cluster = self._sampling.cluster = leader._cluster
         self._rows = leader._rows
+
+    def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
+        """Gives what says whether a file with a state stays; None without other processes."""
+        return self._cluster.passed(path, state) if self._cluster is not None else None
 
     def leave(self, *, wait: bool) -> None:
         """Takes batches alone from now on."""

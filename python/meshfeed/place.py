@@ -101,7 +101,11 @@ class Place:
     def save_state(self, path: str | os.PathLike[str]) -> None:
         """Writes `state()` to a file, whole or not at all, whenever the process ends.
 
-        All processes of a run may write the same path, since they have the same state.
+        All processes of a job may write the same path. Where their steps wait for each other they
+        have the same state. Where they run apart, the file holds the furthest state that any of
+        them saved: a slower process does not put it back, and after a restart does not get the
+        batches between. Give every process a path of its own there, and go on from the state that
+        is least far. After `seek` and `restore` in all processes the file goes back, too.
 
         Args:
             path: the file; `state=path` and `restore(path)` read it.
@@ -112,7 +116,9 @@ class Place:
         """
         if not isinstance(path, str | os.PathLike):
             raise Checks("Loader.save_state").wrong("path", path, "a path")
-        write_whole(Path(path), json.dumps(self.state()), op="Loader.save_state")
+        state, file = self.state(), Path(path)
+        stays = self._engine.passed(file, state)
+        write_whole(file, json.dumps(state), op="Loader.save_state", stays=stays)
 
     def restore(
         self,

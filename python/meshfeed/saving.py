@@ -8,15 +8,20 @@ import os
 import platform
 import re
 import threading
+import time
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from meshfeed.errors import NotFoundError, ReadError
 
+LONGEST = 1.0  # seconds that a save waits for another one
 ABANDONED = 3600.0  # seconds after which a scratch file of another host is nobody's
 
 
-def write_whole(path: Path, text: str, *, op: str) -> None:
+def write_whole(
+    path: Path, text: str, *, op: str, stays: Callable[[str], bool] | None = None
+) -> None:
     """Puts a text into a file in one step that survives a power cut.
 
     The text goes to a scratch file beside it, which then takes its name. Readers see the old
@@ -28,6 +33,8 @@ def write_whole(path: Path, text: str, *, op: str) -> None:
         path: the file.
         text: what it is to hold.
         op: the call in whose name errors speak.
+        stays: says of what the file holds whether it stays. Between that and the change no other
+            process of this machine comes.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -40,7 +47,9 @@ def write_whole(path: Path, text: str, *, op: str) -> None:
         )
         try:
             _write(scratch, text)
-            scratch.replace(path)
+            with _alone(path.parent) if stays else contextlib.nullcontext():
+                if not (stays and path.exists() and stays(path.read_text(errors="replace"))):
+                    scratch.replace(path)
         finally:  # after success there is none
             with contextlib.suppress(OSError):
                 scratch.unlink()
@@ -67,6 +76,29 @@ def _write(scratch: Path, text: str) -> None:
         f.write(text)
         f.flush()
         os.fsync(f.fileno())
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keeps others from changing a folder, where its file system can and nobody takes long."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    opened, late = os.open(folder, os.O_RDONLY), time.monotonic() + LONGEST
+    try:
+        while time.monotonic() < late:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.001)
+            except OSError:  # as on a network
+                break
+        yield
+    finally:
+        os.close(opened)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,0 +1,134 @@
+"""Several processes save to one path: the file never goes back in a run, and does so after one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+import meshfeed as mf
+from meshfeed import saving
+from tests.python.players import Players, players, together
+
+STEPS = 30
+
+
+def place(path: Path) -> tuple[int, int]:
+    """Gives epoch and position of the state in a file."""
+    state = json.loads(path.read_text())
+    return state["epoch"], state["position"]
+
+
+def take(loader: mf.Loader, batches: int) -> None:
+    for _ in range(batches):
+        next(iter(loader))
+
+
+def apart(job: Players) -> None:
+    """Has process 1 take six batches where the others take one."""
+    job.step()
+    take(job.loaders[1], 5)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.state"
+
+
+def test_a_slow_process(path: Path) -> None:
+    """It does not put the file back, and writes it when it has come further."""
+    with players() as job:
+        apart(job)
+        job.loaders[1].save_state(path)
+        job.loaders[0].save_state(path)
+        assert place(path) == (0, 48)
+        take(job.loaders[0], 9)  # behind the epoch's end
+        job.loaders[0].save_state(path)
+        assert place(path) == (1, 16)
+        job.loaders[1].save_state(path)
+        assert place(path) == (1, 16)
+        assert [p.name for p in path.parent.iterdir()] == ["run.state"]
+
+
+def test_the_file_of_an_earlier_run(path: Path) -> None:
+    """A new run begins the file anew, however far the earlier one came."""
+    with players() as job:
+        apart(job)
+        job.loaders[1].save_state(path)
+    with players() as job:
+        job.step()
+        job.loaders[0].save_state(path)
+        assert place(path) == (0, 8)
+
+
+def test_going_back(path: Path) -> None:
+    """Processes that all went back save where they are."""
+    with players() as job:
+        apart(job)
+        job.loaders[1].save_state(path)
+        for loader in job.loaders:
+            loader.seek(epoch=0, position=8)
+        job.loaders[0].save_state(path)
+        assert place(path) == (0, 8)
+        job.step()
+        job.loaders[1].save_state(path)
+        assert place(path) == (0, 16)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "no state", '{"epoch": 9, "position": "x"}'])
+def test_a_file_of_something_else(path: Path, text: str) -> None:
+    """Whatever is no state of this run is replaced."""
+    path.write_text(text)
+    with players() as job:
+        job.step()
+        job.loaders[0].save_state(path)
+        assert place(path) == (0, 8)
+
+
+def test_all_at_once(path: Path) -> None:
+    """While processes run apart, each at its own speed, the file only goes forward."""
+    with players(verify_replicas="off") as job:
+        job.step()
+        job.loaders[0].save_state(path)
+        over, seen = threading.Event(), []
+
+        def watch() -> None:
+            while not over.is_set():
+                seen.append(place(path))
+
+        def run(p: int) -> None:
+            for _ in range(STEPS):
+                take(job.loaders[p], 1)
+                job.loaders[p].save_state(path)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        together([lambda p=p: run(p) for p in range(4)])  # type: ignore[misc]
+        over.set()
+        watcher.join()
+        assert seen == sorted(seen)
+        assert place(path) == place_of(job.loaders[0])
+
+
+def place_of(loader: mf.Loader) -> tuple[int, int]:
+    state = loader.state()
+    return state["epoch"], state["position"]
+
+
+def test_a_save_that_waits_for_nobody(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another process holds the folder for long, a save goes on without it."""
+    import fcntl
+    import os
+
+    monkeypatch.setattr(saving, "LONGEST", 0.05)
+    holder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with players() as job:
+            job.step()
+            job.loaders[0].save_state(path)
+            assert place(path) == (0, 8)
+    finally:
+        os.close(holder)
