@@ -70,10 +70,12 @@ mf_status mf_certificate_check(const char* json, size_t size, const mf_range* ra
 mf_status mf_certificate_report(const char* json, size_t size, const mf_range* range, mf_bytes* report,
                                 mf_error* error);
 
-/* Goes back to a place where one of the last 64 batches ended. Those behind it
-   count as not handed over: for callers that did not hand them on. The run of
-   the certificate goes on, where mf_loader_seek begins another one. For any
-   other place it is mf_loader_seek. */
+/* Takes batches back, for a caller that reads ahead of its own consumer and drops
+   what the consumer did not use. The loader continues where one of the last 64
+   batches ended: epoch and position are next_epoch and next_position of that batch.
+   The batches after it come again, and the certificate does not count them twice:
+   its run goes on. mf_loader_seek to the same position begins another run instead.
+   With any other position this function is mf_loader_seek. */
 mf_status mf_loader_rewind(mf_loader loader, int64_t epoch, int64_t position, mf_error* error);
 
 /* ---- digests ---------------------------------------------------------- */
