@@ -48,7 +48,9 @@ def test_nasty_documents(row: dict[str, Any]) -> None:
         with pytest.raises(mf.Error) as caught:
             mf.Layout.from_json(joined(row["text"]))
         assert str(caught.value) == row["error"].replace("layout: ", "mf.Layout: ", 1)
-        assert caught.value.path == row.get("path", "")
+        # The C library gives the first 255 bytes of a path.
+        path = row.get("path", "").encode()[:255].decode(errors="ignore")
+        assert caught.value.path == path
     else:
         canonical = mf.Layout.from_json(joined(row["text"])).to_json()
         assert canonical == row["canonical"]
