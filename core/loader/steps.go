@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -82,49 +81,6 @@ func (g grid) length(c batch.Cursor, until int64) int64 {
 		return math.MaxInt64
 	}
 	return rest + epochs*each
-}
-
-// skip is steps that are left out.
-type skip struct {
-	skipped, dropped []certificate.Span
-	to               batch.Cursor
-}
-
-// skip says which positions the n steps from a settled cursor have, which ends
-// of epochs between them fill no step, and where they lead. Until is
-// Options.Epochs.
-func (g grid) skip(c batch.Cursor, n, until int64) (s skip, err error) {
-	if n < 0 {
-		return s, fail(status.OutOfRange, "%d steps cannot be skipped", n).WithHint("give a number from 0; seek goes back")
-	}
-	if left := g.length(c, until); until > 0 && n > left {
-		return s, fail(status.OutOfRange, "%d steps cannot be skipped: %d are left of %d epochs", n, left, until).
-			With("steps", n).With("left", left)
-	}
-	add := func(epochs, from, steps int64) {
-		last := min(from+steps*g.batch, g.records)
-		s.skipped = append(s.skipped, certificate.Span{Epoch: c.Epoch, Epochs: epochs, First: from, Last: last})
-		if s.to = (batch.Cursor{Epoch: c.Epoch, Position: last}); g.steps(last) == 0 {
-			s.dropped = append(s.dropped, certificate.Span{Epoch: c.Epoch, Epochs: epochs, First: last, Last: g.records})
-			s.to = batch.Cursor{Epoch: c.Epoch + epochs}
-		}
-		c = s.to
-	}
-	rest, each := g.steps(c.Position), g.steps(0)
-	if n/each > maxEpoch-c.Epoch-1 {
-		return s, fail(status.OutOfRange, "%d steps lead beyond epoch %d", n, int64(maxEpoch))
-	}
-	if first := min(n, rest); first > 0 {
-		add(1, c.Position, first)
-		n -= first
-	}
-	if n/each > 0 {
-		add(n/each, 0, each)
-	}
-	if n%each > 0 {
-		add(1, 0, n%each)
-	}
-	return s, nil
 }
 
 // checkEpoch says whether an epoch has a step, and whether the remainder is

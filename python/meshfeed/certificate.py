@@ -270,8 +270,9 @@ class Certificate:
         if epochs is None:
             if first is None and last is None:
                 return None
-            begin, end = first or (0, 0), last or self.last or (0, 0)
-            return *_place(check, "first", begin), *_place(check, "last", end)
+            begin = (0, 0) if first is None else _place(check, "first", first)
+            end = (self.last or (0, 0)) if last is None else _place(check, "last", last)
+            return *begin, *end
         if first is not None or last is not None:
             raise check.misfit("epochs= and first= or last= do not go together", "give one of them")
         given: Any = epochs
