@@ -38,5 +38,5 @@ func (g *gate) close() {
 }
 
 func errClosed() error {
-	return status.New(status.InvalidState, "arrowio", "the dataset is closed")
+	return status.Closed("arrowio", "the dataset is closed")
 }

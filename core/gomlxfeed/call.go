@@ -34,7 +34,7 @@ func (d *Devices) enter(doing string) error {
 }
 
 func (d *Devices) closedError(doing string) error {
-	return status.Errorf(status.InvalidState, "gomlxfeed", "cannot %s: the devices are closed", doing)
+	return status.Closed("gomlxfeed", "cannot %s: the devices are closed", doing)
 }
 
 func (d *Devices) brokenError(doing string) error {

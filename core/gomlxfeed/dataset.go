@@ -28,6 +28,10 @@ type DatasetOptions struct {
 	// an evaluation wants it. 0, for training: an iterator goes on where the one
 	// before it was left, without end; or to the end of the loader's own Epochs.
 	Epochs int
+
+	// Context ends iterators that wait for a batch, with its error; nil never
+	// does.
+	Context context.Context
 }
 
 // Dataset feeds GoMLX's trainer on one device. It is a train.Dataset; the
@@ -148,6 +152,7 @@ type feed struct {
 	arrays []int // to be handed over: the inputs, then the labels
 	inputs int
 	epochs int64
+	ctx    context.Context
 }
 
 func newFeed(l *loader.Loader, d *Devices, o DatasetOptions) (*feed, error) {
@@ -156,7 +161,10 @@ func newFeed(l *loader.Loader, d *Devices, o DatasetOptions) (*feed, error) {
 		return nil, err
 	}
 	defer p.close()
-	f := &feed{l: l, d: d, plan: p.ring.plan, name: o.Name, inputs: len(o.Inputs), epochs: int64(o.Epochs)}
+	f := &feed{l: l, d: d, plan: p.ring.plan, name: o.Name, inputs: len(o.Inputs), epochs: int64(o.Epochs), ctx: o.Context}
+	if f.ctx == nil {
+		f.ctx = context.Background()
+	}
 	if f.name == "" {
 		f.name = "meshfeed"
 	}
@@ -226,7 +234,7 @@ func (f *feed) begin() error {
 // loop is one loop of the loader. It says whether another follows, which is not
 // so after a loop without a batch: the loader has come to the end of its epochs.
 func (f *feed) loop(p *placer, yield func([]*dtensor.Tensor, error) bool) (more bool) {
-	for b, err := range p.all(context.Background()) {
+	for b, err := range p.all(f.ctx) {
 		if err != nil {
 			yield(nil, err)
 			return false

@@ -1,6 +1,8 @@
 package gomlxfeed
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -242,4 +244,31 @@ func TestDatasetErrors(t *testing.T) {
 	if n, _ := d.Live(); n != 0 {
 		t.Errorf("%d live", n)
 	}
+}
+
+func TestDatasetEndsWithItsContext(t *testing.T) {
+	d := opened(t, "virtual:4")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := xy
+	o.Context = ctx
+	ds := distributedOf(t, countingLoader(t, d, loader.Options{Epochs: -1}), d, o)
+	n := 0
+	for b, err := range ds.DistributedIter() {
+		if err != nil {
+			if !errors.Is(err, context.Canceled) || n != 2 {
+				t.Errorf("after %d batches: %v", n, err)
+			}
+			return
+		}
+		if n++; n == 2 {
+			cancel()
+		}
+		for _, array := range append(b.Inputs, b.Labels...) {
+			if err := array.Finalize(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Error("the iterator ended without the context's error")
 }

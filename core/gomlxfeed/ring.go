@@ -95,7 +95,7 @@ func (r *Ring) check(blocks []batch.Block) error {
 	defer r.mu.Unlock()
 	first := unsafe.SliceData(blocks)
 	if r.closed {
-		return status.New(status.InvalidState, "gomlxfeed", "the ring is closed").
+		return status.Closed("gomlxfeed", "the ring is closed").
 			WithHint("open the devices again, or make another ring")
 	}
 	if len(blocks) == len(r.plan.blocks) && len(blocks) > 0 && first == r.known {

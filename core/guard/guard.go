@@ -10,7 +10,9 @@ package guard
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -37,13 +39,46 @@ func Go(op string, fn func() error, failed func(error)) {
 }
 
 func panicked(op string, r any) error {
-	e := status.Errorf(status.Internal, op, "panic: %v", r).
-		WithHint("this is a bug in meshfeed: please report it with the file and the options that led here").
-		With("stack", string(debug.Stack()))
+	e := status.Errorf(status.Internal, op, "panic: %v", r).With("stack", string(debug.Stack()))
+	if origin := origin(); strings.HasPrefix(origin, module) {
+		e = e.WithHint("this is a bug in meshfeed: please report it with the file and the options that led here")
+	} else {
+		e = e.WithHint("%s panicked, which meshfeed called and is no part of it; the attribute \"stack\" has the trace", origin)
+	}
 	if cause, ok := r.(error); ok {
 		e.Err = cause
 	}
 	return e
+}
+
+const module = "github.com/meshfeed/meshfeed/"
+
+// origin gives the function that panicked, or the one that called Go's library
+// to do so. It is for the deferred function that recovers.
+func origin() string {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
+	panicking := false
+	for {
+		f, more := frames.Next()
+		panicking = panicking || f.Function == "runtime.gopanic"
+		if panicking && !standard(f.Function) {
+			return f.Function
+		}
+		if !more {
+			return module // too deep to tell: better reported than not
+		}
+	}
+}
+
+// standard says whether a function is of Go's library: the paths of its
+// packages begin without a dot.
+func standard(function string) bool {
+	path, _, nested := strings.Cut(function, "/")
+	if !nested {
+		return !strings.HasPrefix(function, "main.")
+	}
+	return !strings.Contains(path, ".")
 }
 
 // Fault runs fn with memory faults turned into panics, and gives any panic

@@ -13,7 +13,7 @@ func fail(code status.Code, format string, args ...any) *status.Error {
 	return status.Errorf(code, "loader", format, args...)
 }
 
-func closed() error { return fail(status.InvalidState, "the loader is closed") }
+func closed() error { return status.Closed("loader", "the loader is closed") }
 
 func ended() error { return status.New(status.End, "loader", "there is no further batch in this loop") }
 
@@ -26,11 +26,15 @@ func interrupted(ctx context.Context) error {
 }
 
 // at says at which step an error happened. The code, the facts and the remedy
-// stay those of the cause.
+// stay those of the cause. An error without a code is of a program's own source
+// or memory; its code is IO.
 func at(p batch.Place, err error) error {
 	e := &status.Error{
 		Code: status.CodeOf(err), Op: "loader", Err: err,
 		Msg: fmt.Sprintf("step %d of epoch %d: %v", p.Step, p.Epoch, err),
+	}
+	if own := new(status.Error); e.Code == status.Internal && !errors.As(err, &own) {
+		e.Code = status.IO
 	}
 	if cause, ok := err.(*status.Error); ok {
 		e.Msg = fmt.Sprintf("step %d of epoch %d: %s: %s", p.Step, p.Epoch, cause.Op, cause.Msg)

@@ -41,7 +41,7 @@ func (g *Gate) Enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return status.Errorf(status.InvalidState, g.op, "the %s is closed", g.what)
+		return status.Closed(g.op, "the %s is closed", g.what)
 	}
 	g.inside++
 	return nil

@@ -127,9 +127,24 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes a Cancelled error match [context.Canceled].
+// Errors that a program waits for, to be asked for with [errors.Is].
+var (
+	ErrEnd    = errors.New("there is no further batch") // every error of code End
+	ErrClosed = errors.New("closed")                    // a use of something that was closed
+)
+
+// Is makes an End error match [ErrEnd], and a Cancelled error
+// [context.Canceled].
 func (e *Error) Is(target error) bool {
-	return e.Code == Cancelled && target == context.Canceled
+	return e.Code == End && target == ErrEnd || e.Code == Cancelled && target == context.Canceled
+}
+
+// Closed gives the InvalidState error for a use of something that was closed:
+// it matches [ErrClosed].
+func Closed(op, format string, args ...any) *Error {
+	e := Errorf(InvalidState, op, format, args...)
+	e.Err = ErrClosed
+	return e
 }
 
 // CodeOf gives the code of err: OK for nil, the code of the outermost [*Error]

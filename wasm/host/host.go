@@ -257,7 +257,7 @@ func (v *Validator) engine(ctx context.Context) (*engine, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
-		return nil, status.New(status.InvalidState, "host", "the validator is closed")
+		return nil, status.Closed("host", "the validator is closed")
 	}
 	if v.engines[which] == nil {
 		e, err := v.compile(ctx, which == 1)
