@@ -70,10 +70,12 @@ print(ds)
 # %%
 mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
 with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
-    batch = next(iter(loader))
+    batch = loader.peek()
     print(batch["tokens"].shape, np.asarray(batch["tokens"])[:, 0])
 
 # %% [markdown]
+# `peek` looks at the next batch and leaves it there. `next(iter(loader))` would take it.
+#
 # Eight devices. Only the mesh is another one. `loader.layout` is the picture of it: who holds which
 # rows, and what each process reads.
 
@@ -377,7 +379,7 @@ with mf.Loader(ds, mesh, P("data"), batch_size=16, loading="reshard") as loader:
     def step(batch):
         return loader.reshard(batch)["tokens"] + 0
 
-    batch = next(iter(loader))
+    batch = loader.peek()
     print(batch["tokens"].sharding.spec, "->", step(batch).sharding.spec)
 
 # %% [markdown]
@@ -390,7 +392,7 @@ with mf.Loader(ds, mesh, P("data"), batch_size=16, loading="reshard") as loader:
 local = mf.layout({"model": 2, "data": 4}, P("data"), ds, batch_size=16, processes=4, order="local")
 for process in local.processes:
     with mf.Loader(ds, layout=local, process=process) as loader:
-        rows = np.concatenate([rows[:, 0] for _, rows in next(iter(loader))["tokens"]])
+        rows = np.concatenate([rows[:, 0] for _, rows in loader.peek()["tokens"]])
         print(f"{loader.state()['order']}, process {process} reads records {np.sort(rows)}")
 
 # %% [markdown]
@@ -512,6 +514,7 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `prefetch_factor` | `prefetch=`, in batches |
 # | `pin_memory=True` and `.to(device)` | nothing: batches arrive on their devices |
 # | `collate_fn` | nothing: rows of fixed shape; several arrays from a field with `mf.Array` |
+# | `next(iter(dataloader))`, to look at a sample | `loader.peek()`, in any process, alone |
 # | `StatefulDataLoader.state_dict()` of `torchdata`, one per rank | `loader.state()`, one for the job |
 # | `load_state_dict(state)`, on as many ranks | `state=`, on any mesh |
 #
