@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed.selfcheck import checks, command
+from meshfeed.selfcheck import checks, command, timing
 from meshfeed.selfcheck import run as running
 from meshfeed.selfcheck.report import Rates, Report, Result, Steps
 from meshfeed.selfcheck.timing import Measured, Stretch, cases
@@ -84,7 +84,7 @@ def test_a_run_survives_a_check_that_cannot_run(monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError("RESOURCE_EXHAUSTED: 7 GiB")
 
     monkeypatch.setattr(checks, "every", lambda size: {"one": broken, "two": lambda: "fine"})
-    monkeypatch.setattr(running.timing, "measure", out_of_memory)
+    monkeypatch.setattr(timing, "measure", out_of_memory)
     report = running.run(0.001, size=checks.SMALL, shrink=64)
     assert [(check.passed, check.text) for check in report.checks] == [
         (False, "could not run: OSError: no such device"),
