@@ -60,26 +60,24 @@ def _opened(path: Path) -> ctypes.CDLL:
             hint="reinstall the package, or in a checkout run: make lib",
             path=str(path),
         ) from None
-    version, needed = lib.mf_abi_version(), _abi.VERSION
-    major, minor = version >> 16, version & 0xFFFF
-    if major != needed[0] or minor < needed[1]:
-        raise errors.IncompatibleError(
-            f"{path} has ABI {major}.{minor}, and this package needs {needed[0]}.{needed[1]}",
-            op="python",
-            hint="install package and library of one version, or run: make lib",
-            path=str(path),
-        )
-    try:
-        _abi.declare(lib)
-    except AttributeError as e:
-        raise errors.IncompatibleError(
-            f"the C library lacks a function of this package: {e}",
-            op="python",
-            hint="install package and library of one version, or run: make lib",
-            path=str(path),
-        ) from None
+    if misfit := _misfit(lib, path):
+        hint = "install package and library of one version, or in a checkout run: make lib"
+        raise errors.IncompatibleError(misfit, op="python", hint=hint, path=str(path))
     _at_exit(lib.mf_cancel_all)
     return lib
+
+
+def _misfit(lib: ctypes.CDLL, path: Path) -> str:
+    """Tells ctypes the library's functions; gives why that is not possible, or ""."""
+    try:
+        version, needed = lib.mf_abi_version(), _abi.VERSION
+        major, minor = version >> 16, version & 0xFFFF
+        if major != needed[0] or minor < needed[1]:
+            return f"{path} has ABI {major}.{minor}, and this package needs {needed[0]}.{needed[1]}"
+        _abi.declare(lib)
+    except AttributeError as e:  # it names the file and the function
+        return f"the C library lacks a function that this package calls: {e}"
+    return ""
 
 
 leaving: list[bool] = []  # not empty once the interpreter exits

@@ -1,0 +1,66 @@
+"""What Python says of a library that does not fit the package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from meshfeed import _abi
+from tests.python.programs import HANG
+
+pytestmark = pytest.mark.plain
+
+CODE = """
+import meshfeed as mf
+try:
+    mf.layout({"data": 2}, mf.P("data"), {"x": ("int32", ())}, batch_size=2)
+except mf.IncompatibleError as e:
+    print(e)
+"""
+HINT = "; install package and library of one version, or in a checkout run: make lib\n"
+NEEDED = f"{_abi.VERSION[0]}.{_abi.VERSION[1]}"
+
+
+def said(folder: Path, source: str) -> tuple[str, str]:
+    """Gives the path of a library with this source, and what the package says of it."""
+    library = folder / "libother.so"
+    command = ["cc", "-shared", "-fPIC", "-xc", "-", "-o", str(library)]
+    subprocess.run(command, input=source, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        env=os.environ | {"MESHFEED_LIBRARY": str(library)},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return str(library), done.stdout
+
+
+@pytest.mark.parametrize(("major", "minor"), [(0, 9), (2, 0)])
+def test_another_abi(tmp_path: Path, major: int, minor: int) -> None:
+    number = major << 16 | minor
+    path, text = said(tmp_path, f"unsigned mf_abi_version(void) {{ return {number}; }}")
+    assert text == (
+        f"mf.layout: {path} has ABI {major}.{minor}, and this package needs {NEEDED}{HINT}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("int other;", "mf_abi_version"),
+        (f"unsigned mf_abi_version(void) {{ return {1 << 16}; }}", "mf_version"),
+    ],
+)
+def test_functions_are_missing(tmp_path: Path, source: str, missing: str) -> None:
+    path, text = said(tmp_path, source)
+    assert text == (
+        "mf.layout: the C library lacks a function that this package calls: "
+        f"{path}: undefined symbol: {missing}{HINT}"
+    )
