@@ -170,18 +170,28 @@ class Runner:
         self._left = list(stages)
         self._jobs = jobs
         self._groups: dict[Stage, int] = {}
-        self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
+        # None says that this program is interrupted. The queue is safe in handlers of signals.
+        self._ended: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
 
     def results(self) -> Iterator[Ended]:
-        """Runs the stages, and yields each when it has ended."""
+        """Runs the stages, and yields each when it has ended; raises KeyboardInterrupt."""
         while self._left or self._groups:
             while self._left and len(self._groups) < self._jobs:
                 self._start(self._left.pop(0))
-            yield self._next(None)
+            ended = self._next(None)
+            if ended is None:
+                raise KeyboardInterrupt
+            yield ended
+
+    def interrupt(self, *_: object) -> None:
+        """Handles a signal: results raises where it waits, and not in the middle of a start."""
+        self._ended.put(None)
 
     def stop(self) -> Iterator[Ended]:
-        """Interrupts the stages that run, and yields each when it has ended."""
-        self._left.clear()
+        """Interrupts the stages that run, and yields each when it has ended.
+
+        Another interrupt, or a stage that takes longer than GRACE, kills what still runs.
+        """
         ending = signal.SIGINT
         while self._groups:
             for group in self._groups.values():
@@ -189,13 +199,14 @@ class Runner:
                     os.killpg(group, ending)
             late = time.monotonic() + GRACE
             with contextlib.suppress(queue.Empty):
-                while self._groups:
-                    yield self._next(max(0, late - time.monotonic()))
+                while self._groups and (ended := self._next(max(0, late - time.monotonic()))):
+                    yield ended
             ending = signal.SIGKILL
 
-    def _next(self, timeout: float | None) -> Ended:
+    def _next(self, timeout: float | None) -> Ended | None:
         ended = self._ended.get(timeout=timeout)
-        del self._groups[ended.stage]
+        if ended is not None:
+            del self._groups[ended.stage]
         return ended
 
     def _start(self, stage: Stage) -> None:
@@ -249,11 +260,10 @@ def table(suite: str, results: list[Ended], seconds: float) -> str:
     return "\n".join([*lines, f"{len(results) - failed} passed, {failed} failed"])
 
 
-def run(suite: str, stages: list[Stage], jobs: int) -> int:
+def run(suite: str, stages: list[Stage], runner: Runner) -> int:
     """Runs a suite and gives its exit status."""
     began = time.monotonic()
     results = []
-    runner = Runner(stages, jobs)
     try:
         for ended in runner.results():
             show(ended)
@@ -269,10 +279,12 @@ def run(suite: str, stages: list[Stage], jobs: int) -> int:
 
 
 def main(suite: str) -> int:
-    # A program that is started in the background inherits that Ctrl-C is ignored; tests send it.
+    runner = Runner(SUITES[suite], int(os.environ.get("MESHFEED_JOBS", "2")))
+    # A program that is started in the background inherits that Ctrl-C is ignored. With a handler
+    # here the stages do not inherit that; tests send it.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
-    return run(suite, SUITES[suite], int(os.environ.get("MESHFEED_JOBS", "2")))
+        signal.signal(number, runner.interrupt)
+    return run(suite, SUITES[suite], runner)
 
 
 if __name__ == "__main__":

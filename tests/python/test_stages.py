@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import stages
 from tests.python.programs import HANG, run
-from tests.stages import Stage
+from tests.stages import Runner, Stage
 
 pytestmark = pytest.mark.plain
 
@@ -29,7 +30,7 @@ def test_a_failure_is_shown_and_the_others_run(capfdbinary: pytest.CaptureFixtur
         Stage("bad", "sh -c 'echo out; echo err >&2; exit 3'"),
         Stage("good", "sh -c 'echo $WORD'", {"WORD": "fine"}),
     ]
-    assert stages.run("suite", suite, jobs=1) == 1
+    assert stages.run("suite", suite, Runner(suite, jobs=1)) == 1
     out = capfdbinary.readouterr().out.decode()
     assert re.sub(r" +\d+\.\d s| \d+ s", " #", out) == (
         "... bad: sh -c 'echo out; echo err >&2; exit 3'\n"
@@ -57,7 +58,7 @@ def test_two_stages_run_at_a_time(
         Stage("b", f"sh -c 'cd {tmp_path}; {meet.format('b', 'a')}'"),
         Stage("c", f"sh -c 'ls {tmp_path}/*.ended'"),
     ]
-    assert stages.run("suite", suite, jobs=2) == 0
+    assert stages.run("suite", suite, Runner(suite, jobs=2)) == 0
     out = capfdbinary.readouterr().out.decode()
     assert re.findall(r"=== (\w): ok after \d+ s\n(\w)\n", out) in (
         [("a", "a"), ("b", "b")],
@@ -94,6 +95,29 @@ def test_control_c_ends_what_runs(tmp_path: Path, number: signal.Signals) -> Non
     assert ended == ["polite", "deaf"]
     assert out.endswith("suite: interrupted\n")
     assert "next" not in out
+
+
+def test_an_interrupt_waits_until_a_stage_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """One that comes in the middle of a start would leave a process that nothing waits for."""
+    suite = [Stage("first", "sleep 1000"), Stage("second", "true")]
+    runner = Runner(suite, jobs=1)
+    start = subprocess.Popen
+
+    def interrupted(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = start(*args, **options)
+        signal.raise_signal(signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    old = signal.signal(signal.SIGINT, runner.interrupt)
+    try:
+        assert stages.run("suite", suite, runner) == 130
+    finally:
+        signal.signal(signal.SIGINT, old)
+    out = capfdbinary.readouterr().out.decode()
+    assert re.findall(r"^=== .*: \w+", out, re.MULTILINE) == ["=== first: FAILED"]
 
 
 def packages(pattern: str) -> list[str]:
