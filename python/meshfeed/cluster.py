@@ -210,11 +210,6 @@ class Cluster:
             log.debug("loader %s: states are not compared: %s", self._room.title, e)
             return None
 
-    @property
-    def gone(self) -> errors.PeerError | None:
-        """The error of a batch in which a process has no part, as it has left in order."""
-        return self.threads.peers.left()
-
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Tells the others that a batch could not be made, in bounded time."""
         peers = self.threads.peers

@@ -79,11 +79,12 @@ class JoinedCursor(Cursor):
             sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
             self._inspector.inspect_early()
-        progress, lockstep = cluster.threads.progress, cluster.threads.lockstep
-        if self._leads and lockstep is not None and cluster.gone is None:
+        threads = cluster.threads
+        progress, lockstep, peers = threads.progress, threads.lockstep, threads.peers
+        if self._leads and lockstep is not None and peers.gone is None:
             lockstep.step(sampling.taken + 1, time.monotonic() - progress.since)
         progress.ask()
-        gone = cluster.gone if self._leads else None
+        gone = peers.left() if self._leads and peers.gone is not None else None
         before = self.at if gone else None
         try:
             item = super().take()

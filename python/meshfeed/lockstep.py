@@ -153,8 +153,9 @@ class Lockstep:
         Raises:
             IncompatibleError: a process is ahead of another.
         """
+        longest = FADES * self._longest
         if batch > 2:  # the first step includes the compilation
-            self._longest = max(seconds, FADES * self._longest)
+            self._longest = seconds if seconds > longest else longest
         if batch >= self._stop:
             self._wait(batch)
             self._refuse()
