@@ -337,7 +337,7 @@ for process in across.processes:
         certificates.append(loader.certificate())
 whole = sum(certificates[1:], certificates[0])
 print("complete:", whole.complete(epochs=1))
-print(whole)
+print(*str(whole).splitlines()[1:], sep="\n")  # the first line names order and dataset
 for wrong in sum(certificates[:3]), whole + certificates[0]:
     try:
         wrong.check()
