@@ -89,7 +89,7 @@ def test_one_device_gets_the_same_batches(short: tuple[Path, str]) -> None:
         (["-backend", "xla:/plugin.so"], 'demo-go: gomlxfeed: "xla:/plugin.so": this program was'
             ' built without XLA; a Go program imports _'
             ' "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are'
-            " built with -tags xla\n"),
+            " built with -tags xla, the Python package by MESHFEED_XLA=1 pip install .\n"),
         (["-epochs", "1"], r"demo-go: the accuracy is \d+\.\d %, but at least 95 % was expected\n"),
     ],
 )  # fmt: skip
