@@ -40,7 +40,7 @@ func Go(op string, fn func() error, failed func(error)) {
 
 func panicked(op string, r any) error {
 	e := status.Errorf(status.Internal, op, "panic: %v", r).With("stack", string(debug.Stack()))
-	if origin := origin(); strings.HasPrefix(origin, module) {
+	if origin := origin(); own(origin) {
 		e = e.WithHint("this is a bug in meshfeed: please report it with the file and the options that led here")
 	} else {
 		e = e.WithHint("%s panicked, which meshfeed called and is no part of it; the attribute \"stack\" has the trace", origin)
@@ -52,6 +52,16 @@ func panicked(op string, r any) error {
 }
 
 const module = "github.com/meshfeed/meshfeed/"
+
+// own says whether a function is meshfeed's. Functions of package main are in the
+// C library and in the command, whose build path is meshfeed's.
+func own(function string) bool {
+	if strings.HasPrefix(function, "main.") {
+		info, ok := debug.ReadBuildInfo()
+		return ok && strings.HasPrefix(info.Path, module)
+	}
+	return strings.HasPrefix(function, module)
+}
 
 // origin gives the function that panicked, or the one that called Go's library
 // to do so. It is for the deferred function that recovers.
