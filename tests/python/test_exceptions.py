@@ -13,7 +13,7 @@ import pytest
 import meshfeed as mf
 from meshfeed import peers
 from meshfeed.cluster import uncaught
-from tests.python.players import HANG, Memory, heard, peers_of, players, threads
+from tests.python.players import HANG, Memory, heard, peers_of, players, threads, until
 
 
 class BoomError(ValueError):
@@ -89,7 +89,7 @@ def test_long_texts_are_cut() -> None:
     ids=lambda e: repr(e),
 )
 def test_an_end_in_good_order(error: BaseException | None) -> None:
-    """A program that has enough, or has heard of another's failure, has not failed."""
+    """A program that has enough has not failed, and the others hear that it has left."""
     with players(epochs=1) as job:
         job.step()
         gone = job.loaders.pop(1)
@@ -98,8 +98,11 @@ def test_an_end_in_good_order(error: BaseException | None) -> None:
                 pass
         else:
             leave(gone, error)
-        assert not any("/mail/0" in key for key in job.store.keys)
-        assert all(isinstance(batch, dict) for batch in job.step())
+        until(lambda: all(peers_of(loader).gone for loader in job.loaders))
+        assert all(peers_of(loader)._letter is None for loader in job.loaders)
+        text = "mf.Loader: process 1 has left the loader in order after 1 batch, and this one goes "
+        text += "on; end the loops of all processes at the same batch"
+        assert [str(e) for e in job.step()] == [text] * 3
 
 
 def test_one_failure_is_told_once() -> None:
