@@ -265,15 +265,20 @@ print("one replicated scalar:", [float(shard.data) for shard in wrong.addressabl
 # ## How it is noticed
 #
 # What is left are differences that no plan can see: another seed in one job script, another version of a file
-# on one host, a disk that fails. Three things watch for them while it runs. They use the key-value store of
-# `jax.distributed`, never a collective, so they cannot get between the collectives of your program.
+# on one host, a disk that fails, a process that takes one batch more than the others. Four things watch for them while
+# it runs. They use the key-value store of `jax.distributed`, never a collective, so they cannot get between the
+# collectives of your program.
 #
 # 1. Before the first batch the processes *agree*: on dataset, order, seed, place, batch, mesh.
 # 2. In the first steps (`verify_replicas="first"`; also "always", every k-th, "off") the processes that hold
 #    the same part of a batch *compare digests* of the bytes that were delivered. That takes some two
 #    milliseconds of a start, 1 % of the first fifth of a second that does nothing but load.
-# 3. A failure in one process is *told to the others*, whose next `next` raises it. So is an exception that
-#    ends the program itself.
+# 3. At batch 8, and then about every three seconds, every process *stops* in `next` until its devices are idle: some
+#    ten milliseconds. Steps that wait for each other in collectives come to the same batch; a process that took one
+#    more does not, and all raise that. Where steps have no collective processes may run apart, and nothing is said.
+# 4. A failure in one process is *told to the others*, whose next `next` raises it. So is an exception that
+#    ends the program itself. A process that does not come back to `next` within 30 s, because it waits for the lost
+#    one in a collective, ends with status 113 (`on_peer_error`).
 #
 # Two processes that hold the same rows try it, on a file of 4,096 records. First process 1 has another seed.
 # Then record 7 of its copy has another value. Of up to 16 MiB of files the agreement compares every byte; this
