@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -23,6 +24,32 @@ func interrupted(ctx context.Context) error {
 		return fail(status.Timeout, "no batch was ready in time: %w", ctx.Err()).WithHint("ask again: nothing is lost")
 	}
 	return fail(status.Cancelled, "the wait for a batch was cancelled: %w", ctx.Err())
+}
+
+// making runs what makes a loader. A panic of the source or the allocator is an
+// error, and an error without a code gets one. The loader is nil with an error.
+func making(try func() (*Loader, error)) (l *Loader, err error) {
+	err = guard.Call("loader", func() error {
+		l, err = try()
+		return err
+	})
+	if err != nil {
+		return nil, coded(err)
+	}
+	return l, nil
+}
+
+// coded gives an error that has a code. One that has none is of a program's own
+// source or memory, or of a context.
+func coded(err error) error {
+	if own := new(status.Error); errors.As(err, &own) {
+		return err
+	}
+	e := fail(status.CodeOf(err), "the source failed: %w", err)
+	if e.Code == status.Internal {
+		e.Code = status.IO
+	}
+	return e
 }
 
 // at says at which step an error happened. The code, the facts and the remedy

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
 // TestAnErrorOfAForeignSource sees that an error without a code is no bug of
@@ -24,6 +26,94 @@ func TestAnErrorOfAForeignSource(t *testing.T) {
 	if status.CodeOf(err) != status.IO || !errors.Is(err, mine) || strings.Contains(err.Error(), "bug") {
 		t.Errorf("%v: %v", status.CodeOf(err), err)
 	}
+}
+
+// torn is a source of which one method panics, or gives an error without a code.
+type torn struct {
+	*synthetic.Source
+	method string
+	err    error // nil: it panics
+}
+
+func (s *torn) tear(method string) error {
+	if method != s.method {
+		return nil
+	}
+	if s.err == nil {
+		panic("no " + method)
+	}
+	return s.err
+}
+
+func (s *torn) Schema() source.Schema {
+	_ = s.tear("Schema")
+	return s.Source.Schema()
+}
+
+func (s *torn) Len() int64 {
+	_ = s.tear("Len")
+	return s.Source.Len()
+}
+
+func (s *torn) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
+	if err := s.tear("Fingerprint"); err != nil {
+		return source.Fingerprint{}, err
+	}
+	return s.Source.Fingerprint(ctx)
+}
+
+func (s *torn) Check(context.Context, []int, int64, int64) error { return s.tear("Check") }
+
+func (s *torn) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	if err := s.tear("Gatherer"); err != nil {
+		return nil, err
+	}
+	if s.method == "nothing" {
+		return nil, nil
+	}
+	return s.Source.Gatherer(parts)
+}
+
+func TestASourceFailsWhileALoaderIsMade(t *testing.T) {
+	const bug = "; this is a bug in meshfeed: please report it with the file and the options that led here"
+	mine := errors.New("the tape is torn")
+	lay := newLayout(t, document(16))
+	for _, test := range []struct {
+		method string
+		err    error
+		code   status.Code
+		text   string
+	}{
+		{"Schema", nil, status.Internal, "loader: panic: no Schema" + bug},
+		{"Len", nil, status.Internal, "loader: panic: no Len" + bug},
+		{"Fingerprint", nil, status.Internal, "loader: panic: no Fingerprint" + bug},
+		{"Check", nil, status.Internal, "loader: panic: no Check" + bug},
+		{"Gatherer", nil, status.Internal, "loader: panic: no Gatherer" + bug},
+		{"Fingerprint", mine, status.IO, "loader: the source failed: the tape is torn"},
+		{"Check", mine, status.IO, "loader: the source failed: the tape is torn"},
+		{"Gatherer", mine, status.IO, "loader: the source failed: the tape is torn"},
+		{"Fingerprint", context.Canceled, status.Cancelled, "loader: the source failed: context canceled"},
+		{"nothing", nil, status.IO, "loader: the source gave neither a gatherer nor an error; mend the source's method Gatherer"},
+	} {
+		src := &torn{digits(64), test.method, test.err}
+		made, err := loader.New(src, loader.Options{Layout: lay})
+		wantError(t, err, test.code, test.text)
+		if made != nil || test.err != nil && !errors.Is(err, test.err) {
+			t.Errorf("%s: a loader %v with %v", test.method, made != nil, err)
+		}
+	}
+	_, err := loader.New(nil, loader.Options{Layout: lay})
+	wantError(t, err, status.InvalidArgument, "loader: there is no source; give a dataset, such as arrowio.Open makes")
+
+	src := &torn{Source: digits(64)}
+	l := newLoader(t, src, loader.Options{Layout: lay})
+	src.method = "Gatherer"
+	_, err = l.Remesh(lay, 0, nil)
+	wantError(t, err, status.Internal, "loader: panic: no Gatherer"+bug)
+	_, err = l.OneEpoch(0)
+	wantError(t, err, status.Internal, "loader: panic: no Gatherer"+bug)
+	src.method = ""
+	next(t, l) // the loader itself goes on
 }
 
 // TestAPanicOfAForeignSource runs a program of another module's name.

@@ -66,8 +66,5 @@ func (l *Loader) OneEpoch(epoch int64) (*Loader, error) {
 	pass := *l
 	pass.first = l.line.sequence.Load()
 	pass.o.Epochs = int(epoch + 1)
-	if err := pass.open(c, c); err != nil {
-		return nil, err
-	}
-	return &pass, nil
+	return making(func() (*Loader, error) { return &pass, pass.open(c, c) })
 }

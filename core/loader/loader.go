@@ -64,6 +64,13 @@ func New(src source.Source, o Options) (*Loader, error) {
 // from disk: the dataset's fingerprint, and the lengths of lists that no
 // metadata tell.
 func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, error) {
+	return making(func() (*Loader, error) { return newLoader(ctx, src, o) })
+}
+
+func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, error) {
+	if src == nil {
+		return nil, fail(status.InvalidArgument, "there is no source").WithHint("give a dataset, such as arrowio.Open makes")
+	}
 	if o.Layout == nil {
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
 	}
@@ -135,6 +142,9 @@ func (l *Loader) open(asked, c batch.Cursor) error {
 		var err error
 		if g, err = l.src.Gatherer(l.plan.parts); err != nil {
 			return err
+		}
+		if g == nil {
+			return fail(status.IO, "the source gave neither a gatherer nor an error").WithHint("mend the source's method Gatherer")
 		}
 		announce = g.Ahead
 	}

@@ -30,6 +30,10 @@ import (
 // and InvalidArgument where l stands at a position that the layout's remainder
 // "error" does not allow. An order in the document does not count: l has one.
 func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) (*Loader, error) {
+	return making(func() (*Loader, error) { return l.remesh(lay, process, alloc) })
+}
+
+func (l *Loader) remesh(lay *layout.Layout, process int, alloc batch.Allocator) (*Loader, error) {
 	if lay == nil {
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("give the layout to go on with")
 	}
