@@ -58,7 +58,7 @@ RACED = (
 # run once, with it. The tests of the others are thinned out under it or allow
 # more memory, so these run both ways.
 RACE_ONLY = (
-    "/(arrowio/(cstream|records|internal/(part|resident|table))"
+    "/(arrowio/(cstream|records|internal/(part|table))"
     "|core/batch|core/(loader|gomlxfeed)/internal/.*)$"
 )
 

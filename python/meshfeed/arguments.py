@@ -26,6 +26,7 @@ State = dict[str, Any]
 WIDE = 2**53  # what a number in a layout document may reach
 RECORDS = 2**40
 DEVICES = 2**20
+PROCESSES = 2**17
 DEPTH = 65536  # of prefetch
 DIMENSIONS = 32  # of a batch
 

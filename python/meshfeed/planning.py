@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from meshfeed import _native, documents
-from meshfeed.arguments import DEPTH, DEVICES, RECORDS, WIDE, Checks, cut, nearest
+from meshfeed.arguments import DEPTH, PROCESSES, RECORDS, WIDE, Checks, cut, nearest
 from meshfeed.documents import MeshPart
 from meshfeed.saving import write_whole
 from meshfeed.specs import resolve
@@ -320,7 +320,7 @@ def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> MeshPart:
     if devices is not None:
         owners, ids = zip(*check.devices(devices, size), strict=True)
         return MeshPart.of(axes, owners, ids)
-    count = check.integer("processes", processes, 1, DEVICES)
+    count = check.integer("processes", processes, 1, PROCESSES)
     if size % count:
         hint = "list them with devices= where processes have different numbers"
         raise check.wrong("processes", count, f"a divisor of the {size} devices", hint)

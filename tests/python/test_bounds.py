@@ -12,7 +12,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import dataset as datasets
-from meshfeed.arguments import DEPTH, DEVICES, DIMENSIONS, RECORDS, WIDE
+from meshfeed.arguments import DEPTH, DEVICES, DIMENSIONS, PROCESSES, RECORDS, WIDE
 
 
 def document(**parts: Any) -> str:
@@ -43,7 +43,7 @@ BOUNDS: dict[str, tuple[int, Parts]] = {
     "prefetch": (DEPTH, lambda n: {"prefetch": n}),
     "bytes": (WIDE, lambda n: {"budget": {"host_bytes": n}}),
     "devices": (DEVICES, lambda n: {"mesh": {"axes": [["d", n]]}}),
-    "processes": (DEVICES, lambda n: {"mesh": {"axes": [["d", DEVICES]], "processes": n}}),
+    "processes": (PROCESSES, lambda n: {"mesh": {"axes": [["d", DEVICES]], "processes": n}}),
 }
 
 

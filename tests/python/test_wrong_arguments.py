@@ -142,7 +142,7 @@ def test_a_mask_has_a_name(name: Any) -> None:
     [
         ("batch_size", 2.5, BATCH),
         ("batch_size", (4, None), BATCH),
-        ("processes", "a", "expected an integer from 1 to 1048576"),
+        ("processes", "a", "expected an integer from 1 to 131072"),
         (
             "processes",
             3,
