@@ -95,13 +95,13 @@ func (o Options) check() error {
 	switch o.IO {
 	case "", "auto", "map", "read":
 	default:
-		return status.Errorf(status.InvalidArgument, "arrowio", "io=%q is not a way to read files", o.IO).
+		return status.Errorf(status.InvalidArgument, "arrowio", "io %q is not a way to read files", o.IO).
 			WithHint(`use "auto", "map" or "read"`)
 	}
 	switch o.Duplicates {
 	case "", "refuse", "allow":
 	default:
-		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates=%q says nothing about files that come twice", o.Duplicates).
+		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates %q says nothing about files that come twice", o.Duplicates).
 			WithHint(`use "refuse" or "allow"`)
 	}
 	return nil

@@ -55,8 +55,8 @@ type Options struct {
 	// IgnoreDataset accepts a State of another dataset with as many records.
 	IgnoreDataset bool
 
-	// Fill says, per field, what replaces nulls: a bool, int64, uint64,
-	// float64 or complex128. A field that may hold nulls needs one.
+	// Fill says, per field, what replaces nulls: a bool or a number of any Go
+	// type. A field that may hold nulls needs one.
 	Fill map[string]any
 
 	// Allocator makes the memory of batches; nil for a batch.Heap of the

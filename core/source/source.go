@@ -96,8 +96,8 @@ type Part struct {
 	// concatenated along it in this order. A scalar has one empty box.
 	Boxes [][][2]int
 
-	// Fill replaces a null row, or a null element of a row: a bool, int64,
-	// uint64, float64 or complex128 that To can hold. Nil refuses nulls.
+	// Fill replaces a null row, or a null element of a row: a bool or a number of
+	// any Go type, whose value To can hold. Nil refuses nulls.
 	Fill any
 }
 

@@ -3,17 +3,41 @@ package part
 import (
 	"encoding/binary"
 	"math"
+	"reflect"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
 // encode gives the bytes of one element that holds a fill value.
-func encode(name string, to dtype.Type, fill any) ([]byte, error) {
+func encode(name string, to dtype.Type, given any) ([]byte, error) {
+	fill := widest(given)
+	if fill == nil {
+		return nil, fail("field %q cannot have a %T in the place of nulls", name, given).
+			WithHint("give a boolean or a number")
+	}
 	b, ok := element(to, fill)
 	if !ok {
 		return nil, fail("%v cannot replace the nulls of field %q: %v cannot hold it", fill, name, to)
 	}
 	return b, nil
+}
+
+// widest gives a boolean or a number as the widest type of its kind, and nil
+// for anything else. A Go program that writes 0 gives an int.
+func widest(fill any) any {
+	switch v := reflect.ValueOf(fill); {
+	case v.Kind() == reflect.Bool:
+		return v.Bool()
+	case v.CanInt():
+		return v.Int()
+	case v.CanUint():
+		return v.Uint()
+	case v.CanFloat():
+		return v.Float()
+	case v.CanComplex():
+		return v.Complex()
+	}
+	return nil
 }
 
 // element gives the value as an element of a type, if the type holds it:

@@ -64,7 +64,7 @@ func compile(f source.Field, bits bool, p source.Part, program func(gather.Conve
 	}
 	if p.Fill == nil {
 		return nil, fail("field %q may hold nulls, and arrays cannot", f.Name).
-			WithHint("give a value for them, such as fill={%q: 0}, or drop the records that have them", f.Name)
+			WithHint("give the field a fill value, or drop the records that have nulls")
 	}
 	out.Fill, err = encode(f.Name, to, p.Fill)
 	return out, err

@@ -41,11 +41,13 @@ func TestRefusals(t *testing.T) {
 		{label, source.Part{To: dtype.Int16, Boxes: [][][2]int{box()}}, status.Unsupported,
 			`arrowio: field "label" is stored as int64 and cannot be delivered as int16; ask for int64 or int32`},
 		{label, source.Part{Boxes: [][][2]int{box()}}, status.InvalidArgument,
-			`arrowio: field "label" may hold nulls, and arrays cannot; give a value for them, such as fill={"label": 0}, or drop the records that have them`},
+			`arrowio: field "label" may hold nulls, and arrays cannot; give the field a fill value, or drop the records that have nulls`},
 		{label, source.Part{Boxes: [][][2]int{box()}, Fill: 0.5}, status.InvalidArgument,
 			`arrowio: 0.5 cannot replace the nulls of field "label": int64 cannot hold it`},
 		{label, source.Part{Boxes: [][][2]int{box()}, To: dtype.Int32, Fill: int64(1 << 31)}, status.InvalidArgument,
 			`arrowio: 2147483648 cannot replace the nulls of field "label": int32 cannot hold it`},
+		{label, source.Part{Boxes: [][][2]int{box()}, Fill: "0"}, status.InvalidArgument,
+			`arrowio: field "label" cannot have a string in the place of nulls; give a boolean or a number`},
 	} {
 		_, err := Compile(c.field, false, c.part)
 		if err == nil || err.Error() != c.want || status.CodeOf(err) != c.code {
@@ -87,7 +89,8 @@ func TestFills(t *testing.T) {
 		{dtype.Float16, 1.0, "003c"}, {dtype.Float16, 65504.0, "ff7b"}, {dtype.Float16, 65520.0, ""}, {dtype.Float16, math.Inf(-1), "00fc"},
 		{dtype.BFloat16, 1.0, "803f"}, {dtype.BFloat16, nan, "c07f"}, {dtype.BFloat16, 3.4e38, ""},
 		{dtype.Complex64, 1i, "000000000000803f"}, {dtype.Complex64, 1.0, "0000803f00000000"}, {dtype.Float32, 1i, ""},
-		{dtype.Int32, "1", ""},
+		{dtype.Int32, "1", ""}, {dtype.Int32, -2, "feffffff"}, {dtype.Int8, 128, ""}, {dtype.Uint8, uint16(255), "ff"},
+		{dtype.Float32, float32(0.5), "0000003f"}, {dtype.Complex64, complex64(1i), "000000000000803f"},
 	} {
 		p, err := Compile(source.Field{Name: "x", Type: c.to, Nullable: true}, false, source.Part{Boxes: [][][2]int{box()}, Fill: c.fill})
 		got := ""
