@@ -135,7 +135,7 @@ func TestSchemaRows(t *testing.T) {
 		Fields: []arrowmeta.Field{
 			{Name: "declared", Type: listOf(pair)}, {Name: "flat", Type: listOf(number)}, {Name: "open", Type: listOf(number)},
 			{Name: "open", Type: number}, {Name: "text", Type: arrowmeta.Type{Kind: arrowmeta.String}},
-			{Name: "", Type: number}, {Name: "\xff", Type: number},
+			{Name: "", Type: number}, {Name: "\xff", Type: number}, {Name: "__index_level_0__", Type: number},
 		},
 		Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":{` +
 			`"declared":{"_type":"Array2D","shape":[3,7]},"flat":{"_type":"Array2D","shape":[3,7]}}}}`}},
@@ -149,6 +149,7 @@ func TestSchemaRows(t *testing.T) {
 		"int32[-1 2][3 2] ", "int32[-1][-1] ", "int32[-1][-1] ", "invalid[][] a column before it has the same name; rename one of them",
 		"invalid[][] text has no fixed size; store token ids as a fixed-size list of integers",
 		"invalid[][] it has no name; give the column one", "invalid[][] its name is not UTF-8; rename the column",
+		"invalid[][] it is the index of a pandas table; drop it with df.reset_index(drop=True), or make it a column with df.reset_index()",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -3,6 +3,7 @@ package arrowmeta
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -56,8 +57,19 @@ func unnamed(name string, seen map[string]bool) string {
 		return "its name is not UTF-8; rename the column"
 	case seen[name]:
 		return "a column before it has the same name; rename one of them"
+	case isPandasIndex(name):
+		return "it is the index of a pandas table; drop it with df.reset_index(drop=True), or make it a column with df.reset_index()"
 	}
 	return ""
+}
+
+// isPandasIndex reports whether pandas wrote the column for an index without a
+// name. A table that was filtered or shuffled has such a column, and one that
+// was not has none, so an array of it would come and go with the rows.
+func isPandasIndex(name string) bool {
+	level, prefixed := strings.CutPrefix(name, "__index_level_")
+	level, suffixed := strings.CutSuffix(level, "__")
+	return prefixed && suffixed && level != "" && strings.Trim(level, "0123456789") == ""
 }
 
 // fill puts declared lengths where the type leaves them open.

@@ -11,6 +11,7 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
@@ -421,3 +422,27 @@ def test_a_saved_dataset_without_records(tmp_path: Path) -> None:
         f"mf.open: {tmp_path / 'hf'}: state.json lists no data files: "
         "what was saved had no records; save a dataset that has some"
     )
+
+
+def test_the_unnamed_index_of_a_pandas_table_is_no_array(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = pd.DataFrame({"a": np.arange(6), "b": np.arange(6) * 0.5})
+    part = whole[whole.a % 4 != 0]
+    path = written(
+        tmp_path / "part.arrow", pa.Table.from_pandas(part), stream=False, compression=None
+    )
+    for ds in (mf.from_arrow(whole), mf.from_arrow(part), mf.open(path)):
+        batch = mf.Loader(ds, batch_size=2).peek()
+        assert list(batch) == ["a", "b"]
+        assert (batch["b"] == batch["a"] * 0.5).all()
+    assert caplog.messages == 2 * [
+        "columns that cannot be arrays are not in the batches: '__index_level_0__' (it is the "
+        "index of a pandas table); specs that name fields, such as a list of names, avoid this "
+        "warning"
+    ]
+    assert list(mf.Loader(mf.from_arrow(part.reset_index()), batch_size=2).peek()) == [
+        "index",
+        "a",
+        "b",
+    ]
