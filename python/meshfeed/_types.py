@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         name: str | None
         coordinator: Coordinator | Literal[False] | None
         agree_timeout: float
-        on_peer_error: Literal["raise", "abort"]
+        on_peer_error: Literal["end", "raise", "abort"]
         verify_replicas: Literal["first", "always", "off"] | int
         late_after: float
 

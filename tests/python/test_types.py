@@ -45,6 +45,7 @@ def test_batches_of_jax_arrays() -> None:
         specs={"x": P("data"), "y": mf.Array("x", P())},
         batch_size=4,
         device_prefetch=1,
+        on_peer_error="end",
     ) as dicts:
         assert_type(next(iter(dicts)), JaxBatch)
     sharding = NamedSharding(mesh(), P("data"))
