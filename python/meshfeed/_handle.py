@@ -41,11 +41,15 @@ class Handle:
         self.check()
         return self.out.value
 
-    def check(self) -> None:
-        """Raises an error if the handle is released."""
+    def check(self, hint: str = "make another") -> None:
+        """Raises an error if the handle is released.
+
+        Args:
+            hint: the remedy that the error names.
+        """
         if self._closed:
             message, op = f"the {self._what} is closed", f"mf.{self._what.title()}"
-            raise errors.InvalidStateError(message, op=op, hint="make another")
+            raise errors.InvalidStateError(message, op=op, hint=hint)
 
     def close(self, cause: type[BaseException] | None = None) -> None:
         """Releases the handle. The interpreter's exit releases nothing.

@@ -18,6 +18,9 @@ from meshfeed.errors import ResourceExhaustedError
 
 Make = Callable[["Owner"], Any]
 
+# The remedy for questions about what was delivered, which another loader cannot answer.
+ASK_BEFORE = "ask before close(), inside of the with block"
+
 
 class Item(NamedTuple):
     """A batch, and where the cursor stands after it."""
@@ -239,6 +242,7 @@ class Cursor:
     def remaining(self) -> int:
         """Gives the number of batches that a loop started now yields; -1 without end."""
         with self.lock:
+            self.handle.check(ASK_BEFORE)
             ready = [item for item in self._ready if isinstance(item, Item)]
             if ready and ready[-1].last and not self._across:
                 return len(ready)
@@ -248,7 +252,13 @@ class Cursor:
     def certificate(self) -> str:
         """Gives the certificate of the batches delivered, without those made ahead."""
         with self.lock:
+            self.handle.check(ASK_BEFORE)
             return _native.loader_certificate(self.handle.value, *self.at)
+
+    def stats(self) -> dict[str, int]:
+        """Gives the counts of the library, those of batches made ahead included."""
+        self.handle.check(ASK_BEFORE)
+        return _native.loader_stats(self.handle.value)
 
     # These are no context managers: Ctrl-C between `__enter__` and the block would leave the lock
     # to whoever keeps the traceback, as a notebook does.

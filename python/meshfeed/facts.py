@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from meshfeed import _native
 from meshfeed._types import BatchT
 from meshfeed.arguments import Checks
 from meshfeed.certificate import Certificate
@@ -80,7 +79,7 @@ class Facts(Generic[BatchT]):
         """
         stats: dict[str, float] = {}
         with Checks("Loader.stats"):
-            counts = _native.loader_stats(self._engine.cursor.handle.value)
+            counts = self._engine.cursor.stats()
         for name, value in counts.items():
             if name.endswith("_ns"):
                 stats[name.removesuffix("_ns") + "_seconds"] = value / 1e9
@@ -101,6 +100,7 @@ class Facts(Generic[BatchT]):
         A certificate is of one order: `restore` of another local order begins it anew.
 
         Raises:
+            InvalidStateError: the loader is closed; ask before that.
             OutOfRangeError: `device_prefetch` has made more than 64 batches ahead.
             ResourceExhaustedError: the loader was moved or skipped steps more than 4,096 times.
 

@@ -523,13 +523,10 @@ def test_a_closed_loader_says_so_and_its_batches_live_on() -> None:
     it.close()
     uses: dict[str, Callable[[], object]] = {
         "mf.Loader": lambda: next(loop),
-        "Loader.remaining": lambda: it.remaining,
         "Loader.peek": it.peek,
-        "Loader.stats": it.stats,
         "Loader.seek": lambda: it.seek(epoch=0),
         "Loader.restore": lambda: it.restore(it.state()),
         "Loader.records": lambda: it.records(0, 0),
-        "Loader.certificate": it.certificate,
         "Loader.one_epoch": it.one_epoch,
     }
     for op, use in uses.items():
@@ -537,6 +534,21 @@ def test_a_closed_loader_says_so_and_its_batches_live_on() -> None:
             use()
         assert str(caught.value) == f"{op}: the loader is closed; make another"
     assert batch["x"].tolist() == FIRST
+
+
+def test_a_closed_loader_says_when_to_ask_what_another_one_cannot_tell() -> None:
+    with loader() as it:
+        next(iter(it))
+    uses: dict[str, Callable[[], object]] = {
+        "Loader.remaining": lambda: it.remaining,
+        "Loader.stats": it.stats,
+        "Loader.certificate": it.certificate,
+    }
+    for op, use in uses.items():
+        with pytest.raises(mf.InvalidStateError) as caught:
+            use()
+        remedy = "ask before close(), inside of the with block"
+        assert str(caught.value) == f"{op}: the loader is closed; {remedy}"
 
 
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
