@@ -36,7 +36,7 @@ def of_end(epoch: int, epochs: int | None) -> None:
         epochs: how many there are in all, or None.
     """
     if epochs is not None and 0 < epochs <= epoch:
-        text = "the state stands at epoch %d, and with epochs=%d all epochs are over: loops are "
+        text = "the loader stands at epoch %d, and with epochs=%d all epochs are over: loops are "
         text += "empty; epochs= counts from the beginning of the run, not from the state"
         log.warning(text, epoch, epochs)
 

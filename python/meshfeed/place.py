@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from meshfeed import _native
+from meshfeed import _native, notices
 from meshfeed.arguments import Checks, State
 from meshfeed.engine import Engine
 from meshfeed.errors import InvalidStateError
@@ -160,6 +160,8 @@ class Place:
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
 
+        Behind the last of `epochs=` loops are empty, and a warning says so.
+
         Args:
             epoch: the epoch, from 0.
             position: how many records of the epoch count as delivered.
@@ -170,6 +172,7 @@ class Place:
         with Checks("Loader.seek") as check:
             epoch, position = check.int64("epoch", epoch), check.int64("position", position)
             self._engine.cursor.move(lambda handle: _native.loader_seek(handle, epoch, position))
+        notices.of_end(self.epoch, self._engine.epochs)
 
     def skip(self, steps: int) -> None:
         """Leaves out the next steps, as after a spike of the loss.

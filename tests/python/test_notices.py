@@ -61,7 +61,19 @@ def test_a_run_that_is_over(caplog: pytest.LogCaptureFixture) -> None:
     with mf.Loader(numbers(8), batch_size=4, state=state, epochs=2) as it:
         assert list(it) == []
     assert caplog.messages == [
-        "the state stands at epoch 3, and with epochs=2 all epochs are over: loops are empty; "
+        "the loader stands at epoch 3, and with epochs=2 all epochs are over: loops are empty; "
+        "epochs= counts from the beginning of the run, not from the state"
+    ]
+
+
+def test_a_seek_behind_the_last_epoch(caplog: pytest.LogCaptureFixture) -> None:
+    with mf.Loader(numbers(8), batch_size=4, epochs=2) as it:
+        it.seek(epoch=1)
+        assert caplog.messages == []
+        it.seek(epoch=2)
+        assert list(it) == []
+    assert caplog.messages == [
+        "the loader stands at epoch 2, and with epochs=2 all epochs are over: loops are empty; "
         "epochs= counts from the beginning of the run, not from the state"
     ]
 
