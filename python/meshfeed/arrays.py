@@ -71,7 +71,10 @@ def load_array(
             hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
             raise check.wrong("source", source, "a meshfeed.Dataset", hint)
         fields = source.schema
-        if field not in tuple(fields):  # also one that cannot be hashed
+        if not isinstance(field, str):
+            hint = "give the dataset, the field's name and a NamedSharding"
+            raise check.wrong("field", field, "the name of a field", hint)
+        if field not in fields:
             raise no_field(field, field, tuple(fields), source.skipped)
         known = fields[field]
         if len(source) == 0:

@@ -297,6 +297,8 @@ def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
     )
     if isinstance(x, str):
         hint = f"a spec is written PartitionSpec({x!r}), and a list of field names [{x!r}]"
+    elif isinstance(x, Array) and not name:
+        hint = f"a batch names its arrays: give a dict, such as {{{x.field!r}: mf.Array(…)}}"
     return InvalidArgumentError(message, hint=hint)
 
 

@@ -361,6 +361,12 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
         "size; store token ids as a fixed-size list of integers",
     ),
     (
+        {"field": ["w"], "sharding": P()},
+        mf.InvalidArgumentError,
+        "mf.load_array: field=['w']: expected the name of a field; "
+        "give the dataset, the field's name and a NamedSharding",
+    ),
+    (
         {"field": "wide", "sharding": P()},
         mf.OutOfRangeError,
         'field "wide": record 0 holds 1099511627776',

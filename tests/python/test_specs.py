@@ -119,6 +119,12 @@ def test_a_dataset_without_a_field_says_why(specs: Any) -> None:
             "did you mean 'label'? There are 'image', 'label', 'tokens'",
         ),
         (
+            mf.Array("image", P("data")),
+            mf.InvalidArgumentError,
+            "specs are Array(field='image', spec=P('data',), columns=None); "
+            "a batch names its arrays: give a dict, such as {'image': mf.Array(…)}",
+        ),
+        (
             {"image": ("data", None)},
             mf.InvalidArgumentError,
             "array 'image' has ('data', None); a spec is written "
