@@ -59,24 +59,27 @@ class Agreement:
         self._store, self._title = store, title
         self._me, self._members = me, members
         self._seconds = seconds
+        self._moved = False
         self._ended = threading.Event()
 
     def end(self) -> None:
         """Ends a wait for the others, now or later, with an error."""
         self._ended.set()
 
-    def reach(self, path: str, plan: Document) -> None:
+    def reach(self, path: str, plan: Document, *, moved: bool = False) -> None:
         """Comes back when every member has the same plan.
 
         Args:
             path: under which the round's keys stand.
             plan: this process's.
+            moved: whether the members have agreed before, and this process has moved since.
 
         Raises:
             IncompatibleError: they differ, on every process.
             PeerError: a member has not come in time.
             CancelledError: the loader was closed meanwhile.
         """
+        self._moved = moved
         text = json.dumps(plan, sort_keys=True).encode()
         lead = self._me == self._members[0]
         verdict = self._judge(path, text) if lead else self._answer(path, text)
@@ -87,11 +90,11 @@ class Agreement:
         lead = self._members[0]
         plan = self._get(f"{path}/plan", self._seconds)
         if plan is None:
-            raise self._error(self._absent([lead]))
+            raise self._error(self._absent([lead], [self._me]))
         self._store.set(f"{path}/from/{self._me}", b"" if plan == mine else mine)
         verdict = self._get(f"{path}/verdict", self._seconds + SLACK)
         if verdict is None:
-            raise self._error(self._absent([lead]))
+            raise self._error(self._absent([lead], [self._me]))
         if not verdict and plan != mine:  # it had another one, until Ctrl-C cut the round short
             return self._differ({plan: [lead], mine: [self._me]})
         return verdict
@@ -110,7 +113,8 @@ class Agreement:
                 plans.setdefault(answer or asked, []).append(p)
         verdict = b""
         if absent:
-            verdict = json.dumps(self._absent(absent)).encode()
+            here = [p for p in self._members if p not in absent]
+            verdict = json.dumps(self._absent(absent, here)).encode()
         elif len(plans) > 1:
             verdict = self._differ(plans)
         self._store.set(f"{path}/verdict", verdict)
@@ -127,8 +131,8 @@ class Agreement:
         known = [(processes, json.loads(plan)) for plan, processes in plans.items()]
         return json.dumps({"differ": "; ".join(differences(known))}).encode()
 
-    def _absent(self, processes: list[int]) -> Document:
-        return {"absent": processes}
+    def _absent(self, processes: list[int], here: list[int]) -> Document:
+        return {"absent": processes, **({"moved": here} if self._moved else {})}
 
     def _error(self, verdict: Document) -> errors.Error:
         if text := verdict.get("differ"):
@@ -136,10 +140,13 @@ class Agreement:
             hint = "give every process the same data, arguments and state"
             return errors.IncompatibleError(message, op="mf.Loader", hint=hint)
         absent = verdict["absent"]
-        verb = "has" if len(absent) == 1 else "have"
-        message = f"{named(absent)} {verb} not come to the next batch of loader {self._title} "
-        message += f"within {self._seconds:g} s"
+        message = f"{named(absent)} {_has(absent)} not "
         hint = "every process of the mesh makes the same loaders in the same order; see its log, "
+        if moved := verdict.get("moved"):
+            message = f"{named(moved)} {_has(moved)} called skip, seek or restore, and after it "
+            message += f"{named(absent)} {_has(absent)} not "
+            hint = "call it before the same batch in every process; see the logs, "
+        message += f"come to the next batch of loader {self._title} within {self._seconds:g} s"
         hint += "or raise agree_timeout="
         error = errors.peer(TimeoutError)(message, op="mf.Loader", hint=hint)
         return error.at(absent[0], -1, -1)
@@ -188,6 +195,10 @@ def _difference(field: str, leaves: Sequence[tuple[Sequence[int], Mapping[str, A
         return ""
     values = (f"{cut(value)} on {named(sorted(who))}" for value, who in holders.items())
     return f"{field} is {', '.join(values)}"
+
+
+def _has(processes: Sequence[int]) -> str:
+    return "has" if len(processes) == 1 else "have"
 
 
 def named(processes: Sequence[int]) -> str:

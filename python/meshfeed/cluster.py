@@ -168,7 +168,7 @@ class Cluster:
         self._room = Room(store, self._use.path, title, me, members)
         self._lock = threading.RLock()
         self._round = self._agreed_in = 0
-        self._agreed = False
+        self._agreed = self._met = False
         self.threads = Threads(self._room)
         self.left = False  # it goes on alone
         self.passes = itertools.count(1)  # numbers them, alike on all processes
@@ -232,7 +232,7 @@ class Cluster:
             self._plan = self._evidence.plan(self._options)
         blocks = None if self._options.verify_replicas == "off" else self._evidence.shared
         try:
-            self._agreement.reach(this.path, {**self._plan, **self.state})
+            self._agreement.reach(this.path, {**self._plan, **self.state}, moved=self._met)
             self._begin_threads(this, blocks)
         except Exception as e:
             _beside(LEAVE, functools.partial(self._call_off, e))
@@ -240,6 +240,7 @@ class Cluster:
             raise
         past = range(self._agreed_in, self._round)
         self._agreed_in, self._round, self._agreed = self._round, self._round + 1, True
+        self._met = True
         if room.me == room.members[0]:  # nobody looks back
             with contextlib.suppress(Exception):  # who has agreed goes on
                 for number in past:

@@ -270,6 +270,29 @@ def test_missing(missing: int, named: str) -> None:
     job.close()
 
 
+@pytest.mark.parametrize(
+    ("moved", "first", "second"),
+    [
+        ({3}, "process 3 has", "process 0 has"),
+        ({0}, "process 0 has", "processes 1, 2 and 3 have"),
+        ({0, 1, 3}, "processes 0, 1 and 3 have", "process 2 has"),
+    ],
+)
+def test_some_move(moved: set[int], first: str, second: str) -> None:
+    """A process that moves alone is named, and not only those that have not come after it."""
+    with players(name="train", agree_timeout=1.0) as job:
+        assert all(isinstance(batch, dict) for batch in job.step())
+        for p in moved:
+            job.loaders[p].skip(2)
+        every, job.loaders = job.loaders, [job.loaders[p] for p in sorted(moved)]
+        got = job.step()
+        job.loaders = every
+    want = f"mf.Loader: {first} called skip, seek or restore, and after it {second} not come to "
+    want += "the next batch of loader 'train' within 1 s; call it before the same batch in every "
+    want += "process; see the logs, or raise agree_timeout="
+    assert [str(e) for e in got] == [want] * len(moved)
+
+
 def test_names_are_counted() -> None:
     """Two loaders on the same processes do not meet, and one made after the other is another."""
     store = Memory()
