@@ -27,6 +27,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // Layout is the static answer to a document. It is immutable and safe for
@@ -49,6 +50,9 @@ type Layout struct {
 // and the rest is still worked out. The error is for a document of which
 // nothing can be worked out: one that breaks the rules of [Document].
 func New(d *Document) (*Layout, error) {
+	if d == nil {
+		return nil, status.New(status.InvalidArgument, "layout", "there is no document").WithHint("Parse reads one; look at its error")
+	}
 	if err := d.validate(); err != nil {
 		return nil, err
 	}

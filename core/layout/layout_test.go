@@ -84,6 +84,9 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%v has code %s", err, status.CodeOf(err))
 		}
 	}
+	if _, err := New(nil); err == nil || err.Error() != "layout: there is no document; Parse reads one; look at its error" {
+		t.Errorf("without a document: %v", err)
+	}
 }
 
 // A layout shares nothing with the document it was made of, nor with the one

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/tetratelabs/wazero"
@@ -31,13 +32,25 @@ func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, e
 	return e, nil
 }
 
+// refused gives the error of a module that cannot be compiled.
+func (e *engine) refused(module []byte, err error) error {
+	if !bytes.HasPrefix(module, []byte("\x00asm")) {
+		return status.Errorf(status.InvalidArgument, "host", "the file is no WebAssembly module: %w", err).
+			WithHint("make wasm builds one as .build/meshfeed.wasm")
+	}
+	refusal := status.Errorf(status.InvalidArgument, "host", "the module cannot be compiled: %w", err)
+	if e.pages < DefaultMemoryPages {
+		return refusal.WithHint("if it needs more memory, raise Options.MemoryPages; make wasm builds one as .build/meshfeed.wasm")
+	}
+	return refusal.WithHint("make wasm builds one as .build/meshfeed.wasm")
+}
+
 func (e *engine) load(ctx context.Context, module []byte) (err error) {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, e.runtime); err != nil {
 		return status.Errorf(status.Internal, "host", "WASI: %w", err)
 	}
 	if e.compiled, err = e.runtime.CompileModule(ctx, module); err != nil {
-		return status.Errorf(status.InvalidArgument, "host", "the file is no WebAssembly module: %w", err).
-			WithHint("make wasm builds one as .build/meshfeed.wasm")
+		return e.refused(module, err)
 	}
 	for _, name := range exports {
 		if e.compiled.ExportedFunctions()[name] == nil {

@@ -52,6 +52,25 @@ func TestNoModule(t *testing.T) {
 	}
 }
 
+// TestUnfitModule opens what begins like a module: one that is cut, and one that
+// needs more memory than it may have.
+func TestUnfitModule(t *testing.T) {
+	const build = "make wasm builds one as .build/meshfeed.wasm"
+	for _, c := range []struct {
+		module  []byte
+		options host.Options
+		want    string
+	}{
+		{guest[:1000], host.Options{}, "; " + build},
+		{guest, host.Options{MemoryPages: 1}, "over limit of 1 pages (64 Ki); if it needs more memory, raise Options.MemoryPages; " + build},
+	} {
+		_, err := host.Open(t.Context(), c.module, c.options)
+		if err == nil || !strings.HasPrefix(err.Error(), "host: the module cannot be compiled: ") || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
+
 // TestCancelled asks with a context that is done.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
