@@ -135,6 +135,21 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestEmptyPaths opens paths that a program forgot to set.
+func TestEmptyPaths(t *testing.T) {
+	folder(t, map[string][]byte{"x.arrow": column(t, "x", arrow.PrimitiveTypes.Int64, "[1]")})
+	for want, patterns := range map[string][]string{
+		"arrowio: no files were named; name files, globs or directories":  nil,
+		"arrowio: path 1 of 1 is empty; name files, globs or directories": {""},
+		"arrowio: path 2 of 2 is empty; name files, globs or directories": {"x.arrow", ""},
+	} {
+		_, err := arrowio.OpenFiles(patterns, arrowio.Options{})
+		if status.CodeOf(err) != status.InvalidArgument || err.Error() != want {
+			t.Errorf("%q: %v", patterns, err)
+		}
+	}
+}
+
 // TestOptionsRefused: what cannot be asked for.
 func TestOptionsRefused(t *testing.T) {
 	folder(t, map[string][]byte{"x.arrow": column(t, "x", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int64), "[[1,2]]")})

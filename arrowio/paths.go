@@ -44,6 +44,10 @@ func expand(patterns []string) ([]choice, error) {
 	}
 	var all []choice
 	for i, p := range patterns {
+		if p == "" {
+			return nil, status.Errorf(status.InvalidArgument, "arrowio", "path %d of %d is empty", i+1, len(patterns)).
+				WithHint("name files, globs or directories")
+		}
 		list, err := expandOne(p)
 		if err != nil {
 			return nil, err

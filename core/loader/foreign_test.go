@@ -102,13 +102,15 @@ func TestASourceFailsWhileALoaderIsMade(t *testing.T) {
 			t.Errorf("%s: a loader %v with %v", test.method, made != nil, err)
 		}
 	}
-	_, err := loader.New(nil, loader.Options{Layout: lay})
-	wantError(t, err, status.InvalidArgument, "loader: there is no source; give a dataset, such as arrowio.Open makes")
+	for _, none := range []source.Source{nil, (*torn)(nil)} {
+		_, err := loader.New(none, loader.Options{Layout: lay})
+		wantError(t, err, status.InvalidArgument, "loader: there is no source; give a dataset; arrowio.Open, which makes one, gives nil with an error")
+	}
 
 	src := &torn{Source: digits(64)}
 	l := newLoader(t, src, loader.Options{Layout: lay})
 	src.method = "Gatherer"
-	_, err = l.Remesh(lay, 0, nil)
+	_, err := l.Remesh(lay, 0, nil)
 	wantError(t, err, status.Internal, "loader: panic: no Gatherer"+bug)
 	_, err = l.OneEpoch(0)
 	wantError(t, err, status.Internal, "loader: panic: no Gatherer"+bug)

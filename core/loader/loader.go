@@ -29,6 +29,7 @@ package loader
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/guard"
@@ -68,8 +69,8 @@ func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, err
 }
 
 func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, error) {
-	if src == nil {
-		return nil, fail(status.InvalidArgument, "there is no source").WithHint("give a dataset, such as arrowio.Open makes")
+	if v := reflect.ValueOf(src); src == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, fail(status.InvalidArgument, "there is no source").WithHint("give a dataset; arrowio.Open, which makes one, gives nil with an error")
 	}
 	if o.Layout == nil {
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
