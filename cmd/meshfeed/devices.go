@@ -42,6 +42,11 @@ used; the message says exactly why.`,
 			if !(minutes > 0 && minutes <= mostMinutes) {
 				return usage(cmd, fmt.Sprintf("--minutes is %g, but must be more than 0 and at most %d", minutes, mostMinutes))
 			}
+			for _, flag := range []string{"minutes", "seed"} {
+				if !check && cmd.Flags().Changed(flag) {
+					return usage(cmd, fmt.Sprintf("--%s says how to check, and needs --check", flag))
+				}
+			}
 			d, err := gomlxfeed.Open(cmd.Context(), args[0], o)
 			if err != nil {
 				return err

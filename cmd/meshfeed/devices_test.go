@@ -45,4 +45,10 @@ func TestDevicesAreChecked(t *testing.T) {
 	if code != exitFailed || diagnostics != want {
 		t.Errorf("%d, %s", code, diagnostics)
 	}
+	for _, flag := range []string{"minutes", "seed"} {
+		want := "meshfeed: devices: --" + flag + " says how to check, and needs --check\n  usage: meshfeed devices SPEC [flags]\n"
+		if out, diagnostics, code := devices("virtual:2", "--"+flag, "1"); out != "" || code != exitFailed || diagnostics != want {
+			t.Errorf("%d, %s\n%s", code, diagnostics, out)
+		}
+	}
 }
