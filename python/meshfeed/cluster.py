@@ -192,7 +192,7 @@ class Cluster:
             The round, whose number grows whenever the processes agree.
         """
         if self._agreed:
-            self.threads.peers.check()
+            self.threads.check()
         else:
             self._agree()
         return self._agreed_in
@@ -285,7 +285,7 @@ class Cluster:
         """Has processes stop at some batches, to see that their steps belong together."""
         always = self._options.verify_replicas == "always"
         board, threads = Board(this, ALWAYS_FIRST if always else FIRST), self.threads
-        threads.lockstep = Lockstep(board, self._evidence.live, threads.peers.check)
+        threads.lockstep = Lockstep(board, self._evidence.live, threads.check)
         if this.room.me == this.room.members[0]:
             threads.offsets = offsets.Offsets(board, always=always)
 
@@ -389,6 +389,18 @@ class Threads:
             self.replicas = None
         if hasattr(self, "peers"):
             self.peers.end()
+
+    def check(self) -> bool:
+        """Raises what another process has found, and says whether one has left in order.
+
+        A process that is ahead is the same error in all, whichever process tells of it first.
+        """
+        try:
+            return self.peers.check()
+        except errors.IncompatibleError:
+            if self.lockstep is not None:
+                self.lockstep.judge()
+            raise
 
     def tell(self) -> None:
         """Tells the others that this process leaves."""

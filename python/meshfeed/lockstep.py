@@ -160,6 +160,14 @@ class Lockstep:
             self._wait(batch)
             self._refuse()
 
+    def judge(self) -> None:
+        """Raises what the lowest process has told all, where that is an error."""
+        try:
+            self._obey(self._board.last())
+        except Exception as e:  # the store is gone
+            log.debug("loader %s: the last order was not read: %s", self._board.room.title, e)
+        self._refuse()
+
     def _refuse(self) -> None:
         if self._error is not None:
             raise errors.IncompatibleError(self._error, op="mf.Loader", hint=HINT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -90,6 +91,39 @@ def test_ahead(odd: set[int], more: int, said: str) -> None:
             with pytest.raises(mf.IncompatibleError) as again:
                 next(iter(loader))
             assert str(again.value) == error(said)
+
+
+def test_ahead_is_told() -> None:
+    """It is the same error in all, also in a process that hears of it from another one first."""
+    step, said = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        for _ in range(1 + (p == 3)):
+            next(it)
+        for _ in it:
+            step()
+
+    with players(verify_replicas="always") as job:
+        got = run(job, loop)
+        cluster(job.loaders[0]).abandon(got[0])
+        for loader in job.loaders[1:]:
+            wait_for_letter(cluster(loader).peers)
+            with pytest.raises(mf.IncompatibleError) as e:
+                next(iter(loader))
+            assert (type(e.value), str(e.value)) == (mf.IncompatibleError, said)
+
+
+def wait_for_letter(of: peers.Peers | None) -> None:
+    """Waits until a process has heard of a failure elsewhere."""
+    assert of is not None
+    late = time.monotonic() + HANG
+    while time.monotonic() < late:
+        try:
+            of.check()
+        except mf.PeerError:
+            return
+        time.sleep(0.001)
+    raise AssertionError
 
 
 def loop_of(step: Steps) -> Loop:
