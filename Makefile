@@ -103,7 +103,7 @@ golden: ## rewrite golden texts; read the diff before you commit it
 	go test ./core/layout ./core/loader ./cmd/meshfeed ./capi ./tests/layouts -args -rewrite
 
 fuzz: ## run every fuzz target for 30 s each
-	@for p in $$(go list ./core/... ./arrowio/...); do \
+	@for p in $$(go list ./core/... ./internal/... ./arrowio/...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 20x $$p || exit 1; done; done
 

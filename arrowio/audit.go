@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // audit compares every buffer of every column, those that are no fields too,

@@ -199,7 +199,7 @@ func TestVerifyDictionaryValues(t *testing.T) {
 
 // TestVerifyHonestFiles: what other writers made is well, whatever its types.
 func TestVerifyHonestFiles(t *testing.T) {
-	paths, err := filepath.Glob("../core/arrowmeta/testdata/*.[as]*")
+	paths, err := filepath.Glob("../internal/arrowmeta/testdata/*.[as]*")
 	if err != nil || len(paths) < 15 {
 		t.Fatal(paths, err)
 	}

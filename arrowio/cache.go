@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // cacheBytes bounds the decoded buffers that are kept.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // TestCacheDecodesOnce lets many ask for a batch while it is being decoded.

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
-	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // codecs keeps decoders, since to make one costs more than to decode a small

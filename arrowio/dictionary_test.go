@@ -14,9 +14,9 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/meshfeed/meshfeed/arrowio"
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // codedRecord has a column of indices into the values, plain and in pairs.

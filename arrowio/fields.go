@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // setFields sorts the columns into fields and skipped ones.

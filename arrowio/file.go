@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // file is an open file and its metadata.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // wholeBytes of files are hashed whole: a file of labels, say, which differs on

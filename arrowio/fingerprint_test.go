@@ -163,7 +163,7 @@ func flip(t *testing.T, path string, at int64) {
 
 // TestHashEnds: a context or a Close ends it, and a later call begins anew.
 func TestHashEnds(t *testing.T) {
-	ds, err := arrowio.Open("../core/arrowmeta/testdata/primitive.arrow")
+	ds, err := arrowio.Open("../internal/arrowmeta/testdata/primitive.arrow")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestHashEnds(t *testing.T) {
 
 // TestHashIsThatOfOtherTools: of each file the hash is that of sha256sum.
 func TestHashIsThatOfOtherTools(t *testing.T) {
-	a, b := "../core/arrowmeta/testdata/primitive.arrow", "../core/arrowmeta/testdata/polars.arrow"
+	a, b := "../internal/arrowmeta/testdata/primitive.arrow", "../internal/arrowmeta/testdata/polars.arrow"
 	got := hashOf(t, a)
 	data, err := os.ReadFile(a)
 	if err != nil {
@@ -273,10 +273,10 @@ func TestSamplesOfDictionaries(t *testing.T) {
 // change for the same files.
 func TestFingerprintIsFrozen(t *testing.T) {
 	for path, want := range map[string]string{
-		"../core/arrowmeta/testdata/primitive.arrow":    "d029e0193d61c6941233adbccda2d682",
-		"../core/arrowmeta/testdata/huggingface.stream": "5df6490b3aed3b1aee150390106b6a18",
-		"../core/arrowmeta/testdata/lz4.arrow":          "24e2f364a365285fca5f93158e510b43",
-		deltaFile:                                       "e311125dbf52aa0c49304c730239110a",
+		"../internal/arrowmeta/testdata/primitive.arrow":    "d029e0193d61c6941233adbccda2d682",
+		"../internal/arrowmeta/testdata/huggingface.stream": "5df6490b3aed3b1aee150390106b6a18",
+		"../internal/arrowmeta/testdata/lz4.arrow":          "24e2f364a365285fca5f93158e510b43",
+		deltaFile: "e311125dbf52aa0c49304c730239110a",
 	} {
 		ds, err := arrowio.Open(path)
 		if err != nil {

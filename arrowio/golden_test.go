@@ -148,7 +148,7 @@ func TestGoldenFields(t *testing.T) {
 		"huggingface.stream": "image float32[2 3], open uint8[3 2 1], label int64[], tokens int32[4], ragged int8[1 2 2], box float32[2 2]",
 		"polars.arrow":       "x float64[]",
 	} {
-		ds, err := arrowio.Open(filepath.Join("../core/arrowmeta/testdata", name))
+		ds, err := arrowio.Open(filepath.Join("../internal/arrowmeta/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}

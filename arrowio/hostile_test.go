@@ -28,7 +28,7 @@ func honest(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	for _, pattern := range []string{"*.arrow", "*.stream"} {
-		paths, err := filepath.Glob(filepath.Join("../core/arrowmeta/testdata", pattern))
+		paths, err := filepath.Glob(filepath.Join("../internal/arrowmeta/testdata", pattern))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("no %s: %v", pattern, err)
 		}

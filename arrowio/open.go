@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Options say how files are opened. The zero value is good for most.

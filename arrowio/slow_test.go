@@ -12,13 +12,13 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // golden is a small file with a field "image".
-const golden = "../core/arrowmeta/testdata/fixed.arrow"
+const golden = "../internal/arrowmeta/testdata/fixed.arrow"
 
 // stuck reads a file until it is told to stop; then it waits for release, as a
 // disk does that does not answer.
@@ -134,7 +134,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 
 // openLists opens a dataset of lists, and gives the number of a field that is one.
 func openLists(t *testing.T, wrap func(f *os.File) io.ReaderAt) (d *Dataset, field int) {
-	d = openFileThrough(t, "../core/arrowmeta/testdata/huggingface.stream", wrap)
+	d = openFileThrough(t, "../internal/arrowmeta/testdata/huggingface.stream", wrap)
 	for i, f := range d.table.Fields {
 		if f.HasLists() {
 			return d, i

@@ -10,10 +10,10 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/ipc"
 
 	"github.com/meshfeed/meshfeed/arrowio"
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // TestFiles runs the suite on every kind of field in every container, and

@@ -13,8 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/capi/internal/handle"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // handles is every object that the program holds.

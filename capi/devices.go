@@ -15,8 +15,8 @@ import (
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/capi/internal/options"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // devicesObject is what an mf_devices names.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/capi/internal/options"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // loaderObject is what an mf_loader names: a loader, or a pass that mf_loader_one_epoch

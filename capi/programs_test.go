@@ -189,7 +189,7 @@ func faulty(t *testing.T) map[string][]string {
 }
 
 // golden is a small file with a float field "image" of 4 x 3.
-const golden = "../core/arrowmeta/testdata/fixed.arrow"
+const golden = "../internal/arrowmeta/testdata/fixed.arrow"
 
 // copied gives the path of a copy.
 func copied(t *testing.T, path string) string {

@@ -33,21 +33,9 @@ PYTHON = os.environ.get("PYTHON", sys.executable)
 
 # What a user of another platform or of the wasm guest compiles.
 PORTABLE = "./core/... ./arrowio ./cmd/..."
-GUEST = " ".join(
-    f"./core/{name}"
-    for name in (
-        "status",
-        "guard",
-        "dtype",
-        "jsontext",
-        "mesh",
-        "sharding",
-        "sampler",
-        "source",
-        "arrowmeta",
-        "layout",
-        "batch",
-    )
+GUEST = (
+    "./core/status ./core/dtype ./core/mesh ./core/sharding ./core/sampler ./core/source"
+    " ./core/layout ./core/batch ./internal/..."
 )
 RACED = (
     "./core/loader/... ./core/batch/... ./arrowio/..."
@@ -125,14 +113,12 @@ LINT = [
 DEEP_ENV = {"MESHFEED_DEEP": "1"}
 
 # What the wasm guest is made of, as it is compiled for it.
-WASM_TESTS = " ".join(
-    f"./core/{name}" for name in ("jsontext", "mesh", "sharding", "arrowmeta", "layout")
-)
+WASM_TESTS = "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding ./core/layout"
 
 DEEP = [
     Stage("deep pytest", f"{PYTHON} -m pytest -q -m 'deep or longer' tests/python", DEEP_ENV),
     Stage("deep go test", f"{GO_TEST} ./...", DEEP_ENV),
-    Stage("deep go test -race", f"{RACE} ./core/... ./arrowio/... ./tests/..."),
+    Stage("deep go test -race", f"{RACE} ./core/... ./internal/... ./arrowio/... ./tests/..."),
     Stage(
         "deep real processes",
         f"{PYTHON} -m pytest -q -m 'deep or longer' tests/distributed",

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -212,7 +216,9 @@ func orRoot(pointer string) string {
 func (p printer) annotate(list []checked) error {
 	for _, d := range list {
 		if d.err != nil {
-			if err := annotation(p.out, "error", position{file: d.file}, "the document cannot be read", describe(d.err)); err != nil {
+			at := position{file: d.file}
+			at.line, at.column = syntaxAt(d)
+			if err := annotation(p.out, "error", at, "the document cannot be read", describe(d.err)); err != nil {
 				return err
 			}
 			continue
@@ -234,6 +240,25 @@ func (p printer) annotate(list []checked) error {
 		}
 	}
 	return nil
+}
+
+// place finds where a message says that a text is no JSON.
+var place = regexp.MustCompile(`\(line (\d+), byte (\d+)\)`)
+
+// syntaxAt gives the line and column at which a document cannot be read, and
+// zeros where that is not a matter of one place.
+func syntaxAt(d checked) (line, column int) {
+	found := place.FindStringSubmatch(d.err.Error())
+	if found == nil {
+		return 0, 0
+	}
+	line, _ = strconv.Atoi(found[1]) // they are digits
+	column, _ = strconv.Atoi(found[2])
+	lines := bytes.SplitN(d.text, []byte{'\n'}, line+1)
+	if line > len(lines) || column > len(lines[line-1])+1 {
+		return 0, 0
+	}
+	return line, 1 + utf8.RuneCount(lines[line-1][:column-1])
 }
 
 // position is a place in a file; without a line it is the file as a whole.

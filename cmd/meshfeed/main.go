@@ -27,8 +27,8 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Exit statuses.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // call runs fn, which calls into the backend. doing says what it does, as in

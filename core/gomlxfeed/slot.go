@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // slot is the memory of one batch on all devices of the mesh.

@@ -14,8 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // counterparts gives GoMLX's name of each of our types. All of them can be

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/meshfeed/meshfeed/core/internal/sha256"
-	"github.com/meshfeed/meshfeed/core/jsontext"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/sha256"
 )
 
 // Canonical gives the one text of the document: keys in the order of the

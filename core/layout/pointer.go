@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/meshfeed/meshfeed/core/jsontext"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // escape makes a name a token of a JSON Pointer.

@@ -3,8 +3,8 @@ package layout
 import (
 	"strings"
 
-	"github.com/meshfeed/meshfeed/core/jsontext"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // reader is the second pass over a document's text, which the first has found

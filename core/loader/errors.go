@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 func fail(code status.Code, format string, args ...any) *status.Error {

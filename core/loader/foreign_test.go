@@ -125,7 +125,7 @@ func TestAPanicOfAForeignSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := exec.Command("go", "run", program).CombinedOutput()
-	const want = "guard: panic: runtime error: index out of range [3] with length 0; main.gather panicked, which meshfeed called and is no part of it; the attribute \"stack\" has the trace\n"
+	const want = "loader: panic: runtime error: index out of range [3] with length 0; main.(*tape).Gatherer panicked, which meshfeed called and is no part of it; the attribute \"stack\" has the trace\n"
 	if err != nil || string(said) != want {
 		t.Errorf("%v\n%s", err, said)
 	}
@@ -136,10 +136,35 @@ const foreign = `package main
 import (
 	"fmt"
 
-	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/source"
 )
 
-func gather(list []int) error { return fmt.Errorf("%d", list[3]) }
+type tape struct{ source.Source }
 
-func main() { fmt.Println(guard.Call("guard", func() error { return gather(nil) })) }
+func (t *tape) Gatherer(parts []source.Part) (source.Gatherer, error) {
+	var none []error
+	return nil, none[len(parts)+2]
+}
+
+func main() {
+	ds, err := arrowio.FromSlices(arrowio.Slice("x", make([]int32, 8)))
+	if err != nil {
+		panic(err)
+	}
+	doc, err := layout.Parse([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	lay, err := layout.New(doc)
+	if err != nil {
+		panic(err)
+	}
+	_, err = loader.New(&tape{ds}, loader.Options{Layout: lay})
+	fmt.Println(err)
+}
+
+const text = "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",1]]},\"arrays\":{\"x\":{\"shape\":[\"B\"],\"dtype\":\"int32\"}},\"batch\":{\"size\":4}}"
 `

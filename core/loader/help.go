@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // To wake the goroutine and to be woken by it takes a caller from outside Go

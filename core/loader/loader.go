@@ -32,10 +32,10 @@ import (
 	"reflect"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Loader delivers batches. It has one cursor. All methods are safe for

@@ -1,6 +1,6 @@
 package loader
 
-import "github.com/meshfeed/meshfeed/core/guard"
+import "github.com/meshfeed/meshfeed/internal/guard"
 
 // queue holds answers first in, first out. Its list is used again, so a steady
 // loop allocates nothing.

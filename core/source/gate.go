@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Patience is how long Close waits for a call that does not heed its context,

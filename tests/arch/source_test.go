@@ -14,13 +14,13 @@ import (
 // Python program that loaded the library.
 func TestGoroutinesStartInGuard(t *testing.T) {
 	for _, p := range list(t, worlds[0]) {
-		if !p.ours() || p.path() == "core/guard" || strings.HasPrefix(p.path(), "tests/") || strings.HasSuffix(p.path(), "test") {
+		if !p.ours() || p.path() == "internal/guard" || strings.HasPrefix(p.path(), "tests/") || strings.HasSuffix(p.path(), "test") {
 			continue
 		}
 		for _, name := range append(p.GoFiles, p.CgoFiles...) {
 			eachNode(t, filepath.Join(p.Dir, name), func(fset *token.FileSet, n ast.Node) {
 				if stmt, ok := n.(*ast.GoStmt); ok {
-					t.Errorf("%s: go statement outside core/guard: use guard.Go, which turns a panic into an error", fset.Position(stmt.Pos()))
+					t.Errorf("%s: go statement outside internal/guard: use guard.Go, which turns a panic into an error", fset.Position(stmt.Pos()))
 				}
 			})
 		}

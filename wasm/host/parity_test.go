@@ -32,7 +32,7 @@ func questions(t testing.TB) []question {
 	for _, text := range orderQuestions {
 		list = append(list, question{Name: text, Ask: "samples", Input: []byte(text)})
 	}
-	files, err := filepath.Glob("../../core/arrowmeta/testdata/*.*")
+	files, err := filepath.Glob("../../internal/arrowmeta/testdata/*.*")
 	if err != nil || len(files) < 20 {
 		t.Fatal(files, err)
 	}

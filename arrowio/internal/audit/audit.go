@@ -13,7 +13,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // Fault is something wrong with a column.

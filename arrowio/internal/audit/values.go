@@ -5,7 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // indices makes sure that they lie in the dictionary.

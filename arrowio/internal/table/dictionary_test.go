@@ -4,8 +4,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // TestDictionaryOfDictionaries is refused with a reason.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 var (

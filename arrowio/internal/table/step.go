@@ -6,9 +6,9 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // step is the scratch memory of one gather. All lists with an entry per record

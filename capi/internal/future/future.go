@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Future is a value that stands, or will. It is safe for concurrent use.

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Table holds objects by handle. The zero value is ready to use. It is safe

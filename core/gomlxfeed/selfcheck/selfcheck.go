@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
-	"github.com/meshfeed/meshfeed/core/guard"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Options say how much is done.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // rows compares whole rows with the reference, one by one, and in batches with

@@ -118,7 +118,7 @@ func TestSamples(t *testing.T) {
 }
 
 func TestSchema(t *testing.T) {
-	data, err := os.ReadFile("../../../core/arrowmeta/testdata/huggingface.stream")
+	data, err := os.ReadFile("../../../internal/arrowmeta/testdata/huggingface.stream")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,10 @@ package answer
 import (
 	"strconv"
 
-	"github.com/meshfeed/meshfeed/core/jsontext"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // MaxSamples bounds the records of one reply.

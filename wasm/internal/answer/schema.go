@@ -1,9 +1,9 @@
 package answer
 
 import (
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // Schema says what is in an Arrow or Parquet file of size bytes, from the last

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/meshfeed/meshfeed/core/jsontext"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // writer is the beginning of a reply.

@@ -42,7 +42,7 @@ const OWN = {
 
 /** Has the fields of FILE, so that its programs run as they are. */
 const WHOLE = "a program as it is";
-const FILE = "core/arrowmeta/testdata/fixed.arrow";
+const FILE = "internal/arrowmeta/testdata/fixed.arrow";
 OWN[WHOLE] = one({
   mesh: { axes: [["data", 2], ["model", 2]] },
   arrays: { image: { shape: ["B", 4, 3], dtype: "float32", spec: ["data", "model"] }, first: { field: "bytes", columns: [[0, 2]], shape: ["B", 2], dtype: "uint8", spec: ["data"] } },

@@ -172,7 +172,7 @@ inBrowser("of a dropped data file the fields become arrays", async (page) => {
   const input = page.locator('input[type="file"]');
   for (const [file, said, shape] of FILES) {
     await open(page, text("02"));
-    await input.setInputFiles(join(layouts, "../../core/arrowmeta/testdata", file));
+    await input.setInputFiles(join(layouts, "../../internal/arrowmeta/testdata", file));
     await page.locator(".notice").waitFor();
     assert.match(await page.locator(".notice span").innerText(), said);
     assert.ok((await canonical(page)).includes(`"image":{${shape},"dtype":"float32","spec":["data",null,"model"]}`), file);

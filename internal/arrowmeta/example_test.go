@@ -5,7 +5,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // The schema of a file, and where the rows of one column stand.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 func describe(s *arrowmeta.Schema) string {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // place is the offset in the file and the length of a buffer; nil where it is

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // TestUnknownType puts a column of a type of the future between two others: it

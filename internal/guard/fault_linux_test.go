@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/guard"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // TestFaultIsCaught reads a mapping whose file has shrunk.

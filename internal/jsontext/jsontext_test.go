@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/jsontext"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // decode makes of a value what encoding/json makes of its text.

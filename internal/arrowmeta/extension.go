@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/meshfeed/meshfeed/core/jsontext"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // Keys of the field metadata that hold an extension type.

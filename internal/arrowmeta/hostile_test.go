@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/arrowmeta"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 

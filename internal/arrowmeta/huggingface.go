@@ -3,7 +3,7 @@ package arrowmeta
 import (
 	"strings"
 
-	"github.com/meshfeed/meshfeed/core/jsontext"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // The datasets library writes its features as JSON into the metadata of the
