@@ -45,7 +45,7 @@ func TestSize(t *testing.T) {
 // sources.
 func TestReproducible(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "copy of the sources")
-	for _, part := range []string{"core", "wasm/guest", "wasm/internal", "go.mod", "go.sum"} {
+	for _, part := range []string{"core", "internal", "wasm/guest", "wasm/internal", "go.mod", "go.sum"} {
 		to := filepath.Join(dir, part)
 		from := filepath.Join("../..", part)
 		if strings.HasPrefix(part, "go.") {
