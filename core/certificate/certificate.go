@@ -34,12 +34,11 @@
 // not notice of two.
 //
 // The hash is a mixing function and not a cipher, a few nanoseconds per row.
-// Faults that do not know of it (lost or repeated rows, exchanged files,
-// processes, seeds or orders, broken arithmetic) stay unnoticed with a
-// probability of about 2^-128. It is no defence against somebody who chooses
-// records in order to deceive. It says nothing of the bytes of a row, nor of
-// the further replicas of a block; of processes that hold only such replicas it
-// says which positions they delivered.
+// Accidents (lost or repeated rows, exchanged files, processes, seeds or orders,
+// broken arithmetic) stay unnoticed with a probability of about 2^-128. The hash
+// does not protect against records that are chosen in order to deceive. It says
+// nothing of the bytes of a row, nor of the further replicas of a block. Of
+// processes that hold only such replicas it says which positions they delivered.
 //
 // # Adding, and what is complete
 //

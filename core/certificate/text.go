@@ -72,13 +72,13 @@ func (c Coverage) wrong() (wrong, hints []string) {
 		hints = append(hints, "add the certificate of the run that delivered them, saved together with the state from which the next run began")
 	}
 	for i, f := range c.Repeated[:min(len(c.Repeated), shown)] {
-		wrong = append(wrong, fmt.Sprintf("%s delivered %s more than once: %s", f.who(), counted(total(f.Spans), "position"), list(f.Spans)))
+		wrong = append(wrong, fmt.Sprintf("%s delivered %s more than once: %s", f.subject(), counted(total(f.Spans), "position"), list(f.Spans)))
 		if i == 0 {
 			hints = append(hints, "add each certificate once; restore and seek deliver again what lies behind the place to which they go")
 		}
 	}
 	for i, f := range c.Absent[:min(len(c.Absent), shown)] {
-		wrong = append(wrong, fmt.Sprintf("%s did not deliver %s that others did: %s", f.who(), counted(total(f.Spans), "position"), list(f.Spans)))
+		wrong = append(wrong, fmt.Sprintf("%s did not deliver %s that others did: %s", f.subject(), counted(total(f.Spans), "position"), list(f.Spans)))
 		if i == 0 {
 			hints = append(hints, "add the certificates of all processes; if all are there, these stopped earlier")
 		}
@@ -86,8 +86,8 @@ func (c Coverage) wrong() (wrong, hints []string) {
 	return wrong, hints
 }
 
-// who names the processes of a fault.
-func (f Fault) who() string {
+// subject names the processes of a fault.
+func (f Fault) subject() string {
 	switch {
 	case f.All && f.Of == 1:
 		return "the process"

@@ -38,7 +38,7 @@ func (l *Loader) CertificateAt(c batch.Cursor) (certificate.Certificate, error) 
 
 // Rewind goes back to where one of the last 64 batches ended, and takes those
 // behind it back: the certificate is as if they had not been delivered. It is
-// for callers who got batches and have not handed them on. At any other place,
+// for a caller that got batches and has not handed them on. At any other place,
 // and behind a Restore, Seek, Skip or Remesh, it is Seek.
 func (l *Loader) Rewind(c batch.Cursor) error {
 	if err := l.grid.check(c); err != nil {

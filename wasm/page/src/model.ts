@@ -27,7 +27,7 @@ const USUAL: Look = { array: "", dims: null, slice: [], split: null, pinned: nul
 
 const MOST_UNDONE = 100;
 
-/** Model tells whoever listens for "change". What is drawn comes from draft, reply, look and the parts
+/** Model sends the event "change". What is drawn comes from draft, reply, look and the parts
  * beside them, which change together: no part of the page can show another layout than the part beside
  * it. While an answer is on its way they are those of the layout before; the forms show what is wanted. */
 export class Model extends EventTarget {
