@@ -17,6 +17,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -148,21 +149,14 @@ func (v *Validator) Close() (err error) {
 	v.closed = true
 	for _, e := range v.engines {
 		if e != nil {
-			err = first(err, e.close())
+			err = cmp.Or(err, e.close())
 		}
 	}
 	if v.cache != nil {
-		err = first(err, v.cache.Close(context.Background()))
+		err = cmp.Or(err, v.cache.Close(context.Background()))
 	}
 	v.engines, v.cache = [2]*engine{}, nil
 	return err
-}
-
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // Describe answers about a layout document.

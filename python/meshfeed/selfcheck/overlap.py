@@ -38,10 +38,6 @@ class Overlap:
     asked: float
     seconds: dict[str, float]
 
-    def share(self, loop: str) -> float:
-        """Gives the seconds that the input adds to a step."""
-        return self.seconds[loop] - self.seconds[ALONE]
-
 
 def prefetching(ahead: int) -> str:
     """Gives the name of meshfeed's loop with so many batches sent ahead."""

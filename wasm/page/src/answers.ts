@@ -88,7 +88,7 @@ export class Answers {
     else shown.records = records(this.aside, processes, draft, shown.from, epoch, shown.step, reply.report!.totals.steps_per_epoch ?? 0);
   }
 
-  /** processes tells of some processes. With a mesh too large for the report, who reads the same rows is not known. */
+  /** processes tells of some processes. With a mesh too large for the report, it does not say which of them read the same rows. */
   private processes(reply: Described, from: number, count: number): ProcessReport[] {
     return reply.report!.processes?.slice(from, from + count) ?? this.guest.processes(reply, from, count);
   }
