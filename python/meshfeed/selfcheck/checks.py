@@ -187,6 +187,7 @@ class _World:
                 carry = busy(carry, batch)  # keeps the devices behind the loader
                 waiting.append((records, sums(batch["wide"])))
                 del batch
+        jax.block_until_ready((carry, [got for _, got in waiting]))  # also where one is wrong
         for i, (records, got) in enumerate(waiting):
             shards = self.wide[records].view(np.uint32).reshape(mesh.size, -1)
             if not np.array_equal(np.asarray(got), shards.sum(1, dtype=np.uint32)):
