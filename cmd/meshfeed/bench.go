@@ -19,9 +19,9 @@ func newBench() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
 		Use:   "bench LAYOUT.json FILE…",
-		Short: "rows and bytes per second of a layout, and what limits them",
-		Long: `Loads the batches of one process as fast as it can and drops them: what the loader can deliver when
-nothing else is in the way. A plain copy of as many bytes, timed in the same run, gives the scale.`,
+		Short: "measure rows and bytes per second of a layout, and name the limit",
+		Long: `Loads the batches of one process as fast as possible and drops them, to measure the loader alone.
+A plain copy of the same number of bytes is timed in the same run for comparison.`,
 		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/",
 		Args:    need(2, -1, "a layout document and files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ nothing else is in the way. A plain copy of as many bytes, timed in the same run
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.process, "process", 0, "whose blocks to load")
+	f.IntVar(&o.process, "process", 0, "the process whose blocks to load")
 	f.DurationVar(&o.time, "time", 3*time.Second, "how long to measure, after the first epoch or a third of this")
 	f.BoolVar(&o.sequential, "sequential", false, "in the order of the files instead of shuffled")
 	f.StringVar(&o.files.IO, "io", "auto", "auto, map or read")
@@ -63,8 +63,7 @@ type benchOptions struct {
 	files            arrowio.Options
 }
 
-// measurement is what the verb prints, in the form of its JSON. Times are in
-// seconds.
+// measurement is the JSON that the verb prints. Times are in seconds.
 type measurement struct {
 	Process       int     `json:"process"`
 	Batches       int     `json:"batches"`
@@ -81,7 +80,7 @@ type measurement struct {
 	Limit         string  `json:"limit"`
 }
 
-// measure tells progress of the time that it measures for, in nanoseconds.
+// measure loads batches for o.time. It reports progress in nanoseconds.
 func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layout.Layout, progress func(done, total int64)) (*measurement, error) {
 	if o.time <= 0 {
 		return nil, status.Errorf(status.InvalidArgument, "bench", "--time %v is not a duration to measure for", o.time)
@@ -112,7 +111,7 @@ func (o benchOptions) measure(ctx context.Context, ds *arrowio.Dataset, l *layou
 	return m, nil
 }
 
-// warmUp loads the rest of the first epoch, but no longer than a time.
+// warmUp loads the rest of the first epoch, for at most the given time.
 func warmUp(ctx context.Context, feed *loader.Loader, most time.Duration) error {
 	for end := time.Now().Add(most); feed.Epoch() == 0 && time.Now().Before(end); {
 		if err := take(ctx, feed); err != nil {
@@ -154,7 +153,7 @@ func (m *measurement) run(ctx context.Context, feed *loader.Loader, most time.Du
 	return nil
 }
 
-// copySeconds times a plain copy of n bytes: the median of several.
+// copySeconds returns the median time of a plain copy of n bytes.
 func copySeconds(n int64) float64 {
 	from, to := make([]byte, n), make([]byte, n)
 	copy(to, from) // touches the pages
@@ -168,20 +167,20 @@ func copySeconds(n int64) float64 {
 	return times[len(times)/2]
 }
 
-// cause says what limits the rate. While the consumer only drops batches, the
-// time of a batch is the time to gather it, and what is beyond a plain copy is
-// the price of scattered rows, or of a disk.
+// cause names what limits the rate. The consumer only drops batches, so the time
+// of a batch is the time to gather it. What exceeds a plain copy is the cost of
+// scattered rows or of a disk.
 func (m *measurement) cause() string {
 	batch := m.Seconds / float64(m.Batches)
 	switch {
 	case m.Gather < batch/2:
-		return "handing over: batches are so small that passing them on takes longer than gathering them"
+		return "handing over: delivering a batch takes longer than gathering it, because batches are small"
 	case m.Gather < 4*m.Copy:
 		return "memory: gathering runs at the speed of copying scattered rows"
 	case m.Bytes < 512*m.Rows:
-		return "rows: they are so small that finding one takes longer than copying it"
+		return "rows: locating a row takes longer than copying it, because rows are small"
 	}
-	return "reading: rows come from a disk, a decoder or many small pieces, not at the speed of memory"
+	return "reading: a disk, a decoder or many small pieces are slower than memory"
 }
 
 func (m *measurement) print(out io.Writer) error {
@@ -198,7 +197,7 @@ limited by %s
 	return err
 }
 
-// spent prints seconds with three digits.
+// spent formats seconds with three digits.
 func spent(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	unit := time.Duration(1)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCheckAsksTheValidatorOfThePage sees that --wasm without a file asks the
-// module that the page holds, which says what the command says.
+// TestCheckAsksTheValidatorOfThePage checks that --wasm without a file runs the
+// page's module, and that its output equals the command's.
 func TestCheckAsksTheValidatorOfThePage(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const document = `{"meshfeed":1,"mesh":{"axes":[["data",4]]},"arrays":{"x":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":30}}`
@@ -20,7 +20,7 @@ func TestCheckAsksTheValidatorOfThePage(t *testing.T) {
 	}
 	want, code := check("-")
 	got, guest := check("--wasm", "-")
-	if got != want || guest != code || code != exitFound {
+	if got != want || guest != code || code != exitProblem {
 		t.Errorf("exit %d and\n%s\nwant %d and\n%s", guest, got, code, want)
 	}
 }

@@ -33,14 +33,14 @@ func newCheck() *cobra.Command {
 	var c checking
 	cmd := &cobra.Command{
 		Use:   "check LAYOUT.json…",
-		Short: "say what is wrong with layouts, for CI",
+		Short: "list the problems of layouts, for CI",
 		Long: `Checks layout documents without devices and without data, and lists their problems with line and column.
-"meshfeed explain CODE" says what a problem means.
+"meshfeed explain CODE" explains a problem.
 
-A pattern such as 'layouts/*.json' stands for the files that it matches, and - for standard input.
-With --format github problems are written as commands that GitHub Actions shows as annotations of the file.
-With --wasm the validator of the layout page answers instead of this program: a WebAssembly module that
-sees the document and nothing else of this machine. --wasm=FILE names another one, of another version.
+An argument is a file, a pattern such as 'layouts/*.json', or - for standard input.
+With --format github the problems are printed as annotations for GitHub Actions.
+With --wasm the documents are checked by the WebAssembly validator of the layout page, which has access to
+the document and to nothing else on this machine. --wasm=FILE runs another version of the validator.
 
 The exit status is 0 if there is no error, 1 if there is one, and 2 if a document cannot be read.`,
 		Example: "  meshfeed check layout.json\n  meshfeed check --strict --format github 'layouts/*.json'\n  generate-layout | meshfeed check --json -",
@@ -58,8 +58,8 @@ The exit status is 0 if there is no error, 1 if there is one, and 2 if a documen
 	return cmd
 }
 
-// arguments expects documents. A flag whose value may be left out takes its
-// value after an equals sign only, so a separate one lands here.
+// arguments requires documents. --wasm has an optional value, which must follow
+// an equals sign. A module given as a separate argument is reported here.
 func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 	if i := slices.IndexFunc(args, isModule); i >= 0 && c.wasm == carried {
 		return usage(cmd, fmt.Sprintf("%q is a validator and not a layout; write --wasm=%s", args[i], args[i]))
@@ -69,7 +69,7 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 
 func isModule(name string) bool { return strings.HasSuffix(name, ".wasm") }
 
-// checked is a document and what was found, or why it cannot be read.
+// checked is a document with its findings, or with the error of reading it.
 type checked struct {
 	file string
 	text []byte
@@ -79,7 +79,7 @@ type checked struct {
 
 func (c *checking) run(cmd *cobra.Command, args []string) error {
 	if c.json && cmd.Flags().Changed("format") && c.format != "json" {
-		return usage(cmd, fmt.Sprintf("--json and --format %s do not go together", c.format))
+		return usage(cmd, fmt.Sprintf("--json and --format %s exclude each other", c.format))
 	}
 	if c.json {
 		c.format = "json"
@@ -97,12 +97,12 @@ func (c *checking) run(cmd *cobra.Command, args []string) error {
 	if err := write(list); err != nil {
 		return err
 	}
-	return c.outcome(cmd, list)
+	return c.result(cmd, list)
 }
 
-// outcome gives the first document's reason not to be read. The others are
-// printed here.
-func (c *checking) outcome(cmd *cobra.Command, list []checked) error {
+// result returns the first error of reading a document, and prints the others.
+// Without such an error it returns errProblem if some document has an error.
+func (c *checking) result(cmd *cobra.Command, list []checked) error {
 	var unread error
 	found := false
 	for _, d := range list {
@@ -116,12 +116,12 @@ func (c *checking) outcome(cmd *cobra.Command, list []checked) error {
 		}
 	}
 	if unread == nil && found {
-		return errFound
+		return errProblem
 	}
 	return unread
 }
 
-// checkAll looks at every document.
+// checkAll checks every document.
 func (c *checking) checkAll(cmd *cobra.Command, files []string) []checked {
 	v := validator{module: c.wasm}
 	defer v.close()
@@ -136,8 +136,8 @@ func (c *checking) checkAll(cmd *cobra.Command, files []string) []checked {
 	return list
 }
 
-// expand gives the files that patterns match. A name that is a file's is no
-// pattern, whatever characters it has.
+// expand returns the files that the patterns match. An argument that names a
+// file is not a pattern, even if it contains special characters.
 func expand(args []string) (files []string, err error) {
 	for _, arg := range args {
 		if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "*?[") {
@@ -156,13 +156,13 @@ func expand(args []string) (files []string, err error) {
 	return files, nil
 }
 
-// printer writes what was found.
+// printer writes findings in one of the formats.
 type printer struct {
 	out   io.Writer
 	paint paint
 }
 
-// json prints the problems as they stand in the reports.
+// json prints the problems with the same JSON as in the reports.
 func (p printer) json(list []checked) error {
 	type file struct {
 		File     string          `json:"file"`
@@ -185,7 +185,7 @@ func (p printer) text(list []checked) (err error) {
 	errors, warnings, read := 0, 0, 0
 	for _, d := range list {
 		if d.err != nil {
-			continue // it goes to standard error
+			continue // result prints it to standard error
 		}
 		file := visible(d.file)
 		for _, f := range d.problems {
@@ -212,7 +212,7 @@ func orRoot(pointer string) string {
 	return pointer
 }
 
-// annotate prints the problems as workflow commands of GitHub Actions.
+// annotate prints the problems as GitHub Actions workflow commands.
 func (p printer) annotate(list []checked) error {
 	for _, d := range list {
 		if d.err != nil {
@@ -242,17 +242,17 @@ func (p printer) annotate(list []checked) error {
 	return nil
 }
 
-// place finds where a message says that a text is no JSON.
-var place = regexp.MustCompile(`\(line (\d+), byte (\d+)\)`)
+// syntaxPosition matches the position in the message of a JSON syntax error.
+var syntaxPosition = regexp.MustCompile(`\(line (\d+), byte (\d+)\)`)
 
-// syntaxAt gives the line and column at which a document cannot be read, and
-// zeros where that is not a matter of one place.
+// syntaxAt returns the line and column of a syntax error, or zeros if the error
+// has no position.
 func syntaxAt(d checked) (line, column int) {
-	found := place.FindStringSubmatch(d.err.Error())
+	found := syntaxPosition.FindStringSubmatch(d.err.Error())
 	if found == nil {
 		return 0, 0
 	}
-	line, _ = strconv.Atoi(found[1]) // they are digits
+	line, _ = strconv.Atoi(found[1]) // digits only
 	column, _ = strconv.Atoi(found[2])
 	lines := bytes.SplitN(d.text, []byte{'\n'}, line+1)
 	if line > len(lines) || column > len(lines[line-1])+1 {
@@ -261,14 +261,13 @@ func syntaxAt(d checked) (line, column int) {
 	return line, 1 + utf8.RuneCount(lines[line-1][:column-1])
 }
 
-// position is a place in a file; without a line it is the file as a whole.
+// position is a line and column of a file, or the whole file if line is 0.
 type position struct {
 	file         string
 	line, column int
 }
 
-// What a workflow command writes instead of the characters that end it, and
-// those that end one of its properties.
+// Escapes of GitHub Actions workflow commands, in messages and in properties.
 var (
 	inMessage  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

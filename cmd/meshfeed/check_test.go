@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCheckAsksAModule sees that a module built of these sources says what the
-// command says, in every format.
+// TestCheckAsksAModule checks, in every format, that the output of a module built
+// from these sources equals the command's.
 func TestCheckAsksAModule(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	module := filepath.Join(t.TempDir(), "meshfeed.wasm")
@@ -51,7 +51,7 @@ func TestALargeDocumentIsNamedWithItsSize(t *testing.T) {
 	var out, diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"check", path}, strings.NewReader(""), &out, &diagnostics)
 	want := "meshfeed: " + path + " has 20,971,520 bytes, but a layout document may have 8,388,608\n  a mesh whose devices are in order needs no list of them\n"
-	if code != exitFailed || diagnostics.String() != want {
+	if code != exitFailure || diagnostics.String() != want {
 		t.Errorf("exit %d, %s", code, diagnostics.String())
 	}
 }

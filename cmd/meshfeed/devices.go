@@ -20,22 +20,22 @@ func newDevices() *cobra.Command {
 	var o gomlxfeed.OpenOptions
 	cmd := &cobra.Command{
 		Use:   "devices SPEC",
-		Short: "say what devices a backend offers, or check and measure them",
-		Long: `Opens the devices of a GoMLX backend and says what they are. SPEC is one of
+		Short: "list the devices of a backend, or check and measure them",
+		Long: `Opens a GoMLX backend and lists its devices. SPEC is one of
 
   go                            the pure-Go engine, one device
   virtual:N                     N devices over the pure-Go engine
-  xla:/abs/plugin.so?devices=N  a PJRT plugin for CPU, CUDA or TPU; devices= may be left out
+  xla:/abs/plugin.so?devices=N  a PJRT plugin for CPU, CUDA or TPU; devices= is optional
 
-A plugin is named by its whole path: nothing is searched for or downloaded. It is tried in a child
-process first, so that one that crashes or hangs gives an error. Plugins need a command built with
--tags xla.
+A plugin is named by its absolute path: meshfeed neither searches nor downloads. The plugin is first
+started in a child process, so that a crash or a hang becomes an error. Plugins need a command built
+with -tags xla.
 
-With --check the devices are tried: random batches go there, every shard is read back and compared,
-and the time is measured. The outcome is a page of Markdown that can be pasted into an issue.
+With --check random batches are sent to the devices, every shard is read back and compared, and the
+time is measured. The result is a page of Markdown to paste into an issue.
 
-The exit status is 0 if the backend can be used, 1 if a check failed, and 2 if the backend cannot be
-used; the message says exactly why.`,
+The exit status is 0 if the backend is usable, 1 if a check fails, and 2 if the backend is unusable;
+the message says why.`,
 		Example: "  meshfeed devices virtual:8\n  meshfeed devices --json 'xla:/opt/xla_cpu_pjrt.so?devices=8'",
 		Args:    need(1, 1, "one SPEC, such as virtual:8"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -44,7 +44,7 @@ used; the message says exactly why.`,
 			}
 			for _, flag := range []string{"minutes", "seed"} {
 				if !check && cmd.Flags().Changed(flag) {
-					return usage(cmd, fmt.Sprintf("--%s says how to check, and needs --check", flag))
+					return usage(cmd, fmt.Sprintf("--%s needs --check", flag))
 				}
 			}
 			d, err := gomlxfeed.Open(cmd.Context(), args[0], o)
@@ -65,8 +65,8 @@ used; the message says exactly why.`,
 	cmd.Flags().Float64Var(&minutes, "minutes", 1, "with --check: about how long to measure")
 	cmd.Flags().Uint64Var(&seed, "seed", 0, "with --check: which random layouts to try")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 20*time.Second, "how long a plugin may take to start")
-	cmd.Flags().BoolVar(&o.NoPreflight, "no-preflight", false, "load a plugin without trying it in a child process first")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 20*time.Second, "the longest time for a plugin to start")
+	cmd.Flags().BoolVar(&o.NoPreflight, "no-preflight", false, "load a plugin without starting it in a child process first")
 	return cmd
 }
 
@@ -74,9 +74,9 @@ const mostMinutes = 60
 
 // checkDevices runs the self-check and prints its report.
 func checkDevices(cmd *cobra.Command, d *gomlxfeed.Devices, o selfcheck.Options, asJSON bool) error {
-	o.Say = func(what string) { say(cmd.ErrOrStderr(), what) }
+	o.Say = func(what string) { showStatus(cmd.ErrOrStderr(), what) }
 	r, err := selfcheck.Run(cmd.Context(), d, o)
-	say(cmd.ErrOrStderr(), "")
+	showStatus(cmd.ErrOrStderr(), "")
 	if err != nil {
 		return err
 	}
@@ -86,17 +86,17 @@ func checkDevices(cmd *cobra.Command, d *gomlxfeed.Devices, o selfcheck.Options,
 		_, err = io.WriteString(cmd.OutOrStdout(), r.Markdown())
 	}
 	if err == nil && !r.Passed() {
-		return errFound
+		return errProblem
 	}
 	return err
 }
 
-// printDevices lists the first devices: thousands of virtual ones tell no more.
+// printDevices lists the first 16 devices: further virtual ones look the same.
 func printDevices(out io.Writer, f gomlxfeed.Facts) error {
 	const most = 16
-	memory := "memory of its own, reached by transfers"
+	memory := "device memory, reached by transfers"
 	if f.Shared {
-		memory = "shared memory: writing there is the transfer"
+		memory = "shared memory: no transfers"
 	}
 	from := "platform " + f.Platform
 	if f.API != "" {

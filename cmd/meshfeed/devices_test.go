@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 )
 
-// devices runs the verb and gives what it printed and its exit status.
+// devices runs the verb and returns its output and its exit status.
 func devices(args ...string) (out, diagnostics string, code int) {
 	var stdout, stderr bytes.Buffer
 	code = run(context.Background(), append([]string{"devices"}, args...), strings.NewReader(""), &stdout, &stderr)
@@ -24,7 +24,7 @@ func TestDevicesOfAPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `xla-cuda: 1 device (platform cuda, PJRT 0.116)
-memory of its own, reached by transfers
+device memory, reached by transfers
 
   0  NVIDIA H100
 
@@ -37,17 +37,17 @@ element types: float32, int8
 
 func TestDevicesAreChecked(t *testing.T) {
 	out, diagnostics, code := devices("virtual:2", "--check", "--minutes", "0.001")
-	if code != exitFine || diagnostics != "" || !strings.HasPrefix(out, "# meshfeed devices --check: passed\n\nAll 5 checks passed on 2 devices of virtual.") {
+	if code != exitSuccess || diagnostics != "" || !strings.HasPrefix(out, "# meshfeed devices --check: passed\n\nAll 5 checks passed on 2 devices of virtual.") {
 		t.Errorf("%d, %s\n%s", code, diagnostics, out)
 	}
 	_, diagnostics, code = devices("virtual:2", "--check", "--minutes", "NaN")
 	const want = "meshfeed: devices: --minutes is NaN, but must be more than 0 and at most 60\n  usage: meshfeed devices SPEC [flags]\n"
-	if code != exitFailed || diagnostics != want {
+	if code != exitFailure || diagnostics != want {
 		t.Errorf("%d, %s", code, diagnostics)
 	}
 	for _, flag := range []string{"minutes", "seed"} {
-		want := "meshfeed: devices: --" + flag + " says how to check, and needs --check\n  usage: meshfeed devices SPEC [flags]\n"
-		if out, diagnostics, code := devices("virtual:2", "--"+flag, "1"); out != "" || code != exitFailed || diagnostics != want {
+		want := "meshfeed: devices: --" + flag + " needs --check\n  usage: meshfeed devices SPEC [flags]\n"
+		if out, diagnostics, code := devices("virtual:2", "--"+flag, "1"); out != "" || code != exitFailure || diagnostics != want {
 			t.Errorf("%d, %s\n%s", code, diagnostics, out)
 		}
 	}

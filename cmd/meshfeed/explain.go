@@ -13,7 +13,7 @@ import (
 func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain [CODE]",
-		Short:   "say what a problem of a layout means and what to do",
+		Short:   "explain a problem of a layout and its remedy",
 		Long:    `Explains the code of a problem that check, plan or the page shows. Without a code it lists all.`,
 		Example: "  meshfeed explain indivisible",
 		Args:    need(0, 1, "at most one code"),
@@ -51,7 +51,7 @@ func firstSentence(c layout.Code) string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// folded breaks a text into lines of at most so many columns.
+// folded wraps a text at a number of columns.
 func folded(text string, columns int) string {
 	var out strings.Builder
 	line := 0

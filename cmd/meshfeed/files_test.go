@@ -12,9 +12,9 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
-// writeDigits makes a folder with train-0.arrow (12 records in record batches
-// of up to 5) and train-1.arrow (7 records in one): a 2 × 2 image, a label, and
-// a text that cannot be an array.
+// writeDigits creates a folder with train-0.arrow (12 records in record batches
+// of up to 5) and train-1.arrow (7 records in one record batch). The columns are
+// a 2 × 2 image, a label, and a text, which cannot be an array.
 func writeDigits(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

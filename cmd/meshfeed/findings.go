@@ -16,7 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/wasm/page"
 )
 
-// findings are the problems of a report, read and as they stand there.
+// findings are the problems of a report, parsed and as raw JSON.
 type findings struct {
 	problems []problem
 	raw      struct {
@@ -24,7 +24,7 @@ type findings struct {
 	}
 }
 
-// problem is one of them, without its facts.
+// problem is one problem of a report, without its facts.
 type problem struct {
 	Severity            layout.Severity
 	Code                layout.Code
@@ -38,7 +38,7 @@ func findingsOf(report []byte) (*findings, error) {
 		err = json.Unmarshal(f.raw.Problems, &f.problems)
 	}
 	if err != nil {
-		return nil, status.Errorf(status.Internal, "check", "the report is not understood: %w", err)
+		return nil, status.Errorf(status.Internal, "check", "the report cannot be parsed: %w", err)
 	}
 	return &f, nil
 }
@@ -52,14 +52,14 @@ func (f *findings) count(s layout.Severity) (n int) {
 	return n
 }
 
-// validator is what looks at documents: this program, or a module in
-// WebAssembly, which is opened for the first document.
+// validator checks documents, natively or by a WebAssembly module. The module is
+// opened when the first document is checked.
 type validator struct {
-	module string // a file, or carried; "" for this program
+	module string // a file, or carried; "" to check natively
 	host   *host.Validator
 }
 
-// find gives the problems of a document that was read from a file.
+// find returns the problems of the document that a file contains.
 func (v *validator) find(cmd *cobra.Command, file string, text []byte) (*findings, error) {
 	if v.module == "" {
 		l, err := parseLayout(file, text)
@@ -68,7 +68,7 @@ func (v *validator) find(cmd *cobra.Command, file string, text []byte) (*finding
 		}
 		return findingsOf(l.Report(layout.ReportOptions{}))
 	}
-	// Ctrl-C ends the program in any case, and a call that need not look for it is faster.
+	// Ctrl-C ends the program anyway, and a call that cannot be canceled is faster.
 	ctx := context.WithoutCancel(cmd.Context())
 	if err := v.open(ctx, cmd); err != nil {
 		return nil, err
@@ -94,14 +94,15 @@ func (v *validator) open(ctx context.Context, cmd *cobra.Command) error {
 
 func (v *validator) close() {
 	if v.host != nil {
-		_ = v.host.Close() // there is nothing to lose
+		_ = v.host.Close() // nothing depends on its result
 	}
 }
 
-// carried is what --wasm stands for without a file: the validator of the page.
+// carried is the value of --wasm without a file: the validator of the page that
+// this build contains.
 const carried = "carried"
 
-// readModule reads a validator from a file, or the one that this build carries.
+// readModule reads a validator from a file, or from this build.
 func readModule(cmd *cobra.Command, name string) ([]byte, error) {
 	if name == carried {
 		files, err := page.Hosted()
@@ -120,8 +121,8 @@ func readModule(cmd *cobra.Command, name string) ([]byte, error) {
 	return code, nil
 }
 
-// cacheDir gives where compiled modules are kept, or "" where there is no such
-// place, as on a machine whose files cannot be changed.
+// cacheDir returns the directory of compiled modules. It returns "" if there is
+// no writable directory, and then nothing is cached.
 func cacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -134,14 +135,14 @@ func cacheDir() string {
 	return dir
 }
 
-// readReply reads what a module says about a document.
+// readReply parses the reply of a module about a document.
 func readReply(path string, reply []byte) (*findings, error) {
 	var r struct {
 		Report json.RawMessage
 		Error  *struct{ Code, Op, Message, Hint string }
 	}
 	if err := json.Unmarshal(reply, &r); err != nil {
-		return nil, status.Errorf(status.Incompatible, "check", "the module's reply is not understood: %w", err)
+		return nil, status.Errorf(status.Incompatible, "check", "the module's reply cannot be parsed: %w", err)
 	}
 	if e := r.Error; e != nil {
 		return nil, named(path, &status.Error{Code: codeNamed(e.Code), Op: e.Op, Msg: e.Message, Hint: e.Hint})
@@ -149,7 +150,7 @@ func readReply(path string, reply []byte) (*findings, error) {
 	return findingsOf(r.Report)
 }
 
-// codeNamed finds a code by its name in a reply.
+// codeNamed returns the code with a name, or Internal if there is none.
 func codeNamed(name string) status.Code {
 	for _, c := range status.Codes() {
 		if c.String() == name {

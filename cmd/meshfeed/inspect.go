@@ -16,10 +16,10 @@ func newInspect() *cobra.Command {
 	var files arrowio.Options
 	cmd := &cobra.Command{
 		Use:   "inspect FILE…",
-		Short: "say what is in Arrow files, what is loadable, and why not",
-		Long: `Opens Arrow IPC files, streams, globs and directories as one dataset and prints its fields, the
-columns that cannot be arrays with the reason, and its files. Reads metadata, and for the fingerprint
-samples of the data, or all of up to 16 MiB.`,
+		Short: "list fields, row shapes, files, and columns that cannot be arrays",
+		Long: `Opens Arrow IPC files, streams, globs and directories as one dataset. Prints its fields, its files,
+and the columns that cannot be arrays, with the reason. Reads metadata only; for the fingerprint it also
+reads samples of the data, or all data up to 16 MiB.`,
 		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ samples of the data, or all of up to 16 MiB.`,
 	return cmd
 }
 
-// inspection is what the verb prints, in the form of its JSON.
+// inspection is the JSON that the verb prints.
 type inspection struct {
 	Records     int64          `json:"records"`
 	Fields      []fieldFacts   `json:"fields"`
@@ -57,7 +57,7 @@ type inspection struct {
 	Covered     coveredFacts   `json:"fingerprinted"`
 }
 
-// coveredFacts say how many bytes of the files the fingerprint covers.
+// coveredFacts holds how many bytes of the files the fingerprint covers.
 type coveredFacts struct {
 	Bytes int64 `json:"bytes"`
 	Of    int64 `json:"of"`
@@ -88,7 +88,7 @@ type fileFacts struct {
 	Compression  string `json:"compression,omitempty"`
 }
 
-// String says how much the fingerprint proves.
+// String describes what the fingerprint covers.
 func (c coveredFacts) String() string {
 	if c.Bytes == c.Of {
 		return "It covers every byte."
@@ -176,7 +176,7 @@ func (i *inspection) printFiles(out io.Writer) error {
 		return err
 	}
 	if compressed {
-		fmt.Fprintln(out, "\nCompressed record batches are decoded whole to read one row: slow to shuffle. Write them without compression for training.")
+		fmt.Fprintln(out, "\nReading one row of a compressed record batch decodes the whole batch, so shuffling is slow. Write training data without compression.")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func readLayout(cmd *cobra.Command, path string) (*layout.Layout, error) {
 	return parseLayout(path, text)
 }
 
-// parseLayout plans a document that was read from a file.
+// parseLayout plans the document that a file contains.
 func parseLayout(path string, text []byte) (*layout.Layout, error) {
 	document, err := layout.Parse(text)
 	if err != nil {
@@ -46,7 +46,7 @@ func readText(cmd *cobra.Command, path string) ([]byte, error) {
 		}
 		in = file
 	}
-	// One byte more than a document may have, so that Parse sees it is too long.
+	// The limit is one byte beyond MaxBytes, so that Parse rejects a longer document.
 	text, err := io.ReadAll(io.LimitReader(in, layout.MaxBytes+1))
 	if err != nil {
 		return nil, openError(path, err)
@@ -65,7 +65,7 @@ func openError(path string, err error) error {
 	return status.Errorf(status.IO, "", "%w", err)
 }
 
-// named puts the name of a file before the message of an error.
+// named prefixes the message of an error with the name of a file.
 func named(path string, err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -76,7 +76,7 @@ func named(path string, err error) error {
 	return &c
 }
 
-// layoutFiles completes the names of layout documents.
+// layoutFiles tells shell completion which files are layout documents.
 func layoutFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
 }

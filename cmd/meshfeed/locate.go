@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// locate gives line and column, from 1 and in characters, of the value that a
-// JSON Pointer names. If the text has no such value, as where a key is missing,
-// the nearest value round it is meant.
+// locate returns the line and column, from 1 and in characters, of the value
+// that a JSON Pointer names. If the text has no such value, for example because
+// a key is missing, it returns the position of the nearest enclosing value.
 func locate(text []byte, pointer string) (line, column int) {
 	at := start(text, 0)
-	for _, step := range steps(pointer) {
-		inside, ok := child(text[at:], step)
+	for _, token := range tokens(pointer) {
+		inside, ok := child(text[at:], token)
 		if !ok {
 			break
 		}
@@ -25,8 +25,8 @@ func locate(text []byte, pointer string) (line, column int) {
 	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 }
 
-// steps gives the keys and numbers of a JSON Pointer.
-func steps(pointer string) []string {
+// tokens returns the unescaped reference tokens of a JSON Pointer (RFC 6901).
+func tokens(pointer string) []string {
 	if pointer == "" {
 		return nil
 	}
@@ -37,9 +37,9 @@ func steps(pointer string) []string {
 	return list
 }
 
-// child finds a member of an object or an element of a list at the beginning of
-// the text, and gives its offset.
-func child(text []byte, step string) (offset int, ok bool) {
+// child returns the offset of a member of the object, or of an element of the
+// list, at the beginning of the text.
+func child(text []byte, token string) (offset int, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	opened, err := dec.Token()
 	if err != nil || opened != json.Delim('{') && opened != json.Delim('[') {
@@ -54,7 +54,7 @@ func child(text []byte, step string) (offset int, ok bool) {
 			}
 			name, _ = key.(string)
 		}
-		if name == step {
+		if name == token {
 			return start(text, int(dec.InputOffset())), true
 		}
 		var skipped json.RawMessage
@@ -65,7 +65,8 @@ func child(text []byte, step string) (offset int, ok bool) {
 	return 0, false
 }
 
-// start gives the offset of the next value: what stands before it is passed over.
+// start skips white space and separators, and returns the offset of the next
+// value.
 func start(text []byte, at int) int {
 	for at < len(text) && strings.IndexByte(" \t\r\n,:", text[at]) >= 0 {
 		at++

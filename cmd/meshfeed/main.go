@@ -1,19 +1,19 @@
-// Command meshfeed looks into Arrow data and plans how it reaches a device mesh.
+// Command meshfeed inspects Arrow data and plans how it reaches a device mesh.
 //
-//	meshfeed inspect FILE…             what is in the files, what is loadable, and why not
-//	meshfeed plan LAYOUT.json          who holds and who reads what, drawn or as a report
-//	meshfeed check LAYOUT.json…        what is wrong with layouts; an exit code for CI
-//	meshfeed explain [CODE]            what a problem means, and what to do
+//	meshfeed inspect FILE…             list fields, row shapes, files, and columns that cannot be arrays
+//	meshfeed plan LAYOUT.json          draw which device holds and which process reads what
+//	meshfeed check LAYOUT.json…        list the problems of layouts; an exit status for CI
+//	meshfeed explain [CODE]            explain a problem and its remedy
 //	meshfeed verify FILE…              read everything once: bounds, counts, hash
-//	meshfeed bench LAYOUT.json FILE…   rows and bytes per second, and what limits them
-//	meshfeed schema                    the JSON Schema of layout documents
-//	meshfeed page [LAYOUT.json]        the browser page, as one HTML file
-//	meshfeed serve [LAYOUT.json]       the same at an address of this machine
-//	meshfeed devices SPEC              what devices a backend offers; --check tries and measures them
+//	meshfeed bench LAYOUT.json FILE…   measure rows and bytes per second, and name the limit
+//	meshfeed schema                    print the JSON Schema of layout documents
+//	meshfeed page [LAYOUT.json]        write the browser page as one HTML file
+//	meshfeed serve [LAYOUT.json]       serve the browser page on this machine
+//	meshfeed devices SPEC              list the devices of a backend; --check tries and measures them
 //	meshfeed selfcheck                 check and measure loading on the devices that JAX sees
 //
-// The exit status is 0 when all is well, 1 when a check found something, 2 when
-// the command could not do its work, and 130 after Ctrl-C.
+// The exit status is 0 on success, 1 when a check finds a problem, 2 when the
+// command cannot do its work, and 130 after Ctrl-C.
 package main
 
 import (
@@ -33,14 +33,14 @@ import (
 
 // Exit statuses.
 const (
-	exitFine        = 0
-	exitFound       = 1
-	exitFailed      = 2
+	exitSuccess     = 0
+	exitProblem     = 1
+	exitFailure     = 2
 	exitInterrupted = 130
 )
 
-// errFound says that a check found something which was already printed.
-var errFound = errors.New("found")
+// errProblem reports that a check found a problem, which is already printed.
+var errProblem = errors.New("a check found a problem")
 
 func main() {
 	gomlxfeed.RunProbe()
@@ -52,17 +52,18 @@ func main() {
 		return nil
 	}, func(err error) {
 		fmt.Fprintln(os.Stderr, "meshfeed:", describe(err))
-		ended <- exitFailed
+		ended <- exitFailure
 	})
-	os.Exit(outcome(ctx, ended, os.Stderr))
+	os.Exit(exitStatus(ctx, ended, os.Stderr))
 }
 
-// patience is how long a run may take to end after Ctrl-C.
-const patience = 100 * time.Millisecond
+// gracePeriod bounds how long a run may take to end after Ctrl-C.
+const gracePeriod = 100 * time.Millisecond
 
-// outcome waits for the exit status of a run. After Ctrl-C it soon goes without:
-// a run that reads standard input or waits for a disk hears nothing.
-func outcome(ctx context.Context, ended <-chan int, diagnostics io.Writer) int {
+// exitStatus waits for the exit status of a run. After Ctrl-C it waits for the
+// grace period only, because a read of standard input or of a disk cannot be
+// canceled.
+func exitStatus(ctx context.Context, ended <-chan int, diagnostics io.Writer) int {
 	select {
 	case code := <-ended:
 		return code
@@ -71,13 +72,13 @@ func outcome(ctx context.Context, ended <-chan int, diagnostics io.Writer) int {
 	select {
 	case code := <-ended:
 		return code
-	case <-time.After(patience):
+	case <-time.After(gracePeriod):
 		fmt.Fprintln(diagnostics, "meshfeed: interrupted")
 		return exitInterrupted
 	}
 }
 
-// run executes one command line and gives its exit status.
+// run executes one command line and returns its exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.Writer) int {
 	cmd := newRoot()
 	cmd.SetArgs(append([]string{}, args...)) // never nil, which would mean the arguments of the process
@@ -87,18 +88,18 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 	err := cmd.ExecuteContext(ctx)
 	switch {
 	case err == nil:
-		return exitFine
-	case errors.Is(err, errFound):
-		return exitFound
+		return exitSuccess
+	case errors.Is(err, errProblem):
+		return exitProblem
 	case ctx.Err() != nil:
 		fmt.Fprintln(diagnostics, "meshfeed: interrupted")
 		return exitInterrupted
 	}
 	fmt.Fprintln(diagnostics, "meshfeed:", describe(err))
-	return exitFailed
+	return exitFailure
 }
 
-// describe gives an error on one line for its message and one for its remedy.
+// describe formats an error: one line for the message, one for the remedy.
 func describe(err error) string {
 	var e *status.Error
 	if !errors.As(err, &e) || e.Hint == "" {

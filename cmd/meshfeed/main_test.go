@@ -19,8 +19,8 @@ import (
 //	run ARGUMENTS…      the input is standard input
 //	file NAME           writes the input to a file that later commands may name
 //
-// The output is what went to standard output, then what went to standard error,
-// then the exit status unless it is 0. HERE stands for the working directory.
+// The output is standard output, then standard error, then the exit status unless
+// it is 0. HERE replaces the working directory.
 func TestVerbs(t *testing.T) {
 	testdata, err := filepath.Abs("testdata") // the commands run in another folder
 	if err != nil {
@@ -57,7 +57,7 @@ func runScript(d *datadriven.TestData) string {
 	if diagnostics.Len() > 0 {
 		text += "stderr: " + diagnostics.String()
 	}
-	if code != exitFine {
+	if code != exitSuccess {
 		text += fmt.Sprintf("exit %d\n", code)
 	}
 	return text
@@ -74,24 +74,24 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptOfADeafRun has a run that never ends, such as one that reads a
-// terminal.
-func TestInterruptOfADeafRun(t *testing.T) {
+// TestInterruptOfABlockedRun interrupts a run that never ends, for example one
+// that reads a terminal.
+func TestInterruptOfABlockedRun(t *testing.T) {
 	ctx, interrupt := context.WithCancel(context.Background())
 	interrupt()
 	var diagnostics bytes.Buffer
-	code := outcome(ctx, make(chan int), &diagnostics)
+	code := exitStatus(ctx, make(chan int), &diagnostics)
 	if code != exitInterrupted || diagnostics.String() != "meshfeed: interrupted\n" {
 		t.Errorf("got exit %d and %q", code, diagnostics.String())
 	}
 }
 
-// full is where nothing more can be written.
+// full is a writer whose every write fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestLostOutput sees that no verb succeeds whose output went nowhere.
+// TestLostOutput checks that a verb fails if its output cannot be written.
 func TestLostOutput(t *testing.T) {
 	t.Chdir(writeDigits(t))
 	layout := `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{"label":{"shape":["B"],"dtype":"int32"}},"batch":{"size":4}}`
@@ -102,7 +102,7 @@ func TestLostOutput(t *testing.T) {
 	} {
 		var diagnostics bytes.Buffer
 		code := run(context.Background(), strings.Fields(line), strings.NewReader(layout), full{}, &diagnostics)
-		if code != exitFailed || diagnostics.String() != "meshfeed: no space left on device\n" {
+		if code != exitFailure || diagnostics.String() != "meshfeed: no space left on device\n" {
 			t.Errorf("%s: got exit %d and %q", line, code, diagnostics.String())
 		}
 	}
@@ -117,7 +117,7 @@ func TestBench(t *testing.T) {
 	}
 	var out, diagnostics bytes.Buffer
 	args := []string{"bench", "--time", "30ms", "--json", path, filepath.Join(dir, "train-*.arrow")}
-	if code := run(context.Background(), args, strings.NewReader(""), &out, &diagnostics); code != exitFine {
+	if code := run(context.Background(), args, strings.NewReader(""), &out, &diagnostics); code != exitSuccess {
 		t.Fatalf("exit %d: %s", code, diagnostics.String())
 	}
 	var m measurement
@@ -142,8 +142,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Batches that stand ready are waited for but shortly, so the median wait is
-// not the time between batches.
+// The wait for a batch that is ready is short, so the median wait is not the
+// time between batches.
 func TestBenchPrintsTheTimeBetweenBatches(t *testing.T) {
 	m := measurement{
 		Batches: 1000, Rows: 8000, Bytes: 1 << 20, Seconds: 2, RowsPerSecond: 4000, BytesPerSec: 1 << 19,

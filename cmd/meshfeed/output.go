@@ -24,8 +24,8 @@ func writeJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// visible shows what a terminal or a CI log would act on: characters of control
-// and of text direction, line ends and broken UTF-8 become escapes as in Go.
+// visible escapes, as Go does, what a terminal or a CI log would act on: control
+// characters, text direction marks, line ends and broken UTF-8.
 func visible(text string) string {
 	if strings.IndexFunc(text, invisible) < 0 && utf8.ValidString(text) {
 		return text
@@ -47,14 +47,17 @@ func visible(text string) string {
 
 func invisible(r rune) bool { return !unicode.IsPrint(r) }
 
-// paint colours text for a terminal.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// paint reports whether text is colored.
 type paint bool
 
-// paintFor says whether to colour what goes there: only a terminal, and not
-// where NO_COLOR is set (no-color.org).
+// paintFor enables colors on a terminal, unless NO_COLOR is set (no-color.org).
 func paintFor(out io.Writer) paint {
-	file, ok := out.(*os.File)
-	return paint(ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+	return paint(isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
 func (p paint) severity(s layout.Severity) string {
@@ -87,7 +90,7 @@ func table(out io.Writer, rows [][]string) error {
 	return nil
 }
 
-// counted gives "1 file", "2 files".
+// counted formats a number and its noun: "1 file", "2 files".
 func counted[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -99,7 +102,7 @@ func counted[N int | int64](n N, noun string) string {
 	return grouped(int64(n)) + " " + plural
 }
 
-// grouped prints a number with commas between thousands.
+// grouped formats a number with commas between thousands.
 func grouped(n int64) string {
 	if n < 0 {
 		return "-" + grouped(-n)
@@ -110,7 +113,7 @@ func grouped(n int64) string {
 	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }
 
-// sized prints bytes with the unit that leaves one to three digits before the point.
+// sized formats bytes in the unit that leaves one to three digits before the point.
 func sized(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
@@ -123,7 +126,7 @@ func sized(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, units[unit])
 }
 
-// shapeText prints the shape of a row: "scalar", "8 × 8".
+// shapeText formats the shape of a row: "scalar", "8 × 8".
 func shapeText(shape []int) string {
 	if len(shape) == 0 {
 		return "scalar"

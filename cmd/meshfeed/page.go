@@ -2,11 +2,8 @@ package main
 
 import (
 	"errors"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -17,8 +14,8 @@ func newPage() *cobra.Command {
 	return &cobra.Command{
 		Use:   "page [LAYOUT.json]",
 		Short: "write the browser page that checks and draws layouts",
-		Long: `Writes the layout page: one HTML file that works without a network and sends nothing. It begins
-with the layout of LAYOUT.json, if one is given, problems included; - is standard input.`,
+		Long: `Writes the layout page: one HTML file that works without a network and sends nothing. If
+LAYOUT.json is given, the page opens with that layout, problems included; - is standard input.`,
 		Example: "  meshfeed page layout.json > layout.html",
 		Args:    need(0, 1, "at most one layout document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,7 +28,8 @@ with the layout of LAYOUT.json, if one is given, problems included; - is standar
 	}
 }
 
-// pageOf gives the page that begins with the layout the arguments name, if they do.
+// pageOf builds the page that opens with the layout that the arguments name, if
+// any.
 func pageOf(cmd *cobra.Command, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return pageWith(cmd, nil)
@@ -43,7 +41,7 @@ func pageOf(cmd *cobra.Command, args []string) ([]byte, error) {
 	return pageWith(cmd, l)
 }
 
-// pageWith gives the page that begins with a layout, or with an example for nil.
+// pageWith builds the page that opens with a layout, or with an example for nil.
 func pageWith(cmd *cobra.Command, l *layout.Layout) ([]byte, error) {
 	var document []byte
 	if l != nil {
@@ -53,7 +51,7 @@ func pageWith(cmd *cobra.Command, l *layout.Layout) ([]byte, error) {
 	return html, byCommand(cmd, err)
 }
 
-// byCommand gives an error the name of the command that met it.
+// byCommand sets the operation of an error to the name of the command.
 func byCommand(cmd *cobra.Command, err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -64,18 +62,13 @@ func byCommand(cmd *cobra.Command, err error) error {
 	return &c
 }
 
-// writePage prints the page, but not where it would flood a terminal.
+// writePage prints the page, but not to a terminal, which it would flood.
 func writePage(cmd *cobra.Command, html []byte) error {
 	out := cmd.OutOrStdout()
 	if isTerminal(out) {
 		return status.New(status.InvalidArgument, cmd.Name(), "the page is too long for a terminal, "+sized(int64(len(html)))).
-			WithHint("write it to a file, with > layout.html behind the command; or look at it with meshfeed serve")
+			WithHint("write it to a file: append > layout.html to the command; or open it with meshfeed serve")
 	}
 	_, err := out.Write(html)
 	return err
-}
-
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

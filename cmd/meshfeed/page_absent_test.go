@@ -18,7 +18,7 @@ func TestWithoutThePage(t *testing.T) {
 		want := "meshfeed: " + args[0] + `: this build carries no page, since it was built without the tag page
   pip install builds it in unless MESHFEED_PAGE=0 is set; in a checkout run: make page lib
 `
-		if code != exitFailed || out.Len() > 0 || diagnostics.String() != want {
+		if code != exitFailure || out.Len() > 0 || diagnostics.String() != want {
 			t.Errorf("%v: exit %d, %q\ngot  %s\nwant %s", args, code, out.String(), diagnostics.String(), want)
 		}
 	}

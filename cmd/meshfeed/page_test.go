@@ -30,18 +30,19 @@ func pageBytes(t *testing.T, document string) string {
 	return string(html)
 }
 
-// TestPage looks for the canonical document in the page, also of a layout with problems.
+// TestPage checks that the page contains the canonical document, even if the
+// layout has problems.
 func TestPage(t *testing.T) {
 	for args, document := range map[string]string{"page": "", "page -": canonical, "plan --html -": canonical} {
 		var out, diagnostics bytes.Buffer
 		code := run(context.Background(), strings.Fields(args), strings.NewReader(loose), &out, &diagnostics)
-		if code != exitFine || diagnostics.Len() > 0 || out.String() != pageBytes(t, document) {
+		if code != exitSuccess || diagnostics.Len() > 0 || out.String() != pageBytes(t, document) {
 			t.Errorf("%s: exit %d, %d bytes of page, %s", args, code, out.Len(), diagnostics.String())
 		}
 	}
 }
 
-// TestServe edits the layout between two visits.
+// TestServe edits the layout between two requests.
 func TestServe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "layout.json")
 	write := func(text string) {
@@ -63,12 +64,13 @@ func TestServe(t *testing.T) {
 	if got := visit(t, address); got != want {
 		t.Errorf("of a broken layout, got %.200q, want %q", got, want)
 	}
-	if code, diagnostics := stop(); code != exitFine || diagnostics != "" {
+	if code, diagnostics := stop(); code != exitSuccess || diagnostics != "" {
 		t.Errorf("Ctrl-C: exit %d, %s", code, diagnostics)
 	}
 }
 
-// serving runs the verb, and gives its address and a function that ends it as Ctrl-C does.
+// serving runs the verb. It returns the address, and a function that ends the
+// verb as Ctrl-C does.
 func serving(t *testing.T, args ...string) (string, func() (int, string)) {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(context.Background())

@@ -19,12 +19,12 @@ func newPlan() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use:   "plan LAYOUT.json",
-		Short: "draw who holds and who reads what",
+		Short: "draw which device holds and which process reads what",
 		Long: `Draws a layout: which device holds which part of each array, which process reads which rows,
 and what it costs. Needs neither devices nor data. LAYOUT.json may be - for standard input.
 
-A layout with problems is drawn too, with the problems below it. The exit status is 0 if the document
-was drawn, whatever its problems, and 2 if it cannot be read; check is the verb that fails on problems.`,
+A layout with problems is drawn too, with its problems below it. The exit status is 0 if the document
+can be drawn and 2 if it cannot be read. Problems do not change it: use "meshfeed check" for that.`,
 		Example: "  meshfeed plan layout.json\n  meshfeed plan --json layout.json | jq .totals\n  meshfeed plan --svg layout.json > layout.svg",
 		Args:    need(1, 1, "one layout document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,8 +57,8 @@ was drawn, whatever its problems, and 2 if it cannot be read; check is the verb 
 	f.BoolVar(&o.html, "html", false, "print the browser page with the layout in it")
 	f.BoolVar(&o.tables, "tables", false, "with --json: list the devices of meshes of any size")
 	f.StringVar(&o.array, "array", "", "draw one array only")
-	f.IntSliceVar(&o.dims, "dims", nil, "the two dimensions to draw, such as 0,2; the first that are cut")
-	f.IntVar(&o.width, "width", 0, "columns of the text; the terminal's, or 80")
+	f.IntSliceVar(&o.dims, "dims", nil, "the two dimensions to draw, such as 0,2; default: the first two that are partitioned")
+	f.IntVar(&o.width, "width", 0, "columns of the text; default: the terminal's, or 80")
 	return cmd
 }
 
@@ -69,7 +69,7 @@ type planOptions struct {
 	width                   int
 }
 
-// check refuses flags that would say nothing in the form that is printed.
+// check rejects flags that have no effect on the chosen output format.
 func (o planOptions) check(cmd *cobra.Command) error {
 	for _, names := range [][]string{
 		{"json", "svg", "html"},
@@ -107,7 +107,7 @@ func (o planOptions) render(l *layout.Layout) ([]byte, error) {
 	return endLine([]byte(l.Text(o.picture()))), nil
 }
 
-// checkDims wants two different dimensions of an array that is drawn.
+// checkDims requires two different dimensions of the drawn array.
 func (o planOptions) checkDims(l *layout.Layout) error {
 	if o.dims == nil {
 		return nil

@@ -3,29 +3,25 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
-// betweenDrawings is the least time from one drawing on a terminal to the next.
-const betweenDrawings = 100 * time.Millisecond
+// redrawInterval is the shortest time between two drawings on a terminal.
+const redrawInterval = 100 * time.Millisecond
 
-// say shows what runs on one line of a terminal, and clears it for "".
-func say(out io.Writer, what string) {
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprintf(file, "\r\x1b[K%s", what)
+// showStatus replaces the status line of a terminal. An empty text clears it.
+func showStatus(out io.Writer, text string) {
+	if isTerminal(out) {
+		fmt.Fprintf(out, "\r\x1b[K%s", text)
 	}
 }
 
-// newProgress gives a function to call with what is done of the whole, as often
-// as one likes, and one to call at the end. Both do nothing unless out is a
-// terminal.
+// newProgress draws a progress bar. The caller calls update as often as it likes
+// and finish once. Both do nothing unless out is a terminal.
 func newProgress(out io.Writer, what string, more ...progressbar.Option) (update func(done, total int64), finish func()) {
-	file, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !isTerminal(out) {
 		return func(int64, int64) {}, func() {}
 	}
 	bar := progressbar.NewOptions64(-1, append(more,
@@ -36,14 +32,14 @@ func newProgress(out io.Writer, what string, more ...progressbar.Option) (update
 	)...)
 	var drawn time.Time
 	update = func(done, total int64) {
-		if time.Since(drawn) < betweenDrawings {
+		if time.Since(drawn) < redrawInterval {
 			return
 		}
 		drawn = time.Now()
 		if bar.GetMax64() != total {
 			bar.ChangeMax64(total)
 		}
-		_ = bar.Set64(done) // an error of the terminal is not worth ending the work for
+		_ = bar.Set64(done) // an error of the terminal must not stop the work
 	}
 	return update, func() { _ = bar.Finish() }
 }

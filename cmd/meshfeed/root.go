@@ -11,10 +11,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-const about = `Looks into Arrow data and plans how it reaches a device mesh.
+const about = `Inspects Arrow data and plans how it reaches a device mesh.
 
-A layout is a JSON document: a mesh, arrays with their partition specs, a batch size. It is
-checked and drawn without devices and without data.`
+A layout is a JSON document: a mesh, arrays with their partition specs, a batch size.
+Checking and drawing a layout needs neither devices nor data.`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -38,7 +38,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// newHelp makes the verb help, which refuses words that are no verb.
+// newHelp builds the verb help, which rejects unknown verbs.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [verb]",
@@ -64,7 +64,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// knownVerb refuses words that are no verb, and says what stands for them.
+// knownVerb rejects an unknown verb and suggests similar ones.
 func knownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -80,8 +80,9 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 	return e.WithHint("meshfeed --help lists them")
 }
 
-// need checks the number of arguments, and that none is empty, as one is that a
-// script made of a variable without a value. most is negative for no bound.
+// need returns a check of the number of arguments. A negative most means no
+// bound. Empty arguments are rejected: a script passes one when a variable is
+// unset.
 func need(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || most >= 0 && len(args) > most {
@@ -94,13 +95,13 @@ func need(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// exclusive refuses a second one of some flags.
+// exclusive allows at most one of the named flags.
 func exclusive(cmd *cobra.Command, names ...string) error {
 	set := slices.DeleteFunc(names, func(name string) bool { return !cmd.Flags().Changed(name) })
 	if len(set) < 2 {
 		return nil
 	}
-	return usage(cmd, fmt.Sprintf("--%s and --%s do not go together", set[0], set[1]))
+	return usage(cmd, fmt.Sprintf("--%s and --%s exclude each other", set[0], set[1]))
 }
 
 func usage(cmd *cobra.Command, problem string) error {

@@ -12,8 +12,8 @@ func newSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON Schema of layout documents",
-		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, for editors and generators. Every layout
-document fits it; meshfeed check also knows the rules that a schema cannot say.`,
+		Long: `Prints the JSON Schema (draft 2020-12) of layout documents, for editors and generators. Every valid
+layout document matches it. "meshfeed check" also checks rules that a schema cannot express.`,
 		Example: "  meshfeed schema > layout.schema.json",
 		Args:    need(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

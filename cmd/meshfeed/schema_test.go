@@ -11,13 +11,13 @@ import (
 
 func TestSchema(t *testing.T) {
 	var out, diagnostics bytes.Buffer
-	if code := run(context.Background(), []string{"schema"}, strings.NewReader(""), &out, &diagnostics); code != exitFine {
+	if code := run(context.Background(), []string{"schema"}, strings.NewReader(""), &out, &diagnostics); code != exitSuccess {
 		t.Fatalf("exit status %d: %s", code, diagnostics.String())
 	}
 	if out.String() != layout.Schema() || !strings.Contains(out.String(), `"$id": "urn:meshfeed:layout:1"`) {
 		t.Errorf("the verb prints %q…", out.String()[:min(100, out.Len())])
 	}
-	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code == exitFine {
+	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code == exitSuccess {
 		t.Error("an argument is accepted")
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// newSelfcheck makes the verb that the Python package runs: it needs JAX. The
-// package's console script never starts this program for it.
+// newSelfcheck builds a verb that only points to the Python package, because the
+// self-check needs JAX. The package's console script runs the verb itself.
 func newSelfcheck() *cobra.Command {
 	return &cobra.Command{
 		Use:                "selfcheck",
 		Short:              "check and measure loading on the devices that JAX sees",
 		DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return status.New(status.Unsupported, "selfcheck", "the self-check needs JAX, and runs in the Python package only").
+			return status.New(status.Unsupported, "selfcheck", "the self-check needs JAX and runs in the Python package only").
 				WithHint("run: python -m meshfeed selfcheck --help")
 		},
 	}

@@ -18,18 +18,18 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// headerTime bounds how long a client may take to say what it wants.
-const headerTime = 10 * time.Second
+// headerTimeout bounds how long a client may take to send its request header.
+const headerTimeout = 10 * time.Second
 
 func newServe() *cobra.Command {
 	var port int
 	var open bool
 	cmd := &cobra.Command{
 		Use:   "serve [LAYOUT.json]",
-		Short: "show the browser page at an address of this machine",
-		Long: `Serves the layout page to browsers of this machine alone, and prints its address; Ctrl-C ends it.
-The page begins with the layout of LAYOUT.json, if one is given. The file is read anew whenever
-the page is loaded; - is standard input, which is read once.`,
+		Short: "serve the browser page on this machine",
+		Long: `Serves the layout page to browsers on this machine only, and prints its address; Ctrl-C ends it.
+If LAYOUT.json is given, the page opens with that layout. The file is read again whenever the page
+is loaded; - is standard input, which is read once.`,
 		Example: "  meshfeed serve --open layout.json",
 		Args:    need(0, 1, "at most one layout document"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,37 +57,37 @@ the page is loaded; - is standard input, which is read once.`,
 		},
 	}
 	cmd.ValidArgsFunction = layoutFiles
-	cmd.Flags().IntVar(&port, "port", 0, "the port; by default one that is free")
-	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser of this desktop")
+	cmd.Flags().IntVar(&port, "port", 0, "the port; default: a free one")
+	cmd.Flags().BoolVar(&open, "open", false, "open the page in the default browser")
 	return cmd
 }
 
-// openBrowser asks the desktop to show an address. If there is none, as over
-// SSH, the printed address is still good.
+// openBrowser asks the desktop to open an address. A failure, for example over
+// SSH, is only reported, because the printed address still works.
 func openBrowser(cmd *cobra.Command, address string) {
-	line := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
-	if line == nil {
-		line = []string{"xdg-open"}
+	opener := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if opener == nil {
+		opener = []string{"xdg-open"}
 	}
-	browser := exec.CommandContext(cmd.Context(), line[0], append(line[1:], address)...)
+	browser := exec.CommandContext(cmd.Context(), opener[0], append(opener[1:], address)...)
 	if err := browser.Start(); err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "meshfeed: no browser was opened: %v\n", err)
 		return
 	}
-	guard.Go("browser", browser.Wait, func(error) {}) // whether a page is shown is for the desktop to say
+	guard.Go("browser", browser.Wait, func(error) {}) // the desktop reports its own errors
 }
 
 func listen(port int) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port)))
 	if err != nil {
-		return nil, status.Errorf(status.IO, "serve", "%w", err).WithHint("leave --port out for a port that is free")
+		return nil, status.Errorf(status.IO, "serve", "%w", err).WithHint("omit --port to use a free port")
 	}
 	return listener, nil
 }
 
-// serve answers until the context ends, which is no error.
+// serve answers requests until the context ends, which is not an error.
 func serve(ctx context.Context, listener net.Listener, page func() ([]byte, error)) error {
-	server := &http.Server{Handler: handler(page), ReadHeaderTimeout: headerTime}
+	server := &http.Server{Handler: handler(page), ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return status.Errorf(status.IO, "serve", "%w", err)
@@ -95,7 +95,7 @@ func serve(ctx context.Context, listener net.Listener, page func() ([]byte, erro
 	return nil
 }
 
-// handler answers with the page, which is made for every request.
+// handler answers with the page, which it builds for every request.
 func handler(page func() ([]byte, error)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -112,13 +112,14 @@ func handler(page func() ([]byte, error)) http.Handler {
 	return local(mux)
 }
 
-// local refuses requests that were sent to another name than this machine's:
-// a site could point its own name here, and its script would then read the page.
+// local rejects requests whose Host is not this machine. Otherwise a web site
+// could point its own name to 127.0.0.1, and its script could read the page (DNS
+// rebinding).
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := strings.Cut(r.Host, ":")
 		if host != "127.0.0.1" && host != "localhost" {
-			http.Error(w, "this page is for browsers of this machine: http://127.0.0.1", http.StatusForbidden)
+			http.Error(w, "this page is for browsers on this machine: http://127.0.0.1", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

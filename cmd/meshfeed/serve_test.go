@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// asked sends one request to the handler of a page that says "the page".
+// asked sends one request to a handler whose page is "the page".
 func asked(method, url string) *http.Response {
 	answer := httptest.NewRecorder()
 	page := func() ([]byte, error) { return []byte("the page"), nil }
@@ -65,7 +65,7 @@ func TestServeOnABusyPort(t *testing.T) {
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
 	_, err = listen(port)
-	want := "serve: listen tcp 127.0.0.1:" + strconv.Itoa(port) + ": bind: address already in use; leave --port out for a port that is free"
+	want := "serve: listen tcp 127.0.0.1:" + strconv.Itoa(port) + ": bind: address already in use; omit --port to use a free port"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -74,7 +74,7 @@ func TestServeOnABusyPort(t *testing.T) {
 	}
 }
 
-// TestServeEndsWithItsContext also sees that a listener that fails is an error.
+// TestServeEndsWithItsContext also checks that a failing listener is an error.
 func TestServeEndsWithItsContext(t *testing.T) {
 	page := func() ([]byte, error) { return nil, errors.New("never asked") }
 	ctx, interrupt := context.WithCancel(context.Background())

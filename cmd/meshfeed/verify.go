@@ -19,17 +19,17 @@ func newVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE…",
 		Short: "read a dataset end to end: nulls, offsets, indices, text, hash",
-		Long: `Reads every byte and checks what metadata promise: in every column, and in columns within columns,
-that there are as many nulls as counted, that offsets, views, runs and unions stay within their values,
-that indices are in their dictionary and text is UTF-8; and in columns that are arrays, that all rows
-have one shape. What is not checked of a column is listed. Values of extension types are checked as
-what they are stored as.
+		Long: `Reads every byte and compares the data with the metadata. In every column, nested ones included, it
+checks null counts, offsets, views, runs, unions, dictionary indices and UTF-8. In columns that are
+arrays it checks that all rows have one shape. Values of extension types are checked as their storage
+type. Anything that is not checked is listed.
 
-With --hash it prints the SHA-256 of every file, as sha256sum does, and one over these, which proves
-that two hosts have the same files; the fingerprint of more than 16 MiB covers samples alone.
+With --hash it prints the SHA-256 of every file, as sha256sum does, and one hash over these. Equal
+hashes prove that two hosts have the same files. The fingerprint alone covers only samples of data
+beyond 16 MiB.
 
-The exit status is 0 if nothing is wrong in what was checked, and 2 if something is damaged; the message
-names the file and the place.`,
+The exit status is 0 if the checks find no damage, and 2 otherwise; the message names the file and the
+position.`,
 		Example: "  meshfeed verify train-*.arrow\n  meshfeed verify --hash --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ names the file and the place.`,
 	return cmd
 }
 
-// fileHash is that of one file, as sha256sum gives it.
+// fileHash is the hash of one file, in hexadecimal digits as sha256sum prints it.
 type fileHash struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
@@ -72,9 +72,9 @@ func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.V
 	if asJSON {
 		return writeJSON(out, verificationFacts(files, v))
 	}
-	verdict := "all is well"
+	verdict := "no damage found"
 	if len(v.Unchecked) > 0 {
-		verdict = "nothing is wrong in what was checked"
+		verdict = "no damage found in what was checked"
 	}
 	text := fmt.Sprintf("%s in %s, %s, %s: %s\n",
 		counted(v.Records, "record"), counted(v.Batches, "record batch"), counted(v.Columns, "column"), sized(v.Bytes), verdict)
@@ -83,7 +83,7 @@ func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.V
 	}
 	text += fmt.Sprintf("fingerprint  %s\n", v.Fingerprint)
 	if v.Hash != nil {
-		text += fmt.Sprintf("sha256       %x, over those of the files:\n", v.Hash.Sum)
+		text += fmt.Sprintf("sha256       %x, over the hashes of the files:\n", v.Hash.Sum)
 		for _, f := range fileHashes(files, v.Hash) {
 			text += fmt.Sprintf("%s  %s\n", f.SHA256, f.Path)
 		}
@@ -92,7 +92,7 @@ func printVerification(cmd *cobra.Command, files []arrowio.FileInfo, v arrowio.V
 	return err
 }
 
-// uncheckedFacts are what was not checked of a column, in the form of the JSON.
+// uncheckedFacts is the JSON form of what was not checked of a column.
 type uncheckedFacts struct {
 	Column string `json:"column"`
 	Type   string `json:"type"`

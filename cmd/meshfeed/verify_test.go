@@ -13,7 +13,8 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
-// writeColumn makes the file x.arrow here, with one column of the JSON values.
+// writeColumn writes x.arrow into the working directory, with one column of the
+// JSON values.
 func writeColumn(t *testing.T, name string, typ arrow.DataType, values string) {
 	t.Helper()
 	column, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(values))
@@ -45,14 +46,14 @@ func verifyHere(flags ...string) (code int, out, diagnostics string) {
 	return code, o.String(), d.String()
 }
 
-// TestVerifySaysWhatItDoesNotCheck: a column of which not everything is checked
-// is named, on a line of its own and in the JSON, whatever its name is.
+// TestVerifySaysWhatItDoesNotCheck checks that a column that is checked only in
+// part is listed, in the text and in the JSON, even under a hostile name.
 func TestVerifySaysWhatItDoesNotCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeColumn(t, "price\n::error::", &arrow.Decimal128Type{Precision: 5, Scale: 2}, `["1.25"]`)
 	code, out, diagnostics := verifyHere()
 	want := `not checked  "price\n::error::" (decimal128(5, 2)): whether values have at most 5 digits` + "\n"
-	if code != exitFine || diagnostics != "" || !strings.Contains(out, ": nothing is wrong in what was checked\n"+want) {
+	if code != exitSuccess || diagnostics != "" || !strings.Contains(out, ": no damage found in what was checked\n"+want) {
 		t.Errorf("exit %d, %q\ngot  %s\nwant %s", code, diagnostics, out, want)
 	}
 	code, out, _ = verifyHere("--json")
@@ -64,16 +65,17 @@ func TestVerifySaysWhatItDoesNotCheck(t *testing.T) {
     }
   ],
 `
-	if code != exitFine || !strings.Contains(out, want) {
+	if code != exitSuccess || !strings.Contains(out, want) {
 		t.Errorf("exit %d\ngot  %s\nwant %s", code, out, want)
 	}
 }
 
-// TestVerifyOfTextThatIsNone: damage in a column that is no array ends the verb.
-func TestVerifyOfTextThatIsNone(t *testing.T) {
+// TestVerifyOfBrokenUTF8 checks that damage in a column that is not an array ends
+// the verb.
+func TestVerifyOfBrokenUTF8(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeColumn(t, "text", arrow.BinaryTypes.String, `["first","second"]`)
-	if code, out, _ := verifyHere(); code != exitFine || !strings.HasPrefix(out, "2 records in 1 record batch, 1 column, 490 B: all is well\n") {
+	if code, out, _ := verifyHere(); code != exitSuccess || !strings.HasPrefix(out, "2 records in 1 record batch, 1 column, 490 B: no damage found\n") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	data, err := os.ReadFile("x.arrow")
@@ -86,7 +88,7 @@ func TestVerifyOfTextThatIsNone(t *testing.T) {
 	want := `meshfeed: arrowio: x.arrow: record batch 0: column "text": value 1 is not UTF-8
   the data are damaged; write them again
 `
-	if code, out, diagnostics := verifyHere("--json"); code != exitFailed || out != "" || diagnostics != want {
+	if code, out, diagnostics := verifyHere("--json"); code != exitFailure || out != "" || diagnostics != want {
 		t.Errorf("exit %d, %q\ngot  %s\nwant %s", code, out, diagnostics, want)
 	}
 }
