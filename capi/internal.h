@@ -143,12 +143,8 @@ typedef struct mfi_recalled {
 mfi_recalled mfi_shelf_recall(mfi_shelf* shelf);
 
 /* Returns when a piece was taken since the shelf was last emptied, or the last
-   rest was ended by the other function; not woken if neither came in time. Who
-   woke it is displaced where it woke up on his processor. */
-typedef struct mfi_rested {
-  bool woken, displaced;
-} mfi_rested;
-mfi_rested mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns);
+   rest was ended by the other function; false if neither came in time. */
+bool mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns);
 void mfi_shelf_wake(mfi_shelf* shelf);
 
 /* Callers find the shelf under this handle, until it is forgotten, which ends

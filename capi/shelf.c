@@ -7,11 +7,9 @@
  * woken needs the lock, so nobody is woken under it; until that is done, the one
  * who wakes is an owner of the shelf.
  */
-#define _GNU_SOURCE
 #include "internal.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,7 +27,6 @@ struct mfi_shelf {
   bool forgotten; /* by its handle, which was cancelled or released */
   bool resting;   /* the loader, until it is woken */
   bool woken;
-  int waker;                 /* the processor of who ended its rest, or -1 */
   pthread_cond_t laid, left; /* the first is for callers, the other for the loader */
 };
 
@@ -74,23 +71,11 @@ static bool wait_until(pthread_cond_t* c, int64_t end) {
 #endif
 }
 
-/* ---- processors ---- */
-
-/* Gives the number of that on which this thread runs, or -1. */
-static int processor(void) {
-#ifdef __linux__
-  return sched_getcpu();
-#else
-  return -1;
-#endif
-}
-
 /* Ends the loader's rest, under the lock; true if it has to be told. */
 static bool wake(mfi_shelf* shelf) {
   if (shelf->woken)
     return false;
   shelf->woken = true;
-  shelf->waker = processor();
   return true;
 }
 
@@ -170,20 +155,19 @@ mfi_recalled mfi_shelf_recall(mfi_shelf* shelf) {
   return recalled;
 }
 
-mfi_rested mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns) {
+bool mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns) {
   const int64_t end = now() + limit_ns;
   pthread_mutex_lock(&lock);
   shelf->resting = true;
-  shelf->waker = -1; /* who came before the rest displaces nobody */
   if (shelf->taken > 0)
     shelf->woken = true;
   bool time = true;
   while (time && !shelf->woken)
     time = wait_until(&shelf->left, end);
-  const mfi_rested rested = {shelf->woken, shelf->waker >= 0 && shelf->waker == processor()};
+  const bool woken = shelf->woken;
   shelf->resting = shelf->woken = false;
   pthread_mutex_unlock(&lock);
-  return rested;
+  return woken;
 }
 
 void mfi_shelf_wake(mfi_shelf* shelf) {

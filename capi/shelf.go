@@ -73,9 +73,8 @@ func (s *shelf) Recall() (taken int, waited time.Duration) {
 }
 
 // Rest implements loader.Shelf.
-func (s *shelf) Rest(limit time.Duration) (woken, displaced bool) {
-	r := C.mfi_shelf_rest(s.c, C.int64_t(limit))
-	return bool(r.woken), bool(r.displaced)
+func (s *shelf) Rest(limit time.Duration) (woken bool) {
+	return bool(C.mfi_shelf_rest(s.c, C.int64_t(limit)))
 }
 
 // Wake implements loader.Shelf.

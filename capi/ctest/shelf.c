@@ -5,7 +5,6 @@
  * lock as Go's callers do. Each piece must come to one taker, with the bytes and
  * the place that were written into it.
  */
-#define _GNU_SOURCE
 #include "../internal.h"
 
 #include <pthread.h>
@@ -92,7 +91,7 @@ static void* produce(void* none) {
     const bool room = !resting;
     leave();
     if (!room) {
-      CHECK(mfi_shelf_rest(shelf, HANG).woken);
+      CHECK(mfi_shelf_rest(shelf, HANG));
       continue;
     }
     mfi_slot* slot = make(number++);
@@ -176,14 +175,14 @@ static void times(void) {
   CHECK(mfi_shelf_recall(shelf).waited_ns >= 2 * MILLISECOND);
   left = 1000000;
   CHECK(mfi_shelf_take(HANDLE, &left, &slot) == MF_OK && !slot && left > 0 && left < 1000000);
-  CHECK(!mfi_shelf_rest(shelf, MILLISECOND).woken);
+  CHECK(!mfi_shelf_rest(shelf, MILLISECOND));
   mfi_shelf_wake(shelf);
-  CHECK(mfi_shelf_rest(shelf, HANG).woken);
-  CHECK(!mfi_shelf_rest(shelf, MILLISECOND).woken);
+  CHECK(mfi_shelf_rest(shelf, HANG));
+  CHECK(!mfi_shelf_rest(shelf, MILLISECOND));
   slot = make(0);
   CHECK(mfi_shelf_offer(shelf, slot) && taken_within(HANDLE, -1) == slot);
-  CHECK(mfi_shelf_rest(shelf, HANG).woken && mfi_shelf_rest(shelf, HANG).woken);
-  CHECK(mfi_shelf_recall(shelf).taken == 1 && !mfi_shelf_rest(shelf, MILLISECOND).woken);
+  CHECK(mfi_shelf_rest(shelf, HANG) && mfi_shelf_rest(shelf, HANG));
+  CHECK(mfi_shelf_recall(shelf).taken == 1 && !mfi_shelf_rest(shelf, MILLISECOND));
   mfi_pool_put(slot);
 }
 
@@ -204,7 +203,7 @@ static void alternate(void) {
   CHECK(!pthread_create(&other, NULL, follow, NULL));
   int late = 0; /* pieces that were found when the wait was over */
   for (int i = 0; i < ROUNDS; i++) {
-    CHECK(mfi_shelf_offer(shelf, slot) && mfi_shelf_rest(shelf, HANG).woken);
+    CHECK(mfi_shelf_offer(shelf, slot) && mfi_shelf_rest(shelf, HANG));
     const mfi_recalled recalled = mfi_shelf_recall(shelf);
     CHECK(recalled.taken == 1);
     late += recalled.waited_ns >= 20 * MILLISECOND;
@@ -279,67 +278,6 @@ static void in_vain(void) {
   pthread_join(other, NULL);
 }
 
-/* ---- processors ---- */
-
-static cpu_set_t all;
-static int rester; /* the processor of who rests */
-static atomic_int rests, displaced, enough;
-
-static void stay_on(int processor) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(processor, &one);
-  CHECK(!sched_setaffinity(0, sizeof one, &one));
-}
-
-static void* rest(void* none) {
-  stay_on(rester);
-  while (!atomic_load(&enough)) {
-    const mfi_rested rested = mfi_shelf_rest(shelf, HANG);
-    CHECK(rested.woken);
-    atomic_fetch_add(&displaced, rested.displaced);
-    atomic_fetch_add(&rests, 1);
-  }
-  return none;
-}
-
-/* Gives how many of some rests displaced this thread, which ended them; if none
-   did it, of as many more as it takes until one does, where one should. */
-static int displaced_on(int here, int there, bool should) {
-  stay_on(here);
-  rester = there;
-  atomic_store(&rests, 0);
-  atomic_store(&displaced, 0);
-  atomic_store(&enough, 0);
-  pthread_t other;
-  CHECK(!pthread_create(&other, NULL, rest, NULL));
-  for (int i = 0; i < ROUNDS || (should && atomic_load(&displaced) == 0); i++) {
-    const int before = atomic_load(&rests);
-    mfi_shelf_wake(shelf);
-    while (atomic_load(&rests) == before)
-      sched_yield();
-  }
-  atomic_store(&enough, 1);
-  mfi_shelf_wake(shelf);
-  pthread_join(other, NULL);
-  mfi_shelf_rest(shelf, 0); /* the last wake may have come too late */
-  CHECK(!sched_setaffinity(0, sizeof all, &all));
-  return atomic_load(&displaced);
-}
-
-/* Who wakes another is displaced where both are on one processor, and only there. */
-static void displace(void) {
-  CHECK(!sched_getaffinity(0, sizeof all, &all));
-  int last = CPU_SETSIZE - 1, first = 0;
-  while (!CPU_ISSET(first, &all))
-    first++;
-  while (!CPU_ISSET(last, &all))
-    last--;
-  CHECK(displaced_on(first, first, true) > 0);
-  if (first != last)
-    CHECK(displaced_on(first, last, false) == 0);
-}
-
 int main(void) {
   static const int64_t dims[3];
   pthread_t threads[TAKERS + 2];
@@ -350,7 +288,6 @@ int main(void) {
   mfi_shelf_place(HANDLE, shelf);
   times();
   alternate();
-  displace();
   for (int i = 0; i < TAKERS; i++)
     CHECK(!pthread_create(&threads[i], NULL, take, NULL));
   CHECK(!pthread_create(&threads[TAKERS], NULL, produce, NULL));

@@ -16,14 +16,13 @@ import (
 
 // Eight goroutines do everything to one loader at once, and some keep what
 // they get. Nothing may be lost, wrong or left behind, and no call may fail
-// with a code that it should not. Half the loaders have a shelf, and their
-// callers help.
+// with a code that it should not. Half the loaders have a shelf.
 func TestHammer(t *testing.T) {
 	before := runtime.NumGoroutine()
 	r := random.New(t)
 	lay := newLayout(t, document(8))
 	for round := range 30 {
-		src := inMemory(100)
+		src := digits(100)
 		l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true, Epochs: round%3 - 1, Workers: 1 + round%2})
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 // again. So an idle loader has no goroutine, and nothing ever waits for a
 // batch to be released. Where there is a shelf, the goroutine rests there before
 // it ends, because waking it costs the caller who makes room less than
-// starting it. There, too, a caller may make a batch in its place: see help.
+// starting it.
 type prefetch struct {
 	maker *maker
 	until int64 // Options.Epochs
@@ -38,9 +38,7 @@ type prefetch struct {
 	sequence atomic.Pointer[sequence] // read without mu too; changed with it
 
 	running bool // the goroutine is there
-	helping bool // a caller makes a batch; the goroutine makes none
 	resting bool // it rests, or is about to, and nobody under mu has woken it
-	crowd   crowd
 	failed  bool // it stopped at a failure; only a call that waits goes on
 	run     int  // counts the jumps of the cursor; what an older run made is dropped
 	ctx     context.Context
@@ -88,41 +86,33 @@ func (p *prefetch) next(ctx context.Context) (*batch.Batch, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, interrupted(ctx)
 	}
-	a, wait, o := p.ask(ctx.Err() == nil)
+	a, wait := p.ask()
 	if wait == nil {
 		return a.batch, a.err
 	}
 	began := time.Now()
-	if o != nil {
-		p.help(ctx, o)
-	}
 	a = p.await(ctx, wait)
 	p.waited(time.Since(began))
 	return a.batch, a.err
 }
 
-// ask gives an answer, or where it will come, and perhaps an order that a
-// patient caller has to fulfil first.
-func (p *prefetch) ask(patient bool) (answer, chan answer, *order) {
+// ask gives an answer, or where it will come.
+func (p *prefetch) ask() (answer, chan answer) {
 	p.hold()
 	defer p.leave()
 	if p.closed {
-		return answer{err: closed()}, nil, nil
+		return answer{err: closed()}, nil
 	}
 	if len(p.waiting) == 0 {
 		if a, ok := p.take(); ok {
 			p.start()
-			return a, nil, nil
+			return a, nil
 		}
 	}
 	wait := make(chan answer, 1)
 	p.waiting = append(p.waiting, wait)
-	p.retry()
-	if patient && p.mayHelp() {
-		return answer{}, wait, p.errand()
-	}
 	p.start()
-	return answer{}, wait, nil
+	return answer{}, wait
 }
 
 // await gives what comes, or ends with its context, which is not asked for its
@@ -216,7 +206,7 @@ func (p *prefetch) start() {
 		p.wake()
 	case !p.running:
 		p.running = true
-		guard.Go("loader", p.produce, func(err error) { p.broken(&p.running, err) })
+		guard.Go("loader", p.produce, p.broken)
 	}
 }
 
@@ -230,11 +220,11 @@ func (p *prefetch) wake() {
 
 // wanted says whether one more batch should be made now.
 func (p *prefetch) wanted() bool {
-	if p.helping || !p.more() {
+	if !p.more() {
 		return false
 	}
 	missing := p.ready.len() == 0 && len(p.waiting) > 0
-	return missing || (!p.crowd.spares() && p.room())
+	return missing || p.room()
 }
 
 // room says whether a batch may be made that nobody waits for.
@@ -243,8 +233,8 @@ func (p *prefetch) room() bool { return p.more() && p.ready.len() < p.depth && !
 // more says whether there is a next batch to make.
 func (p *prefetch) more() bool { return !p.closed && !p.failed && !p.past(p.frontier) }
 
-// busy says whether somebody makes a batch, or is about to.
-func (p *prefetch) busy() bool { return p.helping || p.running && !p.resting }
+// busy says whether the goroutine makes a batch, or is about to.
+func (p *prefetch) busy() bool { return p.running && !p.resting }
 
 // accept takes what was made, and hands it to those who wait.
 func (p *prefetch) accept(run int, a answer) {
@@ -253,7 +243,6 @@ func (p *prefetch) accept(run int, a answer) {
 		return
 	}
 	p.ready.push(a)
-	p.crowd.made()
 	p.failed = a.err != nil
 	p.serve()
 }
@@ -279,17 +268,15 @@ func (p *prefetch) retry() {
 	}
 }
 
-// broken is the way out of a panic in produce or help themselves, which would
-// be a bug here: those who wait learn of it. At is running or helping. What the
-// other of the two may be making is dropped, since the failure is the last.
-func (p *prefetch) broken(at *bool, err error) {
+// broken is the way out of a panic in produce itself, which would be a bug
+// here: those who wait learn of it.
+func (p *prefetch) broken(err error) {
 	p.hold()
 	defer p.leave()
-	p.run++
 	p.failed = true
 	p.ready.push(answer{err: err})
 	p.serve()
-	*at = false
+	p.running = false
 	p.start()
 }
 
@@ -388,8 +375,7 @@ func (p *prefetch) shut() {
 }
 
 // settle calls end if the loader is closed and nobody makes a batch any more:
-// whichever of close, the goroutine and a caller who helps is the last does it,
-// outside the lock.
+// whichever of close and the goroutine is the last does it, outside the lock.
 func (p *prefetch) settle() {
 	if !p.last() {
 		return
@@ -402,7 +388,7 @@ func (p *prefetch) settle() {
 func (p *prefetch) last() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := p.closed && !p.running && !p.helping && !p.settled
+	last := p.closed && !p.running && !p.settled
 	p.settled = p.settled || last
 	return last
 }

@@ -32,13 +32,7 @@ func (p *prefetch) produce() error {
 // rest lets the goroutine rest until it is woken, and says false where it was
 // not.
 func (p *prefetch) rest(s Shelf) bool {
-	woken, displaced := s.Rest(longRest)
-	if woken {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.crowd.note(displaced && p.maker.small())
-	}
-	return woken
+	return s.Rest(longRest)
 }
 
 // fulfil makes the batch of an order, and announces what comes next.
@@ -69,8 +63,8 @@ func (p *prefetch) order(stay bool) (o order, ok bool) {
 	p.hold()
 	defer p.leave()
 	if !p.wanted() {
-		p.pause()
-		if stay && p.more() && !p.crowd.spares() {
+		p.counts.pause(p.more())
+		if stay && p.more() {
 			o.rest = p.shelf
 		}
 		p.running = o.rest != nil
@@ -87,13 +81,6 @@ func (p *prefetch) place() order {
 	o := order{ctx: p.ctx, cursor: p.frontier, sampler: p.sequence.Load().order, run: p.run}
 	p.frontier = p.maker.grid.place(p.frontier).After
 	return o
-}
-
-// pause notes that no batch is wanted now, unless a caller makes one.
-func (p *prefetch) pause() {
-	if !p.helping {
-		p.counts.pause(p.more())
-	}
 }
 
 // order is one batch to be made.

@@ -168,12 +168,12 @@ func TestNoWaitInVain(t *testing.T) {
 // startled is a shelf whose first rest panics when it is woken.
 type startled struct{ *shelf }
 
-func (s startled) Rest(limit time.Duration) (woken, displaced bool) {
-	woken, displaced = s.shelf.Rest(limit)
+func (s startled) Rest(limit time.Duration) (woken bool) {
+	woken = s.shelf.Rest(limit)
 	if woken && s.rested() == 1 {
 		panic("the shelf fell down")
 	}
-	return woken, displaced
+	return woken
 }
 
 // A panic of the loader itself is told to who waits, and loses nothing.

@@ -29,10 +29,8 @@ type Shelf interface {
 
 	// Rest passes time until a batch was taken since the last Recall, or Wake
 	// was called since the last Rest. It says false if there was none in so long.
-	// Displaced says that who woke it had to stop for it, since it woke up on his
-	// processor.
 	// Go's scheduler must not be told: the goroutine keeps its place.
-	Rest(limit time.Duration) (woken, displaced bool)
+	Rest(limit time.Duration) (woken bool)
 
 	// Wake ends a rest, from any goroutine.
 	Wake()
@@ -44,12 +42,6 @@ type Shelf interface {
 // Shelve lays what stands ready on a shelf from now on. The loader closes the
 // shelf when it is closed itself. A pass and a remeshed loader have none until
 // they get their own.
-//
-// Callers of a loader with a shelf are no goroutines: waiting in Go costs them
-// more than a batch in memory. So a call of Next that would wait for one, while
-// nobody makes any, makes it itself where the source says that it waits for
-// nothing (source.Prompt) and one worker gathers. Its context does not end
-// that, and it counts as time in which the caller waited.
 func (l *Loader) Shelve(s Shelf) {
 	l.line.hold()
 	if l.line.settled || l.line.shelf != nil {
@@ -76,13 +68,11 @@ func (p *prefetch) hold() {
 }
 
 // leave lays on the shelf what the next callers get, and unlocks the line. When
-// the goroutine has ended, the next caller has to come here to start it, unless
-// it is spared. What a helper makes is his, but behind him the goroutine goes on,
-// or he does, so others wait.
+// the goroutine has ended, the next caller has to come here to start it.
 func (p *prefetch) leave() {
 	defer p.mu.Unlock() // a panic of the shelf must not keep the lock
 	if p.shelf != nil {
-		follows := (p.running || p.helping || p.crowd.spares()) && p.offer()
+		follows := p.running && p.offer()
 		p.shelf.Expect(follows && p.busy())
 	}
 }

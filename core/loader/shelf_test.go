@@ -30,8 +30,6 @@ type shelf struct {
 	waited   time.Duration
 	resting  bool
 	woken    bool
-	sleepy   bool // whoever takes wakes nobody
-	narrow   bool // the goroutine wakes up where it stops who woke it
 	full     bool
 	asked    bool // again, after it was full
 	all      int
@@ -88,14 +86,13 @@ func (s *shelf) Recall() (taken int, waited time.Duration) {
 	return taken, waited
 }
 
-func (s *shelf) Rest(limit time.Duration) (woken, displaced bool) {
+func (s *shelf) Rest(limit time.Duration) (woken bool) {
 	s.change(func() {
 		s.rests++
 		s.resting, s.woken = true, s.woken || s.taken > 0
 	})
 	defer s.change(func() { s.resting, s.woken = false, false })
-	woken = s.await(limit, func() bool { return s.woken })
-	return woken, woken && s.narrow
+	return s.await(limit, func() bool { return s.woken })
 }
 
 func (s *shelf) Wake() { s.change(func() { s.woken = true }) }
@@ -115,7 +112,7 @@ func (s *shelf) take() (b *batch.Batch, after loader.State) {
 		s.lies, s.after = s.lies[1:], s.after[1:]
 		s.taken++
 		s.all++
-		s.woken = s.woken || s.resting && !s.sleepy
+		s.woken = s.woken || s.resting
 	})
 	return b, after
 }
@@ -227,7 +224,6 @@ func TestShelf(t *testing.T) {
 	for round := range 60 {
 		o := loader.Options{Shuffle: true, Epochs: round%4 - 1, Prefetch: 1 + round%5}
 		src := digits(100)
-		src.InMemory = round%2 == 0
 		l, s := shelvedOver(t, src, o)
 		s.room = 1 + r.IntN(8)
 		o.Layout = l.Layout()
@@ -355,10 +351,9 @@ type uncounted struct{ heap *batch.Heap }
 
 func (u uncounted) Alloc(blocks []batch.Block) (batch.Memory, error) { return u.heap.Alloc(blocks) }
 
-// Many take at once, some from the shelf and some not, and some make what they
-// take: each batch goes to one.
+// Many take at once, some from the shelf and some not: each batch goes to one.
 func TestShelfOfMany(t *testing.T) {
-	l, s := shelvedOver(t, inMemory(100), loader.Options{Epochs: 40, Prefetch: 4})
+	l, s := shelved(t, loader.Options{Epochs: 40, Prefetch: 4})
 	var mu sync.Mutex
 	seen := map[batch.Cursor]int{}
 	var all sync.WaitGroup
