@@ -163,8 +163,5 @@ func (s *scratch) locate(c *column, records []int64) bool {
 // Ahead implements source.Gatherer: everything is in memory.
 func (g *gatherer) Ahead([]int64) {}
 
-// Prompt implements source.Prompt.
-func (g *gatherer) Prompt() bool { return true }
-
 // Close implements source.Gatherer.
 func (g *gatherer) Close() error { return nil }

@@ -151,12 +151,6 @@ func (g *viewGatherer) Ahead(records []int64) {
 	g.g.Ahead(list[:n])
 }
 
-// Prompt says what the gatherer of all records says.
-func (g *viewGatherer) Prompt() bool {
-	p, ok := g.g.(Prompt)
-	return ok && p.Prompt()
-}
-
 func (g *viewGatherer) Close() error { return g.g.Close() }
 
 // list gives a list of n numbers.

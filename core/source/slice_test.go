@@ -110,21 +110,6 @@ func TestSliceAhead(t *testing.T) {
 	}
 }
 
-// A view waits for what the source beneath it waits for.
-func TestSlicePrompt(t *testing.T) {
-	for _, prompt := range []bool{false, true} {
-		src := numbers()
-		src.InMemory = prompt
-		g, err := slice(t, src, 40, 60).Gatherer(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p, ok := g.(source.Prompt); !ok || p.Prompt() != prompt {
-			t.Errorf("a view of a source with InMemory = %v says otherwise", prompt)
-		}
-	}
-}
-
 func TestSliceFingerprint(t *testing.T) {
 	src := numbers()
 	seen := map[source.Fingerprint]string{fingerprint(t, src): "whole"}

@@ -142,13 +142,6 @@ type Gatherer interface {
 	Close() error
 }
 
-// Prompt is what a Gatherer is, too, that may be asked whether a gather waits.
-type Prompt interface {
-	// Prompt says whether gathers from now on take their rows from memory and
-	// wait for nothing: no disk, no network, no other goroutine.
-	Prompt() bool
-}
-
 // Covered is what a Source is, too, whose fingerprint says how much it covers.
 type Covered interface {
 	// Coverage gives how many bytes of the data the fingerprint hashes, and

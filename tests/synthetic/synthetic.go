@@ -23,9 +23,6 @@ type Source struct {
 	// Hook, if set, runs at the start of every Gather with its records.
 	Hook func(ctx context.Context, records []int64) error
 
-	// InMemory says that no gather waits.
-	InMemory bool
-
 	records int64
 	fields  []source.Field
 
@@ -212,9 +209,6 @@ func (g *gatherer) Ahead(records []int64) {
 		g.s.counts.Ahead[r]++
 	}
 }
-
-// Prompt implements source.Prompt.
-func (g *gatherer) Prompt() bool { return g.s.InMemory }
 
 func (g *gatherer) Close() error {
 	g.s.mu.Lock()

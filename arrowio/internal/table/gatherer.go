@@ -127,15 +127,6 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	return err
 }
 
-// Prompt implements source.Prompt: it is prompt once all files are in memory.
-func (g *Gatherer) Prompt() bool {
-	if g.table.Gate.Enter() != nil {
-		return false
-	}
-	defer g.table.Gate.Leave()
-	return g.straight() != nil
-}
-
 // checkJobs makes sure that all jobs are in range.
 func (g *Gatherer) checkJobs(records int, jobs []source.Job) error {
 	for i, j := range jobs {
