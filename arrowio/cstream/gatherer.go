@@ -6,18 +6,18 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
-	"github.com/meshfeed/meshfeed/arrowio/internal/part"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/block"
+	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
 // gatherer copies rows of arrays.
 type gatherer struct {
 	source *arrays
 	fields []int // that have parts, ascending
-	parts  []*part.Program
+	parts  []*block.Program
 	field  []int // of each part
 	spare  sync.Pool
 }
@@ -34,7 +34,7 @@ func (s *arrays) Gatherer(parts []source.Part) (source.Gatherer, error) {
 		if p.Field < 0 || p.Field >= len(s.columns) {
 			return nil, refuse("a part asks for field %d, but there are %d", p.Field, len(s.columns))
 		}
-		compiled, err := part.CompileStrided(s.schema.Fields[p.Field], s.columns[p.Field].strides, p)
+		compiled, err := block.CompileStrided(s.schema.Fields[p.Field], s.columns[p.Field].strides, p)
 		if err != nil {
 			return nil, err
 		}

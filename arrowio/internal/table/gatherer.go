@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/part"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/block"
 )
 
 // Gatherer makes a gatherer of parts of the table's rows.
@@ -18,14 +18,14 @@ func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
 		return nil, err
 	}
 	defer t.Gate.Leave()
-	g := &Gatherer{table: t, programs: make([]*part.Program, len(parts)), reader: make([]int, len(parts))}
+	g := &Gatherer{table: t, programs: make([]*block.Program, len(parts)), reader: make([]int, len(parts))}
 	for i, p := range parts {
 		if p.Field < 0 || p.Field >= len(t.Fields) {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "part %d takes field %d of %d", i, p.Field, len(t.Fields))
 		}
 		f := t.Fields[p.Field]
 		var err error
-		if g.programs[i], err = part.Compile(t.Schema.Fields[p.Field], f.packed(), p); err != nil {
+		if g.programs[i], err = block.Compile(t.Schema.Fields[p.Field], f.packed(), p); err != nil {
 			return nil, err
 		}
 	}
@@ -39,8 +39,8 @@ func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
 // Gatherer implements source.Gatherer.
 type Gatherer struct {
 	table    *Table
-	programs []*part.Program // of each part
-	reader   []int           // of each part: which of readers finds its rows
+	programs []*block.Program // of each part
+	reader   []int            // of each part: which of readers finds its rows
 	readers  []reader
 	plain    bool      // so are all readers
 	pool     sync.Pool // of *step

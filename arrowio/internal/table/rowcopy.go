@@ -1,8 +1,8 @@
 package table
 
 import (
-	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
 // rowCopier puts a row together, value by value where need be.

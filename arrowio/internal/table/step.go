@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/gather"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 

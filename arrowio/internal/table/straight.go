@@ -3,7 +3,7 @@ package table
 import (
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
+	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
 // origins turn records into addresses where these follow from metadata and all

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sort"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
 // rowState says how far a row can be followed.

@@ -1,4 +1,4 @@
-package part
+package block
 
 import (
 	"encoding/binary"

@@ -1,16 +1,16 @@
-// Package part turns what a loader asks of a field, a [source.Part], into what
+// Package block turns what a loader asks of a field, a [source.Part], into what
 // the gathering kernels do: which elements of a row, in which conversion, and
 // what stands in for nulls. All Arrow sources share it, so that they accept
 // and refuse the same things in the same words.
-package part
+package block
 
 import (
 	"slices"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
 // Program is one part of a field, ready to be gathered. It is immutable.

@@ -1,4 +1,4 @@
-package part
+package block
 
 import (
 	"encoding/binary"
@@ -8,10 +8,10 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/gather"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
 func box(ranges ...[2]int) [][2]int { return ranges }
