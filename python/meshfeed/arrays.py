@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from meshfeed import _native
-from meshfeed.arguments import Checks
-from meshfeed.blocks import Blocks
-from meshfeed.cursor import Cursor
+from meshfeed._feed.cursor import Cursor
+from meshfeed._io.arguments import Checks
+from meshfeed._native import calls
+from meshfeed._plan.blocks import Blocks
+from meshfeed._plan.documents import MeshPart
 from meshfeed.dataset import Dataset
-from meshfeed.documents import MeshPart
 from meshfeed.errors import ResourceExhaustedError
 from meshfeed.planning import Layout
 from meshfeed.specs import entries, no_field
@@ -128,12 +128,12 @@ def _read(
     }
     parts = {"arrays": {field: whole}, "batch": {"size": len(source)}, "prefetch": 0}
     try:
-        handle = _native.loader_create(source.handle, mesh.document(parts), options)
+        handle = calls.loader_create(source.handle, mesh.document(parts), options)
     except ResourceExhaustedError as e:
         message = f"array {field!r} is the only batch of a loader, and {e.message}"
         hint = "partition it over more processes, or load parts of it from source.slice"
         raise ResourceExhaustedError(message, op="mf.load_array", hint=hint) from None
-    info = _native.loader_info(handle.value)
+    info = calls.loader_info(handle.value)
     described = info["arrays"][0]
     placer = jax.Placer(Blocks(_one(described) if row else described), sharding)
     cursor = Cursor(handle, placer, size=info["batch_bytes"], ahead=0, across=False, keep=1)

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import Any, NoReturn
 
-from meshfeed import _library, _native
 from meshfeed._command import BINARY
-from meshfeed._handle import Handle, Held
-from meshfeed.arguments import Checks
+from meshfeed._io.arguments import Checks
+from meshfeed._native import calls, library
+from meshfeed._native.handle import Handle, Held
 from meshfeed.errors import Error, InvalidStateError, OutOfRangeError
 
 
@@ -53,7 +53,7 @@ def devices(
             options["prober"] = str(found)
         options["timeout_ms"] = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
         try:
-            handle = _native.devices_open(check.name("spec", spec), options)
+            handle = calls.devices_open(check.name("spec", spec), options)
         except Error as e:
             for name, ours in _WORDS.items():
                 e.hint = e.hint.replace(name, ours)
@@ -70,7 +70,7 @@ _WORDS = {
 
 
 def _probers() -> list[Path]:
-    return [_library.path().with_name("meshfeed"), Path(BINARY)]
+    return [library.path().with_name("meshfeed"), Path(BINARY)]
 
 
 class Devices(Held):
@@ -89,7 +89,7 @@ class Devices(Held):
     def __init__(self, spec: str, handle: Handle) -> None:
         super().__init__(handle)
         self._spec = spec
-        info = _native.devices_info(handle.value)
+        info = calls.devices_info(handle.value)
         self.name: str = info["name"]
         self.platform: str = info["platform"]
         self.shared: bool = info["shared"]
@@ -118,7 +118,7 @@ class Devices(Held):
         Batches that are held count, and memory that waits for the next batch of a loop.
         """
         with Checks("Devices.stats"):
-            info = _native.devices_info(self._handle.value)
+            info = calls.devices_info(self._handle.value)
             return {name: info[name] for name in ("live_buffers", "live_bytes")}
 
     def check(self) -> None:

@@ -9,8 +9,8 @@ import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from meshfeed import _native
-from meshfeed.arguments import Checks, is_integer
+from meshfeed._io.arguments import Checks, is_integer
+from meshfeed._native import calls
 from meshfeed.errors import DataLossError, InvalidArgumentError
 
 Place = tuple[int, int]  # epoch and position
@@ -112,7 +112,7 @@ class Certificate:
             except (TypeError, ValueError, RecursionError):
                 message, hint = "this is not a certificate", "pass on what a loader gave, unchanged"
                 raise InvalidArgumentError(message, op="mf.Certificate", hint=hint) from None
-            _native.certificate_report(raw)  # refuses what is none
+            calls.certificate_report(raw)  # refuses what is none
             return cls._read(raw)
 
     @classmethod
@@ -129,7 +129,7 @@ class Certificate:
 
     @functools.cached_property
     def _report(self) -> dict[str, Any]:
-        report: dict[str, Any] = json.loads(_native.certificate_report(self.to_json()))
+        report: dict[str, Any] = json.loads(calls.certificate_report(self.to_json()))
         return report
 
     @property
@@ -176,7 +176,7 @@ class Certificate:
         if not isinstance(other, Certificate):
             return NotImplemented
         with Checks("mf.Certificate"):
-            return self._read(_native.certificate_add(self.to_json(), other.to_json()))
+            return self._read(calls.certificate_add(self.to_json(), other.to_json()))
 
     def __radd__(self, other: int) -> Certificate:
         return self if other == 0 else NotImplemented  # where `sum` begins
@@ -208,7 +208,7 @@ class Certificate:
             OutOfRangeError: there is no such place.
         """
         with Checks("Certificate.check") as check:
-            _native.certificate_check(self.to_json(), self._range(check, epochs, first, last))
+            calls.certificate_check(self.to_json(), self._range(check, epochs, first, last))
 
     def complete(
         self,
@@ -260,7 +260,7 @@ class Certificate:
         """
         with Checks("Certificate.report") as check:
             asked = self._range(check, epochs, first, last)
-            report: dict[str, Any] = json.loads(_native.certificate_report(self.to_json(), asked))
+            report: dict[str, Any] = json.loads(calls.certificate_report(self.to_json(), asked))
             return report
 
     def _range(

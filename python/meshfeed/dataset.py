@@ -13,11 +13,13 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from meshfeed import _arrow, _handle, _native, arraylike
-from meshfeed.arguments import Checks
-from meshfeed.blocks import dtype_of
+from meshfeed._io import arraylike
+from meshfeed._io.arguments import Checks
+from meshfeed._native import arrow, calls
+from meshfeed._native.files import Files
+from meshfeed._native.handle import Handle, Held
+from meshfeed._plan.blocks import dtype_of
 from meshfeed.errors import InvalidStateError
-from meshfeed.files import Files
 
 log = logging.getLogger("meshfeed")
 
@@ -102,16 +104,16 @@ class _Origin:
     warned: bool = False
 
 
-class Dataset(_handle.Held):
+class Dataset(Held):
     """Records, numbered from 0, whose fields a `Loader` delivers.
 
     Make one with `mf.open`, `mf.from_arrow` or `mf.from_arrays`. A dataset is a context
     manager; loaders keep what they need of it, so it may be closed as soon as they are made.
     """
 
-    def __init__(self, handle: _handle.Handle, origin: _Origin | None = None) -> None:
+    def __init__(self, handle: Handle, origin: _Origin | None = None) -> None:
         super().__init__(handle)
-        self._facts = _native.dataset_facts(self.handle)
+        self._facts = calls.dataset_facts(self.handle)
         if origin is None:
             files = self._facts["files"]
             origin = _Origin({f["path"]: f["compression"] for f in files if "compression" in f})
@@ -149,7 +151,7 @@ class Dataset(_handle.Held):
         evenly spread rows of more. `fingerprint_covers` says how much that is; `sha256` reads all.
         """
         with Checks("Dataset.fingerprint"):
-            return _native.dataset_fingerprint(self.handle)
+            return calls.dataset_fingerprint(self.handle)
 
     @property
     def fingerprint_covers(self) -> float:
@@ -173,7 +175,7 @@ class Dataset(_handle.Held):
             UnsupportedError: the data lie in memory.
         """
         with Checks("Dataset.sha256"):
-            hashes = _native.dataset_hash(self.handle, wait=True)
+            hashes = calls.dataset_hash(self.handle, wait=True)
             assert hashes is not None
             return str(hashes["sha256"])
 
@@ -181,7 +183,7 @@ class Dataset(_handle.Held):
         """Gives the files for a loader whose processes compare every byte; else None."""
         if self._origin.compared is None:
             return None
-        return Files(_native.dataset_slice(self.handle, 0, len(self)), self._origin.compared)
+        return Files(calls.dataset_slice(self.handle, 0, len(self)), self._origin.compared)
 
     def slice(self, start: int, stop: int) -> Dataset:
         """Gives a view of the records from `start` up to `stop`, for example a validation part.
@@ -205,7 +207,7 @@ class Dataset(_handle.Held):
         """
         with Checks("Dataset.slice") as check:
             start, stop = check.int64("start", start), check.int64("stop", stop)
-            handle = _native.dataset_slice(self.handle, start, stop)
+            handle = calls.dataset_slice(self.handle, start, stop)
             return Dataset(handle, self._origin)
 
     def warn_of_shuffling(self, fields: Iterable[str]) -> None:
@@ -282,7 +284,7 @@ def open(
         if shapes is not None:
             options["shapes"] = _shapes(check, shapes)
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
-        ds = Dataset(_native.dataset_open(json.dumps(options)))
+        ds = Dataset(calls.dataset_open(json.dumps(options)))
         if full:
             ds._origin.compared = [file["path"] for file in ds._facts["files"]]
         return ds
@@ -335,11 +337,11 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
         _check_objects(check, data)
         if hasattr(data, "__arrow_c_stream__"):
             capsule = data.__arrow_c_stream__()
-            stream = _arrow.address(capsule, "arrow_array_stream")
-            return _unspent(check, data, Dataset(_native.dataset_from_stream(stream, options)))
+            stream = arrow.address(capsule, "arrow_array_stream")
+            return _unspent(check, data, Dataset(calls.dataset_from_stream(stream, options)))
         if hasattr(data, "__arrow_c_array__"):
-            with _arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
-                return Dataset(_native.dataset_from_stream(stream, options))
+            with arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
+                return Dataset(calls.dataset_from_stream(stream, options))
         message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
         table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
         if isinstance(data, list | tuple) and all(hasattr(b, "__arrow_c_array__") for b in data):
@@ -395,7 +397,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
         if times:
             log.warning(_TIMES, ", ".join(f"{name!r} ({kind})" for name, kind in times.items()))
         fields |= {name: fields[name].view(np.int64) for name in times}
-        return Dataset(_native.dataset_from_arrays(fields), _Origin(logical=times))
+        return Dataset(calls.dataset_from_arrays(fields), _Origin(logical=times))
 
 
 def _check_names(check: Checks, arrays: Any) -> None:

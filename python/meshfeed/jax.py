@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed.arguments import Checks
-from meshfeed.blocks import Blocks, Index, dtype_of
-from meshfeed.documents import MeshPart
+from meshfeed._io.arguments import Checks
+from meshfeed._plan.blocks import Blocks, Index, dtype_of
+from meshfeed._plan.documents import MeshPart
 from meshfeed.errors import InvalidStateError, UnsupportedError
 from meshfeed.specs import Array, mapped
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from meshfeed import errors
-from meshfeed._library import packaged
+from meshfeed._native.library import packaged
 
 _PACKAGE = Path(__file__).parent
 

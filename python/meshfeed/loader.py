@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
 
-from meshfeed import cluster, documents, feeds, notices
+from meshfeed._feed import feeds, notices
+from meshfeed._feed.batches import Batches
+from meshfeed._feed.engine import Engine
+from meshfeed._feed.facts import Facts
+from meshfeed._feed.options import Options, check_kinds
+from meshfeed._feed.place import Place
+from meshfeed._io.arguments import Checks, State, cut
+from meshfeed._jobs import cluster
+from meshfeed._plan import documents
 from meshfeed._types import BatchT
-from meshfeed.arguments import Checks, State, cut
-from meshfeed.batches import Batches
 from meshfeed.coordinator import Coordinator
 from meshfeed.dataset import Dataset
-from meshfeed.engine import Engine
 from meshfeed.errors import InvalidStateError, OutOfRangeError
-from meshfeed.facts import Facts
-from meshfeed.options import Options, check_kinds
-from meshfeed.place import Place
 from meshfeed.planning import Layout
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed import _dlpack, _native
-from meshfeed._handle import Handle
-from meshfeed.arguments import Checks
+from meshfeed._feed.cursor import Item
+from meshfeed._feed.engine import Engine
+from meshfeed._io.arguments import Checks
+from meshfeed._native import calls, dlpack
+from meshfeed._native.handle import Handle
+from meshfeed._native.owner import Owner
+from meshfeed._plan.blocks import Index, dtype_of, slices_of
 from meshfeed.backend import Devices
-from meshfeed.blocks import Index, dtype_of, slices_of
-from meshfeed.cursor import Item, Owner
-from meshfeed.engine import Engine
 from meshfeed.specs import P
 
 
@@ -112,15 +113,15 @@ class Shard:
     ) -> Any:
         if copy:
             return self._copy().__dlpack__()
-        if dl_device is not None and tuple(dl_device) != _dlpack.CPU:
-            message = f"the shard lies on DLPack device {_dlpack.CPU}, not {tuple(dl_device)}"
+        if dl_device is not None and tuple(dl_device) != dlpack.CPU:
+            message = f"the shard lies on DLPack device {dlpack.CPU}, not {tuple(dl_device)}"
             raise BufferError(message)
-        if _dlpack.VERSIONED and max_version is not None and max_version[0] >= 1:
-            return _dlpack.capsule(self._lent("mf_placed_dlpack"), _dlpack.Versioned)
-        return _dlpack.capsule(self._lent("mf_placed_dlpack_legacy"), _dlpack.Legacy)
+        if dlpack.VERSIONED and max_version is not None and max_version[0] >= 1:
+            return dlpack.capsule(self._lent("mf_placed_dlpack"), dlpack.Versioned)
+        return dlpack.capsule(self._lent("mf_placed_dlpack_legacy"), dlpack.Legacy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return _dlpack.CPU
+        return dlpack.CPU
 
     def __repr__(self) -> str:
         index = ", ".join(f"{part.start}:{part.stop}" for part in self.index)
@@ -129,16 +130,16 @@ class Shard:
     def _lent(self, function: str) -> int:
         with Checks("Shard.__dlpack__"):
             batch = self._batch.handle.value
-            return _native.placed_lend(function, batch, self._array.number, self.position)
+            return calls.placed_lend(function, batch, self._array.number, self.position)
 
     def _view(self) -> np.ndarray[Any, Any]:
-        return _dlpack.view(self._lent("mf_placed_dlpack"), self.shape, self.dtype)
+        return dlpack.view(self._lent("mf_placed_dlpack"), self.shape, self.dtype)
 
     def _copy(self) -> np.ndarray[Any, Any]:
         out = np.empty(self.shape, self.dtype)
         with Checks("Shard.__array__"):
             batch = self._batch.handle.value
-            _native.placed_read(batch, self._array.number, self.position, out)
+            calls.placed_read(batch, self._array.number, self.position, out)
         return out
 
 
@@ -222,9 +223,9 @@ class Placing:
     def _open(self) -> None:
         """Makes the memory for batches of the loader's layout, which a remesh changes."""
         document = self._engine.document
-        handle = _native.ring_create(self._devices.handle, document)
+        handle = calls.ring_create(self._devices.handle, document)
         self._ring, self._document = handle, document
-        described = _native.ring_info(handle.value)["arrays"]
+        described = calls.ring_info(handle.value)["arrays"]
         self._arrays = [_Array(i, array) for i, array in enumerate(described)]
 
     def take(self) -> Item | None:
@@ -238,6 +239,6 @@ class Placing:
             if self._engine.document != self._document:
                 self._open()
             batch = owner.release._as_parameter_
-            placed = _native.batch_place(batch, self._ring.value)
+            placed = calls.batch_place(batch, self._ring.value)
         owner_of_all = _Batch(placed, shared=self._devices.shared)
         return self._engine.feed.build([PlacedArray(owner_of_all, a) for a in self._arrays])

@@ -14,16 +14,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshfeed import _native, documents
-from meshfeed.arguments import DEPTH, PROCESSES, RECORDS, WIDE, Checks, cut, nearest
-from meshfeed.documents import MeshPart
-from meshfeed.saving import write_whole
+from meshfeed._io.arguments import DEPTH, PROCESSES, RECORDS, WIDE, Checks, cut, nearest
+from meshfeed._io.saving import write_whole
+from meshfeed._native import calls
+from meshfeed._plan import documents
+from meshfeed._plan.documents import MeshPart
 from meshfeed.specs import resolve
 
 if TYPE_CHECKING:
     from jax.sharding import AbstractMesh, Mesh
 
-    from meshfeed import _types, page
+    from meshfeed import _types
+    from meshfeed._io import page
     from meshfeed.dataset import Dataset, Skipped
     from meshfeed.specs import Spec
 
@@ -64,7 +66,7 @@ class Layout:
         with Checks("mf.Layout") as check:
             if not isinstance(document, str | bytes):
                 raise check.wrong("document", document, "the text of a layout document")
-            self._text = _native.layout_canonical(document)
+            self._text = calls.layout_canonical(document)
 
     @classmethod
     def from_json(cls, document: str | bytes) -> Layout:
@@ -102,7 +104,7 @@ class Layout:
         Args:
             tables: list every device also for meshes of more than 1,024.
         """
-        text = _native.layout_report(self._text, tables=tables)
+        text = calls.layout_report(self._text, tables=tables)
         report: dict[str, Any] = json.loads(text)
         return report
 
@@ -149,7 +151,7 @@ class Layout:
         with Checks("Layout.to_html") as check:
             if not isinstance(path, str | os.PathLike):
                 raise check.wrong("path", path, "a path")
-            write_whole(Path(path), _native.layout_page(self._text), op="Layout.to_html")
+            write_whole(Path(path), calls.layout_page(self._text), op="Layout.to_html")
 
     def serve(self, port: int = 0) -> page.Server:
         """Shows the browser page with this layout in it to the browsers of this machine.
@@ -165,11 +167,11 @@ class Layout:
             UnsupportedError: the C library was built without the page.
             ReadError: the port cannot be used.
         """
-        from meshfeed import page
+        from meshfeed._io import page
 
         with Checks("Layout.serve") as check:
             number = check.integer("port", port, 0, 65535)
-            return page.Server(_native.layout_page(self._text), number)
+            return page.Server(calls.layout_page(self._text), number)
 
     def _drawn(self, form: str, array: Any, dims: Any) -> str:
         check = Checks("mf.Layout")
@@ -183,7 +185,7 @@ class Layout:
             shapes = {array: shapes[array]}
         if dims is not None:
             options["dims"] = check.dims(dims, max(map(len, shapes.values())))
-        return _native.layout_drawing(self._text, options)
+        return calls.layout_drawing(self._text, options)
 
     def _shapes(self) -> dict[str, list[int]]:
         """Gives the global shape of every array, mask and extras included."""

@@ -83,11 +83,11 @@ def load(path: Path) -> dict[str, Any]:
 
 def build() -> str:
     """Gives a digest of what is measured, library and package, and of what measures."""
-    from meshfeed import _library
+    from meshfeed._native import library
 
     measured = sorted(Path(meshfeed.__file__).parent.glob("*.py"))
     measuring = [p for p in sorted(Path(__file__).parent.glob("*.py")) if p.stem not in WRITERS]
-    digest = hashlib.sha256(Path(_library.path()).read_bytes())
+    digest = hashlib.sha256(Path(library.path()).read_bytes())
     for source in [*measured, *measuring]:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]

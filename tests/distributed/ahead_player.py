@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from meshfeed import offsets
+from meshfeed._jobs import offsets
 from tests.distributed.play import write
 from tests.distributed.process import Place, joined
 

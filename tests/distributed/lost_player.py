@@ -17,7 +17,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from meshfeed import peers
+from meshfeed._jobs import peers
 from tests.distributed.process import Place, joined
 
 ODD, STEPS = 2, 5

@@ -15,7 +15,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, PartitionSpec
 
 import meshfeed as mf
-from meshfeed import peers
+from meshfeed._jobs import peers
 from tests.distributed.process import Place, joined
 
 

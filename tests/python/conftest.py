@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import pytest
 
-from meshfeed import _library
+from meshfeed._native import library
 
 DEEP = os.environ.get("MESHFEED_DEEP") == "1"
 
@@ -41,7 +41,7 @@ def deep() -> bool:
 
 def alive() -> tuple[int, int]:
     """Counts the library's handles and delivered batches."""
-    lib = _library.library()
+    lib = library.library()
     return lib.mf_live_handles(), lib.mf_live_batches()
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import meshfeed as mf
-from meshfeed._abi import Head
-from meshfeed.cursor import Owner
+from meshfeed._native.abi import Head
+from meshfeed._native.owner import Owner
 from tests.python.players import rows
 
 SEED = int(os.environ.get("MESHFEED_SEED") or random.SystemRandom().getrandbits(32))

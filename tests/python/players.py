@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import meshfeed as mf
-from meshfeed.cluster import Cluster
-from meshfeed.joined import JoinedCursor
-from meshfeed.peers import Peers
+from meshfeed._feed.joined import JoinedCursor
+from meshfeed._jobs.cluster import Cluster
+from meshfeed._jobs.peers import Peers
 
 HANG = 60.0  # seconds; far more than anything here takes
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed import agreement, offsets
+from meshfeed._jobs import agreement, offsets
 from tests.python.players import (
     ALIKE,
     DIFFER,

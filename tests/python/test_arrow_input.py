@@ -17,7 +17,7 @@ import pyarrow.ipc
 import pytest
 
 import meshfeed as mf
-from meshfeed import _arrow
+from meshfeed._native import arrow
 
 FILL = 1  # of every type, booleans too
 
@@ -252,7 +252,7 @@ class Altered:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         schema, array = self.array.__arrow_c_array__(requested_schema)
-        self.alter(_arrow.address(array, "arrow_array"))
+        self.alter(arrow.address(array, "arrow_array"))
         return schema, array
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed import dataset as datasets
-from meshfeed.arguments import DEPTH, DEVICES, DIMENSIONS, PROCESSES, RECORDS, WIDE
+from meshfeed._io.arguments import DEPTH, DEVICES, DIMENSIONS, PROCESSES, RECORDS, WIDE
 
 
 def document(**parts: Any) -> str:

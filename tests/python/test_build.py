@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
-from meshfeed import _library
+from meshfeed._native import library
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "wasm/page/dist/layout.html"
@@ -49,7 +49,7 @@ def sources(tmp_path: Path) -> Path:
 def test_one_version() -> None:
     version = (ROOT / "VERSION").read_text().strip()
     assert mf.__version__ == version
-    assert _library.library().mf_version().decode() == version
+    assert library.library().mf_version().decode() == version
 
 
 def test_the_glibc_need_is_read_from_library_and_command(hooks: Any, tmp_path: Path) -> None:

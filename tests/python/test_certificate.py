@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed import _native
+from meshfeed._native import calls
 from meshfeed.certificate import Span
 
 RECORDS = 200
@@ -408,7 +408,7 @@ def test_it_is_json_and_a_value() -> None:
     forward(loader, 15)
     done = loader.certificate()
     text = done.to_json()
-    assert text == _native.certificate_add(text, loader_zero(done).to_json())
+    assert text == calls.certificate_add(text, loader_zero(done).to_json())
     sorted_keys = json.dumps(json.loads(text), sort_keys=True, indent=1)
     assert mf.Certificate.from_json(sorted_keys) == done
     assert mf.Certificate.from_json(json.loads(sorted_keys)) == done

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 
 import meshfeed as mf
-from meshfeed import _native, contents, files
+from meshfeed._jobs import contents
+from meshfeed._native import calls, files
 from tests.python.players import ALIKE, DIFFER, HANG, Memory, together
 
 N = 2_400_000  # records: files of more than 16 MiB, which the fingerprint samples
@@ -131,7 +132,7 @@ def test_all_processes_ask_for_it_or_none(good: list[Path]) -> None:
 def test_a_close_ends_a_hash_that_is_not_ready(
     good: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_native, "dataset_hash", lambda handle, *, wait: None)
+    monkeypatch.setattr(calls, "dataset_hash", lambda handle, *, wait: None)
     with job(good, good) as loaders:
         together([lambda loader=loader: next(iter(loader)) for loader in loaders])  # type: ignore[misc]
     names = [thread.name for thread in threading.enumerate()]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import meshfeed as mf
-from meshfeed import _library
+from meshfeed._native import library
 from tests.python.data import DTYPES, wrong
 from tests.python.placing import BESIDE, VIRTUAL, player
 from tests.python.programs import run
@@ -188,7 +188,7 @@ def test_chosen_library(tmp_path: Path) -> None:
     """MESHFEED_LIBRARY names the library to use, wherever it is."""
     chosen = tmp_path / "a full library" / "libmeshfeed.so"
     chosen.parent.mkdir()
-    shutil.copy(_library.path(), chosen)
+    shutil.copy(library.path(), chosen)
     code = """
 import meshfeed as mf
 with mf.devices("virtual:2"): pass

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed import peers
-from meshfeed.cluster import uncaught
+from meshfeed._jobs import peers
+from meshfeed._jobs.cluster import uncaught
 from tests.python.players import HANG, Memory, heard, peers_of, players, threads, until
 
 
@@ -135,7 +135,7 @@ def test_a_store_that_does_not_answer(where: str, monkeypatch: pytest.MonkeyPatc
     def fail(_: object) -> None:
         raise BoomError("x")
 
-    monkeypatch.setattr("meshfeed.cluster.LEAVE", 0.05)
+    monkeypatch.setattr("meshfeed._jobs.cluster.LEAVE", 0.05)
     stuck, go_on = threading.Event(), threading.Event()
 
     class Stuck(Memory):

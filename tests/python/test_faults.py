@@ -14,7 +14,7 @@ from tests.python.test_process import HANG, START, run, started
 
 CUT = """
 import ctypes, pyarrow as pa, pyarrow.ipc
-from meshfeed import _library
+from meshfeed._native import library
 path = {path!r}
 values = pa.array(np.arange(5000 * 256, dtype=np.int32))
 table = pa.table({{"x": pa.FixedSizeListArray.from_arrays(values, 256)}})
@@ -24,7 +24,7 @@ def on(when):
     if when == {when!r}:
         import faulthandler; faulthandler.enable()
 def cut(size):
-    _library.library()["mf_fault_cut"](path.encode(), ctypes.c_int64(size))
+    library.library()["mf_fault_cut"](path.encode(), ctypes.c_int64(size))
 it = mf.Loader(mf.open(path, io={io!r}), batch_size=100, epochs=-1, shuffle=True)
 on("after opening")
 loop = iter(it)

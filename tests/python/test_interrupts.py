@@ -20,16 +20,16 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
-from meshfeed import _native
-from meshfeed.joined import JoinedCursor
+from meshfeed._feed.joined import JoinedCursor
+from meshfeed._native import calls
 from tests.python.conftest import flushed
 from tests.python.test_process import HANG, START, run, started
 from tests.python.test_remesh import Device, Silent
 
 # A release that waits until it is let go, as it would for a file that does not answer.
 HELD = """
-    from meshfeed import _library
-    lib = _library.library()
+    from meshfeed._native import library
+    lib = library.library()
     release, events, go = lib.mf_release, [], threading.Event()
     def held(handle, error):
         go.wait(20)
@@ -61,7 +61,7 @@ def test_an_interrupt_does_not_wait_for_the_release(what: str, error: str) -> No
         if thread.name == "meshfeed.release": thread.join()
     print(*events)
     it.close(); ds.close()
-    print(live() - before, batch["x"][:3], _library._releasing)
+    print(live() - before, batch["x"][:3], library._releasing)
     """
     )
     events, after = out.splitlines()
@@ -100,8 +100,11 @@ def test_leaving_during_a_release_that_does_not_end() -> None:
 _OPS = dis.opmap
 _CALLS = {_OPS[name] for name in _OPS if name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX")}
 _PACKAGE = str(Path(mf.__file__).parent)
-_MODULES = ("_dlpack", "_handle", "_library", "_native", "cursor", "engine", "place", "placed")
-_WATCHED = {f"{_PACKAGE}/{name}.py" for name in _MODULES}
+_MODULES = """
+    _native/calls _native/dlpack _native/handle _native/library _native/owner
+    _feed/cursor _feed/engine _feed/place placed
+"""
+_WATCHED = {f"{_PACKAGE}/{name}.py" for name in _MODULES.split()}
 
 
 class Interrupt:
@@ -266,7 +269,7 @@ def test_a_remesh_in_a_job_at_every_place() -> None:
             assert (kept is None) == (not where), f"lost at {where}"
             cursor = engine.cursor
             assert isinstance(cursor, JoinedCursor)
-            assert engine.info == _native.loader_info(cursor.handle.value), where
+            assert engine.info == calls.loader_info(cursor.handle.value), where
             assert cursor._make.make is engine.feed.make, where  # type: ignore[attr-defined]
             joined = cursor._cluster
             assert joined is None or joined._evidence.layout == engine.document, where

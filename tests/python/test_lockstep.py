@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
-from meshfeed import offsets, peers
+from meshfeed._jobs import offsets, peers
 from tests.python.corruptions import SEED
 from tests.python.players import HANG, Players, cluster, players, together
 

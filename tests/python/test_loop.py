@@ -16,7 +16,7 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
-from meshfeed.cursor import Item
+from meshfeed._feed.cursor import Item
 from tests.python.data import digits, numbers, values, wrong
 
 P = PartitionSpec

@@ -16,7 +16,7 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
-from meshfeed import _library
+from meshfeed._native import library
 from tests.python.conftest import flushed
 from tests.python.data import numbers
 
@@ -135,7 +135,7 @@ def test_nothing_leaks_over_thousands_of_batches() -> None:
 
 def test_nothing_is_left_after_many_loaders() -> None:
     flushed()
-    lib = _library.library()
+    lib = library.library()
     before = lib.mf_live_handles(), lib.mf_live_batches(), lib.mf_live_bytes()
     for _ in range(100):
         with numbers(40) as ds, mf.Loader(ds, batch_size=4) as it:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from meshfeed import _abi
+from meshfeed._native import abi
 from tests.python.programs import HANG
 
 pytestmark = pytest.mark.plain
@@ -22,7 +22,7 @@ except mf.IncompatibleError as e:
     print(e)
 """
 HINT = "; install package and library of one version, or in a checkout run: make lib\n"
-NEEDED = f"{_abi.VERSION[0]}.{_abi.VERSION[1]}"
+NEEDED = f"{abi.VERSION[0]}.{abi.VERSION[1]}"
 
 
 def said(folder: Path, source: str) -> tuple[str, str]:

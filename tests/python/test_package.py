@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import graphlib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import NoReturn
@@ -39,41 +38,23 @@ def test_a_name_imports_what_it_needs() -> None:
     assert "numpy" not in modules
 
 
-def modules_of(path: Path) -> set[str]:
-    """Gives the modules of the package that one of them names, wherever in its text."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "meshfeed":
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            found.add(node.module.removeprefix("meshfeed."))
-    return found
+def test_type_checkers_and_python_read_one_list() -> None:
+    stub = ast.parse(Path(mf.__file__).with_suffix(".pyi").read_text())
+    imported = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    names = [alias.asname for node in imported for alias in node.names]
+    assert len(imported) == len(stub.body)
+    assert len(set(names)) == len(names)
+    assert set(names) == set(dir(mf))
 
 
-def test_no_module_leads_back_to_itself() -> None:
-    folder = Path(mf.__file__).parent
-    graph = {p.stem: modules_of(p) for p in folder.glob("*.py") if p.stem != "__init__"}
-    assert "jax" in graph["planning"]  # where it imports it, in a function
-    graphlib.TopologicalSorter(graph).prepare()  # a CycleError lists the modules
-
-
-def test_type_checkers_see_the_names_there_are() -> None:
-    tree = ast.parse(Path(mf.__file__).read_text())
-    seen = {
-        alias.asname: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname
-    }
-    modules: dict[str, str] = vars(mf)["_MODULES"]
-    assert seen == {name: f"meshfeed.{module}" for name, module in modules.items()}
+def test_a_star_import_takes_the_public_names() -> None:
+    taken = run("from meshfeed import *; print(*[name for name in dir() if name[:2] != '__'])")
+    assert set(taken.split()) == set(dir(mf)) - {"__version__"}
 
 
 def test_every_public_name_is_listed_and_documented() -> None:
     names = set(dir(mf))
     assert {"Loader", "layout", "open", "__version__"} < names
-    assert set(vars(mf)["__all__"]) == names - {"__version__"}
     assert [name for name in names if not getattr(mf, name).__doc__] == []
 
 

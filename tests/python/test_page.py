@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 import meshfeed as mf
-from meshfeed import _command, _native
-from meshfeed.page import Server
+from meshfeed import _command
+from meshfeed._io.page import Server
+from meshfeed._native import calls
 from tests.python.programs import run
 
 REAL = Path(_command.BINARY)
@@ -27,7 +28,7 @@ HANG = 60  # seconds
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that is the layout between two words, for a library that carries none."""
-    monkeypatch.setattr(_native, "layout_page", "<page>{}</page>".format)
+    monkeypatch.setattr(calls, "layout_page", "<page>{}</page>".format)
 
 
 PAGE = f"<page>{LAYOUT.to_json()}</page>"
@@ -126,7 +127,7 @@ for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
 
 def test_a_script_waits_for_control_c() -> None:
     program = """
-from meshfeed.page import Server
+from meshfeed._io.page import Server
 s = Server("x")
 join = s._thread.join
 def waits():

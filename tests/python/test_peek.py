@@ -10,7 +10,7 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
-from meshfeed.replicas import Replicas
+from meshfeed._jobs.replicas import Replicas
 from tests.python.data import numbers, values
 from tests.python.placing import VIRTUAL
 from tests.python.players import Players, cluster, compared, players

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed import peers
+from meshfeed._jobs import peers
 from tests.python.players import (
     HANG,
     Memory,
@@ -241,7 +241,7 @@ def check_end(status: int, *program: str) -> None:
 ABORT = """
 import sys, threading
 import meshfeed as mf
-from meshfeed import peers
+from meshfeed._jobs import peers
 from tests.python.players import HANG, Players, cluster
 peers.PATIENCE[sys.argv[1]] = HANG / 4 if sys.argv[2] == "forgets" else 0.2
 job = Players(on_peer_error=sys.argv[1], name="train")
@@ -287,7 +287,7 @@ def test_abort(mode: str, program: str, status: int) -> None:
 ACCUSE = """
 import sys, threading
 import meshfeed as mf
-from meshfeed import peers
+from meshfeed._jobs import peers
 from tests.python.corruptions import corrupt, last_bit
 from tests.python.players import HANG, Players, cluster
 peers.PATIENCE["abort"] = HANG / 4 if sys.argv[1] == "comes back" else 0.2
@@ -344,7 +344,7 @@ def test_exit_without_close(forgotten: int) -> None:
 
 HANGS = """
 import functools, threading
-import meshfeed.cluster
+from meshfeed._jobs import cluster
 from tests.python.players import Memory, Players, plan
 
 class Hung(Memory):
@@ -354,7 +354,7 @@ class Hung(Memory):
             threading.Event().wait()
         return super().__getattribute__(name)
 
-meshfeed.cluster.EXIT = 0.5
+cluster.EXIT = 0.5
 jobs = [Players(coordinator=Hung(), layout=plan(processes=2)) for _ in range(8)]
 for job in jobs:
     job.add()

@@ -143,8 +143,8 @@ def test_global_arrays_say_that_they_need_jax() -> None:
 
 def test_importing_opens_nothing() -> None:
     out = run("""
-        from meshfeed import _library
-        print(_library._library, threading.active_count(), "jax" in sys.modules)
+        from meshfeed._native import library
+        print(library._library, threading.active_count(), "jax" in sys.modules)
     """)
     assert out == "None 1 False\n"
 

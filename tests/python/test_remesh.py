@@ -13,7 +13,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
-from meshfeed.cluster import Cluster
+from meshfeed._jobs.cluster import Cluster
 from tests.python.data import wrong
 
 ROWS = np.arange(200 * 8, dtype=np.float32).reshape(200, 8)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed import _native, peers, replicas
-from meshfeed._abi import Head
+from meshfeed._jobs import peers, replicas
+from meshfeed._native import calls
+from meshfeed._native.abi import Head
 from tests.python.corruptions import FOUND, SEED, WAYS, Way, blocks, corrupt, last_bit
 from tests.python.players import (
     HANG,
@@ -231,13 +232,13 @@ def test_nothing_shared() -> None:
 
 def test_a_batch_is_kept_until_it_is_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing else may hold it, and `next` does not wait, until too many would be kept."""
-    gate, count = threading.Semaphore(0), _native.digests
+    gate, count = threading.Semaphore(0), calls.digests
 
     def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
         gate.acquire()
         return count(batch, tensors)
 
-    monkeypatch.setattr(_native, "digests", digests)
+    monkeypatch.setattr(calls, "digests", digests)
     with players(verify_replicas="always") as job:
         for _ in range(replicas.UNREAD):
             job.step()
@@ -310,7 +311,7 @@ def test_digest_is_xxh3(size: int) -> None:
         head = loader._engine.cursor._next(wait=True)
         assert head is not None
         batch = ctypes.addressof(head)
-        assert _native.digests(batch, [0]) == [xxhash.xxh3_128_digest(data.tobytes())]
+        assert calls.digests(batch, [0]) == [xxhash.xxh3_128_digest(data.tobytes())]
         loader._engine.cursor._next.drop()
 
 

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.plain
 PROGRAM = """
 import resource
 import numpy as np, numpy.ma
-import meshfeed as mf, meshfeed.loader
+import meshfeed as mf
+mf.Loader, mf.from_arrays  # imports what they need
 hard = resource.getrlimit(resource.{limit})[1]
 resource.setrlimit(resource.{limit}, ({value}, hard))
 for _ in range(2):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import meshfeed as mf
-from meshfeed import saving
+from meshfeed._io import saving
 from tests.python.players import Players, players, together
 
 STEPS = 30

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed import saving
+from meshfeed._io import saving
 
 OLD, NEW = "old" * 1000, "new" * 1000
 
 # Saves NEW, and is killed just before or just after the nth call into the system.
 SAVER = """
 import os, pathlib, signal, sys
-from meshfeed import saving
+from meshfeed._io import saving
 path, n, before = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "before"
 calls = 0
 def watched(function):
@@ -48,7 +48,7 @@ print(calls)
 # others left.
 LOOP = """
 import itertools, pathlib, sys
-from meshfeed import saving
+from meshfeed._io import saving
 for n in itertools.count(1):
     saving.write_whole(pathlib.Path(sys.argv[1]), str(n) * 5000, op="test")
     if n == 1:

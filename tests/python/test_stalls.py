@@ -8,7 +8,7 @@ import time
 import pytest
 
 import meshfeed as mf
-from meshfeed import stalls
+from meshfeed._jobs import stalls
 from tests.python.players import HANG, Players, cluster, peers_of, players
 
 

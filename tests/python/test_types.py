@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
-from meshfeed.batches import Batches
+from meshfeed._feed.batches import Batches
 from tests.python.data import numbers
 
 JaxBatch = dict[str, jax.Array]

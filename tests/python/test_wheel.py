@@ -84,6 +84,7 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
     with zipfile.ZipFile(wheel) as z:
         names = set(z.namelist())
     assert {
+        "meshfeed/__init__.pyi",
         "meshfeed/_bin/meshfeed",
         "meshfeed/_lib/libmeshfeed.so",
         "meshfeed/_lib/libmeshfeed.so.1",

@@ -19,8 +19,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
-from meshfeed import _library
-from meshfeed.blocks import dtype_of
+from meshfeed._native import library
+from meshfeed._plan.blocks import dtype_of
 from meshfeed.selfcheck.work import Work
 
 Array = np.ndarray[Any, Any]
@@ -264,7 +264,7 @@ def _returned() -> str:
     gc.collect()
     jax.device_put(np.zeros(1)).block_until_ready()  # JAX drops its references in such a call
     gc.collect()
-    live = _library.library().mf_live_batches()
+    live = library.library().mf_live_batches()
     if live:
         raise Mismatch(f"{live} batches are still alive")
     return "no batch is alive"

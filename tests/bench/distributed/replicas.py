@@ -20,7 +20,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 import meshfeed as mf
-from meshfeed import cluster, replicas
+from meshfeed._jobs import cluster, replicas
 from tests.bench.cases import CASES
 from tests.bench.distributed.play import meet
 from tests.bench.pieces import child

@@ -1,0 +1,1 @@
+"""The path of a batch from the C library to the caller of a loader."""

@@ -1,0 +1,283 @@
+"""The kinds of batches: global `jax.Array`s, NumPy arrays, or the blocks of one process."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from meshfeed._io.arguments import Checks
+from meshfeed._native.owner import Owner
+from meshfeed._plan import documents
+from meshfeed._plan.blocks import Blocks
+from meshfeed.dataset import Dataset
+from meshfeed.errors import InvalidArgumentError
+from meshfeed.planning import Layout
+from meshfeed.specs import Tree, for_all, resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayStruct:
+    """The shape and type of a NumPy array of a batch."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Feed:
+    """How a batch is made from its memory.
+
+    Attributes:
+        make: makes a batch over the array that keeps its memory alive.
+        element_spec: the batch's tree of shapes and types.
+        build: puts arrays, one for each of the layout's, into the batch's tree.
+        mark: makes the profiler's mark round one `next`.
+        ahead: the default of `device_prefetch`.
+        reshard: gives a batch the sharding that the specs ask for.
+        settle: waits until the computations that were dispatched so far are over.
+        live: gives the arrays on devices that the program still uses.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Owner], Any],
+        element_spec: Any,
+        build: Callable[[Sequence[Any]], Any],
+        mark: Callable[[], Any] = nullcontext,
+        ahead: int = 0,
+        reshard: Callable[[Any], Any] | None = None,
+        settle: Callable[[], None] = lambda: None,
+        live: Callable[[], Sequence[Any]] = tuple,
+    ) -> None:
+        self.make = make
+        self.element_spec = element_spec
+        self.build = build
+        self.mark = mark
+        self.ahead = ahead
+        self.reshard = reshard or (lambda batch: batch)
+        self.settle = settle
+        self.live = live
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a loader is asked for, before the library has seen it.
+
+    Attributes:
+        document: the layout's.
+        processes: all that own devices, in ascending order.
+        process: whose blocks to load.
+        feed: makes the feed, from the blocks that the library describes.
+        run: how many processes there are, those outside the mesh too; None for those of the mesh.
+    """
+
+    document: str
+    processes: Sequence[int]
+    process: int
+    feed: Callable[[Sequence[Blocks]], Feed]
+    run: int | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether all devices are this process's, in a run of several processes."""
+        return (self.run or 1) > 1 and list(self.processes) == [self.process]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Whole batches as a user asks for them: `jax.Array`s where there are specs, else NumPy's.
+
+    Attributes:
+        source: the dataset.
+        mesh: the mesh, or None.
+        specs: the tree of specs, or None.
+        batch: the layout document's part of that name.
+        mask_name: the name of the mask, where there is one.
+        order: the name of the order, "local", or None for the order of the files.
+        seed: the seed of the order.
+        prefetch: batches that may wait undelivered.
+        loading: what every process reads.
+    """
+
+    source: Dataset
+    mesh: Any
+    specs: Any
+    batch: dict[str, Any]
+    _: dataclasses.KW_ONLY
+    mask_name: str
+    order: str | None
+    seed: int
+    prefetch: int
+    loading: str
+
+    def on_mesh(self, check: Checks, mesh: Any, specs: Any) -> Request:
+        """Gives the same request for another mesh, and for other specs unless they are None."""
+        if specs is None:
+            tree = resolve(self.specs, tuple(self.source.schema))
+            if all(leaf.spec is None for leaf in tree.leaves):
+                message = "this loader gives NumPy arrays, and has no mesh"
+                raise check.misfit(message, "give specs= too, or make another with state=")
+            from meshfeed import jax
+
+            specs = jax.on_mesh(check, self.specs, mesh)
+        return dataclasses.replace(self, mesh=mesh, specs=specs)
+
+    def with_remainder(self, check: Checks, remainder: Any) -> Request:
+        """Gives the same request with another remainder."""
+        part = documents.last_step(check, remainder, self.mask_name)
+        rest = {key: value for key, value in self.batch.items() if not key.startswith("mask")}
+        return dataclasses.replace(self, batch=rest | part)
+
+
+def plan(check: Checks, request: Request) -> Plan:
+    """Plans a loader of whole batches.
+
+    Args:
+        check: the call that the arguments come from.
+        request: what is asked for.
+    """
+    source, mesh, batch = request.source, request.mesh, request.batch
+    fields = source.schema
+    tree = resolve(request.specs, tuple(fields), source.skipped)
+    if for_all(request.specs):
+        source.warn_of_skipped()
+    _check_top(tree, batch)
+    bare = [leaf.spec is None for leaf in tree.leaves]
+    if all(bare):
+        place = _whole(check, tree, mesh)
+    elif not any(bare):
+        place = _sharded(check, tree, mesh, request.loading, batch)
+    else:
+        name = tree.leaves[bare.index(True)].name
+        message = f"array {name!r} has no spec, but others have one"
+        hint = "give every array a spec; P() puts the whole array on every device"
+        raise InvalidArgumentError(message, hint=hint)
+    facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
+    document = documents.write(
+        mesh=place.mesh,
+        tree=tree,
+        fields={name: (place.deliver(dtype), shape) for name, (dtype, shape) in facts.items()},
+        batch=batch,
+        dataset=documents.dataset(len(source), facts, order=request.order, seed=request.seed),
+        prefetch=request.prefetch,
+        loading=request.loading,
+    )
+    return Plan(document, place.mesh.processes, place.process, place.feed, place.run)
+
+
+def replay(check: Checks, layout: Layout, process: int | None, *others: Any) -> Plan:
+    """Plans a loader of one process's blocks, for any process of any layout.
+
+    Args:
+        check: the call that the arguments come from.
+        layout: the layout.
+        process: the process.
+        others: the arguments that a layout stands for, which must be None.
+    """
+    if process is None or any(other is not None for other in others):
+        message = "a layout says mesh, specs, batch size and loading, but not the process"
+        raise check.misfit(message, "use mf.Loader(source, layout=layout, process=p)")
+
+    def feed(blocks: Sequence[Blocks]) -> Feed:
+        names = [b.name for b in blocks]
+
+        def build(arrays: Sequence[Any]) -> dict[str, Any]:
+            return dict(zip(names, arrays, strict=True))
+
+        def make(owner: Owner) -> dict[str, Any]:
+            return build([b.indexed(owner) for b in blocks])
+
+        return Feed(make, build([ArrayStruct(b.shape, b.dtype) for b in blocks]), build)
+
+    processes = layout.processes
+    return Plan(layout.to_json(), processes, check.process(process, processes), feed)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where batches go, as the layout and the feed need it."""
+
+    mesh: documents.MeshPart
+    process: int
+    deliver: Callable[[str], str]  # the type that a field's type becomes
+    feed: Callable[[Sequence[Blocks]], Feed]
+    run: int | None = None
+
+
+def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
+    if mesh is not None:
+        message = "a mesh was given, but no spec says how arrays are partitioned over it"
+        raise check.misfit(message, "give specs, or leave out mesh= for NumPy arrays")
+
+    def feed(blocks: Sequence[Blocks]) -> Feed:
+        build = _with_extras(tree, blocks)
+        structs = [ArrayStruct(b.shape, b.dtype) for b in blocks]
+        return Feed(lambda owner: build([b.views(owner)[0] for b in blocks]), build(structs), build)
+
+    return _Place(documents.MeshPart.of([]), 0, lambda dtype: dtype, feed)
+
+
+def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str, Any]) -> _Place:
+    from meshfeed import jax
+
+    shardings = [leaf.sharding for leaf in tree.leaves]
+    mesh = jax.one_mesh(check, mesh, shardings)
+    if loading == "reshard":
+        specs = {leaf.name: leaf.spec or [] for leaf in tree.leaves}
+        jax.check_moves(check, mesh, specs | {"mask": batch.get("mask_spec", [])})
+
+    def feed(blocks: Sequence[Blocks]) -> Feed:
+        build = _with_extras(tree, blocks)
+        given = shardings + [None] * (len(blocks) - len(shardings))
+        wanted = [jax.wanted(b, mesh, s) for b, s in zip(blocks, given, strict=True)]
+        place = jax.DevicePlacer if loading == "device" else jax.Placer
+        placers = [place(b, s) for b, s in zip(blocks, wanted, strict=True)]
+        reshard = None
+        if loading == "reshard":
+            reshard = jax.resharder(build([jax.Move(s) for s in wanted]))
+        return Feed(
+            make=lambda owner: build([place(owner) for place in placers]),
+            element_spec=build([place.struct() for place in placers]),
+            build=build,
+            mark=jax.annotation,
+            ahead=jax.default_device_prefetch(mesh),
+            reshard=reshard,
+            settle=lambda: jax.settle(mesh),
+            live=jax.live_arrays,
+        )
+
+    process, run = jax.process_index(), jax.process_count()
+    return _Place(jax.describe_mesh(mesh), process, jax.delivered_name, feed, run)
+
+
+def _check_top(tree: Tree, batch: dict[str, Any]) -> None:
+    """Refuses a mask or extras that have no place at the top of the tree."""
+    more = [*([batch["mask"]] if "mask" in batch else []), *batch.get("extras", [])]
+    if more and tree.top is None:
+        names = ", ".join(map(repr, more))
+        message = f"the specs are no dict, in which {names} would have a place"
+        hint = 'wrap them in one, such as {"batch": specs}'
+        raise InvalidArgumentError(message, hint=hint)
+    for name in more:
+        if name in (tree.top or ()):
+            message = f"the name {name!r} is taken by an array"
+            hint = "rename the array, or the mask with mask_name="
+            raise InvalidArgumentError(message, hint=hint)
+
+
+def _with_extras(tree: Tree, blocks: Sequence[Blocks]) -> Callable[[Sequence[Any]], Any]:
+    """Makes the function that puts arrays into the tree, mask and extras at its top."""
+    n = len(tree.leaves)
+    more = tuple(b.name for b in blocks[n:])
+    if not more:
+        return tree.build
+
+    def build(arrays: Sequence[Any]) -> Any:
+        batch = tree.build(arrays[:n])
+        batch.update(zip(more, arrays[n:], strict=True))
+        return batch
+
+    return build

@@ -1,0 +1,207 @@
+"""The cursor of a loader in a job of several processes; others have nothing of this in the way."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from meshfeed._feed.cursor import Cursor, Item, Make
+from meshfeed._io.arguments import State
+from meshfeed._jobs.cluster import Cluster
+from meshfeed._native import calls
+from meshfeed._native.handle import Handle
+from meshfeed._native.owner import Owner
+
+
+class JoinedCursor(Cursor):
+    """A cursor whose batches other processes may have a part of.
+
+    Args:
+        handle: as for `Cursor`, and so are the others.
+        make: makes a batch.
+        rest: as for `Cursor`.
+    """
+
+    def __init__(self, handle: Handle, make: Make, **rest: Any) -> None:
+        self._sampling = _Sampling()
+        self._cluster: Cluster | None = None
+        self._leads = False
+        self._agreed_in = -1  # the round in which it took its last batch
+        self._rows = 1
+        super().__init__(handle, make, **rest)
+
+    def follow(
+        self, handle: Handle, make: Make, *, size: int, keep: int, settle: Callable[[], None]
+    ) -> None:
+        """Takes batches from a handle from now on."""
+        self._inspector = _Inspector(make, keep, self._sampling)
+        super().follow(handle, self._inspector, size=size, keep=keep, settle=settle)
+
+    def join(self, cluster: Cluster | None, rows: int) -> None:
+        """Takes batches together with these processes from now on.
+
+        Args:
+            cluster: the processes; None where there are no others.
+            rows: of the global batch.
+        """
+        self._cluster = self._sampling.cluster = cluster
+        self._sampling.stream = 0
+        self._agreed_in = -1
+        self._leads, self._rows = True, rows
+        if cluster is not None:
+            cluster.moved(calls.loader_state(self.handle.value))
+            cluster.place = weakref.WeakMethod(self.place)
+
+    def share(self, leader: JoinedCursor) -> None:
+        """Takes the batches of a pass together with the processes of the loader's cursor."""
+        self._cluster = self._sampling.cluster = leader._cluster
+        self._rows = leader._rows
+
+    def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
+        """Gives what says whether a file with a state stays; None without other processes."""
+        return self._cluster.passed(path, state) if self._cluster is not None else None
+
+    def leave(self, *, wait: bool) -> None:
+        """Takes batches alone from now on."""
+        if self._cluster is not None and self._leads:
+            self._cluster.close(wait=wait)
+        self._cluster = self._sampling.cluster = None
+
+    def take(self) -> Item | None:
+        """Gives the next batch, or None at the end of the pass."""
+        cluster, sampling = self._cluster, self._sampling
+        if cluster is None or cluster.left:
+            return super().take()
+        agreed_in = cluster.begin()
+        if self._leads and agreed_in != self._agreed_in:  # a pass has not moved
+            sampling.made = sampling.taken = 0
+            self._agreed_in = agreed_in
+            self._inspector.inspect_early()
+        threads = cluster.threads
+        progress, lockstep, peers = threads.progress, threads.lockstep, threads.peers
+        if self._leads and lockstep is not None and peers.gone is None:
+            lockstep.step(sampling.taken + 1, time.monotonic() - progress.since)
+        progress.ask()
+        gone = peers.left() if self._leads and peers.gone is not None else None
+        before = self.at if gone else None
+        try:
+            item = super().take()
+        except Exception as e:
+            progress.get(0)
+            cluster.failed(e, *self.place())
+            raise
+        if gone and item is not None:
+            progress.get(0)
+            item, self._at, self._torn = None, before, True  # the batch comes again
+            raise gone
+        progress.get(item is not None)
+        sampling.taken += item is not None
+        if self._leads:
+            progress.batches, progress.ends = sampling.taken, item is None or item.last
+        return item
+
+    def peek(self) -> Item | None:
+        """Gives the batch that the next take gives; the other processes have no part in it.
+
+        Before they have agreed on that batch, it is compared with theirs when they have.
+        """
+        cluster = self._cluster
+        early = cluster is not None and self._leads and not cluster.agreed
+        self._inspector.early = early
+        try:
+            return super().peek()
+        finally:
+            self._inspector.early = False
+
+    def place(self) -> tuple[int, int]:
+        """Gives epoch and step of the next batch."""
+        epoch, position = self.at
+        return epoch, position // self._rows
+
+    def _mend(self) -> None:
+        super()._mend()
+        self._inspector.drop_early()
+        self._sampling.made = self._sampling.taken
+
+    def _moved(self) -> None:
+        """Comes after a change of the place, on which the processes agree before the next batch."""
+        super()._moved()
+        if self._cluster is not None:
+            self._cluster.moved(calls.loader_state(self.handle.value))
+
+    def close(self, cause: BaseException | None = None) -> None:
+        """Releases the handle, and the loader's own cursor leaves the others."""
+        try:
+            if cause is not None and self._cluster is not None and self._leads:
+                self._cluster.abandon(cause)
+        finally:
+            super().close(cause)
+            self.leave(wait=not isinstance(cause, KeyboardInterrupt | SystemExit))
+
+
+class _Sampling:
+    """Which batches of a cursor have their replicas compared, whatever it follows.
+
+    Attributes:
+        cluster: the processes that compare.
+        stream: 0 is the loader's own; a pass gets its own with a batch.
+        made: batches since the processes agreed, or in the pass.
+        taken: how many of them were delivered.
+    """
+
+    def __init__(self) -> None:
+        self.cluster: Cluster | None = None
+        self.stream: int | None = None
+        self.made = self.taken = 0
+
+
+class _Inspector:
+    """Makes batches, and has the replicas of some of them compared.
+
+    Args:
+        make: makes a batch.
+        keep: as many live batches are nothing unusual.
+        sampling: says which are compared.
+
+    Attributes:
+        early: whether the processes have yet to agree on the batch that is made.
+    """
+
+    def __init__(self, make: Make, keep: int, sampling: _Sampling) -> None:
+        self.make, self._keep, self._sampling = make, keep, sampling
+        self.early = False
+        self._waiting: Owner | None = None
+
+    def __call__(self, owner: Owner) -> Any:
+        batch = self.make(owner)
+        if self.early:
+            self._waiting = owner
+        else:
+            self._inspect(owner)
+        return batch
+
+    def inspect_early(self) -> None:
+        """Inspects the batch that was made before the processes agreed, if there is one."""
+        if (owner := self._waiting) is not None:
+            self._waiting = None
+            self._inspect(owner)
+
+    def drop_early(self) -> None:
+        """Forgets that batch, which will be made anew."""
+        self._waiting = None
+
+    def _inspect(self, owner: Owner) -> None:
+        sampling = self._sampling
+        cluster = sampling.cluster
+        replicas = cluster.threads.replicas if cluster is not None else None
+        if cluster is not None and replicas is not None and replicas.due(sampling.made):
+            if sampling.stream is None:
+                sampling.stream = next(cluster.passes)
+            held = owner.release._as_parameter_
+            assert held is not None
+            assert held.value is not None
+            replicas.inspect(held.value, sampling.stream, self._keep - 1)
+        sampling.made += 1

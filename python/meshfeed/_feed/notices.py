@@ -1,0 +1,55 @@
+"""What a loader logs when it is made or restored: nothing is wrong, but perhaps not meant."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from meshfeed._io.arguments import State
+from meshfeed.planning import Layout
+
+log = logging.getLogger("meshfeed")
+
+
+def of_resume(saved: State, document: str, rows: int) -> None:
+    """Logs how many records a resume leaves out, which no epoch from its start would.
+
+    Args:
+        saved: the state that the loader continues from.
+        document: the loader's layout.
+        rows: of the global batch.
+    """
+    epoch, position, records = (saved[key] for key in ("epoch", "position", "records"))
+    drops = json.loads(document)["batch"].get("remainder", "drop") == "drop"
+    if drops and position % rows and (left := (records - position) % rows):
+        text = "the state stands at position %d of %d in epoch %d: in batches of %d the last %d "
+        text += "records of that epoch are left out; "
+        text += 'remainder="pad", or the batch size of the run that was saved, keeps them'
+        log.warning(text, position, records, epoch, rows, left)
+
+
+def of_end(epoch: int, epochs: int | None) -> None:
+    """Logs that loops are empty.
+
+    Args:
+        epoch: where the loader goes on.
+        epochs: how many there are in all, or None.
+    """
+    if epochs is not None and 0 < epochs <= epoch:
+        text = "the loader stands at epoch %d, and with epochs=%d all epochs are over: loops are "
+        text += "empty; epochs= counts from the beginning of the run, not from the state"
+        log.warning(text, epoch, epochs)
+
+
+def of_local_mesh() -> None:
+    """Logs that the processes of a job are likely to get the same rows."""
+    text = "the mesh has devices of this process alone, in a job of several: processes with the "
+    text += "same data and seed get the same rows; a mesh over jax.devices() gives each its part"
+    log.warning(text)
+
+
+def of_micro_batches(layout: Layout) -> None:
+    """Logs that a device holds whole micro-batches."""
+    for problem in layout.check():
+        if problem.code == "split-micro-batches":
+            log.warning("%s; %s", problem.message, problem.hint)

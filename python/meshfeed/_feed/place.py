@@ -1,0 +1,234 @@
+"""Where a loader stands: its epoch and step, and its state."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from meshfeed._feed import notices
+from meshfeed._feed.engine import Engine
+from meshfeed._io.arguments import Checks, State
+from meshfeed._io.saving import write_whole
+from meshfeed._native import calls
+from meshfeed.errors import InvalidStateError
+
+
+class Delivered(NamedTuple):
+    """Where a batch that was delivered stands.
+
+    Attributes:
+        epoch: its epoch.
+        step: its step in that epoch.
+        position: how many records of the epoch come before its first row.
+    """
+
+    epoch: int
+    step: int
+    position: int
+
+
+class Place:
+    """The part of a loader that tells, saves and changes its place; see `Loader`."""
+
+    _engine: Engine
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch."""
+        return self._engine.cursor.at[0]
+
+    @property
+    def step(self) -> int:
+        """The step of the next batch in its epoch."""
+        return self._engine.cursor.at[1] // self._engine.batch_rows
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many batches a whole epoch has."""
+        return int(self._engine.info["steps_per_epoch"])
+
+    @property
+    def remaining(self) -> int:
+        """How many batches are left: what a loop started now yields.
+
+        Raises:
+            TypeError: the loader has no end, as `epochs=-1`.
+        """
+        with Checks("Loader.remaining"):
+            n = self._engine.cursor.remaining()
+        if n < 0:
+            message = "a loader with epochs=-1 has no end; steps_per_epoch is the number per epoch"
+            raise TypeError(message)
+        return n
+
+    @property
+    def last(self) -> Delivered:
+        """Where the batch that was delivered last stands.
+
+        `epoch` and `step` are those of the next batch. In an epoch's last batch they already say
+        the next epoch, and `last` says the one that the batch belongs to.
+
+        Raises:
+            InvalidStateError: no batch was delivered yet.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2, epochs=2)
+            >>> [(loader.last.epoch, loader.last.step) for batch in loader]
+            [(0, 0), (0, 1), (1, 0), (1, 1)]
+        """
+        last = self._engine.cursor.last
+        if last is None:
+            message = "no batch was delivered yet"
+            hint = "ask in a loop; epoch and step say where the next batch stands"
+            raise InvalidStateError(message, op="Loader.last", hint=hint)
+        epoch, position = last
+        return Delivered(epoch, position // self._engine.batch_rows, position)
+
+    def state(self) -> State:
+        """Gives the place after the last batch delivered, as a small dict that JSON can hold.
+
+        It is the same on every process, and fits any mesh, batch size and specs: a loader that
+        starts from it continues with the next record.
+        """
+        return self._engine.state(*self._engine.cursor.at)
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Writes `state()` to a file, whole or not at all, whenever the process ends.
+
+        All processes of a job may write the same path. Where their steps wait for each other they
+        have the same state. Where they run apart, the file holds the furthest state that any of
+        them saved: a slower process does not put it back, and after a restart does not get the
+        batches between. Give every process a path of its own there, and go on from the state that
+        is least far. After `seek` and `restore` in all processes the file goes back, too.
+
+        Args:
+            path: the file; `state=path` and `restore(path)` read it.
+
+        Raises:
+            NotFoundError: there is no such folder.
+            ReadError: the file cannot be written; what it held before is as it was.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise Checks("Loader.save_state").wrong("path", path, "a path")
+        state, file = self.state(), Path(path)
+        stays = self._engine.passed(file, state)
+        write_whole(file, json.dumps(state), op="Loader.save_state", stays=stays)
+
+    def restore(
+        self,
+        state: Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        dataset: Literal["check", "ignore"] = "check",
+    ) -> None:
+        """Continues where a state stands.
+
+        Args:
+            state: from `state()`, or the path that `save_state` wrote.
+            dataset: "ignore" accepts the state of another dataset with as many records.
+
+        Raises:
+            IncompatibleError: the state belongs to another dataset, order or seed.
+            InvalidArgumentError: it is not a state.
+            NotFoundError: there is no such file.
+        """
+        with Checks("Loader.restore") as check:
+            saved, ignores = check.state(state), check.ignores(dataset)
+            self._engine.restore(saved, ignore_dataset=ignores)
+
+    def state_dict(self) -> State:
+        """Gives `state()`, under the name that checkpointing libraries call."""
+        return self.state()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continues where a state stands: `restore`, under the name that such libraries call.
+
+        Args:
+            state_dict: from `state_dict()` or `state()`.
+
+        Raises:
+            IncompatibleError: the state belongs to another dataset, order or seed.
+            InvalidArgumentError: it is not a state.
+        """
+        self.restore(state_dict)
+
+    def seek(self, *, epoch: int, position: int = 0) -> None:
+        """Continues at a position of an epoch.
+
+        Behind the last of `epochs=` loops are empty, and a warning says so.
+
+        Args:
+            epoch: the epoch, from 0.
+            position: how many records of the epoch count as delivered.
+
+        Raises:
+            OutOfRangeError: the epoch or the position is outside of what there is.
+        """
+        with Checks("Loader.seek") as check:
+            epoch, position = check.int64("epoch", epoch), check.int64("position", position)
+            self._engine.cursor.move(lambda handle: calls.loader_seek(handle, epoch, position))
+        notices.of_end(self.epoch, self._engine.epochs)
+
+    def skip(self, steps: int) -> None:
+        """Leaves out the next steps, as after a spike of the loss.
+
+        The next batch is the one behind them, and a state saved from now on continues behind
+        them. Certificates name them as skipped, so they are neither delivered nor missing. Steps
+        beyond the end of an epoch are those of the next one; a `for` loop over one epoch ends at
+        its end. In a job of several processes all skip alike, and they agree before the next
+        batch.
+
+        Args:
+            steps: how many steps, counted from the last batch delivered; 0 does nothing.
+
+        Raises:
+            OutOfRangeError: fewer steps are left of `epochs=`; the loader stays where it is.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(12)}), batch_size=2)
+            >>> for batch in loader:
+            ...     print(batch["x"])
+            ...     if loader.step == 2:  # the loss has jumped
+            ...         loader.skip(3)
+            [0 1]
+            [2 3]
+            [10 11]
+            >>> loader.certificate().skipped
+            (Span(epoch=0, epochs=1, first=4, last=10),)
+        """
+        with Checks("Loader.skip") as check:
+            if number := check.int64("steps", steps):
+                self._engine.cursor.move(lambda handle: calls.loader_skip(handle, number))
+
+    def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
+        """Gives the records of the global batch that starts at a position, -1 for padding.
+
+        Args:
+            epoch: the epoch.
+            position: the position of the batch's first row.
+
+        Returns:
+            An int64 array of one number per row; fewer where the epoch ends before, and none
+            at its end.
+
+        Raises:
+            OutOfRangeError: the epoch or the position is outside of what there is.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=4)
+            >>> loader.records(epoch=0, position=4)
+            array([4, 5, 6, 7])
+        """
+        with Checks("Loader.records") as check:
+            epoch, position = check.int64("epoch", epoch), check.int64("position", position)
+            out = np.empty(self._engine.batch_rows, np.int64)
+            handle = self._engine.cursor.handle.value
+            return out[: calls.loader_records(handle, epoch, position, out)]

@@ -1,0 +1,311 @@
+"""The values of an array of any library as a NumPy array, exactly, or the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from meshfeed._io.arguments import Checks
+
+_NumPy = np.ndarray[Any, Any]
+
+_FROM_ARROW = "give mf.from_arrow a table that has it"
+_NUMBERS = "encode it as numbers, or leave it out"
+
+# The methods that replace missing values: of pandas, of polars and pyarrow, of np.ma.
+_FILLS = ("fillna", "fill_null", "filled")
+
+# The types of values that stand for a missing one, in Python and in pandas.
+_MISSING = frozenset({"NoneType", "NAType", "NaTType"})
+
+# The types of ml_dtypes that are no type of a field, and the smallest that holds their values.
+_NARROW = {"float": "np.float16", "int": "np.int8", "uint": "np.uint8"}
+
+
+# What to do about an array of Python objects, by the types of the objects.
+_OBJECTS = {
+    frozenset({"bool", "int", "float", "complex"}): "give it a NumPy type: array.astype(np.int64)",
+    frozenset({"ndarray", "list", "tuple"}): "if all have one shape, give np.stack(array)",
+    frozenset({"Decimal"}): "give array.astype(np.float64)",
+    frozenset({"date", "datetime", "Timestamp"}): 'give array.astype("datetime64[us]")',
+    frozenset({"timedelta", "Timedelta"}): 'give array.astype("timedelta64[us]")',
+}
+
+
+class _UnfitError(Exception):
+    """What is wrong with a field's values, and the remedy, in which NAME stands for its name."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+class _MissingError(Exception):
+    """Which records of an array lack a value."""
+
+    def __init__(self, records: _NumPy, given: Any) -> None:
+        super().__init__()
+        self.records, self.given = records, given
+
+    def unfit(self) -> _UnfitError:
+        count, first = int(self.records.sum()), int(self.records.argmax())
+        message = "has missing values, which an array cannot hold, "
+        message += f"in {count} of {len(self.records)} records, the first in record {first}"
+        method = next((f" with its {name}()" for name in _FILLS if hasattr(self.given, name)), "")
+        hint = f'replace them{method}, or {_FROM_ARROW} and the loader fill={{"NAME": 0}}'
+        return _UnfitError(message, hint)
+
+
+def exact(check: Checks, name: str, given: Any) -> _NumPy:
+    """Gives the values of a field as NumPy has them: numbers, booleans, dates or times.
+
+    A NumPy array comes back without a copy. Of any other array the values are the same in the
+    result, or an error says what would be lost: a missing value has no counterpart in a NumPy
+    array, and NumPy by itself would put NaN or the smallest integer in its place.
+
+    Args:
+        check: the checks of the call.
+        name: the field's name.
+        given: an array of any library, a table whose columns have one type, or a list.
+
+    Raises:
+        InvalidArgumentError: the values are not those of an array.
+    """
+    try:
+        if isinstance(given, Mapping):
+            raise _nested(given)
+        try:
+            array = _array(given)
+        except _MissingError as e:
+            raise e.unfit() from None
+        _check_type(array, given)
+    except _UnfitError as e:
+        hint = e.hint.replace("NAME", name)
+        raise check.misfit(f"field {name!r} {e.message}", hint) from e.__cause__
+    return array
+
+
+def _nested(given: Mapping[Any, Any]) -> _UnfitError:
+    keys = ", ".join(f'"NAME/{key}"' for key in list(given)[:2])
+    hint = f"name each array by its path, such as {keys}; the specs may be nested again"
+    return _UnfitError("is a dict, and a dataset has no nested fields", hint)
+
+
+def _array(given: Any) -> _NumPy:
+    """Gives the values of anything, and raises where one of them is missing."""
+    if isinstance(given, list | tuple):
+        return _of_list(given)
+    columns = _columns(given)
+    if columns is not None:
+        return _side_by_side(columns)
+    _check_missing(_nulls(given), given)
+    array = _converted(given)
+    _check_missing(_gaps(array), given)
+    return np.asarray(array)
+
+
+def _converted(given: Any) -> _NumPy:
+    """Gives what NumPy makes of an array. A mask stays."""
+    kind: Any = getattr(given, "dtype", None)
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    try:
+        if hasattr(given, "isna") and getattr(kind, "tz", None) is not None:
+            return np.asarray(given, f"datetime64[{kind.unit}]")  # else objects, one by one
+        return np.asanyarray(given)
+    except Exception as e:
+        message = f"cannot become a NumPy array: {type(e).__name__}: {e}"
+        raise _UnfitError(message, "give a NumPy array, or leave the field out") from e
+
+
+# ---- lists and tables ----
+
+
+def _of_list(given: Any) -> _NumPy:
+    """Gives the array of a list, whose items may be lists or arrays again."""
+    level = given
+    kinds = set(map(type, level))
+    while kinds and kinds <= {list, tuple}:
+        level = list(chain.from_iterable(level))
+        kinds = set(map(type, level))
+    if any(_foreign(kind) for kind in kinds):
+        return _stacked(_each(given, 0), 0)
+    try:
+        array = np.asarray(given)
+    except (ValueError, OverflowError) as e:
+        raise _ragged() from e
+    if array.dtype.kind == "f" and kinds <= {int, bool}:
+        message = "holds integers that no one type of 64 bits can hold"
+        raise _UnfitError(message, "give np.array(values, np.float64) if they may be rounded")
+    _check_missing(_gaps(array), given)
+    return array
+
+
+def _foreign(kind: type) -> bool:
+    """Says whether it is a type of arrays that NumPy may change on the way."""
+    known = kind is np.ndarray or issubclass(kind, np.generic)
+    return hasattr(kind, "__array__") and not known
+
+
+def _columns(given: Any) -> list[Any] | None:
+    """Gives the columns of a table of pandas, polars or pyarrow, and None for all else."""
+    if hasattr(given, "get_columns"):
+        return list(given.get_columns())
+    if hasattr(given, "itercolumns"):
+        return list(given.itercolumns())
+    if not hasattr(given, "iloc") or given.ndim < 2:
+        return None
+    kinds = set(given.dtypes)
+    if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype):
+        return None  # NumPy takes it as it is, without a copy
+    return [given.iloc[:, i] for i in range(given.shape[1])]
+
+
+def _side_by_side(columns: list[Any]) -> _NumPy:
+    arrays = _each(columns, 1)
+    for array, column in zip(arrays, columns, strict=True):
+        _check_type(array, column)
+    return _stacked(arrays, 1)
+
+
+def _each(parts: Any, axis: int) -> list[_NumPy]:
+    """Gives the arrays of the records of a list, or of the columns of a table."""
+    arrays, lacking = [], dict[int, _MissingError]()
+    for i, part in enumerate(parts):
+        try:
+            arrays.append(_array(part))
+        except _MissingError as e:
+            lacking[i] = e
+    if not lacking:
+        return arrays
+    if axis == 0:
+        records = np.isin(np.arange(len(parts)), list(lacking))
+    else:
+        records = np.logical_or.reduce([e.records for e in lacking.values()])
+    raise _MissingError(records, next(iter(lacking.values())).given)
+
+
+def _stacked(arrays: list[_NumPy], axis: int) -> _NumPy:
+    """Puts arrays into one, if that changes no value."""
+    if len({array.shape for array in arrays}) > 1:
+        raise _ragged()
+    try:
+        whole = np.stack(arrays, axis)
+    except (TypeError, ValueError) as e:  # such as numbers and times
+        message = f"has parts of the types {', '.join(sorted({str(a.dtype) for a in arrays}))}"
+        raise _UnfitError(message, "give each as a field of its own") from e
+    if whole.dtype.kind not in "fc":
+        return whole
+    for i, array in enumerate(arrays):
+        back = whole.take(i, axis).real
+        if array.dtype.kind in "iu" and not np.array_equal(back.astype(array.dtype), array):
+            message = f"has parts of integers that {whole.dtype} cannot hold exactly"
+            raise _UnfitError(message, "give them as a field of their own")
+    return whole
+
+
+def _ragged() -> _UnfitError:
+    message = "is no array: its rows have different shapes"
+    return _UnfitError(message, "give all rows one shape, for example by padding")
+
+
+# ---- missing values ----
+
+
+def _nulls(given: Any) -> Any:
+    """Says which values an array of pandas, polars or pyarrow counts as missing, if any may be."""
+    if hasattr(given, "isna"):  # pandas; NumPy's types are looked at when they are NumPy's
+        return None if given.ndim > 1 or isinstance(given.dtype, np.dtype) else given.isna()
+    if not hasattr(given, "is_null"):
+        return None
+    kind: Any = getattr(given, "type", None)
+    if hasattr(kind, "index_type"):  # of pyarrow: values of a dictionary may be null, too
+        given = given.cast(kind.value_type)
+    rows, nulls = len(given), np.asarray(given.is_null())
+    while type(getattr(given, "dtype", None)).__name__ == "Array" and not nulls.any():  # of polars
+        given = given.explode()
+        nulls = np.asarray(given.is_null())
+    return nulls.reshape(rows, -1) if rows else None
+
+
+def _gaps(array: _NumPy) -> Any:
+    """Says which values of NumPy's own array are missing, if any may be."""
+    if isinstance(array, np.ma.MaskedArray):
+        return np.ma.getmaskarray(array) if array.mask is not np.ma.nomask else None
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
+    if array.dtype.kind == "O":
+        missing = (type(value).__name__ in _MISSING for value in array.flat)
+        return np.fromiter(missing, bool, array.size).reshape(array.shape)
+    return None
+
+
+def _check_missing(mask: Any, given: Any) -> None:
+    """Raises if a value is missing."""
+    if mask is None or np.ndim(mask) == 0 or not np.any(mask):
+        return
+    whole = np.asarray(mask, bool)
+    records = np.logical_or.reduce(whole.reshape(whole.shape[0], -1), axis=1)
+    raise _MissingError(records, given)
+
+
+# ---- types ----
+
+
+def _check_type(array: _NumPy, given: Any) -> None:
+    """Raises if values of the type cannot be a field."""
+    kind = array.dtype
+    if array.ndim == 0:
+        raise _UnfitError("is a scalar", "give arrays whose first dimension counts the records")
+    if kind.names is not None:
+        message = f"is a structured array of {', '.join(map(repr, kind.names))}"
+        part = kind.names[0]
+        hint = f'give each part as a field of its own: {{"{part}": array["{part}"], …}}'
+        raise _UnfitError(message, hint)
+    if kind.kind == "O":
+        raise _objects(array, given)
+    if not kind.isnative:
+        message = f"has the type {kind}, whose byte order is foreign"
+        raise _UnfitError(message, "give array.astype(array.dtype.newbyteorder('='))")
+    if kind.name in {"longdouble", "clongdouble", "float128", "complex256"}:
+        wide = "np.complex128" if kind.kind == "c" else "np.float64"
+        message = f"has the type {kind}, which JAX does not have"
+        raise _UnfitError(message, f"give array.astype({wide})")
+    if kind.kind not in "biufcmM" and kind.name != "bfloat16":
+        raise _narrow(kind)
+
+
+def _narrow(kind: np.dtype[Any]) -> _UnfitError:
+    """Says what to do about a type that is none of numbers, or one of ml_dtypes."""
+    message = f"has the type {kind}, which no field can have"
+    if kind.name.startswith("float8"):
+        hint = "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches"
+        return _UnfitError(message, hint)
+    wide = _NARROW.get(kind.name.rstrip("0123456789").split("_")[0].rstrip("0123456789"))
+    if wide is not None:
+        return _UnfitError(message, f"give it in a wider type, such as array.astype({wide})")
+    return _UnfitError(f"has the type {kind}, which is not numeric", _NUMBERS)
+
+
+def _objects(array: _NumPy, given: Any) -> _UnfitError:
+    """Says what to do about an array of Python objects."""
+    kinds = {type(value).__name__ for value in array.flat}
+    message = f"holds Python objects of the type {', '.join(sorted(kinds)[:4])}"
+    if kinds == {"ndarray"} and hasattr(given, "is_null"):  # lists of Arrow, which may lack some
+        return _UnfitError("is a column of lists", _FROM_ARROW)
+    if kinds == {"str"}:
+        return _UnfitError("holds text, which is not numeric", _codes(given))
+    hint = next((how for of, how in _OBJECTS.items() if kinds <= of), _NUMBERS)
+    return _UnfitError(message, hint)
+
+
+def _codes(given: Any) -> str:
+    """Says how to get the numbers that stand for text in a column of categories."""
+    if type(getattr(given, "dtype", None)).__name__ in ("Categorical", "Enum"):  # of polars
+        return "give the numbers of its categories, to_physical(), or leave it out"
+    if hasattr(given, "codes") or hasattr(getattr(given, "cat", None), "codes"):  # of pandas
+        codes = "codes" if hasattr(given, "codes") else "cat.codes"
+        return f"give the numbers of its categories, {codes}, or leave it out"
+    return _NUMBERS

@@ -1,0 +1,1 @@
+"""What the processes of a job agree on, compare and tell each other."""

@@ -1,0 +1,35 @@
+"""The files of a dataset, of which every byte is hashed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from meshfeed._native import calls
+from meshfeed._native.handle import Handle
+
+Hashes = dict[str, Any]
+
+
+class Files:
+    """The files of a dataset, kept open until they are hashed.
+
+    Args:
+        handle: a handle of the dataset's own for this.
+        paths: the files.
+    """
+
+    def __init__(self, handle: Handle, paths: Sequence[str]) -> None:
+        self._handle, self.paths = handle, paths
+        self._lock = threading.Lock()
+        self._found: Hashes | None = None
+
+    def hashes(self, ended: threading.Event) -> Hashes | None:
+        """Waits until every byte is hashed; gives None when it is ended before."""
+        with self._lock:  # a thread of the round before may just be leaving
+            while self._found is None and not ended.is_set():
+                self._found = calls.dataset_hash(self._handle.value, wait=False)
+                if self._found is not None:
+                    self._handle.close()
+        return self._found

@@ -1,0 +1,1 @@
+"""What a plan is made of: the documents that Go reads, and the blocks that it answers."""

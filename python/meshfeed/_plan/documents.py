@@ -1,0 +1,161 @@
+"""Layout documents: what is asked for, as text that Go reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from meshfeed._io.arguments import Checks
+from meshfeed.errors import InvalidArgumentError
+from meshfeed.specs import Tree, entries, is_spec
+
+
+@dataclasses.dataclass(frozen=True)
+class MeshPart:
+    """The part of a layout document that describes the mesh.
+
+    A mesh of thousands is described anew whenever it loses a device, so its text is made from
+    numbers: a list for each device would also wake Python's garbage collector.
+
+    Attributes:
+        text: the part, as JSON.
+        processes: all that own devices, in ascending order.
+    """
+
+    text: str
+    processes: Sequence[int]
+
+    @classmethod
+    def of(
+        cls,
+        axes: Sequence[Sequence[Any]],
+        processes: Sequence[int] | int = 1,
+        ids: Sequence[int] | None = None,
+    ) -> MeshPart:
+        """Describes a mesh.
+
+        Args:
+            axes: [name, size] of each.
+            processes: of every device in mesh order, or how many own the devices in equal parts.
+            ids: of every device in mesh order, if they are known.
+        """
+        text = f'{{"axes": {json.dumps(axes)}'
+        if isinstance(processes, int):
+            return cls(f'{text}, "processes": {processes}}}', range(processes))
+        assert ids is not None
+        devices = ", ".join(map("[%d, %d]".__mod__, zip(processes, ids, strict=True)))
+        return cls(f'{text}, "devices": [{devices}]}}', sorted(set(processes)))
+
+    def document(self, rest: Mapping[str, Any]) -> str:
+        """Gives the text of a layout document.
+
+        Args:
+            rest: its other parts; those that are None are left out.
+        """
+        given = {key: part for key, part in rest.items() if part is not None}
+        return f'{{"meshfeed": 1, "mesh": {self.text}, {json.dumps(given)[1:]}'
+
+
+def write(
+    *,
+    mesh: MeshPart,
+    tree: Tree,
+    fields: Mapping[str, tuple[str, list[int]]],
+    batch: dict[str, Any],
+    dataset: dict[str, Any] | None,
+    prefetch: int,
+    loading: str,
+    budget: dict[str, int] | None = None,
+) -> str:
+    """Writes what is asked for as the text of a layout document, for Go to read.
+
+    Args:
+        mesh: the part of that name.
+        tree: the arrays.
+        fields: for every field its type as delivered and the shape of a row.
+        batch: the part of that name.
+        dataset: the part of that name, if anything is known.
+        prefetch: batches that may wait undelivered.
+        loading: what every process reads.
+        budget: the part of that name.
+    """
+    dims = batch["size"]
+    names = [f"B{i}" for i in range(len(dims))] if isinstance(dims, list) else ["B"]
+    arrays = {}
+    for leaf in tree.leaves:
+        dtype, row = fields[leaf.field]
+        array: dict[str, Any] = {"field": leaf.field}
+        if leaf.columns is not None:
+            array["columns"] = leaf.columns
+            if not row:
+                message = f"array {leaf.name!r} takes columns of field {leaf.field!r}"
+                message += ", whose rows are scalars"
+                raise InvalidArgumentError(message, hint="leave out columns=")
+            row = [sum(stop - start for start, stop in leaf.columns), *row[1:]]
+        arrays[leaf.name] = array | {"shape": names + row, "dtype": dtype, "spec": leaf.spec or []}
+    parts = {"arrays": arrays, "batch": batch, "dataset": dataset}
+    return mesh.document({**parts, "loading": loading, "prefetch": prefetch, "budget": budget})
+
+
+def batch(
+    check: Checks,
+    size: int | tuple[int, ...] | None,
+    remainder: str,
+    mask_name: str,
+    mask_spec: Any,
+    extras: Sequence[str],
+) -> dict[str, Any]:
+    """Makes the document's part of that name from the arguments of a layout or loader."""
+    part = {"size": check.batch_size(size), **last_step(check, remainder, mask_name)}
+    if mask_spec is not None:
+        if not is_spec(mask_spec):
+            raise check.wrong("mask_spec", mask_spec, "a PartitionSpec")
+        if remainder != "pad":
+            expected, hint = "None", 'there is a mask only with remainder="pad"'
+            raise check.wrong("mask_spec", mask_spec, expected, hint)
+        part["mask_spec"] = entries(mask_spec)
+    if names := check.extras(extras):
+        part["extras"] = names
+    return part
+
+
+def last_step(check: Checks, remainder: Any, mask_name: Any) -> dict[str, Any]:
+    """Makes what that part says about the records that do not fill the last step."""
+    part = {"remainder": check.choice("remainder", remainder, "drop", "pad", "error")}
+    if remainder == "pad":
+        part["mask"] = check.name("mask_name", mask_name)
+    return part
+
+
+def dataset(
+    records: int, fields: Mapping[str, tuple[str, list[int]]], *, order: str | None, seed: int
+) -> dict[str, Any]:
+    """Makes the document's part of that name."""
+    facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
+    return {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
+
+
+def devices(mesh: Mapping[str, Any]) -> list[Any]:
+    """Gives [process, id] of every device in mesh order, also where a document leaves them out.
+
+    Args:
+        mesh: a document's part of that name.
+    """
+    size = math.prod(n for _, n in mesh["axes"])
+    each = size // mesh.get("processes", 1)
+    listed: list[Any] = mesh.get("devices") or [[i // each, i] for i in range(size)]
+    return listed
+
+
+def with_order(text: str, order: str) -> str:
+    """Writes the name of a local order into a document, where an order stands in it."""
+    if not order.startswith("local."):
+        return text
+    document = json.loads(text)
+    if "order" not in document.get("dataset", {}):
+        return text
+    document["dataset"]["order"] = order
+    return json.dumps(document)

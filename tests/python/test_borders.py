@@ -1,0 +1,144 @@
+"""The borders inside the package: which part may import which."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import meshfeed as mf
+
+pytestmark = pytest.mark.plain
+
+PACKAGE = Path(mf.__file__).parent
+PUBLIC = "meshfeed"  # the package itself, which users import
+
+# A part is a package in a folder of its own or a module beside it. Each part may import `errors`
+# and what stands here, when it is imported itself.
+MAY_IMPORT = {
+    "_native": "",
+    "_io": "",
+    "linking": "_native",
+    "specs": "_io",
+    "certificate": "_native _io",
+    "coordinator": "",
+    "_plan": "_io specs",
+    "planning": "_native _io _plan specs",
+    "dataset": "_native _io _plan",
+    "backend": "_native _io _command",
+    "jax": "_io _plan specs",
+    "_jobs": "_native _io _plan _version coordinator planning",
+    "_feed": "_native _io _plan _jobs _types certificate dataset planning specs",
+    "arrays": "_native _io _plan _feed dataset planning specs",
+    "placed": "_native _io _plan _feed backend specs",
+    "loader": "_io _plan _jobs _feed _types coordinator dataset planning",
+    "selfcheck": "meshfeed _native _plan",
+    "__main__": "_command linking",
+}
+
+# What a part imports later, inside of a function: an optional dependency, or a rare path.
+MAY_IMPORT_LATER = {
+    "_command": "selfcheck",
+    "coordinator": "jax",
+    "planning": "jax",
+    "_feed": "jax",
+    "arrays": "jax",
+    "loader": "placed",
+}
+
+LEVELS = 12  # of modules that import each other
+
+
+def modules() -> dict[str, Path]:
+    """Returns the modules of the package by name."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(part for part in parts if part != "__init__") or PUBLIC] = path
+    return found
+
+
+MODULES = modules()
+
+
+@functools.cache
+def level(module: str) -> int:
+    """Returns 1 for a module that imports no other, else 1 more than the highest of them."""
+    return 1 + max((level(target) for target, later in imports(module) if not later), default=0)
+
+
+def imports(module: str) -> Iterator[tuple[str, bool]]:
+    """Yields the modules of the package that one imports, and whether a function does it."""
+    for name, later in _imports(ast.parse(MODULES[module].read_text()).body, later=False):
+        if name.partition(".")[0] == "meshfeed":
+            inside = name.removeprefix("meshfeed.")  # a module, or a name in one
+            yield inside if inside in MODULES else inside.rpartition(".")[0] or PUBLIC, later
+
+
+def _imports(body: list[ast.stmt], *, later: bool) -> Iterator[tuple[str, bool]]:
+    """Yields every name that statements import when they run, wherever they import it from."""
+    for node in body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from _imports(node.orelse, later=later)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{node.module}.{alias.name}", later) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, later) for alias in node.names)
+        else:
+            for part in ("body", "orelse", "finalbody", "handlers"):
+                inside = later or isinstance(node, ast.FunctionDef)
+                yield from _imports(getattr(node, part, []), later=inside)
+
+
+def part_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def allowed(part: str, *, later: bool) -> set[str]:
+    names = f"{part} errors {MAY_IMPORT.get(part, '')}"
+    return set(f"{names} {MAY_IMPORT_LATER.get(part, '')}".split() if later else names.split())
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_a_module_imports_what_its_part_may_import(module: str) -> None:
+    part = part_of(module)
+    found = [
+        target
+        for target, later in imports(module)
+        if part_of(target) not in allowed(part, later=later)
+    ]
+    assert found == [], f"{module} imports over a border: see MAY_IMPORT in this file"
+
+
+def test_no_border_is_wider_than_needed() -> None:
+    used: dict[str, set[str]] = {}
+    for module in MODULES:
+        for target, _ in imports(module):
+            used.setdefault(part_of(module), set()).add(part_of(target))
+    for table in (MAY_IMPORT, MAY_IMPORT_LATER):
+        for part, names in table.items():
+            assert set(names.split()) <= used.get(part, set()), part
+
+
+def test_no_module_leads_back_to_itself() -> None:
+    graph = {module: {target for target, _ in imports(module)} for module in MODULES}
+    assert "jax" in graph["planning"]  # imported in a function
+    graphlib.TopologicalSorter(graph).prepare()  # a CycleError lists the modules
+
+
+def test_imports_are_not_deep() -> None:
+    assert max(map(level, MODULES)) <= LEVELS
+
+
+def test_jax_is_imported_in_one_module() -> None:
+    found = {
+        module
+        for module, path in MODULES.items()
+        for name, _ in _imports(ast.parse(path.read_text()).body, later=False)
+        if name.partition(".")[0] == "jax" and part_of(module) != "selfcheck"
+    }
+    assert found == {"jax"}
