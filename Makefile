@@ -59,7 +59,7 @@ $(NODE)/.ready: tools/node.txt wasm/page/node.sh | $(VENV)/pyvenv.cfg
 page: .build/meshfeed.wasm $(NODE)/.ready ## build the layout page: wasm/page/dist/layout.html, one file that works offline
 	wasm/page/build.sh $(NODE) .build/meshfeed.wasm
 
-page-test: page ## try the page in Chromium; MESHFEED_BROWSER=1: fail where there is none
+page-test: page ## try the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
 	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
 
 demo: lib $(VENV)/.demo ## train on real images over eight devices, stop, resume on another mesh (a minute)

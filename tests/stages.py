@@ -50,9 +50,12 @@ RACE_ONLY = (
     "|core/batch|core/(loader|gomlxfeed)/internal/.*)$"
 )
 
-# One time limit for all, because Go takes a result from its cache only where
-# the flags are the same: test-deep does not repeat what test has just shown.
-GO_TEST = "go test -timeout 40m"
+# With MESHFEED_STRICT=1, tests/strict.py makes a skipped test a failed one.
+STRICT_GO = f"{PYTHON} tests/strict.py go"
+
+# Go takes a result from its cache only if the flags are the same. With one time
+# limit for all stages, test-deep does not repeat the tests that test has run.
+GO_TEST = f"{STRICT_GO} test -timeout 40m"
 
 # The engine of GoMLX computes addresses in a way that checkptr, which -race
 # switches on, ends the process for. It stays on for everything else.
@@ -88,7 +91,7 @@ TEST = [
     cross("wasip1", "wasm", f"{GUEST} ./core/gomlxfeed"),
     Stage(
         "go test -tags page",
-        "go test -tags page -run 'Page|Serve|HTML|Hosted' ./cmd/meshfeed ./wasm/page",
+        f"{STRICT_GO} test -tags page -run 'Page|Serve|HTML|Hosted' ./cmd/meshfeed ./wasm/page",
     ),
     Stage("doctests", f"{PYTHON} -m pytest -q --doctest-modules python/meshfeed"),
 ]
@@ -127,7 +130,7 @@ DEEP = [
     Stage(
         "the core's tests as wasm",
         "sh -c 'go build -o .build/wasip1 ./tests/wasip1 && GOOS=wasip1 GOARCH=wasm"
-        f' go test -tags guest -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
+        f' {STRICT_GO} test -tags guest -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
     ),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
 ]

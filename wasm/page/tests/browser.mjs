@@ -1,7 +1,7 @@
 // The browser of the tests: the system's Chromium, once per file of tests.
 //
-//   MESHFEED_CHROMIUM  its path, where it is not among the usual ones
-//   MESHFEED_BROWSER   1: a missing browser is a failure, and not a reason to skip
+//   MESHFEED_CHROMIUM  its path, if it is not one of the usual paths
+//   MESHFEED_STRICT    1: a missing browser fails the tests instead of skipping them
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ export const layouts = join(here, "../../../docs/layouts");
 
 const usual = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const path = process.env.MESHFEED_CHROMIUM ?? usual.find((p) => existsSync(p));
-const must = process.env.MESHFEED_BROWSER === "1";
+const must = process.env.MESHFEED_STRICT === "1";
 
 let browser;
 after(() => browser?.close());
