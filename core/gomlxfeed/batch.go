@@ -11,32 +11,31 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Batch is a global batch on devices. It has one owner, who releases it, so
-// that its memory serves a later batch, or takes its tensors away for good.
-// All methods may be called from any goroutine; but a tensor that was fetched
-// before Release must not be used after it.
+// Batch is a global batch on devices. It has one owner. The owner either calls
+// Release, and a later batch reuses the memory, or Take, and keeps the tensors.
+// All methods may be called from any goroutine. A tensor that was fetched before
+// Release must not be used after it.
 type Batch struct {
 	plan  *plan
 	place batch.Place
 
 	mu     sync.Mutex
-	memory *memory // nil when released or taken
+	memory *memory // nil after Release or Take
 }
 
 func newBatch(m *memory, at batch.Place) *Batch {
 	return &Batch{plan: m.ring.plan, place: at, memory: m}
 }
 
-// Place says which batch of the run this is.
+// Place returns the batch's position in the run.
 func (b *Batch) Place() batch.Place { return b.place }
 
 // Names lists the arrays, in the layout's order.
 func (b *Batch) Names() []string { return b.plan.names() }
 
-// Tensors gives the arrays, in the layout's order: each a dtensor whose shard i
-// is on the device at position i of the mesh. They belong to the batch: pass
-// them to an Exec, and do not finalize them. It gives nil for a batch that was
-// released or taken.
+// Tensors returns the arrays in the layout's order. Each is a dtensor whose shard
+// i is on the device at position i of the mesh. The batch owns them: pass them to
+// an Exec, and do not finalize them. After Release or Take it returns nil.
 func (b *Batch) Tensors() []*dtensor.Tensor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +45,7 @@ func (b *Batch) Tensors() []*dtensor.Tensor {
 	return slices.Clone(b.memory.slot.arrays)
 }
 
-// Tensor gives an array by its name, as Tensors does; nil if there is none.
+// Tensor returns the array with a name, as Tensors does; nil if there is none.
 func (b *Batch) Tensor(name string) *dtensor.Tensor {
 	i, ok := b.plan.find(name)
 	b.mu.Lock()
@@ -65,9 +64,9 @@ func (b *Batch) Read(name string, position int, dst []byte) error {
 	})
 }
 
-// Bytes gives the memory of the shard at a position of the mesh, which is valid
-// until Release and must not be changed. It is Unsupported where the devices'
-// memory is not shared; Read works there.
+// Bytes returns the memory of the shard at a position of the mesh. The memory is
+// valid until Release and must not be changed. If the devices' memory is not
+// shared, the error is Unsupported; use Read.
 func (b *Batch) Bytes(name string, position int) (bytes []byte, err error) {
 	err = b.with(name, position, func(s *slot, array int) error {
 		if s.memory == nil {
@@ -79,7 +78,8 @@ func (b *Batch) Bytes(name string, position int) (bytes []byte, err error) {
 	return bytes, err
 }
 
-// with runs do for one shard while the batch is not released.
+// with runs do for one shard, under the lock that keeps the batch from being
+// released.
 func (b *Batch) with(name string, position int, do func(s *slot, array int) error) error {
 	i, ok := b.plan.find(name)
 	if !ok {
@@ -91,27 +91,26 @@ func (b *Batch) with(name string, position int, do func(s *slot, array int) erro
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.memory == nil {
-		return gone()
+		return errReleased()
 	}
 	return do(b.memory.slot, i)
 }
 
-// Hold keeps the memory of the batch from serving another, also beyond Release,
-// until the function that it gives is called: for whoever hands out addresses,
-// as DLPack does. Calling that function again does nothing.
+// Hold prevents the reuse of the batch's memory until release is called, even
+// after Release. A caller that exports addresses, for example through DLPack,
+// needs it. A second call of release does nothing.
 func (b *Batch) Hold() (release func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.memory == nil {
-		return nil, gone()
+		return nil, errReleased()
 	}
 	m := b.memory
 	m.holds.Add(1)
-	return sync.OnceFunc(m.leave), nil
+	return sync.OnceFunc(m.unhold), nil
 }
 
-// Release gives the memory back. Releasing a batch again, or one that was
-// taken, does nothing.
+// Release returns the memory to the ring. After Release or Take it does nothing.
 func (b *Batch) Release() {
 	b.mu.Lock()
 	m := b.memory
@@ -122,32 +121,33 @@ func (b *Batch) Release() {
 	}
 }
 
-// Take moves the tensors out of the batch, in the layout's order: from now on
-// the caller owns them and finalizes each of them, as GoMLX's trainer does with
-// what it is given. They leave the ring and the devices' count. The batch is
-// then as good as released. The error is InvalidState where it was released or
-// taken before, or is held.
+// Take moves the tensors out of the batch, in the layout's order. The caller owns
+// them from now on and finalizes each of them, as GoMLX's trainer does with its
+// inputs. The ring does not reuse them, and Live does not count them. Afterwards
+// the batch counts as released. The error is InvalidState if the batch was
+// released or taken before, or is held.
 func (b *Batch) Take() ([]*dtensor.Tensor, error) {
 	return b.take(b.plan.all())
 }
 
-// take moves out some of the arrays, by number, and frees the others.
+// take moves out the arrays with these numbers and frees the others.
 func (b *Batch) take(arrays []int) ([]*dtensor.Tensor, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.memory == nil {
-		return nil, gone()
+		return nil, errReleased()
 	}
 	if b.memory.holds.Load() > 1 {
 		return nil, status.New(status.InvalidState, "gomlxfeed", "the batch is held, so its tensors cannot be taken").
-			WithHint("end what Hold began first")
+			WithHint("call the function that Hold returned first")
 	}
 	m := b.memory
 	b.memory = nil
 	return m.take(arrays)
 }
 
-// take ends the memory: it is the one hold left. The slot is used up.
+// take moves arrays out of the slot, which is not reused. The caller makes sure
+// that no other hold exists.
 func (m *memory) take(arrays []int) ([]*dtensor.Tensor, error) {
 	m.freed.Store(true)
 	m.ring.count(-1)
@@ -162,7 +162,7 @@ func (m *memory) take(arrays []int) ([]*dtensor.Tensor, error) {
 	return list, nil
 }
 
-// handOver makes the shards of an array somebody else's.
+// handOver transfers the ownership of an array's shards to the caller of Take.
 func (m *memory) handOver(array int) error {
 	shards := m.slot.shards[array]
 	for i, t := range shards {
@@ -174,7 +174,7 @@ func (m *memory) handOver(array int) error {
 	return nil
 }
 
-func gone() error {
+func errReleased() error {
 	return status.New(status.InvalidState, "gomlxfeed", "this batch was released or taken before").
 		WithHint("a batch has one owner: release it or take its tensors, once")
 }

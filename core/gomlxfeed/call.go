@@ -8,10 +8,10 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// call runs fn, which calls into the backend. doing says what it does, as in
-// "place on device 3". A panic becomes an error and breaks the backend; errors
-// of GoMLX are worded anew. fn may call call: it fails rather than waits once
-// Close has begun.
+// call runs fn, which calls into the backend. doing completes the error text
+// "cannot …", for example "place on device 3". A panic becomes an error and marks
+// the backend as broken. fn may use call again: once Close has begun, the inner
+// call fails and does not wait.
 func (d *Devices) call(doing string, fn func() error) error {
 	if err := d.enter(doing); err != nil {
 		return err
@@ -42,9 +42,9 @@ func (d *Devices) brokenError(doing string) error {
 		WithHint("close these devices and open them again")
 }
 
-// reword gives an error of GoMLX our form. Our own errors pass. The text of a
-// foreign one ends at its first line, because further lines are stacks or
-// values.
+// reword converts an error of GoMLX to a status.Error and passes on errors of
+// this module. Only the first line of a foreign error is kept, because further
+// lines contain stacks or values.
 func (d *Devices) reword(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -63,12 +63,11 @@ func (d *Devices) reword(doing string, err error) error {
 	}
 	d.mu.Unlock()
 	return status.Errorf(status.Internal, "gomlxfeed", "cannot %s: the backend panicked: %s", doing, cause).
-		WithHint("close these devices and open them again: what panicked once is not used further").
+		WithHint("close these devices and open them again: a backend is not used after a panic").
 		With("stack", ours.Attr("stack"))
 }
 
-// firstLine gives the first line of a foreign text, and no more of it than a
-// message can hold.
+// firstLine returns the first line of a foreign text, cut to 300 characters.
 func firstLine(text string) string {
 	const most = 300
 	line, _, _ := strings.Cut(text, "\n")

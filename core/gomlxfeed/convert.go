@@ -13,18 +13,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Mesh gives a mesh as GoMLX has it: the logical mesh, which has the axes, and
-// the device assignment, which says which device stands at each of its
-// positions. Both go to an Exec, as AutoSharding(mesh) and
-// WithDeviceAssignment(assignment). The id of a device is its number on d; the
-// mesh may have any of them, in any order.
+// Mesh converts a mesh to GoMLX's two parts: the logical mesh with the axes, and
+// the device assignment, which lists the device at each mesh position. Pass both
+// to an Exec, as AutoSharding(mesh) and WithDeviceAssignment(assignment). The id
+// of a device is its number on d; a mesh may use any devices in any order.
 //
-// GoMLX compares meshes by their address. So equal axes give the same logical
-// mesh on the same d, here and in the tensors of every batch.
+// GoMLX compares meshes by address. So for the same d and equal axes, Mesh
+// returns the same logical mesh, which the tensors of every batch use too.
 //
-// The error is Unsupported for what GoMLX cannot express: devices of several
-// processes, a mesh without axes, axis names that are no identifiers. It is
-// OutOfRange for a device that d has not.
+// The error is Unsupported for a mesh that GoMLX cannot express: devices of
+// several processes, no axes, or axis names that are not identifiers. It is
+// OutOfRange if d does not have a device of the mesh.
 func Mesh(m *mesh.Mesh, d *Devices) (*distributed.DeviceMesh, []compute.DeviceNum, error) {
 	if err := checkMesh(m); err != nil {
 		return nil, nil, err
@@ -40,13 +39,13 @@ func Mesh(m *mesh.Mesh, d *Devices) (*distributed.DeviceMesh, []compute.DeviceNu
 	return logical, assignment, nil
 }
 
-// meshes are the logical meshes that were made. The zero value has none.
+// meshes caches logical meshes by their axes. The zero value is empty.
 type meshes struct {
 	mu   sync.Mutex
 	made []*distributed.DeviceMesh
 }
 
-// get gives the one with these axes.
+// get returns the logical mesh with these axes, and creates it if needed.
 func (k *meshes) get(axes []mesh.Axis) (*distributed.DeviceMesh, error) {
 	sizes, names := make([]int, len(axes)), make([]string, len(axes))
 	for i, a := range axes {
@@ -66,7 +65,7 @@ func (k *meshes) get(axes []mesh.Axis) (*distributed.DeviceMesh, error) {
 	return m, err
 }
 
-// checkMesh refuses what GoMLX cannot express.
+// checkMesh rejects meshes that GoMLX cannot express.
 func checkMesh(m *mesh.Mesh) error {
 	if m == nil {
 		return fail("there is no mesh")
@@ -88,13 +87,13 @@ func checkMesh(m *mesh.Mesh) error {
 	return nil
 }
 
-// assign finds the devices of a mesh.
+// assign returns the device number at each mesh position.
 func assign(m *mesh.Mesh, d *Devices) ([]compute.DeviceNum, error) {
 	assignment := make([]compute.DeviceNum, m.Size())
 	for i := range assignment {
 		id := m.Device(i).ID
 		if id >= d.Num() {
-			return nil, status.Errorf(status.OutOfRange, "gomlxfeed", "device %d stands at position %d of %s, but %s has %s", id, i, m, d.Name(), numbered(d.Num())).
+			return nil, status.Errorf(status.OutOfRange, "gomlxfeed", "position %[2]d of %[3]s is device %[1]d, but %[4]s has %[5]s", id, i, m, d.Name(), numbered(d.Num())).
 				WithHint("%s", assignHint(m, d)).With("device", id).With("position", i)
 		}
 		assignment[i] = compute.DeviceNum(id)
@@ -109,13 +108,13 @@ func assignHint(m *mesh.Mesh, d *Devices) string {
 	return fmt.Sprintf("number the devices of the mesh from 0 to %d", d.Num()-1)
 }
 
-// ShardingSpec gives a partition spec as GoMLX has it, over a mesh that Mesh gave, for
-// an array of that many dimensions. It has an entry for every dimension: a
-// shorter one means the same, but GoMLX takes it for a mistake in some places
-// and for a whole array in others.
+// ShardingSpec converts the partition spec of an array with rank dimensions to
+// GoMLX's form, over a mesh that Mesh returned. The result has an entry for every
+// dimension. A shorter one would mean the same, but parts of GoMLX reject it and
+// others treat the array as replicated.
 //
-// The error is InvalidArgument if the spec has more entries than that, names an
-// axis twice or one that the mesh has not.
+// The error is InvalidArgument if the spec has more than rank entries, names an
+// axis twice, or names an axis that the mesh does not have.
 func ShardingSpec(m *distributed.DeviceMesh, spec sharding.PartitionSpec, rank int) (*distributed.ShardingSpec, error) {
 	if m == nil {
 		return nil, fail("there is no mesh")

@@ -74,9 +74,9 @@ func TestMeshErrors(t *testing.T) {
 		{uniform(1, mesh.Axis{Name: "größe", Size: 2}), status.Unsupported,
 			`gomlxfeed: GoMLX does not take "größe" as the name of a mesh axis; use letters, digits and underscores, and no digit first`},
 		{uniform(1, mesh.Axis{Name: "a", Size: 9}), status.OutOfRange,
-			"gomlxfeed: device 8 stands at position 8 of Mesh('a': 9), but witness has devices 0 to 7; open at least 9 devices, or use a smaller mesh"},
+			"gomlxfeed: position 8 of Mesh('a': 9) is device 8, but witness has devices 0 to 7; open at least 9 devices, or use a smaller mesh"},
 		{far, status.OutOfRange,
-			"gomlxfeed: device 8 stands at position 1 of Mesh('a': 2), but witness has devices 0 to 7; number the devices of the mesh from 0 to 7"},
+			"gomlxfeed: position 1 of Mesh('a': 2) is device 8, but witness has devices 0 to 7; number the devices of the mesh from 0 to 7"},
 	} {
 		_, _, err := Mesh(c.m, d)
 		wantText(t, err, c.code, c.text)

@@ -14,39 +14,40 @@ import (
 	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// DatasetOptions say what a trainer gets of a batch. Inputs is needed.
+// DatasetOptions select the arrays that a trainer receives. Inputs is required.
 type DatasetOptions struct {
-	// Name is shown in plots and progress bars; "meshfeed" if empty.
+	// Name appears in plots and progress bars; "meshfeed" if empty.
 	Name string
 
-	// Inputs and Labels name arrays of the layout, in the order in which the
-	// model and the loss take them. The mask and the extras are arrays too.
-	// Arrays that neither names are freed.
+	// Inputs and Labels name arrays of the layout, in the order of the model's
+	// and the loss's parameters. The mask and the extras are arrays too. Arrays
+	// that are in neither list are freed.
 	Inputs, Labels []string
 
-	// Epochs is how many epochs every iterator yields, each from the start, as
-	// an evaluation wants it. 0, for training: an iterator goes on where the one
-	// before it was left, without end; or to the end of the loader's own Epochs.
+	// Epochs is the number of epochs that every iterator yields, each from the
+	// start: for evaluation. With 0, for training, an iterator continues where
+	// the previous one stopped, until the end of the loader's own Epochs.
 	Epochs int
 
-	// Context ends iterators that wait for a batch, with its error; nil never
-	// does.
+	// Context ends iterators that wait for a batch, with its error. Nil never
+	// ends them.
 	Context context.Context
 }
 
-// Dataset feeds GoMLX's trainer on one device. It is a train.Dataset; the
-// trainer owns the tensors that it gets.
+// Dataset feeds GoMLX's trainer on one device. It is a train.Dataset. The trainer
+// owns the tensors that it receives.
 //
-// The loader is the dataset's alone: an iterator moves its cursor, and its
-// State is what a checkpoint saves beside the model. So training and evaluation
-// have a loader each. Closing the loader ends iterators with an error.
+// A dataset needs a loader of its own, because an iterator moves the loader's
+// cursor. So training and evaluation use one loader each. A checkpoint saves the
+// loader's State beside the model. Closing the loader ends iterators with an
+// error.
 type Dataset struct{ feed }
 
 // DistributedDataset feeds GoMLX's trainer on a mesh of several devices, with
-// arrays that are sharded as the layout says. It is a train.DistributedDataset,
-// for Loop.RunSteps and Trainer.Eval; what is said of Dataset holds here too.
+// arrays sharded as in the layout. It is a train.DistributedDataset, for
+// Loop.RunSteps and Trainer.Eval. It uses its loader as Dataset does.
 //
-// GoMLX trains so with replicated variables: the mesh splits the batch.
+// In this mode GoMLX replicates the variables, and the mesh splits the batch.
 type DistributedDataset struct{ feed }
 
 var (
@@ -55,8 +56,8 @@ var (
 	_ train.HasShortName       = (*Dataset)(nil)
 )
 
-// NewDataset feeds a trainer on one device from the batches of a loader, whose
-// mesh is that device. A loader that was given a Ring of d saves a copy.
+// NewDataset returns a dataset for a trainer on one device, from a loader whose
+// mesh is device 0 of d. A loader whose Allocator is a Ring of d saves a copy.
 func NewDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*Dataset, error) {
 	f, err := newFeed(l, d, o)
 	if err != nil {
@@ -72,9 +73,8 @@ func NewDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*Dataset, error
 	return &Dataset{*f}, nil
 }
 
-// NewDistributedDataset feeds a trainer on the devices of a mesh, at least two,
-// from the batches of a loader. A loader that was given a Ring of d saves a
-// copy.
+// NewDistributedDataset returns a dataset for a trainer on a mesh of at least two
+// devices. A loader whose Allocator is a Ring of d saves a copy.
 func NewDistributedDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*DistributedDataset, error) {
 	f, err := newFeed(l, d, o)
 	if err != nil {
@@ -86,14 +86,14 @@ func NewDistributedDataset(l *loader.Loader, d *Devices, o DatasetOptions) (*Dis
 	return &DistributedDataset{*f}, nil
 }
 
-// Iter gives the batches. It does not begin anew unless DatasetOptions.Epochs
-// is set.
+// Iter yields batches. It starts at the first batch of the data only if
+// DatasetOptions.Epochs is set.
 func (s *Dataset) Iter() iter.Seq2[train.Batch, error] {
 	return func(yield func(train.Batch, error) bool) {
 		for list, err := range s.all() {
 			var b train.Batch
 			if err == nil {
-				b.Inputs, b.Labels = firsts(list[:s.inputs]), firsts(list[s.inputs:])
+				b.Inputs, b.Labels = onlyShards(list[:s.inputs]), onlyShards(list[s.inputs:])
 			}
 			if !yield(b, err) {
 				return
@@ -102,8 +102,8 @@ func (s *Dataset) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// firsts gives the only shards.
-func firsts(list []*dtensor.Tensor) []*tensors.Tensor {
+// onlyShards returns the single shard of each array.
+func onlyShards(list []*dtensor.Tensor) []*tensors.Tensor {
 	shards := make([]*tensors.Tensor, len(list))
 	for i, t := range list {
 		shards[i] = t.Shards()[0]
@@ -111,7 +111,8 @@ func firsts(list []*dtensor.Tensor) []*tensors.Tensor {
 	return shards
 }
 
-// Iter gives an error: a trainer that calls it would compute on one device.
+// Iter yields an error, because a trainer that calls it would compute on one
+// device.
 func (s *DistributedDataset) Iter() iter.Seq2[train.Batch, error] {
 	return func(yield func(train.Batch, error) bool) {
 		yield(train.Batch{}, unsupported("dataset %q is for %d devices, but was asked for batches on one", s.name, len(s.plan.assignment)).
@@ -119,8 +120,8 @@ func (s *DistributedDataset) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// DistributedIter gives the batches. It does not begin anew unless
-// DatasetOptions.Epochs is set.
+// DistributedIter yields batches. It starts at the first batch of the data only
+// if DatasetOptions.Epochs is set.
 func (s *DistributedDataset) DistributedIter() iter.Seq2[train.DistributedBatch, error] {
 	return func(yield func(train.DistributedBatch, error) bool) {
 		for list, err := range s.all() {
@@ -135,21 +136,21 @@ func (s *DistributedDataset) DistributedIter() iter.Seq2[train.DistributedBatch,
 	}
 }
 
-// Strategy is distributed.AutoSharding.
+// Strategy returns distributed.AutoSharding.
 func (s *DistributedDataset) Strategy() distributed.Strategy { return distributed.AutoSharding }
 
-// DeviceAssignment gives the devices in mesh order.
+// DeviceAssignment returns the devices in mesh order.
 func (s *DistributedDataset) DeviceAssignment() []compute.DeviceNum {
 	return append([]compute.DeviceNum(nil), s.plan.assignment...)
 }
 
-// feed is what both datasets are made of.
+// feed is the common part of both datasets.
 type feed struct {
 	l      *loader.Loader
 	d      *Devices
 	plan   *plan
 	name   string
-	arrays []int // to be handed over: the inputs, then the labels
+	arrays []int // numbers of the delivered arrays: the inputs, then the labels
 	inputs int
 	epochs int64
 	ctx    context.Context
@@ -169,7 +170,7 @@ func newFeed(l *loader.Loader, d *Devices, o DatasetOptions) (*feed, error) {
 		f.name = "meshfeed"
 	}
 	if o.Epochs < 0 {
-		return nil, fail("a dataset has at least 0 epochs, not %d", o.Epochs).WithHint("0 is without end")
+		return nil, fail("a dataset has at least 0 epochs, not %d", o.Epochs).WithHint("0 continues without end")
 	}
 	if len(o.Inputs) == 0 {
 		return nil, fail("a trainer needs at least one input").WithHint("name some of %q in DatasetOptions.Inputs", f.plan.names())
@@ -177,7 +178,7 @@ func newFeed(l *loader.Loader, d *Devices, o DatasetOptions) (*feed, error) {
 	return f, f.choose(append(append([]string{}, o.Inputs...), o.Labels...))
 }
 
-// choose finds the arrays by their names.
+// choose looks up the arrays by name.
 func (f *feed) choose(names []string) error {
 	seen := map[int]bool{}
 	for _, name := range names {
@@ -187,7 +188,7 @@ func (f *feed) choose(names []string) error {
 		}
 		if seen[i] {
 			return fail("array %q is named twice, but a trainer frees each tensor that it gets", name).
-				WithHint("let the model return what the loss needs of it, or deliver the field as two arrays")
+				WithHint("let the model return the values that the loss needs, or deliver the field as two arrays")
 		}
 		seen[i] = true
 		f.arrays = append(f.arrays, i)
@@ -195,17 +196,17 @@ func (f *feed) choose(names []string) error {
 	return nil
 }
 
-// Name gives DatasetOptions.Name.
+// Name returns DatasetOptions.Name.
 func (f *feed) Name() string { return f.name }
 
-// ShortName gives the first three letters of the name, or as many as it has.
+// ShortName returns the first three characters of the name, or all of a shorter
+// name.
 func (f *feed) ShortName() string {
 	letters := []rune(f.name)
 	return string(letters[:min(3, len(letters))])
 }
 
-// all gives the chosen arrays of one batch after another. Their receiver owns
-// them.
+// all yields the chosen arrays, batch after batch. The receiver owns them.
 func (f *feed) all() iter.Seq2[[]*dtensor.Tensor, error] {
 	return func(yield func([]*dtensor.Tensor, error) bool) {
 		p, err := newPlacer(f.l, f.d)
@@ -223,7 +224,7 @@ func (f *feed) all() iter.Seq2[[]*dtensor.Tensor, error] {
 	}
 }
 
-// begin goes to the start, where every iterator has epochs of its own.
+// begin moves the cursor to the start if every iterator has its own epochs.
 func (f *feed) begin() error {
 	if f.epochs == 0 {
 		return nil
@@ -231,8 +232,8 @@ func (f *feed) begin() error {
 	return f.l.Seek(batch.Cursor{})
 }
 
-// loop is one loop of the loader. It says whether another follows, which is not
-// so after a loop without a batch: the loader has come to the end of its epochs.
+// loop yields one loop of the loader. It reports whether another loop may follow.
+// A loop without a batch is the last one, because the loader's epochs are over.
 func (f *feed) loop(p *placer, yield func([]*dtensor.Tensor, error) bool) (more bool) {
 	for b, err := range p.all(f.ctx) {
 		if err != nil {
@@ -248,5 +249,5 @@ func (f *feed) loop(p *placer, yield func([]*dtensor.Tensor, error) bool) (more 
 	return more
 }
 
-// ends says whether a batch is the last one of an iterator.
+// ends reports whether a batch is the last one of an iterator.
 func (f *feed) ends(b *Batch) bool { return f.epochs > 0 && b.Place().After.Epoch >= f.epochs }

@@ -29,7 +29,7 @@ func distributedOf(t *testing.T, l *loader.Loader, d *Devices, o DatasetOptions)
 	return ds
 }
 
-// firstRow reads which record the first shard of y begins with.
+// firstRow returns the first record number of the first shard of y.
 func firstRow(t *testing.T, labels *dtensor.Tensor) int32 {
 	t.Helper()
 	var row int32
@@ -40,7 +40,7 @@ func firstRow(t *testing.T, labels *dtensor.Tensor) int32 {
 	return row
 }
 
-// countingLoader delivers its row numbers as y, in 6 steps of 4.
+// countingLoader delivers record numbers as y, in 6 steps of 4 rows.
 func countingLoader(t *testing.T, d *Devices, o loader.Options) *loader.Loader {
 	t.Helper()
 	x, y := make([]float32, 24*6), make([]int32, 24)
@@ -63,8 +63,8 @@ func countingLoader(t *testing.T, d *Devices, o loader.Options) *loader.Loader {
 	return l
 }
 
-// draw takes up to most batches from a new iterator, which is then dropped, and
-// gives their first rows. It owns what it gets.
+// draw takes up to most batches from a new iterator, abandons the iterator, and
+// returns the first row of each batch. It frees the tensors, as their owner.
 func draw(t *testing.T, ds *DistributedDataset, most int) (rows []int32) {
 	t.Helper()
 	for b, err := range ds.DistributedIter() {
@@ -82,7 +82,7 @@ func draw(t *testing.T, ds *DistributedDataset, most int) (rows []int32) {
 	return rows
 }
 
-// Iterators go on where the one before was dropped, over the ends of epochs.
+// An iterator continues where the previous one was abandoned, across epochs.
 func TestDatasetGoesOn(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		for _, epochs := range []int{0, -1} {
@@ -112,7 +112,7 @@ func TestDatasetGoesOn(t *testing.T) {
 	})
 }
 
-// With Epochs every iterator begins at the start, whatever the loader's own are.
+// With Epochs every iterator begins at the start, for any Epochs of the loader.
 func TestDatasetOfEpochs(t *testing.T) {
 	_, d := newWitness(t, 4, true)
 	for _, c := range []struct{ loader, dataset, want int }{{0, 1, 6}, {0, 2, 12}, {-1, 2, 12}, {2, 2, 12}, {1, 2, 6}, {3, 1, 6}, {2, 0, 12}} {
@@ -135,7 +135,7 @@ func TestDatasetOfEpochs(t *testing.T) {
 	}
 }
 
-// Arrays come in the order that was asked for; others are freed.
+// Arrays arrive in the requested order; the others are freed.
 func TestDatasetChooses(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		lay, err := layout.New(&layout.Document{
@@ -179,7 +179,7 @@ func TestDatasetChooses(t *testing.T) {
 	})
 }
 
-// Closing the loader ends an iterator in place, with an error.
+// Closing the loader ends a running iterator with an error.
 func TestDatasetOfClosedLoader(t *testing.T) {
 	for epochs := range 2 {
 		_, d := newWitness(t, 4, true)
@@ -218,8 +218,8 @@ func TestDatasetErrors(t *testing.T) {
 		{DatasetOptions{}, status.InvalidArgument, `gomlxfeed: a trainer needs at least one input; name some of ["x" "y"] in DatasetOptions.Inputs`},
 		{DatasetOptions{Inputs: []string{"x"}, Labels: []string{"valid"}}, status.NotFound, `gomlxfeed: the batch has no array "valid"; it has ["x" "y"]`},
 		{DatasetOptions{Inputs: []string{"x"}, Labels: []string{"y", "x"}}, status.InvalidArgument,
-			`gomlxfeed: array "x" is named twice, but a trainer frees each tensor that it gets; let the model return what the loss needs of it, or deliver the field as two arrays`},
-		{DatasetOptions{Inputs: []string{"x"}, Epochs: -1}, status.InvalidArgument, "gomlxfeed: a dataset has at least 0 epochs, not -1; 0 is without end"},
+			`gomlxfeed: array "x" is named twice, but a trainer frees each tensor that it gets; let the model return the values that the loss needs, or deliver the field as two arrays`},
+		{DatasetOptions{Inputs: []string{"x"}, Epochs: -1}, status.InvalidArgument, "gomlxfeed: a dataset has at least 0 epochs, not -1; 0 continues without end"},
 	} {
 		_, err := NewDistributedDataset(l, d, c.o)
 		wantText(t, err, c.code, c.text)

@@ -15,9 +15,8 @@ import (
 // Devices are the devices of one opened backend. All methods may be called from
 // any goroutine.
 //
-// A call into the backend that panics is an error of code Internal, and the
-// backend counts as broken from then on: nobody knows what state it is in, so
-// every later call fails with InvalidState.
+// If a call into the backend panics, the error has code Internal. The state of
+// the backend is then unknown, so every later call fails with InvalidState.
 type Devices struct {
 	facts   Facts
 	backend compute.Backend
@@ -26,18 +25,18 @@ type Devices struct {
 	meshes  meshes
 
 	mu      sync.Mutex
-	live    map[*tensors.Tensor]*placed // what meshfeed placed and did not free
-	bytes   int64                       // of all of live
+	live    map[*tensors.Tensor]*placed // tensors placed by meshfeed and not freed
+	bytes   int64                       // of all live tensors
 	broken  error                       // the panic that broke the backend
 	closed  bool
-	settled bool           // closed, and no call runs any more
+	drained bool           // closed, and all calls have returned
 	drains  map[int]func() // called by Close, by ticket
 	tickets int
 	ended   sync.Once
 	endErr  error
 }
 
-// newDevices takes what an opener gave, after checking it.
+// newDevices checks an opened backend and takes ownership of it.
 func newDevices(s Spec, o Opened) (*Devices, error) {
 	d := &Devices{backend: o.Backend, release: o.Release, live: map[*tensors.Tensor]*placed{}, drains: map[int]func(){}}
 	err := d.call("describe the devices", func() error {
@@ -48,7 +47,7 @@ func newDevices(s Spec, o Opened) (*Devices, error) {
 		err = status.Errorf(status.Incompatible, "gomlxfeed", "%q has no devices", s)
 	} else if err == nil && s.Devices > 0 && n != s.Devices {
 		err = status.Errorf(status.Incompatible, "gomlxfeed", "%q has %d devices instead of %d", s, n, s.Devices).
-			WithHint("ask for devices=%d, or leave it out", n)
+			WithHint("ask for devices=%d, or omit it", n)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -67,26 +66,26 @@ func describe(o Opened) Facts {
 	return f
 }
 
-// Name says what kind of backend it is: "go", "virtual", "xla-cpu", "xla-cuda"
-// or "xla-tpu".
+// Name returns the kind of backend: "go", "virtual", "xla-cpu", "xla-cuda" or
+// "xla-tpu".
 func (d *Devices) Name() string { return d.facts.Name }
 
-// Num gives the number of devices, at least 1. They are numbered from 0.
+// Num returns the number of devices, at least 1. They are numbered from 0.
 func (d *Devices) Num() int { return len(d.facts.Devices) }
 
-// Shared says whether writing into a buffer's memory is the transfer to the
-// device: nothing is copied after the gather.
+// Shared reports whether writing into a buffer's memory is the transfer to the
+// device. Then nothing is copied after the gather.
 func (d *Devices) Shared() bool { return d.facts.Shared }
 
-// Facts says what the backend offers.
+// Facts describes the backend.
 func (d *Devices) Facts() Facts {
 	f := d.facts
 	f.Devices, f.DTypes = slices.Clone(f.Devices), slices.Clone(f.DTypes)
 	return f
 }
 
-// Describe gives what the backend says about device i, and "" where there is
-// none.
+// Describe returns the backend's description of device i, or "" if there is no
+// such device.
 func (d *Devices) Describe(i int) string {
 	if i < 0 || i >= d.Num() {
 		return ""
@@ -94,8 +93,8 @@ func (d *Devices) Describe(i int) string {
 	return d.facts.Devices[i]
 }
 
-// Backend gives the backend, for graph.NewExec and train.NewTrainer, and nil
-// after Close. It belongs to d: do not finalize it.
+// Backend returns the backend, for graph.NewExec and train.NewTrainer, or nil
+// after Close. d owns it: do not finalize it.
 func (d *Devices) Backend() compute.Backend {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,18 +104,18 @@ func (d *Devices) Backend() compute.Backend {
 	return d.backend
 }
 
-// Live gives the number of buffers that meshfeed placed and did not free, and
-// their bytes. What a trainer took over is not among them.
+// Live returns the number and the bytes of the buffers that meshfeed placed and
+// did not free. Buffers that a trainer took over are not counted.
 func (d *Devices) Live() (buffers, bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return int64(len(d.live)), d.bytes
 }
 
-// Close frees what waits in rings for reuse; every later call fails with
-// InvalidState. Batches that are still held stay valid until they are released,
-// and the backend ends with the last of them. Graphs and trainers on the
-// backend must have ended. A second Close does nothing.
+// Close frees the idle buffers of all rings; every later call fails with
+// InvalidState. Batches in use stay valid until they are released, and the
+// backend ends with the last of them. Graphs and trainers on the backend must
+// have ended. A second Close does nothing.
 func (d *Devices) Close() error {
 	d.mu.Lock()
 	drains := d.drains
@@ -127,16 +126,16 @@ func (d *Devices) Close() error {
 	}
 	d.calls.Wait()
 	d.mu.Lock()
-	d.settled = true
+	d.drained = true
 	d.mu.Unlock()
 	return d.endIfIdle()
 }
 
-// endIfIdle finalizes the backend once Close has waited for all calls and nothing
-// of ours is left on it.
+// endIfIdle finalizes the backend if Close has waited for all calls and no buffer
+// of meshfeed is left.
 func (d *Devices) endIfIdle() error {
 	d.mu.Lock()
-	idle := d.settled && len(d.live) == 0
+	idle := d.drained && len(d.live) == 0
 	d.mu.Unlock()
 	if !idle {
 		return nil
@@ -155,8 +154,8 @@ func (d *Devices) end() error {
 	}))
 }
 
-// atClose arranges for drain to be called when d is closed, unless cancel is
-// called first. After Close it is refused.
+// atClose registers drain, which Close calls unless cancel is called first. After
+// Close it returns an error.
 func (d *Devices) atClose(drain func()) (cancel func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,6 +168,6 @@ func (d *Devices) atClose(drain func()) (cancel func(), err error) {
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.drains, ticket) // of nil it deletes nothing
+		delete(d.drains, ticket) // does nothing after Close, which sets drains to nil
 	}, nil
 }

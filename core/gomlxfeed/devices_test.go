@@ -18,17 +18,17 @@ func TestSpecs(t *testing.T) {
 		"":                              `"" does not name devices` + forms,
 		"cpu":                           `"cpu" does not name devices` + forms,
 		"go:8":                          `"go:8": the pure-Go backend has one device and no options; use "go", or "virtual:N" for N devices`,
-		"virtual":                       `"virtual": the number of devices is missing; say how many, such as "virtual:8"`,
-		"virtual:":                      `"virtual:": the number of devices is missing; say how many, such as "virtual:8"`,
+		"virtual":                       `"virtual": the number of devices is missing; add it, such as "virtual:8"`,
+		"virtual:":                      `"virtual:": the number of devices is missing; add it, such as "virtual:8"`,
 		"virtual:0":                     `"virtual:0": the number of devices must be 1 to 1048576, but is "0"`,
 		"virtual:x":                     `"virtual:x": the number of devices must be 1 to 1048576, but is "x"`,
 		"virtual:1048577":               `"virtual:1048577": the number of devices must be 1 to 1048576, but is "1048577"`,
 		"tpu:/x":                        `"tpu:/x": "tpu" is not a kind of devices` + forms,
-		"fake:cpu":                      `"fake:cpu": the plugin's path must be absolute, but is "cpu"; give the whole path of the shared library: plugins are never searched for or downloaded`,
-		"fake:":                         `"fake:": the plugin's path must be absolute, but is ""; give the whole path of the shared library: plugins are never searched for or downloaded`,
+		"fake:cpu":                      `"fake:cpu": the plugin's path must be absolute, but is "cpu"; give the absolute path of the shared library: plugins are not searched for or downloaded`,
+		"fake:":                         `"fake:": the plugin's path must be absolute, but is ""; give the absolute path of the shared library: plugins are not searched for or downloaded`,
 		"fake:/x?devices=-1":            `"fake:/x?devices=-1": the number of devices must be 1 to 1048576, but is "-1"`,
 		"fake:/x?a=1&a=2":               `"fake:/x?a=1&a=2": option "a" is given 2 times`,
-		"fake:/x?a=%zz":                 `"fake:/x?a=%zz": what follows the question mark is not key=value&key=value`,
+		"fake:/x?a=%zz":                 `"fake:/x?a=%zz": the text after the question mark is not key=value&key=value`,
 		"fake:/nowhere/plugin.so":       `"fake:/nowhere/plugin.so" was not opened: there is no file /nowhere/plugin.so`,
 		"fake:/":                        `"fake:/" was not opened: / is not a file; name the shared library itself`,
 		"xla:/nowhere/plugin.so?gpu=no": `"xla:/nowhere/plugin.so?gpu=no": this program was built without XLA; a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and the C library are built with -tags xla, the Python package by MESHFEED_XLA=1 pip install .`,
@@ -77,7 +77,7 @@ func TestFactsOfPureGo(t *testing.T) {
 	}
 }
 
-// broken gives devices whose device 1 panics and whose device 2 fails.
+// broken returns devices of which device 1 panics and device 2 fails.
 func broken(t *testing.T) *Devices {
 	t.Helper()
 	b, err := virtual.New(3)
@@ -109,7 +109,7 @@ func TestAPanicBreaksTheDevices(t *testing.T) {
 	}{
 		{notShared, status.Unsupported, "gomlxfeed: cannot allocate on device 0: the memory of brittle is not shared"},
 		{full, status.Internal, "gomlxfeed: cannot place on device 2: failed to create backend buffer from flat data for shape (Uint8)[4] on device 2, on backend virtual: device 2 is full"},
-		{cut, status.Internal, "gomlxfeed: cannot place on device 1: the backend panicked: wire cut; close these devices and open them again: what panicked once is not used further"},
+		{cut, status.Internal, "gomlxfeed: cannot place on device 1: the backend panicked: wire cut; close these devices and open them again: a backend is not used after a panic"},
 		{later, status.InvalidState, "gomlxfeed: cannot place on device 0: the backend panicked earlier (wire cut); close these devices and open them again"},
 		{d.read(good, data), status.InvalidState, "gomlxfeed: cannot read a tensor: the backend panicked earlier (wire cut); close these devices and open them again"},
 	} {
@@ -189,7 +189,7 @@ func TestCloseTellsWhatFailed(t *testing.T) {
 	}
 }
 
-// Placing, reading and freeing race with Close; every call succeeds or says
+// Placing, reading and freeing race with Close. Every call succeeds or reports
 // that the devices are closed, and the backend ends.
 func TestCloseRacesWithCalls(t *testing.T) {
 	for range 50 {
@@ -229,7 +229,7 @@ func TestCloseRacesWithCalls(t *testing.T) {
 	}
 }
 
-// While a tensor is being freed, nobody else can free it or hand it over.
+// While one caller frees a tensor, no other caller can free it or hand it over.
 func TestATensorLeavesOnce(t *testing.T) {
 	b, err := virtual.New(1)
 	if err != nil {
@@ -249,7 +249,7 @@ func TestATensorLeavesOnce(t *testing.T) {
 	if err := d.free(placed); err != nil {
 		t.Error(err)
 	}
-	if want := "gomlxfeed: cannot hand over a tensor that was freed or handed over, or is not of these devices"; meanwhile == nil || meanwhile.Error() != want {
+	if want := "gomlxfeed: cannot hand over a tensor that was freed or handed over, or that belongs to other devices"; meanwhile == nil || meanwhile.Error() != want {
 		t.Errorf("got  %v\nwant %s", meanwhile, want)
 	}
 	if n, bytes := d.Live(); n != 0 || bytes != 0 {

@@ -2,5 +2,5 @@
 
 package gomlxfeed
 
-// die is for tests that run where processes get signals.
+// die is used only by tests on systems with signals.
 func die(string) {}

@@ -23,7 +23,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// Sixteen records of eight numbers, in batches of eight over a mesh of 4 × 2.
+// This example loads 16 records of 8 numbers, in batches of 8 over a 4 × 2 mesh.
 func exampleData() (source.Source, *layout.Layout) {
 	lay, err := layout.New(&layout.Document{
 		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}, {Name: "model", Size: 2}}},
@@ -36,7 +36,7 @@ func exampleData() (source.Source, *layout.Layout) {
 	return synthetic.New(16, source.Field{Name: "x", Type: dtype.Float32, Shape: []int{8}}), lay
 }
 
-// Errors are left out here; in a program they are not.
+// The example ignores errors; a program must not.
 func ExamplePlaced() {
 	ctx := context.Background()
 	src, lay := exampleData()
@@ -110,7 +110,7 @@ func ExampleMesh() {
 	// (Float32)[8] in shards of (Float32)[2]
 }
 
-// exampleLine is a dataset that a linear model learns: y = 3a - 2b + 1/2.
+// exampleLine returns data for a linear model: y = 3a - 2b + 1/2.
 func exampleLine() (source.Source, *layout.Layout) {
 	r := rand.New(rand.NewPCG(7, 7))
 	x, y := make([]float32, 2*256), make([]float32, 256)
@@ -136,7 +136,7 @@ func exampleLine() (source.Source, *layout.Layout) {
 	return src, lay
 }
 
-// The trainer takes a dataset, and splits its batches over the mesh.
+// The trainer takes a dataset and splits its batches over the mesh.
 func ExampleNewDistributedDataset() {
 	ctx := context.Background()
 	src, lay := exampleLine()

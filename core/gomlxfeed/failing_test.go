@@ -15,9 +15,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// A backend that fails at its k-th call gives an error in the place of a step,
-// leaves nothing live, and the next loop goes on with that very step. One that
-// panics is not used further. Both for every k.
+// For every k, the backend fails or panics at its k-th call. After a failure the
+// step is an error, no buffer stays live, and the next loop delivers that step.
+// After a panic the backend is not used further.
 func TestBackendFails(t *testing.T) {
 	for _, foreign := range []bool{false, true} {
 		for _, panics := range []bool{false, true} {
@@ -83,8 +83,8 @@ func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
 	}
 }
 
-// A backend that broke gives no batch any more, also where memory waits, and is
-// not asked to free what it has.
+// A broken backend delivers no batch, even if idle memory exists, and is not asked
+// to free its buffers.
 func TestBrokenBackend(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
@@ -110,7 +110,7 @@ func TestBrokenBackend(t *testing.T) {
 	})
 }
 
-// A step that is cancelled while it is placed is placed again.
+// A step that is canceled while it is placed is placed again.
 func TestCancelledPlacing(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, nil, loader.Options{Epochs: 1})
@@ -156,10 +156,10 @@ func TestRingErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.Next(context.Background())
-	wantText(t, err, status.InvalidArgument, "loader: step 0 of epoch 0: gomlxfeed: the ring is for 6 blocks of process 0 of its layout, but a loader of another layout or process asks for 4; make the ring with the loader's layout")
+	wantText(t, err, status.InvalidArgument, "loader: step 0 of epoch 0: gomlxfeed: the ring holds 6 blocks of process 0 of its layout, but a loader of another layout or process asks for 4; create the ring with the loader's layout")
 
 	_, err = ring.Place(context.Background(), batch.Place{}, func(int) []byte { return make([]byte, 8) })
-	wantText(t, err, status.InvalidArgument, "gomlxfeed: block 0 of the batch has 8 bytes, but float32[2,3] takes 24; a batch that was released or taken has none")
+	wantText(t, err, status.InvalidArgument, "gomlxfeed: block 0 of the batch has 8 bytes, but float32[2,3] takes 24; a batch that was released or taken has no bytes")
 
 	if err := ring.Close(); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestRingErrors(t *testing.T) {
 		t.Errorf("the devices remember %d rings", n)
 	}
 	_, err = ring.Alloc(ring.plan.blocks)
-	wantText(t, err, status.InvalidState, "gomlxfeed: the ring is closed; open the devices again, or make another ring")
+	wantText(t, err, status.InvalidState, "gomlxfeed: the ring is closed; open the devices again, or create another ring")
 
 	_, err = d.Ring(nil)
 	wantText(t, err, status.InvalidArgument, "gomlxfeed: there is no layout")
@@ -178,7 +178,7 @@ func TestRingErrors(t *testing.T) {
 	wantText(t, err, status.InvalidState, "gomlxfeed: cannot allocate: the devices are closed")
 }
 
-// Sizes that would end the process are refused.
+// Sizes whose allocation would end the process are rejected.
 func TestRingTooLarge(t *testing.T) {
 	_, d := newWitness(t, 8, true)
 	lay, err := layout.New(&layout.Document{
@@ -190,5 +190,5 @@ func TestRingTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = d.Ring(lay)
-	wantText(t, err, status.ResourceExhausted, "gomlxfeed: one batch takes 137438953472 bytes on the 8 devices of the mesh, but may take 68719476736 of shared memory; use a smaller batch, or partition what is replicated")
+	wantText(t, err, status.ResourceExhausted, "gomlxfeed: one batch takes 137438953472 bytes on the 8 devices of the mesh, but may take 68719476736 of shared memory; use a smaller batch, or partition the replicated arrays")
 }

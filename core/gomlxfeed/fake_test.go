@@ -16,7 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// fake is an opener whose option do says how its probe misbehaves.
+// fake is an opener. Its option "do" selects how its probe misbehaves.
 type fake struct{}
 
 func (fake) Probe(_ context.Context, s Spec, stage func(string)) (Facts, error) {
@@ -57,8 +57,8 @@ func (fake) Probe(_ context.Context, s Spec, stage func(string)) (Facts, error) 
 	return facts, nil
 }
 
-// leaveBehind starts a process that holds every file of this one, and writes
-// down its number.
+// leaveBehind starts a process that inherits every file of this one, and writes
+// its process ID to a file.
 func leaveBehind(path string) error {
 	sleeper := exec.Command("sleep", "600")
 	sleeper.Stderr = os.Stderr
@@ -83,7 +83,7 @@ func (fake) Open(_ context.Context, s Spec, facts *Facts) (Opened, error) {
 	return Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, DTypes: facts.DTypes, Backend: b}, nil
 }
 
-// brittle panics when a buffer is made on device 1, and fails on device 2.
+// brittle panics when a buffer is created on device 1, and fails on device 2.
 type brittle struct{ compute.Backend }
 
 func (b brittle) HasSharedBuffers() bool { return false }
@@ -98,7 +98,7 @@ func (b brittle) BufferFromFlatData(d compute.DeviceNum, flat any, s shapes.Shap
 	return b.Backend.BufferFromFlatData(d, flat, s)
 }
 
-// hooked calls freeing when one of its buffers is freed.
+// hooked calls the function freeing when one of its buffers is freed.
 type hooked struct {
 	compute.Backend
 	freeing func()

@@ -13,8 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// TestGrowth places 10,000 batches in every way there is. Nothing lives on,
-// and the process does not grow.
+// TestGrowth places 10,000 batches in every way. No buffer stays live, and the
+// process does not grow.
 func TestGrowth(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		for name, into := range map[string]*Devices{"ring": d, "other memory": nil} {
@@ -42,7 +42,7 @@ func pull(t *testing.T, l *loader.Loader, d *Devices, n int) {
 	}
 }
 
-// draw2 takes n batches as a trainer does.
+// draw2 takes n batches and frees them as a trainer does.
 func draw2(t *testing.T, ds *DistributedDataset, n int) {
 	for b, err := range ds.DistributedIter() {
 		if err != nil {
@@ -55,8 +55,8 @@ func draw2(t *testing.T, ds *DistributedDataset, n int) {
 	}
 }
 
-// grows runs 10,000 steps, and compares what the process has after 2,000 of
-// them with what it has at the end.
+// grows runs 10,000 steps and compares the process's memory after 2,000 steps
+// with the memory at the end.
 func grows(t *testing.T, what string, run func(steps int)) {
 	t.Helper()
 	goroutines := runtime.NumGoroutine()
@@ -75,7 +75,7 @@ func grows(t *testing.T, what string, run func(steps int)) {
 	}
 }
 
-// resident gives the bytes of memory that the process has.
+// resident returns the resident memory of the process in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	debug.FreeOSMemory()

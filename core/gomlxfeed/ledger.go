@@ -6,14 +6,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// placed is what is known about a live tensor.
+// placed is the record of a live tensor.
 type placed struct {
 	bytes   int
-	leaving bool // somebody is freeing it or handing it over
+	claimed bool // a caller is freeing it or handing it over
 }
 
-// own counts a new tensor. It is called within the call that made it, so that
-// Close sees the tensor when that call has ended.
+// own records a new tensor. It runs within the backend call that created the
+// tensor, so that Close finds the tensor after it waited for that call.
 func (d *Devices) own(t *tensors.Tensor, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -21,7 +21,7 @@ func (d *Devices) own(t *tensors.Tensor, bytes int) {
 	d.bytes += int64(bytes)
 }
 
-// sizeOf gives the bytes of a live tensor.
+// sizeOf returns the bytes of a live tensor.
 func (d *Devices) sizeOf(doing string, t *tensors.Tensor) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -32,29 +32,29 @@ func (d *Devices) sizeOf(doing string, t *tensors.Tensor) (int, error) {
 	return p.bytes, nil
 }
 
-// begin claims a live tensor for the one who frees it or hands it over.
-func (d *Devices) begin(doing string, t *tensors.Tensor) error {
+// claim reserves a live tensor for one caller, which frees it or hands it over.
+func (d *Devices) claim(doing string, t *tensors.Tensor) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, err := d.find(doing, t)
 	if err != nil {
 		return err
 	}
-	p.leaving = true
+	p.claimed = true
 	return nil
 }
 
-// find needs d.mu.
+// find returns the record of a live tensor. The caller holds d.mu.
 func (d *Devices) find(doing string, t *tensors.Tensor) (*placed, error) {
 	p, live := d.live[t]
-	if !live || p.leaving {
-		return nil, status.Errorf(status.InvalidState, "gomlxfeed", "cannot %s a tensor that was freed or handed over, or is not of these devices", doing)
+	if !live || p.claimed {
+		return nil, status.Errorf(status.InvalidState, "gomlxfeed", "cannot %s a tensor that was freed or handed over, or that belongs to other devices", doing)
 	}
 	return p, nil
 }
 
-// forget ends the count of a tensor that begin claimed. If it was the last one
-// and the devices are closed, the backend ends.
+// forget deletes the record of a claimed tensor. If it is the last one and the
+// devices are closed, the backend ends.
 func (d *Devices) forget(t *tensors.Tensor) error {
 	d.mu.Lock()
 	d.bytes -= int64(d.live[t].bytes)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain makes the test binary a prober, with a kind of devices that
-// misbehaves as it is told, and a program that only opens devices.
+// TestMain lets the test binary run as a prober with the fake devices, and as a
+// program that only opens devices.
 func TestMain(m *testing.M) {
 	Register("fake", fake{})
 	RunProbe()
@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openAndLeave opens devices and uses them, silently. Its exit status is 0 if
-// the environment is as it was.
+// openAndLeave opens devices and uses them without output. The exit status is 0
+// if the environment is unchanged.
 func openAndLeave(spec string) int {
 	before := os.Environ()
 	d, err := Open(context.Background(), spec)
@@ -37,7 +37,7 @@ func openAndLeave(spec string) int {
 	return 0
 }
 
-// devicesNamed gives n descriptions.
+// devicesNamed returns n descriptions.
 func devicesNamed(n int) []string {
 	list := make([]string, n)
 	for i := range list {

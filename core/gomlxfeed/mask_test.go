@@ -14,12 +14,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// maskRecords leaves 5 rows for the last batch of 8: a shard of 2 of them is
-// half padding, and one is nothing else.
+// maskRecords leaves 5 rows for the last batch of 8. With shards of 2 rows, one
+// shard is half padding and one is all padding.
 const maskRecords, maskBatch = 21, 8
 
-// paddedLoader delivers its record numbers, counted from 1, as y, and pads the
-// last batch.
+// paddedLoader delivers record numbers, counted from 1, as y, and pads the last
+// batch.
 func paddedLoader(t *testing.T, d *Devices, devices int, ring bool) *loader.Loader {
 	t.Helper()
 	y := make([]int32, maskRecords)
@@ -50,7 +50,7 @@ func paddedLoader(t *testing.T, d *Devices, devices int, ring bool) *loader.Load
 	return l
 }
 
-// flat reads a shard, which it frees.
+// flat reads a shard and frees it.
 func flat[T any](t *testing.T, shards []*tensors.Tensor) (all []T) {
 	t.Helper()
 	for _, shard := range shards {
@@ -64,8 +64,8 @@ func flat[T any](t *testing.T, shards []*tensors.Tensor) (all []T) {
 	return all
 }
 
-// What a trainer gets as mask is true exactly where a row is a record, and what
-// is no record is zero: also in memory that served a batch of the other kind.
+// The trainer's mask is true exactly for rows that are records, and padding rows
+// are zero. This also holds in memory that a full batch used before.
 func TestMaskOfThePaddedBatch(t *testing.T) {
 	o := DatasetOptions{Inputs: []string{"y", "valid"}, Epochs: 2}
 	check := func(step int, y []int32, valid []bool) {

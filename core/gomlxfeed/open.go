@@ -18,53 +18,53 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// OpenOptions says how a plugin is checked before it is loaded.
+// OpenOptions configure the check of a plugin before it is loaded.
 type OpenOptions struct {
 	// NoPreflight loads a plugin without trying it in a child process first. A
-	// plugin that crashes then takes this process with it.
+	// crash of the plugin then ends this process.
 	NoPreflight bool
 
-	// Prober is the program that is started for the preflight. Its main calls
-	// RunProbe first. By default it is this program if it called RunProbe, else
+	// Prober is the program that is started for the preflight. Its main must call
+	// RunProbe first. The default is this program if it called RunProbe, else
 	// `meshfeed` on PATH.
 	Prober string
 
-	// Timeout bounds the preflight; 20 s if zero. A TPU that other programs hold
+	// Timeout bounds the preflight; 20 s if zero. A TPU in use by other programs
 	// can take longer.
 	Timeout time.Duration
 }
 
-// Facts say what a backend offers.
+// Facts describe a backend.
 type Facts struct {
 	Name     string       `json:"name"`     // "go", "virtual", "xla-cpu", "xla-cuda", "xla-tpu"
-	Platform string       `json:"platform"` // what the client says it runs on, such as "cpu"
+	Platform string       `json:"platform"` // as the client names it, such as "cpu"
 	API      string       `json:"api"`      // version of the plugin's interface, such as "PJRT 0.81"; "" without a plugin
 	Shared   bool         `json:"shared"`   // writing into a buffer's memory is the transfer
-	Devices  []string     `json:"devices"`  // a description of each, in the order of their numbers
+	Devices  []string     `json:"devices"`  // a description of each, by device number
 	DTypes   []dtype.Type `json:"dtypes"`   // element types that can be placed
 }
 
-// An Opener opens the backends of one kind of specification. It is registered
-// by a package that is imported for it, as gomlxfeed/xla is.
+// An Opener opens the backends of one kind of specification. A package such as
+// gomlxfeed/xla registers it when it is imported.
 type Opener interface {
-	// Probe tries everything that Open will do, and one put and get, in a child
-	// process that exits afterwards. It calls stage before each step with what
-	// it is about to do ("creating the client"), so that a crash names the step.
-	// It may change the environment and print: both end with the child.
+	// Probe tries everything that Open does, and one put and get, in a child
+	// process that exits afterwards. Before each step it calls stage with a name
+	// ("creating the client"), so that the report of a crash names the step. It
+	// may change the environment and print, because only the child is affected.
 	Probe(ctx context.Context, spec Spec, stage func(doing string)) (Facts, error)
 
-	// Open opens the backend in this process. facts are what Probe found, and
-	// nil without a preflight. It leaves environment and standard error as they
-	// were.
+	// Open opens the backend in this process. facts is the result of Probe, or
+	// nil without a preflight. Open must not change the environment or standard
+	// error.
 	Open(ctx context.Context, spec Spec, facts *Facts) (Opened, error)
 }
 
-// Opened is a backend that an Opener has opened. Devices own it from here on.
+// Opened is a backend that an Opener opened. The Devices own it from then on.
 type Opened struct {
 	Name     string // as in Facts
 	Platform string
 	API      string
-	DTypes   []dtype.Type // what was placed and read back; nil stands for all that GoMLX has
+	DTypes   []dtype.Type // element types that were placed and read back; nil means all types of GoMLX
 	Backend  compute.Backend
 	Release  func() error // called after Backend.Finalize; may be nil
 }
@@ -75,7 +75,7 @@ var openers struct {
 }
 
 // Register makes specifications of a kind available to Open. A package calls it
-// when it is initialised; a kind that is registered twice is a bug and panics.
+// when it is initialized. Registering a kind twice is a bug and panics.
 func Register(kind string, o Opener) {
 	openers.Lock()
 	defer openers.Unlock()
@@ -102,11 +102,11 @@ func openerOf(spec Spec) (Opener, error) {
 }
 
 // Open opens the devices that spec names: "go", "virtual:N" or
-// "xla:/absolute/plugin.so?devices=N". At most one OpenOptions is taken.
+// "xla:/absolute/plugin.so?devices=N". It takes at most one OpenOptions.
 //
-// A plugin is first tried in a child process (see OpenOptions), so that one
-// that is damaged, hangs or does not fit gives an error and not a crash. The
-// number of devices is exactly the one asked for, or Open fails.
+// A plugin is first tried in a child process (see OpenOptions). So a plugin that
+// is damaged, hangs or is incompatible causes an error and not a crash. If the
+// number of devices differs from devices=N, Open fails.
 func Open(ctx context.Context, spec string, o ...OpenOptions) (*Devices, error) {
 	if len(o) > 1 {
 		return nil, fail("Open takes at most one OpenOptions, got %d", len(o))
@@ -133,8 +133,8 @@ func Open(ctx context.Context, spec string, o ...OpenOptions) (*Devices, error) 
 	return newDevices(s, opened)
 }
 
-// open opens what s names. The number of devices in s becomes the one that a
-// preflight saw.
+// open opens the backend that s names. After a preflight it sets s.Devices to the
+// number of devices that exist.
 func (s *Spec) open(ctx context.Context, o OpenOptions) (Opened, error) {
 	switch s.Kind {
 	case "go":
@@ -166,11 +166,11 @@ func (s *Spec) openPlugin(ctx context.Context, o OpenOptions) (Opened, error) {
 	return opener.Open(ctx, *s, &facts)
 }
 
-// canStartProbers is false where no process can be given a pipe to answer on.
-// No opener loads plugins there either, and says so itself.
+// canStartProbers is false on systems where a child process cannot inherit a pipe
+// as file 3. Openers do not support these systems either and report it.
 const canStartProbers = runtime.GOOS != "windows" && runtime.GOOS != "wasip1" && runtime.GOOS != "js" && runtime.GOOS != "plan9"
 
-// checkFile finds the commonest mistake before a child process has to.
+// checkFile reports a missing plugin file without starting a child process.
 func checkFile(s Spec) error {
 	info, err := os.Stat(s.Path)
 	switch {

@@ -8,15 +8,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// Placed is a loop over the batches of a loader, on devices: as Loader.All, but
-// each batch is one of dtensors. The loop body releases it. An error ends the
-// loop after it was yielded; after a break or an error, the next loop goes on
-// with the next batch, and nothing is lost.
+// Placed yields the batches of a loader on devices, as Loader.All yields them on
+// the host. The loop body releases each batch. An error is yielded and ends the
+// loop. After a break or an error the next loop continues with the next batch,
+// and no batch is lost.
 //
-// A loader that was given a Ring of these devices has placed a batch when it
-// stands ready, so that up to its prefetch of them are on the devices while one
-// is computed. The batches of any other loader are copied to the devices when
-// they are asked for.
+// If the loader's Allocator is a Ring of these devices, its batches are placed
+// while they are prefetched, before the program asks for them. The batches of any
+// other loader are copied to the devices when the program asks for them.
 func Placed(ctx context.Context, l *loader.Loader, d *Devices) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		p, err := newPlacer(l, d)
@@ -33,11 +32,11 @@ func Placed(ctx context.Context, l *loader.Loader, d *Devices) iter.Seq2[*Batch,
 	}
 }
 
-// placer makes placed batches of a loader's.
+// placer places the batches of a loader on devices.
 type placer struct {
-	l     *loader.Loader
-	ring  *Ring // for batches in other memory
-	known *Ring // the loader's own, when it was seen to be as good
+	l      *loader.Loader
+	ring   *Ring // for batches in other memory
+	direct *Ring // the loader's own ring, if its batches need no copy; nil until one is seen
 }
 
 func newPlacer(l *loader.Loader, d *Devices) (*placer, error) {
@@ -57,7 +56,7 @@ func newPlacer(l *loader.Loader, d *Devices) (*placer, error) {
 
 func (p *placer) close() { _ = p.ring.Close() } // never an error
 
-// all is one loop of the loader.
+// all yields one loop of the loader.
 func (p *placer) all(ctx context.Context) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		for b, err := range p.l.All(ctx) {
@@ -72,29 +71,29 @@ func (p *placer) all(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// place makes a batch of the loader a placed one. If that fails, the loader
-// stands where it stood before.
+// place moves a batch of the loader to the devices. If that fails, the loader's
+// cursor goes back, so that the batch is delivered again.
 func (p *placer) place(ctx context.Context, b *batch.Batch) (*Batch, error) {
 	taken, err := b.Take()
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := taken.(*memory); ok && p.mine(m.ring) {
+	if m, ok := taken.(*memory); ok && p.placed(m.ring) {
 		return newBatch(m, b.Place()), nil
 	}
 	defer taken.Free()
 	placed, err := p.ring.Place(ctx, b.Place(), taken.Dst)
 	if err != nil {
-		_ = p.l.Rewind(b.Place().Cursor) // a closed loader has no place
+		_ = p.l.Rewind(b.Place().Cursor) // fails only if the loader is closed
 		return nil, err
 	}
 	return placed, nil
 }
 
-// mine says whether a ring's batches are already where they should be.
-func (p *placer) mine(r *Ring) bool {
-	if r != p.known && r.d == p.ring.d && r.plan.same(p.ring.plan) {
-		p.known = r
+// placed reports whether batches of a ring are already on the right devices.
+func (p *placer) placed(r *Ring) bool {
+	if r != p.direct && r.d == p.ring.d && r.plan.same(p.ring.plan) {
+		p.direct = r
 	}
-	return r == p.known
+	return r == p.direct
 }

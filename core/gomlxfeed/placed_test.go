@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// While a step is computed the next ones are placed: as many as the prefetch,
-// and no more.
+// While a step is computed, as many further steps are placed as the prefetch
+// allows, and no more.
 func TestPlacedAhead(t *testing.T) {
 	for _, prefetch := range []int{1, 3} {
 		w, d := newWitness(t, 4, false)
@@ -33,7 +33,7 @@ func TestPlacedAhead(t *testing.T) {
 	}
 }
 
-// A loop that ends early has delivered what it yielded, and nothing else.
+// A loop that ends early has delivered the batches that it yielded and no others.
 func TestPlacedStopsInTheMiddle(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		idle := 0 // what waits in the ring of the first loader
@@ -80,7 +80,7 @@ func TestPlacedStopsInTheMiddle(t *testing.T) {
 	})
 }
 
-// A loop whose context ends has an error, and the next one goes on.
+// When its context ends, a loop yields an error, and the next loop continues.
 func TestPlacedIsCancelled(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: 1, Prefetch: -1})
@@ -138,7 +138,7 @@ func TestPlacedErrors(t *testing.T) {
 	wantText(t, firstError(of, d), status.InvalidArgument, "gomlxfeed: the loader is of process 1, but the devices of the mesh are of process 0; set loader.Options.Process to 0")
 
 	_, few := newWitness(t, 2, true)
-	wantText(t, firstError(l, few), status.OutOfRange, "gomlxfeed: device 2 stands at position 0 of Mesh('data': 2, 'model': 2), but witness has devices 0 to 1; open at least 4 devices, or use a smaller mesh")
+	wantText(t, firstError(l, few), status.OutOfRange, "gomlxfeed: position 0 of Mesh('data': 2, 'model': 2) is device 2, but witness has devices 0 to 1; open at least 4 devices, or use a smaller mesh")
 
 	_ = l.Close()
 	wantText(t, firstError(l, d), status.InvalidState, "loader: the loader is closed")
@@ -146,7 +146,7 @@ func TestPlacedErrors(t *testing.T) {
 	wantText(t, firstError(l, d), status.InvalidState, "gomlxfeed: cannot allocate: the devices are closed")
 }
 
-// Closing the devices ends a loader that gathers into them, in place.
+// Closing the devices ends a running loader that gathers into them.
 func TestDevicesAreClosed(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: 1, Prefetch: -1})
@@ -155,7 +155,7 @@ func TestDevicesAreClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := l.Next(context.Background())
-		wantText(t, err, status.InvalidState, "loader: step 1 of epoch 0: gomlxfeed: the ring is closed; open the devices again, or make another ring")
+		wantText(t, err, status.InvalidState, "loader: step 1 of epoch 0: gomlxfeed: the ring is closed; open the devices again, or create another ring")
 		if n, _ := d.Live(); n != squareShards {
 			t.Errorf("%d buffers are live", n)
 		}
@@ -188,8 +188,8 @@ func TestBatchErrors(t *testing.T) {
 	})
 }
 
-// A ring whose blocks are the same is not enough: names and specs are the
-// loader's layout's.
+// A ring with equal blocks is not enough: names and specs must be those of the
+// loader's layout.
 func TestRingOfAnotherLayout(t *testing.T) {
 	_, d := newWitness(t, 2, true)
 	layoutOf := func(name string, spec sharding.PartitionSpec) *layout.Layout {

@@ -12,15 +12,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// plan says where the blocks of a batch go. It depends on the layout and the
-// devices alone, so it is made once.
+// plan maps the blocks of a batch to devices. It depends only on the layout and
+// the devices, so it is computed once.
 type plan struct {
 	lay        *layout.Layout
-	process    int // the only one
+	process    int // the only one of the mesh
 	mesh       *distributed.DeviceMesh
 	assignment []compute.DeviceNum // by mesh position
-	blocks     []batch.Block       // as a loader of the layout asks for
-	arrays     []array             // those that are delivered
+	blocks     []batch.Block       // as a loader of the layout allocates them
+	arrays     []array             // in the layout's order
 	bytes      int64               // of all shards of a batch
 }
 
@@ -35,7 +35,7 @@ type array struct {
 	first []int // by mesh position: the first position that holds the same block
 }
 
-// newPlan converts a layout, or says what stands against it.
+// newPlan converts a layout. The error says why GoMLX cannot express it.
 func newPlan(lay *layout.Layout, d *Devices) (*plan, error) {
 	if lay == nil {
 		return nil, fail("there is no layout")
@@ -63,7 +63,7 @@ func newPlan(lay *layout.Layout, d *Devices) (*plan, error) {
 	return p, p.checkSize(d)
 }
 
-// addArray adds the array whose blocks these are.
+// addArray adds the array that consists of these blocks.
 func (p *plan) addArray(blocks []layout.Block) error {
 	a, number := p.lay.Arrays()[blocks[0].Array], blocks[0].Array
 	spec, err := ShardingSpec(p.mesh, a.Delivered.Spec(), len(a.Shape))
@@ -86,25 +86,24 @@ func (p *plan) addArray(blocks []layout.Block) error {
 	return nil
 }
 
-// checkSize refuses what would end the process rather than fail.
+// checkSize rejects a batch whose allocation would end the process.
 func (p *plan) checkSize(d *Devices) error {
 	if d.Shared() && p.bytes > batch.MaxSlab {
 		return status.Errorf(status.ResourceExhausted, "gomlxfeed", "one batch takes %d bytes on the %d devices of the mesh, but may take %d of shared memory", p.bytes, len(p.assignment), int64(batch.MaxSlab)).
-			WithHint("use a smaller batch, or partition what is replicated").With("bytes", p.bytes)
+			WithHint("use a smaller batch, or partition the replicated arrays").With("bytes", p.bytes)
 	}
 	return nil
 }
 
-// fits says whether blocks are those of the plan. Their holders tell where one
-// array ends and the next begins.
+// fits reports whether blocks equal those of the plan. Array numbers need not be
+// compared, because the holders determine where an array ends.
 func (p *plan) fits(blocks []batch.Block) bool {
 	return slices.EqualFunc(p.blocks, blocks, func(a, b batch.Block) bool {
 		return a.Type == b.Type && a.Bytes == b.Bytes && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Holders, b.Holders)
 	})
 }
 
-// same says whether batches of both plans are the same arrays on the same
-// devices.
+// same reports whether both plans have the same arrays on the same devices.
 func (p *plan) same(o *plan) bool {
 	return p.lay == o.lay || (p.mesh == o.mesh && slices.Equal(p.assignment, o.assignment) && p.fits(o.blocks) &&
 		slices.EqualFunc(p.arrays, o.arrays, func(a, b array) bool {
@@ -112,7 +111,7 @@ func (p *plan) same(o *plan) bool {
 		}))
 }
 
-// replicated gives the bytes of a batch that are copied from one device to
+// replicated returns the bytes of a batch that are copied from one device to
 // others.
 func (p *plan) replicated() int64 {
 	n := p.bytes
@@ -122,13 +121,13 @@ func (p *plan) replicated() int64 {
 	return n
 }
 
-// find gives the number of an array by its name.
+// find returns the number of the array with a name.
 func (p *plan) find(name string) (int, bool) {
 	i := slices.IndexFunc(p.arrays, func(a array) bool { return a.name == name })
 	return i, i >= 0
 }
 
-// all numbers the arrays.
+// all returns the numbers of all arrays.
 func (p *plan) all() []int {
 	list := make([]int, len(p.arrays))
 	for i := range list {

@@ -21,8 +21,8 @@ import (
 
 const (
 	defaultTimeout = 20 * time.Second
-	mostAnswer     = 16 << 20 // bytes: a description for each of a million devices
-	lingering      = time.Second
+	maxAnswer      = 16 << 20    // bytes: enough for the descriptions of a million devices
+	exitGrace      = time.Second // how long output is read after the child's exit
 )
 
 // preflight tries a plugin in a child process.
@@ -41,7 +41,7 @@ func preflight(ctx context.Context, s Spec, o OpenOptions) (Facts, error) {
 	return *c.last.Facts, c.checkFacts(*c.last.Facts)
 }
 
-// findProber gives the program to start.
+// findProber returns the path of the program to start.
 func findProber(s Spec, asked string) (string, error) {
 	if asked == "" && canProbe.Load() {
 		return os.Executable()
@@ -52,28 +52,28 @@ func findProber(s Spec, asked string) (string, error) {
 		return path, nil
 	}
 	if asked != "" {
-		return "", status.Errorf(status.NotFound, "gomlxfeed", "%q was not opened: the prober %q is no program that can be started", s, name)
+		return "", status.Errorf(status.NotFound, "gomlxfeed", "%q was not opened: the prober %q cannot be started", s, name)
 	}
-	return "", status.Errorf(status.Unsupported, "gomlxfeed", "%q was not opened: there is no program that can try it first", s).
+	return "", status.Errorf(status.Unsupported, "gomlxfeed", "%q was not opened: no program was found that can try it first", s).
 		WithHint("call gomlxfeed.RunProbe first in main, or put a `meshfeed` built with -tags xla on PATH, or set OpenOptions.Prober; OpenOptions.NoPreflight loads the plugin at the risk of this process")
 }
 
-// child is one preflight: the process, and what came back.
+// child is one preflight: the process and its output.
 type child struct {
 	spec   Spec
 	prober string
 	limit  time.Duration
 
 	greeted bool
-	stage   string // the last step that was begun
-	last    line   // the answer, if one came
-	garbage string // the first line that is none of ours
-	ended   string // how the process ended, as in "exit status 2"
+	stage   string // the last step that began
+	last    line   // the answer, if the child sent one
+	garbage string // the first line that does not follow the protocol
+	exit    string // how the process ended, as in "exit status 2"
 	stderr  tail
 }
 
-// run starts the prober and waits for its end. It gives an error unless there
-// is an answer.
+// run starts the prober and waits for its end. Without an answer it returns an
+// error.
 func (c *child) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
@@ -88,36 +88,36 @@ func (c *child) run(ctx context.Context) error {
 	if err != nil {
 		return status.Errorf(status.IO, "gomlxfeed", "the preflight of %q did not start: %w", c.spec, err)
 	}
-	heard := make(chan struct{})
+	parsed := make(chan struct{})
 	guard.Go("gomlxfeed", func() error {
-		defer close(heard)
-		c.listen(io.LimitReader(answers, mostAnswer))
+		defer close(parsed)
+		c.parse(io.LimitReader(answers, maxAnswer))
 		return nil
 	}, func(error) {})
 	err = cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // a process that the plugin left behind holds standard error
+		err = nil // a process that the plugin started keeps standard error open
 	}
-	_ = answers.SetReadDeadline(time.Now().Add(lingering))
-	<-heard
-	c.ended = cmd.ProcessState.String()
-	return c.judge(ctx, err)
+	_ = answers.SetReadDeadline(time.Now().Add(exitGrace))
+	<-parsed
+	c.exit = cmd.ProcessState.String()
+	return c.outcome(ctx, err)
 }
 
 func (c *child) command(ctx context.Context, answers *os.File) *exec.Cmd {
-	q, _ := json.Marshal(question{c.spec.String(), c.limit + lingering}) // strings and numbers always marshal
+	q, _ := json.Marshal(question{c.spec.String(), c.limit + exitGrace}) // strings and numbers always marshal
 	cmd := exec.CommandContext(ctx, c.prober)
 	cmd.Env = append(os.Environ(), probeVariable+"="+string(q), "GOTRACEBACK=none")
 	cmd.ExtraFiles = []*os.File{answers} // becomes answerFile
 	cmd.Stderr = &c.stderr
-	cmd.WaitDelay = lingering
+	cmd.WaitDelay = exitGrace
 	return cmd
 }
 
-// listen reads the prober's lines.
-func (c *child) listen(r io.Reader) {
+// parse reads the prober's lines.
+func (c *child) parse(r io.Reader) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, mostAnswer)
+	lines.Buffer(nil, maxAnswer)
 	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
@@ -135,23 +135,24 @@ func (c *child) listen(r io.Reader) {
 	}
 }
 
-// judge says what went wrong, if there is no answer to go by.
-func (c *child) judge(ctx context.Context, waited error) error {
+// outcome returns the error of a preflight without a usable answer. waited is the
+// error of waiting for the process.
+func (c *child) outcome(ctx context.Context, waited error) error {
 	switch cause := ctx.Err(); {
 	case errors.Is(cause, context.Canceled):
 		return cancelled(c.spec, cause)
 	case cause != nil:
 		return c.error(status.Timeout, "its preflight did not end within %v%s", c.limit, c.doing()).
-			WithHint("allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or held by another program")
+			WithHint("allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or in use by another program")
 	case c.garbage != "":
-		return c.error(status.Incompatible, "the prober %q answered something else than a preflight does: %q", c.prober, c.garbage).
+		return c.error(status.Incompatible, "the prober %q does not follow the preflight protocol; it wrote %q", c.prober, c.garbage).
 			WithHint("the prober and this program must be of the same release")
 	case !c.greeted:
-		return c.error(status.Incompatible, "the prober %q ended without an answer (%s)", c.prober, c.ended).
+		return c.error(status.Incompatible, "the prober %q ended without an answer (%s)", c.prober, c.exit).
 			WithHint("its main must call gomlxfeed.RunProbe first")
 	case waited != nil || c.last.Facts == nil && c.last.Error == nil:
 		return c.error(status.Incompatible, "the plugin ended its preflight%s (%s)", c.doing(), c.how()).
-			WithHint("the file is damaged, or the plugin does not fit this release or the options; nothing of it was loaded here")
+			WithHint("the file is damaged, or the plugin does not fit this release or the options; this process did not load it")
 	}
 	return nil
 }
@@ -163,16 +164,17 @@ func (c *child) doing() string {
 	return " while " + c.stage
 }
 
-// error begins with the specification, and ends with what the child said last.
+// error builds an error that begins with the specification and ends with the
+// child's last output.
 func (c *child) error(code status.Code, format string, args ...any) *status.Error {
 	e := status.Errorf(code, "gomlxfeed", "%q was not opened: "+format, append([]any{c.spec}, args...)...)
-	if words := c.stderr.lastWords(); words != "" {
-		e.Msg += "; it printed last: " + words
+	if last := c.stderr.lastLine(); last != "" {
+		e.Msg += "; it printed last: " + last
 	}
 	return e.With("stderr", c.stderr.String())
 }
 
-// reported is an error that the prober found.
+// reported converts an error that the prober sent.
 func (c *child) reported(p probedError) error {
 	code := p.Code
 	if code >= status.OK || code < status.Internal {
@@ -183,7 +185,7 @@ func (c *child) reported(p probedError) error {
 	return e.With("stderr", c.stderr.String())
 }
 
-// checkFacts refuses an answer that cannot be true.
+// checkFacts rejects an answer that cannot be true.
 func (c *child) checkFacts(f Facts) error {
 	n, wanted := len(f.Devices), c.spec.Devices
 	switch {
@@ -193,23 +195,23 @@ func (c *child) checkFacts(f Facts) error {
 		return c.error(status.Incompatible, "it claims %d devices, more than %d", n, mesh.MaxDevices)
 	case wanted > 0 && n != wanted:
 		return c.error(status.Incompatible, "it has %d devices instead of %d", n, wanted).
-			WithHint("ask for devices=%d, or leave it out", n)
+			WithHint("ask for devices=%d, or omit it", n)
 	}
 	return nil
 }
 
 var signalName = regexp.MustCompile(`\bSIG[A-Z]{3,6}\b`)
 
-// how names the signal that ended the child, if one did. A Go program turns
-// the signals of its C code into exit status 2 and a text.
+// how describes the child's end: by its signal if one is known, else by its exit
+// status. A Go program turns a signal in C code into exit status 2 and a text.
 func (c *child) how() string {
 	if name := signalName.FindString(c.stderr.String()); name != "" {
 		return name
 	}
-	return c.ended
+	return c.exit
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the last 64 KiB.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -223,23 +225,23 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return string(bytes.ToValidUTF8(t.kept, []byte("?"))) }
 
-// crashReport begins what the Go runtime prints when it ends a process.
+// crashReport matches the beginning of the Go runtime's report of a crash.
 var crashReport = regexp.MustCompile(`(?m)^(SIG[A-Z]+: |fatal error: |panic: |runtime: |unexpected fault address )`)
 
-// lastWords gives the last line before a crash report, or of all.
-func (t *tail) lastWords() string {
+// lastLine returns the last line before a crash report, or the last line of all.
+func (t *tail) lastLine() string {
 	text := t.String()
 	if at := crashReport.FindStringIndex(text); at != nil {
 		text = text[:at[0]]
 	}
 	last := ""
-	for words := range strings.Lines(text) {
-		last = cmp.Or(firstLine(printable(strings.TrimSpace(words))), last)
+	for line := range strings.Lines(text) {
+		last = cmp.Or(firstLine(printable(strings.TrimSpace(line))), last)
 	}
 	return last
 }
 
-// printable takes control characters out of a foreign text.
+// printable removes control characters from a foreign text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' || r == 0x7f {

@@ -14,9 +14,9 @@ import (
 )
 
 // The preflight's protocol. The parent starts a prober with a question in its
-// environment and a pipe as file 3. The prober writes lines of JSON there: a
-// greeting, one line before each step, and an answer, facts or an error. What
-// it prints elsewhere is the plugin's noise.
+// environment and a pipe as file 3. The prober writes lines of JSON to the pipe: a
+// greeting, one line before each step, and an answer, which is facts or an error.
+// Other output comes from the plugin.
 
 const (
 	probeVariable = "MESHFEED_PROBE"
@@ -24,13 +24,13 @@ const (
 	answerFile    = 3
 )
 
-// question is what probeVariable holds.
+// question is the value of probeVariable.
 type question struct {
 	Spec  string        `json:"spec"`
-	Limit time.Duration `json:"limit"` // nanoseconds; the prober ends itself then, should its parent be gone
+	Limit time.Duration `json:"limit"` // nanoseconds, after which the prober exits even if its parent has died
 }
 
-// line is one line of the prober; exactly one of its members is there.
+// line is one line of the prober. Exactly one member is set.
 type line struct {
 	Probe int          `json:"meshfeed_probe,omitempty"` // the greeting: the version of the protocol
 	Stage string       `json:"stage,omitempty"`
@@ -44,13 +44,13 @@ type probedError struct {
 	Hint    string      `json:"hint,omitempty"`
 }
 
-// canProbe says whether this program called RunProbe, and so can be started as
-// its own prober.
+// canProbe is true if this program called RunProbe. Then Open starts this program
+// as the prober.
 var canProbe atomic.Bool
 
-// RunProbe makes a program its own prober. It is the first call of main: in a
-// child that Open started to try a plugin, it tries it, answers and exits; in
-// any other process it returns at once.
+// RunProbe lets a program be its own prober. Call it first in main. In a child
+// process that Open started, RunProbe tries the plugin, answers and exits. In any
+// other process it returns at once.
 func RunProbe() {
 	canProbe.Store(true)
 	text, asked := os.LookupEnv(probeVariable)
@@ -59,7 +59,7 @@ func RunProbe() {
 	}
 	os.Unsetenv(probeVariable)
 	if err := probe(text, os.NewFile(answerFile, "answer")); err != nil {
-		os.Exit(1) // nobody listens
+		os.Exit(1) // the parent has closed the pipe
 	}
 	os.Exit(0)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// plugin gives the path of a file that stands for a plugin.
+// plugin returns the path of a file that the fake opener accepts as a plugin.
 func plugin(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plugin.so")
@@ -54,8 +54,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A process that the plugin leaves behind holds the child's files open. It is
-// not waited for.
+// The preflight does not wait for a process that the plugin started, even though
+// that process keeps the child's files open.
 func TestPreflightLeavesAProcessBehind(t *testing.T) {
 	path := plugin(t)
 	t.Cleanup(func() { endWritten(t, path+".pid") })
@@ -74,7 +74,7 @@ func TestPreflightLeavesAProcessBehind(t *testing.T) {
 	}
 }
 
-// endWritten ends the process whose number stands in a file.
+// endWritten ends the process whose ID is in a file.
 func endWritten(t *testing.T, path string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestPreflightErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	noise := "; it printed last: noise on[31m standard error"
-	damaged := "; the file is damaged, or the plugin does not fit this release or the options; nothing of it was loaded here"
+	damaged := "; the file is damaged, or the plugin does not fit this release or the options; this process did not load it"
 	for _, c := range []struct {
 		query string
 		o     OpenOptions
@@ -110,12 +110,12 @@ func TestPreflightErrors(t *testing.T) {
 		{"?do=kill", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (signal: killed)" + noise + damaged},
 		{"?do=exit", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (exit status 7)" + noise + damaged},
 		{"?do=late", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (signal: killed)" + noise + damaged},
-		{"?do=hang", OpenOptions{Timeout: 2 * time.Second}, status.Timeout, "its preflight did not end within 2s while creating the client" + noise + "; allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or held by another program"},
-		{"?do=garbage", OpenOptions{}, status.Incompatible, "the prober \"" + self + "\" answered something else than a preflight does: \"here I am\"" + noise + "; the prober and this program must be of the same release"},
+		{"?do=hang", OpenOptions{Timeout: 2 * time.Second}, status.Timeout, "its preflight did not end within 2s while creating the client" + noise + "; allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or in use by another program"},
+		{"?do=garbage", OpenOptions{}, status.Incompatible, "the prober \"" + self + "\" does not follow the preflight protocol; it wrote \"here I am\"" + noise + "; the prober and this program must be of the same release"},
 		{"?do=none", OpenOptions{}, status.Incompatible, "it has no devices, or no name" + noise},
 		{"?do=nameless", OpenOptions{}, status.Incompatible, "it has no devices, or no name" + noise},
-		{"?do=more&devices=2", OpenOptions{}, status.Incompatible, "it has 3 devices instead of 2" + noise + "; ask for devices=3, or leave it out"},
-		{"", OpenOptions{Prober: "/nowhere/prober"}, status.NotFound, "the prober \"/nowhere/prober\" is no program that can be started"},
+		{"?do=more&devices=2", OpenOptions{}, status.Incompatible, "it has 3 devices instead of 2" + noise + "; ask for devices=3, or omit it"},
+		{"", OpenOptions{Prober: "/nowhere/prober"}, status.NotFound, "the prober \"/nowhere/prober\" cannot be started"},
 		{"", OpenOptions{Prober: "/bin/true"}, status.Incompatible, "the prober \"/bin/true\" ended without an answer (exit status 0); its main must call gomlxfeed.RunProbe first"},
 	} {
 		spec := "fake:" + path + c.query
@@ -130,7 +130,7 @@ func TestPreflightErrors(t *testing.T) {
 func TestOpenAndPreflightDisagree(t *testing.T) {
 	spec := "fake:" + plugin(t) + "?do=fewer"
 	_, err := Open(context.Background(), spec)
-	if want := "gomlxfeed: \"" + spec + "\" has 3 devices instead of 4; ask for devices=3, or leave it out"; err == nil || err.Error() != want {
+	if want := "gomlxfeed: \"" + spec + "\" has 3 devices instead of 4; ask for devices=3, or omit it"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
@@ -150,13 +150,13 @@ func TestWithoutAProber(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	spec := "fake:" + plugin(t)
 	_, err := Open(context.Background(), spec)
-	want := "gomlxfeed: \"" + spec + "\" was not opened: there is no program that can try it first; call gomlxfeed.RunProbe first in main, or put a `meshfeed` built with -tags xla on PATH, or set OpenOptions.Prober; OpenOptions.NoPreflight loads the plugin at the risk of this process"
+	want := "gomlxfeed: \"" + spec + "\" was not opened: no program was found that can try it first; call gomlxfeed.RunProbe first in main, or put a `meshfeed` built with -tags xla on PATH, or set OpenOptions.Prober; OpenOptions.NoPreflight loads the plugin at the risk of this process"
 	if err == nil || err.Error() != want || status.CodeOf(err) != status.Unsupported {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 
-// A program that is no prober itself asks the meshfeed on PATH.
+// A program that did not call RunProbe uses the meshfeed command on PATH.
 func TestProberOnPath(t *testing.T) {
 	canProbe.Store(false)
 	defer canProbe.Store(true)
@@ -178,7 +178,7 @@ func TestProberOnPath(t *testing.T) {
 	}
 }
 
-// A child without a listener ends itself.
+// A child whose parent has died exits by itself.
 func TestProberEndsByItself(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -200,7 +200,8 @@ func TestProberEndsByItself(t *testing.T) {
 	}
 }
 
-// The process keeps its environment, and what the child prints stays with it.
+// The environment of the process does not change, and the child's output does not
+// reach its standard streams.
 func TestOpeningIsSilent(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -221,7 +222,7 @@ func TestLongNoiseKeepsItsEnd(t *testing.T) {
 		_, _ = kept.Write([]byte(strings.Repeat("x", 1000) + "\n"))
 	}
 	_, _ = kept.Write([]byte("terminate called\nSIGABRT: abort\nPC=0x1 m=0 sigcode=6\n"))
-	if kept.lastWords() != "terminate called" || len(kept.String()) > 64<<10 {
-		t.Errorf("got %q of %d bytes", kept.lastWords(), len(kept.String()))
+	if kept.lastLine() != "terminate called" || len(kept.String()) > 64<<10 {
+		t.Errorf("got %q of %d bytes", kept.lastLine(), len(kept.String()))
 	}
 }

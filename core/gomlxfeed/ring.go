@@ -17,54 +17,54 @@ import (
 //	defer ring.Close()
 //	l, err := loader.New(src, loader.Options{Layout: lay, Allocator: ring})
 //
-// Where the devices' memory is shared, the loader gathers straight into the
-// buffer of the first device that holds a block, which is the one copy there
-// is; when the batch is complete it is copied on to the other holders. Else the
-// loader gathers into aligned host memory, and the complete batch is sent to
-// all devices at once. Both happen where the loader reads ahead, so that step
-// n+1 is on its way to the devices while step n is computed.
+// With shared memory, the loader gathers a block into the buffer of the first
+// device that holds it, which is the only copy for that device. The complete
+// batch is then copied to the other holders. Without shared memory, the loader
+// gathers into aligned host memory, and the complete batch is sent to all devices
+// at once. Both happen during prefetch, so that step n+1 is transferred while
+// step n is computed.
 //
-// Memory goes round: what is released serves a later batch, and as many as the
-// layout's prefetch and three wait for it. The ring never waits for a release.
-// All methods may be called from any goroutine.
+// Released memory is reused by later batches; at most the layout's prefetch + 3
+// slots are idle. The ring never waits for a release. All methods may be called
+// from any goroutine.
 type Ring struct {
-	d       *Devices
-	plan    *plan
-	idle    int         // slots that may wait for reuse
-	staging *batch.Heap // where the memory is not shared
-	forget  func()      // at Close of the devices
+	d          *Devices
+	plan       *plan
+	maxIdle    int         // idle slots
+	staging    *batch.Heap // nil for shared memory
+	unregister func()      // removes drain from the Close of the devices
 
 	mu     sync.Mutex
-	known  *batch.Block // the first of blocks that were found to fit
-	free   []*slot      // shared ones that wait, the warmest last
+	known  *batch.Block // first element of a block list that fits the plan
+	free   []*slot      // idle slots of shared memory; the last one was used most recently
 	closed bool
 
-	batches, bytes atomic.Int64 // that live
+	batches, bytes atomic.Int64 // in use
 }
 
-// Ring gives memory on d for the batches of a layout. The mesh's device ids are
-// the numbers of d's devices. It is Unsupported for layouts that GoMLX cannot
-// express; Mesh says which.
+// Ring returns an allocator on d for the batches of a layout. The mesh's device
+// ids are the numbers of d's devices. If GoMLX cannot express the layout, the
+// error is Unsupported; see Mesh.
 //
-// Several loaders may share a ring, one after the other too, if they have the
-// same layout. So a ring does not end with its loader: what waits in it stays
-// on the devices until its Close, or that of d.
+// Several loaders with the same layout may share a ring, at the same time or one
+// after the other. So a ring does not end with its loader: idle memory stays on
+// the devices until Close of the ring or of d.
 func (d *Devices) Ring(lay *layout.Layout) (*Ring, error) {
 	p, err := newPlan(lay, d)
 	if err != nil {
 		return nil, err
 	}
-	r := &Ring{d: d, plan: p, idle: lay.Prefetch() + 3}
+	r := &Ring{d: d, plan: p, maxIdle: lay.Prefetch() + 3}
 	if !d.Shared() {
-		r.staging = batch.NewHeap(r.idle)
+		r.staging = batch.NewHeap(r.maxIdle)
 	}
-	if r.forget, err = d.atClose(r.drain); err != nil {
+	if r.unregister, err = d.atClose(r.drain); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// Alloc gives the memory of one batch. Loaders call it.
+// Alloc returns the memory of one batch. Loaders call it.
 func (r *Ring) Alloc(blocks []batch.Block) (batch.Memory, error) {
 	if err := r.check(blocks); err != nil {
 		return nil, err
@@ -77,42 +77,43 @@ func (r *Ring) alloc() (*memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.lend(s), nil
+	return r.newMemory(s), nil
 }
 
-// lend puts a slot into the hands of a batch.
-func (r *Ring) lend(s *slot) *memory {
+// newMemory wraps a slot for one batch and counts it.
+func (r *Ring) newMemory(s *slot) *memory {
 	m := &memory{ring: r, slot: s}
 	m.holds.Store(1)
 	r.count(1)
 	return m
 }
 
-// check refuses blocks of another layout. A loader always asks with the same
-// list, which is looked at once.
+// check rejects the blocks of another layout. A loader passes the same list every
+// time, so the list is compared once.
 func (r *Ring) check(blocks []batch.Block) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first := unsafe.SliceData(blocks)
 	if r.closed {
 		return status.Closed("gomlxfeed", "the ring is closed").
-			WithHint("open the devices again, or make another ring")
+			WithHint("open the devices again, or create another ring")
 	}
 	if len(blocks) == len(r.plan.blocks) && len(blocks) > 0 && first == r.known {
 		return nil
 	}
 	if !r.plan.fits(blocks) {
-		return fail("the ring is for %d blocks of process %d of its layout, but a loader of another layout or process asks for %d", len(r.plan.blocks), r.plan.process, len(blocks)).
-			WithHint("make the ring with the loader's layout")
+		return fail("the ring holds %d blocks of process %d of its layout, but a loader of another layout or process asks for %d", len(r.plan.blocks), r.plan.process, len(blocks)).
+			WithHint("create the ring with the loader's layout")
 	}
 	r.known = first
 	return nil
 }
 
-// slot gives one that waits, or a new one.
+// slot returns an idle slot or a new one.
 func (r *Ring) slot() (*slot, error) {
+	// A closed or broken backend is reported here, before the batch is gathered.
 	if err := r.d.call("place a batch", func() error { return nil }); err != nil {
-		return nil, err // at once, rather than when the batch is gathered
+		return nil, err
 	}
 	if r.staging != nil {
 		staging, err := r.staging.Alloc(r.plan.blocks)
@@ -137,8 +138,8 @@ func (r *Ring) reuse() (s *slot) {
 	return s
 }
 
-// give takes a slot back.
-func (r *Ring) give(s *slot) {
+// recycle keeps a slot for reuse, or frees it.
+func (r *Ring) recycle(s *slot) {
 	r.count(-1)
 	if !r.keep(s) {
 		s.drop(r.d)
@@ -151,15 +152,15 @@ func (r *Ring) keep(s *slot) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	keep := !r.closed && len(r.free) < r.idle
+	keep := !r.closed && len(r.free) < r.maxIdle
 	if keep {
 		r.free = append(r.free, s)
 	}
 	return keep
 }
 
-// Live counts the batches that were not freed or taken yet, and their bytes on
-// the host: in shared memory those of all shards.
+// Live returns the number of batches that are not freed or taken, and their bytes
+// on the host. With shared memory these are the bytes of all shards.
 func (r *Ring) Live() (batches, bytes int64) { return r.batches.Load(), r.bytes.Load() }
 
 func (r *Ring) count(batches int64) {
@@ -171,11 +172,10 @@ func (r *Ring) count(batches int64) {
 	r.bytes.Add(batches * bytes)
 }
 
-// Close frees what waits in the ring. Batches that are held stay valid, and are
-// freed when they are released. Loaders get no more memory from it. Closing
-// again does nothing.
+// Close frees the idle slots. Batches in use stay valid and are freed when they
+// are released. Later calls of Alloc fail. A second Close does nothing.
 func (r *Ring) Close() error {
-	r.forget()
+	r.unregister()
 	r.drain()
 	return nil
 }
@@ -190,17 +190,17 @@ func (r *Ring) drain() {
 	}
 }
 
-// Place puts a batch on the devices that lies in any memory: bytes gives its
-// blocks, in the order of the layout's process, and they may be used again when
-// Place returns. In shared memory it is one copy more than a loader that gathers
-// into the ring.
+// Place copies a batch from any host memory to the devices. bytes returns the
+// blocks, in the order of the layout's process; the caller may reuse them when
+// Place returns. With shared memory this costs one copy more than a loader that
+// gathers into the ring.
 //
 //	placed, err := ring.Place(ctx, b.Place(), b.Bytes) // b is a *batch.Batch
 func (r *Ring) Place(ctx context.Context, at batch.Place, bytes func(block int) []byte) (*Batch, error) {
 	for i, b := range r.plan.blocks {
 		if n := len(bytes(i)); n != b.Bytes {
 			return nil, fail("block %d of the batch has %d bytes, but %s takes %d", i, n, arrayText(b.Type, b.Shape), b.Bytes).
-				WithHint("a batch that was released or taken has none")
+				WithHint("a batch that was released or taken has no bytes")
 		}
 	}
 	m, err := r.borrow(bytes)
@@ -212,20 +212,20 @@ func (r *Ring) Place(ctx context.Context, at batch.Place, bytes func(block int) 
 		return nil, err
 	}
 	if r.staging != nil {
-		m.slot.dst = nil // they are the caller's again
+		m.slot.dst = nil // the caller owns the blocks again
 	}
 	return newBatch(m, at), nil
 }
 
-// borrow gives memory that holds the bytes of a batch, or points to them where
-// they are sent from there.
+// borrow returns memory with the bytes of a batch. Without shared memory it refers
+// to the caller's blocks, from which they are sent.
 func (r *Ring) borrow(bytes func(block int) []byte) (*memory, error) {
 	if r.staging != nil {
 		s := newSlot(r.plan)
 		for i := range s.dst {
 			s.dst[i] = bytes(i)
 		}
-		return r.lend(s), nil
+		return r.newMemory(s), nil
 	}
 	m, err := r.alloc()
 	if err != nil {

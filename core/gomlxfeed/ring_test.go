@@ -16,7 +16,7 @@ import (
 
 const squareShards = 8 // of a batch of squareLayout
 
-// Shared memory goes round, and what the gather wrote is what a device has.
+// Shared memory is reused, and the device sees exactly the bytes of the gather.
 func TestRingIsReused(t *testing.T) {
 	w, d := newWitness(t, 4, true)
 	l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
@@ -34,7 +34,8 @@ func TestRingIsReused(t *testing.T) {
 	}
 }
 
-// A batch that is not released keeps its value, and nothing waits for it.
+// A batch that is not released keeps its value, and the loader does not wait for
+// it.
 func TestHeldBatchesStay(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: 5})
@@ -75,7 +76,7 @@ func TestHeldBatchesStay(t *testing.T) {
 	})
 }
 
-// Memory that a hold keeps is not written to, also beyond the batch.
+// Held memory is not overwritten, even after the batch is released.
 func TestHold(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
@@ -92,7 +93,7 @@ func TestHold(t *testing.T) {
 		}
 		second, _ := b.Hold()
 		_, err = b.Take()
-		wantText(t, err, status.InvalidState, "gomlxfeed: the batch is held, so its tensors cannot be taken; end what Hold began first")
+		wantText(t, err, status.InvalidState, "gomlxfeed: the batch is held, so its tensors cannot be taken; call the function that Hold returned first")
 		b.Release()
 		for range 3 {
 			next(t, l, d).Release()
@@ -116,8 +117,8 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// What is taken is the caller's: it is in no count, no later batch writes to
-// it, and finalizing it is all that is left to do.
+// The caller owns the tensors that it takes: no count includes them, no later
+// batch writes to them, and the caller only has to finalize them.
 func TestTake(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
@@ -150,7 +151,7 @@ func TestTake(t *testing.T) {
 	})
 }
 
-// Whoever finalizes what is not his breaks nothing but his own batch.
+// Finalizing a tensor that belongs to a batch breaks this batch only.
 func TestFinalizedByOthers(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
@@ -171,7 +172,8 @@ func TestFinalizedByOthers(t *testing.T) {
 	})
 }
 
-// What is freed twice is not given back twice, nor before the last hold.
+// A second Free does not return a slot twice, and no Free returns a slot before
+// the last hold ends.
 func TestFreedTwice(t *testing.T) {
 	_, d := newWitness(t, 4, true)
 	ring := ringOf(t, d, squareLayout(t))
@@ -197,13 +199,13 @@ func TestFreedTwice(t *testing.T) {
 	if n, _ := ring.Live(); n != 1 {
 		t.Errorf("%d batches live while one is held", n)
 	}
-	held.leave()
+	held.unhold()
 	if n, bytes := ring.Live(); n != 0 || bytes != 0 || len(ring.free) != 1 {
 		t.Errorf("%d batches of %d bytes live, %d wait", n, bytes, len(ring.free))
 	}
 }
 
-// Memory of others is let go once it was sent.
+// The ring keeps no reference to the caller's memory after sending it.
 func TestPlaceForgets(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		ring := ringOf(t, d, squareLayout(t))
@@ -221,7 +223,7 @@ func TestPlaceForgets(t *testing.T) {
 	})
 }
 
-// Batches of other rings are copied where they are not where they should be.
+// Batches of another ring are copied unless they are on the right devices.
 func TestRingOfOtherDevices(t *testing.T) {
 	_, here := newWitness(t, 4, true)
 	_, there := newWitness(t, 4, false)
@@ -256,7 +258,7 @@ func TestRingOfOtherDevices(t *testing.T) {
 	}
 }
 
-// Large replicas are copied by a goroutine per device.
+// Large replicas are copied by one goroutine per device.
 func TestLargeReplicas(t *testing.T) {
 	_, d := newWitness(t, 3, true)
 	lay, err := layout.New(&layout.Document{

@@ -42,9 +42,8 @@ func model2(x *graph.Node) (*graph.Node, *graph.Node) {
 	return graph.Tanh(small), graph.ReduceSum(small, 1)
 }
 
-// TestAutoSharding computes on batches whose mesh has its devices in eight
-// orders, and compares every shard of the results, and where it is, with the
-// run on one device.
+// TestAutoSharding computes on batches over meshes with eight device orders. It
+// compares every shard of the results, and its device, with a run on one device.
 func TestAutoSharding(t *testing.T) {
 	want := unsharded(t)
 	for rotate := range 8 {
@@ -74,7 +73,7 @@ func gridLoader(t *testing.T, d *Devices, lay *layout.Layout) *loader.Loader {
 	return l
 }
 
-// unsharded gives the results of every step.
+// unsharded returns the results of every step on one device.
 func unsharded(t *testing.T) (steps [][2][]byte) {
 	d := opened(t, "go")
 	e, err := graph.NewExec(d.Backend(), model2)
@@ -99,7 +98,7 @@ func unsharded(t *testing.T) (steps [][2][]byte) {
 	return steps
 }
 
-// sharded puts the results together again, by JAX's index map.
+// sharded assembles the global results with JAX's index map.
 func sharded(t *testing.T, d *Devices, lay *layout.Layout) (steps [][2][]byte) {
 	e, err := graph.NewExec(d.Backend(), model2)
 	if err != nil {
@@ -132,7 +131,7 @@ func sharded(t *testing.T, d *Devices, lay *layout.Layout) (steps [][2][]byte) {
 	return steps
 }
 
-// merged puts shards at their places.
+// merged assembles an array from its shards.
 func merged(t *testing.T, lay *layout.Layout, assignment []compute.DeviceNum, shards []*tensors.Tensor, shape []int, spec sharding.PartitionSpec) []byte {
 	t.Helper()
 	s, err := sharding.New(lay.Mesh(), spec)

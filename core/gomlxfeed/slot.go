@@ -15,11 +15,11 @@ import (
 // slot is the memory of one batch on all devices of the mesh.
 type slot struct {
 	plan    *plan
-	dst     [][]byte            // by block: where it is written
-	staging batch.Memory        // that dst is part of, or nil
+	dst     [][]byte            // destination of each block
+	staging batch.Memory        // the memory that dst is part of, or nil
 	shards  [][]*tensors.Tensor // by array and mesh position
-	memory  [][][]byte          // of the shards, where it is shared; else nil
-	arrays  []*dtensor.Tensor   // of the shards, when they are there
+	memory  [][][]byte          // of the shards; nil unless memory is shared
+	arrays  []*dtensor.Tensor   // over the shards, once these exist
 }
 
 func newSlot(p *plan) *slot {
@@ -30,8 +30,8 @@ func newSlot(p *plan) *slot {
 	return s
 }
 
-// newShared gives a slot of shared memory: a block is written to where its
-// first holder has it.
+// newShared returns a slot of shared memory. The destination of a block is the
+// buffer of its first holder.
 func newShared(p *plan, d *Devices) (*slot, error) {
 	s := newSlot(p)
 	s.memory = make([][][]byte, len(p.arrays))
@@ -56,7 +56,7 @@ func newShared(p *plan, d *Devices) (*slot, error) {
 	return s, nil
 }
 
-// newStaged gives a slot that is written to host memory and then sent.
+// newStaged returns a slot whose blocks are written to host memory and then sent.
 func newStaged(p *plan, staging batch.Memory) *slot {
 	s := newSlot(p)
 	s.staging = staging
@@ -66,7 +66,7 @@ func newStaged(p *plan, staging batch.Memory) *slot {
 	return s
 }
 
-// join makes global arrays of the shards.
+// join builds the global arrays from the shards.
 func (s *slot) join(d *Devices) error {
 	s.arrays = make([]*dtensor.Tensor, len(s.shards))
 	return d.call("join shards", func() (err error) {
@@ -79,11 +79,11 @@ func (s *slot) join(d *Devices) error {
 	})
 }
 
-// commit brings the blocks to all devices that hold them.
+// commit transfers the blocks to all devices that hold them.
 func (s *slot) commit(ctx context.Context, d *Devices) error {
 	send, parallel := s.send, true
 	if s.memory != nil {
-		send, parallel = s.replicate, s.plan.replicated() >= worthGoroutines
+		send, parallel = s.replicate, s.plan.replicated() >= minParallelCopy
 	}
 	if err := s.each(ctx, d, parallel, send); err != nil || s.memory != nil {
 		return err
@@ -91,11 +91,11 @@ func (s *slot) commit(ctx context.Context, d *Devices) error {
 	return s.join(d)
 }
 
-// worthGoroutines is how many bytes of copying are worth a goroutine per
+// minParallelCopy is the number of bytes above which copying uses a goroutine per
 // device.
-const worthGoroutines = 4 << 20
+const minParallelCopy = 4 << 20
 
-// send puts a block to a position of the mesh.
+// send transfers a block to a position of the mesh.
 func (s *slot) send(d *Devices, array, position int) (err error) {
 	a := s.plan.arrays[array]
 	s.shards[array][position], err = d.put(int(s.plan.assignment[position]), a.typ, a.shape, s.dst[a.block[position]])
@@ -110,9 +110,9 @@ func (s *slot) replicate(_ *Devices, array, position int) error {
 	return nil
 }
 
-// each calls do for the arrays at every position: all positions at once if
-// parallel. It returns when none of them runs any more, with the error of the
-// first position that has one.
+// each calls do for every array at every position, with all positions at once if
+// parallel is true. It waits for all calls and returns the error of the lowest
+// position.
 func (s *slot) each(ctx context.Context, d *Devices, parallel bool, do func(d *Devices, array, position int) error) error {
 	errs := make([]error, len(s.plan.assignment))
 	at := func(position int) {
@@ -129,7 +129,7 @@ func (s *slot) each(ctx context.Context, d *Devices, parallel bool, do func(d *D
 		})
 	}
 	if parallel {
-		together(len(errs), at)
+		runParallel(len(errs), at)
 	} else {
 		for position := range errs {
 			at(position)
@@ -143,9 +143,9 @@ func (s *slot) each(ctx context.Context, d *Devices, parallel bool, do func(d *D
 	return nil
 }
 
-// together runs at for 0…n-1, the first on this goroutine, and waits for all.
-// at does not panic.
-func together(n int, at func(int)) {
+// runParallel calls at for 0…n-1, the first on this goroutine, and waits for all.
+// at must not panic.
+func runParallel(n int, at func(int)) {
 	done := make(chan struct{}, n)
 	for i := 1; i < n; i++ {
 		guard.Go("gomlxfeed", func() error {
@@ -165,8 +165,8 @@ func interrupted(ctx context.Context) error {
 	return status.Errorf(code, "gomlxfeed", "a batch was not placed: %w", ctx.Err()).WithHint("ask again: nothing is lost")
 }
 
-// intact says whether the tensors are all there. They are not if somebody
-// finalized an array of a batch that he did not take.
+// intact reports whether all tensors are valid. A program that finalizes an array
+// without Take makes them invalid.
 func (s *slot) intact() bool {
 	for i, shards := range s.shards {
 		if !s.arrays[i].Ok() {
@@ -181,8 +181,8 @@ func (s *slot) intact() bool {
 	return true
 }
 
-// drop frees everything. There is nobody left to hear that a backend failed at
-// it; the backend is broken then, and says so to the next who calls.
+// drop frees everything. A failure is not reported here: it marks the backend as
+// broken, and the next call returns the error.
 func (s *slot) drop(d *Devices) {
 	for _, shards := range s.shards {
 		for i, t := range shards {
@@ -195,7 +195,7 @@ func (s *slot) drop(d *Devices) {
 	s.unstage()
 }
 
-// unstage gives the host memory back.
+// unstage frees the host memory.
 func (s *slot) unstage() {
 	if s.staging != nil {
 		s.staging.Free()
@@ -203,12 +203,12 @@ func (s *slot) unstage() {
 	}
 }
 
-// memory is a slot in the hands of one batch. It is made anew for every batch,
-// so that a late Free of an old one cannot free the slot's next user.
+// memory is a slot in use by one batch. Every batch has a new one, so that a late
+// Free of an old batch cannot free the slot of a newer batch.
 type memory struct {
 	ring  *Ring
 	slot  *slot
-	holds atomic.Int32 // the batch's own, and those of Batch.Hold
+	holds atomic.Int32 // the batch's own hold and those of Batch.Hold
 	freed atomic.Bool
 }
 
@@ -218,13 +218,13 @@ func (m *memory) Commit(ctx context.Context) error { return m.slot.commit(ctx, m
 
 func (m *memory) Free() {
 	if m.freed.CompareAndSwap(false, true) {
-		m.leave()
+		m.unhold()
 	}
 }
 
-// leave ends a hold. The last one gives the slot back.
-func (m *memory) leave() {
+// unhold ends a hold. The last one returns the slot to the ring.
+func (m *memory) unhold() {
 	if m.holds.Add(-1) == 0 {
-		m.ring.give(m.slot)
+		m.ring.recycle(m.slot)
 	}
 }

@@ -16,18 +16,18 @@ import (
 type Spec struct {
 	Kind    string            // "go", "virtual", or the name under which an Opener is registered
 	Path    string            // of the plugin, absolute; "" for the pure-Go kinds
-	Devices int               // how many are asked for; 0 where the text does not say
-	Options map[string]string // what else stands behind "?"; the opener knows the names
+	Devices int               // requested number; 0 if the text does not say
+	Options map[string]string // further options after "?"; their names depend on the opener
 
 	text string
 }
 
-// String gives the text that was parsed.
+// String returns the text that was parsed.
 func (s Spec) String() string { return s.text }
 
 const specForms = `use "go", "virtual:N" or "xla:/absolute/path/plugin.so?devices=N"`
 
-// parseSpec reads a specification. It checks its form, not whether it can be opened.
+// parseSpec parses a specification. It checks the form only and opens nothing.
 func parseSpec(text string) (Spec, error) {
 	kind, rest, more := strings.Cut(text, ":")
 	s := Spec{Kind: kind, text: text}
@@ -40,7 +40,7 @@ func parseSpec(text string) (Spec, error) {
 		s.Devices = 1
 	case "virtual":
 		if rest == "" {
-			return Spec{}, fail("%q: the number of devices is missing", text).WithHint(`say how many, such as "virtual:8"`)
+			return Spec{}, fail("%q: the number of devices is missing", text).WithHint(`add it, such as "virtual:8"`)
 		}
 		s.Devices, err = parseCount(text, rest)
 	default:
@@ -52,17 +52,17 @@ func parseSpec(text string) (Spec, error) {
 	return s, err
 }
 
-// parsePlugin reads PATH[?key=value&…]. The path is taken as it stands: it is
-// not unescaped, and ends at the first question mark.
+// parsePlugin parses PATH[?key=value&…]. The path ends at the first question mark
+// and is not unescaped.
 func (s *Spec) parsePlugin(rest string) error {
 	path, query, _ := strings.Cut(rest, "?")
 	if !filepath.IsAbs(path) {
 		return fail("%q: the plugin's path must be absolute, but is %q", s.text, path).
-			WithHint("give the whole path of the shared library: plugins are never searched for or downloaded")
+			WithHint("give the absolute path of the shared library: plugins are not searched for or downloaded")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return fail("%q: what follows the question mark is not key=value&key=value", s.text)
+		return fail("%q: the text after the question mark is not key=value&key=value", s.text)
 	}
 	s.Path, s.Options = path, map[string]string{}
 	for key, given := range values {
@@ -86,8 +86,8 @@ func parseCount(text, digits string) (int, error) {
 	return n, nil
 }
 
-// OptionNames lists the options of the specification in order, for an opener
-// that refuses those it does not know.
+// OptionNames returns the names of the options, sorted, so that an opener can
+// reject unknown ones.
 func (s Spec) OptionNames() []string { return slices.Sorted(maps.Keys(s.Options)) }
 
 func fail(format string, args ...any) *status.Error {

@@ -15,8 +15,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// squareLayout has an array that is split and one that is copied to two of four
-// devices, in batches of 4.
+// squareLayout has batches of 4 rows, with one array that is partitioned and one
+// that is replicated on pairs of the four devices.
 func squareLayout(t testing.TB, ids ...int) *layout.Layout {
 	t.Helper()
 	if ids == nil {
@@ -44,7 +44,7 @@ func squareSource(records int64) *synthetic.Source {
 	return synthetic.New(records, source.Field{Name: "x", Type: dtype.Float32, Shape: []int{6}}, source.Field{Name: "y", Type: dtype.Int32})
 }
 
-// squareLoader loads 6 batches per epoch; into a ring if there are devices.
+// squareLoader loads 6 batches per epoch, into a ring if devices are given.
 func squareLoader(t testing.TB, d *Devices, o loader.Options) *loader.Loader {
 	t.Helper()
 	o.Layout = squareLayout(t)
@@ -75,7 +75,7 @@ func wantText(t *testing.T, err error, code status.Code, text string) {
 	}
 }
 
-// bothKinds runs a test with shared memory and without.
+// bothKinds runs a test with shared memory and without it.
 func bothKinds(t *testing.T, test func(t *testing.T, w *witness, d *Devices)) {
 	for _, shared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shared=%t", shared), func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// counterparts gives GoMLX's name of each of our types. All of them can be
-// placed and read back on every backend, whatever its graphs can compute with.
+// counterparts maps our element types to GoMLX's. Every backend can place and read
+// back all of them, even if its graphs cannot compute with some.
 var counterparts = map[dtype.Type]dtypes.DType{
 	dtype.Bool: dtypes.Bool,
 	dtype.Int8: dtypes.Int8, dtype.Int16: dtypes.Int16, dtype.Int32: dtypes.Int32, dtype.Int64: dtypes.Int64,
@@ -28,12 +28,12 @@ var counterparts = map[dtype.Type]dtypes.DType{
 	dtype.Complex64: dtypes.Complex64, dtype.Complex128: dtypes.Complex128,
 }
 
-// gomlxType gives GoMLX's name of a type.
+// gomlxType converts an element type.
 func gomlxType(t dtype.Type) (dtypes.DType, error) {
 	if g, known := counterparts[t]; known {
 		return g, nil
 	}
-	return dtypes.InvalidDType, fail("%s is not an element type that GoMLX has", t)
+	return dtypes.InvalidDType, fail("GoMLX has no element type %s", t)
 }
 
 func placeable() []dtype.Type {
@@ -46,7 +46,7 @@ func placeable() []dtype.Type {
 	return list
 }
 
-// put copies bytes, one array in C order, to a new tensor on a device.
+// put copies an array, in C order, to a new tensor on a device.
 func (d *Devices) put(dev int, t dtype.Type, dims []int, data []byte) (*tensors.Tensor, error) {
 	doing := fmt.Sprintf("place on device %d", dev)
 	shape, size, err := d.check(doing, dev, t, dims)
@@ -69,9 +69,9 @@ func (d *Devices) put(dev int, t dtype.Type, dims []int, data []byte) (*tensors.
 	return placed, err
 }
 
-// empty gives a new tensor on a device with the memory that is its value:
-// what is written there is on the device. The memory is valid until the tensor
-// is freed, and only on devices that are Shared.
+// empty returns a new tensor on a device and its memory. Writing to the memory
+// changes the tensor. The memory is valid until the tensor is freed. The devices
+// must be Shared.
 func (d *Devices) empty(dev int, t dtype.Type, dims []int) (*tensors.Tensor, []byte, error) {
 	doing := fmt.Sprintf("allocate on device %d", dev)
 	shape, size, err := d.check(doing, dev, t, dims)
@@ -94,13 +94,13 @@ func (d *Devices) empty(dev int, t dtype.Type, dims []int) (*tensors.Tensor, []b
 		err = status.Errorf(status.Internal, "gomlxfeed", "cannot %s: the buffer of %s has %d bytes", doing, arrayText(t, dims), len(memory))
 	}
 	if err != nil {
-		_ = d.free(made) // nothing to free if it was not made
+		_ = d.free(made) // does nothing if the tensor was not created
 		return nil, nil, err
 	}
 	return made, memory, nil
 }
 
-// read copies the value of a tensor to dst, which has its exact length.
+// read copies the value of a tensor to dst, which must have the same length.
 func (d *Devices) read(t *tensors.Tensor, dst []byte) error {
 	size, err := d.sizeOf("read", t)
 	if err != nil {
@@ -114,10 +114,10 @@ func (d *Devices) read(t *tensors.Tensor, dst []byte) error {
 	})
 }
 
-// free gives the memory of a tensor back at once. It is the one call that is
-// legal after Close. The tensors of a broken backend are only forgotten.
+// free frees the memory of a tensor at once. It is also allowed after Close. If the
+// backend is broken, free only deletes the record of the tensor.
 func (d *Devices) free(t *tensors.Tensor) error {
-	if err := d.begin("free", t); err != nil {
+	if err := d.claim("free", t); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -130,15 +130,16 @@ func (d *Devices) free(t *tensors.Tensor) error {
 	return cmp.Or(err, d.forget(t))
 }
 
-// disown hands a tensor over: whoever has it frees it, and Live counts it no more.
+// disown hands a tensor over to the caller, which frees it. Live no longer counts
+// it.
 func (d *Devices) disown(t *tensors.Tensor) error {
-	if err := d.begin("hand over", t); err != nil {
+	if err := d.claim("hand over", t); err != nil {
 		return err
 	}
 	return d.forget(t)
 }
 
-// check finds what is wrong with placing an array before GoMLX does.
+// check validates the device, type and shape of an array before GoMLX sees them.
 func (d *Devices) check(doing string, dev int, t dtype.Type, dims []int) (shapes.Shape, int, error) {
 	if dev < 0 || dev >= d.Num() {
 		return shapes.Shape{}, 0, status.Errorf(status.OutOfRange, "gomlxfeed", "cannot %s: %s has %s", doing, d.Name(), numbered(d.Num()))
@@ -151,15 +152,15 @@ func (d *Devices) check(doing string, dev int, t dtype.Type, dims []int) (shapes
 	for _, n := range dims {
 		high, low := bits.Mul64(uint64(size), uint64(n))
 		if n < 0 || high > 0 || low > math.MaxInt {
-			return shapes.Shape{}, 0, fail("cannot %s: %s is not a shape that fits memory", doing, arrayText(t, dims))
+			return shapes.Shape{}, 0, fail("cannot %s: %s does not fit into memory", doing, arrayText(t, dims))
 		}
 		size = int(low)
 	}
 	return shapes.Make(g, dims...), size, nil
 }
 
-// aligned gives data itself if it may be read as elements of that size, and a
-// copy at an aligned address otherwise.
+// aligned returns data if its address is aligned for elements of this size, and
+// an aligned copy otherwise.
 func aligned(data []byte, size int) []byte {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(min(size, 8)) == 0 {
 		return data
@@ -170,7 +171,7 @@ func aligned(data []byte, size int) []byte {
 	return moved
 }
 
-// arrayText prints an array's type and shape as JAX does, such as "float32[2,3]".
+// arrayText formats an array's type and shape as JAX does, such as "float32[2,3]".
 func arrayText(t dtype.Type, dims []int) string {
 	parts := make([]string, len(dims))
 	for i, n := range dims {

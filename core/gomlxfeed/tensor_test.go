@@ -112,13 +112,13 @@ func TestPlacingIsChecked(t *testing.T) {
 		{after, status.InvalidArgument, "gomlxfeed: cannot place on device 0: float32[2] has 8 bytes, but 7 were given"},
 		{outside, status.OutOfRange, "gomlxfeed: cannot place on device 2: virtual has devices 0 to 1"},
 		{negative, status.OutOfRange, "gomlxfeed: cannot place on device -1: virtual has devices 0 to 1"},
-		{shape, status.InvalidArgument, "gomlxfeed: cannot place on device 0: float32[2,-1] is not a shape that fits memory"},
-		{huge, status.InvalidArgument, "gomlxfeed: cannot place on device 0: float32[1099511627776,1099511627776] is not a shape that fits memory"},
-		{typed, status.InvalidArgument, "gomlxfeed: invalid is not an element type that GoMLX has"},
+		{shape, status.InvalidArgument, "gomlxfeed: cannot place on device 0: float32[2,-1] does not fit into memory"},
+		{huge, status.InvalidArgument, "gomlxfeed: cannot place on device 0: float32[1099511627776,1099511627776] does not fit into memory"},
+		{typed, status.InvalidArgument, "gomlxfeed: GoMLX has no element type invalid"},
 		{short, status.InvalidArgument, "gomlxfeed: cannot read a tensor of 8 bytes into 4"},
-		{d.disown(tensor), status.InvalidState, "gomlxfeed: cannot hand over a tensor that was freed or handed over, or is not of these devices"},
-		{d.free(tensor), status.InvalidState, "gomlxfeed: cannot free a tensor that was freed or handed over, or is not of these devices"},
-		{d.read(tensor, data), status.InvalidState, "gomlxfeed: cannot read a tensor that was freed or handed over, or is not of these devices"},
+		{d.disown(tensor), status.InvalidState, "gomlxfeed: cannot hand over a tensor that was freed or handed over, or that belongs to other devices"},
+		{d.free(tensor), status.InvalidState, "gomlxfeed: cannot free a tensor that was freed or handed over, or that belongs to other devices"},
+		{d.read(tensor, data), status.InvalidState, "gomlxfeed: cannot read a tensor that was freed or handed over, or that belongs to other devices"},
 	} {
 		if c.err == nil || c.err.Error() != c.want || status.CodeOf(c.err) != c.code {
 			t.Errorf("got %v (%v)\nwant %s (%v)", c.err, status.CodeOf(c.err), c.want, c.code)
@@ -126,7 +126,7 @@ func TestPlacingIsChecked(t *testing.T) {
 	}
 }
 
-// What is not aligned is moved before it is cast to elements.
+// Data that is not aligned is copied before it is read as elements.
 func TestAligned(t *testing.T) {
 	words := make([]uint64, 3)
 	data := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 24)

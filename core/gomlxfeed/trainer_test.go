@@ -22,8 +22,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// lineLoader loads what a linear model learns, y = 3a - 2b + 1/2, in batches of
-// 64 rows on a mesh of these devices.
+// lineLoader loads data for a linear model, y = 3a - 2b + 1/2, in batches of 64
+// rows on a mesh of these devices.
 func lineLoader(t *testing.T, d *Devices, ids ...int) *loader.Loader {
 	t.Helper()
 	x, y := make([]float32, 2*256), make([]float32, 256)
@@ -64,8 +64,8 @@ func lineTrainer(d *Devices) *train.Trainer {
 	}, loss.MeanSquaredError, optimizer.Adam().LearningRate(0.1).Done(), nil, nil)
 }
 
-// trains trains in three runs, which go on one after the other, and evaluates
-// with a loader of its own twice.
+// trains trains in three runs, each of which continues the previous one, and
+// evaluates twice with a separate loader.
 func trains(t *testing.T, d *Devices, l *loader.Loader, training, evaluation train.Dataset) {
 	t.Helper()
 	trainer := lineTrainer(d)
@@ -108,7 +108,7 @@ func TestTrainerOnOneDevice(t *testing.T) {
 	closeAll(t, d, training.l, evaluation.l)
 }
 
-// The mesh has the devices in an order of its own.
+// The device order of the mesh differs from the numbers of the devices.
 func TestTrainerOnMesh(t *testing.T) {
 	d := opened(t, "virtual:8")
 	order := []int{3, 6, 1, 4, 7, 2, 5, 0}

@@ -13,9 +13,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed/internal/virtual"
 )
 
-// witness is a backend of virtual devices that counts the buffers that live in
-// it by itself. Its memory may be said not to be shared, and its call number
-// failAt fails or panics.
+// witness is a backend of virtual devices that keeps its own count of live
+// buffers. A test can make its memory count as not shared, and can make the call
+// with the number failAt fail or panic.
 type witness struct {
 	compute.Backend
 	shared bool
@@ -69,7 +69,7 @@ func (w *witness) add(live, copied int) {
 	w.copied += copied
 }
 
-// look counts bytes at an address that is no multiple of size.
+// look counts data whose address is not a multiple of the element size.
 func (w *witness) look(data []byte, size int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +78,7 @@ func (w *witness) look(data []byte, size int) {
 	}
 }
 
-// alive gives the buffers that were made and not finalized.
+// alive returns the number of buffers that were created and not finalized.
 func (w *witness) alive() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func (b *witnessed) Finalize() error {
 	return b.Buffer.Finalize()
 }
 
-// nothingLives checks both counts.
+// nothingLives checks that both counts of live buffers are zero.
 func (w *witness) nothingLives(t *testing.T, d *Devices) {
 	t.Helper()
 	if n, bytes := d.Live(); n != 0 || bytes != 0 {

@@ -19,10 +19,10 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestWorlds places batches of 150 random worlds, or 5,000 with MESHFEED_DEEP=1,
-// and compares every shard of every device, byte by byte, with a formula:
-// permuted devices, any spec, every type, all ways of loading, masks and
-// extras, memory that is shared and that is not, the loader's own and others.
+// TestWorlds places batches of 150 random layouts, or 5,000 with MESHFEED_DEEP=1.
+// It compares every shard of every device, byte by byte, with a formula. The
+// layouts vary device order, specs, types, ways of loading, masks and extras,
+// shared and separate memory, and the ring: the loader's own or another one.
 func TestWorlds(t *testing.T) { random.Rounds(t, 150, 5000, testPlacing) }
 
 func testPlacing(t *testing.T, r *rand.Rand) {
@@ -63,7 +63,7 @@ func testPlacing(t *testing.T, r *rand.Rand) {
 	w.nothingLives(t, d)
 }
 
-// compareAll compares batches that were held for a while, and releases them.
+// compareAll compares batches that were kept for a while, and releases them.
 func compareAll(t *testing.T, l *loader.Loader, seed int64, held []*Batch) []*Batch {
 	for _, b := range held {
 		compare(t, l, seed, b)
@@ -106,7 +106,7 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 	}
 }
 
-// randomWorld draws a dataset and a layout of it for some of the devices.
+// randomWorld draws a dataset, and a layout for some of the devices.
 func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 	for {
 		d := &layout.Document{Mesh: randomMesh(r, devices), Batch: randomBatch(r), Loading: random.One(r, "", "", layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard)}
@@ -126,8 +126,8 @@ func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 	}
 }
 
-// randomMesh takes some of the devices, in any order, of one process. GoMLX has
-// no mesh without axes.
+// randomMesh draws a mesh of some devices of one process, in random order, with
+// at least one axis, as GoMLX requires.
 func randomMesh(r *rand.Rand, devices int) layout.MeshSpec {
 	axes, size := random.Axes(r, devices)
 	s := layout.MeshSpec{Axes: append([]mesh.Axis{{Name: "only", Size: 1}}, axes...)}
@@ -147,7 +147,7 @@ func randomBatch(r *rand.Rand) *layout.BatchSpec {
 	return b
 }
 
-// countEmpty gives the number of trailing empty entries.
+// countEmpty returns the number of trailing empty entries.
 func countEmpty(spec sharding.PartitionSpec) (n int) {
 	for n < len(spec) && len(spec[len(spec)-1-n]) == 0 {
 		n++
