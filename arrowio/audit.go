@@ -48,10 +48,10 @@ type auditor struct {
 
 func (a *auditor) run() error {
 	meta, left := a.file.meta, a.file.meta.Size
-	if err := meta.ScanDictionaries(a.file.content, a.dictionary); err != nil {
+	if err := meta.ScanDictionaries(a.file.reader(a.ctx), a.dictionary); err != nil {
 		return err
 	}
-	err := a.file.batches(func(i int, b *arrowmeta.RecordBatch) error {
+	err := a.file.batches(a.ctx, func(i int, b *arrowmeta.RecordBatch) error {
 		bytes := meta.Batches[i].MetaLen + meta.Batches[i].BodyLen
 		left -= bytes
 		defer a.progress(bytes)
@@ -132,7 +132,7 @@ func damaged(err error) error {
 // open lets the buffers of a batch be read, decompressed.
 func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dictionaryLen func(id int64) int64) *audit.Batch {
 	return &audit.Batch{Header: header, DictionaryLen: dictionaryLen, Open: func(b arrowmeta.Buffer) (audit.Buffer, error) {
-		stored := io.NewSectionReader(a.file.content, block.Body()+b.Offset, b.Length)
+		stored := io.NewSectionReader(a.file.reader(a.ctx), block.Body()+b.Offset, b.Length)
 		if header.Compression == arrowmeta.Uncompressed || b.Length == 0 {
 			return stored, nil
 		}

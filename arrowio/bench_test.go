@@ -38,7 +38,7 @@ func BenchmarkGather(b *testing.B) {
 			path := uniform(b, width/4, rows/batches, batches)
 			for _, io := range []string{"map", "read"} {
 				b.Run(fmt.Sprintf("%s/%dbatches/%dB", io, batches, width), func(b *testing.B) {
-					ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{IO: io})
+					ds, err := arrowio.OpenFiles(b.Context(), []string{path}, arrowio.Options{IO: io})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -119,7 +119,7 @@ func BenchmarkLabels(b *testing.B) {
 			}
 			for name, rows := range map[string][]int{"single": {total}, "even": even, "uneven": uneven} {
 				b.Run(fmt.Sprintf("%dMB/%s/%dB", megabytes, name, size), func(b *testing.B) {
-					ds, err := arrowio.OpenFiles([]string{labels(b, size, rows)}, arrowio.Options{IO: "map"})
+					ds, err := arrowio.OpenFiles(b.Context(), []string{labels(b, size, rows)}, arrowio.Options{IO: "map"})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -18,36 +18,39 @@ type cacheKey struct {
 	field int
 }
 
-// decodeCache keeps the buffers that were decoded last, and lets no two
-// gathers decode the same ones.
+// decodeCache keeps the buffers that were used last. If several gathers need the
+// same buffers at once, they are decoded once.
 type decodeCache struct {
 	mu    sync.Mutex
 	byKey map[cacheKey]*list.Element
-	order *list.List // of *cacheEntry, the last used in front
+	order *list.List // of *cacheEntry; the front was used last
 	bytes int64
 }
 
 type cacheEntry struct {
 	key   cacheKey
 	ready chan struct{}
-	done  bool // guarded by the cache's lock: value may be read
+	done  bool // value may be read; guarded by the cache's lock
 	value *table.Decoded
 	err   error
 }
 
-// get gives what make made, now or earlier. A failure is not kept.
+// get returns what make returned, now or earlier. It returns early when ctx ends;
+// make goes on, and its result is kept. A failure is not kept.
 func (c *decodeCache) get(ctx context.Context, key cacheKey, make func() (*table.Decoded, error)) (*table.Decoded, error) {
 	entry, mine := c.entry(key)
 	if mine {
-		entry.err = guard.Call("arrowio", func() error {
-			value, err := make()
-			if err == nil {
-				entry.value = value
-			}
-			return err
-		})
-		c.finish(entry)
-		return entry.value, entry.err
+		guard.Go("arrowio", func() error {
+			entry.err = guard.Call("arrowio", func() error {
+				value, err := make()
+				if err == nil {
+					entry.value = value
+				}
+				return err
+			})
+			c.finish(entry)
+			return nil
+		}, func(error) {})
 	}
 	select {
 	case <-entry.ready:
@@ -72,7 +75,7 @@ func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, mine bool) {
 	return entry, true
 }
 
-// finish counts the entry's bytes and drops the oldest ones.
+// finish adds the entry's bytes and drops the entries used longest ago.
 func (c *decodeCache) finish(entry *cacheEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

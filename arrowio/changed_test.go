@@ -32,7 +32,7 @@ func TestOverwrittenAfterOpen(t *testing.T) {
 			schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
 			save(t, path, false, schema, rows, 1, c.options...)
 			setTime(t, path, old)
-			ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{IO: c.io})
+			ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{IO: c.io})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestGrownAfterOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, io := range []string{"map", "read"} {
 			l := write(t, arrow.PrimitiveTypes.Int64, "[7,8,9]")
-			ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io})
+			ds, err := arrowio.OpenFiles(t.Context(), []string{l.path}, arrowio.Options{IO: io})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestReplacedAfterOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, io := range []string{"map", "read"} {
 			l, other := write(t, arrow.PrimitiveTypes.Int64, "[7,8,9]"), write(t, arrow.PrimitiveTypes.Int64, "[1,2,3]")
-			ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io})
+			ds, err := arrowio.OpenFiles(t.Context(), []string{l.path}, arrowio.Options{IO: io})
 			if err != nil {
 				t.Fatal(err)
 			}

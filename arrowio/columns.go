@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"context"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -11,6 +12,7 @@ import (
 // placing finds where the buffers of some fields are: of all at once, since
 // what takes long is to read the headers of the record batches.
 type placing struct {
+	ctx     context.Context
 	d       *Dataset
 	fields  []*table.Field
 	numbers []int // of their columns in the files
@@ -20,7 +22,7 @@ type placing struct {
 
 // load finds the buffers of fields in every record batch, and dictionaries.
 func (d *Dataset) load(fields []int) ([]*table.Column, error) {
-	p := placing{d: d, batches: d.files[len(d.files)-1].end()}
+	p := placing{ctx: d.life, d: d, batches: d.files[len(d.files)-1].end()}
 	for _, i := range fields {
 		p.add(d.table.Fields[i], d.columns[i])
 	}
@@ -45,8 +47,8 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 }
 
 // find finds the buffers of one field in the first record batches.
-func (d *Dataset) find(field *table.Field, number, batches int) (*table.Column, error) {
-	p := placing{d: d, batches: batches}
+func (d *Dataset) find(ctx context.Context, field *table.Field, number, batches int) (*table.Column, error) {
+	p := placing{ctx: ctx, d: d, batches: batches}
 	p.add(field, number)
 	for _, f := range d.files {
 		if err := p.file(f); err != nil {
@@ -82,7 +84,7 @@ func (p *placing) file(f *file) error {
 	if last <= 0 {
 		return nil
 	}
-	return f.named(f.meta.Scan(f.content, 0, last, func(i int, b *arrowmeta.RecordBatch) error {
+	return f.named(f.meta.Scan(f.reader(p.ctx), 0, last, func(i int, b *arrowmeta.RecordBatch) error {
 		if want := p.d.table.Index.Rows(f.first + i); b.Length != want {
 			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, b.Length, want).
 				WithHint("do not write to files that are open")

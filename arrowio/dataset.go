@@ -2,8 +2,10 @@ package arrowio
 
 import (
 	"context"
+	"math"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -23,6 +25,9 @@ type Dataset struct {
 	lists   listChecks
 	set     *resident.Set // of the files
 
+	life context.Context // ends when the dataset is closed
+	end  func()
+
 	fingerprint struct {
 		sync.Mutex
 		value source.Fingerprint
@@ -36,20 +41,22 @@ var _ source.Source = (*Dataset)(nil)
 // maxRecords bounds a dataset, as the orders of records are bounded.
 const maxRecords = 1 << 40
 
-// newDataset makes a dataset of open files.
-func newDataset(files []*file, o Options) (*Dataset, error) {
+// newDataset makes a dataset of open files. They are closed with it, or by the
+// caller if it fails.
+func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
-	d.table = &table.Table{Gate: source.NewGate("arrowio", "dataset", func() error { return d.set.Close() }), Load: d.load, Arm: func() { d.set.Arm() }}
-	d.table.Store = (*store)(d)
+	gate := source.NewGate("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
+	d.life, d.end = gate.Join(context.Background())
+	d.table = &table.Table{Gate: gate, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d)}
 	for _, f := range files[1:] {
 		if err := agree(files[0], f); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.scan(); err != nil {
+	if err := d.scan(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.setFields(o); err != nil {
+	if err := d.setFields(ctx, o); err != nil {
 		return nil, err
 	}
 	contents := make([]*resident.File, len(files))
@@ -57,13 +64,23 @@ func newDataset(files []*file, o Options) (*Dataset, error) {
 		contents[i] = f.content
 	}
 	var err error
-	d.set, err = resident.NewSet(contents, resident.Options{IO: o.IO, FaultHandler: o.FaultHandler})
+	d.set, err = resident.NewSet(gate, contents, resident.Options{IO: o.IO, Memory: d.freeMemory(), FaultHandler: o.FaultHandler})
 	return d, err
 }
 
-// scan reads the header of every record batch: their rows go to the index, and
+// smallBytes of files always fit in memory; the system is not asked.
+const smallBytes = 16 << 20
+
+func (d *Dataset) freeMemory() int64 {
+	if d.bytes() <= smallBytes {
+		return math.MaxInt64
+	}
+	return local.FreeMemory()
+}
+
+// scan reads the header of every record batch. Their rows go to the index, and
 // the columns with nulls are noted.
-func (d *Dataset) scan() error {
+func (d *Dataset) scan(ctx context.Context) error {
 	rows := make([][]int64, len(d.files))
 	d.nulls = make([]bool, len(d.files[0].meta.Columns))
 	var mu sync.Mutex
@@ -71,7 +88,7 @@ func (d *Dataset) scan() error {
 		f := d.files[i]
 		rows[i] = make([]int64, 0, len(f.meta.Batches))
 		found := make([]bool, len(d.nulls))
-		err := f.batches(func(_ int, b *arrowmeta.RecordBatch) error {
+		err := f.batches(ctx, func(_ int, b *arrowmeta.RecordBatch) error {
 			rows[i] = append(rows[i], b.Length)
 			f.note(b, found)
 			return nil

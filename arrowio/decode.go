@@ -14,23 +14,28 @@ import (
 // maxDecoded bounds one buffer when decompressed.
 const maxDecoded = 2 << 30
 
-// Decode implements table.Store.
+// Decode implements table.Store. The decoding ends with the dataset, not with
+// the gather, since another gather may wait for it.
 func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Decoded, error) {
 	return s.cache.get(ctx, cacheKey{batch, field}, func() (*table.Decoded, error) {
-		return (*Dataset)(s).decode(batch, s.table.Fields[field], s.columns[field], false)
+		if err := s.table.Gate.Enter(); err != nil {
+			return nil, err
+		}
+		defer s.table.Gate.Leave()
+		return (*Dataset)(s).decode(s.life, batch, s.table.Fields[field], s.columns[field], false)
 	})
 }
 
 // decode reads and decompresses the buffers of a field in one record batch: all
 // of them, or only those that say where its lists are.
-func (d *Dataset) decode(batch int32, field *table.Field, column int, lists bool) (*table.Decoded, error) {
+func (d *Dataset) decode(ctx context.Context, batch int32, field *table.Field, column int, lists bool) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
 	i := int(batch) - f.first
-	b, err := f.meta.Batch(f.content, i)
+	b, err := f.meta.Batch(f.reader(ctx), i)
 	if err != nil {
 		return nil, f.named(err)
 	}
-	u := unpacker{r: f.content, body: f.meta.Batches[i].Body(), batch: b, codec: &d.codecs, lists: lists}
+	u := unpacker{r: f.reader(ctx), body: f.meta.Batches[i].Body(), batch: b, codec: &d.codecs, lists: lists}
 	out, err := u.field(field, &f.meta.Columns[column])
 	if err != nil {
 		return nil, f.named(status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).

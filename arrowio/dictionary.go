@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -26,13 +27,13 @@ func (p *placing) dictionaries(f *file) ([][]*table.Dictionary, error) {
 		return all, nil
 	}
 	begun := map[int64]bool{}
-	return all, f.named(f.meta.ScanDictionaries(f.content, func(i int, b *arrowmeta.DictionaryBatch) error {
+	return all, f.named(f.meta.ScanDictionaries(f.reader(p.ctx), func(i int, b *arrowmeta.DictionaryBatch) error {
 		if !f.meta.Stream && !b.Delta && begun[b.ID] {
 			return replacedInFile(i, b.ID)
 		}
 		begun[b.ID] = true
 		for _, k := range users[b.ID] {
-			next, err := f.dictionary(i, b, p.fields[k].Values, &p.d.codecs)
+			next, err := f.dictionary(p.ctx, i, b, p.fields[k].Values, &p.d.codecs)
 			if err != nil {
 				return err
 			}
@@ -73,9 +74,9 @@ func dictionaryID(f *arrowmeta.Field) int64 {
 }
 
 // dictionary reads one dictionary batch.
-func (f *file) dictionary(i int, b *arrowmeta.DictionaryBatch, values *table.Field, c *codecs) (*table.Dictionary, error) {
+func (f *file) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatch, values *table.Field, c *codecs) (*table.Dictionary, error) {
 	block := f.meta.Dictionaries[i]
-	u := unpacker{r: f.content, body: block.Body(), batch: &b.RecordBatch, codec: c}
+	u := unpacker{r: f.reader(ctx), body: block.Body(), batch: &b.RecordBatch, codec: c}
 	decoded, err := u.field(values, b.Values)
 	if err != nil {
 		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: dictionary batch %d: %w", values.Name, i, err).

@@ -120,7 +120,7 @@ func TestChangingDictionaries(t *testing.T) {
 			}
 			records := append(c.records[:len(c.records):len(c.records)], c.records...) // as written: the file is opened twice
 			open := func(t *testing.T) source.Source {
-				ds, err := arrowio.OpenFiles([]string{path, path}, arrowio.Options{Duplicates: "allow"})
+				ds, err := arrowio.OpenFiles(t.Context(), []string{path, path}, arrowio.Options{Duplicates: "allow"})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -196,7 +196,7 @@ func TestShapes(t *testing.T) {
 		{map[string][]int{"s": {1}}, `arrowio: a shape is given for "s", which cannot be an array: text has no fixed size; store token ids as a fixed-size list of integers`},
 		{map[string][]int{"y": {3}}, `arrowio: a shape is given for "y", but there is no such column; there are "x", "n", "s"`},
 	} {
-		ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: c.shapes})
+		ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: c.shapes})
 		got := ""
 		if err != nil {
 			got = err.Error()

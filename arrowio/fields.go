@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -12,9 +13,9 @@ import (
 )
 
 // setFields sorts the columns into fields and skipped ones.
-func (d *Dataset) setFields(o Options) error {
+func (d *Dataset) setFields(ctx context.Context, o Options) error {
 	schema := &d.files[0].meta.Schema
-	fields, reasons, err := d.describe(o)
+	fields, reasons, err := d.describe(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -33,7 +34,7 @@ func (d *Dataset) setFields(o Options) error {
 
 // describe gives for each column what its rows are, or the reason why they
 // cannot be those of an array.
-func (d *Dataset) describe(o Options) (fields []*table.Field, reasons []string, err error) {
+func (d *Dataset) describe(ctx context.Context, o Options) (fields []*table.Field, reasons []string, err error) {
 	meta := d.files[0].meta
 	fields, reasons, err = table.Fields(&meta.Schema, o.Shapes)
 	if err != nil {
@@ -50,12 +51,12 @@ func (d *Dataset) describe(o Options) (fields []*table.Field, reasons []string, 
 		if reasons[i] != "" || !f.Open() {
 			continue
 		}
-		reasons[i], err = f.Measure(func(shape []int) (string, error) { return d.firstShape(f, i, shape) })
+		reasons[i], err = f.Measure(func(shape []int) (string, error) { return d.firstShape(ctx, f, i, shape) })
 		if err != nil {
 			return nil, nil, err
 		}
 	}
-	if err := d.ragged(measured, reasons); err != nil {
+	if err := d.ragged(ctx, measured, reasons); err != nil {
 		return nil, nil, err
 	}
 	for i, f := range measured {
@@ -70,7 +71,7 @@ func (d *Dataset) describe(o Options) (fields []*table.Field, reasons []string, 
 
 // ragged adds the reasons why lists of some columns cannot be rows of one
 // shape, as far as the headers of the record batches and a few offsets tell.
-func (d *Dataset) ragged(columns map[int]*table.Field, reasons []string) error {
+func (d *Dataset) ragged(ctx context.Context, columns map[int]*table.Field, reasons []string) error {
 	if len(columns) == 0 {
 		return nil
 	}
@@ -78,12 +79,12 @@ func (d *Dataset) ragged(columns map[int]*table.Field, reasons []string) error {
 	err := parallel(len(d.files), func(k int) error {
 		f := d.files[k]
 		found[k] = map[int]string{}
-		return f.batches(func(i int, b *arrowmeta.RecordBatch) error {
+		return f.batches(ctx, func(i int, b *arrowmeta.RecordBatch) error {
 			for column, field := range columns {
 				if found[k][column] != "" || reasons[column] != "" {
 					continue
 				}
-				reason, err := f.raggedBatch(i, b, field, &f.meta.Columns[column])
+				reason, err := f.raggedBatch(ctx, i, b, field, &f.meta.Columns[column])
 				if err != nil {
 					return err
 				}
@@ -101,7 +102,7 @@ func (d *Dataset) ragged(columns map[int]*table.Field, reasons []string) error {
 }
 
 // raggedBatch compares the number of lists with the number of their values.
-func (f *file) raggedBatch(i int, b *arrowmeta.RecordBatch, field *table.Field, col *arrowmeta.Column) (string, error) {
+func (f *file) raggedBatch(ctx context.Context, i int, b *arrowmeta.RecordBatch, field *table.Field, col *arrowmeta.Column) (string, error) {
 	for n, node := range field.Nodes[:len(field.Nodes)-1] {
 		child := &col.Children[0]
 		lists, values := b.Node(col), b.Node(child).Length
@@ -109,7 +110,7 @@ func (f *file) raggedBatch(i int, b *arrowmeta.RecordBatch, field *table.Field, 
 			have, want := values, (lists.Length-lists.Nulls)*int64(node.Size)
 			if have > want && n == 0 && lists.Nulls == 0 && b.Compression == arrowmeta.Uncompressed {
 				var err error // values before the first list or after the last are legal
-				if have, err = f.referenced(i, b, col, lists.Length, node.Width); err != nil {
+				if have, err = f.referenced(ctx, i, b, col, lists.Length, node.Width); err != nil {
 					return "", err
 				}
 			}
@@ -131,12 +132,12 @@ func totals(lists, values, size int64) string {
 }
 
 // referenced gives how many values the lists of a column hold.
-func (f *file) referenced(i int, b *arrowmeta.RecordBatch, col *arrowmeta.Column, lists int64, width int) (int64, error) {
+func (f *file) referenced(ctx context.Context, i int, b *arrowmeta.RecordBatch, col *arrowmeta.Column, lists int64, width int) (int64, error) {
 	at := f.meta.Batches[i].Body() + b.Buffers(col)[dataBuffer(col)].Offset
 	var ends [2]int64
 	for k, list := range []int64{0, lists} {
 		var offset [8]byte
-		if _, err := f.content.ReadAt(offset[:width], at+list*int64(width)); err != nil {
+		if err := f.readFull(ctx, offset[:width], at+list*int64(width)); err != nil {
 			return 0, err
 		}
 		ends[k] = table.Integer(offset[:], width)

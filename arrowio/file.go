@@ -1,9 +1,12 @@
 package arrowio
 
 import (
+	"context"
 	"errors"
+	"io"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -21,18 +24,18 @@ type file struct {
 }
 
 // openFile opens a file and reads its schema and the places of its batches.
-func openFile(c choice, o Options) (*file, error) {
-	b, err := o.openFile(c.path)
+func openFile(ctx context.Context, c choice, o Options) (*file, error) {
+	b, err := o.opener.Open(ctx, c.path)
 	if err != nil {
-		return nil, c.advise(openError(c.path, err))
+		return nil, c.advise(err)
 	}
-	f := &file{path: c.path, content: b}
-	if f.meta, err = arrowmeta.Read(b, b.Size()); err != nil {
-		b.Close()
+	f := &file{path: c.path, content: resident.NewFile(b)}
+	if f.meta, err = arrowmeta.Read(f.reader(ctx), b.Size()); err != nil {
+		_ = b.Close()
 		return nil, c.advise(f.named(err))
 	}
 	if f.meta.Schema.BigEndian {
-		b.Close()
+		_ = b.Close()
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the values are big-endian", c.path).
 			WithHint("write the file on a little-endian machine").With("path", c.path)
 	}
@@ -57,12 +60,20 @@ func (c choice) advise(err error) error {
 	return err
 }
 
-// end gives the number of the dataset's first record batch behind the file.
+// end returns the number of the dataset's first record batch after the file.
 func (f *file) end() int { return f.first + len(f.meta.Batches) }
 
 // batches visits the headers of the record batches.
-func (f *file) batches(visit func(i int, b *arrowmeta.RecordBatch) error) error {
-	return f.named(f.meta.Scan(f.content, 0, len(f.meta.Batches), visit))
+func (f *file) batches(ctx context.Context, visit func(i int, b *arrowmeta.RecordBatch) error) error {
+	return f.named(f.meta.Scan(f.reader(ctx), 0, len(f.meta.Batches), visit))
+}
+
+// reader returns a reader of the file whose reads end with ctx.
+func (f *file) reader(ctx context.Context) io.ReaderAt { return blob.Reader(ctx, f.content) }
+
+// readFull fills p from offset on.
+func (f *file) readFull(ctx context.Context, p []byte, offset int64) error {
+	return f.named(blob.ReadFull(ctx, f.content, p, offset))
 }
 
 // named adds the file's name to an error about its content.
@@ -71,8 +82,8 @@ func (f *file) named(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &e):
-		return openError(f.path, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), !errors.As(err, &e):
+		return readError(f.path, err)
 	case e.Attr("path") != nil:
 		return err
 	}
@@ -80,4 +91,15 @@ func (f *file) named(err error) error {
 	named.Op, named.Msg, named.Err = "arrowio", f.path+": "+e.Msg, err
 	named.Attrs = append([]status.Attr(nil), e.Attrs...)
 	return named.With("path", f.path)
+}
+
+// readError is the error for a file that cannot be read.
+func readError(path string, err error) error {
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			e := &status.Error{Code: status.CodeOf(ended), Op: "arrowio", Msg: path + ": the read was cancelled", Err: err}
+			return e.With("path", path)
+		}
+	}
+	return status.Errorf(status.IO, "arrowio", "%s: %w", path, err).With("path", path)
 }

@@ -115,7 +115,7 @@ func TestDuplicates(t *testing.T) {
 		{[]string{"a.arrow", "copy.arrow"}, "", []byte{0, 0}}, // another file with the same content
 	} {
 		want := "arrowio: " + c.want + ` are the same file, so its records would come twice; leave one out, or set duplicates to "allow"`
-		ds, err := arrowio.OpenFiles(c.patterns, arrowio.Options{})
+		ds, err := arrowio.OpenFiles(t.Context(), c.patterns, arrowio.Options{})
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%q: %v", c.patterns, err)
@@ -124,7 +124,7 @@ func TestDuplicates(t *testing.T) {
 		case err == nil || err.Error() != want || status.CodeOf(err) != status.InvalidArgument:
 			t.Errorf("%q:\ngot  %v\nwant %s", c.patterns, err, want)
 		}
-		if ds, err = arrowio.OpenFiles(c.patterns, arrowio.Options{Duplicates: "allow"}); err != nil {
+		if ds, err = arrowio.OpenFiles(t.Context(), c.patterns, arrowio.Options{Duplicates: "allow"}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := gatherField(ds, 0, ds.Schema().Fields[0], []int64{0, 1, 2}[:ds.Len()])
@@ -143,7 +143,7 @@ func TestEmptyPaths(t *testing.T) {
 		"arrowio: path 1 of 1 is empty; name files, globs or directories": {""},
 		"arrowio: path 2 of 2 is empty; name files, globs or directories": {"x.arrow", ""},
 	} {
-		_, err := arrowio.OpenFiles(patterns, arrowio.Options{})
+		_, err := arrowio.OpenFiles(t.Context(), patterns, arrowio.Options{})
 		if status.CodeOf(err) != status.InvalidArgument || err.Error() != want {
 			t.Errorf("%q: %v", patterns, err)
 		}
@@ -163,12 +163,12 @@ func TestOptionsRefused(t *testing.T) {
 		{arrowio.Options{Shapes: map[string][]int{"x": {3}}}, `arrowio: field "x" has rows of 2 elements in dimension 0 by its type, where shape [3] has 3; leave its shape out, or correct it`},
 		{arrowio.Options{Shapes: map[string][]int{"x": {2, 2}}}, `arrowio: field "x" has rows of 2 values, but shape [2 2] needs 4; leave its shape out, or correct it`},
 	} {
-		_, err := arrowio.OpenFiles([]string{"x.arrow"}, c.o)
+		_, err := arrowio.OpenFiles(t.Context(), []string{"x.arrow"}, c.o)
 		if err == nil || err.Error() != c.want || status.CodeOf(err) != status.InvalidArgument {
 			t.Errorf("%+v:\n got %v\nwant %s", c.o, err, c.want)
 		}
 	}
-	if _, err := arrowio.OpenFiles(nil, arrowio.Options{}); status.CodeOf(err) != status.InvalidArgument {
+	if _, err := arrowio.OpenFiles(t.Context(), nil, arrowio.Options{}); status.CodeOf(err) != status.InvalidArgument {
 		t.Errorf("no files: %v", err)
 	}
 }
@@ -189,5 +189,26 @@ func TestFilesDescribed(t *testing.T) {
 	}
 	if got := ds.Files(); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// refused fails unless the patterns give exactly this error.
+func refused(t *testing.T, patterns []string, code status.Code, want string) {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := arrowio.Open(patterns[0], patterns[1:]...)
+	if err == nil {
+		ds.Close()
+		t.Errorf("%q was opened", patterns)
+		return
+	}
+	if status.CodeOf(err) != code {
+		t.Errorf("%q: %v instead of %v", patterns, status.CodeOf(err), code)
+	}
+	if got := strings.ReplaceAll(err.Error(), here, "HERE"); got != "arrowio: "+want {
+		t.Errorf("%q:\n got %s\nwant arrowio: %s", patterns, got, want)
 	}
 }

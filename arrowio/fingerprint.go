@@ -103,8 +103,8 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 		}
 		p := pieces[i]
 		data := make([]byte, p.to-p.from)
-		if _, err := p.file.content.ReadAt(data, p.from); err != nil {
-			return p.file.named(err)
+		if err := p.file.readFull(ctx, data, p.from); err != nil {
+			return err
 		}
 		sums[i] = xxh3.Hash128(data).Bytes()
 		return nil
@@ -143,9 +143,9 @@ func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 		drawn := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
 		which, where := binary.LittleEndian.Uint64(drawn[:]), binary.LittleEndian.Uint64(drawn[8:])
 		if i < sampled {
-			samples[i], err = d.bodyOf(int64(which % n)).sample(where)
+			samples[i], err = d.bodyOf(int64(which%n)).sample(ctx, where)
 		} else {
-			samples[i], err = dictionaries[which%uint64(len(dictionaries))].sample(where)
+			samples[i], err = dictionaries[which%uint64(len(dictionaries))].sample(ctx, where)
 		}
 		return err
 	})
@@ -182,11 +182,8 @@ func (d *Dataset) dictionaryBodies() (list []body) {
 }
 
 // sample gives up to window bytes as they are stored.
-func (b body) sample(where uint64) ([]byte, error) {
+func (b body) sample(ctx context.Context, where uint64) ([]byte, error) {
 	out := make([]byte, min(b.block.BodyLen, window))
 	off := int64(where % uint64(b.block.BodyLen-int64(len(out))+1))
-	if _, err := b.file.content.ReadAt(out, b.block.Body()+off); err != nil {
-		return nil, b.file.named(err)
-	}
-	return out, nil
+	return out, b.file.readFull(ctx, out, b.block.Body()+off)
 }

@@ -22,7 +22,7 @@ func fingerprint(t *testing.T, paths ...string) source.Fingerprint {
 
 func fingerprintAs(t *testing.T, o arrowio.Options, paths ...string) source.Fingerprint {
 	t.Helper()
-	ds, err := arrowio.OpenFiles(paths, o)
+	ds, err := arrowio.OpenFiles(t.Context(), paths, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestFingerprintOfManyBytes(t *testing.T) {
 
 func hashOf(t *testing.T, paths ...string) arrowio.Hash {
 	t.Helper()
-	ds, err := arrowio.OpenFiles(paths, arrowio.Options{Duplicates: "allow"})
+	ds, err := arrowio.OpenFiles(t.Context(), paths, arrowio.Options{Duplicates: "allow"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestFingerprintIsFrozen(t *testing.T) {
 func TestVerify(t *testing.T) {
 	path := temp(t, "x.arrow")
 	save(t, path, true, everything, []int{50, 0, 30}, 1)
-	ds, err := arrowio.OpenFiles([]string{path, path}, arrowio.Options{Shapes: shapes, Duplicates: "allow"})
+	ds, err := arrowio.OpenFiles(t.Context(), []string{path, path}, arrowio.Options{Shapes: shapes, Duplicates: "allow"})
 	if err != nil {
 		t.Fatal(err)
 	}

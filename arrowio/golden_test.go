@@ -104,7 +104,7 @@ func TestGoldenFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, io := range []string{"map", "read"} {
-			ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{IO: io})
+			ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{IO: io})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

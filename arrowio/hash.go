@@ -82,8 +82,8 @@ func (f *file) hash(ctx context.Context, progress func(bytes int64)) (sum [sha25
 			return sum, status.Errorf(status.CodeOf(err), "arrowio", "the hash of the files was ended: %w", err)
 		}
 		b := buffer[:min(int64(len(buffer)), f.meta.Size-off)]
-		if _, err := f.content.ReadAt(b, off); err != nil {
-			return sum, f.named(err)
+		if err := f.readFull(ctx, b, off); err != nil {
+			return sum, err
 		}
 		h.Write(b)
 		off += int64(len(b))

@@ -91,7 +91,7 @@ const maxTouched = 1 << 20
 // the first error.
 func gatherAll(t testing.TB, path, io string) ([][]byte, error) {
 	t.Helper()
-	ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{IO: io})
+	ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{IO: io})
 	if err != nil {
 		return nil, err
 	}

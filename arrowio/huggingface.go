@@ -4,28 +4,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// maxJSON bounds what is read of state.json and dataset_dict.json.
+// maxJSON is how much of state.json and dataset_dict.json is read.
 const maxJSON = 16 << 20
 
-// stateFile is where save_to_disk lists the files of a dataset.
+// stateFile is the file in which save_to_disk lists the files of a dataset.
 const stateFile = "state.json"
 
-// savedToDisk gives the files of a directory that Hugging Face's save_to_disk
-// wrote, in their order, and nothing for any other directory.
-func savedToDisk(dir string) ([]choice, error) {
+// savedToDisk returns the files of a directory that Hugging Face's save_to_disk
+// wrote, in their order. The list is nil for any other directory.
+func (f finder) savedToDisk(dir string) ([]choice, error) {
 	var dict struct {
 		Splits []string `json:"splits"`
 	}
-	if found, err := readJSON(dir, "dataset_dict.json", &dict); err != nil {
+	if found, err := f.readJSON(dir, "dataset_dict.json", &dict); err != nil {
 		return nil, err
 	} else if found {
 		return nil, severalSplits(dir, dict.Splits)
@@ -36,7 +34,7 @@ func savedToDisk(dir string) ([]choice, error) {
 		} `json:"_data_files"`
 		Indices *[]json.RawMessage `json:"_indices_data_files"`
 	}
-	found, err := readJSON(dir, stateFile, &state)
+	found, err := f.readJSON(dir, stateFile, &state)
 	if !found || err != nil || state.Files == nil {
 		return nil, err
 	}
@@ -45,12 +43,12 @@ func savedToDisk(dir string) ([]choice, error) {
 			WithHint("call flatten_indices() before save_to_disk()").With("path", dir)
 	}
 	list := make([]choice, 0, len(*state.Files))
-	for _, f := range *state.Files {
-		if !filepath.IsLocal(f.Name) {
-			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json names a file outside of the directory: %q", dir, f.Name).
+	for _, file := range *state.Files {
+		if !filepath.IsLocal(file.Name) {
+			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json names a file outside of the directory: %q", dir, file.Name).
 				WithHint("%s", insteadOf(dir)).With("path", dir)
 		}
-		list = append(list, choice{path: filepath.Join(dir, f.Name), missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
+		list = append(list, choice{path: filepath.Join(dir, file.Name), missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
 		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files: what was saved had no records", dir).
@@ -69,30 +67,31 @@ func severalSplits(dir string, splits []string) error {
 	return e.WithHint("open one of them: %s", filepath.Join(dir, splits[0]))
 }
 
-// readJSON reads a JSON file of a directory, if it is there.
-func readJSON(dir, name string, into any) (found bool, err error) {
+// readJSON reads a JSON file of a directory. It is false if there is none.
+func (f finder) readJSON(dir, name string, into any) (found bool, err error) {
 	path := filepath.Join(dir, name)
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := f.opener.Open(f.ctx, path)
+	if status.CodeOf(err) == status.NotFound {
 		return false, nil
 	}
 	if err != nil {
-		return false, openError(path, err)
+		return false, err
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxJSON))
-	if err != nil {
-		return false, openError(path, err)
+	defer b.Close()
+	text := make([]byte, min(b.Size(), maxJSON))
+	if err := blob.ReadFull(f.ctx, b, text, 0); err != nil {
+		return false, readError(path, err)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return false, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, plainly(err)).
+		return false, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, withoutGoTypes(err)).
 			WithHint("%s", insteadOf(dir)).With("path", path)
 	}
 	return true, nil
 }
 
-// plainly says without Go's types that JSON is of another kind than expected.
-func plainly(err error) error {
+// withoutGoTypes rewrites an error about JSON of another type than expected, which
+// names types of Go.
+func withoutGoTypes(err error) error {
 	var other *json.UnmarshalTypeError
 	if !errors.As(err, &other) {
 		return err
@@ -103,7 +102,7 @@ func plainly(err error) error {
 	return fmt.Errorf("unexpected JSON %s in %q", other.Value, other.Field)
 }
 
-// insteadOf says what to do about a directory whose list of files is no use.
+// insteadOf returns the hint for a directory whose list of files cannot be used.
 func insteadOf(dir string) string {
 	return "copy or download the directory again, or open its files by name, as in " + filepath.Join(dir, "*"+suffixes[0])
 }

@@ -105,7 +105,7 @@ func (l *lie) put(buffer, offset int, number any) {
 // gather opens the file with rows of 3 and gathers one record of field x.
 func (l *lie) gather(io string, record int64) error {
 	l.t.Helper()
-	ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {3}}})
+	ds, err := arrowio.OpenFiles(l.t.Context(), []string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {3}}})
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func TestListsBesideNulls(t *testing.T) {
 		for _, io := range []string{"map", "read"} {
 			l := write(t, typ, `[[[1,2,3],null],[[4,5,6],[7,8,9]]]`)
 			l.falsify([]int32{0, 3, 3, 6, 9}, []int32{start, start + 3, 3, 6, 9})
-			ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {2, 3}}})
+			ds, err := arrowio.OpenFiles(t.Context(), []string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {2, 3}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -430,7 +430,7 @@ func TestRewrittenAfterOpen(t *testing.T) {
 			if err := os.WriteFile(l.path, l.data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			ds, err := arrowio.OpenFiles([]string{l.path}, arrowio.Options{IO: io})
+			ds, err := arrowio.OpenFiles(t.Context(), []string{l.path}, arrowio.Options{IO: io})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -77,7 +77,7 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 	pieces := (stop - start + recordsAtOnce - 1) / recordsAtOnce
 	return parallel(int(pieces), func(piece int) error {
 		from := start + int64(piece)*recordsAtOnce
-		c := listCheck{d: d, field: field, column: column}
+		c := listCheck{ctx: ctx, d: d, field: field, column: column}
 		for record := from; record < min(from+recordsAtOnce, stop); {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -97,6 +97,7 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 
 // listCheck checks the lists of one field in one record batch after the other.
 type listCheck struct {
+	ctx    context.Context
 	d      *Dataset
 	field  int
 	column *table.Column
@@ -111,7 +112,7 @@ func (c *listCheck) batch(batch int32, row, rows, record int64) (err error) {
 	field := c.d.table.Fields[c.field]
 	c.batchNumber, c.decoded = batch, nil
 	if (*store)(c.d).Encoded(c.d.table.File(batch)) {
-		if c.decoded, err = c.d.decode(batch, field, c.d.columns[c.field], true); err != nil {
+		if c.decoded, err = c.d.decode(c.ctx, batch, field, c.d.columns[c.field], true); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func (c *listCheck) read(node int, validity bool, at, bytes int64) ([]byte, erro
 	b := slices.Grow(c.buffers[kind][node][:0], int(bytes))[:bytes]
 	c.buffers[kind][node] = b
 	f := (*store)(c.d).of(c.batchNumber)
-	if _, err := f.content.ReadAt(b, positions[c.batchNumber]+at); err != nil {
+	if err := f.readFull(c.ctx, b, positions[c.batchNumber]+at); err != nil {
 		if gone := f.content.Check(); gone != nil {
 			err = gone
 		}

@@ -265,7 +265,7 @@ func checkFile(t *testing.T, name string, column arrow.Array, shapes map[string]
 		options = append(options, ipc.WithZstd())
 	}
 	path := saveBatches(t, from%2 == 0, []arrow.Record{batchesOfColumn(column)[0]}, options...)
-	ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: shapes})
+	ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: shapes})
 	if err != nil && strings.Contains(err.Error(), "cannot have rows of shape") && want(0) >= 0 {
 		return // metadata alone tell that there are too few values
 	}

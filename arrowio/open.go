@@ -1,96 +1,88 @@
 package arrowio
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"sync"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// Options say how files are opened. The zero value is good for most.
+// Options say how files are opened. The zero value suits most programs.
 type Options struct {
 	// IO says how rows come from the files: "map" gathers from a mapping,
 	// "read" reads them, "auto" (or "") maps local files that fit in free
 	// memory and reads the others.
 	IO string
 
-	// Shapes gives the row shape of fields that are stored as lists of
+	// Shapes holds the row shape of fields that are stored as lists of
 	// variable length, or in fewer dimensions than they have: a list of 3072
 	// values may be a row of shape 32, 32, 3. Without it, the shape of lists
 	// comes from the metadata that Hugging Face's datasets library writes, or
 	// from the first record.
 	Shapes map[string][]int
 
-	// Duplicates says what to do when a file comes twice: through several
+	// Duplicates says what to do if a file comes twice: through several
 	// patterns, a link or a second name. "allow" takes its records as often as
 	// it comes; "refuse" (or "") is an error.
 	Duplicates string
 
-	// FaultHandler stands in for Go's handling of memory faults, where this is
-	// part of a library and the program's signal handlers are not Go's alone.
-	// Without it, debug.SetPanicOnFault has to do.
+	// FaultHandler replaces debug.SetPanicOnFault for mapped files. A library
+	// needs it if the program around it may install signal handlers.
 	FaultHandler FaultHandler
 
-	open func(path string) (*resident.File, error) // for tests; nil for resident.Open
+	opener blob.Opener // for tests; nil for local files
 }
 
-// FaultHandler sees to it that a read of a mapping whose file was cut gives
-// zeros and a mark, and no signal. A gather that finds the mark fails.
+// FaultHandler handles reads of a mapping whose file was truncated: they return
+// zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
-
-func (o Options) openFile(path string) (*resident.File, error) {
-	if o.open != nil {
-		return o.open(path)
-	}
-	if err := regular(path); err != nil {
-		return nil, err
-	}
-	return resident.Open(path)
-}
 
 // Open opens Arrow IPC files or streams as one dataset: paths, globs and
 // directories. It is NotFound if there is nothing, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
-	return OpenFiles(append([]string{pattern}, more...), Options{})
+	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})
 }
 
-// OpenFiles opens Arrow IPC files or streams as one dataset: see [Open].
-func OpenFiles(patterns []string, o Options) (*Dataset, error) {
+// OpenFiles opens Arrow IPC files or streams as one dataset: see [Open]. If ctx
+// ends before it returns, the error has the code of ctx.
+func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	chosen, err := expand(patterns)
+	if o.opener == nil {
+		o.opener = local.Opener{}
+	}
+	chosen, err := finder{ctx, o.opener}.all(patterns)
 	if err != nil {
 		return nil, err
 	}
 	files := make([]*file, len(chosen))
 	err = parallel(len(chosen), func(i int) (err error) {
-		files[i], err = openFile(chosen[i], o)
+		files[i], err = openFile(ctx, chosen[i], o)
 		return err
 	})
-	if err != nil {
-		closeFiles(files)
-		return nil, err
-	}
-	if o.Duplicates != "allow" {
+	var d *Dataset
+	if err == nil && o.Duplicates != "allow" {
 		err = refuseDuplicates(chosen, files)
 	}
-	if err != nil {
-		closeFiles(files)
-		return nil, err
+	if err == nil {
+		d, err = newDataset(ctx, files, o)
 	}
-	d, err := newDataset(files, o)
 	if err != nil {
-		closeFiles(files)
+		_ = closeFiles(files)
 		return nil, err
 	}
 	return d, nil
 }
 
-// check refuses words that are no choices.
+// check refuses unknown words.
 func (o Options) check() error {
 	switch o.IO {
 	case "", "auto", "map", "read":
@@ -107,12 +99,11 @@ func (o Options) check() error {
 	return nil
 }
 
-// refuseDuplicates makes sure that no file comes twice under any name. It
-// compares what was opened, since a path may lead elsewhere a moment later.
+// refuseDuplicates fails if one file was opened twice, under any names.
 func refuseDuplicates(chosen []choice, files []*file) error {
-	seen := make(map[resident.Key]int, len(files))
+	seen := make(map[string]int, len(files))
 	for i, f := range files {
-		key := f.content.Key()
+		key := f.content.Identity()
 		if first, twice := seen[key]; twice {
 			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s are the same file, so its records would come twice", chosen[first], chosen[i]).
 				WithHint(`leave one out, or set duplicates to "allow"`).With("path", chosen[i].path)
@@ -122,16 +113,17 @@ func refuseDuplicates(chosen []choice, files []*file) error {
 	return nil
 }
 
-func closeFiles(files []*file) {
+func closeFiles(files []*file) (err error) {
 	for _, f := range files {
 		if f != nil {
-			_ = f.content.Close()
+			err = errors.Join(err, f.content.Close())
 		}
 	}
+	return err
 }
 
-// parallel calls do for 0 to n-1, several at a time, since each waits for a
-// disk. It gives the error of the lowest number.
+// parallel calls do for 0 to n-1. Several calls run at a time, because each waits
+// for a disk. It returns the error of the lowest number.
 func parallel(n int, do func(i int) error) error {
 	var mu sync.Mutex
 	next, failed, first := 0, n, error(nil)

@@ -2,31 +2,32 @@ package arrowio
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // maxFiles bounds a dataset; all its files stay open.
 const maxFiles = 1 << 20
 
-// choice is a file that a pattern stands for, and what to do in two cases, where
-// there is something better to say than usual.
+// choice is a file that a pattern stands for, with hints that replace the usual
+// ones.
 type choice struct {
 	path    string
-	missing string // it does not exist
-	foreign string // it holds no Arrow data
+	missing string // if it does not exist
+	foreign string // if it holds no Arrow data
 
 	number  int // of the pattern, from 1
 	pattern string
 }
 
-// String says which file it is and which pattern it comes from.
+// String names the file and the pattern that it comes from.
 func (c choice) String() string {
 	if c.path == c.pattern {
 		return fmt.Sprintf("%s (path %d)", c.path, c.number)
@@ -34,10 +35,14 @@ func (c choice) String() string {
 	return fmt.Sprintf("%s (path %d, %q)", c.path, c.number, c.pattern)
 }
 
-// expand gives the files that patterns stand for, in order: a pattern that is
-// the name of a file or directory stands for that, even if it looks like a
-// glob.
-func expand(patterns []string) ([]choice, error) {
+// finder finds the files that patterns stand for.
+type finder struct {
+	ctx    context.Context
+	opener blob.Opener
+}
+
+// all returns the files of all patterns in order.
+func (f finder) all(patterns []string) ([]choice, error) {
 	if len(patterns) == 0 {
 		return nil, status.New(status.InvalidArgument, "arrowio", "no files were named").
 			WithHint("name files, globs or directories")
@@ -48,7 +53,7 @@ func expand(patterns []string) ([]choice, error) {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "path %d of %d is empty", i+1, len(patterns)).
 				WithHint("name files, globs or directories")
 		}
-		list, err := expandOne(p)
+		list, err := f.one(p)
 		if err != nil {
 			return nil, err
 		}
@@ -62,62 +67,88 @@ func expand(patterns []string) ([]choice, error) {
 	return all, nil
 }
 
-func expandOne(pattern string) ([]choice, error) {
-	info, err := os.Stat(pattern)
+// one returns the files of one pattern. The name of an existing file or
+// directory is not a glob, even if it looks like one.
+func (f finder) one(pattern string) ([]choice, error) {
+	info, err := f.opener.Stat(f.ctx, pattern)
 	switch {
-	case err == nil && info.IsDir():
-		return directory(pattern)
+	case err == nil && info.Dir:
+		return f.directory(pattern)
 	case err == nil:
 		return []choice{{path: pattern}}, nil
 	case strings.Contains(pattern, "://"):
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: this is a URL, and only files are read", pattern).
 			WithHint("copy the files to this machine, or mount what holds them, and give their paths").With("path", pattern)
 	case !strings.ContainsAny(pattern, meta):
-		return nil, openError(pattern, err)
+		return nil, err
 	case strings.Contains(pattern, "**"):
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "the glob %q has **, which would be read as *", pattern).
 			WithHint("write one * for each level, as in %s", strings.ReplaceAll(pattern, "**", "*")).With("path", pattern)
 	}
-	return glob(pattern)
+	return f.glob(pattern)
 }
 
-// meta are the characters that make a glob of a pattern.
+// meta are the characters that make a pattern a glob.
 const meta = `*?[`
 
-// glob gives the files that a glob matches. It leaves out hidden ones, and
-// directories, but none with Arrow files.
-func glob(pattern string) ([]choice, error) {
-	matches, err := filepath.Glob(pattern)
-	if err != nil {
+// glob returns the files that a glob matches, without hidden ones. It fails if
+// it also matches a directory with Arrow files.
+func (f finder) glob(pattern string) ([]choice, error) {
+	if _, err := filepath.Match(pattern, ""); err != nil {
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "%q is not a glob: %w", pattern, err)
 	}
 	var files, dirs []string
-	for _, p := range matches {
-		info, err := os.Stat(p)
+	for _, m := range f.matches(pattern) {
 		switch {
-		case hidden(p) && !hidden(pattern):
-		case err == nil && info.IsDir():
-			dirs = append(dirs, p)
+		case hidden(m.Name) && !hidden(pattern):
+		case m.Dir:
+			dirs = append(dirs, m.Name)
 		default:
-			files = append(files, p)
+			files = append(files, m.Name)
 		}
 	}
+	if err := f.ctx.Err(); err != nil {
+		return nil, status.Errorf(status.CodeOf(err), "arrowio", "the search for files was ended: %w", err)
+	}
 	if len(files) == 0 {
-		return nil, nothingMatches(pattern, dirs)
+		return nil, f.nothingMatches(pattern, dirs)
 	}
 	for _, dir := range dirs {
-		if holdsArrow(dir) {
+		if f.holdsArrow(dir) {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%q matches files, and the directory %s with Arrow files in it, which would be left out", pattern, dir).
 				WithHint("say which are meant, as in %s or %s", pattern+suffixes[0], filepath.Join(pattern, "*"+suffixes[0])).With("path", dir)
 		}
 	}
-	return chosen(sorted(files), narrower(pattern, files)), nil
+	return chosen(sorted(files), f.narrower(pattern, files)), nil
+}
+
+// matches returns what a glob matches, with the directory in each name. A
+// directory that cannot be listed matches nothing, as in filepath.Glob.
+func (f finder) matches(pattern string) (all []blob.Entry) {
+	dir, last := filepath.Split(pattern)
+	parent := filepath.Clean(dir)
+	parents := []blob.Entry{{Name: parent, Dir: true}}
+	if strings.ContainsAny(parent, meta) {
+		parents = f.matches(parent)
+	}
+	for _, p := range parents {
+		if !p.Dir {
+			continue
+		}
+		entries, _ := f.opener.List(f.ctx, p.Name)
+		for _, e := range entries {
+			if ok, _ := filepath.Match(last, e.Name); ok {
+				all = append(all, blob.Entry{Name: filepath.Join(p.Name, e.Name), Dir: e.Dir})
+			}
+		}
+	}
+	return all
 }
 
 func hidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
 // nothingMatches is the error for a glob that matches no file.
-func nothingMatches(pattern string, dirs []string) error {
+func (f finder) nothingMatches(pattern string, dirs []string) error {
 	e := status.Errorf(status.NotFound, "arrowio", "no file matches %q", pattern).With("path", pattern)
 	if len(dirs) > 0 {
 		e.Msg += fmt.Sprintf(", only the directory %s", dirs[0])
@@ -126,26 +157,27 @@ func nothingMatches(pattern string, dirs []string) error {
 		}
 		return e.WithHint("files in directories are taken by %s", filepath.Join(pattern, "*"+suffixes[0]))
 	}
-	dir := filepath.Dir(pattern[:strings.IndexAny(pattern, meta)] + "x") // what stands before the first *
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		e.Hint = whereMissing(dir)
+	dir := filepath.Dir(pattern[:strings.IndexAny(pattern, meta)] + "x") // without the part from the first * on
+	entries, err := f.opener.List(f.ctx, dir)
+	var cause *status.Error
+	if errors.As(err, &cause) {
+		e.Hint = cause.Hint
 		return e
 	}
-	return e.WithHint("%s", listed(dir, entries))
+	return e.WithHint("%s", f.listed(dir, entries))
 }
 
-// listed says what a directory holds instead of what is missing there.
-func listed(dir string, entries []fs.DirEntry) string {
+// listed says what a directory holds.
+func (f finder) listed(dir string, entries []blob.Entry) string {
 	var names []string
 	for _, entry := range entries[:min(3, len(entries))] {
-		names = append(names, entry.Name())
+		names = append(names, entry.Name)
 	}
 	if more := len(entries) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
+	if info, err := f.opener.Stat(f.ctx, dir); err == nil {
+		dir = info.Full
 	}
 	if len(names) == 0 {
 		return dir + " is empty"
@@ -153,16 +185,16 @@ func listed(dir string, entries []fs.DirEntry) string {
 	return dir + " holds " + strings.Join(names, ", ")
 }
 
-// narrower gives the hint for a file without Arrow data that a glob matches
-// beside files that are called as Arrow files are.
-func narrower(pattern string, files []string) string {
+// narrower returns the hint for a file without Arrow data, if the glob that
+// matches it also matches files with the suffix of an Arrow file.
+func (f finder) narrower(pattern string, files []string) string {
 	i := slices.IndexFunc(files, isArrow)
 	if i < 0 {
 		return ""
 	}
 	dir, ext := filepath.Dir(files[i]), filepath.Ext(files[i])
 	better := "a glob that ends in " + ext
-	if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
+	if _, err := f.opener.Stat(f.ctx, filepath.Join(dir, stateFile)); err == nil {
 		better = "the directory itself, " + dir
 	} else if strings.HasSuffix(pattern, "*") {
 		better = pattern + ext
@@ -179,7 +211,7 @@ func chosen(paths []string, hint string) []choice {
 }
 
 // sorted orders by base name, then path, so that the order does not depend on
-// where the files lie.
+// the directories.
 func sorted(paths []string) []string {
 	slices.SortFunc(paths, func(a, b string) int {
 		return cmp.Or(cmp.Compare(filepath.Base(a), filepath.Base(b)), cmp.Compare(a, b))
@@ -190,25 +222,25 @@ func sorted(paths []string) []string {
 // suffixes are those of Arrow files in a directory.
 var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather"}
 
-// isArrow says whether a file is called as Arrow files are.
+// isArrow reports whether a file has the suffix of an Arrow file.
 func isArrow(path string) bool {
 	return !hidden(path) && slices.Contains(suffixes, strings.ToLower(filepath.Ext(path)))
 }
 
-// directory gives the Arrow files of a directory: those that Hugging Face's
+// directory returns the Arrow files of a directory: those that Hugging Face's
 // state.json lists, or all that have one of the suffixes and are not hidden.
-func directory(dir string) ([]choice, error) {
-	entries, err := os.ReadDir(dir)
+func (f finder) directory(dir string) ([]choice, error) {
+	entries, err := f.opener.List(f.ctx, dir)
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, err
 	}
-	if list, err := savedToDisk(dir); list != nil || err != nil {
+	if list, err := f.savedToDisk(dir); list != nil || err != nil {
 		return list, err
 	}
 	var files, dirs []string
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path := filepath.Join(dir, e.Name)
+		if e.Dir {
 			dirs = append(dirs, path)
 		} else if isArrow(path) {
 			files = append(files, path)
@@ -216,10 +248,10 @@ func directory(dir string) ([]choice, error) {
 	}
 	if len(files) == 0 {
 		return nil, status.Errorf(status.NotFound, "arrowio", "%s: the directory has no Arrow file (%s)", dir, strings.Join(suffixes, ", ")).
-			WithHint("%s", elsewhere(dir, entries, dirs)).With("path", dir)
+			WithHint("%s", f.alternative(dir, entries, dirs)).With("path", dir)
 	}
 	for _, sub := range dirs {
-		if !hidden(sub) && holdsArrow(sub) {
+		if !hidden(sub) && f.holdsArrow(sub) {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "%s: the directory has Arrow files, and so has %s in it, which would be left out", dir, sub).
 				WithHint("say which are meant, as in %s or %s", filepath.Join(dir, "*"+suffixes[0]), filepath.Join(dir, "*", "*"+suffixes[0])).With("path", dir)
 		}
@@ -227,19 +259,19 @@ func directory(dir string) ([]choice, error) {
 	return chosen(sorted(files), ""), nil
 }
 
-// holdsArrow says whether a directory has an Arrow file.
-func holdsArrow(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && isArrow(e.Name()) })
+// holdsArrow reports whether a directory has an Arrow file.
+func (f finder) holdsArrow(dir string) bool {
+	entries, err := f.opener.List(f.ctx, dir)
+	return err == nil && slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) })
 }
 
-// elsewhere says what could have been meant instead.
-func elsewhere(dir string, entries []fs.DirEntry, dirs []string) string {
-	if i := slices.IndexFunc(dirs, holdsArrow); i >= 0 {
+// alternative says what to open instead of a directory without Arrow files.
+func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) string {
+	if i := slices.IndexFunc(dirs, f.holdsArrow); i >= 0 {
 		return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+suffixes[0])
 	}
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(filepath.Ext(e.Name()), ".parquet") }) {
+	if slices.ContainsFunc(entries, func(e blob.Entry) bool { return strings.EqualFold(filepath.Ext(e.Name), ".parquet") }) {
 		return parquetHint
 	}
-	return listed(dir, entries)
+	return f.listed(dir, entries)
 }

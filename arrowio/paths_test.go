@@ -1,3 +1,5 @@
+//go:build unix
+
 package arrowio_test
 
 import (
@@ -136,27 +138,6 @@ func TestOpenRefused(t *testing.T) {
 		{"x.arrow y.arrow", status.Incompatible, `y.arrow: column 0 is "y", but "x" in x.arrow` + oneSchema},
 	} {
 		refused(t, strings.Fields(c.patterns), c.code, c.want)
-	}
-}
-
-// refused fails unless the patterns give exactly this error.
-func refused(t *testing.T, patterns []string, code status.Code, want string) {
-	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ds, err := arrowio.Open(patterns[0], patterns[1:]...)
-	if err == nil {
-		ds.Close()
-		t.Errorf("%q was opened", patterns)
-		return
-	}
-	if status.CodeOf(err) != code {
-		t.Errorf("%q: %v instead of %v", patterns, status.CodeOf(err), code)
-	}
-	if got := strings.ReplaceAll(err.Error(), here, "HERE"); got != "arrowio: "+want {
-		t.Errorf("%q:\n got %s\nwant arrowio: %s", patterns, got, want)
 	}
 }
 

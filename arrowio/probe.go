@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -9,19 +10,19 @@ import (
 
 // firstShape sets the lengths that are still open to those of the first record
 // that is not null, of the first few.
-func (d *Dataset) firstShape(f *table.Field, column int, shape []int) (reason string, err error) {
+func (d *Dataset) firstShape(ctx context.Context, f *table.Field, column int, shape []int) (reason string, err error) {
 	if d.Len() == 0 {
 		return "its lists have no declared length, and there is no record to take it from; give its shape", nil
 	}
 	records := min(d.Len(), 64)
 	last, _ := d.table.Index.Locate(records - 1)
-	c, err := d.find(f, column, int(last)+1)
+	c, err := d.find(ctx, f, column, int(last)+1)
 	if err != nil {
 		return "", err
 	}
 	for record := range records {
 		batch, row := d.table.Index.Locate(record)
-		p := probe{d: d, field: f, column: c, batch: batch}
+		p := probe{ctx: ctx, d: d, field: f, column: c, batch: batch}
 		found, err := p.shape(column, row, shape)
 		if err != nil {
 			return "", err
@@ -40,6 +41,7 @@ func (d *Dataset) firstShape(f *table.Field, column int, shape []int) (reason st
 
 // probe follows one row to find the lengths of its lists.
 type probe struct {
+	ctx     context.Context
 	d       *Dataset
 	field   *table.Field
 	column  *table.Column
@@ -51,7 +53,7 @@ type probe struct {
 // nulls.
 func (p *probe) shape(column int, row int64, shape []int) (found bool, err error) {
 	if (*store)(p.d).Encoded(p.d.table.File(p.batch)) {
-		if p.decoded, err = p.d.decode(p.batch, p.field, column, true); err != nil {
+		if p.decoded, err = p.d.decode(p.ctx, p.batch, p.field, column, true); err != nil {
 			return false, err
 		}
 	}
@@ -114,10 +116,7 @@ func (p *probe) read(off, length int64) ([]byte, error) {
 	if off < 0 || off > f.meta.Size-length {
 		return nil, p.damaged("offsets beyond the end of the file")
 	}
-	if _, err := f.content.ReadAt(b, off); err != nil {
-		return nil, f.named(err)
-	}
-	return b, nil
+	return b, f.readFull(p.ctx, b, off)
 }
 
 func (p *probe) damaged(format string, args ...any) error {

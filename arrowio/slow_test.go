@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -40,23 +42,28 @@ func (s *stuck) ReadAt(p []byte, off int64) (int, error) {
 	return s.File.ReadAt(p, off)
 }
 
+// through is an opener of local files that are read by what wrap makes of them.
+type through struct {
+	local.Opener
+	wrap func(f *os.File) io.ReaderAt
+}
+
+func (o through) Open(_ context.Context, path string) (blob.Blob, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	return blobtest.Bytes(path, io.NewSectionReader(o.wrap(f), 0, info.Size())), err
+}
+
 // openThrough opens a dataset whose file is read by what wrap makes of it.
 func openThrough(t *testing.T, wrap func(f *os.File) io.ReaderAt) *Dataset {
 	return openFileThrough(t, golden, wrap)
 }
 
 func openFileThrough(t *testing.T, path string, wrap func(f *os.File) io.ReaderAt) *Dataset {
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenFiles([]string{path}, Options{open: func(path string) (*resident.File, error) {
-		return resident.OpenReader(path, wrap(f), info.Size()), nil
-	}})
+	d, err := OpenFiles(t.Context(), []string{path}, Options{opener: through{wrap: wrap}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +249,7 @@ func TestShrunkFile(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d, err := OpenFiles([]string{path}, Options{IO: io})
+		d, err := OpenFiles(t.Context(), []string{path}, Options{IO: io})
 		if err != nil {
 			t.Fatal(err)
 		}

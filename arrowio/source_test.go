@@ -47,7 +47,7 @@ func TestFiles(t *testing.T) {
 					paths = append(paths, path)
 				}
 				open := func(t *testing.T) source.Source {
-					ds, err := arrowio.OpenFiles(paths, arrowio.Options{IO: io, Shapes: shapes})
+					ds, err := arrowio.OpenFiles(t.Context(), paths, arrowio.Options{IO: io, Shapes: shapes})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -92,7 +92,7 @@ func TestPartlyCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(t *testing.T) source.Source {
-		ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: shapes})
+		ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: shapes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestFoldedShapes(t *testing.T) {
 	save(t, path, false, schema, []int{9, 20}, 3)
 	records := readBack(t, path, false)
 	open := func(t *testing.T) source.Source {
-		ds, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: map[string][]int{"tokens": {3, 2}, "null image": {2, 2, 3}}})
+		ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: map[string][]int{"tokens": {3, 2}, "null image": {2, 2, 3}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestFoldedShapes(t *testing.T) {
 		t.Errorf("shapes %s", got)
 	}
 	sourcetest.Suite{Open: open, Row: reference(ds, records)}.Run(t)
-	_, err := arrowio.OpenFiles([]string{path}, arrowio.Options{Shapes: map[string][]int{"null image": {5, 2}}})
+	_, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: map[string][]int{"null image": {5, 2}}})
 	if want := `arrowio: field "null image" has rows of 12 values, but shape [5 2] needs 10; leave its shape out, or correct it`; err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

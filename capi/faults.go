@@ -95,7 +95,7 @@ func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
 		select {}
 	}
 	o.FaultHandler = cutting{signals()}
-	return arrowio.OpenFiles(paths, o)
+	return arrowio.OpenFiles(context.Background(), paths, o)
 }
 
 // cut is a file that is cut in the next gather from any mapping, after its

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -15,7 +17,7 @@ func (*loaderObject) instrument(s source.Source) source.Source { return s }
 
 func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
 	o.FaultHandler = signals()
-	return arrowio.OpenFiles(paths, o)
+	return arrowio.OpenFiles(context.Background(), paths, o)
 }
 
 // injecting says whether every call must come where faults are injected.

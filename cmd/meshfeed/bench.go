@@ -29,7 +29,7 @@ A plain copy of the same number of bytes is timed in the same run for comparison
 			if err != nil {
 				return err
 			}
-			ds, err := arrowio.OpenFiles(args[1:], o.files)
+			ds, err := arrowio.OpenFiles(cmd.Context(), args[1:], o.files)
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ reads samples of the data, or all data up to 16 MiB.`,
 		Example: "  meshfeed inspect train-*.arrow\n  meshfeed inspect --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ds, err := arrowio.OpenFiles(args, files)
+			ds, err := arrowio.OpenFiles(cmd.Context(), args, files)
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ position.`,
 		Example: "  meshfeed verify train-*.arrow\n  meshfeed verify --hash --json some-directory",
 		Args:    need(1, -1, "files, globs or directories"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ds, err := arrowio.OpenFiles(args, files)
+			ds, err := arrowio.OpenFiles(cmd.Context(), args, files)
 			if err != nil {
 				return err
 			}

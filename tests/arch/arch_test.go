@@ -46,10 +46,12 @@ var allowed = map[string][]string{
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "internal/guard"},
 	// tier 4
-	"arrowio/internal/resident": {"core/source"},
+	"arrowio/internal/blob":     {},
+	"arrowio/internal/local":    {"arrowio/internal/blob"},
+	"arrowio/internal/resident": {"core/source", "arrowio/internal/blob"},
 	"arrowio/internal/table":    {"internal/arrowmeta", "internal/block", "arrowio/internal/resident"},
 	"arrowio/internal/audit":    {"internal/arrowmeta"},
-	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table"},
+	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table", "arrowio/internal/local"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
 	"arrowio/internal/goarrow":  {"arrowio/internal/table"},
 	"arrowio/records":           {"arrowio/internal/goarrow"},
@@ -78,6 +80,8 @@ var allowed = map[string][]string{
 	// suites that implementations import in their tests
 	"core/sampler/samplertest": {"core/sampler"},
 	"core/source/sourcetest":   {"core/source"},
+
+	"arrowio/internal/blob/blobtest": {"arrowio/internal/blob"},
 }
 
 var tier0 = []string{"core/status", "internal/guard", "core/dtype", "core/mesh", "internal/jsontext"}
@@ -231,6 +235,21 @@ func checkReserved(t *testing.T, p pkg) {
 		for _, imp := range p.Imports {
 			if imp == r.path || strings.HasSuffix(r.path, "/") && strings.HasPrefix(imp, r.path) || strings.HasPrefix(imp, r.path+"/") {
 				t.Errorf("%s must not import %s: only %v may, because %s", p.path(), imp, r.users, r.why)
+			}
+		}
+	}
+}
+
+// TestBytesComeThroughBlobs: readers of files know blobs, so that a bucket of
+// objects can take the place of a directory.
+func TestBytesComeThroughBlobs(t *testing.T) {
+	for _, p := range list(t, worlds[0]) {
+		if !strings.HasPrefix(p.path(), "arrowio") || p.path() == "arrowio/internal/local" {
+			continue
+		}
+		for _, system := range []string{"os", "syscall", "golang.org/x/sys/unix"} {
+			if slices.Contains(p.Imports, system) {
+				t.Errorf("%s must not import %s: only arrowio/internal/local may, and all others read through arrowio/internal/blob", p.path(), system)
 			}
 		}
 	}

@@ -12,20 +12,14 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// Lease keeps the addresses that Acquire gave valid until Release.
-type Lease struct {
-	set    *Set
-	buffer *buffer // what was read
-}
+// Lease keeps the addresses that Acquire returned valid until Release.
+type Lease struct{ buffer *buffer }
 
 // Release ends the lease. It must be called once.
-func (l *Lease) Release() {
-	buffers.Put(l.buffer)
-	l.set.gate.Leave()
-}
+func (l *Lease) Release() { buffers.Put(l.buffer) }
 
-// buffer is memory to read into, and the lists that it takes to do so. A step
-// needs about as much as the step before, so buffers are used again.
+// buffer is memory to read into, and the lists that this takes. A step needs
+// about as much as the step before, so buffers are pooled.
 type buffer struct {
 	bytes   []byte
 	missing []int
@@ -35,7 +29,8 @@ type buffer struct {
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// grow makes room for size bytes, and for a step that needs a little more.
+// grow sets the length to size bytes. It allocates more, because the next step
+// may need a little more.
 func (b *buffer) grow(size int) {
 	if cap(b.bytes) < size {
 		b.bytes = make([]byte, size+size/8)
@@ -44,34 +39,30 @@ func (b *buffer) grow(size int) {
 }
 
 // Acquire makes the spans resident and writes their addresses to the first
-// entries of to. It returns when all of them may be read without waiting, with
-// Cancelled when ctx ends or the set is closed before that, with DataLoss if a
-// file has shrunk.
+// entries of to. It returns when all of them may be read without a wait. It is
+// Cancelled if ctx ends or the gate is closed before that, and DataLoss if a file
+// was truncated.
 func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, error) {
-	if err := s.gate.Enter(); err != nil {
-		return nil, err
-	}
 	b := buffers.Get().(*buffer)
 	err := s.locate(spans, to, b)
 	if err == nil && len(b.missing) > 0 {
 		err = s.fetch(ctx, spans, to, b)
 	}
 	if err != nil {
-		s.gate.Leave()
-		return nil, err // a reader may still be writing to b: it is not used again
+		return nil, err // a read may still write to b: it does not go back to the pool
 	}
-	return &Lease{set: s, buffer: b}, nil
+	return &Lease{b}, nil
 }
 
-// locate gives the addresses of mapped spans, and in b.missing the indices of
-// the spans that are not known to be resident.
+// locate writes the addresses of mapped spans to to. The indices of spans that
+// may not be resident go to b.missing.
 func (s *Set) locate(spans []Span, to []uintptr, b *buffer) error {
 	b.missing = b.missing[:0]
 	for i, span := range spans {
 		f := s.files[span.File]
 		if !f.covers(span) {
-			return status.Errorf(status.Internal, "arrowio", "%s: bytes %d to %d are asked of a file of %d",
-				f.name, span.Offset, span.Offset+int64(span.Length), f.size)
+			return status.Errorf(status.Internal, "arrowio", "%s: a gather asks for bytes %d to %d of a file of %d",
+				f.Name(), span.Offset, span.Offset+int64(span.Length), f.Size())
 		}
 		to[i] = f.base() + uintptr(span.Offset)
 		if !f.resident(span) {
@@ -81,25 +72,25 @@ func (s *Set) locate(spans []Span, to []uintptr, b *buffer) error {
 	return nil
 }
 
-// region is one piece of a file to be read or populated; it covers spans that
-// lie close together.
+// region is one piece of a file to read or populate. It covers spans that lie
+// close together.
 type region struct {
 	file     *File
 	from, to int64
-	at       int // of its bytes in the buffer, where the file is not mapped
+	at       int // position of its bytes in the buffer, unless the file is mapped
 }
 
-// Spans less than gapBytes apart are read at once, up to regionBytes; less than
-// wholeGapBytes where the file is read as a whole anyway, which a disk does
-// faster than thousands of rows one by one.
+// Spans at most gapBytes apart are read at once, up to regionBytes. If the whole
+// file will be read anyway, the gap may be wholeGapBytes: a disk reads a long
+// piece faster than thousands of rows.
 const (
 	gapBytes      = 4 << 10
 	wholeGapBytes = 64 << 10
 	regionBytes   = 1 << 20
 )
 
-// regions puts the spans with the given indices into file order, and joins
-// neighbours. The spans order[first[k]:first[k+1]] lie in region k.
+// regions sorts the spans with the given indices into file order and joins
+// neighbors. The spans order[first[k]:first[k+1]] lie in region k.
 func (s *Set) regions(spans []Span, order []int, list []region, first []int) ([]region, []int) {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(spans[a].File, spans[b].File), cmp.Compare(spans[a].Offset, spans[b].Offset))
@@ -122,8 +113,8 @@ func (s *Set) regions(spans []Span, order []int, list []region, first []int) ([]
 	return list, append(first, len(order))
 }
 
-// fetch makes the missing spans resident. What has to be read goes to a buffer,
-// and the addresses of those spans point there.
+// fetch makes the missing spans resident. If a file is not mapped, its spans are
+// read into the buffer and their addresses point there.
 func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) error {
 	b.list, b.first = s.regions(spans, b.missing, b.list[:0], b.first[:0])
 	list, first := b.list, b.first
@@ -149,22 +140,23 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 	return nil
 }
 
-// readers is how many regions are read at a time: a disk answers many requests
-// in the time of one.
+// readers is how many regions are read at a time. A disk answers many requests in
+// the time of one.
 const readers = 32
 
-// load does the regions on several goroutines and waits for them, for ctx or
-// for the set to be closed. A goroutine that is stuck in a system call goes on
-// alone.
+// load makes the regions resident on several goroutines. It waits for all of
+// them, for the end of ctx or for the gate to be closed. A goroutine whose system
+// call does not return stays inside the gate until it does.
 func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
+	open, detach := s.gate.Join(ctx)
+	defer detach()
 	var next, left atomic.Int64
-	var stopped atomic.Bool
 	done := make(chan error, 1) // the first error, or nil after the last region
 	left.Store(int64(len(list)))
 	work := func() error {
 		defer s.gate.Leave()
-		for k := next.Add(1) - 1; k < int64(len(list)) && !stopped.Load(); k = next.Add(1) - 1 {
-			if err := list[k].load(b); err != nil {
+		for k := next.Add(1) - 1; k < int64(len(list)) && open.Err() == nil; k = next.Add(1) - 1 {
+			if err := list[k].load(open, b); err != nil {
 				return err
 			}
 			if left.Add(-1) == 0 {
@@ -174,39 +166,37 @@ func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 		return nil
 	}
 	failed := func(err error) {
-		stopped.Store(true)
 		select {
 		case done <- err:
 		default:
 		}
 	}
-	open, detach := s.gate.Join(ctx)
-	defer detach()
 	for range min(readers, len(list)) {
 		if s.gate.Enter() != nil {
-			break // closed: the wait below says so
+			break // closed, so that open ends below
 		}
 		guard.Go("arrowio", work, failed)
 	}
 	select {
 	case err := <-done:
-		return err
-	case <-open.Done():
-		stopped.Store(true)
-		if err := ctx.Err(); err != nil {
-			return &status.Error{Code: status.CodeOf(err), Op: "arrowio", Msg: "the read was cancelled", Err: err}
+		if err == nil || open.Err() == nil {
+			return err
 		}
-		return status.New(status.Cancelled, "arrowio", "the dataset was closed during the read")
+	case <-open.Done():
 	}
+	if err := ctx.Err(); err != nil {
+		return &status.Error{Code: status.CodeOf(err), Op: "arrowio", Msg: "the read was cancelled", Err: err}
+	}
+	return status.New(status.Cancelled, "arrowio", "the dataset was closed during the read")
 }
 
-// load makes a region resident. That of a mapping is asked for by name first:
-// around a page that populate finds missing, the kernel reads as much as is set
-// for the disk, which can be 8 MB, and a step has many rows.
-func (r *region) load(b *buffer) error {
+// load makes a region resident. A mapped region is requested first: around a page
+// that populate finds missing, the kernel reads as much as the device's
+// readahead, which may be 8 MB.
+func (r *region) load(ctx context.Context, b *buffer) error {
 	if r.file.mapping != nil {
-		r.file.willNeed(r.from, r.to)
-		return r.file.populate(r.from, r.to)
+		r.file.mappable.WillNeed(r.from, r.to)
+		return r.file.mappable.Populate(r.from, r.to)
 	}
-	return r.file.read(b.bytes[r.at:r.at+int(r.to-r.from)], r.from)
+	return r.file.read(ctx, b.bytes[r.at:r.at+int(r.to-r.from)], r.from)
 }

@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// hints are the regions that somebody will need soon. Only the latest hint
-// counts: an older one that has not been passed on comes too late.
+// hints are the regions of the latest hint. An older hint that was not passed on
+// in time is of no use any more and is dropped.
 type hints struct {
 	mu      sync.Mutex
 	running bool
 	pending []region
 }
 
-// Ahead says which spans come next. It returns at once; the kernel is asked to
-// read them in the background, in file order.
+// Ahead says which spans come next. It returns at once. A goroutine then asks the
+// kernel to read them, in file order.
 func (s *Set) Ahead(spans []Span) {
 	var missing []int
 	for i, span := range spans {
 		f := s.files[span.File]
-		if f.file != nil && f.covers(span) && !f.resident(span) {
+		if f.mappable != nil && f.covers(span) && !f.resident(span) {
 			missing = append(missing, i)
 		}
 	}
@@ -38,7 +38,7 @@ func (s *Set) Ahead(spans []Span) {
 	}
 }
 
-// passHints passes hints on to the kernel until there are none.
+// passHints passes hints on to the kernel until none is left.
 func (s *Set) passHints(ctx context.Context) error {
 	for {
 		s.ahead.mu.Lock()
@@ -53,7 +53,7 @@ func (s *Set) passHints(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			r.file.willNeed(r.from, r.to)
+			r.file.mappable.WillNeed(r.from, r.to)
 		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// watcher is a FaultHandler that notes what it is asked for.
+// watcher is a FaultHandler that records its calls.
 type watcher struct {
 	t        *testing.T
-	watching map[*byte]int // the sizes of the mappings, by their begin
+	watching map[*byte]int // the sizes of the mappings, by their first byte
 	faulted  []*uint32
 	armed    int
 	first    byte
@@ -34,15 +34,13 @@ func (w *watcher) Watch(mapping []byte) (*uint32, func()) {
 
 func (w *watcher) Arm() { w.armed++ }
 
-// TestFaultHandler: mappings are watched as long as they last, and a mark on
-// one is an error of its file alone.
+// TestFaultHandler: mappings are watched as long as they exist. A mark on one is an
+// error of its file alone.
 func TestFaultHandler(t *testing.T) {
-	if !canPopulate() {
-		t.Skip("files are not mapped here")
-	}
+	mapsFiles(t)
 	files, _ := write(t, 5000, 0, 100_000)
 	w := &watcher{t: t}
-	s := newSet(t, files, Options{IO: "map", FaultHandler: w})
+	s := newSet(t, files, Options{IO: "map", Memory: plenty, FaultHandler: w})
 	if len(w.watching) != 2 || len(w.faulted) != 2 {
 		t.Fatalf("watches %d mappings of two files with bytes and one without", len(w.watching))
 	}
@@ -63,13 +61,13 @@ func TestFaultHandler(t *testing.T) {
 			t.Errorf("file %d:\ngot  %s\nwant %s", i, got, want)
 		}
 	}
-	s.Close()
+	_ = s.gate.Close(0)
 	if len(w.watching) != 0 {
 		t.Errorf("%d mappings are still watched", len(w.watching))
 	}
 }
 
-// TestFaultHandlerOfFilesThatAreRead: there is nothing to watch, so nothing is armed.
+// TestFaultHandlerOfFilesThatAreRead: without a mapping the handler is not called.
 func TestFaultHandlerOfFilesThatAreRead(t *testing.T) {
 	files, _ := write(t, 5000)
 	w := &watcher{t: t}
@@ -79,19 +77,17 @@ func TestFaultHandlerOfFilesThatAreRead(t *testing.T) {
 	}
 }
 
-// TestAShorterFileIsNamedBeforeItsFault: a cut says more than a mark.
-func TestAShorterFileIsNamedBeforeItsFault(t *testing.T) {
-	if !canPopulate() {
-		t.Skip("files are not mapped here")
-	}
+// TestTruncationIsReportedBeforeFault: the size tells more than the mark.
+func TestTruncationIsReportedBeforeFault(t *testing.T) {
+	mapsFiles(t)
 	files, _ := write(t, 5000)
 	w := &watcher{t: t}
-	newSet(t, files, Options{IO: "map", FaultHandler: w})
+	newSet(t, files, Options{IO: "map", Memory: plenty, FaultHandler: w})
 	*w.faulted[0] = 1
 	if err := os.Truncate(files[0].Name(), 4000); err != nil {
 		t.Fatal(err)
 	}
-	want := files[0].shrank().Error()
+	want := truncatedError(files[0])
 	if err := files[0].Check(); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -4,140 +4,129 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// File is one file of a set, or a reader in its place.
+// File is a blob of a set.
 type File struct {
-	name    string
-	size    int64
-	reader  io.ReaderAt
-	file    *os.File // nil for a reader
-	mapping []byte   // nil unless mapped; all of the file
-	whole   bool     // all of the mapping will be resident
+	blob.Blob
+	mappable blob.Mappable // nil if the blob cannot be mapped
+	mapping  []byte        // nil unless mapped; all of the blob
+	whole    bool          // all of the mapping will be resident
 
-	faulted *uint32 // not 0 once bytes of the mapping were not there; nil if nobody watches it
+	faulted *uint32 // not 0 once bytes of the mapping were missing; nil without a handler
 	unwatch func()
 
-	identity atomic.Pointer[identity]  // as it was opened, of a file
-	checked  atomic.Pointer[time.Time] // when Recheck last looked
-
-	ready atomic.Int64 // bytes from the beginning that are resident
+	checked atomic.Pointer[time.Time] // of the last Recheck
+	ready   atomic.Int64              // bytes from the beginning that are resident
 }
 
-// Open opens a regular file for reading.
-func Open(path string) (*File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	f := &File{name: path, reader: file, file: file}
-	was, err := f.identityNow()
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	now := time.Now()
-	f.size = was.size
-	f.identity.Store(&was)
-	f.checked.Store(&now)
-	return f, nil
-}
-
-// OpenReader makes a file of a reader of size bytes, which may be slow and is
-// never mapped.
-func OpenReader(name string, r io.ReaderAt, size int64) *File {
-	f, now := &File{name: name, size: size, reader: r}, time.Now()
+// NewFile makes a file of a blob, which it closes.
+func NewFile(b blob.Blob) *File {
+	now, f := time.Now(), &File{Blob: b}
+	f.mappable, _ = b.(blob.Mappable)
 	f.checked.Store(&now)
 	return f
 }
 
-// Name gives the path the file was opened by.
-func (f *File) Name() string { return f.name }
-
-// Size gives the file's size when it was opened.
-func (f *File) Size() int64 { return f.size }
-
-// ReadAt reads from the file itself, not from the mapping.
-func (f *File) ReadAt(p []byte, offset int64) (int, error) { return f.reader.ReadAt(p, offset) }
-
-// Base gives the address of the file's first byte once all of it is resident.
+// Base returns the address of the file's first byte once all of it is resident.
 // It is valid until the last user leaves the closed set.
 func (f *File) Base() (uintptr, bool) {
-	return f.base(), f.mapping != nil && f.ready.Load() == f.size
+	return f.base(), f.mapping != nil && f.ready.Load() == f.Size()
 }
 
 func (f *File) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(f.mapping))) }
 
-// watch lets a handler watch the mapping.
-func (f *File) watch(h FaultHandler) {
+// mapIn maps the file and lets the handler, if there is one, watch the mapping.
+func (f *File) mapIn(whole bool, h FaultHandler) (err error) {
+	if f.mappable == nil {
+		return status.Errorf(status.Unsupported, "arrowio", `%s: io "map" needs a local file, and Linux 5.14 or later`, f.Name()).
+			WithHint(`use io "auto" or "read"`).With("path", f.Name())
+	}
+	if f.mapping, err = f.mappable.Map(!whole); err != nil {
+		return err
+	}
+	f.whole = whole
 	if h != nil && len(f.mapping) > 0 {
 		f.faulted, f.unwatch = h.Watch(f.mapping)
 	}
+	return nil
 }
 
-// Close closes a file that belongs to no set.
+// Close closes the blob. The handler stops first, while the mapping stands.
 func (f *File) Close() error {
 	if f.unwatch != nil {
 		f.unwatch()
 	}
-	err := f.mapOut()
-	if f.file != nil {
-		err = errors.Join(err, f.file.Close())
-	}
-	return err
+	return f.Blob.Close()
 }
 
-func (f *File) ioError(cause error) error {
-	var path *os.PathError
-	if errors.As(cause, &path) {
-		cause = path.Err
+// Check fails with DataLoss if the content may have changed since the file was
+// opened, or if bytes of its mapping were missing when they were read, so that
+// zeros may have been gathered.
+func (f *File) Check() error {
+	if err := f.Blob.Check(); err != nil {
+		return err
 	}
-	return status.Errorf(status.IO, "arrowio", "%s: %w", f.name, cause).With("path", f.name)
+	if f.faulted != nil && atomic.LoadUint32(f.faulted) != 0 {
+		return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.Name()).
+			WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.Name())
+	}
+	return nil
 }
 
-// read fills p from offset. A file that ends early has shrunk.
-func (f *File) read(p []byte, offset int64) error {
-	n, err := f.reader.ReadAt(p, offset)
+// recheckAfter is the shortest time between two checks of a file that is read.
+// A mapped file is checked after every step.
+const recheckAfter = time.Second
+
+// Recheck calls Check, unless that happened less than recheckAfter ago.
+func (f *File) Recheck() error {
+	now, last := time.Now(), f.checked.Load()
+	if now.Sub(*last) < recheckAfter {
+		return nil
+	}
+	if kept := now; !f.checked.CompareAndSwap(last, &kept) {
+		return nil
+	}
+	return f.Check()
+}
+
+// read fills p from offset on. A file that ends early was truncated.
+func (f *File) read(ctx context.Context, p []byte, offset int64) error {
+	n, err := f.ReadAt(ctx, p, offset)
 	switch {
 	case n == len(p):
 		return f.Recheck()
 	case err == nil, errors.Is(err, io.EOF):
-		return f.shrank()
-	default:
-		return f.ioError(err)
+		if changed := f.Check(); changed != nil {
+			return changed
+		}
+		return status.Errorf(status.DataLoss, "arrowio", "%s ends before the %d bytes that it had when it was opened", f.Name(), f.Size()).With("path", f.Name())
 	}
+	return status.Errorf(status.IO, "arrowio", "%s: %w", f.Name(), err).With("path", f.Name())
 }
 
 // pieceBytes is how much is populated at a time. Meanwhile the kernel holds the
-// lock of the process's address space, so that every thread which maps memory
-// waits, and behind it every thread which touches new memory: with pieces of 64
-// MiB for half a second on a busy machine, with these for 15 ms. The disk sees
-// no difference, since the kernel reads ahead in smaller pieces anyway.
+// lock of the process's address space: a thread that maps memory waits, and then
+// every thread that touches new memory. Measured on a busy machine, they wait for
+// half a second with pieces of 64 MiB and for 15 ms with these. The disk sees no
+// difference, because the kernel reads ahead in smaller pieces anyway.
 const pieceBytes = 4 << 20
 
 // populateAll makes the file resident from the beginning to the end, until ctx
 // ends.
 func (f *File) populateAll(ctx context.Context) error {
-	for at := int64(0); at < f.size; {
+	for at := int64(0); at < f.Size(); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		end := min(at+pieceBytes, f.size)
-		if err := f.populate(at, end); err != nil {
+		end := min(at+pieceBytes, f.Size())
+		if err := f.mappable.Populate(at, end); err != nil {
 			return err
 		}
 		f.ready.Store(end)
@@ -153,5 +142,5 @@ func (f *File) resident(s Span) bool {
 
 // covers reports whether a span lies in the file.
 func (f *File) covers(s Span) bool {
-	return s.Offset >= 0 && s.Length >= 0 && s.Offset <= f.size-int64(s.Length)
+	return s.Offset >= 0 && s.Length >= 0 && s.Offset <= f.Size()-int64(s.Length)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -31,34 +35,62 @@ func write(t *testing.T, sizes ...int) (files []*File, content [][]byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := Open(path)
+		b, err := local.Opener{}.Open(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, content = append(files, f), append(content, data)
+		files, content = append(files, NewFile(b)), append(content, data)
 	}
 	return files, content
 }
 
+// newSet makes a set whose gate closes the files.
 func newSet(t *testing.T, files []*File, o Options) *Set {
 	t.Helper()
-	s, err := NewSet(files, o)
+	s, err := trySet(files, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { _ = s.gate.Close(source.Patience) })
 	return s
+}
+
+func trySet(files []*File, o Options) (*Set, error) {
+	return NewSet(source.NewGate("arrowio", "dataset", func() error {
+		for _, f := range files {
+			_ = f.Close()
+		}
+		return nil
+	}), files, o)
+}
+
+// mapsFiles skips a test on systems that do not map files.
+func mapsFiles(t *testing.T) {
+	t.Helper()
+	files, _ := write(t, 1)
+	defer files[0].Close()
+	if err := files[0].mapIn(true, nil); err != nil {
+		t.Skip(err)
+	}
+}
+
+// plenty is memory in which all files fit.
+const plenty = 1 << 40
+
+func truncatedError(f *File) string {
+	return fmt.Sprintf("arrowio: %s ends before the %d bytes that it had when it was opened; do not write to a file while it is read: write another and rename it", f.Name(), f.Size())
 }
 
 func at(address uintptr, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), n)
 }
 
-// readers of every kind give the bytes of random spans over several files.
+// TestAcquire: every way of reading returns the bytes of random spans over several
+// files.
 func TestAcquire(t *testing.T) {
-	for _, o := range []Options{{IO: "read"}, {IO: "auto"}, {IO: "auto", Memory: 1}, {IO: "map"}, {IO: "map", Memory: 1}} {
-		if o.IO == "map" && !canPopulate() {
-			continue
+	for _, o := range []Options{{IO: "read"}, {IO: "auto", Memory: plenty}, {IO: "auto", Memory: 1}, {IO: "map", Memory: plenty}, {IO: "map", Memory: 1}} {
+		if o.IO == "map" {
+			mapsFiles(t)
 		}
 		files, content := write(t, 300_000, 1, 0, 70_000)
 		s := newSet(t, files, o)
@@ -83,31 +115,24 @@ func TestAcquire(t *testing.T) {
 			}
 			lease.Release()
 		}
-		s.Close()
-		if _, err := s.Acquire(context.Background(), nil, nil); err == nil || err.Error() != "arrowio: the dataset is closed" {
-			t.Errorf("after Close: %v", err)
-		}
 	}
 }
 
 func TestChoice(t *testing.T) {
+	mapsFiles(t)
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			o          Options
 			mapped     bool
 			wholeInRAM bool
 		}{
-			{Options{}, true, true},
 			{Options{IO: "auto", Memory: 400}, true, true},
 			{Options{IO: "auto", Memory: 396}, false, false},
 			{Options{IO: "read", Memory: 400}, false, false},
 			{Options{IO: "map", Memory: 10}, true, false},
 		} {
-			if !canPopulate() {
-				t.Skip("this system does not map")
-			}
 			files, _ := write(t, 100, 200)
-			if files[0].remote() {
+			if !files[0].mappable.MapByDefault() {
 				t.Skip("the temporary folder lies on a network file system")
 			}
 			newSet(t, files, c.o)
@@ -121,19 +146,29 @@ func TestChoice(t *testing.T) {
 				}
 			}
 		}
-		_, err := NewSet(nil, Options{IO: "fast"})
-		if want := `arrowio: io must be "auto", "map" or "read", not "fast"`; err == nil || err.Error() != want {
-			t.Errorf("got %v", err)
-		}
 	})
 }
 
-// TestRegions: what lies close together is read at once, up to 1 MB, and closer
-// is asked for where less than the file will be in memory.
-func TestRegions(t *testing.T) {
-	if !canPopulate() {
-		t.Skip("nothing is mapped on this system")
+// TestMapOfOtherBlobs: a blob without the role is read, and not mapped on demand.
+func TestMapOfOtherBlobs(t *testing.T) {
+	b := NewFile(blobtest.Bytes("object", bytes.NewReader([]byte("abc"))))
+	s := newSet(t, []*File{b}, Options{Memory: plenty})
+	to := make([]uintptr, 1)
+	if lease, err := s.Acquire(t.Context(), []Span{{0, 1, 2}}, to); err != nil || string(at(to[0], 2)) != "bc" {
+		t.Errorf("%v", err)
+	} else {
+		lease.Release()
 	}
+	_, err := trySet([]*File{b}, Options{IO: "map"})
+	if want := `arrowio: object: io "map" needs a local file, and Linux 5.14 or later; use io "auto" or "read"`; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRegions: spans that lie close together are read at once, up to 1 MB. They
+// must be closer if only a part of the file will be in memory.
+func TestRegions(t *testing.T) {
+	mapsFiles(t)
 	spans := []Span{{0, 2_000_000, 10}, {0, 0, 10}, {0, 60_000, 10}, {0, 5, 10}, {0, 200_000, 900_000}, {0, 1_100_050, 10}, {0, 62_000, 10}, {0, 1_103_000, 200_000}}
 	for _, c := range []struct {
 		memory int64
@@ -165,12 +200,12 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-func TestShrunk(t *testing.T) { synctest.Test(t, testShrunk) }
+func TestTruncated(t *testing.T) { synctest.Test(t, testTruncated) }
 
-func testShrunk(t *testing.T) {
+func testTruncated(t *testing.T) {
 	for _, o := range []Options{{IO: "read"}, {IO: "map", Memory: 1}} {
-		if o.IO == "map" && !canPopulate() {
-			continue
+		if o.IO == "map" {
+			mapsFiles(t)
 		}
 		files, _ := write(t, 100_000)
 		s := newSet(t, files, o)
@@ -180,7 +215,7 @@ func testShrunk(t *testing.T) {
 		if err := os.Truncate(files[0].Name(), 5000); err != nil {
 			t.Fatal(err)
 		}
-		want := "arrowio: " + files[0].Name() + " ends before the 100000 bytes that it had when it was opened; do not write to a file while it is read: write another and rename it"
+		want := truncatedError(files[0])
 		_, err := s.Acquire(context.Background(), []Span{{0, 90_000, 10}}, make([]uintptr, 1))
 		if err == nil || err.Error() != want || status.CodeOf(err) != status.DataLoss {
 			t.Errorf("%+v: got %v", o, err)
@@ -196,14 +231,20 @@ func testShrunk(t *testing.T) {
 	}
 }
 
-// slow is a reader that answers when it is told to.
+// slow is a blob that answers when it is told to.
 type slow struct {
 	asked    chan int64
 	answer   chan error
-	released chan struct{} // closed with its file
+	released chan struct{} // closed with the blob
 }
 
-func (s *slow) ReadAt(p []byte, offset int64) (int, error) {
+func (s *slow) Name() string     { return "slow" }
+func (s *slow) Size() int64      { return 1 << 20 }
+func (s *slow) Identity() string { return "slow" }
+func (s *slow) Check() error     { return nil }
+func (s *slow) Close() error     { close(s.released); return nil }
+
+func (s *slow) ReadAt(_ context.Context, p []byte, offset int64) (int, error) {
 	s.asked <- offset
 	if err := <-s.answer; err != nil {
 		return 0, err
@@ -216,9 +257,7 @@ func (s *slow) ReadAt(p []byte, offset int64) (int, error) {
 
 func newSlow(t *testing.T) (*slow, *Set) {
 	r := &slow{asked: make(chan int64), answer: make(chan error), released: make(chan struct{})}
-	f := OpenReader("slow", r, 1<<20)
-	f.unwatch = func() { close(r.released) }
-	s, err := NewSet([]*File{f}, Options{})
+	s, err := trySet([]*File{NewFile(r)}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,12 +278,12 @@ func TestSlowReader(t *testing.T) {
 			lease.Release()
 		}()
 		<-r.asked
-		runtime.GC() // nobody waits for the reader but who asked
+		runtime.GC() // only the caller waits for the read
 		r.answer <- nil
 		if err := <-got; err != nil {
 			t.Error(err)
 		}
-		s.Close()
+		_ = s.gate.Close(source.Patience)
 	})
 }
 
@@ -263,7 +302,7 @@ func TestCancel(t *testing.T) {
 		if err := <-got; err.Error() != "arrowio: the read was cancelled" || !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		s.Close() // returns, although both reads are stuck
+		_ = s.gate.Close(source.Patience) // returns, although both reads are stuck
 		select {
 		case <-r.released:
 			t.Error("released under a read")
@@ -284,7 +323,7 @@ func TestCloseCancels(t *testing.T) {
 			got <- err
 		}()
 		<-r.asked
-		s.Close()
+		_ = s.gate.Close(source.Patience)
 		if err := <-got; err == nil || err.Error() != "arrowio: the dataset was closed during the read" {
 			t.Errorf("got %v", err)
 		}
@@ -293,12 +332,11 @@ func TestCloseCancels(t *testing.T) {
 	})
 }
 
-// What goes on in the background ends with Close, which need not be patient.
+// TestCloseEndsTheBackground: background work ends with Close, which does not wait
+// for its patience to run out.
 func TestCloseEndsTheBackground(t *testing.T) {
+	mapsFiles(t)
 	synctest.Test(t, func(t *testing.T) {
-		if !canPopulate() {
-			t.Skip("this system does not map")
-		}
 		files, _ := write(t, 100)
 		s := newSet(t, files, Options{IO: "map", Memory: 1})
 		s.background(func(ctx context.Context) error {
@@ -306,7 +344,7 @@ func TestCloseEndsTheBackground(t *testing.T) {
 			return files[0].populateAll(ctx)
 		})
 		before := time.Now()
-		s.Close()
+		_ = s.gate.Close(source.Patience)
 		if waited := time.Since(before); waited > 0 {
 			t.Errorf("Close waited for %v", waited)
 		}
@@ -331,26 +369,45 @@ func TestReaderFails(t *testing.T) {
 			if err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
-			s.Close()
+			_ = s.gate.Close(source.Patience)
 		}
 	})
 }
 
-// TestLeaseOutlivesClose: memory that somebody holds is not taken away.
-func TestLeaseOutlivesClose(t *testing.T) {
+// TestReadRechecks: a file that is read is checked again after a second.
+func TestReadRechecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		files, content := write(t, 100_000)
-		s := newSet(t, files, Options{})
-		to := make([]uintptr, 1)
-		lease, err := s.Acquire(t.Context(), []Span{{0, 50_000, 1000}}, to)
-		if err != nil {
-			t.Fatal(err)
+		files, _ := write(t, 100_000)
+		old := time.Date(2020, 5, 6, 7, 8, 9, 0, time.UTC)
+		touch := func(at time.Time) {
+			if err := os.Chtimes(files[0].Name(), at, at); err != nil {
+				t.Fatal(err)
+			}
 		}
-		s.Close()
-		if !bytes.Equal(at(to[0], 1000), content[0][50_000:51_000]) {
-			t.Error("wrong bytes")
+		s := newSet(t, files, Options{IO: "read"})
+		read := func() error {
+			lease, err := s.Acquire(context.Background(), []Span{{0, 10, 10}}, make([]uintptr, 1))
+			if err == nil {
+				lease.Release()
+			}
+			return err
 		}
-		lease.Release()
-		_ = s.gate.Close(0)
+		touch(old)
+		if err := read(); err != nil {
+			t.Errorf("within a second: %v", err)
+		}
+		time.Sleep(recheckAfter)
+		if err := read(); status.CodeOf(err) != status.DataLoss {
+			t.Errorf("after a second: %v", err)
+		}
 	})
+}
+
+// TestRechecksAllocateNothing: every read calls Recheck.
+func TestRechecksAllocateNothing(t *testing.T) {
+	files, _ := write(t, 10)
+	defer files[0].Close()
+	if n := testing.AllocsPerRun(100, func() { _ = files[0].Recheck() }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 
 	"golang.org/x/sys/unix"
@@ -32,13 +31,18 @@ func inCore(t *testing.T, mapping []byte) []bool {
 // evict drops a file's pages from the cache, or skips the test.
 func evict(t *testing.T, f *File) {
 	t.Helper()
-	if err := f.file.Sync(); err != nil {
+	file, err := os.Open(f.Name())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Fadvise(int(f.file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+	defer file.Close()
+	if err := file.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	mapping, err := unix.Mmap(int(f.file.Fd()), 0, int(f.size), unix.PROT_READ, unix.MAP_SHARED)
+	if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	mapping, err := unix.Mmap(int(file.Fd()), 0, int(f.Size()), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +80,11 @@ func TestReadsNothingAround(t *testing.T) {
 	files, _ := write(t, 1<<20)
 	f, page := files[0], os.Getpagesize()
 	evict(t, f)
-	if err := f.mapIn(false); err != nil {
+	if err := f.mapIn(true, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := (&region{file: f, from: 500_000, to: 510_000}).load(nil); err != nil {
+	if err := (&region{file: f, from: 500_000, to: 510_000}).load(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	first, last := 500_000/page, 509_999/page
@@ -98,7 +102,7 @@ func TestPopulatesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files, _ := write(t, 1<<20, 50_000)
 		evict(t, files[0])
-		newSet(t, files, Options{IO: "map"})
+		newSet(t, files, Options{IO: "map", Memory: plenty})
 		synctest.Wait() // for the goroutine that populates
 		for _, f := range files {
 			for i, in := range inCore(t, f.mapping) {
@@ -115,7 +119,7 @@ func TestPopulatesAll(t *testing.T) {
 func TestFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files, _ := write(t, 100_000)
-		newSet(t, files, Options{IO: "map"})
+		newSet(t, files, Options{IO: "map", Memory: plenty})
 		synctest.Wait() // for the goroutine that populates
 		base, ok := files[0].Base()
 		if !ok {
@@ -138,7 +142,7 @@ func TestFault(t *testing.T) {
 }
 
 func TestNothingLeft(t *testing.T) {
-	for _, o := range []Options{{IO: "map"}, {IO: "read"}} {
+	for _, o := range []Options{{IO: "map", Memory: plenty}, {IO: "read"}} {
 		files, _ := write(t, 1<<20, 10)
 		name := files[0].Name()
 		s := newSet(t, files, o)
@@ -150,7 +154,6 @@ func TestNothingLeft(t *testing.T) {
 			t.Error("the test does not see what is open")
 		}
 		lease.Release()
-		s.Close()
 		_ = s.gate.Close(0)
 		if open(t, name) {
 			t.Errorf("%+v: a mapping or a descriptor is left", o)
@@ -178,39 +181,4 @@ func open(t *testing.T, name string) bool {
 		}
 	}
 	return false
-}
-
-func TestFreeMemory(t *testing.T) {
-	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	meminfo := file("MemTotal:  2000 kB\nMemAvailable:   1000 kB\n")
-	for _, c := range []struct {
-		name  string
-		files fstest.MapFS
-		want  int64
-	}{
-		{"no groups", fstest.MapFS{"proc/meminfo": meminfo}, 1024000},
-		{"version 2", fstest.MapFS{
-			"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/job/a\n"),
-			"sys/fs/cgroup/job/a/memory.max": file("max\n"), "sys/fs/cgroup/job/a/memory.current": file("9\n"),
-			"sys/fs/cgroup/job/memory.max": file("500000\n"), "sys/fs/cgroup/job/memory.current": file("300000\n"),
-			"sys/fs/cgroup/job/memory.stat": file("anon 1\nactive_file 50000\ninactive_file 60000\n"),
-		}, 310000},
-		{"version 2 in a container", fstest.MapFS{
-			"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/../x\n"),
-			"sys/fs/cgroup/memory.max": file("500000\n"), "sys/fs/cgroup/memory.current": file("600000\n"),
-		}, 0},
-		{"version 1", fstest.MapFS{
-			"proc/meminfo": meminfo, "proc/self/cgroup": file("5:cpu,memory:/docker/1\n4:pids:/\n"),
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("700000\n"), "sys/fs/cgroup/memory/memory.usage_in_bytes": file("100000\n"),
-			"sys/fs/cgroup/memory/memory.stat": file("cache 1\ntotal_inactive_file 10000\n"),
-		}, 610000},
-		{"nothing known", fstest.MapFS{}, 0},
-	} {
-		if got := freeMemory(c.files); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
-	}
-	if freeMemory(root()) <= 0 {
-		t.Error("this system has no free memory")
-	}
 }

@@ -1,4 +1,4 @@
-package arrowio
+package local
 
 import (
 	"errors"
@@ -12,14 +12,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// regular refuses what is no regular file before it is opened: that alone may
-// wait for the other end of a pipe.
-func regular(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().IsRegular() {
-		return err
-	}
-	return status.Errorf(status.Unsupported, "arrowio", "%s: this is %s, not a file", path, kindOf(info.Mode())).
+// notRegular is the error for a pipe, a socket, a device or a directory.
+func notRegular(path string, mode fs.FileMode) error {
+	return status.Errorf(status.Unsupported, "arrowio", "%s: this is %s, not a file", path, kindOf(mode)).
 		WithHint("rows are read in any order: copy its content into a file first").With("path", path)
 }
 
@@ -35,17 +30,13 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
-// openError is the error for a file or directory that cannot be opened or read.
+// openError is the error for a path that cannot be opened, listed or described.
 func openError(path string, err error) error {
 	var known *status.Error
 	if errors.As(err, &known) {
 		return err
 	}
-	e := status.Errorf(status.IO, "arrowio", "%s: %w", path, err).With("path", path)
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
-		e.Msg, e.Err = path+": "+cause.Err.Error(), cause.Err
-	}
+	e := status.Errorf(status.IO, "arrowio", "%s: %w", path, cause(err)).With("path", path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return missing(path, e)
@@ -70,7 +61,7 @@ func missing(path string, e *status.Error) error {
 	return e
 }
 
-// whereMissing says up to where a path exists.
+// whereMissing says which part of a path is the first that does not exist.
 func whereMissing(path string) string {
 	if strings.HasPrefix(path, "~") {
 		return "~ is not replaced here: write the whole path"

@@ -1,18 +1,22 @@
-package resident
+package local
 
 import (
 	"bufio"
 	"io/fs"
 	"math"
+	"os"
 	"path"
 	"strconv"
 	"strings"
 )
 
-// freeMemory gives how many bytes files may fill: what the system says is
-// available, or less where a control group of this process has a limit. Pages of
-// files that a group holds already can be given up, so they count as free. It
-// is 0 where nothing is known. The files are those of Linux's proc and sys.
+// FreeMemory returns how many bytes of files may be held in memory; 0 if the
+// system does not say.
+func FreeMemory() int64 { return freeMemory(os.DirFS("/")) }
+
+// freeMemory reads the files of Linux's proc and sys below root. It is what the
+// system says is available, or less if a control group of this process has a
+// limit. Cached pages of files count as free, because they can be dropped.
 func freeMemory(root fs.FS) int64 {
 	free := field(root, "proc/meminfo", "MemAvailable:") * 1024
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
@@ -35,8 +39,8 @@ func freeMemory(root fs.FS) int64 {
 	return max(free, 0)
 }
 
-// groupsFree gives the least that a group or one of the groups it lies in
-// leaves free. In a container the group's own path may be invisible.
+// groupsFree returns the smallest amount that a group and the groups around it
+// leave free. In a container the group's own path may be invisible.
 func groupsFree(root fs.FS, base, group, limit, usage string, cached ...string) int64 {
 	free := int64(math.MaxInt64)
 	for dir := path.Join(base, path.Clean("/"+group)); strings.HasPrefix(dir, base); dir = path.Dir(dir) {
@@ -53,7 +57,8 @@ func groupsFree(root fs.FS, base, group, limit, usage string, cached ...string) 
 	return free
 }
 
-// number reads a file that holds one number; "max" is none.
+// number reads a file that holds one number. It is false for "max", which means
+// that there is no limit.
 func number(root fs.FS, name string) (int64, bool) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -63,8 +68,8 @@ func number(root fs.FS, name string) (int64, bool) {
 	return n, err == nil
 }
 
-// field reads the number behind a name at the beginning of a line; 0 if there
-// is none.
+// field reads the number after a name at the beginning of a line; 0 if there is
+// no such line.
 func field(root fs.FS, file, name string) int64 {
 	f, err := root.Open(file)
 	if err != nil {

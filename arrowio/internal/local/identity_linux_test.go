@@ -1,13 +1,11 @@
-package resident
+package local
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,19 +13,18 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// old is a modification time that no write of a test can give.
+// old is a modification time before that of every write of a test.
 var old = time.Date(2020, 5, 6, 7, 8, 9, 123456000, time.UTC)
 
 // newAged makes a file of 100,000 bytes, last written to at old, and opens it.
 func newAged(t *testing.T) *File {
 	t.Helper()
-	files, _ := write(t, 100_000)
-	path := files[0].Name()
-	if err := os.Chtimes(path, old, old); err != nil {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(path, make([]byte, 100_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_ = files[0].Close()
-	f, err := Open(path)
+	setTimes(t, path, old, old)
+	f, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +54,8 @@ func setTimes(t *testing.T, path string, accessed, modified time.Time) {
 
 const renameIt = "; do not write to a file while it is read: write another and rename it; open the dataset again to read what the file holds now"
 
-// TestChanged: whatever may have changed the content is an error that names the
-// file and the times.
+// TestChanged: every change that may have changed the content is an error that
+// names the file and the times.
 func TestChanged(t *testing.T) {
 	later := old.Add(time.Hour)
 	for name, c := range map[string]struct {
@@ -85,7 +82,7 @@ func TestChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.NewReplacer("NOW", clock(now.changed), "OPENED", clock(opened)).Replace(c.want)
+		want := strings.NewReplacer("NOW", utc(now.changed), "OPENED", utc(opened)).Replace(c.want)
 		want = "arrowio: " + f.Name() + " has changed since it was opened: " + want + renameIt
 		if err := f.Check(); err == nil || err.Error() != want || status.CodeOf(err) != status.DataLoss {
 			t.Errorf("%s:\ngot  %v\nwant %s", name, err, want)
@@ -94,7 +91,7 @@ func TestChanged(t *testing.T) {
 }
 
 // untilLater waits until the file system's clock, which may tick every few
-// milliseconds, gives another time than one it gave.
+// milliseconds, is later than than.
 func untilLater(t *testing.T, path string, than int64) {
 	t.Helper()
 	probe := filepath.Join(filepath.Dir(path), "probe")
@@ -112,9 +109,9 @@ func untilLater(t *testing.T, path string, than int64) {
 	}
 }
 
-// TestHarmless: other attributes, an access and another file under the name
+// TestSameContent: other attributes, an access and another file under the name
 // leave the content as it was. A write after them is noticed.
-func TestHarmless(t *testing.T) {
+func TestSameContent(t *testing.T) {
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -151,7 +148,7 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// overwriteOpened writes to an open file, whatever its name is by now.
+// overwriteOpened writes to an open file, which may have another name by now.
 func overwriteOpened(t *testing.T, f *File) {
 	t.Helper()
 	file, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(f.file.Fd())), os.O_WRONLY, 0)
@@ -164,37 +161,10 @@ func overwriteOpened(t *testing.T, f *File) {
 	}
 }
 
-// TestChecksAllocateNothing: every step compares every file that it touches.
+// TestChecksAllocateNothing: every step checks every file that it reads.
 func TestChecksAllocateNothing(t *testing.T) {
 	f := newAged(t)
-	if n := testing.AllocsPerRun(100, func() { _, _ = f.Check(), f.Recheck() }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { _ = f.Check() }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
-}
-
-// TestReadRechecks: a file that is read is looked at again after a second.
-func TestReadRechecks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newAged(t)
-		s, err := NewSet([]*File{f}, Options{IO: "read"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		read := func() error {
-			lease, err := s.Acquire(context.Background(), []Span{{0, 10, 10}}, make([]uintptr, 1))
-			if err == nil {
-				lease.Release()
-			}
-			return err
-		}
-		overwrite(t, f.Name())
-		if err := read(); err != nil {
-			t.Errorf("looked at within a second: %v", err)
-		}
-		time.Sleep(recheckAfter)
-		if err := read(); status.CodeOf(err) != status.DataLoss {
-			t.Errorf("after a second: %v", err)
-		}
-	})
 }

@@ -1,0 +1,151 @@
+// Package blob holds the two interfaces through which meshfeed reads bytes: an
+// [Opener] finds files or objects by name, and a [Blob] is one of them, open.
+// Package local implements both for the file system. Everything above it, from
+// globs to checksums, is written against these interfaces and calls no function
+// of package os.
+//
+// A new kind of storage implements Opener and Blob and passes the tests of
+// package blobtest. Name and Identity tell its blobs apart; ReadAt fails if the
+// content is no longer that of the time of opening, or Check does. [Mappable] is
+// optional: blobs without it are read into buffers.
+package blob
+
+import (
+	"context"
+	"io"
+
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// Opener finds and opens blobs by name. Names have the syntax of package
+// path/filepath. Errors are of the vocabulary of package status, say which name
+// they are about, and have it as the attribute "path".
+type Opener interface {
+	// Stat describes what a name stands for. It is NotFound if there is
+	// nothing.
+	Stat(ctx context.Context, name string) (Info, error)
+
+	// List returns the entries of a directory in the order of their names.
+	List(ctx context.Context, dir string) ([]Entry, error)
+
+	// Open opens the blob with a name for reading.
+	Open(ctx context.Context, name string) (Blob, error)
+}
+
+// Info describes a name.
+type Info struct {
+	Dir  bool   // it is a directory
+	Full string // the complete name, such as an absolute path
+}
+
+// Entry is an entry of a directory.
+type Entry struct {
+	Name string // without the directory
+	Dir  bool   // it is a directory, or a link to one
+}
+
+// Blob is an open file or object. It is safe for concurrent use.
+type Blob interface {
+	// Name returns the name that errors use.
+	Name() string
+
+	// Size returns the number of bytes at the time of opening.
+	Size() int64
+
+	// Identity is the same for two blobs if they are one file or object with
+	// one content, under whatever names they were opened.
+	Identity() string
+
+	// ReadAt fills p with the bytes from offset on, as io.ReaderAt does, and
+	// ends soon after ctx. A system call on a disk that hangs does not: a
+	// caller who cannot wait for one uses [ReadFull].
+	ReadAt(ctx context.Context, p []byte, offset int64) (int, error)
+
+	// Check fails with DataLoss if the content may have changed since the
+	// blob was opened. It is called after every step, so it must be cheap.
+	Check() error
+
+	// Close releases the blob and its mapping. It is called once, when no
+	// call is in progress.
+	Close() error
+}
+
+// Mappable is the role of a blob that can be mapped into memory.
+type Mappable interface {
+	Blob
+
+	// MapByDefault is false if the blob should be mapped on demand only: reads
+	// may wait for a network, or the system cannot populate a mapping.
+	MapByDefault() bool
+
+	// Map maps the whole blob until Close. If only parts of it will be
+	// resident at a time, the system should not read ahead on its own.
+	Map(inParts bool) ([]byte, error)
+
+	// Populate makes the bytes [from, to) of the mapping resident and waits
+	// for them, in a system call.
+	Populate(from, to int64) error
+
+	// WillNeed asks the system to read the bytes [from, to) and does not
+	// wait for them.
+	WillNeed(from, to int64)
+}
+
+// ReadFull fills p with the bytes from offset on. It returns as soon as ctx
+// ends, even if the disk hangs. Then a read may still write to p: the caller must
+// not use p again. A blob that ends early is io.ErrUnexpectedEOF.
+func ReadFull(ctx context.Context, b Blob, p []byte, offset int64) error {
+	n, err := readAt(ctx, b, p, offset)
+	switch {
+	case n == len(p):
+		return nil
+	case err == nil || err == io.EOF:
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Reader returns an io.ReaderAt over a blob. Its reads end with ctx as those of
+// ReadFull do.
+func Reader(ctx context.Context, b Blob) io.ReaderAt { return reader{ctx, b} }
+
+type reader struct {
+	ctx  context.Context
+	blob Blob
+}
+
+// ReadAt implements io.ReaderAt.
+func (r reader) ReadAt(p []byte, offset int64) (int, error) {
+	return readAt(r.ctx, r.blob, p, offset)
+}
+
+// readAt reads on a goroutine of its own, unless ctx never ends.
+func readAt(ctx context.Context, b Blob, p []byte, offset int64) (int, error) {
+	if ctx.Done() == nil {
+		return b.ReadAt(ctx, p, offset)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, ended(err)
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	guard.Go("arrowio", func() error {
+		n, err := b.ReadAt(ctx, p, offset)
+		done <- result{n, err}
+		return nil
+	}, func(err error) { done <- result{0, err} })
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-ctx.Done():
+		return 0, ended(ctx.Err())
+	}
+}
+
+func ended(err error) error {
+	return &status.Error{Code: status.CodeOf(err), Op: "arrowio", Msg: "the read was cancelled", Err: err}
+}

@@ -1,0 +1,96 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// File is an open file.
+type File struct {
+	path     string
+	size     int64
+	key      string
+	file     *os.File
+	mapping  []byte                   // nil unless mapped
+	identity atomic.Pointer[identity] // as it was opened
+}
+
+// open opens a regular file. It refuses other kinds before it opens them,
+// because the opening of a pipe may wait for its other end.
+func open(path string) (*File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(path, info.Mode())
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, file: file}
+	if err := f.identify(); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// identify notes what the file is now. The path may lead elsewhere since it was
+// looked up, so the open file is asked.
+func (f *File) identify() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return notRegular(f.path, info.Mode())
+	}
+	was, err := f.identityNow()
+	if err != nil {
+		return err
+	}
+	f.size, f.key = was.size, f.keyOf(was)
+	f.identity.Store(&was)
+	return nil
+}
+
+// Name implements blob.Blob.
+func (f *File) Name() string { return f.path }
+
+// Size implements blob.Blob.
+func (f *File) Size() int64 { return f.size }
+
+// Identity implements blob.Blob.
+func (f *File) Identity() string { return f.key }
+
+// ReadAt implements blob.Blob. It reads the file itself, not the mapping.
+func (f *File) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := f.file.ReadAt(p, offset)
+	return n, cause(err)
+}
+
+// Close implements blob.Blob.
+func (f *File) Close() error { return errors.Join(f.unmap(), f.file.Close()) }
+
+// cause returns what is wrong without the name of the file.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+func (f *File) ioError(err error) error {
+	return status.Errorf(status.IO, "arrowio", "%s: %w", f.path, cause(err)).With("path", f.path)
+}
