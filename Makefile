@@ -1,10 +1,10 @@
-# Everything a contributor needs, by name. `make help` lists it.
+# The commands of contributors. `make help` lists them.
 #
-# Every target sets up what it needs and no more. Python packages live in .venv,
-# which one extra of pyproject.toml after the other is installed into:
-# .venv/.demo says that the packages of the extra demo are there. The library
-# and the command need Go and a C compiler alone. Nothing is installed outside
-# the checkout.
+# Every target sets up only what it needs. Python packages live in .venv. A
+# target installs one extra of pyproject.toml there if it needs it: the file
+# .venv/.demo says that the packages of the extra demo are installed. The
+# library and the command need Go and a C compiler only. Nothing is installed
+# outside the checkout.
 
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
@@ -21,7 +21,7 @@ export CGO_ENABLED ?= 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: lib $(VENV)/.test $(VENV)/.lint ## all that the other targets set up when they need it: for work without a network
+setup: lib $(VENV)/.test $(VENV)/.lint ## install all Python packages of tests and linters, for work without a network
 
 $(VENV)/pyvenv.cfg:
 	@$(HOST_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meshfeed needs Python 3.11 or later, this is " + sys.version)'
@@ -48,7 +48,7 @@ wasm: .build/meshfeed.wasm ## build the layout validator as a WebAssembly module
 .build/meshfeed.wasm: FORCE
 	wasm/guest/build.sh $@
 
-# The layout page: TypeScript round the validator. Its recipe builds only what
+# The layout page: TypeScript around the validator. Its recipe builds only what
 # changed.
 NODE := .build/node
 
@@ -59,24 +59,24 @@ $(NODE)/.ready: tools/node.txt wasm/page/node.sh | $(VENV)/pyvenv.cfg
 page: .build/meshfeed.wasm $(NODE)/.ready ## build the layout page: wasm/page/dist/layout.html, one file that works offline
 	wasm/page/build.sh $(NODE) .build/meshfeed.wasm
 
-page-test: page ## try the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
+page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
 	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs
 
 demo: lib $(VENV)/.demo ## train on real images over eight devices, stop, resume on another mesh (a minute)
 	$(PYTHON) docs/demo/digits.py --out demo-out
 
-demo-go: lib $(VENV)/.demo ## train with GoMLX on eight virtual devices and on XLA, see that both and JAX get the same batches (half a minute)
+demo-go: lib $(VENV)/.demo ## train with GoMLX on eight virtual devices and on XLA, check that both and JAX get the same batches (half a minute)
 	@$(MAKE) --no-print-directory plugin-cpu || echo "XLA's plugin for CPUs could not be fetched"
 	$(PYTHON) docs/demo-go/demo.py --out demo-out
 
-drill: lib $(VENV)/.demo ## kill one of four training processes, go on with two, see that no batch is lost (half a minute)
+drill: lib $(VENV)/.demo ## kill one of four training processes, continue with two, check that no batch is lost (half a minute)
 	$(PYTHON) docs/drill/drill.py --out drill-out
 
-docs: lib $(VENV)/.demo ## run the guides and put what they print into them
+docs: lib $(VENV)/.demo ## run the guides and write their output into them
 	$(PYTHON) docs/render.py docs/guides/distributed.py
 	$(PYTHON) docs/refresh.py docs/guides/layouts.md
 
-test: page lib $(VENV)/.test ## all quick tests, with a table of what each stage took
+test: page lib $(VENV)/.test ## all quick tests, with a table of the time of each stage
 	@PYTHON=$(PYTHON) $(PYTHON) tests/stages.py test
 
 test-deep: page lib $(VENV)/.test ## the slow proofs, beyond make test: sanitizers, -race everywhere, soaks, long random runs
@@ -110,10 +110,10 @@ fuzz: ## run every fuzz target for 30 s each
 selfcheck: lib $(VENV)/.demo ## check and measure meshfeed on the devices that JAX sees (two minutes)
 	$(PYTHON) -m meshfeed selfcheck
 
-# PJRT plugins, as wheels of Linux on x86-64 whose hashes tools/plugins knows.
+# PJRT plugins, as wheels of Linux on x86-64. tools/plugins pins their hashes.
 PLUGINS := .build/plugins
 
-# One that is there is replaced when its successor is complete: offline, it stays.
+# A plugin is replaced after the new one is complete, so offline the old one stays.
 $(PLUGINS)/%.ready: tools/plugins/%.txt | $(VENV)/pyvenv.cfg
 	rm -rf $(PLUGINS)/wheels/$*
 	$(PYTHON) -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.12 \
@@ -124,13 +124,13 @@ $(PLUGINS)/%.ready: tools/plugins/%.txt | $(VENV)/pyvenv.cfg
 	rm -rf $(PLUGINS)/wheels/$*
 	touch $@
 
-plugin-cpu: $(PLUGINS)/cpu.ready ## fetch XLA's plugin for CPUs (63 MB), which the deep tests compute with
+plugin-cpu: $(PLUGINS)/cpu.ready ## fetch XLA's plugin for CPUs (63 MB), on which deep tests compute
 
 plugins-absent: $(PLUGINS)/cuda12.ready $(PLUGINS)/cuda13.ready $(PLUGINS)/tpu.ready ## fetch the plugins of GPUs and TPUs (532 MB): the deep tests try them without the hardware
 
 gpu-check-go: ## check a PJRT plugin on its hardware: make gpu-check-go MESHFEED_PJRT_PLUGIN=/abs/plugin.so
-	@test -n "$(MESHFEED_PJRT_PLUGIN)" || { echo "say which plugin: make gpu-check-go MESHFEED_PJRT_PLUGIN=/abs/plugin.so"; exit 2; }
+	@test -n "$(MESHFEED_PJRT_PLUGIN)" || { echo "name the plugin: make gpu-check-go MESHFEED_PJRT_PLUGIN=/abs/plugin.so"; exit 2; }
 	MESHFEED_PJRT_PLUGIN="$(MESHFEED_PJRT_PLUGIN)" CGO_ENABLED=1 go test -count=1 -v -timeout 20m -run '^TestReal' ./core/gomlxfeed/xla
 
-clean: ## remove what make made
+clean: ## remove everything that make built
 	rm -rf $(VENV) .build build dist demo-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules

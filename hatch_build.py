@@ -1,17 +1,17 @@
 """Builds the layout page, the C library and the command into the wheel.
 
 Each part has one recipe, which make runs too: `wasm/guest/build.sh`, `wasm/page/build.sh` and
-`capi/build.sh`. The wheel's tag follows from what came out of them: the highest GLIBC version
-whose symbols library and command ask for.
+`capi/build.sh`. The wheel's tag follows from the results: it names the highest GLIBC version whose
+symbols library or command use.
 
-An sdist carries the page, so that a wheel is built from it without Node. In a checkout the page
-is built anew; Node is a requirement of the build where none that is new enough is on PATH.
+An sdist contains the page, so that a wheel is built from it without Node. In a checkout the page is
+rebuilt. If there is no Node that is new enough on PATH, Node is a requirement of the build.
 
 Environment:
     MESHFEED_PAGE: 0 builds without the layout page and without Node.
     MESHFEED_XLA: 1 builds library and command so that they open PJRT plugins (XLA devices).
-    MESHFEED_LIBRARY: a library built before, which is taken instead.
-    MESHFEED_COMMAND: a command built before, which is taken instead.
+    MESHFEED_LIBRARY: a library to use instead of building one.
+    MESHFEED_COMMAND: a command to use instead of building one.
     MESHFEED_WHEEL_PLAT: the platform part of the wheel's tag.
     MESHFEED_GO: the go command; by default the one on PATH.
 """
@@ -32,16 +32,16 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LINKED = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}.get(
     sys.platform, "libmeshfeed.so"
-)  # the name by which linkers find the library
-LIBRARY = f"{LINKED}.1" if LINKED.endswith(".so") else LINKED  # and by which it is loaded
+)  # the name under which linkers find the library
+LIBRARY = f"{LINKED}.1" if LINKED.endswith(".so") else LINKED  # and under which programs load it
 COMMAND = "meshfeed.exe" if sys.platform == "win32" else "meshfeed"
 
 
 class BuildHook(BuildHookInterface[Any]):
-    """Compiles what is not Python before hatchling collects the files."""
+    """Compiles the parts that are not Python before hatchling collects the files."""
 
     def dependencies(self) -> list[str]:
-        """Gives Node's wheel where the page has to be built and the machine has no Node for it."""
+        """Requires Node's wheel if the page has to be built and the machine has no Node for it."""
         root = Path(self.root)
         if not builds_page(root) or ready("MESHFEED_LIBRARY", "MESHFEED_COMMAND"):
             return []
@@ -49,7 +49,7 @@ class BuildHook(BuildHookInterface[Any]):
         return [] if found.returncode == 0 else [node_pin(root)]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Builds, and names what was built to hatchling.
+        """Builds the parts and adds them to the distribution.
 
         Args:
             version: "standard" or "editable"; both build into the package.
@@ -67,13 +67,13 @@ class BuildHook(BuildHookInterface[Any]):
         self._command(command)
         for built in (library, command):
             build_data["artifacts"].append(f"/{built.relative_to(self.root).as_posix()}")
-        if version != "editable":  # a checkout has these in its own places
+        if version != "editable":  # a checkout has these in other folders
             build_data["force_include"].update(linking(Path(self.root)))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform(library, command)}"
 
     def _page(self) -> None:
-        """Builds the page in a checkout; an sdist holds the one that it was made with."""
+        """Builds the page in a checkout; an sdist contains it already."""
         root = Path(self.root)
         if not page_wanted():
             return
@@ -116,9 +116,9 @@ class BuildHook(BuildHookInterface[Any]):
 
 
 def linking(root: Path) -> dict[str, str]:
-    """Gives the files by which other programs are built, and their places in the wheel.
+    """Returns the files with which other programs are built, with their paths in the wheel.
 
-    Wheels hold no links, so linkers find a script under the library's short name.
+    Wheels contain no links, so the library's short name is a linker script.
     """
     made = root / ".build" / "wheel"
     made.mkdir(parents=True, exist_ok=True)
@@ -136,24 +136,24 @@ def linking(root: Path) -> dict[str, str]:
 
 
 def find_go() -> str:
-    """Gives the path of the go command, or ends the build with what to do."""
+    """Returns the path of the go command, or ends the build with a remedy."""
     go = shutil.which(os.environ.get("MESHFEED_GO") or "go")
     if go is None:
         sys.exit(
             "meshfeed: building from source needs Go (go.mod names the version) and a C compiler, "
             "but there is no go command on PATH; install Go, or install a wheel, "
-            "or point MESHFEED_LIBRARY at a library that was built before"
+            "or point MESHFEED_LIBRARY at a library that is already built"
         )
     return go
 
 
 def ready(*names: str) -> bool:
-    """Says whether all parts that the variables stand for were built before."""
+    """Says whether all these variables name parts that are already built."""
     return all(os.environ.get(name) for name in names)
 
 
 def take(name: str, out: Path) -> bool:
-    """Copies the part that a variable names, and says whether there was one."""
+    """Copies the part that a variable names, and says whether it names one."""
     out.parent.mkdir(exist_ok=True)
     built = os.environ.get(name)
     if built and Path(built).resolve() != out.resolve():
@@ -162,7 +162,7 @@ def take(name: str, out: Path) -> bool:
 
 
 def page_wanted() -> bool:
-    """Says whether the layout page belongs into library and command."""
+    """Says whether library and command contain the layout page."""
     return os.environ.get("MESHFEED_PAGE", "") != "0"
 
 
@@ -172,24 +172,24 @@ def xla_wanted() -> bool:
 
 
 def builds_page(root: Path) -> bool:
-    """Says whether this build makes the page: it is wanted, and this is no sdist."""
+    """Says whether this build makes the page: it is wanted, and the source is not an sdist."""
     return page_wanted() and not (root / "PKG-INFO").exists()
 
 
 def node_pin(root: Path) -> str:
-    """Gives the requirement of Node's wheel that tools/node.txt pins."""
+    """Returns the requirement of Node's wheel that tools/node.txt pins."""
     pins = (root / "tools/node.txt").read_text()
     return next(word for word in pins.split() if "==" in word)
 
 
 def tags() -> list[str]:
-    """Gives the flags of go build that choose what library and command carry."""
+    """Returns the flags of go build that select the contents of library and command."""
     chosen = [tag for tag, wanted in (("page", page_wanted()), ("xla", xla_wanted())) if wanted]
     return ["-tags", ",".join(chosen)] if chosen else []
 
 
 def platform(*built: Path) -> str:
-    """Gives the platform part of the wheel's tag, which every part that was built runs on."""
+    """Returns the platform part of the wheel's tag: the oldest on which all built parts run."""
     if plat := os.environ.get("MESHFEED_WHEEL_PLAT"):
         return plat
     plat = sysconfig.get_platform().replace("-", "_").replace(".", "_")
@@ -203,6 +203,6 @@ def platform(*built: Path) -> str:
 
 
 def glibc_need(binary: bytes) -> tuple[int, int] | None:
-    """Gives the highest version among the GLIBC_x.y names in the string table, if there is one."""
+    """Returns the highest version among the GLIBC_x.y names in the string table, if any."""
     found = re.findall(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)", binary)
     return max(((int(major), int(minor)) for major, minor in found), default=None)

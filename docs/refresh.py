@@ -1,10 +1,10 @@
-"""Runs the commands of a guide, and puts what they print below them.
+"""Runs the commands of a guide, and writes their output below them.
 
     python docs/refresh.py docs/guides/layouts.md
 
 A command is a block of `sh` with a block of `text` below it. It runs in the root of the checkout
-with the package's command on PATH. Links to layout.html are made anew as well: the part after
-"#v1=" is the layout that the line names, as canonical JSON, deflated, in base64url.
+with the package's command on PATH. Links to layout.html are also rewritten: the part after "#v1="
+is the layout that the line names, as canonical JSON, deflated, in base64url.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ LINKS = re.compile(r"\(\.\./layouts/([\w-]+\.json)\)(.*?)layout\.html#v1=([\w-]*
 
 
 def refreshed(guide: str) -> str:
-    """Gives the guide as it should be."""
+    """Returns the guide with new outputs and links."""
     return BLOCKS.sub(lambda m: f"```sh\n{m[1]}```\n\n```text\n{printed(m[1])}```", linked(guide))
 
 
 def linked(guide: str) -> str:
-    """Gives the guide with links that hold the layouts."""
+    """Returns the guide with links that contain the layouts."""
     return LINKS.sub(_linked, guide)
 
 
@@ -40,7 +40,7 @@ def _linked(link: re.Match[str]) -> str:
 
 
 def printed(command: str) -> str:
-    """Gives what a command prints, errors included."""
+    """Returns what a command prints, errors included."""
     path = f"{ROOT / 'python/meshfeed/_bin'}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-c", command],
@@ -55,13 +55,13 @@ def printed(command: str) -> str:
 
 
 def _kept(name: str, fragment: str) -> str:
-    """Gives a fragment of the layout: the one there is, if it is right, whoever deflated it."""
+    """Returns the fragment in the link if it decodes to the layout, else a new one."""
     document = canonical(name)
     return fragment if document_of(fragment) == document else fragment_of(document)
 
 
 def canonical(name: str) -> str:
-    """Gives the canonical text of a ready layout."""
+    """Returns the canonical text of one of docs/layouts."""
     return mf.Layout.from_json((ROOT / "docs/layouts" / name).read_bytes()).to_json()
 
 
@@ -72,7 +72,7 @@ def fragment_of(document: str) -> str:
 
 
 def document_of(fragment: str) -> str | None:
-    """Unpacks a fragment; gives None for what is none."""
+    """Unpacks a fragment; returns None if it is invalid."""
     try:
         packed = base64.urlsafe_b64decode(fragment + "=" * (-len(fragment) % 4))
         return zlib.decompress(packed, wbits=-15).decode()

@@ -2,8 +2,8 @@
 
     python docs/render.py docs/guides/distributed.py [--out FOLDER]
 
-A cell begins with `# %%`, or with `# %% [markdown]` where it is text in comments. The cells run
-in order in this process; what they print, and the layouts that they show, stand below them.
+A cell of code begins with `# %%`, a cell of text in comments with `# %% [markdown]`. The cells run
+in order in this process. Their printed text and the layouts that they show appear below them.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Cell:
 
     Attributes:
         kind: "markdown" or "code".
-        text: without the comment signs of markdown.
-        line: of the file, where the text begins, from 0.
-        outputs: what it printed and showed, in order: ("text" or "svg", content).
+        text: the text, without the comment signs of markdown.
+        line: the line of the file at which the text begins, from 0.
+        outputs: what the cell printed and showed, in order: ("text" or "svg", content).
     """
 
     kind: str
@@ -96,7 +96,7 @@ def run(path: Path, guide: list[Cell]) -> None:
 
 
 def keep(cell: Cell, printed: io.StringIO) -> None:
-    """Moves what was printed to the outputs of a cell."""
+    """Moves the printed text to the outputs of a cell."""
     if text := printed.getvalue():
         cell.outputs.append(("text", text))
     printed.seek(0)
@@ -105,19 +105,19 @@ def keep(cell: Cell, printed: io.StringIO) -> None:
 
 @dataclass(frozen=True)
 class Display:
-    """What stands for IPython's `display` while a cell runs."""
+    """Replaces IPython's `display` while a cell runs."""
 
     cell: Cell
     printed: io.StringIO
 
     def show(self, layout: Any) -> None:
-        """Puts the picture of a layout below what was printed so far."""
+        """Adds the picture of a layout below the text printed so far."""
         keep(self.cell, self.printed)
         self.cell.outputs.append(("svg", layout.to_svg()))
 
 
 def notebook(guide: list[Cell]) -> str:
-    """Gives the notebook, format 4.5."""
+    """Returns the notebook, in format 4.5."""
     pages = []
     for i, cell in enumerate(guide):
         page: dict[str, Any] = {
@@ -146,13 +146,13 @@ def output(kind: str, content: str) -> dict[str, Any]:
 
 
 def page(guide: list[Cell]) -> str:
-    """Gives the HTML page."""
+    """Returns the HTML page."""
     body = []
     for cell in guide:
         if cell.kind == "markdown":
             body.append(blocks(cell.text))
             continue
-        body.append(f"<pre>{coloured(cell.text)}</pre>")
+        body.append(f"<pre>{colored(cell.text)}</pre>")
         for kind, content in cell.outputs:
             if kind == "svg":
                 body.append(f"<figure>{content}</figure>")
@@ -169,19 +169,19 @@ def page(guide: list[Cell]) -> str:
 
 
 def blocks(text: str) -> str:
-    """Gives the HTML of markdown: headings, paragraphs, lists, tables, code."""
+    """Renders markdown as HTML: headings, paragraphs, lists, tables, code."""
     return "\n".join(block(part) for part in re.split(r"\n\n(?!.*\n```$)", fenced(text)) if part)
 
 
 def fenced(text: str) -> str:
-    """Hides blank lines inside code, so that blocks can be cut at blank lines."""
+    """Hides blank lines inside code, so that blocks can be split at blank lines."""
     return re.sub(r"```.*?```", lambda m: m[0].replace("\n\n", "\n\0\n"), text, flags=re.DOTALL)
 
 
 def block(text: str) -> str:
     if text.startswith("```"):
         code = text.split("\n", 1)[1].removesuffix("```").replace("\0", "").rstrip()
-        return f"<pre>{coloured(code)}</pre>"
+        return f"<pre>{colored(code)}</pre>"
     if heading := re.fullmatch(r"(#+) (.*)", text):
         level, name = len(heading[1]), heading[2]
         anchor = re.sub(r"[^a-z0-9]+", "-", name.lower())
@@ -207,8 +207,8 @@ def inline(text: str) -> str:
     return re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', text)
 
 
-def coloured(code: str) -> str:
-    """Gives the HTML of Python, with keywords, strings and comments marked."""
+def colored(code: str) -> str:
+    """Renders Python as HTML, with keywords, strings and comments marked."""
     lines, out, at = code.splitlines(keepends=True), [], (1, 0)
 
     def upto(end: tuple[int, int]) -> str:

@@ -1,11 +1,11 @@
-"""Runs the stages of a suite, two at a time, and prints what each took.
+"""Runs the stages of a suite, two at a time, and prints the time of each.
 
     python tests/stages.py test|check|test-deep
 
-A stage is a command line. Its output is printed as a whole when it ends. All
-stages run even if one fails, so that one run shows every fault; the exit status
-says whether all passed. Ctrl-C ends the stages that run, shows what they have
-printed, and ends this program. MESHFEED_JOBS=1 runs one stage after the other.
+A stage is a command line. Its output is printed when it ends. All stages run
+even if one fails, so that one run shows every failure; the exit status says
+whether all passed. Ctrl-C ends the running stages, shows their output so far,
+and ends this program. MESHFEED_JOBS=1 runs one stage after the other.
 
 Needs nothing but Python's standard library, and is started by the Makefile,
 which sets PYTHON to the interpreter of the project's own environment.
@@ -31,7 +31,7 @@ from typing import IO, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = os.environ.get("PYTHON", sys.executable)
 
-# What a user of another platform or of the wasm guest compiles.
+# The packages that users of other platforms and of the wasm guest compile.
 PORTABLE = "./core/... ./arrowio ./cmd/..."
 GUEST = (
     "./core/status ./core/dtype ./core/mesh ./core/sharding ./core/sampler ./core/source"
@@ -42,9 +42,9 @@ RACED = (
     " ./core/gomlxfeed ./core/gomlxfeed/internal/..."
 )
 
-# Packages of RACED whose tests do the same with and without the race detector
-# run once, with it. The tests of the others are thinned out under it or allow
-# more memory, so these run both ways.
+# These packages of RACED run once, with the race detector, because their tests
+# are the same without it. The tests of the other packages do less under the
+# detector or allow more memory, so they run both ways.
 RACE_ONLY = (
     "/(arrowio/(cstream|records|internal/(part|table))"
     "|core/batch|core/(loader|gomlxfeed)/internal/.*)$"
@@ -57,8 +57,8 @@ STRICT_GO = f"{PYTHON} tests/strict.py go"
 # limit for all stages, test-deep does not repeat the tests that test has run.
 GO_TEST = f"{STRICT_GO} test -timeout 40m"
 
-# The engine of GoMLX computes addresses in a way that checkptr, which -race
-# switches on, ends the process for. It stays on for everything else.
+# -race enables checkptr, which ends the process when GoMLX's engine computes
+# addresses from integers. For that module checkptr is off.
 RACE = f"{GO_TEST} -race '-gcflags=github.com/gomlx/compute/...=-d=checkptr=0'"
 
 
@@ -76,7 +76,7 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
     return Stage(f"compile {goos}/{goarch}", f"go build {packages}", env)
 
 
-# The longest stages come first, so that none is left to run alone at the end.
+# The longest stages come first, so that no long stage runs alone at the end.
 TEST = [
     Stage("pytest", f"{PYTHON} -m pytest -q tests/python"),
     Stage(
@@ -115,7 +115,7 @@ LINT = [
 
 DEEP_ENV = {"MESHFEED_DEEP": "1"}
 
-# What the wasm guest is made of, as it is compiled for it.
+# The packages of the wasm guest, whose tests also run as WebAssembly.
 WASM_TESTS = "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding ./core/layout"
 
 DEEP = [
@@ -143,12 +143,12 @@ GRACE = 20
 
 
 class Ended(NamedTuple):
-    """What came of a stage."""
+    """The result of a stage."""
 
     stage: Stage
     passed: bool
     seconds: float
-    processor: float  # seconds of all that the stage started and waited for
+    processor: float  # seconds of the stage and its child processes
     output: bytes
 
 
@@ -159,11 +159,11 @@ class Runner:
         self._left = list(stages)
         self._jobs = jobs
         self._groups: dict[Stage, int] = {}
-        # None says that this program is interrupted. The queue is safe in handlers of signals.
+        # None means that this program is interrupted. Signal handlers may use this queue.
         self._ended: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
 
     def results(self) -> Iterator[Ended]:
-        """Runs the stages, and yields each when it has ended; raises KeyboardInterrupt."""
+        """Runs the stages and yields each result; raises KeyboardInterrupt."""
         while self._left or self._groups:
             while self._left and len(self._groups) < self._jobs:
                 self._start(self._left.pop(0))
@@ -173,11 +173,11 @@ class Runner:
             yield ended
 
     def interrupt(self, *_: object) -> None:
-        """Handles a signal: results raises where it waits, and not in the middle of a start."""
+        """Handles a signal. results raises at its next wait, and not while it starts a stage."""
         self._ended.put(None)
 
     def stop(self) -> Iterator[Ended]:
-        """Interrupts the stages that run, and yields each when it has ended.
+        """Interrupts the running stages and yields each result.
 
         Another interrupt, or a stage that takes longer than GRACE, kills what still runs.
         """
@@ -208,7 +208,7 @@ class Runner:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that stop reaches all that the stage started
+            start_new_session=True,  # so that stop reaches the children of the stage
         )
         self._groups[stage] = process.pid
         threading.Thread(target=self._wait, args=(stage, process, output), daemon=True).start()
@@ -225,7 +225,7 @@ class Runner:
 
 
 def show(ended: Ended) -> None:
-    """Prints what a stage has printed."""
+    """Prints the output of a stage."""
     print(f"\n=== {ended.stage.name}: {word(ended)} after {ended.seconds:.0f} s", flush=True)
     sys.stdout.buffer.write(ended.output)
     print(flush=True)
@@ -236,7 +236,7 @@ def word(ended: Ended) -> str:
 
 
 def table(suite: str, results: list[Ended], seconds: float) -> str:
-    """Gives what every stage took, and what all took together."""
+    """Returns a table of the times of the stages and their sum."""
     width = max(len("in all"), *(len(ended.stage.name) for ended in results))
     rule = "-" * (width + 31)
     lines = [suite, rule, f"{'':<{width}}  {'elapsed':>9}  {'processor':>9}"]
@@ -250,7 +250,7 @@ def table(suite: str, results: list[Ended], seconds: float) -> str:
 
 
 def run(suite: str, stages: list[Stage], runner: Runner) -> int:
-    """Runs a suite and gives its exit status."""
+    """Runs a suite and returns its exit status."""
     began = time.monotonic()
     results = []
     try:
@@ -269,8 +269,8 @@ def run(suite: str, stages: list[Stage], runner: Runner) -> int:
 
 def main(suite: str) -> int:
     runner = Runner(SUITES[suite], int(os.environ.get("MESHFEED_JOBS", "2")))
-    # A program that is started in the background inherits that Ctrl-C is ignored. With a handler
-    # here the stages do not inherit that; tests send it.
+    # A program started in the background ignores Ctrl-C, and so would its children. With a handler
+    # here the stages do not inherit that. Some tests send Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, runner.interrupt)
     return run(suite, SUITES[suite], runner)

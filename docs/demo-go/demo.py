@@ -1,12 +1,12 @@
-"""Train with GoMLX on two backends, and see that both and JAX get the same batches.
+"""Train with GoMLX on two backends, and check that both and JAX get the same batches.
 
     make demo-go          (or: python docs/demo-go/demo.py --out demo-out)
 
-It writes the files of the Python demo where they are not there yet, builds the Go
-program beside this file, and runs it on eight virtual devices and on XLA's plugin
-for CPUs. Each run writes a SHA-256 of every global batch, read back from its
-devices. Then meshfeed in Python delivers the same run to JAX, on another mesh and
-with other shards, and all digests have to be equal.
+It writes the files of the Python demo if they are missing, builds the Go program
+beside this file, and runs it on eight virtual devices and on XLA's plugin for
+CPUs. Each run writes a SHA-256 of every global batch, read back from its devices.
+Then meshfeed in Python delivers the same run to JAX, on another mesh and with
+other shards, and all digests must be equal.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def main() -> None:
 
     backends = {"virtual": "virtual:8"}
     if options.virtual:
-        print("XLA is left out, as asked.")
+        print("XLA is left out, as --virtual says.")
     elif PLUGIN.exists():
         backends["xla-cpu"] = f"xla:{PLUGIN}?devices=8"
     else:
-        print("XLA is left out: its plugin is not there. make plugin-cpu fetches it (63 MB).")
+        print("XLA is left out: its plugin is missing. make plugin-cpu fetches it (63 MB).")
     program = build(out, xla="xla-cpu" in backends)
 
     digests = {}
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def write_data(folder: Path) -> None:
-    """Write the files of the Python demo, unless they are there."""
+    """Write the files of the Python demo if they are missing."""
     if not (folder / "test.arrow").exists():
         sys.path.insert(0, str(HERE.parent / "demo"))
         import data
@@ -77,14 +77,14 @@ def write_data(folder: Path) -> None:
 
 
 def build(out: Path, *, xla: bool) -> Path:
-    """Build the program, which opens plugins if it is to."""
+    """Build the program; with xla it can open plugins."""
     tags = ["-tags", "xla"] if xla else []
     run(["go", "build", *tags, "-o", str(out / "demo-go"), "./docs/demo-go"])
     return out / "demo-go"
 
 
 def train(program: Path, spec: str, out: Path, name: str, epochs: int) -> list[str]:
-    """Run the program, and give the digest of each batch that it trained on."""
+    """Run the program, and return the digest of each batch that it trained on."""
     digests = out / f"digests-{name}.txt"
     arguments = ["-data", out / "data", "-backend", spec, "-epochs", epochs, "-digests", digests]
     run([str(program), *map(str, arguments)])
@@ -92,14 +92,14 @@ def train(program: Path, spec: str, out: Path, name: str, epochs: int) -> list[s
 
 
 def run(command: list[str]) -> None:
-    """Run a command that says itself what went wrong."""
+    """Run a command that reports its own errors."""
     done = subprocess.run(command, cwd=ROOT, check=False)
     if done.returncode:
         sys.exit(done.returncode)
 
 
 def expected(data: Path, epochs: int) -> list[str]:
-    """The digest of each global batch that JAX gets."""
+    """Return the digest of each global batch that JAX gets."""
     mesh = jax.make_mesh((4, 2), ("data", "model"))
     dataset = mf.open(f"{data}/train-*.arrow")
     found = []

@@ -14,9 +14,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 )
 
-// watched is a dataset that writes the SHA-256 of every global batch, read back
-// from the devices before the trainer gets it: a line per step. The batch is
-// split by rows alone, so its bytes are those of the shards, one after another.
+// watched returns a dataset that writes the SHA-256 of every global batch to
+// out, a line per step. It reads the batch back from the devices before the
+// trainer gets it. The batch is split by rows only, so its bytes are those of
+// the shards, one after another.
 func watched(ds train.Dataset, out io.Writer) train.Dataset {
 	if one, ok := ds.(*gomlxfeed.Dataset); ok {
 		return watchedOne{one, out}
@@ -60,7 +61,7 @@ func (w watchedMesh) DistributedIter() iter.Seq2[train.DistributedBatch, error] 
 	}
 }
 
-// shards lists those of the first array in mesh order, then those of the second.
+// shards lists the shards of the arrays, array by array, in mesh order.
 func shards(arrays []*dtensor.Tensor) (all []*tensors.Tensor) {
 	for _, array := range arrays {
 		all = append(all, array.Shards()...)
@@ -68,7 +69,7 @@ func shards(arrays []*dtensor.Tensor) (all []*tensors.Tensor) {
 	return all
 }
 
-// note writes the digest of what the devices hold.
+// note writes the digest of the bytes that the devices hold.
 func note(out io.Writer, list []*tensors.Tensor) error {
 	h := sha256.New()
 	for _, t := range list {

@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// evaluate gives the share of test images that the network recognises. The last
-// batch is filled up with zeros, and the mask says which rows are real.
+// evaluate returns the share of test images that the network recognizes. The
+// last batch is padded with zeros, and the mask says which rows are real.
 func evaluate(ctx context.Context, net *model.Store, tests source.Source, d *gomlxfeed.Devices) (float64, error) {
 	lay, err := layoutOver(d, layout.Pad)
 	if err != nil {
@@ -47,7 +47,7 @@ func evaluate(ctx context.Context, net *model.Store, tests source.Source, d *gom
 		}
 		right, seen = right+hits, seen+real
 	}
-	counter.Finalize() // not deferred: where a graph could not be made, GoMLX's Finalize waits for it for ever
+	counter.Finalize() // not deferred: if the graph could not be built, GoMLX's Finalize never returns
 	if int64(seen) != tests.Len() {
 		return 0, errors.New("the mask does not count every test image once")
 	}
@@ -78,7 +78,7 @@ func scores(counter *model.Exec, b *gomlxfeed.Batch) (hits, real int32, err erro
 	if err != nil {
 		return 0, 0, err
 	}
-	// The first two are of the first device; all devices have the same.
+	// The first two results are those of the first device; all devices have the same.
 	hits, real = tensors.ToScalar[int32](counts[0]), tensors.ToScalar[int32](counts[1])
 	for _, c := range counts {
 		err = errors.Join(err, c.FinalizeAll())

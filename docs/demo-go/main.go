@@ -1,13 +1,13 @@
 // Command demo-go trains a GoMLX model on real images over the devices of a
-// mesh, each of which gets its part of every batch from meshfeed.
+// mesh. Each device gets its part of every batch from meshfeed.
 //
 //	make demo-go
 //	go run ./docs/demo-go -data demo-out/data -backend virtual:8
 //	go run -tags xla ./docs/demo-go -data demo-out/data -backend 'xla:/abs/plugin.so?devices=8'
 //
-// It shows, in order: Arrow files as fields and records, devices, who holds what
-// of a batch, training by GoMLX's own loop, and the accuracy on a padded test
-// set with its mask. It fails below 95 %.
+// It shows, in order: Arrow files as fields and records, devices, which device
+// holds which part of a batch, training by GoMLX's own loop, and the accuracy on
+// a padded test set with its mask. It fails below 95 %.
 package main
 
 import (
@@ -33,14 +33,14 @@ const (
 	enough    = 0.95 // of the test images
 )
 
-// arguments are what the command line says.
+// arguments are the values of the command line.
 type arguments struct {
 	data, backend, digests string
 	epochs                 int
 }
 
 func main() {
-	gomlxfeed.RunProbe() // a plugin is tried in a child process first, which is this program again
+	gomlxfeed.RunProbe() // does the work of the child process that tries a plugin
 	var a arguments
 	flag.StringVar(&a.data, "data", "demo-out/data", "the `folder` with train-*.arrow and test.arrow")
 	flag.StringVar(&a.backend, "backend", "virtual:8", "the devices: go, virtual:N or xla:/abs/plugin.so?devices=N")

@@ -11,8 +11,8 @@ import (
 
 const classes = 10
 
-// newNetwork gives a store for the variables of logits, which begin the same in
-// every run.
+// newNetwork returns a store for the variables of logits. Their initial values
+// are the same in every run.
 func newNetwork() *model.Store {
 	net := model.NewStore()
 	net.SetParam(model.ParamInitialSeed, int64(1))
@@ -26,13 +26,12 @@ func logits(s *model.Scope, images *graph.Node) *graph.Node {
 	return layers.Dense(s.In("output"), hidden, true, classes)
 }
 
-// crossEntropy takes labels [batch], where GoMLX's own loss wants [batch, 1].
+// crossEntropy takes labels [batch]; GoMLX's own loss takes [batch, 1].
 func crossEntropy(labels, predictions []*graph.Node) *graph.Node {
 	return loss.SparseCategoricalCrossEntropyLogits([]*graph.Node{graph.InsertAxes(labels[0], -1)}, predictions)
 }
 
-// countCorrect gives how many of the real rows were recognised, and how many are
-// real.
+// countCorrect counts the real rows that were recognized, and the real rows.
 func countCorrect(s *model.Scope, images, labels, valid *graph.Node) (hits, real *graph.Node) {
 	s.Store().SetTraining(images.Graph(), false)
 	guess := graph.ArgMax(logits(s, images), -1, labels.DType())

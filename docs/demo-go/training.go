@@ -53,7 +53,8 @@ func fit(ctx context.Context, net *model.Store, images source.Source, d *gomlxfe
 	return loop(ctx, net, ds, l, d, steps, out)
 }
 
-// datasetOf feeds GoMLX's trainer: one device and several are two kinds to it.
+// datasetOf returns a dataset for GoMLX's trainer, which has one type for one
+// device and another for several.
 func datasetOf(l *loader.Loader, d *gomlxfeed.Devices) (train.Dataset, error) {
 	o := gomlxfeed.DatasetOptions{Name: "digits", Inputs: []string{"image"}, Labels: []string{"label"}}
 	if d.Num() == 1 {
@@ -62,7 +63,7 @@ func datasetOf(l *loader.Loader, d *gomlxfeed.Devices) (train.Dataset, error) {
 	return gomlxfeed.NewDistributedDataset(l, d, o)
 }
 
-// loop is GoMLX's, which also splits the steps over the devices.
+// loop runs GoMLX's training loop, which splits every step over the devices.
 func loop(ctx context.Context, net *model.Store, ds train.Dataset, l *loader.Loader, d *gomlxfeed.Devices, steps int, out io.Writer) error {
 	adam := optimizer.Adam().LearningRate(0.003).Done()
 	loop := train.NewLoop(train.NewTrainer(d.Backend(), net, logits, crossEntropy, adam, nil, nil))
@@ -80,7 +81,7 @@ func loop(ctx context.Context, net *model.Store, ds train.Dataset, l *loader.Loa
 	})
 	_, err := loop.RunSteps(ds, steps)
 	if ctx.Err() != nil {
-		return fmt.Errorf("stopped after step %d; the loader goes on from %s", trained, l.State())
+		return fmt.Errorf("stopped after step %d; the loader continues from %s", trained, l.State())
 	}
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 """The demo's data: scikit-learn's handwritten digits as Arrow files.
 
 1,797 real images of 8 x 8 pixels, written as several files of different sizes
-with record batches of different lengths, as data sets in the wild are.
+with record batches of different lengths, like most real data sets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BATCH_ROWS = (64, 100, 37, 250)  # rows per record batch, per file
 
 
 def write(folder: Path) -> tuple[list[Path], Path]:
-    """Write train-*.arrow and test.arrow; give the training files and the test file."""
+    """Write train-*.arrow and test.arrow; return the training files and the test file."""
     folder.mkdir(parents=True, exist_ok=True)
     digits = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))

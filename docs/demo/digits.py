@@ -2,11 +2,12 @@
 
     make demo          (or: python docs/demo/digits.py --out demo-out)
 
-What it shows, in order: Arrow files as they are on disk, what meshfeed sees in
-them, who holds and who reads what on a 4 by 2 mesh, a training run with the batch
+It shows, in order: Arrow files on disk, what meshfeed finds in them, which device
+holds and which process reads what on a 4 by 2 mesh, a training run with the batch
 split over "data" and the image columns over "model", a stop in the middle of an
-epoch, a resume from the saved state on a 2 by 4 mesh, proof that the global
-batches went on exactly, and the accuracy on a padded test set with its mask.
+epoch, a resume from the saved state on a 2 by 4 mesh, a check that the global
+batches are those of an uninterrupted run, and the accuracy on a padded test set
+with its mask.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ SPECS = {"image": P("data", None, "model"), "label": P("data")}
 
 @dataclass
 class Run:
-    """What the training run leaves behind."""
+    """The results of the training run."""
 
     losses: list[float] = field(default_factory=list)
     records: list[int] = field(default_factory=list)
@@ -68,7 +69,7 @@ def main() -> None:
     wide, tall = mesh(4, 2), mesh(2, 4)
     run = Run()
 
-    heading("Who holds and who reads what on a 4 by 2 mesh")
+    heading("Which device holds and which process reads what, on a 4 by 2 mesh")
     loader = open_loader(train, wide)
     first_layout = loader.layout
     print(first_layout)
@@ -134,7 +135,7 @@ def train_on(
     bar: tqdm,
     steps: int | None = None,
 ) -> tuple[model.Tree, model.Tree]:
-    """Train until the loader ends, or for a number of steps."""
+    """Train until the loader ends, or for the given number of steps."""
     with jax.set_mesh(on):
         while loader.epoch < EPOCHS:
             asked = time.monotonic()
@@ -154,20 +155,20 @@ def train_on(
 
 
 def record_numbers(record: jax.Array) -> list[int]:
-    """The record of each row, from the two 32-bit halves that the loader delivers."""
+    """Return the record of each row, from the two 32-bit halves that the loader delivers."""
     halves = jax.device_get(record).astype("uint64")
     return [int(n) for n in halves[:, 0] | halves[:, 1] << 32]
 
 
 def check_records(dataset: mf.Dataset, run: Run, total: int) -> None:
-    """Compare the interrupted run with what one uninterrupted loader would deliver."""
+    """Compare the records with those that one uninterrupted loader would deliver."""
     with mf.Loader(dataset, batch_size=BATCH, shuffle=True, seed=0) as loader:
         steps = range(loader.steps_per_epoch)
         expected = [
             int(n) for e in range(EPOCHS) for s in steps for n in loader.records(e, s * BATCH)
         ]
     if run.records != expected:
-        sys.exit("the resumed run did not go on where the first one stopped")
+        sys.exit("the resumed run did not continue where the first one stopped")
     print(
         f"all {total} global batches are those of an uninterrupted run: "
         f"{len(expected):,} rows in the same order"

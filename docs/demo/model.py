@@ -1,9 +1,9 @@
 """The demo's model: two dense layers, the first contracted over sharded columns.
 
 The images arrive with their columns over the mesh axis "model", and so does the
-first weight, so each device multiplies its own columns and JAX adds the partial
-sums. Nothing else is special about it: it is plain JAX on arrays that carry
-their sharding in their type (Explicit axes, the default of jax.make_mesh).
+first weight. Each device multiplies its own columns, and JAX adds the partial
+sums. The rest is plain JAX on arrays whose type contains their sharding
+(Explicit axes, the default of jax.make_mesh).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SPECS = {"w1": P(None, "model"), "b1": P(), "w2": P(), "b2": P()}
 
 
 def init(mesh: Mesh) -> tuple[Tree, Tree]:
-    """Give parameters and momenta on the mesh."""
+    """Return parameters and momenta on the mesh."""
     first, second = jax.random.split(jax.random.key(0))
     params = {
         "w1": jax.random.normal(first, (8, 8, HIDDEN)) * 0.15,
@@ -37,7 +37,7 @@ def init(mesh: Mesh) -> tuple[Tree, Tree]:
 
 
 def place(tree: Any, mesh: Mesh) -> Tree:
-    """Move parameters to a mesh, which may have another shape than the last."""
+    """Move parameters to a mesh, which may differ from their present one."""
     return {k: jax.device_put(v, NamedSharding(mesh, SPECS[k])) for k, v in tree.items()}
 
 
@@ -61,6 +61,6 @@ def train_step(params: Tree, momenta: Tree, batch: Tree) -> tuple[Tree, Tree, ja
 
 @jax.jit
 def count_correct(params: Tree, batch: Tree) -> tuple[jax.Array, jax.Array]:
-    """Give how many of the real rows were recognised, and how many are real."""
+    """Count the real rows that were recognized, and the real rows."""
     right = jnp.argmax(logits(params, batch["image"]), axis=-1) == batch["label"]
     return jnp.sum(right & batch["valid"]), jnp.sum(batch["valid"])

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 
 mpl.use("Agg")
 
-# matplotlib takes no CSS: these stand for the page's colours, which follow the reader's theme.
+# matplotlib accepts no CSS variables. These values are replaced by the page's colors.
 INK, LINE, CURVE, STOP = "#010101", "#020202", "#030303", "#040404"
 THEME = {INK: "var(--text)", LINE: "var(--line)", CURVE: "var(--curve)", STOP: "var(--stop)"}
 
@@ -34,7 +34,7 @@ table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 td {{ padding: .3rem 1.6rem .3rem 0; border-bottom: 1px solid var(--line); }}
 td:last-child {{ text-align: right; padding-right: 0; }}
 figure {{ margin: 1rem 0; overflow-x: auto; }}
-svg {{ max-width: 100%; min-width: 34rem; height: auto; }} /* narrower, nobody could read them */
+svg {{ max-width: 100%; min-width: 34rem; height: auto; }} /* narrower pictures are illegible */
 figcaption {{ color: var(--faint); font-size: .9rem; }}
 </style></head><body>
 <h1>Handwritten digits on eight devices</h1>
@@ -42,8 +42,8 @@ figcaption {{ color: var(--faint); font-size: .9rem; }}
 resumed on a {second} mesh.</p>
 <table>{rows}</table>
 <h2>Loss</h2>
-<figure>{curve}<figcaption>The vertical line is where the run was stopped and resumed. The global
-batches go on exactly where they ended, so the curve has no step there.</figcaption></figure>
+<figure>{curve}<figcaption>The run was stopped and resumed at the vertical line. The global
+batches continue exactly there, so the curve has no step.</figcaption></figure>
 {layouts}
 </body></html>
 """
@@ -86,6 +86,6 @@ def _curve(losses: list[float], resumed_at: int) -> str:
     figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     plt.close(figure)
     svg = text.getvalue()
-    for stand_in, colour in THEME.items():
-        svg = svg.replace(stand_in, colour)
+    for stand_in, color in THEME.items():
+        svg = svg.replace(stand_in, color)
     return svg[svg.index("<svg") :]

@@ -1,10 +1,10 @@
-"""Kill one process of a training run, and go on with fewer: half a minute.
+"""Kill one process of a training run, and continue with fewer: half a minute.
 
     make drill          (or: python docs/drill/drill.py --out drill-out)
 
 Four processes train a small model on eight CPU devices. In the middle of the epoch one is killed
-with -9, and JAX ends the others. Two processes go on from the last save. The drill compares every
-batch with those of a run that nobody disturbs, and draws which process read which rows.
+by SIGKILL, and JAX ends the others. Two processes continue from the last save. The drill compares
+every batch with those of an undisturbed run, and draws which process read which rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Steps = dict[int, dict[int, dict[int, list[int]]]]  # step, process, first row: 
 
 @dataclass
 class Run:
-    """Processes of one training run, and what they wrote down."""
+    """Processes of one training run, and their logs."""
 
     name: str
     folder: Path
@@ -51,7 +51,7 @@ class Run:
         return [json.loads(line) for line in whole]
 
     def read(self) -> Steps:
-        """Gives who read what."""
+        """Returns which process read which rows of each step."""
         steps: Steps = {}
         for rank in range(len(self.processes)):
             for line in self.lines(rank):
@@ -89,7 +89,7 @@ def main() -> None:
     say(f"left behind: {', '.join(left) or 'no process, no shared memory, no scratch file'}")
     svg = picture.draw(first.read(), second.read(), saved["position"] // BATCH, KILLED)
     (out / "drill.svg").write_text(svg)
-    print(f"\nwho read what, before and after: {out / 'drill.svg'}")
+    print(f"\nwhich process read which rows, before and after: {out / 'drill.svg'}")
     sys.exit(1 if left else 0)
 
 
@@ -101,7 +101,7 @@ def disturbed(out: Path) -> Run:
         wait(run, lambda: len(run.lines(KILLED)) >= AT)
         run.processes[KILLED].send_signal(signal.SIGKILL)
         killed = time.monotonic()
-        say(f"process {KILLED} is killed with -9 after step {len(run.lines(KILLED))}")
+        say(f"process {KILLED} is killed by SIGKILL after step {len(run.lines(KILLED))}")
         wait(run, lambda: all(p.poll() is not None for p in run.processes), failed=True)
         ends = ", ".join(signal.Signals(-p.returncode).name for p in run.processes)
         say(f"JAX has ended the others after {time.monotonic() - killed:.1f} s: {ends}")
@@ -111,11 +111,11 @@ def disturbed(out: Path) -> Run:
 
 
 def resumed(out: Path, saved: dict[str, int]) -> Run:
-    """Goes on with two processes."""
+    """Continues with two processes."""
     say(f"the last save: epoch {saved['epoch']}, position {saved['position']}")
     run = start("after", out, [4, 4])
     try:
-        say("2 processes of 4 devices go on from it")
+        say("2 processes of 4 devices continue from it")
         wait(run, lambda: all(p.poll() == 0 for p in run.processes))
     finally:
         run.end()
@@ -123,7 +123,7 @@ def resumed(out: Path, saved: dict[str, int]) -> Run:
 
 
 def check(first: Run, second: Run, saved: int) -> None:
-    """Compares all batches with those of one process that nobody disturbs."""
+    """Compares all batches with those of one undisturbed process."""
     with (
         mf.open(first.folder / "train.arrow") as ds,
         mf.Loader(ds, batch_size=BATCH, shuffle=True, seed=1) as loader,
@@ -140,13 +140,13 @@ def check(first: Run, second: Run, saved: int) -> None:
     if sorted(after) != list(range(saved + 1, STEPS + 1)):
         sys.exit(f"steps {sorted(after)} came after the save at step {saved}")
     twice = sorted(set(whole) & set(after))
-    say(f"steps 1 to {saved}, then {saved + 1} to {STEPS}: all batches are those of a quiet run")
+    say(f"steps 1 to {saved}, {saved + 1} to {STEPS}: all batches are those of an undisturbed run")
     apart = max(abs(first.losses()[s] - second.losses()[s]) for s in twice)
     say(f"steps {twice[0]} to {twice[-1]} came twice: same records, losses within {apart:.0e}")
 
 
 def start(name: str, folder: Path, devices: list[int]) -> Run:
-    """Starts a process for every entry, with so many devices."""
+    """Starts a process for every entry of devices, which is its number of devices."""
     with socket.socket() as port:
         port.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{port.getsockname()[1]}"
@@ -162,7 +162,7 @@ def start(name: str, folder: Path, devices: list[int]) -> Run:
 
 
 def wait(run: Run, done: Callable[[], bool], *, failed: bool = False) -> None:
-    """Waits for something; a process that fails before ends the drill, unless it is to."""
+    """Waits for a condition. A process that fails first ends the drill, unless failed is set."""
     late = time.monotonic() + HANG
     while not done():
         bad = [rank for rank, p in enumerate(run.processes) if p.poll() not in (None, 0)]
@@ -173,7 +173,7 @@ def wait(run: Run, done: Callable[[], bool], *, failed: bool = False) -> None:
 
 
 def write_data(path: Path) -> None:
-    """Writes records of 8 numbers, and a target that is a plane over them."""
+    """Writes records of 8 numbers and a target, a noisy linear function of them."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((RECORDS, 8), np.float32)
     y = x @ np.arange(8, dtype=np.float32) + 0.1 * rng.standard_normal(RECORDS, np.float32)

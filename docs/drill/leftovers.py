@@ -1,4 +1,4 @@
-"""Shared memory that a program has left behind, on a machine where others use it, too."""
+"""Finds shared memory that a program has left behind while other programs use some too."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 
 def in_shared_memory() -> set[str]:
-    """Lists the files there, by their paths."""
+    """Lists the paths of the files in shared memory."""
     shared = Path("/dev/shm")
     return {str(file) for file in shared.iterdir()} if shared.exists() else set()
 
 
 def left_since(before: set[str]) -> list[str]:
-    """Lists the files that were not there before, and that no living process uses."""
+    """Lists the new files that no living process uses."""
     left = in_shared_memory() - before
     return sorted(file for file in left - _in_use() if Path(file).exists()) if left else []
 
 
 def _in_use() -> set[str]:
-    """Lists the files that living processes have open or mapped, as far as one may see them."""
+    """Lists the files that living processes have open or mapped, as far as permissions show."""
     used: set[str] = set()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended

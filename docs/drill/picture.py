@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 
 Steps = Mapping[int, Mapping[int, Mapping[int, list[int]]]]  # step, process, first row: records
 
-COLOURS = ["#56b4e9", "#e69f00", "#2eb398", "#cc79a7"]
+COLORS = ["#56b4e9", "#e69f00", "#2eb398", "#cc79a7"]
 CELL, ROW, LEFT, TOP, GAP = 28, 3, 92, 100, 84  # pixels
-LABELLED = 12  # rows: the record at each such row is written down
+LABELED = 12  # every so many rows, the record is written in the box
 
 
 def draw(before: Steps, after: Steps, saved: int, killed: int) -> str:
-    """Gives the picture as SVG.
+    """Draws the picture as SVG.
 
     Args:
-        before: who read what in the run that was killed.
-        after: who read what in the run that went on.
+        before: the rows that each process read in the run that was killed.
+        after: the rows that each process read in the run that continued.
         saved: the last step that was saved.
         killed: the process that was killed.
     """
@@ -28,13 +28,13 @@ def draw(before: Steps, after: Steps, saved: int, killed: int) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {second + height + 62}">',
         "<style>text { font-family: system-ui, sans-serif }</style>",
         '<rect width="100%" height="100%" fill="#fff"/>',
-        text(24, 30, "Who read which rows of the global batch, step by step", size=18, weight=600),
+        text(24, 30, "Rows of the global batch that each process read", size=18, weight=600),
         text(
             24,
             52,
             f"Each box is one step of one process; the numbers are the records at rows "
-            f"{', '.join(str(r) for r in range(0, rows, LABELLED))} of that step.",
-            colour="#51606f",
+            f"{', '.join(str(r) for r in range(0, rows, LABELED))} of that step.",
+            color="#51606f",
         ),
     ]
     out += panel(before, TOP, "before: 4 processes of 2 devices", faded=lambda step: step > saved)
@@ -42,14 +42,14 @@ def draw(before: Steps, after: Steps, saved: int, killed: int) -> str:
     x = LEFT + end * CELL + 5
     out.append(f'<path d="M{x} {TOP - 6}V{TOP + height + 6}" stroke="#c2302e" stroke-width="2.5"/>')
     out.append(
-        text(x + 8, TOP + 16, f"process {killed} killed with -9", colour="#c2302e", weight=600)
+        text(x + 8, TOP + 16, f"process {killed} killed by SIGKILL", color="#c2302e", weight=600)
     )
-    out.append(text(x + 8, TOP + 35, "JAX ends the others", colour="#c2302e"))
+    out.append(text(x + 8, TOP + 35, "JAX ends the others", color="#c2302e"))
     out.append(
-        text(x + 8, TOP + 62, f"steps {saved + 1} to {end} (pale) were not", colour="#51606f")
+        text(x + 8, TOP + 62, f"steps {saved + 1} to {end} (pale) were not", color="#51606f")
     )
-    out.append(text(x + 8, TOP + 79, "saved: they come again,", colour="#51606f"))
-    out.append(text(x + 8, TOP + 96, "with the same records", colour="#51606f"))
+    out.append(text(x + 8, TOP + 79, "saved: they come again,", color="#51606f"))
+    out.append(text(x + 8, TOP + 96, "with the same records", color="#51606f"))
     x = LEFT + saved * CELL
     out.append(
         f'<path d="M{x} {TOP - 6}V{second + height + 6}" stroke="#1d2733" stroke-width="1.5" '
@@ -58,7 +58,7 @@ def draw(before: Steps, after: Steps, saved: int, killed: int) -> str:
     note = f"the last save, after step {saved}:"
     out.append(text(x - 10, second - 31, note, anchor="end", weight=600))
     note = "its state fits any number of processes"
-    out.append(text(x - 10, second - 12, note, anchor="end", colour="#51606f"))
+    out.append(text(x - 10, second - 12, note, anchor="end", color="#51606f"))
     out.append("</svg>\n")
     return "\n".join(out)
 
@@ -79,7 +79,7 @@ def panel(steps: Steps, top: int, title: str, faded: Callable[[int], bool]) -> l
                 names.setdefault(process, y + len(records) * ROW // 2)
                 bottom = max(bottom, y + len(records) * ROW)
                 box = f'x="{x}" y="{y}" width="{CELL - 1.5}" height="{len(records) * ROW - 1.5}"'
-                fill = COLOURS[process % len(COLOURS)]
+                fill = COLORS[process % len(COLORS)]
                 out.append(f'<rect {box} rx="2" fill="{fill}"{pale}/>')
                 out += [
                     text(
@@ -89,19 +89,19 @@ def panel(steps: Steps, top: int, title: str, faded: Callable[[int], bool]) -> l
                         9.5,
                         anchor="middle",
                     )
-                    for row in range(0, len(records), LABELLED)
+                    for row in range(0, len(records), LABELED)
                 ]
         if step % 5 == 0 or step == min(steps):
             out.append(
-                text(x + CELL / 2, bottom + 18, str(step), 11, anchor="middle", colour="#51606f")
+                text(x + CELL / 2, bottom + 18, str(step), 11, anchor="middle", color="#51606f")
             )
     out += [text(first - 10, y + 4, f"process {p}", 12, anchor="end") for p, y in names.items()]
-    out.append(text(first - 10, bottom + 18, "step", 11, anchor="end", colour="#51606f"))
+    out.append(text(first - 10, bottom + 18, "step", 11, anchor="end", color="#51606f"))
     return out
 
 
 def merged(read: Mapping[int, list[int]]) -> dict[int, list[int]]:
-    """Joins blocks of rows that lie side by side."""
+    """Joins adjacent blocks of rows."""
     out: dict[int, list[int]] = {}
     for start in sorted(read):
         last = next(reversed(out), None)
@@ -119,11 +119,11 @@ def text(
     size: float = 13,
     *,
     anchor: str = "start",
-    colour: str = "#1d2733",
+    color: str = "#1d2733",
     weight: int = 400,
 ) -> str:
-    """Writes some words."""
+    """Returns a text element."""
     return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}" fill="{colour}" '
+        f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}" fill="{color}" '
         f'font-weight="{weight}">{words}</text>'
     )

@@ -1,7 +1,7 @@
-"""One process of the drill's training run: nothing in it knows how many there are.
+"""One process of the drill's training run. The training does not use the number of processes.
 
-The weights and the loader's state are saved together: first the weights, under a name of the
-step, then the state, in one step. So whenever the process ends, the state on disk has its weights.
+The weights are saved first, under the name of the step, then the loader's state, atomically. So
+the state on disk has its weights, whenever the process ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import meshfeed as mf
 
 BATCH = 48
 SAVE_EVERY = 10  # steps
-PACE = 0.05  # seconds: stands for the work of a real step
+PACE = 0.05  # seconds, in place of the work of a real step
 
 
 def main() -> None:
@@ -38,14 +38,14 @@ def main() -> None:
         num_processes=args.processes,
         process_id=args.rank,
         cluster_detection_method="deactivate",
-        heartbeat_timeout_seconds=5,  # how soon JAX sees that a process is gone
+        heartbeat_timeout_seconds=5,  # after which JAX notices a lost process
     )
     train(args.folder, args.folder / f"{args.log}-{args.rank}.jsonl", args.steps)
     jax.distributed.shutdown()
 
 
 def train(folder: Path, log: Path, steps: int) -> None:
-    """Trains to a step, from the last save on if there is one."""
+    """Trains up to a step, from the last save if there is one."""
     mesh = jax.make_mesh((jax.device_count(),), ("data",))
     ds = mf.open(folder / "train.arrow")
     state = folder / "state.json"
@@ -78,7 +78,7 @@ def train(folder: Path, log: Path, steps: int) -> None:
 
 @jax.jit
 def update(params: jax.Array, batch: dict[str, jax.Array]) -> tuple[jax.Array, jax.Array]:
-    """Takes one step of linear regression; the mean is over the batch of all processes."""
+    """Computes one step of linear regression; the mean is over the global batch."""
 
     def loss(w: jax.Array) -> jax.Array:
         return jnp.mean((batch["x"] @ w - batch["y"]) ** 2)
@@ -88,7 +88,7 @@ def update(params: jax.Array, batch: dict[str, jax.Array]) -> tuple[jax.Array, j
 
 
 def note(lines: Any, step: int, record: jax.Array, loss: float) -> None:
-    """Writes down which rows of the batch this process read, and their records."""
+    """Logs which rows of the batch this process read, and their records."""
     rows = {
         shard.index[0].start or 0: np.asarray(shard.data) for shard in record.addressable_shards
     }

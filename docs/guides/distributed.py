@@ -3,24 +3,24 @@
 # %% [markdown]
 # # From one process to many
 #
-# One training program, first on one device, then on many processes. The three lines that load data
-# never change. You will see who reads what, a bug that JAX cannot notice, what notices it, and a job
-# that is killed and goes on with fewer processes.
+# One training program, first on one device, then in many processes. The three lines that load data never
+# change. The guide shows what each process reads, a bug that JAX cannot notice, what notices it, and a job
+# that is killed and continues with fewer processes.
 #
 # All of it runs on a laptop, on CPU devices, after `pip install '.[jax,arrow]'` in a checkout:
-# `python docs/guides/distributed.py`, well under a minute. Where several processes are needed this page starts them.
+# `python docs/guides/distributed.py`, well under a minute. The guide starts several processes itself.
 #
 # - [The data](#the-data) · [One process](#one-process) · [A plan for four](#a-plan-for-four-processes)
 # - [Four real processes](#four-real-processes) · [The bug that JAX cannot notice](#the-bug-that-jax-cannot-notice)
 # - [How it is noticed](#how-it-is-noticed) · [What each process reads](#what-each-process-reads)
-# - [Killed, and going on](#killed-and-going-on)
+# - [Killed, and continued](#killed-and-continued)
 # - Coming from [PyTorch](#coming-from-pytorch), [tf.data](#coming-from-tf-data), [Grain](#coming-from-grain)
 
 # %% [markdown]
 # ## The data
 #
-# 96 records in three Arrow files. Every value of record 17 is 17, so that a printed batch says where
-# its rows come from.
+# 96 records in three Arrow files. Every value of record 17 is 17, so a printed batch shows where its rows
+# come from.
 
 # %%
 import builtins
@@ -46,7 +46,7 @@ jax.config.update("jax_num_cpu_devices", 8)
 
 
 def show(layout):
-    """Draws a layout: as a picture in a notebook, else as text."""
+    """Draws a layout, as a picture in a notebook and as text elsewhere."""
     getattr(builtins, "display", print)(layout)
 
 
@@ -74,10 +74,10 @@ with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
     print(batch["tokens"].shape, np.asarray(batch["tokens"])[:, 0])
 
 # %% [markdown]
-# `peek` looks at the next batch and leaves it there. `next(iter(loader))` would take it.
+# `peek` returns the next batch without taking it. `next(iter(loader))` would take it.
 #
-# Eight devices. Only the mesh is another one. `loader.layout` is the picture of it: who holds which
-# rows, and what each process reads.
+# Eight devices: only the mesh changes. `loader.layout` draws which device holds which rows, and what each
+# process reads.
 
 # %%
 mesh = Mesh(np.array(jax.devices()), ("data",))
@@ -85,8 +85,8 @@ with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
     show(loader.layout)
 
 # %% [markdown]
-# A second axis, for a model that is split over pairs of devices. The spec does not name it, so both
-# devices of a pair hold the same rows. The rows are read once, and both get the same memory.
+# A second axis is for a model that is split over pairs of devices. The spec does not name it, so both devices
+# of a pair hold the same rows. The rows are read once, and both devices get the same memory.
 
 # %%
 mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
@@ -96,24 +96,24 @@ with mf.Loader(ds, mesh, P("data"), batch_size=16) as loader:
 # %% [markdown]
 # ## A plan for four processes
 #
-# A layout needs no devices, so the plan of a large job can be looked at before it runs. Here are four
+# A layout needs no devices, so you can look at the plan of a large job before it runs. Here are four
 # processes with two devices each. First the simple case: every process has its own quarter of the batch.
 
 # %%
 show(mf.layout({"data": 4, "model": 2}, P("data"), ds, batch_size=16, processes=4))
 
 # %% [markdown]
-# Now the axes change places, as they do when the model does not fit into one host. One copy of the model
-# lives on processes 0 and 1, the other on 2 and 3. Devices that differ only along "model" need the same
-# rows, and now they are on *different* processes: 0 and 2 must read the same half of the batch, 1 and 3 the
-# other. Nothing in a process's rank says so. Only the mesh does.
+# If the model does not fit into one host, the axes change places. One copy of the model is on processes 0 and
+# 1, the other on 2 and 3. Devices that differ only along "model" need the same rows, and now they are in
+# *different* processes: 0 and 2 must read the same half of the batch, 1 and 3 the other. A process's rank
+# does not show this. Only the mesh does.
 
 # %%
 across = mf.layout({"model": 2, "data": 4}, P("data"), ds, batch_size=16, processes=4)
 show(across)
 
 # %% [markdown]
-# The spec may also split what is inside a row. Then processes 0 and 2 read the same rows but different
+# The spec may also split the inside of a row. Then processes 0 and 2 read the same rows but different
 # columns, and nothing is read twice.
 
 # %%
@@ -130,8 +130,8 @@ assert not [problem for problem in across.check() if problem.severity == "error"
 # %% [markdown]
 # ## Four real processes
 #
-# `launch` runs a function in new processes that join one `jax.distributed` job. On a cluster this is your
-# scheduler's work. When one process fails it ends the others, as a scheduler does. It prints the first line
+# `launch` runs a function in new processes that join one `jax.distributed` job. On a cluster, your scheduler
+# does this. When one process fails, `launch` ends the others, as a scheduler does. It prints the first line
 # of each process, then the second line of each, and so on.
 
 # %%
@@ -142,7 +142,7 @@ import meshfeed as mf
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)  # what C++ libraries print is for the log of errors
+os.dup2(2, 1)  # output of C++ libraries goes to the log of errors
 jax.distributed.initialize("127.0.0.1:{port}", num_processes={processes}, process_id={rank},
                            cluster_detection_method="deactivate")
 {source}
@@ -152,7 +152,7 @@ jax.distributed.shutdown()
 
 
 def launch(play, processes=4, devices=2, quiet=False):
-    """Runs a function in processes of their own, and gives the lines that each printed."""
+    """Runs a function in new processes, and returns the lines that each printed."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -186,8 +186,8 @@ def launch(play, processes=4, devices=2, quiet=False):
 
 
 # %% [markdown]
-# The program of every process: the same three lines, and no rank in them. Every process prints the rows
-# and columns that its devices hold, for one mesh after the other.
+# This is the program of every process: the same three lines, and no rank in them. For one mesh after the
+# other, every process prints the rows and columns that its devices hold.
 
 
 # %%
@@ -247,13 +247,14 @@ def by_rank_and_by_mesh():
 seen = launch(by_rank_and_by_mesh)
 
 # %% [markdown]
-# By rank there is no error. The batch has shrunk from 16 rows to 8, since JAX was told that processes 0 and
-# 2 hold the same ones. They do not: one global array has two contents, and one sum has two values. A real
-# job trains on. Each copy of a weight sees other data, the loss looks plausible, and the copies drift apart.
+# By rank there is no error. JAX was told that processes 0 and 2 hold the same rows, so the batch has shrunk
+# from 16 rows to 8. They hold different rows: one global array has two contents, and one sum has two values.
+# A real job trains on. Each copy of a weight sees other data, the loss looks plausible, and the copies drift
+# apart.
 #
-# By mesh, rows are not yours to choose. All processes have the same sum, of all 16 rows.
+# By mesh, your program does not choose rows. All processes have the same sum, of all 16 rows.
 #
-# The bug does not need many processes. Two replicas in one process may differ as well, and JAX takes them:
+# The bug does not need many processes. Two replicas in one process may differ as well, and JAX accepts them:
 
 # %%
 pair = Mesh(np.array(jax.devices()[:2]), ("model",))
@@ -264,25 +265,26 @@ print("one replicated scalar:", [float(shard.data) for shard in wrong.addressabl
 # %% [markdown]
 # ## How it is noticed
 #
-# What is left are differences that no plan can see: another seed in one job script, another version of a file
-# on one host, a disk that fails, a process that takes one batch more than the others. Four things watch for them while
-# it runs. They use the key-value store of `jax.distributed`, never a collective, so they cannot get between the
-# collectives of your program.
+# No plan shows the remaining differences: another seed in one job script, another version of a file on one
+# host, a disk that fails, a process that takes one batch more than the others. Four checks watch for them
+# while the job runs. They use the key-value store of `jax.distributed` and never a collective, so they cannot
+# interleave with the collectives of your program.
 #
-# 1. Before the first batch the processes *agree*: on dataset, order, seed, place, batch, mesh.
-# 2. In the first steps (`verify_replicas="first"`; also "always", every k-th, "off") the processes that hold
-#    the same part of a batch *compare digests* of the bytes that were delivered. That takes some two
-#    milliseconds of a start, 1 % of the first fifth of a second that does nothing but load.
-# 3. At batch 8, and then about every three seconds, every process *stops* in `next` until its devices are idle: some
-#    ten milliseconds. Steps that wait for each other in collectives come to the same batch; a process that took one
-#    more does not, and all raise that. Where steps have no collective processes may run apart, and nothing is said.
-# 4. A failure in one process is *told to the others*, whose next `next` raises it. So is an exception that
-#    ends the program itself. A process that does not come back to `next` within 30 s, because it waits for the lost
-#    one in a collective, ends with status 113 (`on_peer_error`).
+# 1. Before the first batch the processes *agree* on dataset, order, seed, position, batch and mesh.
+# 2. In the first steps, the processes that hold the same part of a batch *compare digests* of the delivered
+#    bytes (`verify_replicas="first"`; also "always", every k-th, "off"). That takes some two milliseconds of a
+#    start.
+# 3. At batch 8, and then about every three seconds, every process *stops* in `next` until its devices are idle,
+#    for some ten milliseconds. If steps wait for each other in collectives, all processes come to the same
+#    batch. If a process took one more, all processes raise an error. If steps have no collective, processes may
+#    run apart, and nothing is reported.
+# 4. A failure in one process is *posted to the others*, whose next `next` raises it. So is an exception that
+#    ends the program. If a process does not return to `next` within 30 s, because it waits for the lost one in
+#    a collective, it ends with status 113 (`on_peer_error`).
 #
-# Two processes that hold the same rows try it, on a file of 4,096 records. First process 1 has another seed.
-# Then record 7 of its copy has another value. Of up to 16 MiB of files the agreement compares every byte; this
-# file is larger, so it compares samples, which are the same. Then the file is cut short in the middle of the run.
+# Two processes that hold the same rows try it, on a file of 4,096 records. First, process 1 has another seed.
+# Then, record 7 of its copy has another value. The agreement compares every byte of up to 16 MiB of files; this
+# file is larger, so it compares samples, which are equal. Finally, the file is cut during the run.
 
 # %%
 values = np.repeat(np.arange(4096, dtype=np.int32), 1024)
@@ -323,15 +325,15 @@ def watched():
 seen = launch(watched, processes=2)
 
 # %% [markdown]
-# Every process stops, and every message says who, what and where. `on_peer_error="abort"` also ends a process
-# that is stuck inside a collective with the failed one. A process that is only slow is named in the log after
-# `late_after=` seconds, with what it waits for; training is never held up for that.
+# Every process stops, and every message names the process, the array and the step. `on_peer_error="abort"`
+# also ends a process that is stuck in a collective with the failed one. After `late_after=` seconds the log
+# names a process that is only slow, with what it waits for; training never waits for that.
 
 # %% [markdown]
-# And after an epoch there is proof. A certificate says what a process delivered, and every distinct block counts in
-# the lowest process that holds it. The sum over all processes is complete if each of them delivered every position
-# exactly once. Here all four processes of the plan above are played in this one. Two of them hold only replicas, and are
-# missed all the same.
+# After an epoch there is proof. A certificate says what a process delivered, and every distinct block counts
+# in the lowest process that holds it. The sum over all processes is complete if each of them delivered every
+# position exactly once. Here this process plays all four processes of the plan above. Two of them hold only
+# replicas, and are missed all the same.
 
 # %%
 certificates = []
@@ -353,9 +355,10 @@ for wrong in sum(certificates[:3]), whole + certificates[0]:
 # ## What each process reads
 #
 # JAX's guide to distributed data loading names four ways to load. They are one argument here, and all four
-# give the same arrays, "reshard" after a call in your step. The plan says what each costs, before anything runs. Process 0 is then played in this
-# one, and the bytes that it gathered are counted. The numbers are bytes per step: of process 0, and, over the
-# network, of the whole job. Rows are shared by two devices in every process, and by pairs of processes.
+# deliver the same arrays, "reshard" after a call in your step. The plan says what each costs, before anything
+# runs. Then this process plays process 0 and counts the bytes that it gathers. The numbers are bytes per step:
+# of process 0, and, over the network, of the whole job. Two devices in every process share rows, and so do
+# pairs of processes.
 
 # %%
 print(f"{'loading=':10}planned  gathered  sent over the network")
@@ -371,10 +374,10 @@ for loading in ("process", "global", "device", "reshard"):
     assert gathered == planned
 
 # %% [markdown]
-# "process" is the default, and right nearly always. "global" reads everything everywhere; it is there for
-# comparison, and for data that is tiny. "reshard" reads every row once in the whole job and moves the rest over
-# the network: for replicas across many hosts with slow disks. Its batches come split by rows, and your step
-# moves them, since a loader that runs programs of its own would get between yours:
+# "process" is the default, and nearly always right. "global" reads everything everywhere; it is for
+# comparison, and for tiny data. "reshard" reads every row once in the whole job and moves the rest over the
+# network: for replicas across many hosts with slow disks. Its batches come split by rows, and your step moves
+# them, because programs of the loader would interleave with yours:
 
 # %%
 mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
@@ -388,10 +391,10 @@ with mf.Loader(ds, mesh, P("data"), batch_size=16, loading="reshard") as loader:
     print(batch["tokens"].sharding.spec, "->", step(batch).sharding.spec)
 
 # %% [markdown]
-# Shuffled data has one more cost: every process jumps about in all files. `order="local"` cuts the data into as
-# many equal parts as there are different groups of rows, here two, and shuffles each by itself. Every process then
-# reads from one contiguous part. The number of parts stands in the name of the order, and the name in the state, so
-# that a restored run has the same order on any mesh.
+# Shuffled data has one more cost: every process reads from random positions in all files. `order="local"`
+# divides the data into as many equal parts as there are different groups of rows, here two, and shuffles each
+# part by itself. Every process then reads from one contiguous part. The number of parts is in the name of the
+# order, and the name is in the state, so a restored run has the same order on any mesh.
 
 # %%
 local = mf.layout({"model": 2, "data": 4}, P("data"), ds, batch_size=16, processes=4, order="local")
@@ -401,7 +404,8 @@ for process in local.processes:
         print(f"{loader.state()['order']}, process {process} reads records {np.sort(rows)}")
 
 # %% [markdown]
-# One big array that is no batch, such as weights or an image split by its columns, comes by the same rules:
+# A single array outside the batch loop, such as weights or an image that is split by columns, comes by the
+# same rules:
 
 # %%
 image = mf.from_arrays({"image": np.arange(64 * 64, dtype=np.float32).reshape(1, 64, 64)})
@@ -410,11 +414,11 @@ array = mf.load_array(image, "image", tiles, record=0)
 print(array.shape, "in tiles of", array.addressable_shards[0].data.shape)
 
 # %% [markdown]
-# ## Killed, and going on
+# ## Killed, and continued
 #
-# Four processes train on shuffled data. After every second step each of them saves the state to the same path;
-# they all have the same state, and a file is written whole or not at all. Process 3 dies without a word in its
-# fifth step. The others wait for it in a collective, and are ended.
+# Four processes train on shuffled data. After every second step, each of them saves the state to the same path.
+# They all have the same state, and a file is written atomically. Process 3 is killed in its fifth step. The
+# others wait for it in a collective, and are ended.
 
 
 # %%
@@ -439,16 +443,16 @@ with open("state.json") as file:
     print(file.read())
 
 # %% [markdown]
-# That is the whole checkpoint of a loader: 96 records in this order, 64 of them delivered. No process number
-# stands in it. Now two processes with one device each go on, by the same program, and the records of all
-# steps are put side by side. The last column is what one undisturbed process delivers.
+# That is the whole checkpoint of a loader: 96 records in this order, 64 of them delivered. It contains no
+# process number. Now two processes with one device each continue, by the same program, and the records of all
+# steps are put side by side. The last column compares them with one undisturbed process.
 
 # %%
 second = launch(train, processes=2, devices=1, quiet=True)
 
 
 def delivered(lines):
-    """Puts together what the devices of all processes got, step by step."""
+    """Joins the records that the devices of all processes got, step by step."""
     steps = []
     for process in lines:
         step = -1
@@ -466,19 +470,19 @@ before, after = delivered(first)[:4], delivered(second)
 with mf.Loader(ds, batch_size=16, shuffle=True) as loader:
     undisturbed = [loader.records(epoch=0, position=16 * step).tolist() for step in range(6)]
 for step, records in enumerate(before + after):
-    who = "4 processes" if step < 4 else "2 processes"
+    job = "4 processes" if step < 4 else "2 processes"
     same = "as undisturbed" if records == undisturbed[step] else "DIFFERENT"
-    print(f"step {step}  {who}  {' '.join(f'{record:2}' for record in records)}  {same}")
+    print(f"step {step}  {job}  {' '.join(f'{record:2}' for record in records)}  {same}")
 assert before + after == undisturbed
 
 # %% [markdown]
-# The fifth batch may have been delivered twice: to the job that died after its last save, and to the new one. The
-# weights go back to the save as well, so the run is the undisturbed one. Save both together: the state is a small
-# dict (`loader.state()`), which fits into any checkpoint. `make drill` does the same with a
-# model in training, and draws it.
+# The fifth batch may have been delivered twice: to the job that died after its last save, and to the new one.
+# The weights return to the save as well, so the run is the undisturbed one. Save both together: the state is a
+# small dict (`loader.state()`), which fits into any checkpoint. `make drill` does the same with a model in
+# training, and draws it.
 #
-# Where JAX lets the survivors of a failure go on (`jax_enable_recoverability`), nobody has to restart:
-# `loader.remesh(mesh)` goes on at the same position on the devices that are left. Here with eight, then four:
+# If JAX lets the survivors of a failure continue (`jax_enable_recoverability`), no restart is needed:
+# `loader.remesh(mesh)` continues at the same position on the remaining devices. Here with eight, then four:
 
 # %%
 devices = np.array(jax.devices())
@@ -490,8 +494,8 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
             loader.remesh(Mesh(devices[:4], ("data",)))
 
 # %% [markdown]
-# A preemption notice is the friendly case. JAX turns a SIGTERM to any process into one step at which all agree
-# to stop, where `jax_enable_preemption_service` was set before `jax.distributed.initialize`:
+# A preemption notice is the simple case. JAX turns a SIGTERM to any process into one step at which all agree
+# to stop, if `jax_enable_preemption_service` was set before `jax.distributed.initialize`:
 #
 # ```python
 # from jax.experimental import multihost_utils
@@ -523,8 +527,8 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `StatefulDataLoader.state_dict()` of `torchdata`, one per rank | `loader.state()`, one for the job |
 # | `load_state_dict(state)`, on as many ranks | `state=`, on any mesh |
 #
-# The trap: with `DistributedSampler` the global batch grows with the number of ranks, and records are dealt
-# to ranks in turn, so that a batch has other rows in another order. Here `batch_size` and the order stay.
+# The trap: with `DistributedSampler` the global batch grows with the number of ranks, and records go to ranks
+# in turn, so a batch has other rows in another order. Here `batch_size` and the order stay the same.
 
 # %% [markdown]
 # ## Coming from tf.data
@@ -543,10 +547,10 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `.repeat(n)` | `epochs=n`, -1 without end |
 # | `.prefetch(tf.data.AUTOTUNE)` | `prefetch=2`, the default |
 # | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
-# | `.map(fn)`, `.filter(fn)` | none: in your step, or before the data is written |
+# | `.map(fn)`, `.filter(fn)` | none: do this in your step, or before you write the data |
 #
-# The trap: `experimental_distribute_dataset` rebatches for replicas, and knows nothing of a model axis across
-# hosts. `shard` before `shuffle` shuffles within each host's part only.
+# The trap: `experimental_distribute_dataset` rebatches for replicas, and ignores a model axis across hosts.
+# `shard` before `shuffle` shuffles within each host's part only.
 
 # %% [markdown]
 # ## Coming from Grain
@@ -554,7 +558,7 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | Grain | meshfeed |
 # | --- | --- |
 # | `grain.sharding.ShardByJaxProcess()`, `ShardOptions(shard_index, shard_count)` | nothing: rows follow from the mesh and the spec |
-# | `grain.sharding.NoSharding()` and `jax.device_put` | `loading="global"`, which you do not need |
+# | `grain.sharding.NoSharding()` and `jax.device_put` | `loading="global"`, which is rarely needed |
 # | `grain.samplers.IndexSampler(num_records, shard_options, shuffle, num_epochs, seed)` | `shuffle=True, seed=s, epochs=n` |
 # | `MapDataset.source(s)[jax.process_index()::jax.process_count()]` | `mf.open(...)`, not sliced |
 # | `.shuffle(seed).repeat(n).batch(b, drop_remainder=True)` | `shuffle=True, seed=s, epochs=n, batch_size=B` |
@@ -563,10 +567,9 @@ with mf.Loader(ds, Mesh(devices, ("data",)), P("data"), batch_size=16, shuffle=T
 # | `jax.make_array_from_process_local_data` after it | nothing: batches are global arrays |
 # | `iterator.get_state()`, `set_state(state)`, one per process | `loader.state()`, `restore(state)`, one for the job |
 # | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
-# | `.map`, `.filter`, packing, mixing | none: in your step, or before the data is written |
+# | `.map`, `.filter`, packing, mixing | none: do this in your step, or before you write the data |
 #
-# The trap: `ShardByJaxProcess` is the bug above, wherever an axis that does not split the batch crosses
-# processes.
+# The trap: if an axis that does not split the batch crosses processes, `ShardByJaxProcess` is the bug above.
 
 # %%
 ds.close()

@@ -1,9 +1,9 @@
-// Package arch holds the tests of the structure itself: who may import whom,
-// which package may reach which dependency, where goroutines may start, and
-// that every package has one comment that introduces it.
+// Package arch tests the structure of the module: which package may import
+// which, which package may use which dependency, where goroutines may start,
+// and that every package has exactly one package comment.
 //
-// A failing message says which rule broke and why the rule is there. To change
-// a border, change the table here and write the reason into RATIONALE.md.
+// A failure names the broken rule and its reason. To change a border, change
+// the table here and write the reason into RATIONALE.md.
 package arch
 
 import (
@@ -20,8 +20,8 @@ import (
 
 const module = "github.com/meshfeed/meshfeed/"
 
-// allowed lists, for each package, the packages of this module it may import
-// directly. What those may import, it may import too.
+// allowed lists, for each package, the packages of this module that it may
+// import directly. It may also import everything that these may import.
 var allowed = map[string][]string{
 	// tier 0: open to all
 	"core/status":       {},
@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/goarrow":  {"arrowio/internal/table"},
 	"arrowio/records":           {"arrowio/internal/goarrow"},
 	"arrowio/records18":         {"arrowio/internal/goarrow"},
-	// gomlxfeed knows loaders, not where their records come from
+	// gomlxfeed uses loaders and does not depend on any source
 	"core/gomlxfeed/internal/virtual":     {"core/sharding"},
 	"core/gomlxfeed":                      {"core/loader", "core/gomlxfeed/internal/virtual"},
 	"core/gomlxfeed/selfcheck":            {"core/gomlxfeed", "arrowio"},
@@ -71,13 +71,13 @@ var allowed = map[string][]string{
 	"tests/bench/gather":    {"core/source", "arrowio"},
 	"docs/demo-go":          {"core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
 	"cmd/meshfeed":          {"core/loader", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
-	// the layout validator in WebAssembly, and who runs it
+	// the layout validator as WebAssembly, and the packages that run it
 	"wasm/internal/answer": {"core/layout", "internal/arrowmeta"},
 	"wasm/guest":           {"wasm/internal/answer"},
 	"wasm/guest/pack":      {},
 	"wasm/page":            {"core/status"},
 	"wasm/host":            {"internal/guard"},
-	// suites that implementations import in their tests
+	// conformance suites, which the tests of implementations import
 	"core/sampler/samplertest": {"core/sampler"},
 	"core/source/sourcetest":   {"core/source"},
 
@@ -86,7 +86,7 @@ var allowed = map[string][]string{
 
 var tier0 = []string{"core/status", "internal/guard", "core/dtype", "core/mesh", "internal/jsontext"}
 
-// reserved says which packages alone may reach an outside module, and why.
+// reserved lists outside modules with the only packages that may import them.
 var reserved = []struct {
 	path  string
 	users []string
@@ -94,8 +94,8 @@ var reserved = []struct {
 }{
 	{"github.com/apache/arrow/go/v17", []string{"arrowio/records"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
 	{"github.com/apache/arrow-go/v18", []string{"arrowio/records18"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
-	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of whoever links it"},
-	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often: one folder keeps up with it, and the demo of it"},
+	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of every program that links it"},
+	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often, so only one folder and its demo depend on it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
 	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library"}, "everything else must build without a C compiler"},
 	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "tests/bench/gather"}, "everything else must build without a C compiler"},
@@ -171,7 +171,7 @@ func TestImports(t *testing.T) {
 
 func checkBorders(t *testing.T, p pkg) {
 	if _, known := allowed[p.path()]; !known {
-		t.Errorf("package %s is not in the table of tests/arch: say what it may import", p.path())
+		t.Errorf("package %s is not in the table of tests/arch: list the packages that it may import", p.path())
 		return
 	}
 	may := reachable(p.path())
@@ -181,13 +181,14 @@ func checkBorders(t *testing.T, p pkg) {
 			t.Errorf("%s must not import %s: it may reach only %v", p.path(), to, may)
 		}
 		if !ours && strings.Contains(imp, ".") && standardOnly(p.path()) {
-			t.Errorf("%s must not import %s: core is standard library only, so that it is small in the wasm guest and has nothing to keep current", p.path(), imp)
+			t.Errorf("%s must not import %s: core imports the standard library only, which keeps the wasm guest small and needs no updates", p.path(), imp)
 		}
 	}
 }
 
-// standardOnly holds for tiers 0 to 3, but for the copy kernels: they ask two
-// modules which instructions and caches the processor has.
+// standardOnly says whether a package must not import outside modules. That is
+// so in tiers 0 to 3, except for the copy kernels, which use two modules to
+// detect instructions and caches of the processor.
 func standardOnly(path string) bool {
 	if path == "internal/gather" {
 		return false
@@ -240,8 +241,8 @@ func checkReserved(t *testing.T, p pkg) {
 	}
 }
 
-// TestBytesComeThroughBlobs: readers of files know blobs, so that a bucket of
-// objects can take the place of a directory.
+// TestBytesComeThroughBlobs checks that only one package of arrowio calls the
+// system. All others read blobs, which may also be objects of a bucket.
 func TestBytesComeThroughBlobs(t *testing.T) {
 	for _, p := range list(t, worlds[0]) {
 		if !strings.HasPrefix(p.path(), "arrowio") || p.path() == "arrowio/internal/local" {
@@ -255,9 +256,10 @@ func TestBytesComeThroughBlobs(t *testing.T) {
 	}
 }
 
-// TestXLAIsLinkedOnlyWhereAskedFor looks at the command and the C library. Who
-// links go-xla has its environment changed and its standard error written to.
-func TestXLAIsLinkedOnlyWhereAskedFor(t *testing.T) {
+// TestXLAIsLinkedOnlyUnderItsTag checks the command and the C library. go-xla
+// changes the environment of a program that links it, and writes to its
+// standard error.
+func TestXLAIsLinkedOnlyUnderItsTag(t *testing.T) {
 	const xla = module + "core/gomlxfeed/xla"
 	for _, w := range worlds {
 		for _, p := range list(t, w) {
@@ -277,7 +279,7 @@ func TestEveryPackageIntroducesItself(t *testing.T) {
 			continue
 		}
 		if want := "Package " + p.Name + " "; p.Name != "main" && !strings.HasPrefix(p.Doc, want) {
-			t.Errorf("%s: its comment should begin with %q, but begins with %q", p.path(), want, p.Doc)
+			t.Errorf("%s: its comment must begin with %q, but begins with %q", p.path(), want, p.Doc)
 		}
 		if p.Name == "main" && p.Doc == "" {
 			t.Errorf("%s has no package comment", p.path())

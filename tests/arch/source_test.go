@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestGoroutinesStartInGuard looks for go statements outside tests. A panic on
-// a goroutine that has no recover ends the whole process, and with it the
-// Python program that loaded the library.
+// TestGoroutinesStartInGuard rejects go statements outside tests. A panic on a
+// goroutine without recover ends the whole process, including a Python program
+// that loaded the library.
 func TestGoroutinesStartInGuard(t *testing.T) {
 	for _, p := range list(t, worlds[0]) {
 		if !p.ours() || p.path() == "internal/guard" || strings.HasPrefix(p.path(), "tests/") || strings.HasSuffix(p.path(), "test") {
@@ -27,7 +27,7 @@ func TestGoroutinesStartInGuard(t *testing.T) {
 	}
 }
 
-// TestOneCommentPerPackage makes sure that a package is introduced in one place.
+// TestOneCommentPerPackage checks that a package has one package comment.
 func TestOneCommentPerPackage(t *testing.T) {
 	for _, p := range list(t, worlds[0]) {
 		if !p.ours() {
@@ -44,7 +44,7 @@ func TestOneCommentPerPackage(t *testing.T) {
 			}
 		}
 		if len(with) > 1 {
-			t.Errorf("%s is introduced in %v: keep one package comment", p.path(), with)
+			t.Errorf("%s has package comments in %v: keep one", p.path(), with)
 		}
 	}
 }

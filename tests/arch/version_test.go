@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestGoVersion sees that go.mod asks for no later version of Go than a
-// required module does. Every program that imports this module has to use that
-// version, so an update of Go by itself does not belong there.
+// TestGoVersion checks that go.mod requires no later version of Go than a
+// required module does. Every program that imports this module must use that
+// version, so go.mod must not change with every update of Go.
 func TestGoVersion(t *testing.T) {
-	text, err := os.ReadFile("../../go.mod") // also tells Go's cache of results what this test reads
+	text, err := os.ReadFile("../../go.mod") // reading it here makes Go's test cache depend on it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,6 +21,6 @@ func TestGoVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "\ngo " + strings.TrimSpace(string(asked)) + "\n"; !strings.Contains(string(text), want) {
-		t.Errorf("go.mod does not say %q, the version that %s asks for", strings.TrimSpace(want), newest)
+		t.Errorf("go.mod does not contain %q, the version that %s requires", strings.TrimSpace(want), newest)
 	}
 }

@@ -41,7 +41,7 @@ def program(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_it_trains_on_the_batches_that_jax_gets(short: tuple[Path, str]) -> None:
     _, printed = short
-    assert "XLA is left out, as asked." in printed
+    assert "XLA is left out, as --virtual says." in printed
     assert "1437 images in 4 files, and 360 for the test" in printed
     assert "training: 220 steps of 64 images, 10 epochs" in printed
     assert re.search(r"then \d+ rows per second, \d+\.\d % of the time waiting for data", printed)
@@ -121,7 +121,7 @@ def test_ctrl_c_in_the_middle(short: tuple[Path, str]) -> None:
         _, stderr = running.communicate(timeout=HANG)
     assert running.returncode == 1
     stopped = re.fullmatch(
-        r"demo-go: stopped after step (\d+); the loader goes on from"
+        r"demo-go: stopped after step (\d+); the loader continues from"
         r' {"meshfeed":1,.*"epoch":(\d+),"position":(\d+)}\n',
         stderr,
     )
@@ -137,5 +137,5 @@ def test_the_whole_demo(tmp_path: Path) -> None:
     both = "virtual and xla-cpu" if PLUGIN.exists() else "virtual"
     assert f"all 440 global batches were the same on {both} and in JAX" in done.stdout
     if not PLUGIN.exists():
-        assert "XLA is left out: its plugin is not there." in done.stdout
+        assert "XLA is left out: its plugin is missing." in done.stdout
         pytest.skip("NOT TESTED: XLA in the Go demo; fetch its plugin with: make plugin-cpu")
