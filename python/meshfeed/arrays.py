@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from meshfeed._feed.cursor import Cursor
@@ -135,8 +136,10 @@ def _read(
         raise ResourceExhaustedError(message, op="mf.load_array", hint=hint) from None
     info = calls.loader_info(handle.value)
     described = info["arrays"][0]
-    placer = jax.Placer(Blocks(_one(described) if row else described), sharding)
-    cursor = Cursor(handle, placer, size=info["batch_bytes"], ahead=0, across=False, keep=1)
+    blocks = [Blocks(_one(described) if row else described)]
+    feed = jax.ShardedFeed(itemgetter(0), blocks, sharding.mesh, [sharding], "process")
+    size = info["batch_bytes"]
+    cursor = Cursor(handle, feed, size=size, ahead=0, per_epoch=False, keep=1)
     try:
         with cursor.lock:
             item = cursor.take()
@@ -145,7 +148,7 @@ def _read(
         raise
     cursor.close()
     assert item is not None
-    loaded: JaxArray = item.batch
+    loaded: JaxArray = item[0]
     return loaded
 
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from meshfeed._feed.feeds import Build, Feed
 from meshfeed._io.arguments import Checks
+from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks, Index, dtype_of
 from meshfeed._plan.documents import MeshPart
 from meshfeed.errors import InvalidStateError, UnsupportedError
@@ -224,16 +226,65 @@ def settle(mesh: Mesh) -> None:
         time.sleep(0.001)
 
 
-def wanted(blocks: Blocks, mesh: Mesh, sharding: NamedSharding | None) -> NamedSharding:
-    """Gives the sharding that an array shall have in the end: the user's own, if there is one."""
-    return sharding or NamedSharding(mesh, _spec(blocks.target))
-
-
 _WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them with x64 alone
+
+
+class ShardedFeed(Feed):
+    """Makes batches of global arrays.
+
+    Args:
+        build: puts arrays, one for each of the layout's, into the batch's tree.
+        blocks: where the blocks of every array lie.
+        mesh: the mesh.
+        shardings: for every array the user's own sharding, or None.
+        loading: what every process reads.
+    """
+
+    mark = staticmethod(annotation)
+    live = staticmethod(live_arrays)
+
+    def __init__(
+        self,
+        build: Build,
+        blocks: Sequence[Blocks],
+        mesh: Mesh,
+        shardings: Sequence[NamedSharding | None],
+        loading: str,
+    ) -> None:
+        kind = DevicePlacer if loading == "device" else Placer
+        wanted = [
+            sharding or NamedSharding(mesh, _spec(b.target))
+            for b, sharding in zip(blocks, shardings, strict=True)
+        ]
+        self.build, self._mesh = build, mesh
+        self._placers = [kind(b, sharding) for b, sharding in zip(blocks, wanted, strict=True)]
+        self.element_spec = build([placer.struct() for placer in self._placers])
+        self.ahead = default_device_prefetch(mesh)
+        moves = build([Move(sharding) for sharding in wanted]) if loading == "reshard" else None
+        self._reshard = None if moves is None else resharder(moves)
+
+    def make(self, owner: Owner) -> Any:
+        """Makes a batch over the memory that its owner exports and keeps alive."""
+        arrays = []
+        for place in self._placers:
+            arrays.append(place(owner))  # noqa: PERF401 (before Python 3.12 a list comprehension is a call)
+        return self.build(arrays)
+
+    def reshard(self, batch: Any) -> Any:
+        """Moves the arrays of a batch to the sharding that the specs ask for."""
+        return batch if self._reshard is None else self._reshard(batch)
+
+    def settle(self) -> None:
+        """Waits until the computations that were dispatched to the mesh's devices are over."""
+        settle(self._mesh)
 
 
 class Placer:
     """Makes one array of every batch from the batch's memory.
+
+    JAX asks a callback for the block of every device, by its index. It asks in the same order for
+    every batch. The first batches find each block by its index. After two batches in the same
+    order, the blocks come from an iterator in that order: no code of ours runs per device.
 
     Args:
         blocks: where the array's blocks lie.
@@ -246,86 +297,80 @@ class Placer:
             kind = target.memory_kind
             target = NamedSharding(target.mesh, _spec(blocks.spec), memory_kind=kind)
         self.sharding = target
-        self.shape = blocks.shape
-        self.dtype = blocks.dtype
-        self._views = _wide_views(blocks) if blocks.dtype.name in _WIDE else blocks.views
-        # The type is that of the blocks, and JAX takes longer to check it than to take theirs.
+        self._blocks = blocks
+        self._wide = blocks.dtype.name in _WIDE
+        # JAX takes the type from the blocks, which is faster than to check one that is given.
         # Without a block it has to be told.
         given: dict[str, Any] = {} if blocks.indexes else {"dtype": blocks.dtype}
         self._made: Callable[..., jax.Array] = partial(
-            jax.make_array_from_callback, self.shape, target, **given
+            jax.make_array_from_callback, blocks.shape, target, **given
         )
-        self._known = len(blocks.indexes)
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
-        # JAX caches its index maps, so the same tuples come back every step, and their
-        # identity finds the block in a tenth of the time that comparing slices takes. The
-        # tuples are kept, so that no other object can get the identity of one.
-        self._by_id: dict[int, int] = {}
-        self._kept: list[Index] = []
+        self._order: list[int] = []  # the blocks in JAX's order, once that is known
+        self._asked: list[int] = []  # in the last batch
         self._guarded = False  # whether a transfer was refused: asking every time takes longer
 
     def __call__(self, owner: Any) -> jax.Array:
         """Makes the array over the batch's memory, which lives as long as `owner`."""
-        callback = self._callback(self._views(owner))
-        if self._guarded and _is_guarded():
-            with jax.transfer_guard_host_to_device("allow"):
-                return self._made(callback)
+        if self._wide:
+            self._check_wide()
+        shape, dtype, offset, strides = self._blocks.frame
+        frame = np.ndarray(shape, dtype, owner, offset, strides)
+        frame.setflags(write=False)
+        if not self._order:
+            return self._learn(list(frame))
+        if self._guarded:
+            return self._unguarded(partial(next, map(list(frame).__getitem__, self._order)))
         try:
-            return self._made(callback)
+            return self._made(partial(next, map(list(frame).__getitem__, self._order)))
         except jax.errors.JaxRuntimeError:
-            if self._guarded or not _is_guarded():
+            if not _is_guarded():
                 raise
         self._guarded = True
         return self(owner)
 
-    def _callback(self, views: list[np.ndarray[Any, Any]]) -> Callable[[Index | None], Any]:
-        if self._known == 1:
-            view = views[0]
-            return lambda _: view
-        if self._known == 0:  # JAX asks for a replicated array even where no device holds it
-            return lambda _: np.empty(0, self.dtype)
-        by_id = self._by_id
+    def _learn(self, views: list[np.ndarray[Any, Any]]) -> jax.Array:
+        """Makes the array by indexes, and compares JAX's order with that of the last batch."""
+        asked: list[int] = []
 
-        def shard(index: Any) -> np.ndarray[Any, Any]:
-            try:
-                return views[by_id[id(index)]]
-            except KeyError:
-                return views[self._find(index)]
+        def block(index: Index) -> Any:
+            if not views:  # JAX asks for a replicated array even if no device is here
+                return np.empty(0, self._blocks.dtype)
+            asked.append(self._by_start[tuple(s.start or 0 for s in index)])
+            return views[asked[-1]]
 
-        return shard
+        array = self._unguarded(block)
+        if asked == self._asked:
+            self._order = asked
+        self._asked = asked
+        return array
 
-    def _find(self, index: Index) -> int:
-        block = self._by_start[tuple(s.start or 0 for s in index)]
-        if len(self._by_id) > 4 * self.sharding.num_devices:
-            self._by_id.clear()
-            self._kept.clear()
-        self._by_id[id(index)] = block
-        self._kept.append(index)
-        return block
+    def _unguarded(self, callback: Callable[..., Any]) -> jax.Array:
+        """Makes the array where JAX may refuse implicit transfers and lets explicit ones pass.
 
-    def struct(self) -> jax.ShapeDtypeStruct:
-        """Gives the shape, type and sharding of the array."""
-        return jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.sharding)
+        What a loader transfers is as explicit as `device_put`, but JAX does not count it so.
+        """
+        if not _is_guarded():
+            return self._made(callback)
+        with jax.transfer_guard_host_to_device("allow"):
+            return self._made(callback)
 
-
-def _wide_views(blocks: Blocks) -> Callable[[Any], list[np.ndarray[Any, Any]]]:
-    """Gives the blocks where JAX has their type; elsewhere it would cut the numbers off."""
-
-    def views(owner: Any) -> list[np.ndarray[Any, Any]]:
+    def _check_wide(self) -> None:
+        """Raises an error if JAX would cut off the numbers of a 64-bit type."""
         if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
-            message = f"array {blocks.name!r} was planned as {blocks.dtype}, with x64, which is off"
+            name, dtype = self._blocks.name, self._blocks.dtype
+            message = f"array {name!r} was planned as {dtype}, with x64, which is off"
             hint = "make the loader and use it under one setting of jax_enable_x64"
             raise InvalidStateError(message, op="mf.Loader", hint=hint)
-        return blocks.views(owner)
 
-    return views
+    def struct(self) -> jax.ShapeDtypeStruct:
+        """Returns the shape, type and sharding of the array."""
+        shape, dtype = self._blocks.shape, self._blocks.dtype
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding)
 
 
 def _is_guarded() -> bool:
-    """Says whether JAX refuses implicit transfers here, and lets explicit ones pass.
-
-    What a loader transfers is as explicit as `device_put`, though JAX does not count it so.
-    """
+    """Says whether JAX refuses implicit transfers here, and lets explicit ones pass."""
     level: str = jax.config.jax_transfer_guard_host_to_device  # type: ignore[attr-defined]
     return level == "disallow"
 
@@ -345,8 +390,10 @@ class DevicePlacer(Placer):
         """Makes the array over the batch's memory, which lives as long as `owner`."""
         if not self._targets:  # without a device of its own, JAX does not know the type
             return super().__call__(owner)
-        parts = jax.device_put(self._views(owner), self._targets)
-        return jax.make_array_from_single_device_arrays(self.shape, self.sharding, parts)
+        if self._wide:
+            self._check_wide()
+        parts = jax.device_put(self._blocks.views(owner), self._targets)
+        return jax.make_array_from_single_device_arrays(self._blocks.shape, self.sharding, parts)
 
 
 class Move:

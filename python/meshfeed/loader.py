@@ -238,7 +238,6 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
                 how = None if loading == "process" else loading
                 plan = feeds.replay(check, layout, process, mesh, specs, batch_size, how)
             self._engine = Engine(source, plan, request, options, peers)
-            self._again = epochs is None
         if not self.state()["order"].startswith("sequential"):
             arrays = self._engine.info["arrays"]
             source.warn_of_shuffling(array["field"] for array in arrays if array["field"])
@@ -250,7 +249,7 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
     # ---- iterating ----
 
     def __iter__(self) -> Batches[BatchT]:
-        return Batches(self._engine.cursor, self._engine.feed.mark, again=self._again)
+        return Batches(self._engine.cursor, self._engine.steps)
 
     def peek(self) -> BatchT:
         """Gives the next batch without taking it: a sample, before a loop or in it.
@@ -276,12 +275,12 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         """
         cursor = self._engine.cursor
         with Checks("Loader.peek"):
-            with cursor.lock, self._engine.feed.mark():
+            with cursor.lock, cursor.feed.mark():
                 item = cursor.peek()
             if item is None:
                 message = f"there is no next batch: all {self._engine.epochs} epochs are over"
                 raise OutOfRangeError(message, hint="loader.remaining says how many are left")
-            batch: BatchT = item.batch
+            batch: BatchT = item[0]
         return batch
 
     def with_state(self) -> Iterator[tuple[BatchT, State]]:
@@ -295,7 +294,8 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         """
         loop = iter(self)
         while (item := loop.item()) is not None:
-            yield item.batch, self._engine.state(item.epoch, item.position)
+            batch, after, _ = item
+            yield batch, self._engine.state(*after)
 
     def one_epoch(
         self, epoch: int = 0, *, remainder: _types.Remainder | None = None
@@ -325,8 +325,7 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
             [([0, 1], [True, True]), ([2, 3], [True, True]), ([4, 0], [True, False])]
         """
         with Checks("Loader.one_epoch") as check:
-            cursor = self._engine.one_epoch(check, check.int64("epoch", epoch), remainder)
-        return Batches(cursor, self._engine.feed.mark, again=False, own=True)
+            return self._engine.one_epoch(check, check.int64("epoch", epoch), remainder)
 
     def place(self, devices: Devices) -> Batches[Any]:
         """Iterates as the loader itself does, with every batch on devices that are not JAX's.
@@ -362,8 +361,7 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
 
         with Checks("Loader.place") as check:
             placing = Placing(check, self._engine, devices)
-        cursor, mark = self._engine.cursor, self._engine.feed.mark
-        return Batches(cursor, mark, again=self._again, take=placing.take)
+        return Batches(self._engine.cursor, self._engine.steps, take=placing.take)
 
     def __len__(self) -> int:
         """Gives how many batches the loader has in all; it does not change while loops run.

@@ -16,7 +16,6 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
-from meshfeed._feed.cursor import Item
 from tests.python.data import digits, numbers, values, wrong
 
 P = PartitionSpec
@@ -328,8 +327,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def fetched(it: mf.Loader) -> bool:
     """Has what stands ready in C made ahead, as the next take would; says whether there is some."""
-    item = Item(None, *it._engine.cursor.at, last=False)
-    it._engine.cursor._run_ahead(item)
+    it._engine.cursor._run_ahead((None, it._engine.cursor.at, False))
     return bool(it._engine.cursor._ready)
 
 

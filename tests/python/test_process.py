@@ -232,7 +232,7 @@ WAITING = """
     it = loader()
     loop = iter(it)
     next(loop)
-    calls = it._engine.cursor._next
+    calls = it._engine.cursor
     def late():
         time.sleep(0.05)
         return 1

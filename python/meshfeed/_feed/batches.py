@@ -1,38 +1,77 @@
-"""The batches of one `for` loop over a loader, or of one pass of its own."""
+"""The batches of one `for` loop over a loader, or of one pass over an epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic
+from typing import Generic, NamedTuple
 
-from meshfeed._feed.cursor import Cursor, Item
+from meshfeed._feed.cursor import ASK_BEFORE, Cursor, Item
 from meshfeed._types import BatchT
 
 
+class Steps(NamedTuple):
+    """How many batches are left at a position.
+
+    Attributes:
+        records: the records of an epoch.
+        rows: the rows of the global batch.
+        pad: whether a last batch is filled up.
+        epochs: how many epochs there are, -1 for no end; None if every loop is one epoch.
+    """
+
+    records: int
+    rows: int
+    pad: bool
+    epochs: int | None
+
+    def left(self, epoch: int, position: int) -> int:
+        """Returns the number of batches that a loop started there yields; -1 without end."""
+        last = epoch if self.epochs is None else self.epochs - 1
+        if last < -1 or epoch > last:
+            return -1 if last < -1 else 0
+        return self._of(self.records - position) + (last - epoch) * self._of(self.records)
+
+    def _of(self, records: int) -> int:
+        return -(-records // self.rows) if self.pad else records // self.rows
+
+
 class Batches(Iterator[BatchT], Generic[BatchT]):
-    """The batches of one loop, or of one epoch."""
+    """The batches of one loop, or of one epoch.
+
+    What one `next` calls, if a batch is ready and the loader belongs to one process:
+
+        Batches.__next__             the batch, or StopIteration
+          Batches.item               the cursor's lock; the end of the loop
+            Feed.mark                no batch inside of a traced function; the profiler's mark
+            Cursor.take              the position; batches made ahead come first
+              Cursor._fetch          the owner of the memory; collections if memory is kept
+                mf_loader_next       (C) the next batch of the ready queue
+                Feed.make            the user's batch over the memory
+                  Placer, per array  views of the blocks, one make_array_from_callback of JAX
+                  Tree.build         the arrays in the user's tree
+
+    In a job of several processes `JoinedCursor` surrounds `Cursor.take` and `Feed.make` with what
+    the processes do together.
+
+    Args:
+        cursor: takes the batches.
+        steps: counts them.
+        own: whether the cursor belongs to this object alone, and closes with it.
+        take: takes a batch in another way than the cursor's.
+    """
 
     def __init__(
         self,
         cursor: Cursor,
-        mark: Callable[[], Any],
+        steps: Steps,
         *,
-        again: bool,
         own: bool = False,
         take: Callable[[], Item | None] | None = None,
     ) -> None:
-        self._cursor = cursor
+        self._cursor, self._steps, self._own = cursor, steps, own
         self._take = take or cursor.take
-        self._mark = mark
-        # A loop that was left after an epoch's last batch never saw the end of that epoch.
-        # The next loop sees it first, and goes on.
-        self._again = self._single = again
-        # Behind an epoch's last batch: another loop would begin there, and this one ends.
-        self._last: tuple[int, int] | None = None
-        self._own = own
         self._over = False
-        # Another loop over the loader may have come to the end: then this one has, too.
-        self._ends: int | None = None
+        self._ends: int | None = None  # the cursor's at the first batch
 
     def __iter__(self) -> Batches[BatchT]:
         return self
@@ -41,33 +80,30 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         item = self.item()
         if item is None:
             raise StopIteration
-        batch: BatchT = item.batch
+        batch: BatchT = item[0]
         return batch
 
     def item(self) -> Item | None:
-        """Gives the next batch with the place after it, or None at the end."""
-        with self._cursor.lock, self._mark():  # threads that share a loop share its end
-            if self._ended():
+        """Returns the next batch with the position after it, or None at the end."""
+        cursor = self._cursor
+        with cursor.lock, cursor.feed.mark():  # threads that share a loop share its end
+            if self._ends is None:
+                self._ends = cursor.ends
+            elif self._ends != cursor.ends:
+                self._over, cursor.unseen = True, False
+            if self._over:
                 return None
             item = self._take()
-            if item is None and self._again:
-                item = self._take()
-            self._again = False
-            self._ends = self._cursor.ends
-            self._last = (
-                (item.epoch, item.position) if item and item.last and self._single else None
-            )
             if item is None:
                 self.close()
             return item
 
-    def _ended(self) -> bool:
-        return self._over or self._ends not in (None, self._cursor.ends)
-
     def __len__(self) -> int:
-        if self._ended() or (self._last and not self._again and self._cursor.at == self._last):
+        cursor = self._cursor
+        if self._over or self._ends not in (None, cursor.ends):
             return 0
-        if (n := self._cursor.remaining()) < 0:
+        cursor.handle.check(ASK_BEFORE)
+        if (n := self._steps.left(*cursor.at)) < 0:
             raise TypeError("a loop over a loader with epochs=-1 has no length")
         return n
 

@@ -1,235 +1,237 @@
-"""One pass through the batches of a loader's handle: fetch, own, hand over, in order."""
+"""The position of a loader: takes its batches from the C library, in order, for every loop."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import gc
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
+from functools import partial
+from typing import Any
 
-from meshfeed._native import calls
-from meshfeed._native.abi import Head
-from meshfeed._native.handle import Handle, Next, batch_release
+from meshfeed._feed.feeds import Feed
+from meshfeed._native import calls, library
+from meshfeed._native.abi import Failure, Head
+from meshfeed._native.handle import Handle, batch_release
+from meshfeed._native.library import SLICE_MS
 from meshfeed._native.owner import Owner, Release, owner_type
-from meshfeed.errors import ResourceExhaustedError
+from meshfeed.errors import Code, Error
 
-Make = Callable[["Owner"], Any]
+Make = Callable[[Owner], Any]
+
+# A batch, epoch and position after it, and whether it is the last batch of its epoch.
+Item = tuple[Any, tuple[int, int], bool]
 
 # The remedy for questions about what was delivered, which another loader cannot answer.
 ASK_BEFORE = "ask before close(), inside of the with block"
 
-
-class Item(NamedTuple):
-    """A batch, and where the cursor stands after it."""
-
-    batch: Any
-    epoch: int
-    position: int
-    last: bool  # of its epoch
+_TIMEOUT, _EXHAUSTED = int(Code.Timeout), int(Code.ResourceExhausted)
 
 
 class Cursor:
-    """The Python end of a loader handle. Any thread may take; each batch goes to one of them.
+    """Takes the batches of one library handle. All loops and threads of a loader share it.
+
+    The caller of `take`, `take_made` and `peek` holds `lock`.
+
+    Python raises KeyboardInterrupt only where a function begins, after a call and at the end of a
+    loop's body. Assignments that belong together therefore have no call between them. An
+    interrupt inside of `take` may lose a batch between the library and the program. The cursor is
+    then out of sync, and its next call takes the library back to `at`.
 
     Args:
-        handle: the loader's, or that of one epoch; the cursor closes it.
-        make: makes a batch over memory that the owner it gets exports and keeps alive.
+        handle: the handle of a loader or of a pass over one epoch; the cursor closes it.
+        feed: makes the batches.
         size: the bytes of a batch.
         ahead: how many batches to make before they are asked for.
-        across: whether to make batches of the next epoch ahead too.
-        keep: as many live batches are no reason to collect.
-        settle: waits until the computations that were dispatched, and hold batches, are over.
+        per_epoch: whether every loop is one epoch, so that none is made ahead beyond its end.
+        keep: the number of live batches up to which no garbage collection is needed.
 
     Attributes:
-        ends: how often a pass has come to its end.
+        ends: how many ends of loops were passed; 0 unless `per_epoch`. A loop is over when this
+            number has changed since its first batch.
+        unseen: whether the last of these ends is where the cursor stands, and no loop has ended
+            there yet.
         last: epoch and position of the batch that was delivered last; None before the first one.
     """
 
     def __init__(
-        self,
-        handle: Handle,
-        make: Make,
-        *,
-        size: int,
-        ahead: int,
-        across: bool,
-        keep: int,
-        settle: Callable[[], None] = lambda: None,
+        self, handle: Handle, feed: Feed, *, size: int, ahead: int, per_epoch: bool, keep: int
     ) -> None:
         self._ahead = ahead
-        self._across = across
+        self._per_epoch = per_epoch
         self.lock = threading.Lock()
-        # Batches that were made and not delivered. None stands for the end of the loop under way,
-        # where `peek` looked beyond it; it is always the first.
-        self._ready: deque[Item | Exception | None] = deque()
-        self._torn = False
-        self.ends = 0
+        self._ready: deque[Item] = deque()  # made and not delivered
+        self._out_of_sync = False
+        self.ends, self.unseen = 0, False
         self.last: tuple[int, int] | None = None
         self._release = batch_release()
-        self.follow(handle, make, size=size, keep=keep, settle=settle)
+        self.follow(handle, feed, size=size, keep=keep)
 
-    def follow(
-        self,
-        handle: Handle,
-        make: Make,
-        *,
-        size: int,
-        keep: int,
-        settle: Callable[[], None],
-    ) -> None:
-        """Takes batches from a handle from now on, and places itself where that stands.
+    def follow(self, handle: Handle, feed: Feed, *, size: int, keep: int) -> None:
+        """Takes batches from another handle from now on, at the position of that handle.
 
         Args:
-            handle: the handle; the cursor closes it.
-            make: as for the cursor.
-            size: as for the cursor.
-            keep: as for the cursor.
-            settle: as for the cursor.
+            handle: as for the cursor, and so are the others.
+            feed: makes the batches.
+            size: the bytes of a batch.
+            keep: the number of live batches up to which no garbage collection is needed.
         """
-        at = _place(handle.value)
-        following, owner = Next(handle.value), owner_type(size)
-        # Ctrl-C comes behind calls, and so not between these.
-        self.handle, self._make, self._next, self._owner = handle, make, following, owner
-        self._settle = settle
-        # JAX gives memory back late: at its next call or collection. Beyond so many live
-        # batches a collection comes first. The bound grows with what the user really keeps.
+        at = _position(handle.value)
+        batch, failure = c_void_p(), Failure()
+        # All arguments are made beforehand. A function object without argtypes converts nothing.
+        function = library.library()["mf_loader_next"]
+        function.restype = c_int32
+        number, out = c_uint64(handle.value), (byref(batch), byref(failure))
+        wait, poll = (partial(function, number, c_int64(ms), *out) for ms in (SLICE_MS, 0))
+        owner, make = owner_type(size), self._maker(feed, keep)
+        # No call from here on, so that all of this changes or none.
+        self.handle, self.feed, self._make, self._owner = handle, feed, make, owner
+        self._wait, self._poll, self._batch, self._failure = wait, poll, batch, failure
+        # JAX releases memory late: at its next call or collection. If more batches are live than
+        # the bound, a collection comes first. The bound grows with what the program keeps.
         self._keep = self._bound = keep
         self._live = self._flushed = 0
         self._at: tuple[int, int] | None = at
+
+    def _maker(self, feed: Feed, keep: int) -> Make:
+        """Returns the function that makes batches."""
+        return feed.make
 
     @property
     def at(self) -> tuple[int, int]:
         """Epoch and position of the next batch, which belong together on any thread."""
         # After Ctrl-C in the middle of a move only the library knows.
-        return self._at or _place(self.handle.value)
+        return self._at or _position(self.handle.value)
+
+    # ---- taking a batch ----
 
     def take(self) -> Item | None:
-        """Gives the next batch, or None at the end of the pass. The caller holds the lock."""
-        if self._torn:
-            self._mend()
-        elif self._at is None:
-            self._at = self.at
+        """Returns the next batch, or None at the end of the run."""
+        if self._out_of_sync or self._at is None:
+            self._resync()
         try:
             item = self._ready.popleft() if self._ready else self._fetch(wait=True)
-            if isinstance(item, Exception):
-                raise item
-            if item is not None:
-                if self._ahead:
-                    self._run_ahead(item)
-                self.last, self._at = self._at, (item.epoch, item.position)
-            else:
-                self.ends += 1
-        except KeyboardInterrupt:
-            self._torn = True  # a batch may be lost between C and here
-            self._next.drop()
+            if item is None:
+                return None
+            if self._ahead:
+                self._run_ahead(item)
+        except Error:
             raise
+        except BaseException:
+            self._lose()
+            raise
+        _, after, last = item
+        self.last, self._at = self._at, after
+        self.unseen = last and self._per_epoch
+        self.ends += self.unseen
         return item
+
+    def take_made(self, make: Make) -> Item | None:
+        """Takes a batch that is made in another way, and makes none ahead."""
+        usual = self._make, self._ahead
+        self._out_of_sync |= bool(self._ready)  # they were made in the usual way
+        self._make, self._ahead = make, 0
+        try:
+            return self.take()
+        finally:
+            self._make, self._ahead = usual
 
     def peek(self) -> Item | None:
-        """Gives the batch that the next take gives, or None where there is none.
-
-        Where a loop under way ends first, it is the first batch of the next loop. The caller
-        holds the lock.
-        """
-        if self._torn:
-            self._mend()
+        """Returns the batch that the next take returns, or None if there is none."""
+        if self._out_of_sync:
+            self._resync()
         try:
-            if all(item is None for item in self._ready):
-                self._make_ready()
-            item = next((item for item in self._ready if item is not None), None)
-            if isinstance(item, Exception):
-                self._ready.clear()
-                raise item
-        except KeyboardInterrupt:
-            self._torn = True
-            self._next.drop()
+            if not self._ready and (fetched := self._fetch(wait=True)) is not None:
+                self._ready.append(fetched)
+        except Error:
             raise
-        return item
-
-    def _make_ready(self) -> None:
-        """Makes the next batch, if there is one, before it is asked for."""
-        item = self._fetch(wait=True)
-        if item is None and not self._across:  # the end of a loop, behind which the next begins
-            self._ready.append(None)
-            item = self._fetch(wait=True)
-        if item is not None:
-            self._ready.append(item)
-
-    def _mend(self) -> None:
-        """Goes back to the batch after the last one delivered, as one was lost on its way."""
-        self._torn = True  # until it is done
-        self._next.drop()
-        ends = bool(self._ready) and self._ready[0] is None
-        self._ready.clear()
-        calls.loader_rewind(self.handle.value, *self.at)
-        if ends:  # which the library has told, and does not tell again
-            self._ready.append(None)
-        self._torn = False
+        except BaseException:
+            self._lose()
+            raise
+        return self._ready[0] if self._ready else None
 
     def _run_ahead(self, item: Item) -> None:
-        """Makes batches whose transfer can run during the user's step, if they stand ready."""
+        """Makes batches whose transfer can run during the user's step, if the library has them."""
         while len(self._ready) < self._ahead:
-            before = self._ready[-1] if self._ready else item
-            if not isinstance(before, Item) or (before.last and not self._across):
+            _, _, last = self._ready[-1] if self._ready else item
+            if last and self._per_epoch:
                 return
             try:
                 further = self._fetch(wait=False)
-            except Exception as e:  # delivered in its place, by a later take
-                self._ready.append(e)
+            except Exception:  # a later take tries again, after the batches before it
                 return
             if further is None:
                 return
             self._ready.append(further)
 
     def _fetch(self, *, wait: bool) -> Item | None:
-        """Gets a batch from C; None at the end and, without waiting, where none is ready."""
-        self.handle.check()
+        """Gets a batch from the library, and makes the user's batch of it.
+
+        Returns:
+            None at the end of the run and, without waiting, if no batch is ready.
+        """
+        if self.handle.closed:
+            self.handle.check()
         if self._live > self._bound:
             self._flush()
-        try:
-            head = self._next(wait=wait)
-        except ResourceExhaustedError:
-            head = self._next_with_room(wait=wait)
-        if head is None:
+        code = self._wait() if wait else self._poll()
+        if code and not self._fetch_later(code, wait=wait):
             return None
-        owner = self._owner.from_address(head.data or ctypes.addressof(head))
+        head = Head.from_address(self._batch.value)  # type: ignore[arg-type]
+        owner = self._owner.from_address(head.data or addressof(head))
         owner.release = release = Release(owner, self._release)
-        self._next.hand_over(release)
+        batch = c_void_p(self._batch.value)
+        # The owner takes over. There is no call between these two lines.
+        self._batch.value = None
+        release._as_parameter_ = batch
         self._live = head.live
         if self._live <= self._keep:
             self._bound, self._flushed = self._keep, 0
-        epoch = head.next_epoch
+        after, last = (head.next_epoch, head.next_position), head.next_epoch != head.epoch
         try:
-            batch = self._make(owner)
-        except Exception:
-            self._torn = True  # C has moved on, and the next take goes back
+            return self._make(owner), after, last
+        except BaseException:
+            self._out_of_sync = True  # the library has delivered the batch, and the cursor has not
             raise
-        return Item(batch, epoch, head.next_position, epoch != head.epoch)
 
-    def _next_with_room(self, *, wait: bool) -> Head | None:
-        """Asks again after memory may have become free, which is tried in three ways.
+    def _fetch_later(self, code: int, *, wait: bool) -> bool:
+        """Goes on after a call that returned no batch; says whether there is one now."""
+        if not wait and code in (_TIMEOUT, _EXHAUSTED):  # the batch is asked for again in its turn
+            return False
+        if code == _TIMEOUT:
+            code = self._wait_on()
+        if code == _EXHAUSTED:
+            code = self._wait_for_memory()
+        if code < 0:
+            raise library.exception(self._failure, code, "mf.Loader")
+        return code == 0
 
-        JAX gives back late what nobody uses, and a computation that was dispatched holds its
+    def _wait_on(self) -> int:
+        """Waits in slices, between which Python sees Ctrl-C; returns the code."""
+        while (code := self._wait()) == _TIMEOUT:
+            pass
+        return int(code)
+
+    def _wait_for_memory(self) -> int:
+        """Asks again after memory may have become free; returns the code.
+
+        JAX releases late what the program has dropped. A computation that was dispatched holds its
         batch until it has run.
         """
-        if not wait:  # the batch is asked for again when its turn comes
-            return None
         for generation in (0, 1):
             gc.collect(generation)
-            with contextlib.suppress(ResourceExhaustedError):
-                return self._next(wait=True)
-            self._settle()
+            if (code := self._wait_on()) != _EXHAUSTED:
+                return code
+            self.feed.settle()
         gc.collect()
-        return self._next(wait=True)
+        return self._wait_on()
 
     def _flush(self) -> None:
-        """Lets Python and JAX drop what nobody uses, before more memory is taken.
+        """Lets Python and JAX drop what the program does not use, before more memory is taken.
 
-        What a collection finds, JAX gives back when it makes the next arrays, so its effect
-        shows two batches later. What two collections have not found is kept on purpose.
+        JAX releases what a collection has found when it makes the next arrays. The effect
+        therefore shows two batches later. What two collections have not found is kept on purpose.
         """
         self._flushed += 1
         if self._flushed == 1:
@@ -239,78 +241,89 @@ class Cursor:
         elif self._flushed == 7:
             self._bound, self._flushed = 2 * self._live, 0
 
-    def remaining(self) -> int:
-        """Gives the number of batches that a loop started now yields; -1 without end."""
-        with self.lock:
-            self.handle.check(ASK_BEFORE)
-            ready = [item for item in self._ready if isinstance(item, Item)]
-            if ready and ready[-1].last and not self._across:
-                return len(ready)
-            rest = calls.loader_len(self.handle.value)
-            return rest if rest < 0 else rest + len(ready)
+    # ---- after an interrupt ----
 
-    def certificate(self) -> str:
-        """Gives the certificate of the batches delivered, without those made ahead."""
-        with self.lock:
-            self.handle.check(ASK_BEFORE)
-            return calls.loader_certificate(self.handle.value, *self.at)
+    def _lose(self) -> None:
+        """Notes that a batch may be lost between the library and the program."""
+        self._out_of_sync = True
+        self._drop()
 
-    def stats(self) -> dict[str, int]:
-        """Gives the counts of the library, those of batches made ahead included."""
-        self.handle.check(ASK_BEFORE)
-        return calls.loader_stats(self.handle.value)
+    def _drop(self) -> None:
+        """Releases a batch that was fetched and has no owner yet."""
+        batch = c_void_p(self._batch.value)
+        self._batch.value = None
+        self._release(batch)
 
-    # These are no context managers: Ctrl-C between `__enter__` and the block would leave the lock
-    # to whoever keeps the traceback, as a notebook does.
+    def _resync(self) -> None:
+        """Takes the library back to the batch after the last one delivered."""
+        self._out_of_sync = True  # until it is done
+        self._drop()
+        self._ready.clear()
+        at = self.at
+        calls.loader_rewind(self.handle.value, *at)
+        self._at, self._out_of_sync = at, False
 
-    def take_made(self, make: Make) -> Item | None:
-        """Takes a batch that is made in another way, and makes none ahead. The lock is held."""
-        usual = self._make, self._ahead
-        self._torn = self._torn or bool(self._ready)  # those were made the usual way
-        self._make, self._ahead = make, 0
-        try:
-            return self.take()
-        finally:
-            self._make, self._ahead = usual
+    # ---- moving ----
 
-    def move(self, change: Callable[[int], None]) -> None:
-        """Changes the place.
+    # `move` and `replace` take the lock themselves and are no context managers: an interrupt
+    # between the `__enter__` of such a manager and its block would leave the lock locked.
+
+    def move(self, change: Callable[[int], None], *, skips: bool = False) -> None:
+        """Changes the position.
 
         Args:
-            change: is given the handle, and calls the library. Where it fails, all is as it was.
+            change: gets the handle, and calls the library. If it fails, all is as it was.
+            skips: whether it skips steps. A loop ends at an end of an epoch that was skipped.
         """
         with self.lock:
             handle = self.handle.value
-            if self._torn or self._ready:
-                self._mend()
-            before, self._at = self._at, None
+            if self._out_of_sync or self._ready:
+                self._resync()
+            before, self._at = self.at, None
             try:
                 change(handle)
             except Exception:
                 self._at = before
                 raise
-            except BaseException:  # before or behind the change
-                self._moved()
+            except BaseException:  # before the change or after it
+                self._moved(before, skips=skips)
                 raise
-            self._moved()
+            self._moved(before, skips=skips)
 
-    def _moved(self) -> None:
-        """Comes after a change of the place."""
-        self._ready.clear()  # a loop under way goes on there
-        self._at = self.at
+    def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
+        """Notes the new position. A loop under way goes on there."""
+        self._ready.clear()
+        self._at = at = self.at
+        if not skips:
+            self.ends, self.unseen = self.ends - self.unseen, False
+        elif self._per_epoch and at[0] != before[0] and not self.unseen:
+            self.ends, self.unseen = self.ends + 1, True
 
     def replace(self, exchange: Callable[[int], None]) -> None:
-        """Exchanges the handle, which stands behind the last batch delivered.
+        """Exchanges the handle, which stands after the last batch delivered.
 
         Args:
-            exchange: is given the old handle, and calls `follow` with a new one.
+            exchange: gets the old handle, and calls `follow` with a new one.
         """
         with self.lock:
-            if self._torn or self._ready:
-                self._mend()
+            if self._out_of_sync or self._ready:
+                self._resync()
             old = self.handle
             exchange(old.value)
             old.close()
+
+    # ---- questions ----
+
+    def certificate(self) -> str:
+        """Returns the certificate of the batches delivered, without those made ahead."""
+        with self.lock:
+            self.handle.check(ASK_BEFORE)
+            return calls.loader_certificate(self.handle.value, *self.at)
+
+    def stats(self) -> dict[str, int]:
+        """Returns the counts of the library. They include batches made ahead."""
+        self.handle.check(ASK_BEFORE)
+        return calls.loader_stats(self.handle.value)
 
     def close(self, cause: BaseException | None = None) -> None:
         """Ends a take under way on another thread, and releases the handle.
@@ -322,7 +335,7 @@ class Cursor:
         self._ready.clear()
 
 
-def _place(handle: int) -> tuple[int, int]:
-    """Gives epoch and position of the batch that the library hands out next."""
+def _position(handle: int) -> tuple[int, int]:
+    """Returns epoch and position of the batch that the library delivers next."""
     state = calls.loader_state(handle)
     return state["epoch"], state["position"]

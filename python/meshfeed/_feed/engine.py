@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meshfeed._feed import feeds, notices
+from meshfeed._feed.batches import Batches, Steps
 from meshfeed._feed.cursor import Cursor
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._feed.options import Options
@@ -54,7 +55,7 @@ class Engine:
         self._ahead = self.feed.ahead if ahead is None else ahead
         self._talks = peers.talks(plan.processes, played=request is None)
         self._files = source.compared_files() if self._talks else None
-        self.cursor = self._new_cursor(handle, self._batches, across=options.epochs is not None)
+        self.cursor = self._new_cursor(handle, self._batches, options.epochs)
         self._follow(handle.value)
         self._join(plan)
         if options.state is not None:
@@ -88,22 +89,29 @@ class Engine:
         tight = self._options.max_host_bytes is not None
         return 1 if tight else int(self.info["prefetch"]) + 3
 
-    def _new_cursor(self, handle: Handle, batches: _Batches, *, across: bool) -> Cursor:
+    def _new_cursor(self, handle: Handle, batches: _Batches, epochs: int | None) -> Cursor:
         kind = JoinedCursor if self._talks else Cursor
         return kind(
             handle,
-            batches.feed.make,
+            batches.feed,
             size=batches.info["batch_bytes"],
             ahead=self._ahead,
-            across=across,
+            per_epoch=epochs is None,
             keep=self._keep,
-            settle=batches.feed.settle,
         )
 
     @property
     def epochs(self) -> int | None:
         """How many epochs there are in all, -1 for no end; None where a loop is one epoch."""
         return self._options.epochs
+
+    @property
+    def steps(self) -> Steps:
+        """How many batches are left at a position."""
+        return self._steps(self._batches, self.epochs)
+
+    def _steps(self, batches: _Batches, epochs: int | None) -> Steps:
+        return Steps(self._constants["records"], batches.rows, batches.pad, epochs)
 
     @property
     def feed(self) -> feeds.Feed:
@@ -139,8 +147,8 @@ class Engine:
         cursor = self.cursor
         return cursor.passed(path, state) if isinstance(cursor, JoinedCursor) else None
 
-    def one_epoch(self, check: Checks, epoch: int, remainder: Any) -> Cursor:
-        """Makes the cursor of a pass over one epoch, with another remainder unless it is None."""
+    def one_epoch(self, check: Checks, epoch: int, remainder: Any) -> Batches[Any]:
+        """Makes a pass over one epoch, with another remainder unless it is None."""
         if remainder is None:
             return self._pass(self.cursor.handle, self._batches, epoch)
         if self._request is None:
@@ -153,12 +161,12 @@ class Engine:
         finally:
             handle.close()
 
-    def _pass(self, parent: Handle, batches: _Batches, epoch: int) -> Cursor:
+    def _pass(self, parent: Handle, batches: _Batches, epoch: int) -> Batches[Any]:
         handle = calls.loader_one_epoch(parent.value, epoch)
-        cursor = self._new_cursor(handle, batches, across=True)
+        cursor = self._new_cursor(handle, batches, epoch + 1)
         if isinstance(cursor, JoinedCursor) and isinstance(self.cursor, JoinedCursor):
             cursor.share(self.cursor)
-        return cursor
+        return Batches(cursor, self._steps(batches, epoch + 1), own=True)
 
     def restore(self, state: State, *, ignore_dataset: bool) -> None:
         """Goes on where a state stands, which may name an order of other parts."""
@@ -184,11 +192,9 @@ class Engine:
         def exchange(old: int) -> None:
             handle = calls.loader_remesh(old, plan.document, plan.process)
             batches = _described(handle, plan)
-            size, feed = batches.info["batch_bytes"], batches.feed
+            size = batches.info["batch_bytes"]
             try:
-                self.cursor.follow(
-                    handle, feed.make, size=size, keep=self._keep, settle=feed.settle
-                )
+                self.cursor.follow(handle, batches.feed, size=size, keep=self._keep)
                 self._go_on(batches, request, plan)
             except KeyboardInterrupt:  # anywhere in this
                 if self.cursor.handle is handle:
@@ -209,6 +215,7 @@ class _Batches(NamedTuple):
     feed: feeds.Feed
     info: dict[str, Any]
     rows: int
+    pad: bool
     document: str
 
 
@@ -216,4 +223,6 @@ def _described(handle: Handle, plan: feeds.Plan) -> _Batches:
     """Finds out what the batches of a handle are."""
     info = calls.loader_info(handle.value)
     feed = plan.feed([Blocks(array) for array in info["arrays"]])
-    return _Batches(feed, info, int(np.prod(info["batch_shape"], dtype=np.int64)), plan.document)
+    rows = int(np.prod(info["batch_shape"], dtype=np.int64))
+    pad = json.loads(plan.document)["batch"].get("remainder") == "pad"
+    return _Batches(feed, info, rows, pad, plan.document)

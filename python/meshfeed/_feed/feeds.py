@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
 from meshfeed.specs import Tree, for_all, resolve
 
+Build = Callable[[Sequence[Any]], Any]
+
 
 @dataclasses.dataclass(frozen=True)
 class ArrayStruct:
@@ -28,38 +30,53 @@ class ArrayStruct:
 
 
 class Feed:
-    """How a batch is made from its memory.
+    """How batches are made from their memory: here each array is whole, as NumPy has it.
+
+    Args:
+        build: puts arrays, one for each of the layout's, into the batch's tree.
+        blocks: where the blocks of every array lie.
 
     Attributes:
-        make: makes a batch over the array that keeps its memory alive.
-        element_spec: the batch's tree of shapes and types.
-        build: puts arrays, one for each of the layout's, into the batch's tree.
-        mark: makes the profiler's mark round one `next`.
         ahead: the default of `device_prefetch`.
-        reshard: gives a batch the sharding that the specs ask for.
-        settle: waits until the computations that were dispatched so far are over.
-        live: gives the arrays on devices that the program still uses.
+        element_spec: the batch's tree of shapes and types.
     """
 
-    def __init__(
-        self,
-        make: Callable[[Owner], Any],
-        element_spec: Any,
-        build: Callable[[Sequence[Any]], Any],
-        mark: Callable[[], Any] = nullcontext,
-        ahead: int = 0,
-        reshard: Callable[[Any], Any] | None = None,
-        settle: Callable[[], None] = lambda: None,
-        live: Callable[[], Sequence[Any]] = tuple,
-    ) -> None:
-        self.make = make
-        self.element_spec = element_spec
-        self.build = build
-        self.mark = mark
-        self.ahead = ahead
-        self.reshard = reshard or (lambda batch: batch)
-        self.settle = settle
-        self.live = live
+    ahead = 0
+
+    def __init__(self, build: Build, blocks: Sequence[Blocks]) -> None:
+        self.build, self._blocks = build, blocks
+        self.element_spec: Any = build([ArrayStruct(b.shape, b.dtype) for b in blocks])
+
+    def make(self, owner: Owner) -> Any:
+        """Makes a batch over the memory that its owner exports and keeps alive."""
+        return self.build([blocks.views(owner)[0] for blocks in self._blocks])
+
+    def mark(self) -> contextlib.AbstractContextManager[Any]:
+        """Returns the profiler's mark of one `next`."""
+        return contextlib.nullcontext()
+
+    def reshard(self, batch: Any) -> Any:
+        """Moves the arrays of a batch to the sharding that the specs ask for."""
+        return batch
+
+    def settle(self) -> None:
+        """Waits until the computations that were dispatched so far are over."""
+
+    def live(self) -> Sequence[Any]:
+        """Returns the arrays on devices that the program still uses."""
+        return ()
+
+
+class BlocksFeed(Feed):
+    """Makes batches of one process: every array is the list of that process's blocks."""
+
+    def __init__(self, blocks: Sequence[Blocks]) -> None:
+        names = [b.name for b in blocks]
+        super().__init__(lambda arrays: dict(zip(names, arrays, strict=True)), blocks)
+
+    def make(self, owner: Owner) -> Any:
+        """Makes a batch over the memory that its owner exports and keeps alive."""
+        return self.build([blocks.indexed(owner) for blocks in self._blocks])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,19 +198,8 @@ def replay(check: Checks, layout: Layout, process: int | None, *others: Any) -> 
         message = "a layout says mesh, specs, batch size and loading, but not the process"
         raise check.misfit(message, "use mf.Loader(source, layout=layout, process=p)")
 
-    def feed(blocks: Sequence[Blocks]) -> Feed:
-        names = [b.name for b in blocks]
-
-        def build(arrays: Sequence[Any]) -> dict[str, Any]:
-            return dict(zip(names, arrays, strict=True))
-
-        def make(owner: Owner) -> dict[str, Any]:
-            return build([b.indexed(owner) for b in blocks])
-
-        return Feed(make, build([ArrayStruct(b.shape, b.dtype) for b in blocks]), build)
-
     processes = layout.processes
-    return Plan(layout.to_json(), processes, check.process(process, processes), feed)
+    return Plan(layout.to_json(), processes, check.process(process, processes), BlocksFeed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,9 +219,7 @@ def _whole(check: Checks, tree: Tree, mesh: Any) -> _Place:
         raise check.misfit(message, "give specs, or leave out mesh= for NumPy arrays")
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
-        build = _with_extras(tree, blocks)
-        structs = [ArrayStruct(b.shape, b.dtype) for b in blocks]
-        return Feed(lambda owner: build([b.views(owner)[0] for b in blocks]), build(structs), build)
+        return Feed(_with_extras(tree, blocks), blocks)
 
     return _Place(documents.MeshPart.of([]), 0, lambda dtype: dtype, feed)
 
@@ -230,24 +234,8 @@ def _sharded(check: Checks, tree: Tree, mesh: Any, loading: str, batch: dict[str
         jax.check_moves(check, mesh, specs | {"mask": batch.get("mask_spec", [])})
 
     def feed(blocks: Sequence[Blocks]) -> Feed:
-        build = _with_extras(tree, blocks)
         given = shardings + [None] * (len(blocks) - len(shardings))
-        wanted = [jax.wanted(b, mesh, s) for b, s in zip(blocks, given, strict=True)]
-        place = jax.DevicePlacer if loading == "device" else jax.Placer
-        placers = [place(b, s) for b, s in zip(blocks, wanted, strict=True)]
-        reshard = None
-        if loading == "reshard":
-            reshard = jax.resharder(build([jax.Move(s) for s in wanted]))
-        return Feed(
-            make=lambda owner: build([place(owner) for place in placers]),
-            element_spec=build([place.struct() for place in placers]),
-            build=build,
-            mark=jax.annotation,
-            ahead=jax.default_device_prefetch(mesh),
-            reshard=reshard,
-            settle=lambda: jax.settle(mesh),
-            live=jax.live_arrays,
-        )
+        return jax.ShardedFeed(_with_extras(tree, blocks), blocks, mesh, given, loading)
 
     process, run = jax.process_index(), jax.process_count()
     return _Place(jax.describe_mesh(mesh), process, jax.delivered_name, feed, run)
@@ -268,7 +256,7 @@ def _check_top(tree: Tree, batch: dict[str, Any]) -> None:
             raise InvalidArgumentError(message, hint=hint)
 
 
-def _with_extras(tree: Tree, blocks: Sequence[Blocks]) -> Callable[[Sequence[Any]], Any]:
+def _with_extras(tree: Tree, blocks: Sequence[Blocks]) -> Build:
     """Makes the function that puts arrays into the tree, mask and extras at its top."""
     n = len(tree.leaves)
     more = tuple(b.name for b in blocks[n:])

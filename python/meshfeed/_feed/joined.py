@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from meshfeed._feed.cursor import Cursor, Item, Make
+from meshfeed._feed.feeds import Feed
 from meshfeed._io.arguments import State
 from meshfeed._jobs.cluster import Cluster
 from meshfeed._native import calls
@@ -21,24 +22,22 @@ class JoinedCursor(Cursor):
 
     Args:
         handle: as for `Cursor`, and so are the others.
-        make: makes a batch.
-        rest: as for `Cursor`.
+        feed: makes the batches.
+        rest: the other arguments of `Cursor`.
     """
 
-    def __init__(self, handle: Handle, make: Make, **rest: Any) -> None:
+    _make: _Inspector
+
+    def __init__(self, handle: Handle, feed: Feed, **rest: Any) -> None:
         self._sampling = _Sampling()
         self._cluster: Cluster | None = None
         self._leads = False
         self._agreed_in = -1  # the round in which it took its last batch
         self._rows = 1
-        super().__init__(handle, make, **rest)
+        super().__init__(handle, feed, **rest)
 
-    def follow(
-        self, handle: Handle, make: Make, *, size: int, keep: int, settle: Callable[[], None]
-    ) -> None:
-        """Takes batches from a handle from now on."""
-        self._inspector = _Inspector(make, keep, self._sampling)
-        super().follow(handle, self._inspector, size=size, keep=keep, settle=settle)
+    def _maker(self, feed: Feed, keep: int) -> _Inspector:
+        return _Inspector(feed.make, keep, self._sampling)
 
     def join(self, cluster: Cluster | None, rows: int) -> None:
         """Takes batches together with these processes from now on.
@@ -79,14 +78,14 @@ class JoinedCursor(Cursor):
         if self._leads and agreed_in != self._agreed_in:  # a pass has not moved
             sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
-            self._inspector.inspect_early()
+            self._make.inspect_early()
         threads = cluster.threads
         progress, lockstep, peers = threads.progress, threads.lockstep, threads.peers
         if self._leads and lockstep is not None and peers.gone is None:
             lockstep.step(sampling.taken + 1, time.monotonic() - progress.since)
         progress.ask()
         gone = peers.left() if self._leads and peers.gone is not None else None
-        before = self.at if gone else None
+        before = self._at, self.last, self.ends, self.unseen
         try:
             item = super().take()
         except Exception as e:
@@ -95,12 +94,13 @@ class JoinedCursor(Cursor):
             raise
         if gone and item is not None:
             progress.get(0)
-            item, self._at, self._torn = None, before, True  # the batch comes again
+            self._at, self.last, self.ends, self.unseen = before
+            item, self._out_of_sync = None, True  # the batch comes again
             raise gone
         progress.get(item is not None)
         sampling.taken += item is not None
         if self._leads:
-            progress.batches, progress.ends = sampling.taken, item is None or item.last
+            progress.batches, progress.ends = sampling.taken, item is None or item[2]
         return item
 
     def peek(self) -> Item | None:
@@ -110,25 +110,25 @@ class JoinedCursor(Cursor):
         """
         cluster = self._cluster
         early = cluster is not None and self._leads and not cluster.agreed
-        self._inspector.early = early
+        self._make.early = early
         try:
             return super().peek()
         finally:
-            self._inspector.early = False
+            self._make.early = False
 
     def place(self) -> tuple[int, int]:
         """Gives epoch and step of the next batch."""
         epoch, position = self.at
         return epoch, position // self._rows
 
-    def _mend(self) -> None:
-        super()._mend()
-        self._inspector.drop_early()
+    def _resync(self) -> None:
+        super()._resync()
+        self._make.drop_early()
         self._sampling.made = self._sampling.taken
 
-    def _moved(self) -> None:
-        """Comes after a change of the place, on which the processes agree before the next batch."""
-        super()._moved()
+    def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
+        """Notes the new position, on which the processes agree before the next batch."""
+        super()._moved(before, skips=skips)
         if self._cluster is not None:
             self._cluster.moved(calls.loader_state(self.handle.value))
 

@@ -85,7 +85,7 @@ class Options:
         options: dict[str, Any] = {
             "order": self._order,
             "seed": self._seed,
-            "epochs": self.epochs,
+            "epochs": -1 if self.epochs is None else self.epochs,  # loops end here, not in C
             "prefetch": self._prefetch,
             "state": self.state,
             "ignore_dataset": self._ignores,

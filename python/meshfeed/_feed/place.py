@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meshfeed._feed import notices
+from meshfeed._feed.cursor import ASK_BEFORE
 from meshfeed._feed.engine import Engine
 from meshfeed._io.arguments import Checks, State
 from meshfeed._io.saving import write_whole
@@ -61,7 +62,9 @@ class Place:
             TypeError: the loader has no end, as `epochs=-1`.
         """
         with Checks("Loader.remaining"):
-            n = self._engine.cursor.remaining()
+            cursor = self._engine.cursor
+            cursor.handle.check(ASK_BEFORE)
+            n = self._engine.steps.left(*cursor.at)
         if n < 0:
             message = "a loader with epochs=-1 has no end; steps_per_epoch is the number per epoch"
             raise TypeError(message)
@@ -205,7 +208,9 @@ class Place:
         """
         with Checks("Loader.skip") as check:
             if number := check.int64("steps", steps):
-                self._engine.cursor.move(lambda handle: calls.loader_skip(handle, number))
+                self._engine.cursor.move(
+                    lambda handle: calls.loader_skip(handle, number), skips=True
+                )
 
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
         """Gives the records of the global batch that starts at a position, -1 for padding.

@@ -1,17 +1,13 @@
-"""What stands for something in the C library: a handle, and the call for its next batch."""
+"""What stands for something in the C library: a handle."""
 
 from __future__ import annotations
 
-from ctypes import byref, c_int32, c_int64, c_uint64, c_void_p
-from functools import partial
+from ctypes import c_uint64
 from types import TracebackType
 from typing import Any, Self
 
 from meshfeed import errors
 from meshfeed._native import library
-from meshfeed._native.abi import Failure, Head
-from meshfeed._native.library import SLICE_MS
-from meshfeed.errors import Code
 
 
 class Handle:
@@ -25,10 +21,11 @@ class Handle:
 
     Attributes:
         out: where a call writes the handle.
+        closed: whether it is released.
     """
 
     _leaving = library.leaving  # at the exit modules lose their names, and classes keep theirs
-    _closed = False
+    closed = False
     out = c_uint64()  # Ctrl-C may come before there is one
 
     def __init__(self, what: str) -> None:
@@ -48,7 +45,7 @@ class Handle:
         Args:
             hint: the remedy that the error names.
         """
-        if self._closed:
+        if self.closed:
             message, op = f"the {self._what} is closed", f"mf.{self._what.title()}"
             raise errors.InvalidStateError(message, op=op, hint=hint)
 
@@ -62,7 +59,7 @@ class Handle:
             cause: what ends the block whose `__exit__` calls. After Ctrl-C nobody waits for the
                 release, which takes up to a second where a file does not answer.
         """
-        self._closed = True
+        self.closed = True
         value = self.out.value
         if not value or self._leaving:
             return
@@ -102,49 +99,6 @@ class Held:
         trace: TracebackType | None,
     ) -> None:
         self._handle.close(kind)
-
-
-class Next:
-    """`mf_loader_next`: the one call per batch, with all its arguments made beforehand.
-
-    A loader's threads share it under the cursor's lock.
-    """
-
-    def __init__(self, handle: int) -> None:
-        self._batch = c_void_p()
-        self._failure = Failure()
-        # A function object of its own, without argtypes: ctypes converts nothing.
-        function = library.library()["mf_loader_next"]
-        function.restype = c_int32
-        out = byref(self._batch), byref(self._failure)
-        self._wait = partial(function, c_uint64(handle), c_int64(SLICE_MS), *out)
-        self._poll = partial(function, c_uint64(handle), c_int64(0), *out)
-
-    def __call__(self, *, wait: bool) -> Head | None:
-        """Gives a batch; None at the end of the pass and, without waiting, where none is ready."""
-        code = self._wait() if wait else self._poll()
-        while code == _TIMEOUT and wait:
-            code = self._wait()
-        if code == 0:
-            return Head.from_address(self._batch.value)  # type: ignore[arg-type]
-        if code < 0:
-            raise library.exception(self._failure, code, "mf.Loader")
-        return None
-
-    def hand_over(self, owner: Any) -> None:
-        """Gives the batch to its new owner, which passes its address on as `_as_parameter_`."""
-        batch = c_void_p(self._batch.value)
-        self._batch.value = None  # Ctrl-C comes behind calls, and so not between these two
-        owner._as_parameter_ = batch
-
-    def drop(self) -> None:
-        """Releases the batch of a call that was interrupted before it got an owner."""
-        batch = c_void_p(self._batch.value)
-        self._batch.value = None
-        library.library().mf_batch_release(batch)
-
-
-_TIMEOUT = int(Code.Timeout)
 
 
 def batch_release() -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from meshfeed.errors import InternalError, UnsupportedError
 
 Index = tuple[slice, ...]
+Frame = tuple[tuple[int, ...], np.dtype[Any], int, tuple[int, ...]]
 
 
 class Blocks:
@@ -27,6 +28,7 @@ class Blocks:
         target: the entries that the layout asks for: others where it says to reshard.
         indexes: for every block the [start, stop) pairs of the global array it holds.
         holders: for every block the mesh positions of this process's devices that hold it.
+        frame: shape, type, offset and strides of the array that covers the blocks.
     """
 
     def __init__(self, described: dict[str, Any]) -> None:
@@ -39,14 +41,14 @@ class Blocks:
         blocks = described["blocks"]
         self.holders: list[list[int]] = [block["holders"] for block in blocks]
         self.indexes: list[list[list[int]]] = [block["index"] for block in blocks]
-        self._frame(blocks)
+        self.frame = self._frame_of(blocks)
 
-    def _frame(self, blocks: list[dict[str, Any]]) -> None:
+    def _frame_of(self, blocks: list[dict[str, Any]]) -> Frame:
         """Works out the strided array that covers the blocks."""
         offsets = [block["offset"] for block in blocks]
-        self._offset = offsets[0] if offsets else 0
-        slot = offsets[1] - offsets[0] if len(offsets) > 1 else 0
-        if offsets != [self._offset + i * slot for i in range(len(offsets))]:
+        first = offsets[0] if offsets else 0
+        slot = offsets[1] - first if len(offsets) > 1 else 0
+        if offsets != [first + i * slot for i in range(len(offsets))]:
             message = f"the blocks of array {self.name!r} lie at {offsets}, not in equal slots"
             raise InternalError(message, hint="this is a bug in meshfeed")
         shard = tuple(stop - start for start, stop in self.indexes[0]) if offsets else self.shape
@@ -54,12 +56,12 @@ class Blocks:
         for size in reversed(shard):
             inner.append(step)
             step *= size
-        self._frame_shape = (len(offsets), *shard)
-        self._frame_strides = (slot, *reversed(inner))
+        return (len(offsets), *shard), self.dtype, first, (slot, *reversed(inner))
 
     def views(self, owner: Any) -> list[np.ndarray[Any, Any]]:
-        """Gives the blocks of the batch whose memory `owner` exports, read-only, uncopied."""
-        frame = np.ndarray(self._frame_shape, self.dtype, owner, self._offset, self._frame_strides)
+        """Returns the blocks of the batch whose memory `owner` exports, read-only, uncopied."""
+        shape, dtype, offset, strides = self.frame
+        frame = np.ndarray(shape, dtype, owner, offset, strides)
         frame.setflags(write=False)
         return list(frame)
 
