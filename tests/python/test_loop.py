@@ -84,6 +84,38 @@ def test_the_length_is_that_of_the_run(epochs: int | None) -> None:
         assert (len(resumed), resumed.remaining) == (whole, whole - 1)
 
 
+@pytest.mark.parametrize("remainder", ["drop", "pad"])
+@pytest.mark.parametrize("epochs", [None, 1, 3])
+def test_remaining_is_what_a_loop_yields(epochs: int | None, remainder: str) -> None:
+    with loader(epochs=epochs, remainder=remainder) as it:
+        for epoch in range(epochs or 1):
+            for position in range(11):
+                it.seek(epoch=epoch, position=position)
+                remaining = it.remaining
+                assert remaining == len(iter(it)) == len(values(it)), (epoch, position)
+
+
+def test_a_seek_after_the_last_batch_continues_the_loop() -> None:
+    with loader() as it:
+        loop = iter(it)
+        assert [next(loop)["x"].tolist() for _ in range(2)] == [FIRST, SECOND]
+        it.seek(epoch=0, position=4)
+        assert (len(loop), values(loop)) == (1, [SECOND])
+        it.seek(epoch=0)  # a loop that has ended stays over
+        assert (len(loop), values(loop)) == (0, [])
+        assert values(it) == [FIRST, SECOND]
+
+
+def test_a_skip_beyond_the_epoch_ends_the_loop() -> None:
+    with loader() as it:
+        loop = iter(it)
+        next(loop)
+        it.skip(2)  # to the second batch of the next epoch
+        assert (len(loop), it.epoch, it.step) == (0, 1, 1)
+        assert values(loop) == []
+        assert values(it) == [SECOND]
+
+
 def test_where_the_last_batch_stands() -> None:
     with loader(epochs=2, device_prefetch=1) as it:
         with pytest.raises(mf.InvalidStateError) as caught:

@@ -66,21 +66,6 @@ def test_threads_share_a_loader_and_lose_nothing(prefetch: int) -> None:
     assert out == "ok\n"
 
 
-def test_a_caller_makes_what_nobody_reads_ahead() -> None:
-    """On its own thread: no other one is woken, where the rows are in memory."""
-    out = run("""
-        ds = mf.from_arrays({"x": np.zeros((4096, 1024), np.float32)})
-        it = mf.Loader(ds, batch_size=512, shuffle=True, epochs=-1, prefetch=0)
-        loop = iter(it)
-        next(loop)
-        mine, everyone = time.thread_time(), time.process_time()
-        for _ in range(200): next(loop)
-        mine, everyone = time.thread_time() - mine, time.process_time() - everyone
-        print("ok" if mine > everyone / 2 else (mine, everyone))
-    """)
-    assert out == "ok\n"
-
-
 def test_closing_ends_a_take_on_another_thread() -> None:
     out = run("""
         it = loader()

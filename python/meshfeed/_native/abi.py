@@ -154,7 +154,6 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_loader_restore": (c_uint64, *_TEXT, c_uint32, _ERROR),
     "mf_loader_seek": (c_uint64, c_int64, c_int64, _ERROR),
     "mf_loader_skip": (c_uint64, c_int64, _ERROR),
-    "mf_loader_len": (c_uint64, c_void_p, _ERROR),
     "mf_loader_one_epoch": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_loader_rewind": (c_uint64, c_int64, c_int64, _ERROR),
     "mf_loader_certificate": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),

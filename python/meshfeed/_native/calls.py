@@ -251,13 +251,6 @@ def certificate_report(text: str | bytes, asked: Range | None = None) -> str:
     return _text("mf_certificate_report", *_encoded(text), _range(asked))
 
 
-def loader_len(handle: int) -> int:
-    """Gives the number of batches until the end of the pass, -1 without end."""
-    out = c_int64()
-    call("mf_loader_len", handle, byref(out))
-    return out.value
-
-
 def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, Any]) -> int:
     """Writes the records of a batch into an int64 array, and gives their number."""
     count = c_int64()
