@@ -74,7 +74,7 @@ const mostMinutes = 60
 
 // checkDevices runs the self-check and prints its report.
 func checkDevices(cmd *cobra.Command, d *gomlxfeed.Devices, o selfcheck.Options, asJSON bool) error {
-	o.Say = func(what string) { showStatus(cmd.ErrOrStderr(), what) }
+	o.Progress = func(part string) { showStatus(cmd.ErrOrStderr(), part) }
 	r, err := selfcheck.Run(cmd.Context(), d, o)
 	showStatus(cmd.ErrOrStderr(), "")
 	if err != nil {

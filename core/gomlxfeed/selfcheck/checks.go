@@ -12,18 +12,18 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// checks lists all of them in the order in which they run.
+// checks returns all checks in the order in which they run.
 func (s *session) checks() []check {
 	return []check{
 		{"bytes of every type", s.types},
 		{"meshes, specs and device orders", s.meshes},
-		{"batches held while others pass", s.held},
+		{"batches kept while later ones arrive", s.held},
 		{"batches that a trainer owns", s.owned},
 		{"memory returned", s.returned},
 	}
 }
 
-// amount gives how much is done: less in a test.
+// amount scales a number of batches or rows down for tests.
 func (s *session) amount(n int) int {
 	if s.o.Small {
 		return max(1, n/20)
@@ -40,16 +40,16 @@ func (s *session) types(ctx context.Context) (string, error) {
 		fields = append(fields, newField(s.random, t.String(), t, 4*rows, 5, 3))
 		specs = append(specs, sharding.P("data"))
 	}
-	w, err := newWorld(s.line(), layout.BatchSpec{Size: []int{rows}}, fields, specs)
+	w, err := newWorld(s.oneAxis(), layout.BatchSpec{Size: []int{rows}}, fields, specs)
 	if err != nil {
 		return "", err
 	}
-	n, err := s.through(ctx, w, 1, 0)
+	n, err := s.compareEpochs(ctx, w, 1, 0)
 	return fmt.Sprintf("%d batches of %d types", n, len(types)), err
 }
 
-// through compares all batches of some epochs.
-func (s *session) through(ctx context.Context, w *world, epochs, held int) (n int, err error) {
+// compareEpochs compares all batches of some epochs and returns their number.
+func (s *session) compareEpochs(ctx context.Context, w *world, epochs, held int) (n int, err error) {
 	f, err := s.open(w, loader.Options{Epochs: epochs, Prefetch: 2, Seed: s.random.Int64N(1000)})
 	if err != nil {
 		return 0, err
@@ -65,7 +65,7 @@ func (s *session) meshes(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		n, err := s.through(ctx, w, 1, 0)
+		n, err := s.compareEpochs(ctx, w, 1, 0)
 		if err != nil {
 			return "", err
 		}
@@ -74,11 +74,11 @@ func (s *session) meshes(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d batches of %d random layouts", batches, worlds), nil
 }
 
-// wide is a world of rows of some KiB.
+// wide builds a world with rows of 4 KiB.
 func (s *session) wide() (*world, error) {
 	rows := 8 * s.d.Num()
 	fields := []field{newField(s.random, "wide", dtype.Float32, 8*rows, 1024), newField(s.random, "label", dtype.Int32, 8*rows)}
-	return newWorld(s.line(), layout.BatchSpec{Size: []int{rows}}, fields, []sharding.PartitionSpec{sharding.P("data"), sharding.P("data")})
+	return newWorld(s.oneAxis(), layout.BatchSpec{Size: []int{rows}}, fields, []sharding.PartitionSpec{sharding.P("data"), sharding.P("data")})
 }
 
 func (s *session) held(ctx context.Context) (string, error) {
@@ -86,15 +86,15 @@ func (s *session) held(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, err := s.through(ctx, w, s.amount(100), 6)
-	return fmt.Sprintf("%d batches, each compared when 6 later ones were placed", n), err
+	n, err := s.compareEpochs(ctx, w, s.amount(100), 6)
+	return fmt.Sprintf("%d batches, each compared after 6 later ones were placed", n), err
 }
 
-// owned takes batches as a trainer does: it frees one array at once, and keeps
-// the other while further batches come.
+// owned takes batches as a trainer does. It frees one array at once and the other
+// one after a comparison.
 func (s *session) owned(ctx context.Context) (string, error) {
 	if s.d.Num() < 2 {
-		return "one device: nothing is distributed", nil
+		return "skipped: one device, so nothing is distributed", nil
 	}
 	w, err := s.wide()
 	if err != nil {
@@ -104,11 +104,11 @@ func (s *session) owned(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, err := s.train(ctx, f)
+	n, err := s.compareTaken(ctx, f)
 	return fmt.Sprintf("%d batches", n), errors.Join(err, f.close())
 }
 
-func (s *session) train(ctx context.Context, f *feed) (n int, err error) {
+func (s *session) compareTaken(ctx context.Context, f *feed) (n int, err error) {
 	o := gomlxfeed.DatasetOptions{Inputs: []string{"wide"}, Labels: []string{"label"}}
 	ds, err := gomlxfeed.NewDistributedDataset(f.Loader, s.d, o)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *session) train(ctx context.Context, f *feed) (n int, err error) {
 
 func (s *session) returned(context.Context) (string, error) {
 	if buffers, bytes := s.d.Live(); buffers != 0 {
-		return "", fmt.Errorf("%w: %d buffers of %d bytes are alive", errMismatch, buffers, bytes)
+		return "", fmt.Errorf("%w: %d buffers of %d bytes are still live", errMismatch, buffers, bytes)
 	}
-	return "no buffer is alive", nil
+	return "no live buffers", nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed"
 )
 
-// Verdict says the outcome in three sentences: correctness, speed, overlap.
+// Verdict summarizes the report in three sentences: correctness, speed, overlap.
 func (r *Report) Verdict() string {
 	return strings.TrimSpace(r.correctness() + " " + r.speed() + " " + r.overlap())
 }
@@ -33,10 +33,10 @@ func (r *Report) correctness() string {
 
 func (r *Report) speed() string {
 	if len(r.Rates) == 0 {
-		return "Nothing was timed: " + r.Untimed + "."
+		return "Nothing was measured: " + r.Untimed + "."
 	}
 	b := r.Rates[0] // the largest batch
-	return fmt.Sprintf("A batch of %.1f MiB takes %s (median; 99th percentile %s) while two are read ahead, %.1f GB/s, and with nothing read ahead %.2f times the speed of the same by hand; a transfer alone reaches %.1f GB/s.",
+	return fmt.Sprintf("A batch of %.1f MiB takes %s (median; 99th percentile %s) with a prefetch of 2, %.1f GB/s. Without prefetch it runs at %.2f times the speed of the same work by hand. A transfer alone reaches %.1f GB/s.",
 		float64(b.BatchBytes)/(1<<20), millis(b.P50), millis(b.P99), b.bandwidth(b.Meshfeed), b.Single/b.ByHand, b.bandwidth(b.Put))
 }
 
@@ -45,13 +45,13 @@ func (r *Report) overlap() string {
 		return ""
 	}
 	s := r.Steps[len(r.Steps)-1]
-	return fmt.Sprintf("Beside a step of %s the input of such a batch adds %s with two batches read ahead, and %s with none.",
-		millis(s.Alone), millis(max(0, s.Ahead[most]-s.Alone)), millis(max(0, s.Ahead[0]-s.Alone)))
+	return fmt.Sprintf("The input adds %[2]s to a step of %[1]s with a prefetch of 2, and %[3]s without prefetch.",
+		millis(s.Alone), millis(max(0, s.Ahead[maxPrefetch]-s.Alone)), millis(max(0, s.Ahead[0]-s.Alone)))
 }
 
 func (b Rates) bandwidth(rate float64) float64 { return rate * float64(b.BatchBytes) / 1e9 }
 
-// Markdown gives the report as a page that can be pasted into an issue.
+// Markdown formats the report as a page to paste into an issue.
 func (r *Report) Markdown() string {
 	var s strings.Builder
 	outcome := "passed"
@@ -75,7 +75,7 @@ func (r *Report) Markdown() string {
 
 func (r *Report) machine(s *strings.Builder) {
 	s.WriteString("| what | value |\n| --- | --- |\n")
-	memory := "its own, reached by transfers"
+	memory := "separate, reached by transfers"
 	if r.Facts.Shared {
 		memory = "shared with the host"
 	}
@@ -101,9 +101,9 @@ func (r *Report) machine(s *strings.Builder) {
 const speedText = `
 ## Speed
 
-Shuffled rows, split over all devices; each batch is given back before the next is asked for. *meshfeed* reads two batches
-ahead, *single* none. *By hand* is the work of *single* without meshfeed: gather, ` + "`tensors.FromRaw`" + ` for each device, a dtensor,
-` + "`Finalize`" + `. *put* is the same without the gather, *copy* the host copying the bytes. Medians of %d rounds.
+Shuffled rows, split over all devices. Each batch is released before the next one is requested. *meshfeed* has a prefetch of 2,
+*single* has none. *by hand* does the work of *single* without meshfeed: gather, ` + "`tensors.FromRaw`" + ` per device, a dtensor,
+` + "`Finalize`" + `. *put* is *by hand* without the gather. *copy* copies the bytes on the host. Medians of %d rounds.
 
 | data | batch | p50, p99 | rows/s | meshfeed GB/s | single | by hand | put | copy | single, times by hand |
 | --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |
@@ -122,11 +122,12 @@ func (r *Report) rates(s *strings.Builder) {
 }
 
 const stepsText = `
-## Transfer beside a step
+## Transfer during a step
 
-A step is a pause of the caller, as while a device computes; *alone* is the pause as it came out.
+A step is a pause of the caller, as while a device computes. *alone* is the measured pause without input. The other columns
+are steps with input, by prefetch.
 
-| data | pause | alone | 0 ahead | 1 ahead | 2 ahead |
+| data | pause | alone | prefetch 0 | prefetch 1 | prefetch 2 |
 | --- | --: | --: | --: | --: | --: |
 `
 
@@ -154,12 +155,12 @@ func millis(seconds float64) string {
 	return fmt.Sprintf("%.*f ms", digits, seconds*1e3)
 }
 
-// cell makes a text fit a cell of a table.
+// cell escapes a text for a cell of a Markdown table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
 
-// machine gives what a reader must know to compare the numbers.
+// machine describes the versions and the hardware behind the numbers.
 func machine() map[string]string {
 	facts := map[string]string{
 		"meshfeed":  meshfeed.Version(),
@@ -176,7 +177,7 @@ func machine() map[string]string {
 	return facts
 }
 
-// modules names GoMLX's modules and their versions.
+// modules lists GoMLX's modules and their versions.
 func modules() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,10 +1,10 @@
-// Package selfcheck proves on the devices at hand that batches arrive right,
-// and measures how fast. The command runs it as
+// Package selfcheck checks that batches arrive unchanged on the devices of a
+// backend, and measures the speed. The command runs it as
 //
 //	meshfeed devices SPEC --check
 //
-// It needs a backend and nothing else: no files, no network, no compiler. Every
-// shard is read back from its device and compared with the source's bytes.
+// It needs only a backend: no files, no network, no compiler. Every shard is read
+// back from its device and compared with the bytes of the source.
 package selfcheck
 
 import (
@@ -17,30 +17,30 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// Options say how much is done.
+// Options configure a self-check.
 type Options struct {
-	// Duration is about how long the measurements take; one minute if zero.
+	// Duration is the approximate time of the measurements; one minute if zero.
 	Duration time.Duration
 
-	// Seed chooses the meshes and layouts that are tried, and the bytes.
+	// Seed determines the random meshes, layouts and bytes.
 	Seed uint64
 
-	// Small divides the data, for tests of the self-check.
+	// Small reduces the amount of data, for tests of the self-check.
 	Small bool
 
-	// Say, if set, is told what runs, for a display of progress.
-	Say func(what string)
+	// Progress, if set, is called with the name of each part before it runs.
+	Progress func(part string)
 }
 
 // Result is the outcome of one check.
 type Result struct {
 	Name    string  `json:"name"`
 	Passed  bool    `json:"passed"`
-	Text    string  `json:"text"` // facts, or what was found instead
+	Text    string  `json:"text"` // what was compared, or the error
 	Seconds float64 `json:"seconds"`
 }
 
-// Report is everything that a self-check found.
+// Report is the result of a self-check.
 type Report struct {
 	Facts   gomlxfeed.Facts   `json:"devices"`
 	Machine map[string]string `json:"machine"`
@@ -48,10 +48,10 @@ type Report struct {
 	Checks  []Result          `json:"checks"`
 	Rates   []Rates           `json:"rates"`
 	Steps   []Steps           `json:"steps"`
-	Untimed string            `json:"untimed,omitempty"` // why there are no times
+	Untimed string            `json:"untimed,omitempty"` // why there are no measurements
 }
 
-// Passed says whether every check holds.
+// Passed reports whether every check passed.
 func (r *Report) Passed() bool {
 	for _, c := range r.Checks {
 		if !c.Passed {
@@ -61,22 +61,22 @@ func (r *Report) Passed() bool {
 	return true
 }
 
-// errMismatch says that the devices hold other bytes than the source.
+// errMismatch reports that the devices hold other bytes than the source.
 var errMismatch = errors.New("mismatch")
 
-// Run checks and measures the devices, which nothing else uses meanwhile. A
-// check that fails stands in the report. The error is that of the context.
+// Run checks and measures the devices. Nothing else may use them meanwhile. The
+// report contains failed checks. Run returns an error only if the context ends.
 func Run(ctx context.Context, d *gomlxfeed.Devices, o Options) (*Report, error) {
 	if o.Duration <= 0 {
 		o.Duration = time.Minute
 	}
-	if o.Say == nil {
-		o.Say = func(string) {}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
 	}
 	r := &Report{Facts: d.Facts(), Machine: machine(), Seed: o.Seed}
 	s := session{d: d, o: o, random: rand.New(rand.NewPCG(o.Seed, 1))}
 	for _, c := range s.checks() {
-		o.Say(c.name)
+		o.Progress(c.name)
 		began := time.Now()
 		text, err := run(ctx, c)
 		if ctx.Err() != nil {
@@ -97,7 +97,7 @@ func Run(ctx context.Context, d *gomlxfeed.Devices, o Options) (*Report, error) 
 	return r, nil
 }
 
-// session is one run over one backend.
+// session is one self-check of one backend.
 type session struct {
 	d      *gomlxfeed.Devices
 	o      Options
@@ -109,7 +109,7 @@ type check struct {
 	do   func(ctx context.Context) (facts string, err error)
 }
 
-// run turns a panic of a backend into an error.
+// run runs a check and turns a panic of the backend into an error.
 func run(ctx context.Context, c check) (text string, err error) {
 	err = guard.Call("selfcheck", func() (err error) {
 		text, err = c.do(ctx)

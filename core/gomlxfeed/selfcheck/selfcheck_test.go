@@ -32,8 +32,8 @@ func opened(t *testing.T, spec string) *gomlxfeed.Devices {
 func TestRun(t *testing.T) {
 	for _, spec := range []string{"go", "virtual:4"} {
 		t.Run(spec, func(t *testing.T) {
-			var said []string
-			o := Options{Duration: time.Millisecond, Small: true, Say: func(what string) { said = append(said, what) }}
+			var parts []string
+			o := Options{Duration: time.Millisecond, Small: true, Progress: func(part string) { parts = append(parts, part) }}
 			r, err := Run(t.Context(), opened(t, spec), o)
 			if err != nil {
 				t.Fatal(err)
@@ -41,8 +41,8 @@ func TestRun(t *testing.T) {
 			if !r.Passed() || r.Untimed != "" || len(r.Rates) != len(cases) || len(r.Steps) != len(pauses) {
 				t.Fatalf("%+v", r)
 			}
-			if want := len(r.Checks) + len(cases) + 1; len(said) != want {
-				t.Errorf("%d things were said, not %d: %q", len(said), want, said)
+			if want := len(r.Checks) + len(cases) + 1; len(parts) != want {
+				t.Errorf("progress was reported %d times, not %d: %q", len(parts), want, parts)
 			}
 			for _, b := range r.Rates {
 				if b.P50 <= 0 || b.P99 < b.P50 || min(b.Meshfeed, b.Single, b.ByHand, b.Put, b.Copy) <= 0 {
@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 			page := r.Markdown()
-			for _, part := range []string{"# meshfeed devices --check: passed", "All 5 checks passed", "## Speed", "## Transfer beside a step"} {
+			for _, part := range []string{"# meshfeed devices --check: passed", "All 5 checks passed", "## Speed", "## Transfer during a step"} {
 				if !strings.Contains(page, part) {
 					t.Errorf("%q is not in\n%s", part, page)
 				}
@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestComparisonsFail changes one byte of what a check expects.
+// TestComparisonsFail changes one byte of the expected data.
 func TestComparisonsFail(t *testing.T) {
 	s := session{d: opened(t, "virtual:4"), o: Options{Small: true}, random: rand.New(rand.NewPCG(1, 1))}
 	w, err := s.wide()
@@ -75,7 +75,7 @@ func TestComparisonsFail(t *testing.T) {
 		changed.bytes = append([]byte(nil), f.bytes...)
 		changed.bytes[len(f.bytes)/2] ^= 1
 		w.fields[name] = changed
-		if _, err := s.through(t.Context(), w, 1, 3); !errors.Is(err, errMismatch) {
+		if _, err := s.compareEpochs(t.Context(), w, 1, 3); !errors.Is(err, errMismatch) {
 			t.Errorf("a changed byte of %q: %v", name, err)
 		}
 		if name == "label" {
@@ -83,7 +83,7 @@ func TestComparisonsFail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.train(t.Context(), ring); !errors.Is(err, errMismatch) {
+			if _, err := s.compareTaken(t.Context(), ring); !errors.Is(err, errMismatch) {
 				t.Errorf("a changed label for a trainer: %v", err)
 			}
 			_ = ring.close()
@@ -92,7 +92,7 @@ func TestComparisonsFail(t *testing.T) {
 	}
 }
 
-func TestHeldMemoryIsFound(t *testing.T) {
+func TestLeaksAreFound(t *testing.T) {
 	s := session{d: opened(t, "virtual:2"), o: Options{Small: true}, random: rand.New(rand.NewPCG(1, 1))}
 	w, err := s.wide()
 	if err != nil {
@@ -119,7 +119,7 @@ func TestHeldMemoryIsFound(t *testing.T) {
 
 func TestRunIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	o := Options{Small: true, Say: func(string) { cancel() }}
+	o := Options{Small: true, Progress: func(string) { cancel() }}
 	if _, err := Run(ctx, opened(t, "virtual:2"), o); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -146,7 +146,7 @@ func TestVerdictOfAFailure(t *testing.T) {
 		Checks:  []Result{{Name: "bytes", Passed: true}, {Name: "meshes", Text: "differs | here"}},
 		Untimed: "out of memory",
 	}
-	const want = "1 of 2 checks FAILED on 2 devices of virtual (meshes): do not train on these batches, and report this page. Nothing was timed: out of memory."
+	const want = "1 of 2 checks FAILED on 2 devices of virtual (meshes): do not train on these batches, and report this page. Nothing was measured: out of memory."
 	if got := r.Verdict(); got != want {
 		t.Errorf("%q", got)
 	}

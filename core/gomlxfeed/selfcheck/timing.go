@@ -21,38 +21,38 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Rates is how fast batches of one kind arrive: closed, so that each batch is
-// on the devices and given back before the next is asked for.
+// Rates holds the speed of batches of one kind. Each batch is on the devices and
+// released before the next one is requested.
 type Rates struct {
 	Case       string  `json:"case"`
 	BatchRows  int     `json:"batch_rows"`
 	BatchBytes int     `json:"batch_bytes"`
-	P50        float64 `json:"p50_seconds"` // of a batch, while two are read ahead
+	P50        float64 `json:"p50_seconds"` // of a batch, with a prefetch of 2
 	P99        float64 `json:"p99_seconds"`
 
 	// Batches per second: the median of the rounds.
-	Meshfeed float64 `json:"meshfeed"` // reading ahead
-	Single   float64 `json:"single"`   // reading nothing ahead: equal work to ByHand
-	ByHand   float64 `json:"by_hand"`  // gather, FromRaw per device, a dtensor, finalize
-	Put      float64 `json:"put"`      // FromRaw per device, finalize: nothing is gathered
-	Copy     float64 `json:"copy"`     // the bytes, copied on the host
+	Meshfeed float64 `json:"meshfeed"` // with a prefetch of 2
+	Single   float64 `json:"single"`   // without prefetch: the same work as ByHand
+	ByHand   float64 `json:"by_hand"`  // gather, FromRaw per device, a dtensor, Finalize
+	Put      float64 `json:"put"`      // ByHand without the gather
+	Copy     float64 `json:"copy"`     // a copy of the bytes on the host
 }
 
-// Steps is what the input adds to a step: a pause of the caller, as while a
-// device computes.
+// Steps holds the time of a step with input. A step is a pause of the caller, as
+// while a device computes.
 type Steps struct {
 	Case  string    `json:"case"`
 	Pause float64   `json:"pause_seconds"`
-	Alone float64   `json:"alone_seconds"` // of the pause, as it came out
-	Ahead []float64 `json:"ahead_seconds"` // of a step, by the batches read ahead: 0, 1, 2
+	Alone float64   `json:"alone_seconds"` // measured pause without input
+	Ahead []float64 `json:"ahead_seconds"` // step with input, by prefetch: 0, 1, 2
 }
 
-// A case is data of one kind.
+// timed describes the data of one measurement.
 type timed struct {
 	name  string
 	typ   dtype.Type
 	shape []int
-	batch int // rows; a multiple of the devices is used
+	batch int // rows, rounded up to a multiple of the devices
 	rows  int // of the dataset
 }
 
@@ -65,20 +65,20 @@ var cases = []timed{
 var pauses = []time.Duration{0, time.Millisecond, 10 * time.Millisecond}
 
 const (
-	rounds = 5
-	ahead  = 2 // batches that a loop reads ahead
-	most   = 2 // of the batches read ahead in Steps
-	least  = 5 // batches of a stretch, however long they take
-	loops  = 5
+	rounds      = 5
+	prefetch    = 2 // in Rates
+	maxPrefetch = 2 // in Steps
+	minBatches  = 5 // of a run, even if it then takes longer
+	loops       = 5 // measured in Rates
 )
 
-// measure adds the times to the report.
+// measure adds the measurements to the report.
 func (s *session) measure(ctx context.Context, r *Report) error {
-	stretches := len(cases)*loops + len(pauses)*(most+2)
-	each := s.o.Duration / time.Duration(stretches*(rounds+1))
+	runs := len(cases)*loops + len(pauses)*(maxPrefetch+2)
+	each := s.o.Duration / time.Duration(runs*(rounds+1))
 	var first *bench
 	for _, c := range cases {
-		s.o.Say("speed of " + c.name)
+		s.o.Progress("speed of " + c.name)
 		b, err := s.bench(c)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *session) measure(ctx context.Context, r *Report) error {
 			first = b
 		}
 	}
-	s.o.Say("steps over " + cases[0].name)
+	s.o.Progress("steps with " + cases[0].name)
 	steps, err := first.steps(ctx, each)
 	r.Steps = steps
 	return err
@@ -111,13 +111,13 @@ func (s *session) bench(c timed) (*bench, error) {
 	c.batch = (c.batch + n - 1) / n * n
 	c.rows = max(c.rows, 2*c.batch)
 	f := newField(s.random, "x", c.typ, c.rows, c.shape...)
-	w, err := newWorld(s.line(), layout.BatchSpec{Size: []int{c.batch}}, []field{f}, []sharding.PartitionSpec{sharding.P("data")})
+	w, err := newWorld(s.oneAxis(), layout.BatchSpec{Size: []int{c.batch}}, []field{f}, []sharding.PartitionSpec{sharding.P("data")})
 	return &bench{s, c, w}, err
 }
 
 func (b *bench) bytes() int { return len(b.world.fields["x"].bytes) / b.rows * b.batch }
 
-// A loop makes one batch at a call, and gives it back.
+// loop delivers and releases one batch per call of step.
 type loop struct {
 	name string
 	step func() error
@@ -144,8 +144,8 @@ func (b *bench) placed(ctx context.Context, prefetch int) (loop, error) {
 	return loop{"meshfeed", step, func() error { stop(); return f.close() }}, nil
 }
 
-// byHand is what a program does without meshfeed: it gathers shuffled rows to
-// host memory, makes a tensor on every device and a dtensor of them all.
+// byHand is the loop of a program without meshfeed. It gathers shuffled rows into
+// host memory, and creates a tensor on every device and a dtensor over them.
 func (b *bench) byHand(ctx context.Context) (loop, error) {
 	boxes := make([][2]int, len(b.shape))
 	for i, size := range b.shape {
@@ -176,8 +176,8 @@ func (b *bench) byHand(ctx context.Context) (loop, error) {
 	return loop{"by hand", step, g.Close}, err
 }
 
-// put makes the function that brings host memory to the devices as one array,
-// and frees it.
+// put returns a function that transfers host memory to the devices as one array
+// and frees the array.
 func (b *bench) put(host []byte) (func() error, error) {
 	on, _, err := gomlxfeed.Mesh(b.world.layout.Mesh(), b.d)
 	if err != nil {
@@ -206,7 +206,7 @@ func (b *bench) put(host []byte) (func() error, error) {
 	}, nil
 }
 
-// loops gives them in the order of Rates.
+// loops returns the loops in the order of the fields of Rates.
 func (b *bench) loops(ctx context.Context) (list []loop, err error) {
 	add := func(l loop, fault error) {
 		if fault == nil {
@@ -214,7 +214,7 @@ func (b *bench) loops(ctx context.Context) (list []loop, err error) {
 		}
 		err = errors.Join(err, fault)
 	}
-	add(b.placed(ctx, ahead))
+	add(b.placed(ctx, prefetch))
 	add(b.placed(ctx, 0))
 	add(b.byHand(ctx))
 	from, to := make([]byte, b.bytes()), make([]byte, b.bytes())
@@ -241,12 +241,12 @@ func (b *bench) rates(ctx context.Context, each time.Duration) (r Rates, err err
 	for round := range rounds + 1 {
 		for i := range list {
 			at := (round + i) % len(list)
-			times, rate, err := stretch(list[at].step, each)
+			times, rate, err := timeRun(list[at].step, each)
 			if err != nil {
 				return r, err
 			}
 			if round == 0 {
-				continue // it warms
+				continue // the first round only warms up
 			}
 			perSecond[at] = append(perSecond[at], rate)
 			if at == 0 {
@@ -261,16 +261,16 @@ func (b *bench) rates(ctx context.Context, each time.Duration) (r Rates, err err
 	return r, nil
 }
 
-// stretch runs a loop for some time, after a few steps that do not count, and
-// gives the seconds of each step and the steps per second.
-func stretch(step func() error, during time.Duration) (times []float64, rate float64, err error) {
-	for range ahead + 2 {
+// timeRun runs a loop for some time, after a few steps that are not counted. It
+// returns the seconds of each step and the steps per second.
+func timeRun(step func() error, during time.Duration) (times []float64, rate float64, err error) {
+	for range prefetch + 2 {
 		if err := step(); err != nil {
 			return nil, 0, err
 		}
 	}
 	began := time.Now()
-	for len(times) < least || time.Since(began) < during {
+	for len(times) < minBatches || time.Since(began) < during {
 		at := time.Now()
 		if err := step(); err != nil {
 			return nil, 0, err
@@ -287,7 +287,7 @@ func (b *bench) steps(ctx context.Context, each time.Duration) (list []Steps, er
 			err = errors.Join(err, l.end())
 		}
 	}()
-	for n := range most + 1 {
+	for n := range maxPrefetch + 1 {
 		l, err := b.placed(ctx, n)
 		if err != nil {
 			return nil, err
@@ -309,12 +309,12 @@ func (b *bench) steps(ctx context.Context, each time.Duration) (list []Steps, er
 	return list, nil
 }
 
-// inTurns gives the median seconds of each step.
+// inTurns runs the steps in turns and returns the median seconds of each.
 func inTurns(steps []func() error, each time.Duration) ([]float64, error) {
 	seconds := make([][]float64, len(steps))
 	for round := range rounds + 1 {
 		for i, step := range steps {
-			_, rate, err := stretch(step, each)
+			_, rate, err := timeRun(step, each)
 			if err != nil {
 				return nil, err
 			}
@@ -330,7 +330,7 @@ func inTurns(steps []func() error, each time.Duration) ([]float64, error) {
 	return medians, nil
 }
 
-// quantile gives that of some values; of none it is 0.
+// quantile returns the q-quantile of the values, or 0 if there are none.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

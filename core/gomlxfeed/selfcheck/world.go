@@ -60,7 +60,7 @@ func drawn[T arrowio.Element](r *rand.Rand, f field, n int) (arrowio.Values, []b
 	return arrowio.Slice(f.name, values, f.shape...).As(f.typ), raw
 }
 
-// shard gives the bytes of a part of a batch, in C order; record -1 is padding.
+// shard returns the bytes of a part of a batch, in C order. Record -1 is padding.
 func (f field) shard(index sharding.Index, records []int64) []byte {
 	row := f.typ.Size()
 	for _, size := range f.shape {
@@ -77,7 +77,7 @@ func (f field) shard(index sharding.Index, records []int64) []byte {
 	return out
 }
 
-// cut appends the part of an array that an index names.
+// cut appends the part of an array that an index selects.
 func cut(out, whole []byte, shape []int, index sharding.Index, size int) []byte {
 	if len(shape) == 0 {
 		return append(out, whole...)
@@ -89,14 +89,14 @@ func cut(out, whole []byte, shape []int, index sharding.Index, size int) []byte 
 	return out
 }
 
-// world is a dataset and a layout of it over some of the devices.
+// world is a random dataset with a layout over some of the devices.
 type world struct {
 	fields map[string]field // by array
 	source source.Source
 	layout *layout.Layout
 }
 
-// newWorld makes a world of one array per field.
+// newWorld builds a world with one array per field.
 func newWorld(mesh layout.MeshSpec, batch layout.BatchSpec, fields []field, specs []sharding.PartitionSpec) (*world, error) {
 	doc := &layout.Document{Mesh: mesh, Batch: &batch}
 	w := &world{fields: map[string]field{}}
@@ -113,12 +113,12 @@ func newWorld(mesh layout.MeshSpec, batch layout.BatchSpec, fields []field, spec
 	return w, err
 }
 
-// line is a mesh of one axis over all devices.
-func (s *session) line() layout.MeshSpec {
+// oneAxis returns a mesh with one axis over all devices.
+func (s *session) oneAxis() layout.MeshSpec {
 	return layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: s.d.Num()}}}
 }
 
-// draw makes a random world over some of the devices, in a random order.
+// draw builds a random world over some of the devices, in random order.
 func (s *session) draw() (*world, error) {
 	r, n := s.random, s.d.Num()
 	rows := max(1, n/2)
@@ -173,7 +173,7 @@ func (s *session) open(w *world, o loader.Options) (*feed, error) {
 func (f *feed) close() error {
 	err := f.Close()
 	if batches, _ := f.ring.Live(); err == nil && batches != 0 {
-		err = fmt.Errorf("%w: the ring has %d batches that nobody holds", errMismatch, batches)
+		err = fmt.Errorf("%w: the ring counts %d batches, but all are released", errMismatch, batches)
 	}
 	_ = f.ring.Close()
 	return err
@@ -206,8 +206,8 @@ func (f *feed) compare(b *gomlxfeed.Batch) error {
 	return nil
 }
 
-// all compares every batch of the loader's epochs, and counts them. Up to held
-// batches are held meanwhile, and compared when they have become old.
+// all compares every batch of the loader's epochs and returns their number. A
+// batch is compared and released only after held later batches were placed.
 func (f *feed) all(ctx context.Context, d *gomlxfeed.Devices, held int) (n int, err error) {
 	var window []*gomlxfeed.Batch
 	defer func() {

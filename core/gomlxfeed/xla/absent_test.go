@@ -11,9 +11,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// TestAbsentHardware opens the plugins of GPUs and TPUs where there are none.
+// TestAbsentHardware opens the plugins of GPUs and TPUs on a machine without them.
 func TestAbsentHardware(t *testing.T) {
-	const noGPU = "it could not create a client: No visible GPU devices (PJRT code 9); look at nvidia-smi, at CUDA_VISIBLE_DEVICES and at option visible_devices"
+	const noGPU = "it could not create a client: No visible GPU devices (PJRT code 9); check nvidia-smi, CUDA_VISIBLE_DEVICES and the option visible_devices"
 	for _, c := range []struct{ plugin, hardware, want string }{
 		{"cuda12/jax_plugins/xla_cuda12/xla_cuda_plugin.so", "/dev/nvidia*", noGPU},
 		{"cuda13/jax_plugins/xla_cuda13/xla_cuda_plugin.so", "/dev/nvidia*", noGPU},

@@ -13,8 +13,8 @@ import (
 	xlabackend "github.com/gomlx/go-xla/compute/xla"
 )
 
-// tellEnvironment makes the test binary print its environment, as it is once
-// all packages are initialised, and exit.
+// tellEnvironment makes the test binary print its environment after the
+// initialization of all packages, and exit.
 const tellEnvironment = "MESHFEED_TELL_ENVIRONMENT"
 
 func TestEnvironmentIsLeftAlone(t *testing.T) {
@@ -49,8 +49,8 @@ func TestOpeningLeavesTheEnvironmentAlone(t *testing.T) {
 	}
 }
 
-// TestNothingIsDownloaded asks go-xla for a plugin by a name, once a plugin was
-// opened: it looks for it, but no longer for a release to install.
+// TestNothingIsDownloaded opens a plugin and then asks go-xla for another one by
+// name. go-xla searches locally but does not download.
 func TestNothingIsDownloaded(t *testing.T) {
 	d := opened(t, "xla:"+fake(t, ""))
 	if err := d.Close(); err != nil {
@@ -58,7 +58,7 @@ func TestNothingIsDownloaded(t *testing.T) {
 	}
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // should it be asked for, nobody answers
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // no server listens there
 	_, err := xlabackend.New("no_such_plugin")
 	if err == nil || strings.Contains(err.Error(), "auto-install") {
 		t.Errorf("got %v", err)

@@ -16,34 +16,34 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-const later = "; take a later release of the plugin"
+const later = "; use a later release of the plugin"
 
-// TestErrors opens plugins that cannot be used, with a preflight and without.
+// TestErrors opens unusable plugins, with a preflight and without.
 func TestErrors(t *testing.T) {
 	cases := []struct {
 		settings, query string
 		code            status.Code
 		want            string
 	}{
-		{"minor=80", "", status.Incompatible, "it has version 0.80 of the PJRT interface, and 0.81 or a later 0.x is needed" + later},
-		{"major=1;minor=90", "", status.Incompatible, "it has version 1.90 of the PJRT interface, and 0.81 or a later 0.x is needed" + later},
+		{"minor=80", "", status.Incompatible, "it has version 0.80 of the PJRT interface, but 0.81 or a later 0.x is needed" + later},
+		{"major=1;minor=90", "", status.Incompatible, "it has version 1.90 of the PJRT interface, but 0.81 or a later 0.x is needed" + later},
 		{"null=PJRT_Client_DefaultDeviceAssignment", "", status.Incompatible, "it lacks PJRT_Client_DefaultDeviceAssignment, which GoMLX calls" + later},
 		{"null=PJRT_Buffer_ToHostBuffer,PJRT_Event_Await", "", status.Incompatible, "it lacks PJRT_Event_Await, PJRT_Buffer_ToHostBuffer, which GoMLX calls" + later},
 		{"size=800", "", status.Incompatible, "it lacks PJRT_Executable_GetCompiledMemoryStats, which GoMLX calls" + later},
-		{"table=none", "", status.Incompatible, "it gave no table of functions"},
-		{"fail=PJRT_Plugin_Initialize:13:no room.", "", status.Unsupported, "it could not be initialised: no room (PJRT code 13)"},
-		{"fail=PJRT_Plugin_Attributes:12:none", "", status.Unsupported, "it could not be initialised: none (PJRT code 12)"},
+		{"table=none", "", status.Incompatible, "it returned no table of functions"},
+		{"fail=PJRT_Plugin_Initialize:13:no room.", "", status.Unsupported, "it could not be initialized: no room (PJRT code 13)"},
+		{"fail=PJRT_Plugin_Attributes:12:none", "", status.Unsupported, "it could not be initialized: none (PJRT code 12)"},
 		{"fail=PJRT_Client_Create:9:No visible GPU devices.;attribute=cuda_version", "", status.Unsupported,
-			"it could not create a client: No visible GPU devices (PJRT code 9); look at nvidia-smi, at CUDA_VISIBLE_DEVICES and at option visible_devices"},
+			"it could not create a client: No visible GPU devices (PJRT code 9); check nvidia-smi, CUDA_VISIBLE_DEVICES and the option visible_devices"},
 		{"fail=PJRT_Client_Create:5:TPU initialization failed", "", status.Unsupported, "it could not create a client: TPU initialization failed (PJRT code 5)"},
-		{"fail=PJRT_Client_Create:8:full", "", status.ResourceExhausted, "it could not create a client: full (PJRT code 8); another program may hold the device"},
+		{"fail=PJRT_Client_Create:8:full", "", status.ResourceExhausted, "it could not create a client: full (PJRT code 8); another program may use the device"},
 		{"fail=PJRT_Client_Create:3:odd", "", status.InvalidArgument, "it could not create a client: odd (PJRT code 3)"},
 		{"fail=PJRT_Client_AddressableDevices:13:lost", "", status.Unsupported, "it could not create a client: lost (PJRT code 13)"},
-		{"fail=PJRT_Client_PlatformName:13:none", "", status.Incompatible, "its client does not say what it runs on"},
+		{"fail=PJRT_Client_PlatformName:13:none", "", status.Incompatible, "its client does not report a platform"},
 		{"fail=PJRT_Device_GetDescription:13:none", "", status.Unsupported, "it could not describe device 0: none (PJRT code 13)"},
-		{"ids=same", "", status.Unsupported, "its devices 0 and 1 have the same hardware id -1, and GoMLX knows the device of a buffer by that id; ask for one device, if the plugin has such an option"},
-		{"lost=1", "", status.Unsupported, "what is placed on device 0 is on device 1"},
-		{"corrupt=1", "", status.DataLoss, "what is placed on device 0 comes back changed"},
+		{"ids=same", "", status.Unsupported, "its devices 0 and 1 have the same hardware id -1, but GoMLX identifies devices by this id; ask for one device, if the plugin has such an option"},
+		{"lost=1", "", status.Unsupported, "data placed on device 0 is on device 1"},
+		{"corrupt=1", "", status.DataLoss, "data placed on device 0 comes back changed"},
 		{"fail=PJRT_Client_BufferFromHostBuffer:8:full", "", status.ResourceExhausted, "it could not place on device 0: full (PJRT code 8)"},
 		{"fail=PJRT_Client_CreateViewOfDeviceBuffer:12:no views", "", status.Unsupported, "it could not place on device 0: no views (PJRT code 12)"},
 		{"fail=PJRT_Buffer_Device:13:lost", "", status.Unsupported, "it could not name the device of a buffer on device 0: lost (PJRT code 13)"},
@@ -84,19 +84,19 @@ func check(t *testing.T, spec string, o gomlxfeed.OpenOptions, code status.Code,
 	}
 }
 
-// TestCount opens a plugin that makes another number of devices than it is asked for.
+// TestCount opens a plugin whose number of devices differs from the option.
 func TestCount(t *testing.T) {
 	path := fake(t, "stubborn=1;devices=3")
-	check(t, "xla:"+path+"?devices=4", gomlxfeed.OpenOptions{}, status.Incompatible, "it has 3 devices instead of 4; ask for devices=3, or leave it out")
+	check(t, "xla:"+path+"?devices=4", gomlxfeed.OpenOptions{}, status.Incompatible, "it has 3 devices instead of 4; ask for devices=3, or omit it")
 	behave(t, "platform=cuda;devices=2")
-	check(t, "xla:"+path+"?devices=4", gomlxfeed.OpenOptions{}, status.Incompatible, "it has 2 devices instead of 4; ask for devices=2, or leave it out")
+	check(t, "xla:"+path+"?devices=4", gomlxfeed.OpenOptions{}, status.Incompatible, "it has 2 devices instead of 4; ask for devices=2, or omit it")
 }
 
-// TestPluginsThatDoNotReturn opens plugins that end or block the process that tries them.
+// TestPluginsThatDoNotReturn opens plugins that end or block the child process.
 func TestPluginsThatDoNotReturn(t *testing.T) {
 	for _, c := range []struct{ settings, want string }{
 		{"crash=GetPjrtApi", "loading the plugin (SIGSEGV)"},
-		{"crash=PJRT_Plugin_Initialize", "initialising the plugin (SIGSEGV)"},
+		{"crash=PJRT_Plugin_Initialize", "initializing the plugin (SIGSEGV)"},
 		{"abort=PJRT_Client_Create", "creating a client (SIGABRT)"},
 		{"crash=PJRT_Device_GetDescription", "listing the devices (SIGSEGV)"},
 		{"crash=PJRT_Buffer_ToHostBuffer", "placing on the devices (SIGSEGV)"},
@@ -107,7 +107,7 @@ func TestPluginsThatDoNotReturn(t *testing.T) {
 	dies(t, "xla:"+fake(t, "hang=PJRT_Client_Create"), 2*time.Second, status.Timeout, "its preflight did not end within 2s while creating a client")
 }
 
-// dies opens spec and compares the message; its hint is the preflight's.
+// dies opens spec and compares the message and the preflight's hint.
 func dies(t *testing.T, spec string, limit time.Duration, code status.Code, want string) {
 	t.Helper()
 	_, err := gomlxfeed.Open(context.Background(), spec, gomlxfeed.OpenOptions{Timeout: limit})
@@ -118,7 +118,7 @@ func dies(t *testing.T, spec string, limit time.Duration, code status.Code, want
 	}
 }
 
-// TestFiles opens files that are no plugins.
+// TestFiles opens files that are not plugins.
 func TestFiles(t *testing.T) {
 	path := fake(t, "")
 	dir := filepath.Dir(path)
@@ -137,8 +137,8 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "xla:"+library, gomlxfeed.OpenOptions{}, status.Incompatible,
-		"it is a shared library, but not a PJRT plugin: it lacks the symbol GetPjrtApi; jaxlib is none; plugins are in packages such as xla-cpu-pjrt, jax-cuda13-pjrt and libtpu")
-	check(t, "xla:"+cutoff, gomlxfeed.OpenOptions{}, status.DataLoss, "it is damaged or cut off: its table of sections cannot be read; copy or download it again")
+		"it is a shared library, but not a PJRT plugin: it lacks the symbol GetPjrtApi; plugins are in packages such as xla-cpu-pjrt, jax-cuda13-pjrt and libtpu, but not in jaxlib")
+	check(t, "xla:"+cutoff, gomlxfeed.OpenOptions{}, status.DataLoss, "it is damaged or truncated: its section table cannot be read; copy or download it again")
 	check(t, "xla:"+text, gomlxfeed.OpenOptions{}, status.Incompatible,
 		"it cannot be loaded: file too short; it must be a shared library for this system, with all libraries that it needs: ldd shows which are missing")
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// refusal is how go-xla words an error that the plugin returned.
-var refusal = regexp.MustCompile(`PJRT error \(code=(\d+)\): ([^\n]*)`)
+// pluginError matches go-xla's text of an error that the plugin returned.
+var pluginError = regexp.MustCompile(`PJRT error \(code=(\d+)\): ([^\n]*)`)
 
-// codes are PJRT's codes as ours. The others are Unsupported: the plugin cannot
-// do here what was asked of it.
+// codes maps PJRT's error codes to ours. All other codes become Unsupported.
 var codes = map[int]status.Code{
 	1: status.Cancelled,
 	3: status.InvalidArgument,
@@ -25,25 +24,25 @@ var codes = map[int]status.Code{
 	8: status.ResourceExhausted,
 }
 
-// fail gives an error about the plugin, which the message calls "it": what is
-// opened is named once, by whoever opens it.
+// fail builds an error about the plugin. The message calls the plugin "it", because
+// the caller of Open puts its specification before the message.
 func fail(code status.Code, format string, args ...any) *status.Error {
 	return status.Errorf(code, "gomlxfeed", format, args...)
 }
 
-// failed gives an error of go-xla our form: the plugin could not do what doing
-// says, as in "create a client".
+// failed converts an error of go-xla. doing completes the text "it could not …",
+// for example "create a client".
 func failed(doing string, err error) *status.Error {
-	said := refusal.FindStringSubmatch(err.Error())
-	if said == nil {
+	found := pluginError.FindStringSubmatch(err.Error())
+	if found == nil {
 		return fail(status.Internal, "it could not %s: %s", doing, cut(innermost(err).Error()))
 	}
-	number, _ := strconv.Atoi(said[1]) // the expression admits digits only
+	number, _ := strconv.Atoi(found[1]) // digits only
 	code, special := codes[number]
 	if !special {
 		code = status.Unsupported
 	}
-	return fail(code, "it could not %s: %s (PJRT code %d)", doing, cut(strings.TrimRight(said[2], ". ")), number).
+	return fail(code, "it could not %s: %s (PJRT code %d)", doing, cut(strings.TrimRight(found[2], ". ")), number).
 		With("pjrt_code", number)
 }
 
@@ -54,7 +53,7 @@ func innermost(err error) error {
 	return err
 }
 
-// cut gives the first line of a foreign text, and no more than a message holds.
+// cut returns the first line of a foreign text, cut to 300 characters.
 func cut(text string) string {
 	const most = 300
 	text, _, _ = strings.Cut(text, "\n")
@@ -64,18 +63,18 @@ func cut(text string) string {
 	return text
 }
 
-// explained adds what to do where no client can be created.
+// explained adds a remedy to the error of creating a client.
 func explained(k kind, e *status.Error) error {
 	switch code, _ := e.Attr("pjrt_code").(int); {
 	case k == cuda && code == 9:
-		return e.WithHint("look at nvidia-smi, at CUDA_VISIBLE_DEVICES and at option visible_devices")
+		return e.WithHint("check nvidia-smi, CUDA_VISIBLE_DEVICES and the option visible_devices")
 	case e.Code == status.ResourceExhausted:
-		return e.WithHint("another program may hold the device")
+		return e.WithHint("another program may use the device")
 	}
 	return e
 }
 
-// named says in an error what was to be opened.
+// named prefixes an error with the specification.
 func named(spec gomlxfeed.Spec, err error) error {
 	var ours *status.Error
 	if !errors.As(err, &ours) {

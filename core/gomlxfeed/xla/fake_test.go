@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// headers gives the folder of the C header that go-xla is built with.
+// headers returns the folder of go-xla's C header.
 func headers(t *testing.T) string {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla").Output()
@@ -29,7 +29,7 @@ var built struct {
 	err     error
 }
 
-// compile makes a shared library of C source once per test binary.
+// compile builds a shared library from C source, once per test binary.
 func compile(t *testing.T, out string, args ...string) error {
 	t.Helper()
 	args = append([]string{"-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", out}, args...)
@@ -48,8 +48,8 @@ func compiler(t *testing.T) string {
 	return cc
 }
 
-// fake gives a copy of the fake plugin at a path of its own, so that go-xla and
-// this package load it anew, and makes it behave as settings say.
+// fake returns the path of a new copy of the fake plugin, which go-xla and this
+// package load separately, and configures it.
 func fake(t *testing.T, settings string) string {
 	t.Helper()
 	compiler(t)
@@ -80,14 +80,14 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// behave sets how the fake plugin behaves from now on.
+// behave configures the fake plugin from now on.
 func behave(t *testing.T, settings string) {
 	t.Helper()
 	t.Setenv("FAKE_PJRT", settings)
 }
 
-// record lets the fake plugin write down what is asked of it. The function
-// gives the lines of this process, or of its children, since the last call.
+// record makes the fake plugin log its calls. The returned function returns the
+// lines of this process, or of its children, since the last call.
 func record(t *testing.T) func(children bool) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
@@ -108,7 +108,7 @@ func record(t *testing.T) func(children bool) []string {
 	}
 }
 
-// balance counts what was made and not destroyed, by the words before the sign.
+// balance counts objects that were created and not destroyed, by kind.
 func balance(events []string) map[string]int {
 	left := map[string]int{}
 	for _, event := range events {
@@ -122,7 +122,7 @@ func balance(events []string) map[string]int {
 	return left
 }
 
-// only gives the events that begin with a word.
+// only returns the events that begin with a word.
 func only(events []string, word string) []string {
 	var list []string
 	for _, event := range events {

@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 )
 
-// TestMain makes the test binary the program that tries plugins.
+// TestMain lets the test binary run as the child process that tries a plugin.
 func TestMain(m *testing.M) {
 	gomlxfeed.RunProbe()
 	if os.Getenv(tellEnvironment) != "" {

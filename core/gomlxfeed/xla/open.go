@@ -13,8 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// go-xla has changed the environment by now, if its owner had not set what it
-// sets.
+// go-xla's initialization may have changed the environment before this init runs.
 func init() { environ.Restore() }
 
 type opener struct{}
@@ -54,15 +53,15 @@ func open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Facts) (gom
 	}
 	if got, want := backend.NumDevices(), len(facts.Devices); got != want {
 		backend.Finalize()
-		return gomlxfeed.Opened{}, fail(status.Incompatible, "it had %d devices when it was tried, and has %d now", want, got)
+		return gomlxfeed.Opened{}, fail(status.Incompatible, "it had %d devices in the preflight, but has %d now", want, got)
 	}
 	return gomlxfeed.Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, DTypes: facts.DTypes, Backend: backend}, nil
 }
 
-// open creates the backend. Whether buffers share memory is said explicitly,
-// since go-xla would take it from the name.
+// open creates the backend. It sets explicitly whether buffers share memory,
+// because go-xla would derive this from the name.
 func (p *plugin) open(o options, k kind) (*xlabackend.Backend, error) {
-	name, err := p.known(k)
+	name, err := p.register(k)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (p *plugin) open(o options, k kind) (*xlabackend.Backend, error) {
 	if p.shares(k, o) {
 		config = name + ",shared_buffers"
 	}
-	xlabackend.EnableAutoInstall(false) // a name like ours never asks for it; nobody else of this process should
+	xlabackend.EnableAutoInstall(false) // go-xla must not download plugins in this process
 	backend, err := xlabackend.NewWithOptions(config, o.client(k))
 	if err != nil {
 		return nil, explained(k, failed("create a client", err))
@@ -78,7 +77,7 @@ func (p *plugin) open(o options, k kind) (*xlabackend.Backend, error) {
 	return backend, nil
 }
 
-// nameOf gives the name of the devices of a platform: "xla-cpu", "xla-cuda".
+// nameOf returns the name of the devices of a platform: "xla-cpu", "xla-cuda".
 func nameOf(platform string) string {
 	if k := kindOf(platform); k != other {
 		return "xla-" + string(k)

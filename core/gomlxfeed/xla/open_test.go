@@ -129,7 +129,7 @@ func TestProbeTriesBothWaysOnEveryDevice(t *testing.T) {
 	}
 }
 
-// Open hands on which element types the trial placed.
+// Open returns the element types that the trial could place.
 func TestTriedTypesAreKept(t *testing.T) {
 	tried := []dtype.Type{dtype.Float32}
 	facts := &gomlxfeed.Facts{Name: "xla-cpu", Platform: "cpu", Devices: []string{"FAKE_0", "FAKE_1"}, DTypes: tried}
@@ -143,7 +143,7 @@ func TestTriedTypesAreKept(t *testing.T) {
 	}
 }
 
-// TestPathSaysNothing opens plugins below folders whose names mislead go-xla.
+// TestPathSaysNothing opens plugins in folders whose names mislead go-xla.
 func TestPathSaysNothing(t *testing.T) {
 	for _, c := range []struct{ folder, settings, name string }{
 		{"nvidia_cuda", "", "xla-cpu"},
@@ -177,7 +177,8 @@ func TestPathSaysNothing(t *testing.T) {
 	}
 }
 
-// TestPlacing puts tensors on the devices of the fake plugin, both ways.
+// TestPlacing puts tensors on the devices of the fake plugin, with shared memory
+// and without.
 func TestPlacing(t *testing.T) {
 	for _, query := range []string{"?devices=3", "?devices=3&shared=false"} {
 		path := fake(t, "")
@@ -255,8 +256,8 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestMemoryIsNotTaken looks at how the first client of a GPU is made, in the
-// process that tries it and in this one: without asking for memory.
+// TestMemoryIsNotTaken checks that the first client of a GPU does not preallocate
+// memory, in the child process and in this one.
 func TestMemoryIsNotTaken(t *testing.T) {
 	path := fake(t, "platform=cuda;attribute=cuda_version")
 	events := record(t)
@@ -293,7 +294,7 @@ func TestWhatWasTriedMustStillHold(t *testing.T) {
 	path := fake(t, "devices=3")
 	_, err := opener{}.Open(context.Background(), spec(t, "xla:"+path),
 		&gomlxfeed.Facts{Name: "xla-cpu", Platform: "cpu", API: "PJRT 0.104", Shared: true, Devices: []string{"", ""}})
-	want := `gomlxfeed: "" was not opened: it had 2 devices when it was tried, and has 3 now`
+	want := `gomlxfeed: "" was not opened: it had 2 devices in the preflight, but has 3 now`
 	if err == nil || err.Error() != want || status.CodeOf(err) != status.Incompatible {
 		t.Errorf("got %v (%v)\nwant %s", err, status.CodeOf(err), want)
 	}

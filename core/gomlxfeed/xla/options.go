@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// kind is what a plugin runs on, as far as it makes a difference here.
+// kind is the platform of a plugin, as far as it matters to this package.
 type kind string
 
 const (
@@ -21,10 +21,10 @@ const (
 	cuda    kind = "cuda"
 	tpu     kind = "tpu"
 	other   kind = "other"
-	unknown kind = "unknown" // before a client has said it
+	unknown kind = "unknown" // before a client exists
 )
 
-// kindOf reads the name that a client gives its platform.
+// kindOf converts the platform name that a client reports.
 func kindOf(platform string) kind {
 	switch platform {
 	case "cpu", "tpu", "cuda":
@@ -35,10 +35,10 @@ func kindOf(platform string) kind {
 	return other
 }
 
-// options are what may stand behind the plugin's path, typed: a value of
-// another type than the plugin expects ends the process.
+// options are the options after the plugin's path, with types. A plugin ends the
+// process if it receives a value of another type.
 type options struct {
-	devices  int // 0 where nothing is asked
+	devices  int // 0 if not given
 	shared   bool
 	visible  []int64
 	fraction float32
@@ -91,7 +91,7 @@ func parseList(text string) ([]int64, error) {
 	return list, nil
 }
 
-// check refuses options that a platform has not.
+// check rejects options that the platform does not have.
 func (o options) check(k kind, platform string) error {
 	for _, name := range o.given {
 		if need := map[string]kind{"shared": cpu, "visible_devices": cuda, "memory_fraction": cuda}[name]; need != k {
@@ -101,7 +101,7 @@ func (o options) check(k kind, platform string) error {
 	return nil
 }
 
-// client gives what a client of that kind is created with.
+// client returns the values that create a client of this kind.
 func (o options) client(k kind) pjrt.NamedValuesMap {
 	values := pjrt.NamedValuesMap{}
 	switch k {

@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// opener stands where plugins cannot be loaded.
+// opener reports that this build cannot load plugins.
 type opener struct{}
 
 // Probe implements gomlxfeed.Opener.

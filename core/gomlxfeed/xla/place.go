@@ -18,8 +18,8 @@ import (
 // elements is the length of the arrays that are put and read back.
 const elements = 6
 
-// place puts an array on every device and reads it back, in each way that will
-// be used, and finds out on the first device which element types can be placed.
+// place puts an array on every device and reads it back, in each way that a batch
+// may use. On the first device it tests which element types can be placed.
 func (p *probe) place() error {
 	for i := range p.facts.Devices {
 		if err := p.roundTrip(i, dtype.Float32, p.transferred); err != nil {
@@ -40,15 +40,15 @@ func (p *probe) place() error {
 	return nil
 }
 
-// A putter brings data to a new buffer on a device.
+// putter creates a buffer with data on a device.
 type putter func(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error)
 
-// transferred puts data as it is put on a GPU.
+// transferred creates the buffer by a transfer, as for a GPU.
 func (p *probe) transferred(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error) {
 	return p.client.BufferFromHost().FromRawData(data, t, []int{elements}).ToDeviceNum(device).Done()
 }
 
-// written puts data by writing to the buffer's own memory.
+// written creates the buffer and writes to its memory.
 func (p *probe) written(device int, t dtypes.DType, data []byte) (*pjrt.Buffer, error) {
 	b, _, err := p.client.NewSharedBuffer(t, []int{elements}, p.client.AddressableDevices()[device])
 	if err != nil {
@@ -81,19 +81,19 @@ func (p *probe) comesBack(b *pjrt.Buffer, device int, data []byte) error {
 		return failed(fmt.Sprintf("name the device of a buffer on device %d", device), err)
 	}
 	if got := p.client.NumForDevice(on); got != device {
-		return fail(status.Unsupported, "what is placed on device %d is on device %d", device, got)
+		return fail(status.Unsupported, "data placed on device %d is on device %d", device, got)
 	}
 	got := make([]byte, len(data))
 	if err := b.ToHost(got); err != nil {
 		return failed(fmt.Sprintf("read from device %d", device), err)
 	}
 	if !bytes.Equal(got, data) {
-		return fail(status.DataLoss, "what is placed on device %d comes back changed", device)
+		return fail(status.DataLoss, "data placed on device %d comes back changed", device)
 	}
 	return nil
 }
 
-// pattern gives bytes that are valid for every type, and differ by device.
+// pattern returns bytes that are valid for every type and differ by device.
 func pattern(t dtype.Type, device int) []byte {
 	data := make([]byte, elements*t.Size())
 	for i := range data {

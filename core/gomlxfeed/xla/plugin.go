@@ -13,26 +13,26 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// oldest is the oldest minor version of the interface that was tried.
-const oldest = 81
+// minMinor is the oldest tested minor version of the interface.
+const minMinor = 81
 
 // plugin is a loaded library.
 type plugin struct {
 	path   string
-	number int // among those of this process, from 1
+	number int // in order of loading, from 1
 	table  library.Table
-	names  map[kind]string // under which go-xla knows it
+	names  map[kind]string // names registered with go-xla
 }
 
-// plugins are the libraries of this process, by path. They are kept, because
-// they cannot be unloaded and go-xla keeps them by name too. Its list has no
-// lock for what is done here, so the mutex is held while anything is opened.
+// plugins holds the loaded libraries of this process, by path. They stay loaded,
+// because they cannot be unloaded and go-xla keeps them too. go-xla's list of
+// plugins is not locked, so the mutex is held while a plugin is opened.
 var plugins struct {
 	sync.Mutex
 	byPath map[string]*plugin
 }
 
-// load loads a plugin and makes sure that its functions can be called.
+// load loads a plugin and checks that it has the functions that go-xla calls.
 func load(path string) (*plugin, error) {
 	if p, loaded := plugins.byPath[path]; loaded {
 		return p, nil
@@ -54,35 +54,35 @@ func load(path string) (*plugin, error) {
 
 func (p *plugin) check() error {
 	major, minor := p.table.Version()
-	if major != 0 || minor < oldest {
-		return fail(status.Incompatible, "it has version %d.%d of the PJRT interface, and 0.%d or a later 0.x is needed", major, minor, oldest).
-			WithHint("take a later release of the plugin")
+	if major != 0 || minor < minMinor {
+		return fail(status.Incompatible, "it has version %d.%d of the PJRT interface, but 0.%d or a later 0.x is needed", major, minor, minMinor).
+			WithHint("use a later release of the plugin")
 	}
 	if missing := p.table.Missing(library.Required()); len(missing) > 0 {
 		return fail(status.Incompatible, "it lacks %s, which GoMLX calls", strings.Join(missing, ", ")).
-			WithHint("take a later release of the plugin")
+			WithHint("use a later release of the plugin")
 	}
 	return nil
 }
 
-// api is the version as text.
+// api returns the version as text.
 func (p *plugin) api() string {
 	major, minor := p.table.Version()
 	return fmt.Sprintf("PJRT %d.%d", major, minor)
 }
 
-// known registers the plugin with go-xla under a name that says what it runs
-// on, and gives the name. go-xla derives from the name what it takes a plugin
-// for: with the path as a name, a CPU plugin below a folder "nvidia" would be
-// taken for CUDA, and would have XLA_FLAGS changed. The name is an absolute
-// path, since go-xla searches and downloads for all others.
-func (p *plugin) known(as kind) (string, error) {
+// register registers the plugin with go-xla under a name that contains its kind,
+// and returns the name. go-xla derives the platform from the name. If the path were
+// the name, go-xla would treat a CPU plugin in a folder "nvidia" as CUDA and would
+// change XLA_FLAGS. The name has the form of an absolute path, because go-xla
+// searches and downloads for other names.
+func (p *plugin) register(as kind) (string, error) {
 	if name, done := p.names[as]; done {
 		return name, nil
 	}
 	name := fmt.Sprintf("/meshfeed/%d/%s", p.number, as)
 	if err := pjrt.RegisterPreloadedPlugin(name, p.table.Address()); err != nil {
-		return "", failed("be initialised", err)
+		return "", failed("be initialized", err)
 	}
 	p.names[as] = name
 	return name, nil

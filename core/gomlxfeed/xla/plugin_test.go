@@ -28,14 +28,14 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// givenPlugin names a plugin whose hardware is here: make gpu-check-go.
+// givenPlugin names a plugin whose hardware is present: make gpu-check-go.
 const givenPlugin = "MESHFEED_PJRT_PLUGIN"
 
-// fetched is where make leaves plugins.
+// fetched is the folder of the plugins that make downloads.
 const fetched = "../../../.build/plugins"
 
-// realPlugins gives the specifications of plugins that compute: the one that a
-// person names, or XLA's for CPUs, in both ways of placing.
+// realPlugins returns specifications of real plugins: the plugin in givenPlugin, or
+// XLA's for CPUs, with shared memory and without.
 func realPlugins(t *testing.T) []string {
 	t.Helper()
 	if path := os.Getenv(givenPlugin); path != "" {
@@ -60,7 +60,7 @@ func fetchedPlugin(t *testing.T, name, command string) string {
 	return path
 }
 
-// TestRealPlugins runs everything that a plugin is needed for on real ones.
+// TestRealPlugins runs all parts that need a plugin, on real plugins.
 func TestRealPlugins(t *testing.T) {
 	for _, spec := range realPlugins(t) {
 		for _, part := range []struct {
@@ -83,8 +83,8 @@ func TestRealPlugins(t *testing.T) {
 	}
 }
 
-// TestRealPluginsAreQuiet runs a part of TestRealPlugins in two processes at
-// the same time and listens to their standard error.
+// TestRealPluginsAreQuiet runs a part of TestRealPlugins in two processes at the
+// same time and checks that their standard error is empty.
 func TestRealPluginsAreQuiet(t *testing.T) {
 	realPlugins(t)
 	self, err := os.Executable()
@@ -108,7 +108,7 @@ func TestRealPluginsAreQuiet(t *testing.T) {
 	}
 }
 
-// TestWithoutCgo runs this package's tests as they are without cgo.
+// TestWithoutCgo runs this package's tests in a build without cgo.
 func TestWithoutCgo(t *testing.T) {
 	if os.Getenv("MESHFEED_DEEP") != "1" {
 		t.Skip("a deep test, because it compiles GoMLX once more: MESHFEED_DEEP=1")
@@ -193,7 +193,7 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *gomlxfeed.Batch) {
 	}
 }
 
-// randomWorld draws a dataset and a layout of it over some of the devices.
+// randomWorld draws a dataset and a layout over some of the devices.
 func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 	rows := max(1, devices/2)
 	if r.IntN(2) == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// probe is one trial of a plugin: everything that opening it will do, and a put
-// and a get on every device, in each way that will be used.
+// probe is one trial of a plugin. It does everything that opening does, and puts
+// and gets an array on every device in each way that a batch may use.
 type probe struct {
 	path    string
 	options options
@@ -35,7 +35,7 @@ func (opener) Probe(ctx context.Context, spec gomlxfeed.Spec, stage func(doing s
 	if err != nil {
 		return gomlxfeed.Facts{}, err
 	}
-	if err := spareMetadata(); err != nil {
+	if err := skipMetadataServer(); err != nil {
 		return gomlxfeed.Facts{}, err
 	}
 	plugins.Lock()
@@ -43,10 +43,10 @@ func (opener) Probe(ctx context.Context, spec gomlxfeed.Spec, stage func(doing s
 	return tryOut(&probe{path: spec.Path, options: o, ctx: ctx, stage: stage})
 }
 
-// spareMetadata keeps libtpu from asking the cloud what kind of machine this
-// is where there is no TPU: it asks for minutes. It changes the environment, so
-// it is for child processes.
-func spareMetadata() error {
+// skipMetadataServer stops libtpu from querying the cloud's metadata server on a
+// machine without a TPU, which would take minutes. It changes the environment, so
+// it may run in a child process only.
+func skipMetadataServer() error {
 	const variable = "TPU_SKIP_MDS_QUERY"
 	if _, set := os.LookupEnv(variable); set {
 		return nil
@@ -59,14 +59,14 @@ func spareMetadata() error {
 	return os.Setenv(variable, "1")
 }
 
-// tryOut goes through the steps of a trial. plugins is locked.
+// tryOut runs the steps of a trial. The caller holds the lock of plugins.
 func tryOut(p *probe) (gomlxfeed.Facts, error) {
 	for _, step := range []struct {
 		doing string
 		run   func() error
 	}{
 		{"loading the plugin", p.load},
-		{"initialising the plugin", p.initialise},
+		{"initializing the plugin", p.initialize},
 		{"creating a client", p.create},
 		{"listing the devices", p.list},
 		{"placing on the devices", p.place},
@@ -88,21 +88,21 @@ func (p *probe) load() (err error) {
 	return err
 }
 
-func (p *probe) initialise() error {
-	_, err := p.plugin.known(unknown)
+func (p *probe) initialize() error {
+	_, err := p.plugin.register(unknown)
 	return err
 }
 
-// create creates a client in order to hear what it runs on, and another where
-// that needs other options. Only CUDA tells beforehand: plugins have no common
-// way to say it, and a GPU's memory would be taken whole.
+// create creates a client to learn its platform. If the platform needs other
+// options, create replaces the client by another one. CUDA plugins are recognized
+// before the first client, because that client would take all memory of a GPU.
 func (p *probe) create() error {
 	known, err := pjrt.GetPlugin(p.plugin.names[unknown])
 	if err != nil {
-		return failed("be initialised", err)
+		return failed("be initialized", err)
 	}
 	guess := unknown
-	if _, says := known.Attributes()["cuda_version"]; says {
+	if _, found := known.Attributes()["cuda_version"]; found {
 		guess = cuda
 	}
 	if err := p.connect(known, guess); err != nil {
@@ -129,7 +129,7 @@ func (p *probe) connect(known *pjrt.Plugin, as kind) (err error) {
 	}
 	p.facts.Platform = p.client.Platform()
 	if p.facts.Platform == "" {
-		return fail(status.Incompatible, "its client does not say what it runs on")
+		return fail(status.Incompatible, "its client does not report a platform")
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (p *probe) list() error {
 	for i, d := range p.client.AddressableDevices() {
 		id := d.LocalHardwareID()
 		if first, taken := holders[id]; taken {
-			return fail(status.Unsupported, "its devices %d and %d have the same hardware id %d, and GoMLX knows the device of a buffer by that id", first, i, id).
+			return fail(status.Unsupported, "its devices %d and %d have the same hardware id %d, but GoMLX identifies devices by this id", first, i, id).
 				WithHint("ask for one device, if the plugin has such an option")
 		}
 		holders[id] = i
@@ -164,16 +164,16 @@ func (p *probe) end() error {
 	return nil
 }
 
-// abandon ends what a trial that failed has left, in a process that goes on.
+// abandon destroys the client of a failed trial in a process that continues.
 func (p *probe) abandon() {
 	if p.client != nil {
-		_ = p.client.Destroy() // the trial's error says more
+		_ = p.client.Destroy() // the error of the trial is reported
 	}
 }
 
-// shares says whether the memory of buffers is used as it stands. Only CPUs
-// compute on the host's memory; a client of another platform may have the
-// function too, and would be slow or wrong.
+// shares reports whether buffers are host memory that meshfeed may write to. Only
+// CPUs compute on host memory. A client of another platform may have the function
+// too, but would be slow or wrong.
 func (p *plugin) shares(k kind, o options) bool {
 	return k == cpu && o.shared && len(p.table.Missing(library.ForSharing())) == 0
 }

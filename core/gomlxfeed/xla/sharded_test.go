@@ -26,14 +26,14 @@ import (
 
 const depth, width = 64, 32 // of the program's matrices
 
-// program is a layer of a network, and sums over the batch, which cross devices.
+// program is a layer of a network and its sums over the batch, across devices.
 func program(x, w *graph.Node) (*graph.Node, *graph.Node) {
 	y := graph.Tanh(graph.Dot(x, w).Product())
 	return y, graph.ReduceSum(y, 0)
 }
 
-// testDeviceOrders runs a sharded program over rotated orders of all devices,
-// and compares with the pure-Go devices.
+// testDeviceOrders runs a sharded program with rotated device orders and compares
+// the results with the pure-Go devices.
 func testDeviceOrders(t *testing.T, spec string) {
 	d := opened(t, spec)
 	if d.Num() < 2 || d.Num()%2 > 0 {
@@ -63,8 +63,8 @@ func furthest(a, b []float32) (most float64) {
 	return most
 }
 
-// sharded feeds one batch through the program, rows over axis data, columns of
-// w over axis model, with the device order rotated.
+// sharded runs the program on one batch. Rows are split over axis data, columns of
+// w over axis model, and the device order is rotated.
 func sharded(t *testing.T, d *gomlxfeed.Devices, by int) [][]float32 {
 	t.Helper()
 	n := d.Num()
@@ -115,8 +115,8 @@ func waves(t *testing.T) source.Source {
 	return src
 }
 
-// computed runs the program and gives its outputs whole, checking where their
-// shards are.
+// computed runs the program, checks the devices of the output shards, and returns
+// the whole outputs.
 func computed(t *testing.T, d *gomlxfeed.Devices, lay *layout.Layout, b *gomlxfeed.Batch) (values [][]float32) {
 	t.Helper()
 	logical, assignment, err := gomlxfeed.Mesh(lay.Mesh(), d)

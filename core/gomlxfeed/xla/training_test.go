@@ -27,8 +27,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// TestRealTraining fits a line with the trainer, which leaves buffers of its own
-// to the collector.
+// TestRealTraining fits a line with the trainer. The garbage collector frees the
+// trainer's own buffers.
 func TestRealTraining(t *testing.T) {
 	for _, spec := range realPlugins(t) {
 		t.Run(filepath.Base(spec), func(t *testing.T) { testTraining(t, spec) })
@@ -100,7 +100,7 @@ func dataset(t *testing.T, l *loader.Loader, d *gomlxfeed.Devices) train.Dataset
 	return ds
 }
 
-// testGrowth places 10,000 batches of 1.5 MiB and looks at the memory.
+// testGrowth places 10,000 batches of 1.5 MiB and checks that memory does not grow.
 func testGrowth(t *testing.T, spec string) {
 	d := opened(t, spec)
 	lay, err := layout.New(&layout.Document{
@@ -150,8 +150,8 @@ func testGrowth(t *testing.T, spec string) {
 	closed(t, d)
 }
 
-// resident gives the resident memory of this process in MiB, and 0 where the
-// system does not tell.
+// resident returns the resident memory of this process in MiB, or 0 if the system
+// does not report it.
 func resident(t *testing.T) int {
 	t.Helper()
 	status, _ := os.ReadFile("/proc/self/status")

@@ -1,10 +1,10 @@
-// Package virtual gives GoMLX's pure-Go backend any number of devices.
+// Package virtual simulates any number of devices over GoMLX's pure-Go backend.
 //
-// The devices are names: all of them live in the memory of this process and
-// share its engine. What they are for is that a program meant for eight devices
-// runs, and is tested, on any machine: a buffer knows its device, an input on
-// the wrong device is an error, a sharded program takes one shard per device
-// and gives one per device. Memory and speed of real devices are not modelled.
+// All virtual devices share the memory of this process and one engine. They make
+// it possible to run and test a program for eight devices on any machine. A buffer
+// knows its device, and an input on the wrong device is an error. A sharded program
+// takes one shard per device and returns one per device. Memory and speed of real
+// devices are not modeled.
 package virtual
 
 import (
@@ -23,10 +23,10 @@ type Backend struct {
 	n int
 }
 
-// New gives a backend with n ≥ 1 devices.
+// New returns a backend with n ≥ 1 devices.
 func New(n int) (*Backend, error) {
 	if n < 1 {
-		return nil, status.Errorf(status.InvalidArgument, "virtual", "a backend needs at least 1 device, but is to have %d", n)
+		return nil, status.Errorf(status.InvalidArgument, "virtual", "a backend needs at least 1 device, got %d", n)
 	}
 	engine, err := gobackend.New("")
 	if err != nil {
@@ -35,18 +35,18 @@ func New(n int) (*Backend, error) {
 	return &Backend{engine, n}, nil
 }
 
-// Name is "virtual".
+// Name returns "virtual".
 func (b *Backend) Name() string { return "virtual" }
 
-// String is "virtual".
+// String returns "virtual".
 func (b *Backend) String() string { return "virtual" }
 
-// Description says what it is.
+// Description describes the backend.
 func (b *Backend) Description() string {
 	return fmt.Sprintf("%d virtual devices over: %s", b.n, b.Backend.Description())
 }
 
-// NumDevices gives the number of devices.
+// NumDevices returns the number of devices.
 func (b *Backend) NumDevices() int { return b.n }
 
 // DeviceDescription names a device.
@@ -73,7 +73,8 @@ func (b *Backend) BufferFromFlatData(d compute.DeviceNum, flat any, s shapes.Sha
 	return &buffer{inner, b, d}, nil
 }
 
-// NewSharedBuffer gives a new buffer on device d, not zeroed, with its memory.
+// NewSharedBuffer returns a new buffer on device d and its memory, which is not
+// zeroed.
 func (b *Backend) NewSharedBuffer(d compute.DeviceNum, s shapes.Shape) (compute.Buffer, any, error) {
 	if err := b.checkDevice(d); err != nil {
 		return nil, nil, err
@@ -85,7 +86,7 @@ func (b *Backend) NewSharedBuffer(d compute.DeviceNum, s shapes.Shape) (compute.
 	return &buffer{inner, b, d}, flat, nil
 }
 
-// buffer is a buffer of the engine that is said to be on a device.
+// buffer is a buffer of the engine with a device number.
 type buffer struct {
 	compute.Buffer
 	on  *Backend

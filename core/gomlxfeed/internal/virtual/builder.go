@@ -20,17 +20,16 @@ func (b *Backend) Builder(name string) compute.Builder {
 // builder builds the unsharded program with the engine and remembers how its
 // inputs and outputs are sharded.
 //
-// What a program must not ask for is refused by Compile alone: an error any
-// earlier makes GoMLX panic, and the graph.Exec it comes from hang when it is
-// called again.
+// Only Compile returns errors. An earlier error makes GoMLX panic, and the next
+// call of the same graph.Exec hangs.
 type builder struct {
 	compute.Builder
 	on        *Backend
 	main      *function
 	meshes    map[string]*mesh.Mesh // nil for a program of one device
-	positions int                   // devices of the program
-	assigned  []compute.DeviceNum   // by mesh position; nil where the program does not say
-	refused   error                 // why Compile fails
+	positions int                   // number of devices of the program
+	assigned  []compute.DeviceNum   // by mesh position; nil for the default
+	refused   error                 // the error of Compile
 }
 
 func (v *builder) refuse(err error) {
@@ -107,8 +106,8 @@ func (v *builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	return nil
 }
 
-// checkAssigned looks at the devices once the meshes are known, and fills in
-// the default: position i on device i.
+// checkAssigned checks the device assignment, after the meshes are known. The
+// default is position i on device i.
 func (v *builder) checkAssigned() error {
 	if v.assigned == nil && v.positions > 1 {
 		for i := range v.positions {
@@ -156,8 +155,8 @@ func (v *builder) Compile() (compute.Executable, error) {
 	return x, err
 }
 
-// plans says how each array lies on the devices. An array without a spec is
-// replicated.
+// plans returns the distribution of each array over the devices. An array without
+// a spec is replicated.
 func (v *builder) plans(arrays []shapes.Shape, specs []*compute.ShardingSpec, what func(int) string) ([]plan, error) {
 	list := make([]plan, len(arrays))
 	for i, shape := range arrays {
@@ -173,28 +172,29 @@ func (v *builder) plans(arrays []shapes.Shape, specs []*compute.ShardingSpec, wh
 	return list, nil
 }
 
-// function is the main function; it takes the sharding out of what it passes on.
+// function is the main function. It records shardings and does not pass them to
+// the engine.
 type function struct {
 	compute.Function
 	of      *builder
 	in, out []*compute.ShardingSpec
 }
 
-// Parameter gives a stand-in for a parameter that the engine refuses, so that
-// Compile can say why.
+// Parameter declares a parameter. If the engine rejects its type, Parameter uses a
+// float32 parameter instead, and Compile returns the error.
 func (f *function) Parameter(name string, s shapes.Shape, spec *compute.ShardingSpec) (compute.Value, error) {
 	f.in = append(f.in, spec)
 	v, err := f.Function.Parameter(name, s, nil)
 	if err == nil {
 		return v, nil
 	}
-	f.of.refuse(status.Errorf(status.Unsupported, "virtual", "parameter %s of shape %s is refused by the pure-Go engine", name, s).
+	f.of.refuse(status.Errorf(status.Unsupported, "virtual", "the pure-Go engine rejects parameter %s of shape %s", name, s).
 		WithHint("its programs compute with %s", engineTypes(f.of.on)))
 	s.DType = dtypes.Float32
 	return f.Function.Parameter(name, s, nil)
 }
 
-// engineTypes lists the element types that the engine's programs know.
+// engineTypes lists the element types that the engine can compute with.
 func engineTypes(b *Backend) string {
 	var names []string
 	for t, known := range b.Capabilities().DTypes {

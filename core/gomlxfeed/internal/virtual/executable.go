@@ -7,20 +7,20 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// executable is a compiled program. One that is sharded runs whole, once: the
-// shards of each input are merged, the engine runs the unsharded program, and
+// executable is a compiled program. A sharded program runs once on whole arrays:
+// the shards of each input are merged, the engine runs the unsharded program, and
 // its outputs are split.
 type executable struct {
 	compute.Executable
 	on       *Backend
-	assigned []compute.DeviceNum // by mesh position; nil: one device, whichever the caller names
+	assigned []compute.DeviceNum // by mesh position; nil for the one device that the caller names
 	sharded  bool
-	in, out  []plan // where sharded
+	in, out  []plan // nil unless sharded
 }
 
-// Execute runs the program. inputs are device-major: parameter i of position j
-// is inputs[j*parameters+i]; outputs likewise. Once the program runs, donated
-// inputs are gone, whether it succeeds or not.
+// Execute runs the program. Inputs and outputs are device-major: parameter i of
+// position j is inputs[j*parameters+i]. Once the program has started, donated
+// inputs are freed, even if it fails.
 func (x *executable) Execute(inputs []compute.Buffer, donate []bool, dev compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := x.assigned
 	if devices == nil {
@@ -49,14 +49,14 @@ func (x *executable) Execute(inputs []compute.Buffer, donate []bool, dev compute
 	return out, nil
 }
 
-// unwrap checks the inputs and gives their buffers in the engine.
+// unwrap checks the inputs and returns their engine buffers.
 func (x *executable) unwrap(inputs []compute.Buffer, donate []bool, devices []compute.DeviceNum) ([]compute.Buffer, error) {
 	names, wanted := x.Inputs()
 	if len(inputs) != len(names)*len(devices) {
 		return nil, fail("the program takes %d inputs on each of %d devices, but got %d", len(names), len(devices), len(inputs))
 	}
 	if len(donate) != 0 && len(donate) != len(inputs) {
-		return nil, fail("%d inputs came with %d marks of what is donated", len(inputs), len(donate))
+		return nil, fail("%d inputs need as many donate flags, got %d", len(inputs), len(donate))
 	}
 	raw := make([]compute.Buffer, len(inputs))
 	for i, in := range inputs {
@@ -87,7 +87,7 @@ func (x *executable) engineBuffer(in compute.Buffer, name string, dev compute.De
 	return b.Buffer, nil
 }
 
-// wrap says that buffers of the engine are on dev.
+// wrap assigns engine buffers to dev.
 func (x *executable) wrap(list []compute.Buffer, dev compute.DeviceNum) []compute.Buffer {
 	wrapped := make([]compute.Buffer, len(list))
 	for i, b := range list {
@@ -96,7 +96,7 @@ func (x *executable) wrap(list []compute.Buffer, dev compute.DeviceNum) []comput
 	return wrapped
 }
 
-// run merges, executes and splits. It frees what it made on the way.
+// run merges, executes and splits. It frees its temporary buffers.
 func (x *executable) run(shards []compute.Buffer, devices []compute.DeviceNum) (out []compute.Buffer, err error) {
 	var temporary []compute.Buffer
 	defer func() { err = cmp.Or(err, discard(temporary)) }()
@@ -129,8 +129,8 @@ func (x *executable) run(shards []compute.Buffer, devices []compute.DeviceNum) (
 	return out, nil
 }
 
-// merged gives the whole array of shards[0], shards[parameters], … in a new
-// buffer of the engine.
+// merged assembles the shards shards[0], shards[parameters], … into a new buffer
+// of the engine.
 func (x *executable) merged(p plan, shards []compute.Buffer) (compute.Buffer, error) {
 	whole, _, err := x.on.Backend.NewSharedBuffer(0, p.whole)
 	if err != nil {
@@ -160,7 +160,7 @@ func (x *executable) mergeInto(whole compute.Buffer, p plan, shards []compute.Bu
 	return nil
 }
 
-// part gives a position's part of a result in a new buffer of the engine.
+// part copies the part of a mesh position to a new buffer of the engine.
 func (x *executable) part(p plan, result compute.Buffer, position int) (compute.Buffer, error) {
 	array, err := bytesOf(result)
 	if err != nil {
@@ -178,7 +178,7 @@ func (x *executable) part(p plan, result compute.Buffer, position int) (compute.
 	return shard, nil
 }
 
-// discard frees buffers, those that are there.
+// discard frees the buffers that are not nil.
 func discard(list []compute.Buffer) (err error) {
 	for _, b := range slices.DeleteFunc(slices.Clone(list), func(b compute.Buffer) bool { return b == nil }) {
 		err = cmp.Or(err, b.Finalize())

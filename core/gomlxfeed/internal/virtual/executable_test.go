@@ -26,7 +26,7 @@ func opened(t *testing.T, n int) *Backend {
 	return b
 }
 
-// job is a program that gives its only input back, sharded otherwise.
+// job is a program that returns its only input with another sharding.
 type job struct {
 	mesh     compute.Mesh
 	devices  []compute.DeviceNum
@@ -59,7 +59,7 @@ func (j job) compile(t *testing.T) *executable {
 	return e.(*executable)
 }
 
-// values gives what an array holds, one number per element, whatever its type.
+// values returns one number per element of an array of any type.
 func values(data []byte, dt dtypes.DType, n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -72,7 +72,7 @@ func values(data []byte, dt dtypes.DType, n int) []string {
 	return list
 }
 
-// part picks elements one by one: slow, and nothing like the code under test.
+// part copies elements one by one. It is slow and unlike the code under test.
 func part(whole []string, dims []int, index sharding.Index) []string {
 	var list []string
 	for i, v := range whole {
@@ -89,7 +89,7 @@ func part(whole []string, dims []int, index sharding.Index) []string {
 	return list
 }
 
-// pack is the other way round from values.
+// pack is the inverse of values.
 func pack(list []string, dt dtypes.DType) []byte {
 	bits := dt.Bits()
 	data := make([]byte, (len(list)*bits+7)/8)
@@ -179,8 +179,8 @@ func (j job) place(t *testing.T, whole []string) []compute.Buffer {
 	return list
 }
 
-// TestReshard sends random arrays through programs that take them sharded one
-// way and give them back sharded another way, on permuted devices.
+// TestReshard runs programs that take random arrays with one sharding and return
+// them with another, on permuted devices.
 func TestReshard(t *testing.T) {
 	r := random.New(t)
 	for range 400 {
@@ -212,7 +212,7 @@ func TestReshard(t *testing.T) {
 	}
 }
 
-// spy remembers what the engine was given and what it gave.
+// spy records the inputs and outputs of the engine.
 type spy struct {
 	compute.Executable
 	inputs, outputs []compute.Buffer

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// plan says how one array of a program lies on its devices.
+// plan is the distribution of one array of a program over its devices.
 type plan struct {
 	what     string           // "parameter x", for errors
 	whole    shapes.Shape     // of the array
@@ -43,7 +43,7 @@ func (v *builder) plan(what string, shape shapes.Shape, spec *compute.ShardingSp
 func (v *builder) sharding(what string, spec *compute.ShardingSpec) (*sharding.NamedSharding, error) {
 	if spec == nil {
 		for _, m := range v.meshes {
-			return sharding.New(m, nil) // whichever mesh: all have as many devices
+			return sharding.New(m, nil) // any mesh: all have the same number of devices
 		}
 	}
 	if spec == nil || v.meshes[spec.Mesh] == nil {
@@ -56,24 +56,24 @@ func (v *builder) sharding(what string, spec *compute.ShardingSpec) (*sharding.N
 	return s, nil
 }
 
-// replicated says whether every device holds the whole array.
+// replicated reports whether every device holds the whole array.
 func (p plan) replicated() bool { return p.whole.Equal(p.shard) }
 
-// merge writes the part of a position into the array.
+// merge copies the part of a mesh position into the array.
 func (p plan) merge(array, part []byte, position int) {
 	bits := p.whole.DType.Bits()
 	p.runs(position, func(whole, shard, n int) { copyElements(array, whole, part, shard, n, bits) })
 }
 
-// split writes the part of a position out of the array.
+// split copies the part of a mesh position out of the array.
 func (p plan) split(part, array []byte, position int) {
 	bits := p.whole.DType.Bits()
 	p.runs(position, func(whole, shard, n int) { copyElements(part, shard, array, whole, n, bits) })
 }
 
-// runs goes through a part in pieces that are contiguous in the array too. fn
-// gets where the piece begins in the array and in the part, and its length, all
-// in elements.
+// runs visits a part in pieces that are contiguous in the array too. It calls fn
+// with the start of the piece in the array and in the part, and its length, in
+// elements.
 func (p plan) runs(position int, fn func(whole, shard, n int)) {
 	if p.shard.IsZeroSize() {
 		return
@@ -107,8 +107,9 @@ func (p plan) runs(position int, fn func(whole, shard, n int)) {
 	}
 }
 
-// copyElements copies n elements of some bits each, counted from the start of
-// dst and src. Elements below a byte are packed, the lowest bits first.
+// copyElements copies n elements of the given number of bits. to and from count
+// elements from the start of dst and src. Elements smaller than a byte are packed,
+// lowest bits first.
 func copyElements(dst []byte, to int, src []byte, from, n, bits int) {
 	if bits*to%8 == 0 && bits*from%8 == 0 && bits*n%8 == 0 {
 		copy(dst[bits*to/8:][:bits*n/8], src[bits*from/8:])
@@ -122,7 +123,7 @@ func copyElements(dst []byte, to int, src []byte, from, n, bits int) {
 	}
 }
 
-// bytesOf gives the memory of a buffer of the engine.
+// bytesOf returns the memory of an engine buffer.
 func bytesOf(b compute.Buffer) ([]byte, error) {
 	flat, err := b.Data()
 	if err != nil {
@@ -131,7 +132,7 @@ func bytesOf(b compute.Buffer) ([]byte, error) {
 	return dtypes.UnsafeByteSliceFromAny(flat), nil
 }
 
-// sameShape compares element type and dimensions: axis names do not matter.
+// sameShape compares element type and dimensions, but not axis names.
 func sameShape(a, b shapes.Shape) bool {
 	return a.DType == b.DType && slices.Equal(a.Dimensions, b.Dimensions)
 }

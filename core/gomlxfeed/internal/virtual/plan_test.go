@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// TestCopyElements copies into memory that holds something, and looks at every
-// bit: the copied ones, and those beside them.
+// TestCopyElements copies into memory that is not zero, and checks every bit: the
+// copied ones and their neighbors.
 func TestCopyElements(t *testing.T) {
 	r := random.New(t)
 	bit := func(data []byte, i int) byte { return data[i/8] >> (i % 8) & 1 }

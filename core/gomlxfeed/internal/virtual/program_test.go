@@ -34,7 +34,7 @@ func raw(v []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
 }
 
-// rows places v, rows of cols, evenly on the devices.
+// rows distributes the rows of v, with cols columns, evenly over the devices.
 func rows(b *Backend, spec *distributed.ShardingSpec, devices []compute.DeviceNum, v []float32, cols int) *dtensor.Tensor {
 	each := len(v) / len(devices)
 	shards := make([]*tensors.Tensor, len(devices))
@@ -86,8 +86,8 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// refused calls e twice: a builder that fails too early makes GoMLX panic the
-// first time and hang the second.
+// refused calls e twice. If the builder fails before Compile, GoMLX panics at the
+// first call and hangs at the second.
 func refused(t *testing.T, e *graph.Exec, arg *dtensor.Tensor, want string) {
 	t.Helper()
 	done := make(chan error, 2)

@@ -1,15 +1,14 @@
-// Package environ keeps the environment as the owner of the process set it.
+// Package environ undoes go-xla's changes of the environment.
 //
-// go-xla, when it is initialised, sets TF_CPP_MIN_LOG_LEVEL for the whole
-// process, and complains on standard error if it has no HOME. This package
-// comes before it: the Go specification initialises packages in the order of
-// their import paths, each as soon as its imports are, and this one imports
-// only package os, while go-xla waits for k8s.io/klog/v2.
+// When go-xla is initialized, it sets TF_CPP_MIN_LOG_LEVEL for the whole process.
+// If HOME is not set, it also prints to standard error. This package runs before:
+// Go initializes packages in the order of their import paths, each after its
+// imports. This package imports only os, while go-xla waits for k8s.io/klog/v2.
 package environ
 
 import "os"
 
-// variable is one of the environment, as it was when it was looked at.
+// variable is a recorded environment variable.
 type variable struct {
 	name, value string
 	set         bool
@@ -20,11 +19,12 @@ func look(name string) variable {
 	return variable{name, value, set}
 }
 
-// instead sets a variable that has no value, and gives what it was.
-func instead(name, value string) variable {
+// setDefault sets a variable that is empty or not set. It returns the variable as
+// it was before.
+func setDefault(name, value string) variable {
 	v := look(name)
 	if v.value == "" {
-		_ = os.Setenv(name, value) // it fails for malformed names only
+		_ = os.Setenv(name, value) // fails for malformed names only
 	}
 	return v
 }
@@ -37,17 +37,17 @@ func (v variable) restore() {
 	}
 }
 
-const logLevel = "TF_CPP_MIN_LOG_LEVEL" // XLA logs nothing below
+const logLevel = "TF_CPP_MIN_LOG_LEVEL" // XLA does not log below this level
 
-// nothing is the level that leaves nothing: XLA returns its errors as well.
-const nothing = "3"
+// noLogs is the level above all messages. XLA returns its errors anyway.
+const noLogs = "3"
 
 var (
 	level = look(logLevel)
-	home  = instead("HOME", "/nonexistent")
+	home  = setDefault("HOME", "/nonexistent")
 )
 
-// Restore undoes what go-xla's initialisation did, and what was done for it.
+// Restore undoes the changes of go-xla's initialization and of this package.
 func Restore() {
 	for _, v := range []variable{level, home} {
 		if look(v.name) != v {
@@ -56,11 +56,11 @@ func Restore() {
 	}
 }
 
-// Quietly runs load with XLA's logging off, unless the environment says
-// something about it. A plugin reads the level once, when it is loaded, and
-// would otherwise write to standard error at every compilation.
+// Quietly runs load with XLA's logging off, unless the environment sets a level. A
+// plugin reads the level once, when it is loaded. Without this it would write to
+// standard error at every compilation.
 func Quietly(load func() error) error {
-	if v := instead(logLevel, nothing); v.value == "" {
+	if v := setDefault(logLevel, noLogs); v.value == "" {
 		defer v.restore()
 	}
 	return load()

@@ -2,8 +2,8 @@ package library
 
 import "slices"
 
-// functions names the places of the table, in order, as far as they are needed.
-// A test compares it with the C header that go-xla is built with.
+// functions lists the entries of the table in order, as far as they are needed. A
+// test compares the list with go-xla's C header.
 var functions = []string{
 	"PJRT_Error_Destroy",
 	"PJRT_Error_Message",
@@ -104,8 +104,7 @@ var functions = []string{
 	"PJRT_Executable_GetCompiledMemoryStats",
 }
 
-// Required lists the functions that go-xla calls without looking whether they
-// are there.
+// Required lists the functions that go-xla calls without checking that they exist.
 func Required() []string {
 	return []string{
 		"PJRT_Error_Destroy", "PJRT_Error_Message", "PJRT_Error_GetCode",
@@ -124,12 +123,12 @@ func Required() []string {
 	}
 }
 
-// ForSharing lists what it takes to use host memory as a device's.
+// ForSharing lists the functions that shared memory needs.
 func ForSharing() []string {
 	return []string{"PJRT_Client_CreateViewOfDeviceBuffer", "PJRT_Buffer_UnsafePointer"}
 }
 
-func place(function string) int {
+func entry(function string) int {
 	i := slices.Index(functions, function)
 	if i < 0 {
 		panic(function + " is not in the table")

@@ -32,8 +32,7 @@ func matches(t *testing.T, file, expression string) []string {
 	return found
 }
 
-// TestFunctionsAreTheHeaders compares the table with the C header that go-xla
-// is built with.
+// TestFunctionsAreTheHeaders compares the table with go-xla's C header.
 func TestFunctionsAreTheHeaders(t *testing.T) {
 	fields := matches(t, filepath.Join(goXLA(t), "pjrt_c_api.h"), `(?m)^\s*_PJRT_API_STRUCT_FIELD\((\w+)\);`)
 	if len(fields) < len(functions) || !slices.Equal(fields[:len(functions)], functions) {
@@ -41,7 +40,7 @@ func TestFunctionsAreTheHeaders(t *testing.T) {
 	}
 }
 
-// TestRequiredIsWhatIsCalled looks for the calls in go-xla's source.
+// TestRequiredIsWhatIsCalled compares the lists with the calls in go-xla's source.
 func TestRequiredIsWhatIsCalled(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(goXLA(t), "*.go"))
 	if err != nil {
@@ -60,7 +59,7 @@ func TestRequiredIsWhatIsCalled(t *testing.T) {
 	if len(called) < 30 {
 		t.Fatalf("found only %d calls", len(called))
 	}
-	delete(called, "PJRT_Buffer_Bitcast") // go-xla looks whether it is there
+	delete(called, "PJRT_Buffer_Bitcast") // go-xla checks that it exists
 	known := append(Required(), ForSharing()...)
 	for name := range called {
 		if !slices.Contains(known, name) {

@@ -1,14 +1,13 @@
 //go:build cgo && (linux || darwin)
 
-// Package library loads the shared library of a PJRT plugin and reads its table
-// of functions, before anything is called through it.
+// Package library loads the shared library of a PJRT plugin and checks its table
+// of functions before anything is called through it.
 //
-// A plugin exports one symbol, GetPjrtApi, which gives the table: its size in
-// bytes, a version, and pointers to functions. Functions are only ever added at
-// the end, so a place in the table means the same in all versions of one major
-// number; an older plugin has a shorter table, and a simple one has NULL where
-// it lacks a function. Calling through such a place ends the process, and
-// go-xla does not look. So this package does.
+// A plugin exports one symbol, GetPjrtApi, which returns the table: its size in
+// bytes, a version, and pointers to functions. New functions are added at the end,
+// so an entry means the same in all versions of one major number. An older plugin
+// has a shorter table. A missing function is NULL. Calling a missing function ends
+// the process, and go-xla does not check, so this package does.
 package library
 
 /*
@@ -19,7 +18,7 @@ package library
 
 enum outcome { LOADED, NOT_LOADED, NO_SYMBOL, NO_TABLE };
 
-// mf_load is one call, because dlerror speaks of the thread that asks.
+// mf_load is one call from Go, because dlerror reports errors per thread.
 static enum outcome mf_load(const char *path, const void **table, char **why) {
 	void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!library) {
@@ -43,12 +42,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Table is a plugin's table of functions. It stays valid to the end of the
-// process: native libraries of this size start threads and are not made to be
-// unloaded.
+// Table is a plugin's table of functions. It stays valid until the process ends,
+// because plugins start threads and cannot be unloaded.
 type Table struct{ base unsafe.Pointer }
 
-// header is how PJRT_Api begins; what follows are pointers to functions.
+// header is the beginning of PJRT_Api. Pointers to functions follow it.
 type header struct {
 	size       uintptr
 	extensions unsafe.Pointer
@@ -59,8 +57,8 @@ type header struct {
 	}
 }
 
-// Load loads the library at an absolute path and asks it for its table. A
-// library that is loaded already is not loaded again.
+// Load loads the library at an absolute path, unless it is loaded, and returns its
+// table.
 func Load(path string) (Table, error) {
 	if err := checkWhole(path); err != nil {
 		return Table{}, err
@@ -79,9 +77,9 @@ func Load(path string) (Table, error) {
 		return Table{}, notLoaded(path, C.GoString(why))
 	case C.NO_SYMBOL:
 		return Table{}, status.Errorf(status.Incompatible, "gomlxfeed", "it is a shared library, but not a PJRT plugin: it lacks the symbol GetPjrtApi").
-			WithHint("jaxlib is none; plugins are in packages such as xla-cpu-pjrt, jax-cuda13-pjrt and libtpu")
+			WithHint("plugins are in packages such as xla-cpu-pjrt, jax-cuda13-pjrt and libtpu, but not in jaxlib")
 	case C.NO_TABLE:
-		return Table{}, status.Errorf(status.Incompatible, "gomlxfeed", "it gave no table of functions")
+		return Table{}, status.Errorf(status.Incompatible, "gomlxfeed", "it returned no table of functions")
 	}
 	return Table{table}, err
 }
@@ -92,26 +90,26 @@ func notLoaded(path, why string) error {
 		WithHint("it must be a shared library for this system, with all libraries that it needs: ldd shows which are missing")
 }
 
-// Address gives the address of the table.
+// Address returns the address of the table.
 func (t Table) Address() uintptr { return uintptr(t.base) }
 
-// Version gives the version of the interface that the plugin was built with.
+// Version returns the version of the interface that the plugin implements.
 func (t Table) Version() (major, minor int) {
 	v := (*header)(t.base).version
 	return int(v.major), int(v.minor)
 }
 
-// Has says whether the plugin has a function, by its name in the C header. A
-// name that is not in Functions is a bug and panics.
+// Has reports whether the plugin has a function, by its name in the C header. A
+// name that is not in functions is a bug and panics.
 func (t Table) Has(function string) bool {
-	at := unsafe.Sizeof(header{}) + uintptr(place(function))*unsafe.Sizeof(uintptr(0))
+	at := unsafe.Sizeof(header{}) + uintptr(entry(function))*unsafe.Sizeof(uintptr(0))
 	if at+unsafe.Sizeof(uintptr(0)) > (*header)(t.base).size {
 		return false
 	}
 	return *(*uintptr)(unsafe.Add(t.base, at)) != 0
 }
 
-// Missing lists those of some functions that the plugin lacks.
+// Missing returns the functions of a list that the plugin does not have.
 func (t Table) Missing(functions []string) []string {
 	var missing []string
 	for _, f := range functions {

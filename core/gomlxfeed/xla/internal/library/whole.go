@@ -8,9 +8,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// checkWhole refuses a library that was cut off, as by a download that broke:
-// it may load, and end the process when its missing part is reached. The table
-// of an ELF file's sections is its end. Other files are left to the loader.
+// checkWhole rejects a truncated library, for example after an interrupted
+// download. Such a library may load and end the process later. The section table
+// is at the end of an ELF file, so it shows truncation. The dynamic loader checks
+// other formats.
 func checkWhole(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -22,7 +23,7 @@ func checkWhole(path string) error {
 		return nil
 	}
 	if _, err := elf.NewFile(f); err != nil {
-		return status.Errorf(status.DataLoss, "gomlxfeed", "it is damaged or cut off: its table of sections cannot be read").
+		return status.Errorf(status.DataLoss, "gomlxfeed", "it is damaged or truncated: its section table cannot be read").
 			WithHint("copy or download it again")
 	}
 	return nil
