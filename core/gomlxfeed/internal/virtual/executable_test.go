@@ -283,7 +283,7 @@ func TestExecuteChecksInputs(t *testing.T) {
 		want   string
 	}{
 		{good[:1], nil, "virtual: the program takes 1 inputs on each of 2 devices, but got 1"},
-		{good, []bool{true}, "virtual: 2 inputs came with 1 marks of what is donated"},
+		{good, []bool{true}, "virtual: 2 inputs need as many donate flags, got 1"},
 		{[]compute.Buffer{good[1], good[0]}, nil, "virtual: parameter x is on device 0, but the program needs it on device 2"},
 		{foreign, nil, "virtual: parameter x is not a buffer of this backend"},
 		{[]compute.Buffer{good[0], long}, nil, "virtual: parameter x of shape (Float32)[4] needs a shard of (Float32)[2] on device 0, but got (Float32)[3]"},

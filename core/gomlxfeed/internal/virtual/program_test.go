@@ -156,7 +156,7 @@ func TestComplexParameter(t *testing.T) {
 	}
 	e := must(graph.NewExec(b, func(x *graph.Node) *graph.Node { return graph.Identity(x) })).AutoSharding(m).
 		WithInputShardingSpecs(spec).WithOutputShardingSpecs(spec)
-	refused(t, e, must(dtensor.NewTensor(spec, shards)), "virtual: parameter arg0 of shape (Complex64)[4] is refused by the pure-Go engine; its programs compute with BFloat16, Bool, ")
+	refused(t, e, must(dtensor.NewTensor(spec, shards)), "virtual: the pure-Go engine rejects parameter arg0 of shape (Complex64)[4]; its programs compute with BFloat16, Bool, ")
 }
 
 func fours(b *Backend) []*tensors.Tensor {
@@ -203,7 +203,7 @@ func TestBuilderChecks(t *testing.T) {
 }
 
 func TestDevices(t *testing.T) {
-	if _, err := New(0); err == nil || err.Error() != "virtual: a backend needs at least 1 device, but is to have 0" {
+	if _, err := New(0); err == nil || err.Error() != "virtual: a backend needs at least 1 device, got 0" {
 		t.Errorf("got %v", err)
 	}
 	b := opened(t, 3)
