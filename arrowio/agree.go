@@ -12,7 +12,7 @@ import (
 // columns in the same order, and rows that mean the same. Whether they may hold
 // nulls, and other metadata, may differ.
 func agree(first, f *file) error {
-	want, have := first.meta.Schema.Fields, f.meta.Schema.Fields
+	want, have := first.schema.Fields, f.schema.Fields
 	for i := range min(len(want), len(have)) {
 		w, h := &want[i], &have[i]
 		switch {

@@ -2,65 +2,44 @@ package arrowio
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// audit compares every buffer of every column, those that are no fields too,
-// with what the metadata promise.
-func (v *verifier) audit() error {
-	var mu sync.Mutex
-	progress := func(bytes int64) {
-		mu.Lock()
-		defer mu.Unlock()
-		v.progress(bytes)
-	}
-	return parallel(len(v.d.files), func(i int) error {
-		f := v.d.files[i]
-		a := auditor{ctx: v.ctx, file: f, codecs: &v.d.codecs, progress: progress, fields: v.d.columns, dictionaries: map[int64][]dictionaryLen{}}
-		err := a.run()
-		if changed := f.content.Check(); changed != nil {
-			return changed // what was found may be due to that
-		}
-		return f.named(err)
-	})
-}
-
-// auditor goes through one file.
-type auditor struct {
-	ctx          context.Context
-	file         *file
-	codecs       *codecs
-	progress     func(bytes int64)
-	fields       []int // columns whose rows are gathered anyway
-	dictionaries map[int64][]dictionaryLen
-}
-
-func (a *auditor) run() error {
-	meta, left := a.file.meta, a.file.meta.Size
-	if err := meta.ScanDictionaries(a.file.reader(a.ctx), a.dictionary); err != nil {
+// verify compares every buffer of every column, also of columns that are not
+// fields, with what the metadata promise.
+func (c *ipc) verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
+	a := auditor{ctx: ctx, file: c, fields: fields, dictionaries: map[int64][]dictionaryLen{}}
+	if err := c.meta.ScanDictionaries(c.reader(ctx), a.dictionary); err != nil {
 		return err
 	}
-	err := a.file.batches(a.ctx, func(i int, b *arrowmeta.RecordBatch) error {
-		bytes := meta.Batches[i].MetaLen + meta.Batches[i].BodyLen
+	left := c.meta.Size
+	err := c.meta.Scan(c.reader(ctx), 0, len(c.meta.Batches), func(i int, b *arrowmeta.RecordBatch) error {
+		bytes := c.meta.Batches[i].MetaLen + c.meta.Batches[i].BodyLen
 		left -= bytes
-		defer a.progress(bytes)
+		defer progress(bytes)
 		return a.batch(i, b)
 	})
 	if err == nil {
-		a.progress(left)
+		progress(left)
 	}
 	return err
+}
+
+// auditor audits one file.
+type auditor struct {
+	ctx          context.Context
+	file         *ipc
+	fields       []int // columns whose rows are gathered anyway
+	dictionaries map[int64][]dictionaryLen
 }
 
 // dictionaryLen is how many values a dictionary has from some record batch on.
@@ -73,10 +52,8 @@ type dictionaryLen struct {
 // are by then.
 func (a *auditor) dictionary(i int, d *arrowmeta.DictionaryBatch) error {
 	block, list := a.file.meta.Dictionaries[i], a.dictionaries[d.ID]
-	next := dictionaryLen{values: d.Length}
-	if a.file.meta.Stream {
-		next.from, _ = slices.BinarySearchFunc(a.file.meta.Batches, block.Offset, func(b arrowmeta.Block, off int64) int { return cmp.Compare(b.Offset, off) })
-	} else if len(list) > 0 && !d.Delta {
+	next := dictionaryLen{from: a.file.firstUser(block), values: d.Length}
+	if !a.file.replaces && len(list) > 0 && !d.Delta {
 		return replacedInFile(i, d.ID)
 	}
 	if len(list) > 0 && d.Delta {
@@ -157,7 +134,7 @@ func (a *auditor) unpack(how arrowmeta.Compression, stored *io.SectionReader) (a
 	if _, err := rest.ReadAt(packed, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	out, err := a.codecs.decompress(how, packed, size)
+	out, err := pooled.decompress(how, packed, size)
 	if err != nil {
 		return nil, &audit.Fault{Text: err.Error()}
 	}

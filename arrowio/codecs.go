@@ -13,7 +13,10 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// codecs keeps decoders, since to make one costs more than to decode a small
+// pooled are the decoders of all files.
+var pooled codecs
+
+// codecs keeps decoders, because making one costs more than decoding a small
 // buffer.
 type codecs struct {
 	lz4  sync.Pool // of *lz4.Reader

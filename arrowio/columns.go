@@ -80,20 +80,20 @@ func (p *placing) add(field *table.Field, number int) {
 
 // file adds the places in one file. Several files may be added at a time.
 func (p *placing) file(f *file) error {
-	last := min(len(f.meta.Batches), p.batches-f.first)
+	last := min(len(f.units), p.batches-f.first)
 	if last <= 0 {
 		return nil
 	}
-	return f.named(f.meta.Scan(f.reader(p.ctx), 0, last, func(i int, b *arrowmeta.RecordBatch) error {
-		if want := p.d.table.Index.Rows(f.first + i); b.Length != want {
-			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, b.Length, want).
+	return f.scan(p.ctx, last, func(i int, u unit) error {
+		if want := p.d.table.Index.Rows(f.first + i); u.rows() != want {
+			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, u.rows(), want).
 				WithHint("do not write to files that are open")
 		}
 		for k, number := range p.numbers {
-			place(p.columns[k], p.fields[k], f.first+i, &f.meta.Columns[number], b, f.meta.Batches[i].Body())
+			u.place(p.columns[k], f.first+i, number, p.fields[k])
 		}
 		return nil
-	}))
+	})
 }
 
 // place notes the places of a field in one record batch.

@@ -10,7 +10,6 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // Dataset is the records of Arrow files as a source.Source. All methods are safe for
@@ -21,7 +20,6 @@ type Dataset struct {
 	columns []int  // of the files' schema, for each field
 	nulls   []bool // by column of the schema: some record batch has nulls there
 	cache   decodeCache
-	codecs  codecs
 	lists   listChecks
 	set     *resident.Set // of the files
 
@@ -82,15 +80,15 @@ func (d *Dataset) freeMemory() int64 {
 // the columns with nulls are noted.
 func (d *Dataset) scan(ctx context.Context) error {
 	rows := make([][]int64, len(d.files))
-	d.nulls = make([]bool, len(d.files[0].meta.Columns))
+	d.nulls = make([]bool, len(d.files[0].schema.Fields))
 	var mu sync.Mutex
 	err := parallel(len(d.files), func(i int) error {
 		f := d.files[i]
-		rows[i] = make([]int64, 0, len(f.meta.Batches))
+		rows[i] = make([]int64, 0, len(f.units))
 		found := make([]bool, len(d.nulls))
-		err := f.batches(ctx, func(_ int, b *arrowmeta.RecordBatch) error {
-			rows[i] = append(rows[i], b.Length)
-			f.note(b, found)
+		err := f.scan(ctx, len(f.units), func(_ int, u unit) error {
+			rows[i] = append(rows[i], u.rows())
+			f.note(u, found)
 			return nil
 		})
 		mu.Lock()
@@ -106,30 +104,16 @@ func (d *Dataset) scan(ctx context.Context) error {
 	return d.index(rows)
 }
 
-// note keeps what matters of one record batch.
-func (f *file) note(b *arrowmeta.RecordBatch, nulls []bool) {
-	f.records += b.Length
-	f.largest = max(f.largest, b.Length)
-	if f.packing == arrowmeta.Uncompressed {
-		f.packing = b.Compression
+// note records the facts of one record batch.
+func (f *file) note(u unit, nulls []bool) {
+	f.records += u.rows()
+	f.largest = max(f.largest, u.rows())
+	if f.encoding == "" {
+		f.encoding = u.encoding()
 	}
-	for c := range f.meta.Columns {
-		nulls[c] = nulls[c] || hasNulls(b, &f.meta.Columns[c])
+	for c := range nulls {
+		nulls[c] = nulls[c] || u.hasNulls(c)
 	}
-}
-
-// hasNulls says whether a column or a list's child has nulls in a batch.
-func hasNulls(b *arrowmeta.RecordBatch, c *arrowmeta.Column) bool {
-	for c.Located {
-		if b.Node(c).Nulls > 0 {
-			return true
-		}
-		if len(c.Children) != 1 {
-			return false
-		}
-		c = &c.Children[0]
-	}
-	return false
 }
 
 // index joins the rows of all files.
@@ -186,13 +170,7 @@ type FileInfo struct {
 func (d *Dataset) Files() []FileInfo {
 	list := make([]FileInfo, len(d.files))
 	for i, f := range d.files {
-		list[i] = FileInfo{Path: f.path, Format: "file", Records: f.records, Batches: len(f.meta.Batches), LargestBatch: f.largest, Bytes: f.meta.Size}
-		if f.meta.Stream {
-			list[i].Format = "stream"
-		}
-		if f.packing != arrowmeta.Uncompressed {
-			list[i].Compression = f.packing.String()
-		}
+		list[i] = FileInfo{Path: f.path, Format: f.format, Compression: f.encoding, Records: f.records, Batches: len(f.units), LargestBatch: f.largest, Bytes: f.content.Size()}
 	}
 	return list
 }
@@ -216,7 +194,7 @@ func (s *store) Acquire(ctx context.Context, spans []resident.Span, to []uintptr
 func (s *store) Ahead(spans []resident.Span) { s.set.Ahead(spans) }
 
 // Encoded implements table.Store.
-func (s *store) Encoded(file int32) bool { return s.files[file].packing != arrowmeta.Uncompressed }
+func (s *store) Encoded(file int32) bool { return s.files[file].encoding != "" }
 
 // Check implements table.Store. A read that comes to an early end fails by
 // itself: only a mapping hides it.

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
-	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
@@ -26,20 +25,12 @@ func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Deco
 	})
 }
 
-// decode reads and decompresses the buffers of a field in one record batch: all
-// of them, or only those that say where its lists are.
+// decode decodes a field of one record batch: see contents.
 func (d *Dataset) decode(ctx context.Context, batch int32, field *table.Field, column int, lists bool) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
-	i := int(batch) - f.first
-	b, err := f.meta.Batch(f.reader(ctx), i)
+	out, err := f.contents.decode(ctx, int(batch)-f.first, column, field, lists)
 	if err != nil {
 		return nil, f.named(err)
-	}
-	u := unpacker{r: f.reader(ctx), body: f.meta.Batches[i].Body(), batch: b, codec: &d.codecs, lists: lists}
-	out, err := u.field(field, &f.meta.Columns[column])
-	if err != nil {
-		return nil, f.named(status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).
-			WithHint("the data are damaged; write them again").With("field", field.Name).With("record batch", i))
 	}
 	return out, f.content.Recheck()
 }
@@ -49,7 +40,6 @@ type unpacker struct {
 	r     io.ReaderAt
 	body  int64
 	batch *arrowmeta.RecordBatch
-	codec *codecs
 	lists bool // no values are wanted
 }
 
@@ -104,7 +94,7 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 	if size < need || size > need+need/8+4096 {
 		return nil, fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
 	}
-	return u.codec.decompress(u.batch.Compression, stored, size)
+	return pooled.decompress(u.batch.Compression, stored, size)
 }
 
 func enough(b []byte, need int64) ([]byte, error) {

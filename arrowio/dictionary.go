@@ -1,46 +1,54 @@
 package arrowio
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// dictionaries reads the values of the fields' dictionaries in one file, as
-// they are at each record batch: a stream may append to a dictionary or replace
-// it on the way. The list of a field without one is empty.
+// dictionaries reads the dictionaries of one file for the placed fields.
 func (p *placing) dictionaries(f *file) ([][]*table.Dictionary, error) {
-	all := make([][]*table.Dictionary, len(p.fields))
-	users := map[int64][]int{} // of each dictionary: the fields, by their place in p
-	for k, field := range p.fields {
+	all, err := f.contents.dictionaries(p.ctx, p.numbers, p.fields)
+	for _, list := range all {
+		for _, d := range list {
+			d.From += int32(f.first)
+		}
+	}
+	return all, f.named(err)
+}
+
+// dictionaries reads the values of dictionaries as they are at each record
+// batch: a stream may append to a dictionary or replace it on the way.
+func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*table.Field) ([][]*table.Dictionary, error) {
+	all := make([][]*table.Dictionary, len(fields))
+	users := map[int64][]int{} // of each dictionary: indices into fields
+	for k, field := range fields {
 		if field.Values != nil {
-			id := dictionaryID(&f.meta.Schema.Fields[p.numbers[k]])
+			id := dictionaryID(&c.meta.Schema.Fields[columns[k]])
 			users[id] = append(users[id], k)
-			all[k] = []*table.Dictionary{{From: int32(f.first)}}
+			all[k] = []*table.Dictionary{{}}
 		}
 	}
 	if len(users) == 0 {
 		return all, nil
 	}
 	begun := map[int64]bool{}
-	return all, f.named(f.meta.ScanDictionaries(f.reader(p.ctx), func(i int, b *arrowmeta.DictionaryBatch) error {
-		if !f.meta.Stream && !b.Delta && begun[b.ID] {
+	return all, c.meta.ScanDictionaries(c.reader(ctx), func(i int, b *arrowmeta.DictionaryBatch) error {
+		if !c.replaces && !b.Delta && begun[b.ID] {
 			return replacedInFile(i, b.ID)
 		}
 		begun[b.ID] = true
 		for _, k := range users[b.ID] {
-			next, err := f.dictionary(p.ctx, i, b, p.fields[k].Values, &p.d.codecs)
+			next, err := c.dictionary(ctx, i, b, fields[k].Values)
 			if err != nil {
 				return err
 			}
 			all[k] = follow(all[k], next, b.Delta)
 		}
 		return nil
-	}))
+	})
 }
 
 // replacedInFile is the error for a dictionary batch that takes the place of
@@ -74,9 +82,9 @@ func dictionaryID(f *arrowmeta.Field) int64 {
 }
 
 // dictionary reads one dictionary batch.
-func (f *file) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatch, values *table.Field, c *codecs) (*table.Dictionary, error) {
-	block := f.meta.Dictionaries[i]
-	u := unpacker{r: f.reader(ctx), body: block.Body(), batch: &b.RecordBatch, codec: c}
+func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatch, values *table.Field) (*table.Dictionary, error) {
+	block := c.meta.Dictionaries[i]
+	u := unpacker{r: c.reader(ctx), body: block.Body(), batch: &b.RecordBatch}
 	decoded, err := u.field(values, b.Values)
 	if err != nil {
 		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: dictionary batch %d: %w", values.Name, i, err).
@@ -88,10 +96,6 @@ func (f *file) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBat
 				WithHint("let the indices be null instead, as pyarrow's dictionary_encode does").With("field", values.Name)
 		}
 	}
-	from := 0
-	if f.meta.Stream {
-		from, _ = slices.BinarySearchFunc(f.meta.Batches, block.Offset, func(b arrowmeta.Block, off int64) int { return cmp.Compare(b.Offset, off) })
-	}
 	data := decoded.Nodes[len(decoded.Nodes)-1].Data
-	return &table.Dictionary{From: int32(f.first + from), Len: b.Length, Values: data[:b.Length*int64(values.RowBytes())]}, nil
+	return &table.Dictionary{From: int32(c.firstUser(block)), Len: b.Length, Values: data[:b.Length*int64(values.RowBytes())]}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -14,7 +15,7 @@ import (
 
 // setFields sorts the columns into fields and skipped ones.
 func (d *Dataset) setFields(ctx context.Context, o Options) error {
-	schema := &d.files[0].meta.Schema
+	schema := d.files[0].schema
 	fields, reasons, err := d.describe(ctx, o)
 	if err != nil {
 		return err
@@ -35,14 +36,13 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 // describe gives for each column what its rows are, or the reason why they
 // cannot be those of an array.
 func (d *Dataset) describe(ctx context.Context, o Options) (fields []*table.Field, reasons []string, err error) {
-	meta := d.files[0].meta
-	fields, reasons, err = table.Fields(&meta.Schema, o.Shapes)
+	fields, reasons, err = table.Fields(d.files[0].schema, o.Shapes)
 	if err != nil {
 		return nil, nil, err
 	}
 	measured := map[int]*table.Field{} // whose lists have a length that no type gives
 	for i, f := range fields {
-		if !meta.Columns[i].Located {
+		if !d.files[0].located[i] {
 			reasons[i] = "a column before it has a type that is not known"
 		}
 		if reasons[i] == "" && f.HasLists() {
@@ -79,12 +79,12 @@ func (d *Dataset) ragged(ctx context.Context, columns map[int]*table.Field, reas
 	err := parallel(len(d.files), func(k int) error {
 		f := d.files[k]
 		found[k] = map[int]string{}
-		return f.batches(ctx, func(i int, b *arrowmeta.RecordBatch) error {
+		return f.scan(ctx, len(f.units), func(_ int, u unit) error {
 			for column, field := range columns {
 				if found[k][column] != "" || reasons[column] != "" {
 					continue
 				}
-				reason, err := f.raggedBatch(ctx, i, b, field, &f.meta.Columns[column])
+				reason, err := u.uneven(column, field)
 				if err != nil {
 					return err
 				}
@@ -101,8 +101,9 @@ func (d *Dataset) ragged(ctx context.Context, columns map[int]*table.Field, reas
 	return err
 }
 
-// raggedBatch compares the number of lists with the number of their values.
-func (f *file) raggedBatch(ctx context.Context, i int, b *arrowmeta.RecordBatch, field *table.Field, col *arrowmeta.Column) (string, error) {
+// uneven compares the number of lists with the number of their values.
+func (u *ipcBatch) uneven(column int, field *table.Field) (string, error) {
+	b, col := u.header, &u.file.meta.Columns[column]
 	for n, node := range field.Nodes[:len(field.Nodes)-1] {
 		child := &col.Children[0]
 		lists, values := b.Node(col), b.Node(child).Length
@@ -110,7 +111,7 @@ func (f *file) raggedBatch(ctx context.Context, i int, b *arrowmeta.RecordBatch,
 			have, want := values, (lists.Length-lists.Nulls)*int64(node.Size)
 			if have > want && n == 0 && lists.Nulls == 0 && b.Compression == arrowmeta.Uncompressed {
 				var err error // values before the first list or after the last are legal
-				if have, err = f.referenced(ctx, i, b, col, lists.Length, node.Width); err != nil {
+				if have, err = u.referenced(col, lists.Length, node.Width); err != nil {
 					return "", err
 				}
 			}
@@ -132,12 +133,12 @@ func totals(lists, values, size int64) string {
 }
 
 // referenced gives how many values the lists of a column hold.
-func (f *file) referenced(ctx context.Context, i int, b *arrowmeta.RecordBatch, col *arrowmeta.Column, lists int64, width int) (int64, error) {
-	at := f.meta.Batches[i].Body() + b.Buffers(col)[dataBuffer(col)].Offset
+func (u *ipcBatch) referenced(col *arrowmeta.Column, lists int64, width int) (int64, error) {
+	at := u.file.facts.units[u.number].offset + u.header.Buffers(col)[dataBuffer(col)].Offset
 	var ends [2]int64
 	for k, list := range []int64{0, lists} {
 		var offset [8]byte
-		if err := f.readFull(ctx, offset[:width], at+list*int64(width)); err != nil {
+		if err := blob.ReadFull(u.ctx, u.file.content, offset[:width], at+list*int64(width)); err != nil {
 			return 0, err
 		}
 		ends[k] = table.Integer(offset[:], width)

@@ -3,38 +3,37 @@ package arrowio
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// file is an open file and its metadata.
+// file is an open file of a dataset. Its units are the dataset's record batches.
 type file struct {
-	path    string
-	content *resident.File
-	meta    *arrowmeta.File
-	first   int                   // number of its first record batch in the dataset
-	records int64                 // in all its batches
-	largest int64                 // rows of the largest batch
-	packing arrowmeta.Compression // of its first compressed batch
+	*metadata
+	path     string
+	content  *resident.File
+	contents contents
+	first    int    // number of its first record batch in the dataset
+	records  int64  // in all its batches
+	largest  int64  // rows of the largest batch
+	encoding string // of its first encoded batch
 }
 
-// openFile opens a file and reads its schema and the places of its batches.
+// openFile opens a file and reads its metadata.
 func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 	b, err := o.opener.Open(ctx, c.path)
 	if err != nil {
 		return nil, c.advise(err)
 	}
 	f := &file{path: c.path, content: resident.NewFile(b)}
-	if f.meta, err = arrowmeta.Read(f.reader(ctx), b.Size()); err != nil {
+	if f.contents, err = contentsOf(ctx, f.content); err != nil {
 		_ = b.Close()
 		return nil, c.advise(f.named(err))
 	}
-	if f.meta.Schema.BigEndian {
+	f.metadata = f.contents.metadata()
+	if f.schema.BigEndian {
 		_ = b.Close()
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the values are big-endian", c.path).
 			WithHint("write the file on a little-endian machine").With("path", c.path)
@@ -61,19 +60,16 @@ func (c choice) advise(err error) error {
 }
 
 // end returns the number of the dataset's first record batch after the file.
-func (f *file) end() int { return f.first + len(f.meta.Batches) }
+func (f *file) end() int { return f.first + len(f.units) }
 
-// batches visits the headers of the record batches.
-func (f *file) batches(ctx context.Context, visit func(i int, b *arrowmeta.RecordBatch) error) error {
-	return f.named(f.meta.Scan(f.reader(ctx), 0, len(f.meta.Batches), visit))
+// scan visits the headers of the first record batches.
+func (f *file) scan(ctx context.Context, batches int, visit func(i int, u unit) error) error {
+	return f.named(f.contents.scan(ctx, 0, batches, visit))
 }
-
-// reader returns a reader of the file whose reads end with ctx.
-func (f *file) reader(ctx context.Context) io.ReaderAt { return blob.Reader(ctx, f.content) }
 
 // readFull fills p from offset on.
 func (f *file) readFull(ctx context.Context, p []byte, offset int64) error {
-	return f.named(blob.ReadFull(ctx, f.content, p, offset))
+	return f.named(f.content.ReadFull(ctx, p, offset))
 }
 
 // named adds the file's name to an error about its content.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // wholeBytes of files are hashed whole: a file of labels, say, which differs on
@@ -74,7 +73,7 @@ func (d *Dataset) Coverage() (hashed, of int64) {
 // bytes gives the size of all files together.
 func (d *Dataset) bytes() (total int64) {
 	for _, f := range d.files {
-		total += f.meta.Size
+		total += f.content.Size()
 	}
 	return total
 }
@@ -82,18 +81,12 @@ func (d *Dataset) bytes() (total int64) {
 // pieceBytes is how much of a small file is read at once.
 const pieceBytes = 256 << 10
 
-// piece is one of a file.
-type piece struct {
-	file     *file
-	from, to int64
-}
-
 // hashWhole hashes every byte of the files, which are small.
 func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 	var pieces []piece
 	for _, f := range d.files {
-		for at := int64(0); at < f.meta.Size; at += pieceBytes {
-			pieces = append(pieces, piece{f, at, min(at+pieceBytes, f.meta.Size)})
+		for at := int64(0); at < f.content.Size(); at += pieceBytes {
+			pieces = append(pieces, piece{f, extent{at, min(pieceBytes, f.content.Size()-at)}})
 		}
 	}
 	sums := make([][16]byte, len(pieces))
@@ -102,8 +95,8 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 			return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
 		}
 		p := pieces[i]
-		data := make([]byte, p.to-p.from)
-		if err := p.file.readFull(ctx, data, p.from); err != nil {
+		data := make([]byte, p.length)
+		if err := p.file.readFull(ctx, data, p.offset); err != nil {
 			return err
 		}
 		sums[i] = xxh3.Hash128(data).Bytes()
@@ -119,7 +112,7 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 // so that no two lists of facts give one text.
 func (d *Dataset) hashFacts(h hash.Hash) {
 	for _, f := range d.files {
-		fmt.Fprintf(h, "file %d %d %x\n", f.meta.Size, f.records, f.meta.Digest)
+		fmt.Fprintf(h, "file %d %d %x\n", f.content.Size(), f.records, f.digest)
 	}
 }
 
@@ -158,32 +151,32 @@ func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	return nil
 }
 
-// body is what follows the metadata of a message.
-type body struct {
-	file  *file
-	block arrowmeta.Block
+// piece is a range of a file's stored bytes.
+type piece struct {
+	file *file
+	extent
 }
 
-// bodyOf gives that of a record's batch.
-func (d *Dataset) bodyOf(record int64) body {
+// bodyOf returns the record batch of a record.
+func (d *Dataset) bodyOf(record int64) piece {
 	batch, _ := d.table.Index.Locate(record)
 	f := (*store)(d).of(batch)
-	return body{f, f.meta.Batches[int(batch)-f.first]}
+	return piece{f, f.units[int(batch)-f.first]}
 }
 
-// dictionaryBodies gives those of all dictionaries.
-func (d *Dataset) dictionaryBodies() (list []body) {
+// dictionaryBodies returns all dictionaries.
+func (d *Dataset) dictionaryBodies() (list []piece) {
 	for _, f := range d.files {
-		for _, block := range f.meta.Dictionaries {
-			list = append(list, body{f, block})
+		for _, e := range f.dictionaries {
+			list = append(list, piece{f, e})
 		}
 	}
 	return list
 }
 
-// sample gives up to window bytes as they are stored.
-func (b body) sample(ctx context.Context, where uint64) ([]byte, error) {
-	out := make([]byte, min(b.block.BodyLen, window))
-	off := int64(where % uint64(b.block.BodyLen-int64(len(out))+1))
-	return out, b.file.readFull(ctx, out, b.block.Body()+off)
+// sample returns up to window bytes as they are stored.
+func (p piece) sample(ctx context.Context, where uint64) ([]byte, error) {
+	out := make([]byte, min(p.length, window))
+	off := int64(where % uint64(p.length-int64(len(out))+1))
+	return out, p.file.readFull(ctx, out, p.offset+off)
 }

@@ -77,11 +77,11 @@ func (d *Dataset) hashFiles(ctx context.Context, each func(n int, do func(i int)
 // hash hashes every byte of a file, which must not change meanwhile.
 func (f *file) hash(ctx context.Context, progress func(bytes int64)) (sum [sha256.Size]byte, err error) {
 	h, buffer := sha256.New(), make([]byte, 1<<20)
-	for off := int64(0); off < f.meta.Size; {
+	for off := int64(0); off < f.content.Size(); {
 		if err := ctx.Err(); err != nil {
 			return sum, status.Errorf(status.CodeOf(err), "arrowio", "the hash of the files was ended: %w", err)
 		}
-		b := buffer[:min(int64(len(buffer)), f.meta.Size-off)]
+		b := buffer[:min(int64(len(buffer)), f.content.Size()-off)]
 		if err := f.readFull(ctx, b, off); err != nil {
 			return sum, err
 		}

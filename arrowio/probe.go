@@ -113,7 +113,7 @@ func (p *probe) bytes(n int, off, length int64) ([]byte, error) {
 
 func (p *probe) read(off, length int64) ([]byte, error) {
 	b, f := make([]byte, length), (*store)(p.d).of(p.batch)
-	if off < 0 || off > f.meta.Size-length {
+	if off < 0 || off > f.content.Size()-length {
 		return nil, p.damaged("offsets beyond the end of the file")
 	}
 	return b, f.readFull(p.ctx, b, off)

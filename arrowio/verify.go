@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"context"
+	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -54,15 +55,15 @@ type verifier struct {
 func (v *verifier) run() (err error) {
 	v.report.Records = v.d.Len()
 	for _, f := range v.d.files {
-		v.report.Bytes += f.meta.Size
-		v.report.Batches += int64(len(f.meta.Batches))
+		v.report.Bytes += f.content.Size()
+		v.report.Batches += int64(len(f.units))
 	}
-	v.report.Columns = len(v.d.files[0].meta.Columns)
-	v.report.Unchecked = unchecked(v.d.files[0].meta.Columns, "")
+	v.report.Columns = len(v.d.files[0].schema.Fields)
+	v.report.Unchecked = v.d.files[0].contents.unchecked()
 	if v.total = 2 * v.report.Bytes; v.o.Hash {
 		v.total = 3 * v.report.Bytes
 	}
-	if err := v.audit(); err != nil {
+	if err := v.files(); err != nil {
 		return err
 	}
 	if err := v.rows(); err != nil {
@@ -83,6 +84,24 @@ func (v *verifier) progress(bytes int64) {
 	if v.done += bytes; v.o.Progress != nil {
 		v.o.Progress(v.done, v.total)
 	}
+}
+
+// files verifies the files, several at a time.
+func (v *verifier) files() error {
+	var mu sync.Mutex
+	progress := func(bytes int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		v.progress(bytes)
+	}
+	return parallel(len(v.d.files), func(i int) error {
+		f := v.d.files[i]
+		err := f.contents.verify(v.ctx, v.d.columns, progress)
+		if changed := f.content.Check(); changed != nil {
+			return changed // the change may explain err
+		}
+		return f.named(err)
+	})
 }
 
 // verifyBytes is about how much is gathered at once.

@@ -55,6 +55,9 @@ const trailer = 4 + len(magic)
 // The magic at the front, padded to 8 bytes.
 const front = 8
 
+// IsFile reports whether data that begin with head are a file.
+func IsFile(head []byte) bool { return len(head) >= front && string(head[:len(magic)]) == magic }
+
 // Read reads the metadata of a file or stream of size bytes. It does not read
 // the headers of a file's record batches: see [File.Scan]. The error is DataLoss
 // for damage, with the attribute "offset", and IO for what r reports.
@@ -65,12 +68,20 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 		return nil, place{"start", -1, 0}.unread(err)
 	}
 	switch {
-	case size >= front && string(head[:len(magic)]) == magic:
+	case IsFile(head):
 		return readFile(w)
-	case size >= front && looksLikeStream(head, size):
+	case IsStream(head, size):
 		return readStream(w)
 	}
 	return nil, foreign(w)
+}
+
+// ReadFile is Read for a file.
+func ReadFile(r io.ReaderAt, size int64) (*File, error) { return readFile(&window{r: r, size: size}) }
+
+// ReadStream is Read for a stream.
+func ReadStream(r io.ReaderAt, size int64) (*File, error) {
+	return readStream(&window{r: r, size: size})
 }
 
 // readFile reads the footer.

@@ -1,6 +1,7 @@
 package arrowmeta
 
 import (
+	"io"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -35,7 +36,10 @@ const (
 // glance is how many bytes are looked at to say what foreign data are.
 const glance = 32
 
-// foreign gives the error for data that are neither file nor stream. Its
+// Foreign returns the error of [Read] for data that are neither file nor stream.
+func Foreign(r io.ReaderAt, size int64) error { return foreign(&window{r: r, size: size}) }
+
+// foreign returns the error for data that are neither file nor stream. Its
 // attribute "format" says what they are.
 func foreign(w *window) error {
 	head, err := w.bytes(0, int(min(w.size, glance)), 0)

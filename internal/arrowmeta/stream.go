@@ -26,8 +26,11 @@ func prefix(head []byte) (skip int, length int64) {
 	return 8, int64(int32(binary.LittleEndian.Uint32(head[4:])))
 }
 
-// looksLikeStream says whether the data may begin with a message.
-func looksLikeStream(head []byte, size int64) bool {
+// IsStream reports whether size bytes that begin with head may be a stream.
+func IsStream(head []byte, size int64) bool {
+	if len(head) < front {
+		return false
+	}
 	skip, n := prefix(head)
 	return skip == 8 || n >= 16 && n <= MaxMessage && n <= size
 }

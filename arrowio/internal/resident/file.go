@@ -96,19 +96,37 @@ func (f *File) Recheck() error {
 	return f.Check()
 }
 
-// read fills p from offset on. A file that ends early was truncated.
+// ReadFull fills p from offset on, as blob.ReadFull does. A file that ends early
+// was truncated.
+func (f *File) ReadFull(ctx context.Context, p []byte, offset int64) error {
+	return f.explain(blob.ReadFull(ctx, f.Blob, p, offset))
+}
+
+// read is ReadFull for a goroutine that may wait for the disk.
 func (f *File) read(ctx context.Context, p []byte, offset int64) error {
 	n, err := f.ReadAt(ctx, p, offset)
 	switch {
 	case n == len(p):
 		return f.Recheck()
 	case err == nil, errors.Is(err, io.EOF):
-		if changed := f.Check(); changed != nil {
-			return changed
-		}
-		return status.Errorf(status.DataLoss, "arrowio", "%s ends before the %d bytes that it had when it was opened", f.Name(), f.Size()).With("path", f.Name())
+		err = io.ErrUnexpectedEOF
 	}
-	return status.Errorf(status.IO, "arrowio", "%s: %w", f.Name(), err).With("path", f.Name())
+	return f.explain(err)
+}
+
+// explain returns the error of a read with the name of the file.
+func (f *File) explain(err error) error {
+	var known *status.Error
+	switch {
+	case err == nil, errors.As(err, &known):
+		return err
+	case !errors.Is(err, io.ErrUnexpectedEOF):
+		return status.Errorf(status.IO, "arrowio", "%s: %w", f.Name(), err).With("path", f.Name())
+	}
+	if changed := f.Check(); changed != nil {
+		return changed
+	}
+	return status.Errorf(status.DataLoss, "arrowio", "%s ends before the %d bytes that it had when it was opened", f.Name(), f.Size()).With("path", f.Name())
 }
 
 // pieceBytes is how much is populated at a time. Meanwhile the kernel holds the

@@ -1,0 +1,108 @@
+package arrowio
+
+import (
+	"context"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+)
+
+// formats are the formats of files, in the order in which they are tried.
+var formats = []format{ipcFile{}, ipcStream{}}
+
+// format is a kind of file. The package comment says how to add one.
+type format interface {
+	// recognize reports whether a file of size bytes that begins with head
+	// has this format. Head has headBytes bytes, or those of the whole file.
+	recognize(head []byte, size int64) bool
+
+	// open reads the metadata of a file, and none of its values.
+	open(ctx context.Context, content *resident.File) (contents, error)
+}
+
+// headBytes is how much of a file tells its format.
+const headBytes = 16
+
+// contents is a file of some format: columns, whose rows are divided into units.
+// A unit is what is decoded at once: a record batch, a row group. It is safe for
+// concurrent use. Its errors need not name the file.
+type contents interface {
+	// metadata returns what open has read.
+	metadata() *metadata
+
+	// scan reads the headers of the units first to last-1 and visits them in
+	// order. A visit must not keep the unit.
+	scan(ctx context.Context, first, last int, visit func(i int, u unit) error) error
+
+	// decode reads a column of a unit: all buffers of its field, or only those
+	// that say where its lists are.
+	decode(ctx context.Context, unit, column int, field *table.Field, lists bool) (*table.Decoded, error)
+
+	// dictionaries reads the dictionaries of columns, as fields describe them.
+	// A dictionary counts from a unit of this file on. The list of a column
+	// that is decoded without a dictionary is empty.
+	dictionaries(ctx context.Context, columns []int, fields []*table.Field) ([][]*table.Dictionary, error)
+
+	// verify reads all values and compares them with what the metadata
+	// promise. The rows of fields are gathered afterwards, so values that
+	// cannot be wrong need not be read there. Calls of progress add up to the
+	// size of the file.
+	verify(ctx context.Context, fields []int, progress func(bytes int64)) error
+
+	// unchecked lists what verify does not look at.
+	unchecked() []Unchecked
+}
+
+// metadata is what a format reads when it opens a file.
+type metadata struct {
+	format       string            // for [FileInfo]
+	schema       *arrowmeta.Schema // of all columns
+	located      []bool            // by column: its values can be found
+	digest       [32]byte          // of the schema and the division into units
+	units        []extent          // stored bytes of each unit, in the order of the rows
+	dictionaries []extent          // stored bytes of each dictionary, outside of the units
+}
+
+// extent is a range of a file's bytes.
+type extent struct{ offset, length int64 }
+
+// unit is the header of a unit.
+type unit interface {
+	rows() int64
+
+	// hasNulls reports whether a column may have nulls, also within lists.
+	hasNulls(column int) bool
+
+	// encoding names what decode has to undo; it is empty if rows can be
+	// gathered from the file as they are stored.
+	encoding() string
+
+	// place fills entry batch of a column's planes, as far as they are not nil:
+	// the elements of each level, and the positions of its buffers in the file.
+	// An encoded unit has no positions, and -1 for a validity bitmap.
+	place(to *table.Column, batch, column int, field *table.Field)
+
+	// uneven returns the reason why the lists of a column cannot have the
+	// shape of the field, as far as the header and a few offsets tell.
+	uneven(column int, field *table.Field) (reason string, err error)
+}
+
+// contentsOf recognizes and opens the contents of a file.
+func contentsOf(ctx context.Context, content *resident.File) (contents, error) {
+	head := make([]byte, min(headBytes, content.Size()))
+	if err := content.ReadFull(ctx, head, 0); err != nil {
+		return nil, err
+	}
+	for _, f := range formats {
+		if f.recognize(head, content.Size()) {
+			return f.open(ctx, content)
+		}
+	}
+	return nil, arrowmeta.Foreign(blob.Reader(ctx, content), content.Size())
+}
+
+// parquetHint says how to make an IPC file of a Parquet file.
+const parquetHint = `write an Arrow IPC file from it, with pyarrow: import pyarrow.feather, pyarrow.parquet; ` +
+	`pyarrow.feather.write_feather(pyarrow.parquet.read_table("in.parquet"), "out.arrow", compression="uncompressed")`

@@ -1,0 +1,169 @@
+package arrowio
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob/blobtest"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/sourcetest"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+)
+
+// toy is a format that must be decoded, as Parquet is: after "TOY1", each unit is
+// a byte with its number of rows, and one byte per row. Column number has the
+// byte as an int32. Column pair has a list: the byte, and 1 more.
+type toy struct{}
+
+const toyMagic = "TOY1"
+
+func (toy) recognize(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(toyMagic)) }
+
+func (toy) open(ctx context.Context, content *resident.File) (contents, error) {
+	data := make([]byte, content.Size())
+	if err := content.ReadFull(ctx, data, 0); err != nil {
+		return nil, err
+	}
+	number := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 32, Signed: true}
+	item := arrowmeta.Field{Name: "item", Type: arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 8, Signed: true}}
+	schema := &arrowmeta.Schema{Fields: []arrowmeta.Field{
+		{Name: "number", Type: number}, {Name: "pair", Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{item}}},
+	}}
+	c := &toyFile{content: content, facts: metadata{format: "toy", schema: schema, located: []bool{true, true}}}
+	for at := int64(len(toyMagic)); at < content.Size(); {
+		e := extent{at + 1, int64(data[at])}
+		c.facts.units = append(c.facts.units, e)
+		at = e.offset + e.length
+	}
+	c.facts.digest = sha256.Sum256([]byte{byte(len(c.facts.units))})
+	return c, nil
+}
+
+type toyFile struct {
+	content *resident.File
+	facts   metadata
+}
+
+func (c *toyFile) metadata() *metadata { return &c.facts }
+
+func (c *toyFile) unchecked() []Unchecked { return nil }
+
+func (c *toyFile) scan(_ context.Context, first, last int, visit func(i int, u unit) error) error {
+	for i := first; i < last; i++ {
+		if err := visit(i, toyUnit(c.facts.units[i].length)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *toyFile) decode(ctx context.Context, i, column int, _ *table.Field, lists bool) (*table.Decoded, error) {
+	e := c.facts.units[i]
+	stored := make([]byte, e.length)
+	if err := c.content.ReadFull(ctx, stored, e.offset); err != nil {
+		return nil, err
+	}
+	var numbers, offsets, items []byte
+	for k, b := range stored {
+		numbers = binary.LittleEndian.AppendUint32(numbers, uint32(b))
+		offsets = binary.LittleEndian.AppendUint32(offsets, uint32(2*k))
+		items = append(items, b, b+1)
+	}
+	if column == 0 {
+		return &table.Decoded{Nodes: []table.DecodedNode{{Data: numbers, Length: e.length}}, Bytes: int64(len(numbers))}, nil
+	}
+	offsets = binary.LittleEndian.AppendUint32(offsets, uint32(2*e.length))
+	if lists {
+		items = nil
+	}
+	return &table.Decoded{Nodes: []table.DecodedNode{{Data: offsets, Length: e.length}, {Data: items, Length: 2 * e.length}}, Bytes: int64(len(items))}, nil
+}
+
+func (c *toyFile) dictionaries(_ context.Context, columns []int, _ []*table.Field) ([][]*table.Dictionary, error) {
+	return make([][]*table.Dictionary, len(columns)), nil
+}
+
+// verify finds bytes of 255, which damage the file.
+func (c *toyFile) verify(ctx context.Context, _ []int, progress func(int64)) error {
+	data := make([]byte, c.content.Size())
+	if err := c.content.ReadFull(ctx, data, 0); err != nil {
+		return err
+	}
+	progress(int64(len(data)))
+	if bytes.Contains(data, []byte{255}) {
+		return errors.New("a byte of 255")
+	}
+	return nil
+}
+
+// toyUnit is the number of rows.
+type toyUnit int64
+
+func (u toyUnit) rows() int64 { return int64(u) }
+
+func (toyUnit) hasNulls(int) bool { return false }
+
+func (toyUnit) encoding() string { return "toy" }
+
+func (u toyUnit) place(to *table.Column, batch, _ int, _ *table.Field) {
+	for n := range to.Planes {
+		if length := to.Planes[n].Length; length != nil {
+			length[batch] = 2 * int64(u)
+		}
+	}
+}
+
+func (toyUnit) uneven(int, *table.Field) (string, error) { return "", nil }
+
+// TestAddAFormat: a format that is added to the list is opened, gathered, hashed
+// and verified as the others are, also beside files of theirs.
+func TestAddAFormat(t *testing.T) {
+	formats = append(slices.Clone(formats), toy{})
+	t.Cleanup(func() { formats = formats[:len(formats)-1] })
+	memory := blobtest.Memory{"a.toy": []byte(toyMagic + "\x03\x01\x02\x03\x00\x02\x08\x09"), "b.toy": []byte(toyMagic + "\x01\x07"), "bad.toy": []byte(toyMagic + "\x01\xff")}
+	open := func(names ...string) *Dataset {
+		d, err := OpenFiles(t.Context(), names, Options{opener: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	sourcetest.Run(t, func(*testing.T) source.Source { return open("a.toy", "b.toy") })
+	d := open("a.toy", "b.toy")
+	defer d.Close()
+	if want := (FileInfo{Path: "a.toy", Format: "toy", Records: 5, Batches: 3, LargestBatch: 3, Bytes: 12, Compression: "toy"}); d.Files()[0] != want {
+		t.Errorf("got %+v, want %+v", d.Files()[0], want)
+	}
+	var rows []byte
+	for i, field := range d.Schema().Fields {
+		g, err := d.Gatherer([]source.Part{table.WholeRow(i, field)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		dst := make([]byte, 3*field.RowBytes())
+		if err := g.Gather(t.Context(), []int64{5, 0, 4}, []source.Job{{Rows: [2]int{0, 3}, Dst: dst}}); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, dst...)
+	}
+	if want := []byte{7, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 7, 8, 1, 2, 9, 10}; !bytes.Equal(rows, want) {
+		t.Errorf("got %v, want %v", rows, want)
+	}
+	if _, err := d.Verify(t.Context(), VerifyOptions{Hash: true}); err != nil {
+		t.Error(err)
+	}
+	bad := open("bad.toy")
+	defer bad.Close()
+	if _, err := bad.Verify(t.Context(), VerifyOptions{}); status.CodeOf(err) != status.IO || err.Error() != "arrowio: bad.toy: a byte of 255" {
+		t.Errorf("got %v", err)
+	}
+}

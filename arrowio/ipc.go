@@ -1,0 +1,100 @@
+package arrowio
+
+import (
+	"context"
+	"io"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/arrowio/internal/table"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+)
+
+// ipc is the contents of an IPC file or stream. Its units are record batches.
+type ipc struct {
+	content *resident.File
+	meta    *arrowmeta.File
+	facts   metadata
+
+	firstUser func(dictionary arrowmeta.Block) int // first record batch that a dictionary batch counts for
+	replaces  bool                                 // a dictionary batch may replace an earlier one
+}
+
+func newIPC(format string, content *resident.File, meta *arrowmeta.File) *ipc {
+	c := &ipc{content: content, meta: meta}
+	c.facts = metadata{format: format, schema: &meta.Schema, digest: meta.Digest, units: extents(meta.Batches), dictionaries: extents(meta.Dictionaries)}
+	for i := range meta.Columns {
+		c.facts.located = append(c.facts.located, meta.Columns[i].Located)
+	}
+	return c
+}
+
+func extents(blocks []arrowmeta.Block) []extent {
+	list := make([]extent, len(blocks))
+	for i, b := range blocks {
+		list[i] = extent{b.Body(), b.BodyLen}
+	}
+	return list
+}
+
+func (c *ipc) metadata() *metadata { return &c.facts }
+
+func (c *ipc) unchecked() []Unchecked { return unchecked(c.meta.Columns, "") }
+
+func (c *ipc) reader(ctx context.Context) io.ReaderAt { return blob.Reader(ctx, c.content) }
+
+func (c *ipc) scan(ctx context.Context, first, last int, visit func(i int, u unit) error) error {
+	u := ipcBatch{file: c, ctx: ctx}
+	return c.meta.Scan(c.reader(ctx), first, last, func(i int, header *arrowmeta.RecordBatch) error {
+		u.number, u.header = i, header
+		return visit(i, &u)
+	})
+}
+
+func (c *ipc) decode(ctx context.Context, i, column int, field *table.Field, lists bool) (*table.Decoded, error) {
+	b, err := c.meta.Batch(c.reader(ctx), i)
+	if err != nil {
+		return nil, err
+	}
+	u := unpacker{r: c.reader(ctx), body: c.facts.units[i].offset, batch: b, lists: lists}
+	out, err := u.field(field, &c.meta.Columns[column])
+	if err != nil {
+		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, i, err).
+			WithHint("the data are damaged; write them again").With("field", field.Name).With("record batch", i)
+	}
+	return out, nil
+}
+
+// ipcBatch is a record batch.
+type ipcBatch struct {
+	file   *ipc
+	ctx    context.Context
+	number int
+	header *arrowmeta.RecordBatch
+}
+
+func (u *ipcBatch) rows() int64 { return u.header.Length }
+
+func (u *ipcBatch) encoding() string {
+	if u.header.Compression == arrowmeta.Uncompressed {
+		return ""
+	}
+	return u.header.Compression.String()
+}
+
+func (u *ipcBatch) hasNulls(column int) bool {
+	for c := &u.file.meta.Columns[column]; c.Located; c = &c.Children[0] {
+		if u.header.Node(c).Nulls > 0 {
+			return true
+		}
+		if len(c.Children) != 1 {
+			return false
+		}
+	}
+	return false
+}
+
+func (u *ipcBatch) place(to *table.Column, batch, column int, field *table.Field) {
+	place(to, field, batch, &u.file.meta.Columns[column], u.header, u.file.facts.units[u.number].offset)
+}
