@@ -54,8 +54,7 @@ ERRORS: list[tuple[type[mf.Error], str, Callable[[], object]]] = [
     ),
     (
         mf.InvalidArgumentError,
-        'mf.devices: "virtual": the number of devices is missing; say how many, such as '
-        '"virtual:8"',
+        'mf.devices: "virtual": the number of devices is missing; add it, such as "virtual:8"',
         lambda: mf.devices("virtual"),
     ),
     (

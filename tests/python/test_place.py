@@ -116,7 +116,7 @@ def test_threads_share_a_loop() -> None:
 LOOP_ERRORS: list[tuple[type[mf.Error], str, Callable[[mf.Devices], object]]] = [
     (
         mf.OutOfRangeError,
-        "Loader.place: device 8 stands at position 8 of Mesh('data': 16), but virtual has "
+        "Loader.place: position 8 of Mesh('data': 16) is device 8, but virtual has "
         "devices 0 to 7; open at least 16 devices, or use a smaller mesh",
         lambda d: mf.Loader(
             numbers(16),
