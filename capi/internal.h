@@ -114,50 +114,50 @@ void mfi_slot_deliver(mfi_slot* slot, mf_batch** out);
 /* Describes block i in full; false if there is no such block. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 
-/* ---- shelf.c ---- */
+/* ---- queue.c ---- */
 
-/* Where batches that stand ready lie for mf_loader_next, which takes them
-   without entering Go: after a step of somebody else's code that costs more
-   than ten times as long, since nothing of the Go runtime is in the caches.
-   It has three owners: the loader that lays batches there, the object of the
-   handle under which callers find it, and the call that makes this handle. */
-typedef struct mfi_shelf mfi_shelf;
+/* The ready queue of a loader. mf_loader_next takes ready batches from it without
+   entering Go: after a step of other code, whose data has replaced the Go runtime's
+   in the caches, that takes less than a tenth of the time. It has three owners: the
+   loader, the object of the handle by which callers find it, and the call that makes
+   this handle. */
+typedef struct mfi_queue mfi_queue;
 
-/* Makes an empty one. NULL without memory. */
-mfi_shelf* mfi_shelf_new(void);
+/* Makes an empty queue. NULL without memory. */
+mfi_queue* mfi_queue_new(void);
 
-/* One of the owners goes. */
-void mfi_shelf_drop(mfi_shelf* shelf);
+/* Ends the ownership of one owner. */
+void mfi_queue_drop(mfi_queue* queue);
 
-/* Lays a piece that is described behind the others; false if there is no room. */
-bool mfi_shelf_offer(mfi_shelf* shelf, mfi_slot* slot);
+/* Appends a described piece of memory. False if the queue is full. */
+bool mfi_queue_offer(mfi_queue* queue, mfi_slot* slot);
 
-/* Whether a piece is laid there soon, for which callers may wait. */
-void mfi_shelf_expect(mfi_shelf* shelf, bool soon);
+/* Says whether a batch will be offered soon. If not, waiting callers stop waiting. */
+void mfi_queue_expect(mfi_queue* queue, bool soon);
 
-/* Empties the shelf, and gives how many pieces were taken since it was last
-   emptied, and how long callers waited for them. */
-typedef struct mfi_recalled {
-  int64_t taken, waited_ns;
-} mfi_recalled;
-mfi_recalled mfi_shelf_recall(mfi_shelf* shelf);
+/* Returns how many batches callers have taken since the queue was made, and how
+   long they have waited. Removes the others, if asked to withdraw them. */
+typedef struct mfi_taken {
+  int64_t batches, waited_ns;
+} mfi_taken;
+mfi_taken mfi_queue_taken(mfi_queue* queue, bool withdraw);
 
-/* Returns when a piece was taken since the shelf was last emptied, or the last
-   rest was ended by the other function; false if neither came in time. */
-bool mfi_shelf_rest(mfi_shelf* shelf, int64_t limit_ns);
-void mfi_shelf_wake(mfi_shelf* shelf);
+/* Waits until callers have taken more batches than that, or the other function is
+   called. False if neither happens in time. A wake without a rest ends the next. */
+bool mfi_queue_rest(mfi_queue* queue, int64_t taken, int64_t limit_ns);
+void mfi_queue_wake(mfi_queue* queue);
 
-/* Callers find the shelf under this handle, until it is forgotten, which ends
-   their waits. Where many handles are in use, one may find no room: its callers
-   always enter Go. */
-void mfi_shelf_place(uint64_t handle, mfi_shelf* shelf);
-void mfi_shelf_forget(uint64_t handle);
-void mfi_shelf_forget_all(void);
+/* Binds a handle to the queue, until it is unbound, which ends the waits of its
+   callers. If another handle has the same place in the table, nothing is bound, and
+   the callers always enter Go. */
+void mfi_queue_bind(uint64_t handle, mfi_queue* queue);
+void mfi_queue_unbind(uint64_t handle);
+void mfi_queue_unbind_all(void);
 
-/* Takes the first piece from the shelf of a handle, and waits for it for a while
-   if it is expected, which the timeout then lacks; NULL if there is none.
-   MF_CANCELLED if the handle was forgotten in that time. */
-mf_status mfi_shelf_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot);
+/* Takes the first batch of a handle's queue. If there is none, but one is expected,
+   it waits, and subtracts the time from the timeout. *slot is NULL if there is still
+   none. MF_CANCELLED if the handle was unbound meanwhile. */
+mf_status mfi_queue_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot);
 
 /* ---- signals.c ---- */
 

@@ -25,7 +25,7 @@ type loaderObject struct {
 	giveUp  context.CancelFunc // ends the making
 	dataset *dataset
 	memory  *sharedPool
-	shelf   *shelf
+	ready   *readyQueue
 }
 
 func (*loaderObject) String() string { return "a loader" }
@@ -34,7 +34,7 @@ func (*loaderObject) String() string { return "a loader" }
 func (l *loaderObject) Patience() time.Duration { return l.dataset.Patience() }
 
 // place implements placer.
-func (l *loaderObject) place(h C.uint64_t) { l.shelf.place(h) }
+func (l *loaderObject) place(h C.uint64_t) { l.ready.bind(h) }
 
 func (l *loaderObject) wait(ctx context.Context) error {
 	_, err := l.made.Wait(ctx)
@@ -52,7 +52,7 @@ func (l *loaderObject) Close() error {
 			failed = guard.Call("capi", made.Close)
 		}
 		l.memory.drop()
-		l.shelf.leave(err == nil)
+		l.ready.drop(err == nil)
 		if err := l.dataset.leave(until); failed == nil {
 			failed = err
 		}
@@ -89,7 +89,7 @@ func (p *sharedPool) drop() {
 
 // newLoader begins to make a loader.
 func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
-	widen()
+	raiseProcs()
 	prefetch := o.Prefetch
 	if prefetch == 0 {
 		prefetch = o.Layout.Prefetch()
@@ -100,13 +100,13 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 	}
 	o.Allocator = pool
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &loaderObject{giveUp: cancel, dataset: d.keep(), memory: (&sharedPool{pool: pool}).keep(), shelf: newShelf()}
+	l := &loaderObject{giveUp: cancel, dataset: d.keep(), memory: (&sharedPool{pool: pool}).keep(), ready: newReadyQueue()}
 	l.made = future.Start("capi", func() (*loader.Loader, error) {
 		src, err := d.opened.Wait(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return l.shelf.under(loader.NewContext(ctx, l.instrument(src), o))
+		return l.ready.attach(loader.NewContext(ctx, l.instrument(src), o))
 	})
 	return l, nil
 }
@@ -114,13 +114,13 @@ func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
 // oneEpoch makes a pass over one epoch, which shares the memory.
 func (l *loaderObject) oneEpoch(epoch int64) *loaderObject {
 	ctx, cancel := context.WithCancel(context.Background())
-	pass := &loaderObject{giveUp: cancel, dataset: l.dataset.keep(), memory: l.memory.keep(), shelf: newShelf()}
+	pass := &loaderObject{giveUp: cancel, dataset: l.dataset.keep(), memory: l.memory.keep(), ready: newReadyQueue()}
 	pass.made = future.Start("capi", func() (*loader.Loader, error) {
 		parent, err := l.made.Wait(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return pass.shelf.under(parent.OneEpoch(epoch))
+		return pass.ready.attach(parent.OneEpoch(epoch))
 	})
 	return pass
 }

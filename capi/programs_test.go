@@ -107,7 +107,7 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c asan.c check.h dlpack.h exit.c faults.c hang.c page.c shelf.c sigbus.c slow.c soak.c urgent.c "
+	others := " abi.c asan.c check.h dlpack.h exit.c faults.c hang.c page.c queue.c sigbus.c slow.c soak.c urgent.c "
 	for _, e := range entries {
 		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())
@@ -115,11 +115,11 @@ func TestEveryProgramIsRun(t *testing.T) {
 	}
 }
 
-// TestShelf runs the C side of the shelf under ThreadSanitizer.
-func TestShelf(t *testing.T) {
+// TestReadyQueue runs the ready queue without Go, under ThreadSanitizer.
+func TestReadyQueue(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-fsanitize=thread", "-I.", "-Iinclude",
-		"ctest/shelf.c", "shelf.c", "pool.c", "fork.c", "-o", program, "-pthread"}
+		"ctest/queue.c", "queue.c", "pool.c", "fork.c", "-o", program, "-pthread"}
 	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Skipf("gcc makes no programs with ThreadSanitizer here: %v\n%s", err, text)
 	}

@@ -25,10 +25,10 @@ func (l *loaderObject) remesh(parent *loader.Loader, lay *layout.Layout, process
 		pool.close()
 		return nil, err
 	}
-	shelf := newShelf()
-	_, _ = shelf.under(made, nil)
+	ready := newReadyQueue()
+	_, _ = ready.attach(made, nil)
 	return &loaderObject{
-		made: future.Of(made), giveUp: func() {}, dataset: l.dataset.keep(), memory: (&sharedPool{pool: pool}).keep(), shelf: shelf,
+		made: future.Of(made), giveUp: func() {}, dataset: l.dataset.keep(), memory: (&sharedPool{pool: pool}).keep(), ready: ready,
 	}, nil
 }
 

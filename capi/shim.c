@@ -80,7 +80,7 @@ mf_status mf_wait(uint64_t id, int64_t timeout_ms, mf_error* error) {
 
 mf_status mf_cancel(uint64_t id, mf_error* error) {
   GUARD;
-  mfi_shelf_forget(id);
+  mfi_queue_unbind(id);
   return mfgo_cancel(id, error);
 }
 
@@ -92,7 +92,7 @@ void mf_cancel_all(void) {
   const int64_t now = atomic_load(&made);
   if (now == atomic_load(&cancelled))
     return;
-  mfi_shelf_forget_all();
+  mfi_queue_unbind_all();
   mfgo_cancel_all();
   atomic_store(&cancelled, now);
 }
@@ -101,7 +101,7 @@ mf_status mf_release(uint64_t id, mf_error* error) {
   mfi_error_clear(error);
   if (id == 0 || mfi_forked())
     return MF_OK;
-  mfi_shelf_forget(id);
+  mfi_queue_unbind(id);
   return mfgo_release(id, error);
 }
 
@@ -248,7 +248,7 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
   GUARD;
   NEED(batch);
   mfi_slot* ready;
-  if (mfi_shelf_take(loader.id, &timeout_ms, &ready) != MF_OK)
+  if (mfi_queue_take(loader.id, &timeout_ms, &ready) != MF_OK)
     return mfi_fail(error, MF_CANCELLED, "handle", "the handle was released or cancelled during the call",
                     "");
   if (!ready)

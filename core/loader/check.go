@@ -11,27 +11,27 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// checker collects every fault of a construction, so that a user mends all of
-// them at once.
+// checker collects all errors of a construction, so that the user sees them at
+// once.
 type checker struct {
-	faults []error
+	errs []error
 }
 
 func (c *checker) add(err error) {
 	if err != nil {
-		c.faults = append(c.faults, err)
+		c.errs = append(c.errs, err)
 	}
 }
 
 func (c *checker) err() error {
-	if len(c.faults) == 1 {
-		return c.faults[0]
+	if len(c.errs) == 1 {
+		return c.errs[0]
 	}
-	return errors.Join(c.faults...)
+	return errors.Join(c.errs...)
 }
 
-// check says everything that is wrong with the options for this dataset, of
-// which the document says what planned holds.
+// check returns everything that is wrong with the options for this dataset. Planned
+// is what the document says of the dataset.
 func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	if err := checkLayout(o.Layout); err != nil {
 		return err
@@ -62,7 +62,7 @@ func gridOf(lay *layout.Layout, src source.Source) grid {
 	return grid{records: src.Len(), batch: lay.BatchSize(), remainder: lay.Remainder()}
 }
 
-// checkLayout gives all problems of severity "error".
+// checkLayout returns all problems of severity "error".
 func checkLayout(lay *layout.Layout) error {
 	c := &checker{}
 	for _, p := range lay.Problems() {
@@ -89,11 +89,11 @@ func (c *checker) checkNumbers(o *Options) {
 	invalid(o.Layout.BatchSize() == 0, "the layout has no batch, so there is nothing to load")
 }
 
-// processes gives how many processes the run has.
+// processes returns how many processes the run has.
 func (o *Options) processes() int { return max(o.Processes, o.Layout.ProcessCount()) }
 
-// checkProcess refuses a process that the run does not have: it would get
-// batches without blocks, and no process would load the rows that it should.
+// checkProcess returns an error for a process that the run does not have. It would
+// get batches without blocks, and the rows of another process would be missing.
 func checkProcess(o *Options) error {
 	n := o.processes()
 	if o.Process >= 0 && o.Process < n {
@@ -112,7 +112,7 @@ func checkProcess(o *Options) error {
 
 const maxPrefetch = 1 << 16
 
-// checkArrays compares what arrays take with the fields there are.
+// checkArrays compares the arrays with the dataset's fields.
 func (c *checker) checkArrays(lay *layout.Layout, schema source.Schema) {
 	for _, a := range lay.Arrays() {
 		switch a.Kind {

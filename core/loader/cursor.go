@@ -5,74 +5,87 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// State says where the next batch that was not delivered yet starts. Batches
-// that stand ready do not count.
-func (l *Loader) State() State {
-	l.line.hold()
-	defer l.line.leave()
-	return l.stateAt(l.line.cursor)
-}
-
-// StateAfter gives the state behind a batch of this loader: what State gave
-// when it was the last one delivered. After a Restore that changed the order's
-// parameters it is not to be asked for earlier batches.
-func (l *Loader) StateAfter(b *batch.Batch) State { return l.stateAt(b.Place().After) }
-
-func (l *Loader) stateAt(c batch.Cursor) State {
-	s := l.line.sequence.Load().state
-	s.Epoch, s.Position = c.Epoch, c.Position
+// State returns where the next batch starts that was not delivered. Ready batches
+// do not count as delivered.
+func (l *Loader) State() (s State) {
+	p := l.prefetcher
+	p.inspect(func() { s = p.sequence.Load().at(p.cursor) })
 	return s
 }
 
-// Epoch gives the epoch of the next batch.
+// StateAfter returns what State returned when b was the last batch delivered. If a
+// Restore changed the order's parameters since, the result is wrong.
+func (l *Loader) StateAfter(b *batch.Batch) State {
+	return l.prefetcher.sequence.Load().at(b.Place().After)
+}
+
+// Epoch returns the epoch of the next batch.
 func (l *Loader) Epoch() int64 { return l.State().Epoch }
 
-// Step gives the index of the next batch within its epoch: the position
-// divided by the batch size, rounded down.
+// Step returns the index of the next batch within its epoch: the position divided
+// by the batch size, rounded down.
 func (l *Loader) Step() int64 { return l.State().Position / l.grid.batch }
 
-// Restore continues where a state stands: the JSON of State, of this loader or
-// of a run on any other topology, batch size or remainder. It is refused with
-// Incompatible where dataset, number of records, order or seed differ;
-// ignoreDataset lets another dataset through that has as many records. What
-// stood ready is dropped. A position that leaves no step in its epoch becomes
-// the start of the next.
+// Restore continues at a state: the JSON of State, of this loader or of a run on
+// any other topology, batch size or remainder. The error is Incompatible if
+// dataset, number of records, order or seed differ; with ignoreDataset the dataset
+// may differ. Ready batches are dropped. A position that leaves no step in its
+// epoch becomes the start of the next epoch.
 func (l *Loader) Restore(state []byte, ignoreDataset bool) error {
 	s, err := ParseState(state)
 	if err != nil {
 		return err
 	}
-	l.line.hold()
-	defer l.line.leave()
-	c, q, err := l.resume(l.line.sequence.Load(), s, ignoreDataset)
-	if err != nil {
-		return err
-	}
-	return l.line.jumpTo(s.Cursor(), c, q)
+	p := l.prefetcher
+	return p.change(func() error {
+		c, q, err := l.resume(p.sequence.Load(), s, ignoreDataset)
+		if err != nil {
+			return err
+		}
+		p.setSequence(q)
+		p.ledger.begin(s.Cursor(), c)
+		p.move(c, newLoop)
+		return nil
+	})
 }
 
 // Seek continues at a position of an epoch. It need not be a multiple of the
-// batch size. What stood ready is dropped. A position that leaves no step
-// in its epoch becomes the start of the next.
+// batch size. Ready batches are dropped. A position that leaves no step in its
+// epoch becomes the start of the next epoch.
 func (l *Loader) Seek(c batch.Cursor) error {
 	if err := l.grid.check(c); err != nil {
 		return err
 	}
-	return l.line.jump(l.grid.settle(c), func(g *ledger, to batch.Cursor) { g.begin(c, to) })
+	p, to := l.prefetcher, l.grid.normalize(c)
+	return p.change(func() error {
+		p.ledger.begin(c, to)
+		p.move(to, newLoop)
+		return nil
+	})
 }
 
-// Skip leaves out the next n steps, as after a spike of the loss: the next
-// batch is the one behind them. Certificates name them as skipped. A State
-// saved from now on continues behind them. Steps that lead beyond the end of an
-// epoch go on in the next one, but a loop of one epoch ends. What stood ready is
-// dropped. The error is OutOfRange beyond the end of Options.Epochs; the cursor
-// then stays.
+// Skip leaves out the next n steps, for example after a spike of the loss.
+// Certificates name them as skipped. A State saved from now on continues after
+// them. If they go beyond the end of an epoch, the rest is skipped in the next
+// epoch, but a loop of one epoch ends. Ready batches are dropped. The error is
+// OutOfRange beyond the end of Options.Epochs; then the cursor does not move.
 //
-// All processes of a job skip alike.
-func (l *Loader) Skip(n int64) error { return l.line.skip(n) }
+// All processes of a job must skip the same steps.
+func (l *Loader) Skip(n int64) error {
+	p := l.prefetcher
+	return p.change(func() error {
+		s, err := l.grid.skip(p.cursor, n, p.until)
+		if err != nil || n == 0 {
+			return err
+		}
+		p.ledger.skip(s)
+		p.move(s.to, p.loop)
+		return nil
+	})
+}
 
-// resume gives the settled cursor of a saved state, and the sequence to go on
-// with.
+// resume returns the normalized cursor of a saved state, and the sequence to
+// continue with.
 func (l *Loader) resume(q *sequence, s State, ignoreDataset bool) (batch.Cursor, *sequence, error) {
 	q, err := q.resume(s, &l.o, ignoreDataset)
 	if err != nil {
@@ -81,11 +94,11 @@ func (l *Loader) resume(q *sequence, s State, ignoreDataset bool) (batch.Cursor,
 	if err := l.grid.check(s.Cursor()); err != nil {
 		return batch.Cursor{}, nil, err
 	}
-	return l.grid.settle(s.Cursor()), q, nil
+	return l.grid.normalize(s.Cursor()), q, nil
 }
 
-// Records gives the records of the global batch that starts at a cursor, row by
-// row; -1 in rows of padding. The error is OutOfRange if no batch starts there.
+// Records returns the records of the global batch that starts at a cursor, row by
+// row, with -1 for padding rows. The error is OutOfRange if no batch starts there.
 func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
 	if err := l.grid.check(c); err != nil {
 		return nil, err
@@ -99,9 +112,9 @@ func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
 	}
 	list := make([]int64, l.grid.batch)
 	valid := l.grid.place(c).Valid
-	l.line.sequence.Load().order.Epoch(c.Epoch).Fill(list[:valid], c.Position)
-	for i := range list[valid:] {
-		list[valid+int64(i)] = padding
+	l.prefetcher.sequence.Load().order.Epoch(c.Epoch).Fill(list[:valid], c.Position)
+	for i := valid; i < l.grid.batch; i++ {
+		list[i] = padding
 	}
 	return list, nil
 }

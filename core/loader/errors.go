@@ -14,11 +14,13 @@ func fail(code status.Code, format string, args ...any) *status.Error {
 	return status.Errorf(code, "loader", format, args...)
 }
 
-func closed() error { return status.Closed("loader", "the loader is closed") }
+func closedError() error { return status.Closed("loader", "the loader is closed") }
 
-func ended() error { return status.New(status.End, "loader", "there is no further batch in this loop") }
+func loopEnded() error {
+	return status.New(status.End, "loader", "there is no further batch in this loop")
+}
 
-// interrupted gives the error of a call whose context ended.
+// interrupted returns the error of a call whose context ended.
 func interrupted(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fail(status.Timeout, "no batch was ready in time: %w", ctx.Err()).WithHint("ask again: nothing is lost")
@@ -26,22 +28,22 @@ func interrupted(ctx context.Context) error {
 	return fail(status.Cancelled, "the wait for a batch was cancelled: %w", ctx.Err())
 }
 
-// making runs what makes a loader. A panic of the source or the allocator is an
+// construct calls a constructor. A panic of the source or the allocator becomes an
 // error, and an error without a code gets one. The loader is nil with an error.
-func making(try func() (*Loader, error)) (l *Loader, err error) {
+func construct(try func() (*Loader, error)) (l *Loader, err error) {
 	err = guard.Call("loader", func() error {
 		l, err = try()
 		return err
 	})
 	if err != nil {
-		return nil, coded(err)
+		return nil, withCode(err)
 	}
 	return l, nil
 }
 
-// coded gives an error that has a code. One that has none is of a program's own
-// source or memory, or of a context.
-func coded(err error) error {
+// withCode returns an error that has a code. An error without a code comes from a
+// program's own source or allocator, or from a context.
+func withCode(err error) error {
 	if own := new(status.Error); errors.As(err, &own) {
 		return err
 	}
@@ -52,10 +54,10 @@ func coded(err error) error {
 	return e
 }
 
-// at says at which step an error happened. The code, the facts and the remedy
-// stay those of the cause. An error without a code is of a program's own source
-// or memory; its code is IO.
-func at(p batch.Place, err error) error {
+// atStep adds the step to an error. Code, attributes and hint stay those of the
+// cause. An error without a code comes from a program's own source or allocator,
+// and gets the code IO.
+func atStep(p batch.Place, err error) error {
 	e := &status.Error{
 		Code: status.CodeOf(err), Op: "loader", Err: err,
 		Msg: fmt.Sprintf("step %d of epoch %d: %v", p.Step, p.Epoch, err),

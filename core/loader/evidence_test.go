@@ -298,7 +298,7 @@ func TestCertificateFollowsTheCursor(t *testing.T) {
 		t.Errorf("after Rewind: %v at %v", got, l.State())
 	}
 	_, err = l.CertificateAt(batch.Cursor{Position: 32})
-	wantError(t, err, status.OutOfRange, "loader: none of the last 64 batches ended at position 32 of epoch 0; ask at the place of a state that is at most 64 batches old")
+	wantError(t, err, status.OutOfRange, "loader: none of the last 64 batches ended at position 32 of epoch 0; ask at the position of a state that is at most 64 batches old")
 	forward(t, l, 2)
 	wantRuns(t, certificateOf(t, l), spans{at(0, 1, 0, 32)})
 
@@ -336,7 +336,7 @@ func TestCertificateOfLongRuns(t *testing.T) {
 	}
 	wantRuns(t, before, spans{at(0, 1, 24, 80), at(1, 12, 0, 80), at(13, 1, 0, 48)})
 	_, err = l.CertificateAt(batch.Cursor{Epoch: 13, Position: 40})
-	wantError(t, err, status.OutOfRange, "loader: none of the last 64 batches ended at position 40 of epoch 13; ask at the place of a state that is at most 64 batches old")
+	wantError(t, err, status.OutOfRange, "loader: none of the last 64 batches ended at position 40 of epoch 13; ask at the position of a state that is at most 64 batches old")
 	if err := l.Rewind(batch.Cursor{Epoch: 2}); err != nil { // too far back: a run of its own
 		t.Fatal(err)
 	}

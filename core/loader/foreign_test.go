@@ -93,7 +93,7 @@ func TestASourceFailsWhileALoaderIsMade(t *testing.T) {
 		{"Check", mine, status.IO, "loader: the source failed: the tape is torn"},
 		{"Gatherer", mine, status.IO, "loader: the source failed: the tape is torn"},
 		{"Fingerprint", context.Canceled, status.Cancelled, "loader: the source failed: context canceled"},
-		{"nothing", nil, status.IO, "loader: the source gave neither a gatherer nor an error; mend the source's method Gatherer"},
+		{"nothing", nil, status.IO, "loader: the source returned neither a gatherer nor an error; correct the source's method Gatherer"},
 	} {
 		src := &torn{digits(64), test.method, test.err}
 		made, err := loader.New(src, loader.Options{Layout: lay})
@@ -104,7 +104,7 @@ func TestASourceFailsWhileALoaderIsMade(t *testing.T) {
 	}
 	for _, none := range []source.Source{nil, (*torn)(nil)} {
 		_, err := loader.New(none, loader.Options{Layout: lay})
-		wantError(t, err, status.InvalidArgument, "loader: there is no source; give a dataset; arrowio.Open, which makes one, gives nil with an error")
+		wantError(t, err, status.InvalidArgument, "loader: there is no source; give a dataset; arrowio.Open, which opens one, returns nil with an error")
 	}
 
 	src := &torn{Source: digits(64)}

@@ -14,9 +14,9 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// Eight goroutines do everything to one loader at once, and some keep what
-// they get. Nothing may be lost, wrong or left behind, and no call may fail
-// with a code that it should not. Half the loaders have a shelf.
+// Eight goroutines call all methods of one loader at once, and some keep their
+// batches. No batch is lost or wrong, nothing is left open, and no call fails with
+// an unexpected code. Half the loaders have a ready queue.
 func TestHammer(t *testing.T) {
 	before := runtime.NumGoroutine()
 	r := random.New(t)
@@ -27,10 +27,10 @@ func TestHammer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var s *shelf
+		var q *readyQueue
 		if round%4 > 1 {
-			s = newShelf(8)
-			l.Shelve(s)
+			q = newReadyQueue(8)
+			l.SetReadyQueue(q)
 		}
 		start := make(chan struct{})
 		var all sync.WaitGroup
@@ -38,7 +38,7 @@ func TestHammer(t *testing.T) {
 			mine := random.From(r.Uint64())
 			all.Go(func() {
 				<-start
-				hammer(t, l, s, mine)
+				hammer(t, l, q, mine)
 			})
 		}
 		close(start)
@@ -48,11 +48,11 @@ func TestHammer(t *testing.T) {
 			t.Fatalf("round %d: %d gatherers are open", round, n)
 		}
 	}
-	settled(t, before, "after all")
+	waitForGoroutines(t, before, "after all")
 }
 
-// settled waits for goroutines that are just ending.
-func settled(t *testing.T, before int, when string) {
+// waitForGoroutines waits until there are no more goroutines than before.
+func waitForGoroutines(t *testing.T, before int, when string) {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(late) {
@@ -62,7 +62,7 @@ func settled(t *testing.T, before int, when string) {
 	}
 }
 
-func hammer(t *testing.T, l *loader.Loader, s *shelf, r *rand.Rand) {
+func hammer(t *testing.T, l *loader.Loader, q *readyQueue, r *rand.Rand) {
 	var kept []*batch.Batch
 	allow := func(err error, codes ...status.Code) bool {
 		for _, c := range append(codes, status.OK, status.InvalidState, status.Cancelled) {
@@ -75,8 +75,8 @@ func hammer(t *testing.T, l *loader.Loader, s *shelf, r *rand.Rand) {
 	}
 	for range 40 {
 		switch n := r.IntN(100); {
-		case n < 20 && s != nil:
-			if b, _ := s.take(); b != nil {
+		case n < 20 && q != nil:
+			if b, _ := q.take(); b != nil {
 				checkMemory(t, l, b.Place(), b.Memory())
 				b.Memory().Free()
 			}
@@ -116,18 +116,6 @@ func hammer(t *testing.T, l *loader.Loader, s *shelf, r *rand.Rand) {
 	for _, b := range kept {
 		b.Release()
 	}
-}
-
-// An idle loader has no goroutine: not before the first call, not while enough
-// batches stand ready, not after the end.
-func TestIdleLoaderHasNoGoroutine(t *testing.T) {
-	before := runtime.NumGoroutine()
-	l := newLoader(t, digits(100), loader.Options{Layout: newLayout(t, document(8)), Epochs: 1})
-	settled(t, before, "new")
-	next(t, l)
-	settled(t, before, "two batches stand ready")
-	places(t, l)
-	settled(t, before, "at the end")
 }
 
 func TestOneEpoch(t *testing.T) {
@@ -173,7 +161,7 @@ func TestOneEpoch(t *testing.T) {
 	}
 }
 
-// TestOneEpochOfSome says which epochs a loader with a number of them has.
+// A loader with a number of epochs has no pass over a later one.
 func TestOneEpochOfSome(t *testing.T) {
 	l := newLoader(t, digits(30), loader.Options{Layout: newLayout(t, document(8)), Epochs: 3})
 	pass, err := l.OneEpoch(2)
@@ -185,7 +173,7 @@ func TestOneEpochOfSome(t *testing.T) {
 	wantError(t, err, status.OutOfRange, "loader: there is no epoch 3: the loader has 3; epochs count from 0")
 }
 
-// A pass outlives the loader it came from.
+// A pass outlives its loader.
 func TestOneEpochOutlivesLoader(t *testing.T) {
 	l, err := loader.New(digits(30), loader.Options{Layout: newLayout(t, document(8))})
 	if err != nil {

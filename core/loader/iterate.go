@@ -8,29 +8,28 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Next gives the next batch, which from now on belongs to the caller, who
-// releases it. It waits until the batch is ready.
+// Next waits for the next batch and returns it. The caller owns the batch and
+// releases it.
 //
-// At the end of the run the error has code End: with Options.Epochs = k from
-// then on, with Epochs = 0 once at the end of every epoch, and the call after
-// that begins the next one.
+// At the end of a loop the error has code End. With Options.Epochs = 0 that is
+// once at the end of every epoch, and the next call begins the next epoch. With
+// Epochs = k all calls after epoch k-1 return it.
 //
-// A step that fails gives its error in its place, after all batches before it.
-// The cursor stays there: the call after that tries the same step again, and
-// Seek goes elsewhere, so nothing is skipped unless the caller says so.
+// If a step fails, Next returns its error after all batches before it. The cursor
+// stays at the step, and the next call tries it again, so no step is skipped
+// unless the caller uses Seek or Skip.
 //
-// A cancelled ctx gives Cancelled, also where a batch stands ready; one whose
-// deadline has passed gives Timeout, but not where a batch stands ready. Either
-// way nothing is lost.
-func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) { return l.line.next(ctx) }
+// If ctx is canceled, the error is Cancelled. If its deadline passes, the error is
+// Timeout, unless a batch is ready. Either way, the next call returns the batch.
+func (l *Loader) Next(ctx context.Context) (*batch.Batch, error) { return l.prefetcher.next(ctx) }
 
-// All is a loop over the batches from the cursor on: to the end of the epoch
-// with Options.Epochs = 0, to the end of epoch k-1 with Epochs = k, without end
-// with -1. After a break, the next loop continues with the next batch. The loop
-// body releases each batch. An error ends the loop after it was yielded.
+// All yields the batches from the cursor on: to the end of the epoch with
+// Options.Epochs = 0, to the end of epoch k-1 with Epochs = k, without end with
+// -1. After a break, the next loop continues with the next batch. The loop body
+// releases each batch. An error is yielded and ends the loop.
 func (l *Loader) All(ctx context.Context) iter.Seq2[*batch.Batch, error] {
 	return func(yield func(*batch.Batch, error) bool) {
-		l.line.begin()
+		l.prefetcher.beginLoop()
 		for {
 			b, err := l.Next(ctx)
 			if status.CodeOf(err) == status.End {
@@ -43,17 +42,17 @@ func (l *Loader) All(ctx context.Context) iter.Seq2[*batch.Batch, error] {
 	}
 }
 
-// Len gives the number of batches that a loop started now yields; -1 if it has
-// no end.
+// Len returns the number of batches of a loop that starts now, or -1 if it has no
+// end.
 func (l *Loader) Len() int64 {
 	return l.grid.length(l.State().Cursor(), int64(l.o.Epochs))
 }
 
-// OneEpoch opens an independent pass over one epoch, for evaluation: a loader
-// of its own with its cursor at the start of that epoch, which ends with it.
-// The cursor of l does not move. The pass shares the memory and the bound of
-// l, outlives it, and is closed by the caller. Beyond Options.Epochs the error
-// is OutOfRange.
+// OneEpoch returns a loader for one pass over an epoch, for example for
+// evaluation. Its cursor starts at the epoch, and it ends with the epoch. The
+// cursor of l does not move. The pass uses the allocator and the MaxHostBytes of l,
+// may outlive l, and is closed by the caller. The error is OutOfRange beyond
+// Options.Epochs.
 func (l *Loader) OneEpoch(epoch int64) (*Loader, error) {
 	c := batch.Cursor{Epoch: epoch}
 	if err := l.grid.check(c); err != nil {
@@ -64,7 +63,7 @@ func (l *Loader) OneEpoch(epoch int64) (*Loader, error) {
 			WithHint("epochs count from 0").With("epoch", epoch).With("epochs", int64(k))
 	}
 	pass := *l
-	pass.first = l.line.sequence.Load()
+	pass.first = l.prefetcher.sequence.Load()
 	pass.o.Epochs = int(epoch + 1)
-	return making(func() (*Loader, error) { return &pass, pass.open(c, c) })
+	return construct(func() (*Loader, error) { return &pass, pass.open(c, c) })
 }

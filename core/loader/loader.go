@@ -1,10 +1,10 @@
 // Package loader delivers the batches of one process of a device mesh: rows in
 // the epoch's order, gathered shard by shard, read ahead, resumable anywhere.
 //
-// A [Loader] composes what the packages below it know. The layout says which
-// blocks the process holds and which rows of the global batch they need, the
-// sampler which records stand at those rows, the source copies them, and an
-// allocator provides the memory:
+// A [Loader] composes other packages. The layout says which blocks the process
+// holds and which rows of the global batch they need. The sampler says which
+// records these rows are. The source copies the records, into memory of an
+// allocator:
 //
 //	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true})
 //	defer l.Close()
@@ -14,17 +14,16 @@
 //		b.Release()
 //	}
 //
-// Every process runs a loader of its own, on the same layout, dataset, order
-// and seed. They never talk to each other: all of them compute the same
-// sequence of global batches, and each gathers its part. So [Options.Process]
-// can play any process, and a test can play all of them.
+// Every process runs its own loader, with the same layout, dataset, order and seed.
+// Loaders do not communicate: all compute the same sequence of global batches, and
+// each gathers its part. [Options.Process] may be any process, so a test can run
+// the loaders of all of them.
 //
-// [Loader.State] names the next batch that was not delivered yet. A run
-// continues from it on any mesh, number of processes, batch size and
-// remainder.
+// [Loader.State] names the next batch that was not delivered. A run continues from
+// it on any mesh, number of processes, batch size and remainder.
 //
-// README.md beside this file follows one record on its way, and says who owns
-// what when.
+// README.md beside this file follows one record through the loader, draws the
+// states of the prefetcher, and lists the owners of all resources.
 package loader
 
 import (
@@ -35,47 +34,43 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Loader delivers batches. It has one cursor. All methods are safe for
 // concurrent use; of concurrent calls of Next, each batch goes to one.
 type Loader struct {
-	src   source.Source
-	o     Options
-	plan  *plan
-	grid  grid
-	first *sequence // line has that of now
-	count *batch.Count
-	maker *maker
-	line  *prefetch
+	src        source.Source
+	o          Options
+	plan       *plan
+	grid       grid
+	first      *sequence // the prefetcher has the current one
+	count      *batch.Count
+	prefetcher *prefetcher
 }
 
-// New checks everything that can be checked before a row is read, and gives a
-// loader whose cursor is at the start, or at Options.State. If several things
-// are wrong, the error names all of them. Nothing is gathered before the first
-// call that wants a batch.
+// New returns a loader whose cursor is at the start, or at Options.State. It checks
+// everything that can be checked before a row is read. If several things are wrong,
+// the error names all of them. Nothing is gathered before the first call of Next.
 //
-// The source stays the caller's, who closes it after the loader.
+// The caller closes the source, after the loader.
 func New(src source.Source, o Options) (*Loader, error) {
 	return NewContext(context.Background(), src, o)
 }
 
-// NewContext is New with a context that ends the wait for what has to be read
-// from disk: the dataset's fingerprint, and the lengths of lists that no
-// metadata tell.
+// NewContext is New with a context for what has to be read from disk: the
+// dataset's fingerprint, and the lengths of lists that are not in its metadata.
 func NewContext(ctx context.Context, src source.Source, o Options) (*Loader, error) {
-	return making(func() (*Loader, error) { return newLoader(ctx, src, o) })
+	return construct(func() (*Loader, error) { return newLoader(ctx, src, o) })
 }
 
 func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, error) {
 	if v := reflect.ValueOf(src); src == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, fail(status.InvalidArgument, "there is no source").WithHint("give a dataset; arrowio.Open, which makes one, gives nil with an error")
+		return nil, fail(status.InvalidArgument, "there is no source").WithHint("give a dataset; arrowio.Open, which opens one, returns nil with an error")
 	}
 	if o.Layout == nil {
 		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("set Options.Layout")
 	}
-	planned := o.Layout.Document().Dataset // a copy of the whole document: once
+	planned := o.Layout.Document().Dataset // copies the whole document
 	if err := check(src, &o, planned); err != nil {
 		return nil, err
 	}
@@ -103,7 +98,7 @@ func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, erro
 	return l.begin()
 }
 
-// planFor works out what the process loads, and finds the memory for it.
+// planFor makes the plan of the process, and chooses the allocator.
 func (l *Loader) planFor(process int) (err error) {
 	if l.plan, err = newPlan(l.o.Layout, process, l.src.Schema(), l.o.Fill); err != nil {
 		return err
@@ -118,9 +113,9 @@ func (l *Loader) planFor(process int) (err error) {
 	return nil
 }
 
-// begin places the cursor and opens the first pass.
+// begin opens the first pass at the start, or at Options.State.
 func (l *Loader) begin() (*Loader, error) {
-	var asked, c batch.Cursor
+	var requested, c batch.Cursor
 	if l.o.State != nil {
 		s, err := ParseState(l.o.State)
 		if err != nil {
@@ -129,14 +124,14 @@ func (l *Loader) begin() (*Loader, error) {
 		if c, l.first, err = l.resume(l.first, s, l.o.IgnoreDataset); err != nil {
 			return nil, err
 		}
-		asked = s.Cursor()
+		requested = s.Cursor()
 	}
-	return l, l.open(asked, c)
+	return l, l.open(requested, c)
 }
 
-// open makes the pass that starts at a settled cursor, with a gatherer of its
-// own. Asked is the cursor before it settled.
-func (l *Loader) open(asked, c batch.Cursor) error {
+// open opens a pass with its own gatherer at a normalized cursor. Requested is the
+// cursor before it was normalized.
+func (l *Loader) open(requested, c batch.Cursor) error {
 	var g source.Gatherer
 	announce := func([]int64) {}
 	if len(l.plan.parts) > 0 {
@@ -145,49 +140,41 @@ func (l *Loader) open(asked, c batch.Cursor) error {
 			return err
 		}
 		if g == nil {
-			return fail(status.IO, "the source gave neither a gatherer nor an error").WithHint("mend the source's method Gatherer")
+			return fail(status.IO, "the source returned neither a gatherer nor an error").WithHint("correct the source's method Gatherer")
 		}
 		announce = g.Ahead
 	}
 	until := int64(l.o.Epochs)
-	l.maker = &maker{
+	b := &builder{
 		plan: l.plan, grid: l.grid, gatherer: g, alloc: l.o.Allocator, count: l.count,
-		seed: l.first.state.Seed, limit: l.o.MaxHostBytes, shares: l.plan.share(l.o.workers(l.plan.loaded)),
+		seed: l.first.state.Seed, limit: l.o.MaxHostBytes, workers: l.plan.workers(l.o.workers(l.plan.loaded)),
 		window: &window{grid: l.grid, until: until, rows: l.plan.rows, order: l.first.order, announce: announce},
 	}
-	l.line = newPrefetch(l.maker, &l.o, l.first, asked, c)
+	l.prefetcher = newPrefetcher(b, &l.o, l.first, requested, c)
 	return nil
 }
 
-// Close ends the gathering, waits for it, and frees what stood ready. Batches
-// that were delivered stay their owners'. Calls under way fail with Cancelled,
-// later ones with InvalidState; closing again does nothing. Close waits at
-// most a second for a read that a disk does not answer; such a read ends by
-// itself, and what it used is freed then.
+// Close cancels the gather under way, waits for it, and frees ready batches.
+// Delivered batches stay valid. Calls of Next under way fail with Cancelled, later
+// calls with InvalidState. Closing again does nothing. If a disk does not answer a
+// read, Close waits at most a second; what the read uses is freed when it ends.
 func (l *Loader) Close() error {
-	l.line.close()
+	l.prefetcher.close()
 	return nil
 }
 
-// end closes the gatherer when no gather runs any more.
-func (m *maker) end() {
-	if m.gatherer != nil {
-		_ = guard.Call("loader", m.gatherer.Close) // nobody is left to hear of it
-	}
-}
-
-// Layout gives the layout.
+// Layout returns the layout.
 func (l *Loader) Layout() *layout.Layout { return l.o.Layout }
 
-// Process gives the process whose blocks these are.
+// Process returns the process whose blocks are loaded.
 func (l *Loader) Process() int { return l.o.Process }
 
-// Blocks lists the blocks of every batch, in the order of
+// Blocks returns the blocks of every batch, in the order of
 // Layout().Process(Process()).Blocks. The list must not be changed.
 func (l *Loader) Blocks() []batch.Block { return l.plan.blocks }
 
-// Prefetch gives the number of batches that may stand ready.
+// Prefetch returns how many batches are built ahead.
 func (l *Loader) Prefetch() int { return l.o.prefetch() }
 
-// StepsPerEpoch gives the number of steps of a whole epoch.
+// StepsPerEpoch returns the number of steps of a whole epoch.
 func (l *Loader) StepsPerEpoch() int64 { return l.grid.steps(0) }

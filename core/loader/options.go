@@ -8,74 +8,71 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// Options say what a loader delivers. Layout is needed, everything else has a
-// useful zero value.
+// Options say what a loader delivers. Only Layout is required.
 type Options struct {
-	// Layout says what the arrays are and who holds them. It must be without
-	// problems of severity "error".
+	// Layout says what the arrays are and which devices hold them. It must have no
+	// problem of severity "error".
 	Layout *layout.Layout
 
-	// Process says whose blocks to load, from 0 to the number of processes
-	// without one. A process that has no devices in the mesh gets batches
-	// without blocks, as many as all others.
+	// Process is the process whose blocks are loaded, counted from 0. A process
+	// that has no devices in the mesh gets as many batches as the others, without
+	// blocks.
 	Process int
 
-	// Processes is how many processes the run has, if some with higher numbers
-	// than those of the layout take part. 0: as many as the layout has.
+	// Processes is how many processes the run has, if that is more than the
+	// layout has. 0: as many as the layout has.
 	Processes int
 
-	// Order names the order of records (sampler.Names, sampler.Local), or is
-	// "local" for the local order of State, if that has one, and else of Layout;
-	// a later Restore changes its parameters. Left empty, it is sampler.Shuffle
-	// if Shuffle is set, else the document's, else sequential.
+	// Order is the name of the order of records (sampler.Names, sampler.Local).
+	// "local" is the local order of State, if that has one, else of Layout; a
+	// later Restore changes its parameters. "" is sampler.Shuffle if Shuffle is
+	// set, else the document's order, else sequential.
 	Order string
 
-	// Shuffle delivers every epoch in a fresh random order that depends on
-	// Seed alone.
+	// Shuffle delivers every epoch in a new random order, which depends only on
+	// Seed.
 	Shuffle bool
 
-	// Seed of the order, within ±2^53. It counts where Order, Shuffle or Seed
-	// itself is set; otherwise the document's seed does.
+	// Seed is the seed of the order, within ±2^53. If Order, Shuffle and Seed are
+	// all zero, the document's seed is used.
 	Seed int64
 
-	// Epochs is the number of epochs in all, counted from epoch 0 also after
-	// a restore: loops end when the cursor's epoch has reached it. 0: every
-	// loop is one epoch, or the rest of it. -1: loops do not end.
+	// Epochs is the total number of epochs, counted from epoch 0 also after a
+	// restore. Loops end when the cursor's epoch reaches it. 0: every loop is one
+	// epoch, or the rest of it. -1: loops do not end.
 	Epochs int
 
-	// Prefetch is how many batches may stand ready undelivered. 0 takes the
-	// document's, which is 2 if it says nothing; -1 makes each batch when it
-	// is asked for.
+	// Prefetch is how many batches are built ahead. 0: as many as the document
+	// says, by default 2. -1: none; a batch is built when it is asked for.
 	Prefetch int
 
-	// State, if not nil, is where to begin: JSON that State gave, of this or
-	// any other topology, batch size and remainder.
+	// State, if not nil, is where to begin: the JSON of a State, of this or any
+	// other topology, batch size and remainder.
 	State []byte
 
 	// IgnoreDataset accepts a State of another dataset with as many records.
 	IgnoreDataset bool
 
-	// Fill says, per field, what replaces nulls: a bool or a number of any Go
-	// type. A field that may hold nulls needs one.
+	// Fill is the value that replaces nulls, by field: a bool or a number of any
+	// Go type. A field that may hold nulls needs one.
 	Fill map[string]any
 
-	// Allocator makes the memory of batches; nil for a batch.Heap of the
-	// loader's own.
+	// Allocator provides the memory of batches. nil: a batch.Heap.
 	Allocator batch.Allocator
 
-	// MaxHostBytes bounds the memory of all batches that are not yet released,
-	// delivered or not; 0 for no bound. At the bound the loader stops reading
-	// ahead, and a Next that would need more fails with ResourceExhausted. It
-	// never waits for a release. With layout.LoadGlobal the memory in which
-	// batches are gathered whole counts too.
+	// MaxHostBytes bounds the memory of all batches that are not released,
+	// delivered or not. 0: no bound. At the bound the loader builds no batch
+	// ahead, and a Next that would exceed it fails with ResourceExhausted. The
+	// loader never waits for a release. With layout.LoadGlobal the memory of
+	// whole batches counts, too.
 	MaxHostBytes int64
 
-	// Workers is how many goroutines share the gathering of one batch; 0
-	// chooses by the size of a batch and the number of processors.
+	// Workers is how many goroutines gather one batch. 0: chosen by the size of a
+	// batch and GOMAXPROCS.
 	Workers int
 }
 
-// prefetch gives the number of batches that may stand ready.
+// prefetch returns how many batches are built ahead.
 func (o *Options) prefetch() int {
 	switch {
 	case o.Prefetch > 0:
@@ -86,7 +83,7 @@ func (o *Options) prefetch() int {
 	return o.Layout.Prefetch()
 }
 
-// order gives the order's name and seed; d is the document's dataset, or nil.
+// order returns the order's name and seed. d is the document's dataset, or nil.
 func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64, err error) {
 	name, seed = sampler.Sequential, o.Seed
 	if d != nil && d.Order != "" {
@@ -106,21 +103,21 @@ func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64, err err
 	return name, seed, err
 }
 
-// local gives the name of the local order: the state's, or else the layout's.
+// local returns the name of the local order: the state's, or else the layout's.
 func (o *Options) local() (string, error) {
 	if s, err := ParseState(o.State); err == nil && sampler.IsLocal(s.Order) {
-		return s.Order, nil // a state that is none is refused elsewhere
+		return s.Order, nil // a bad state is an error elsewhere
 	}
 	return o.Layout.LocalOrder()
 }
 
-// workerBytes is how much of a batch is worth a goroutine of its own: below
-// it, starting one and waiting for it costs more than it saves.
+// workerBytes is how many bytes of a batch each worker has at least. For fewer, a
+// goroutine costs more than it saves.
 const workerBytes = 4 << 20
 
 const maxWorkers = 64
 
-// workers gives the number of goroutines for batches of this size.
+// workers returns how many goroutines gather a batch of the given size.
 func (o *Options) workers(bytes int64) int {
 	if o.Workers > 0 {
 		return o.Workers

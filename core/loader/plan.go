@@ -13,48 +13,45 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// plan is what one process does at every step: which rows of the global batch
-// it needs, which parts of those rows, and which bytes of which block they
-// become. It depends on the layout and the schema alone, so it is made once
-// and holds for every batch of every pass.
+// plan says which rows of the global batch one process needs at every step, which
+// parts of those rows, and which bytes of which block they become. It depends on
+// the layout and the schema alone, so all batches of all passes share it.
 type plan struct {
-	blocks  []batch.Block // in the order of layout.Process.Blocks
-	filled  []batch.Block // what jobs and made fill: blocks themselves, or whole arrays out of which they are cut
-	cuts    []cut         // by block, where they are cut out; else nil
-	slab    int64         // bytes of one batch, slots included
-	staged  int64         // and of filled, where that is memory of its own
-	bytes   int64         // of the blocks alone
-	loaded  int64         // gathered or made for them
-	rows    rows          // of the global batch that are gathered
-	all     rows          // and those that only the mask or the extras of this process have
-	counted []counted     // rows that this process counts, of the list that is gathered
-	parts   []source.Part
-	jobs    []job           // by part, for all rows
-	made    []made          // filled blocks that the loader makes itself
-	run     certificate.Run // of certificates, without a batch
+	blocks   []batch.Block // in the order of layout.Process.Blocks
+	filled   []batch.Block // what is gathered and computed: the blocks, or whole arrays that hold them
+	cuts     []cut         // of each block, if filled are whole arrays; else nil
+	slab     int64         // bytes of one batch with the gaps between blocks
+	staged   int64         // bytes of filled, if these are whole arrays; else 0
+	bytes    int64         // of the blocks without gaps
+	loaded   int64         // bytes of filled without gaps
+	rows     rows          // of the global batch, that are gathered
+	all      rows          // rows, and those that only the mask or the extras of this process have
+	parts    []source.Part
+	jobs     []job           // for all rows
+	computed []computed      // filled blocks that are not gathered
+	run      certificate.Run // of certificates, without a batch
 
-	countedMade []counted // rows that this process counts, of the list of mask and extras
+	vouched, vouchedComputed []vouched // of the record lists of rows and all
 }
 
 // job is a source.Job without its memory.
 type job struct {
 	part  int
-	rows  [2]int // of the list
-	block int    // of those filled
+	rows  [2]int // of the record list
+	block int    // of filled
 	bytes [2]int // of the block
 }
 
-// planner collects the plan.
+// planner makes a plan.
 type planner struct {
 	plan
 	lay    *layout.Layout
 	schema source.Schema
 	fill   map[string]any
-	known  map[string]int // parts by their text
+	known  map[string]int // numbers of parts by their text
 }
 
-// newPlan works out the plan of a process. The layout and the schema were
-// checked against each other before.
+// newPlan makes the plan of a process. The layout must fit the schema.
 func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[string]any) (*plan, error) {
 	p := &planner{lay: lay, schema: schema, fill: fill, known: map[string]int{}}
 	mine := lay.Process(process)
@@ -66,7 +63,7 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 		return nil, err
 	}
 	p.rows = p.gathered(mine)
-	p.addCounted(mine)
+	p.addVouched(mine)
 	for _, b := range mine.Gathered() {
 		if err := p.addBlock(lay.Arrays()[b.Array], b); err != nil {
 			return nil, err
@@ -74,7 +71,7 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 	}
 	p.blocks = p.filled
 	if mine.Whole != nil {
-		p.cutOut(mine)
+		p.addCuts(mine)
 	}
 	for _, b := range p.blocks {
 		p.bytes += int64(b.Bytes)
@@ -88,11 +85,11 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 	return &p.plan, nil
 }
 
-// need gives the memory for one batch and for making it.
+// need returns the bytes of memory that one batch and its building take.
 func (p *plan) need() int64 { return p.slab + p.staged }
 
-// gathered gives the rows whose data the process needs. A mask or an extra may
-// be partitioned otherwise than all data; its rows are not read for it.
+// gathered returns the rows whose data the process needs. A mask or an extra may
+// have more rows, whose data is not read.
 func (p *planner) gathered(mine layout.Process) rows {
 	var runs [][2]int
 	for _, b := range mine.Gathered() {
@@ -103,13 +100,13 @@ func (p *planner) gathered(mine layout.Process) rows {
 	return rowsOf(runs)
 }
 
-// maxRuns bounds the pieces in which the rows of all blocks of a process come:
-// each costs a job at every step.
+// maxRuns bounds the number of runs of rows in all blocks of a process. Each
+// takes a job at every step.
 const maxRuns = 1 << 18
 
-// checkSize refuses, before anything of that size is made, what would end the
-// process. Sizes of arrays were bounded by the layout, so the sums stay within
-// 63 bits.
+// checkSize returns an error if the plan or a batch would take too much memory. It
+// runs before anything of that size is allocated. The layout bounds the sizes of
+// arrays, so the sums fit in 63 bits.
 func (p *planner) checkSize(mine layout.Process) error {
 	bytes, runs := 8*int64(p.all.count), int64(0)
 	for _, b := range append(mine.Whole, mine.Blocks...) {
@@ -140,7 +137,7 @@ func memoryOf(a layout.Array, b layout.Block) batch.Block {
 	return batch.Block{Array: b.Array, Type: a.Type, Shape: b.Index.Shape(), Bytes: int(blockBytes(a, b)), Holders: b.Holders}
 }
 
-// addBlock adds one block to be filled.
+// addBlock plans how a block is filled.
 func (p *planner) addBlock(a layout.Array, b layout.Block) error {
 	bytes, number := int(blockBytes(a, b)), len(p.filled)
 	p.filled = append(p.filled, memoryOf(a, b))
@@ -150,7 +147,7 @@ func (p *planner) addBlock(a layout.Array, b layout.Block) error {
 	}
 	runs := runsOf(a.Shape[:a.BatchDims], b.Index)
 	if a.Kind != layout.Data {
-		p.made = append(p.made, made{block: number, kind: a.Kind, runs: p.all.locate(runs)})
+		p.computed = append(p.computed, computed{block: number, kind: a.Kind, runs: p.all.locate(runs)})
 		return nil
 	}
 	runs = p.rows.locate(runs)
@@ -170,7 +167,7 @@ func rowsIn(runs [][2]int) int {
 	return n
 }
 
-// addJobs adds a job for every run of rows; the runs fill the block in order.
+// addJobs adds a job for every run of rows. The runs fill the block in order.
 func (p *planner) addJobs(part, block int, runs [][2]int, rowBytes int) {
 	start := 0
 	for _, r := range runs {
@@ -180,8 +177,8 @@ func (p *planner) addJobs(part, block int, runs [][2]int, rowBytes int) {
 	}
 }
 
-// part gives the number of the part that a block needs of every row. Blocks
-// that need the same share it.
+// part returns the number of the part of every row that a block needs. Blocks that
+// need the same part share it.
 func (p *planner) part(a layout.Array, index sharding.Index) (int, error) {
 	number, field, ok := p.schema.Field(a.Field)
 	if !ok {
@@ -189,7 +186,7 @@ func (p *planner) part(a layout.Array, index sharding.Index) (int, error) {
 	}
 	part := source.Part{Field: number, To: a.Type, Boxes: boxes(index, a.Columns), Fill: p.fill[a.Field]}
 	if part.To == field.Type {
-		part.To = dtype.Invalid // as it is
+		part.To = dtype.Invalid // no conversion
 	}
 	key := fmt.Sprint(part.Field, part.To, part.Boxes)
 	if n, ok := p.known[key]; ok {
@@ -200,7 +197,7 @@ func (p *planner) part(a layout.Array, index sharding.Index) (int, error) {
 	return len(p.parts) - 1, nil
 }
 
-// fields gives the numbers of the fields that are loaded.
+// fields returns the numbers of the loaded fields.
 func (p *plan) fields() []int {
 	var list []int
 	for _, part := range p.parts {
@@ -211,16 +208,15 @@ func (p *plan) fields() []int {
 	return list
 }
 
-// boxes gives the parts of a field's row that make up a part of an array's row.
-// Columns name ranges of the field's first dimension; the array's first
-// dimension is these, one after the other, so a part of it may begin and end
-// inside any of them.
+// boxes returns the parts of a field's row that make up a part of an array's row.
+// Columns are ranges of the field's first dimension. The array's first dimension
+// is their concatenation, so a part of it may begin and end within any of them.
 func boxes(index sharding.Index, columns [][2]int) [][][2]int {
 	if columns == nil {
 		return [][][2]int{append([][2]int{}, index...)}
 	}
 	var list [][][2]int
-	first := 0 // index of the array where a range begins
+	first := 0 // index in the array at which the range begins
 	for _, c := range columns {
 		start := max(index[0][0], first)
 		stop := min(index[0][1], first+c[1]-c[0])
@@ -233,7 +229,7 @@ func boxes(index sharding.Index, columns [][2]int) [][][2]int {
 	return list
 }
 
-// appendBox adds a box, or makes the last one longer where it goes on.
+// appendBox appends a box, or extends the last one if the box continues it.
 func appendBox(list [][][2]int, r [2]int, rest sharding.Index) [][][2]int {
 	if last := len(list) - 1; last >= 0 && list[last][0][1] == r[0] {
 		list[last][0][1] = r[1]

@@ -9,35 +9,35 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Remesh gives a loader that goes on where l stands, on another layout and for
-// any process of it: what a run does when its mesh has lost or won devices. A
-// process of the run that has no devices in the new mesh may go on too, and gets
-// batches without blocks. The source, its files, the order and all options but these stay as
-// they are, so it costs the planning and no reading, but of the lengths of
-// lists that l does not load. A loop goes on too: it ends where that of l would
-// have ended, and the counts of Stats go on.
+// Remesh returns a loader that continues at the cursor of l, on another layout and
+// for any process of it. A run calls it when its mesh has lost or gained devices.
+// A process of the run without devices in the new mesh may continue, too, and gets
+// batches without blocks.
 //
-// The memory of batches comes from alloc, or from a batch.Heap of the new
-// loader's own where that is nil. MaxHostBytes does not count the batches that
-// l delivered.
+// The source, the order and all other options stay the same. So Remesh plans anew
+// and reads nothing, except for the lengths of lists that l does not load. The
+// loop of l continues and ends where it would have ended. The counts of Stats
+// continue.
 //
-// l itself is left as it is, whether this fails or not. The caller closes it,
-// which drops what it has read ahead; batches that it delivered stay their
-// owners', and so do its passes.
+// The memory of batches comes from alloc, or from a batch.Heap of the new loader
+// if alloc is nil. MaxHostBytes does not count batches that l delivered.
 //
-// The error is OutOfRange for a process that neither layout has, nor
-// Options.Processes counts. It is Incompatible where the layout's document names another dataset,
-// and InvalidArgument where l stands at a position that the layout's remainder
-// "error" does not allow. An order in the document does not count: l has one.
+// Remesh does not change l. The caller closes l, which drops its ready batches.
+// Delivered batches and passes of l stay valid.
+//
+// The error is OutOfRange if neither layout has the process and Options.Processes
+// does not count it. It is Incompatible if the layout's document names another
+// dataset. It is InvalidArgument if the layout's remainder "error" does not allow
+// the position of l. An order in the document is ignored.
 func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) (*Loader, error) {
-	return making(func() (*Loader, error) { return l.remesh(lay, process, alloc) })
+	return construct(func() (*Loader, error) { return l.remesh(lay, process, alloc) })
 }
 
 func (l *Loader) remesh(lay *layout.Layout, process int, alloc batch.Allocator) (*Loader, error) {
 	if lay == nil {
-		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("give the layout to go on with")
+		return nil, fail(status.InvalidArgument, "there is no layout").WithHint("give the layout to continue with")
 	}
-	next := &Loader{src: l.src, o: l.o, grid: gridOf(lay, l.src), first: l.line.sequence.Load(), count: l.count}
+	next := &Loader{src: l.src, o: l.o, grid: gridOf(lay, l.src), first: l.prefetcher.sequence.Load(), count: l.count}
 	next.o.Processes = l.o.processes()
 	next.o.Layout, next.o.Process, next.o.Allocator = lay, process, alloc
 	planned := lay.Document().Dataset
@@ -53,30 +53,33 @@ func (l *Loader) remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 	if err := source.Check(context.Background(), l.src, next.plan.fields()); err != nil {
 		return nil, err
 	}
-	if err := next.follow(l); err != nil {
+	if err := next.continueFrom(l); err != nil {
 		return nil, err
 	}
 	return next, nil
 }
 
-// follow opens the pass at the cursor of another loader, in the middle of its
-// loop.
-func (l *Loader) follow(other *Loader) error {
-	line := other.line
-	line.hold()
-	defer line.leave()
-	if line.closed {
-		return closed()
+// continueFrom opens the pass at the cursor of another loader, within its loop.
+func (l *Loader) continueFrom(other *Loader) (err error) {
+	from := other.prefetcher
+	from.inspect(func() { err = l.copyFrom(from) })
+	return err
+}
+
+func (l *Loader) copyFrom(from *prefetcher) error {
+	if from.state == closed {
+		return closedError()
 	}
-	if err := l.grid.check(line.cursor); err != nil {
+	if err := l.grid.check(from.cursor); err != nil {
 		return err
 	}
-	l.first = line.sequence.Load()
-	if err := l.open(line.cursor, l.grid.settle(line.cursor)); err != nil {
+	l.first = from.sequence.Load()
+	if err := l.open(from.cursor, l.grid.normalize(from.cursor)); err != nil {
 		return err
 	}
-	l.line.loop, l.line.counts = line.loop, line.counts.now()
-	l.line.ledger = line.ledger.remeshed(l.plan.run, line.cursor, l.line.cursor)
-	l.maker.gathered.Store(other.maker.gathered.Load())
+	p := l.prefetcher
+	p.loop, p.counts = from.loop, from.counts.now()
+	p.ledger = from.ledger.remeshed(l.plan.run, from.cursor, p.cursor)
+	p.builder.gathered.Store(from.builder.gathered.Load())
 	return nil
 }

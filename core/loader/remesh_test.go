@@ -120,7 +120,7 @@ func TestRemeshRefused(t *testing.T) {
 		_, err := l.Remesh(lay, process, nil)
 		wantError(t, err, code, text)
 	}
-	refused(nil, 0, status.InvalidArgument, "loader: there is no layout; give the layout to go on with")
+	refused(nil, 0, status.InvalidArgument, "loader: there is no layout; give the layout to continue with")
 	refused(newLayout(t, strip(5, 48, "")), 0, status.InvalidArgument,
 		`layout: dimension 0 of array "image" of shape (48, 2, 4) is split 5 ways by axis "data" (size 5), but 48 % 5 = 3; use a batch of 45 or 50`+"\n"+
 			`layout: dimension 0 of array "label" of shape (48,) is split 5 ways by axis "data" (size 5), but 48 % 5 = 3; use a batch of 45 or 50`)

@@ -8,15 +8,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// rows are some rows of the global batch, numbered anew from 0 without gaps:
-// that is the order of a record list.
+// rows is a set of rows of the global batch. A record list holds their records in
+// order, without gaps.
 type rows struct {
-	ranges [][2]int // of the global batch: sorted, apart from each other
-	first  []int    // number in the list of each range's first row
+	ranges [][2]int // of the global batch: sorted, with gaps between them
+	first  []int    // index in the list of each range's first row
 	count  int
 }
 
-// rowsOf gives the rows of ranges, which may overlap and come in any order.
+// rowsOf returns the rows of ranges, which may overlap and be in any order.
 func rowsOf(ranges [][2]int) rows {
 	ranges = slices.Clone(ranges)
 	slices.SortFunc(ranges, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
@@ -35,25 +35,24 @@ func rowsOf(ranges [][2]int) rows {
 	return r
 }
 
-// number gives the place in the list of a row of the global batch, which must
-// be one of them.
-func (r rows) number(row int) int {
+// index returns the index in the list of a row, which must be in the set.
+func (r rows) index(row int) int {
 	i := sort.Search(len(r.ranges), func(i int) bool { return row < r.ranges[i][1] })
 	return r.first[i] + row - r.ranges[i][0]
 }
 
-// locate gives where in the list runs of the global batch stand. A run never
-// spans a gap, since all its rows are there; but two may now be one.
+// locate returns runs of the list for runs of the global batch, whose rows must be
+// in the set. Two runs become one if only a gap was between them.
 func (r rows) locate(runs [][2]int) [][2]int {
 	var list [][2]int
 	for _, run := range runs {
-		n := r.number(run[0])
+		n := r.index(run[0])
 		list = appendRun(list, [2]int{n, n + run[1] - run[0]})
 	}
 	return list
 }
 
-// below counts the rows before row n of the global batch.
+// below returns the number of rows before row n of the global batch.
 func (r rows) below(n int64) int64 {
 	if len(r.ranges) == 0 || int64(r.ranges[len(r.ranges)-1][1]) <= n {
 		return int64(r.count)
@@ -65,14 +64,14 @@ func (r rows) below(n int64) int64 {
 	return sum
 }
 
-// runsOf lists the rows of a part of the batch, in the C order of that part.
-// With one batch dimension that is one run; with several, a part of an inner
-// dimension makes the rows jump.
+// runsOf returns the rows of a part of the batch as runs, in the part's C order.
+// With one batch dimension there is one run. With several, a part of an inner
+// dimension has a run for each index of the outer ones.
 func runsOf(shape []int, part sharding.Index) [][2]int {
 	d, inner := lastCut(shape, part)
 	size := (part[d][1] - part[d][0]) * inner
 	var list [][2]int
-	at := make([]int, d) // coordinate in the outer dimensions
+	at := make([]int, d) // indexes in the outer dimensions
 	for i := range at {
 		at[i] = part[i][0]
 	}
@@ -89,7 +88,7 @@ func runsOf(shape []int, part sharding.Index) [][2]int {
 	}
 }
 
-// countRuns gives an upper bound of the number of runs.
+// countRuns returns an upper bound of the number of runs.
 func countRuns(shape []int, part sharding.Index) int64 {
 	d, _ := lastCut(shape, part)
 	n := int64(1)
@@ -99,8 +98,8 @@ func countRuns(shape []int, part sharding.Index) int64 {
 	return n
 }
 
-// lastCut gives the last dimension of which the part is not all, or 0, and the
-// rows per step of it.
+// lastCut returns the last dimension that the part does not span, or 0, and the
+// number of rows per index of it.
 func lastCut(shape []int, part sharding.Index) (d, inner int) {
 	d, inner = len(shape)-1, 1
 	for ; d > 0 && part[d] == [2]int{0, shape[d]}; d-- {
@@ -109,7 +108,7 @@ func lastCut(shape []int, part sharding.Index) (d, inner int) {
 	return d, inner
 }
 
-// advance goes to the next coordinate in C order; false after the last.
+// advance moves to the next indexes in C order. It reports false after the last.
 func advance(at []int, part sharding.Index) bool {
 	for i := len(at) - 1; i >= 0; i-- {
 		if at[i]++; at[i] < part[i][1] {
@@ -120,7 +119,7 @@ func advance(at []int, part sharding.Index) bool {
 	return false
 }
 
-// appendRun adds a run, or makes the last one longer where it goes on.
+// appendRun appends a run, or extends the last one if the run continues it.
 func appendRun(list [][2]int, run [2]int) [][2]int {
 	if last := len(list) - 1; last >= 0 && list[last][1] == run[0] {
 		list[last][1] = run[1]

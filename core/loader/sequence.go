@@ -1,14 +1,15 @@
 package loader
 
 import (
+	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// sequence is which record stands where: what all states of a run share. It
-// does not change, but for a loader whose order is local: a state that it
-// restores brings the order's parameters.
+// sequence says which record is at which position: what all states of a run have
+// in common. A loader has one sequence, unless its order is local: then a restored
+// state brings the order's parameters.
 type sequence struct {
 	state State // with the cursor at zero
 	order sampler.Order
@@ -23,13 +24,20 @@ func newSequence(s State) (*sequence, error) {
 	return &sequence{state: s, order: order}, nil
 }
 
-// certified names the sequence in certificates.
+// at returns the state at a cursor.
+func (q *sequence) at(c batch.Cursor) State {
+	s := q.state
+	s.Epoch, s.Position = c.Epoch, c.Position
+	return s
+}
+
+// certified returns the sequence as certificates name it.
 func (q *sequence) certified() certificate.Sequence {
 	return certificate.Sequence{Order: q.state.Order, Dataset: q.state.Dataset.String(), Records: q.state.Records, Seed: q.state.Seed}
 }
 
-// resume gives the sequence of a saved state, if a run of this one can continue
-// there. Where the order was asked for as local, its parameters are the
+// resume returns the sequence of a saved state, if a run of this sequence can
+// continue there. If the order was requested as local, its parameters are the
 // state's.
 func (q *sequence) resume(s State, o *Options, ignoreDataset bool) (*sequence, error) {
 	live := q.state

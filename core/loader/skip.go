@@ -6,15 +6,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// skip is steps that are left out.
+// skip describes steps to leave out.
 type skip struct {
 	skipped, dropped []certificate.Span
-	to               batch.Cursor // behind them
+	to               batch.Cursor // after them
 }
 
-// skip says which positions the n steps from a settled cursor have, which ends
-// of epochs between them fill no step, and where they lead. Until is
-// Options.Epochs.
+// skip returns the positions of the n steps from a normalized cursor, the
+// remainders of epochs among them that fill no step, and the cursor after them.
+// Until is Options.Epochs.
 func (g grid) skip(c batch.Cursor, n, until int64) (s skip, err error) {
 	if err := g.checkSkip(c, n, until); err != nil {
 		return s, err
@@ -42,8 +42,8 @@ func (g grid) checkSkip(c batch.Cursor, n, until int64) error {
 	return nil
 }
 
-// add leaves out so many steps in each of some epochs, of which the first one
-// is that of the cursor.
+// add leaves out the given number of steps in each of some epochs, beginning with
+// the cursor's.
 func (s *skip) add(g grid, epochs, steps int64) {
 	if epochs == 0 || steps == 0 {
 		return

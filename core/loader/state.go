@@ -18,9 +18,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// State says where a run stands: the next batch starts at Position of Epoch.
-// It is the same on every process, and it names nothing of the mesh, the
-// layout or the batch size, so that a run continues on any of them.
+// State is where a run continues: the next batch starts at Position of Epoch. It is
+// the same on every process. It contains nothing of the mesh, the layout or the
+// batch size, so a run continues on any of them.
 type State struct {
 	Order    string             // the name of the order
 	Dataset  source.Fingerprint // of the records
@@ -32,15 +32,15 @@ type State struct {
 
 const (
 	stateVersion  = 1
-	maxStateBytes = 4096 // of text that is read; what JSON writes has at most 256
+	maxStateBytes = 4096 // of a text to parse; JSON writes at most 256
 	maxEpoch      = 1 << 53
 )
 
-// JSON gives the state as one line of JSON: at most 256 bytes, always the
-// same bytes for the same state.
+// JSON returns the state as one line of JSON: at most 256 bytes, and the same bytes
+// for the same state.
 func (s State) JSON() []byte { return s.AppendJSON(make([]byte, 0, 256)) }
 
-// AppendJSON appends what JSON gives.
+// AppendJSON appends the result of JSON.
 func (s State) AppendJSON(dst []byte) []byte {
 	number := func(key string, v int64) {
 		dst = append(dst, key...)
@@ -57,36 +57,36 @@ func (s State) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendText writes a JSON string. The names of orders are plain.
+// appendText appends a JSON string.
 func appendText(dst []byte, s string) []byte {
 	for _, c := range []byte(s) {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {
-			text, _ := json.Marshal(s) // a string never fails
+			text, _ := json.Marshal(s) // strings do not fail
 			return append(dst, text...)
 		}
 	}
 	return append(append(append(dst, '"'), s...), '"')
 }
 
-// String gives the JSON.
+// String returns the JSON.
 func (s State) String() string { return string(s.JSON()) }
 
-// MarshalJSON gives the JSON.
+// MarshalJSON returns the result of JSON.
 func (s State) MarshalJSON() ([]byte, error) { return s.JSON(), nil }
 
-// UnmarshalJSON reads what JSON gave.
+// UnmarshalJSON parses the result of JSON.
 func (s *State) UnmarshalJSON(text []byte) error {
 	p, err := ParseState(text)
 	*s = p
 	return err
 }
 
-// Cursor gives the place alone.
+// Cursor returns the epoch and the position.
 func (s State) Cursor() batch.Cursor { return batch.Cursor{Epoch: s.Epoch, Position: s.Position} }
 
-// ParseState reads a state. It is strict: every key once, in any order, and no
-// other. A state of another version is Incompatible, anything else that is
-// wrong InvalidArgument.
+// ParseState parses a state. The text must have every key once, in any order, and
+// no other. The error is Incompatible for a state of another version, and
+// InvalidArgument for anything else that is wrong.
 func ParseState(text []byte) (State, error) {
 	if len(text) > maxStateBytes {
 		return State{}, badState("the text has %d bytes, but a state has at most 256", len(text))
@@ -125,7 +125,7 @@ func badState(format string, args ...any) *status.Error {
 		WithHint("pass on a saved state, unchanged")
 }
 
-// members reads a flat JSON object of strings and numbers.
+// members parses a flat JSON object of strings and numbers.
 func members(text []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -170,7 +170,7 @@ func (p *stateParser) fail(format string, args ...any) {
 	}
 }
 
-// checkKeys refuses keys that a state has not.
+// checkKeys returns an error for keys that a state does not have.
 func (p *stateParser) checkKeys() {
 	for _, key := range slices.Sorted(maps.Keys(p.values)) {
 		if !slices.Contains(stateKeys, key) {
@@ -217,8 +217,8 @@ func (p *stateParser) integer(key string, low, high int64) int64 {
 	return v
 }
 
-// fits says whether a run of live can continue where the saved state stands,
-// and shows every pair of values that differ.
+// fits returns an error if a run of live cannot continue at a saved state. It names
+// every pair of values that differ.
 func (s State) fits(live State, ignoreDataset bool) error {
 	var differ []string
 	compare := func(what string, saved, live any) {

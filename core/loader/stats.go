@@ -2,71 +2,74 @@ package loader
 
 import "time"
 
-// Stats says what a loader did so far and holds now. The waits tell which side
-// is the slower: where ConsumerWait grows, the loader is; where ProducerWait
-// grows, the consumer is, and the loader costs nothing.
+// Stats holds the totals of a loader and its current state. If ConsumerWait grows,
+// the loader is slower than its consumer. If ProducerWait grows, the consumer is
+// slower, and the loader costs it nothing.
 type Stats struct {
 	Epoch, Step, Position int64 // of the next batch
 
 	Batches int64 // delivered
-	Rows    int64 // that this process loaded for them, without padding
+	Rows    int64 // of them that this process loaded, without padding
 	Bytes   int64 // of this process's blocks in them
 
-	// GatheredBytes is what was gathered or made for them: Bytes, but with
-	// layout.LoadGlobal the bytes of whole batches.
+	// GatheredBytes is how much was gathered or computed for them: the bytes of
+	// whole batches with layout.LoadGlobal, else Bytes.
 	GatheredBytes int64
 
-	Gather       time.Duration // spent gathering, for all batches that were made
-	ConsumerWait time.Duration // calls of Next waited for a batch
-	ProducerWait time.Duration // enough batches stood ready, and nothing was made
+	Gather       time.Duration // gathers, of all batches that were built
+	ConsumerWait time.Duration // callers waited for a batch
+	ProducerWait time.Duration // enough batches were ready, and none was built
 
-	Queued      int64 // batches that stand ready
-	LiveBatches int64 // made and not released, the queued ones included
+	Queued      int64 // ready batches
+	LiveBatches int64 // built and not released, the queued ones included
 	LiveBytes   int64
 }
 
-// Stats gives the numbers of now.
-func (l *Loader) Stats() Stats {
-	l.line.hold()
-	c, at, queued := l.line.counts.now(), l.line.cursor, l.line.ready.len()
-	l.line.leave()
-	batches, bytes := l.maker.live()
-	return Stats{
-		Epoch: at.Epoch, Step: at.Position / l.grid.batch, Position: at.Position,
-		Batches: c.batches, Rows: c.rows, Bytes: c.bytes, GatheredBytes: c.loaded,
-		Gather: time.Duration(l.maker.gathered.Load()), ConsumerWait: c.wait, ProducerWait: c.stall,
-		Queued: int64(queued), LiveBatches: batches, LiveBytes: bytes,
-	}
+// Stats returns the current numbers.
+func (l *Loader) Stats() (s Stats) {
+	p := l.prefetcher
+	p.inspect(func() {
+		c := p.counts.now()
+		s = Stats{
+			Epoch: p.cursor.Epoch, Step: p.cursor.Position / l.grid.batch, Position: p.cursor.Position,
+			Batches: c.batches, Rows: c.rows, Bytes: c.bytes, GatheredBytes: c.loaded,
+			Gather: time.Duration(p.builder.gathered.Load()), ConsumerWait: c.wait, ProducerWait: c.stall,
+			Queued: int64(len(p.ready)),
+		}
+	})
+	s.LiveBatches, s.LiveBytes = p.builder.live()
+	return s
 }
 
-// counts are the sums behind Stats.
+// counts holds the sums behind Stats.
 type counts struct {
 	batches, rows, bytes, loaded int64
 	wait, stall                  time.Duration
-	paused                       time.Time // since when enough stands ready; zero if not
+	paused                       time.Time // when the stall under way began, or zero
 }
 
-func (c *counts) deliver(rows, bytes, loaded int64) {
+// deliver counts a batch, of which so many rows are valid.
+func (c *counts) deliver(p *plan, valid int64) {
 	c.batches++
-	c.rows += rows
-	c.bytes += bytes
-	c.loaded += loaded
+	c.rows += p.all.below(valid)
+	c.bytes += p.bytes
+	c.loaded += p.loaded
 }
 
-// pause notes that nothing is made from now on, for want of a consumer or not.
-func (c *counts) pause(enough bool) {
-	if enough && c.paused.IsZero() {
+// pause begins a stall: enough batches are ready.
+func (c *counts) pause() {
+	if c.paused.IsZero() {
 		c.paused = time.Now()
 	}
 }
 
-// resume notes that something is made again.
+// resume ends a stall.
 func (c *counts) resume() {
 	*c = c.now()
 	c.paused = time.Time{}
 }
 
-// now gives the counts with a pause that goes on counted in.
+// now returns the counts, which include a stall under way.
 func (c *counts) now() counts {
 	n := *c
 	if !n.paused.IsZero() {
@@ -75,11 +78,4 @@ func (c *counts) now() counts {
 		n.paused = t
 	}
 	return n
-}
-
-// waited adds what a caller waited.
-func (p *prefetch) waited(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.counts.wait += d
 }

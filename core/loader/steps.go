@@ -8,16 +8,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// grid says how an epoch is cut into steps. It is pure arithmetic on metadata,
-// so every process finds the same steps.
+// grid divides an epoch into steps. It is pure arithmetic on metadata, so every
+// process computes the same steps.
 type grid struct {
 	records   int64  // of an epoch
 	batch     int64  // rows of the global batch
 	remainder string // layout.Drop, Pad or Refuse
 }
 
-// steps counts the steps from a position to the end of the epoch. A batch may
-// start at any position, not only at multiples of the batch size.
+// steps returns the number of steps from a position to the end of the epoch. A
+// batch may start at any position, not only at multiples of the batch size.
 func (g grid) steps(position int64) int64 {
 	left := g.records - position
 	n := left / g.batch
@@ -27,27 +27,27 @@ func (g grid) steps(position int64) int64 {
 	return n
 }
 
-// settle gives the cursor itself, or the start of the next epoch if no step
-// begins at it: a dropped tail never returns, and no loop is empty.
-func (g grid) settle(c batch.Cursor) batch.Cursor {
+// normalize returns the cursor itself, or the start of the next epoch if no step
+// begins at it. So no loop is empty, and a dropped remainder is never delivered.
+func (g grid) normalize(c batch.Cursor) batch.Cursor {
 	if c.Position > 0 && g.steps(c.Position) == 0 {
 		return batch.Cursor{Epoch: c.Epoch + 1}
 	}
 	return c
 }
 
-// place describes the batch that starts at a settled cursor.
+// place describes the batch that starts at a normalized cursor.
 func (g grid) place(c batch.Cursor) batch.Place {
 	valid := min(g.batch, g.records-c.Position)
 	return batch.Place{
 		Cursor: c,
 		Step:   c.Position / g.batch,
 		Valid:  valid,
-		After:  g.settle(batch.Cursor{Epoch: c.Epoch, Position: c.Position + valid}),
+		After:  g.normalize(batch.Cursor{Epoch: c.Epoch, Position: c.Position + valid}),
 	}
 }
 
-// check says whether one may continue at a cursor.
+// check returns an error if no run can continue at a cursor.
 func (g grid) check(c batch.Cursor) error {
 	if c.Epoch < 0 || c.Epoch > maxEpoch {
 		return fail(status.OutOfRange, "epoch %d is outside 0…2^53", c.Epoch).With("epoch", c.Epoch)
@@ -65,8 +65,9 @@ func (g grid) check(c batch.Cursor) error {
 	return nil
 }
 
-// length counts the batches that a loop started at a settled cursor yields, as
-// far as an int64 counts; -1 if it has no end. Until is Options.Epochs.
+// length returns the number of batches of a loop that starts at a normalized
+// cursor: at most math.MaxInt64, or -1 if the loop has no end. Until is
+// Options.Epochs.
 func (g grid) length(c batch.Cursor, until int64) int64 {
 	switch {
 	case until < 0:
@@ -83,7 +84,7 @@ func (g grid) length(c batch.Cursor, until int64) int64 {
 	return rest + epochs*each
 }
 
-// checkEpoch says whether an epoch has a step, and whether the remainder is
+// checkEpoch returns an error if an epoch has no step, or a remainder that is not
 // allowed.
 func (g grid) checkEpoch() error {
 	switch {

@@ -5,16 +5,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// lookahead is how many steps beyond the one being gathered are announced to
-// the gatherer, so that it can read rows in the order in which they lie. A
-// read that waits for a disk then waits for several steps at once.
+// lookahead is how many steps after the current one are announced to the gatherer.
+// It then can read the rows of several steps at once, in the order of the file.
 const lookahead = 4
 
-// window holds the record lists of the step to be gathered and of the next
-// ones. Its buffers go round, so it allocates nothing once it is full.
+// window holds the record lists of the step to be gathered and of the steps after
+// it, in a ring of buffers.
 type window struct {
 	grid     grid
-	until    int64 // Options.Epochs: nothing is announced beyond
+	until    int64 // Options.Epochs; no step behind is announced
 	rows     rows
 	order    sampler.Order
 	announce func(records []int64)
@@ -22,10 +21,10 @@ type window struct {
 	steps [lookahead + 1]windowStep
 	first int // the slot of the oldest step
 	count int
-	next  batch.Cursor // of the step behind the last one
+	next  batch.Cursor // of the step after the last
 
-	epoch  int64 // of keeper
-	keeper sampler.Epoch
+	epoch   int64 // of inEpoch
+	inEpoch sampler.Epoch
 }
 
 type windowStep struct {
@@ -33,15 +32,15 @@ type windowStep struct {
 	records []int64
 }
 
-// follow takes records of another order from now on.
-func (w *window) follow(order sampler.Order) {
+// setOrder sets the order of the records from now on.
+func (w *window) setOrder(order sampler.Order) {
 	if order != w.order {
-		w.order, w.keeper, w.count = order, nil, 0
+		w.order, w.inEpoch, w.count = order, nil, 0
 	}
 }
 
-// at gives the records of the step at a settled cursor, valid until the next
-// call. A cursor that does not follow the one before it starts afresh.
+// at returns the records of the step at a cursor, valid until the next call. If
+// the cursor does not follow the one before it, the window is filled anew.
 func (w *window) at(c batch.Cursor) []int64 {
 	if w.count > 0 {
 		w.first = (w.first + 1) % len(w.steps)
@@ -54,20 +53,19 @@ func (w *window) at(c batch.Cursor) []int64 {
 	return w.steps[w.first].records
 }
 
-// extend computes the records of later steps and announces them. It is called
-// behind a batch, when nobody waits for it, and grows the window slowly, since
-// the next batch is wanted soon.
+// extend computes and announces the records of at most two later steps. It runs
+// between two batches, so it must not delay the next one much.
 func (w *window) extend() {
-	for n := 0; n < 2 && w.room(); n++ {
+	for n := 0; n < 2 && w.hasRoom(); n++ {
 		w.announce(w.add())
 	}
 }
 
-func (w *window) room() bool {
+func (w *window) hasRoom() bool {
 	return w.count < len(w.steps) && (w.until <= 0 || w.next.Epoch < w.until)
 }
 
-// add computes one more step.
+// add computes the records of one more step.
 func (w *window) add() []int64 {
 	s := &w.steps[(w.first+w.count)%len(w.steps)]
 	w.count++
@@ -80,20 +78,20 @@ func (w *window) add() []int64 {
 	return s.records
 }
 
-// fill writes the records of some rows of a step; -1 for padding.
+// fill writes the records of some rows of a step, with -1 for padding rows.
 func (w *window) fill(dst []int64, rows rows, c batch.Cursor) {
-	if w.keeper == nil || w.epoch != c.Epoch {
-		w.epoch, w.keeper = c.Epoch, w.order.Epoch(c.Epoch)
+	if w.inEpoch == nil || w.epoch != c.Epoch {
+		w.epoch, w.inEpoch = c.Epoch, w.order.Epoch(c.Epoch)
 	}
 	valid := int(w.grid.place(c).Valid)
 	for i, r := range rows.ranges {
 		list := dst[rows.first[i]:][:r[1]-r[0]]
 		n := min(max(valid-r[0], 0), len(list))
 		if n > 0 {
-			w.keeper.Fill(list[:n], c.Position+int64(r[0]))
+			w.inEpoch.Fill(list[:n], c.Position+int64(r[0]))
 		}
-		for i := range list[n:] {
-			list[n+i] = padding
+		for i := n; i < len(list); i++ {
+			list[i] = padding
 		}
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// cut says which part of a whole array a block is. With layout.LoadGlobal a
-// batch is gathered whole, into memory that serves one batch after the other,
-// and the blocks of the process are copied out of it.
+// cut is the part of a whole array that a block is. With layout.LoadGlobal, every
+// batch is gathered whole, into memory that is reused, and the blocks of the
+// process are copied from there.
 type cut struct {
 	from  int // of the filled blocks
 	shape []int
 	index sharding.Index
 }
 
-// cutOut makes the blocks of a process parts of the arrays that are filled.
-func (p *planner) cutOut(mine layout.Process) {
+// addCuts plans the blocks of a process as parts of the filled arrays.
+func (p *planner) addCuts(mine layout.Process) {
 	p.blocks, p.staged = nil, batch.SlabBytes(p.filled)
 	for _, b := range mine.Blocks {
 		a := p.lay.Arrays()[b.Array]
@@ -28,8 +28,9 @@ func (p *planner) cutOut(mine layout.Process) {
 	}
 }
 
-// keep copies the blocks out of a whole batch.
-func (p *plan) keep(memory, whole batch.Memory) {
+// copyBlocks copies the blocks from a whole batch. It does nothing if blocks are
+// filled directly.
+func (p *plan) copyBlocks(memory, whole batch.Memory) {
 	for i, c := range p.cuts {
 		if p.blocks[i].Bytes > 0 {
 			copyPart(memory.Dst(i), whole.Dst(c.from), c.shape, c.index)
@@ -37,8 +38,8 @@ func (p *plan) keep(memory, whole batch.Memory) {
 	}
 }
 
-// copyPart copies a part of an array in C order to dst, and gives what is left
-// of dst.
+// copyPart copies a part of an array in C order to the beginning of dst, and
+// returns the rest of dst.
 func copyPart(dst, array []byte, shape []int, part sharding.Index) []byte {
 	if len(shape) == 0 {
 		return dst[copy(dst, array):]

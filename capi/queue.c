@@ -1,0 +1,242 @@
+/*
+ * queue.c: the ready queue. Callers take ready batches from it, and wait for the
+ * next one in it, without entering Go.
+ *
+ * One lock guards all queues and bindings. It is held for a few instructions. A
+ * woken thread needs the lock, so conditions are signaled after it is released. A
+ * thread that signals a queue is one of its owners until that is done.
+ */
+#include "internal.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { CAPACITY = 8, BINDINGS = 256 };
+
+#define SECOND INT64_C(1000000000) /* in nanoseconds, as all times here */
+#define MILLISECOND INT64_C(1000000)
+
+struct mfi_queue {
+  mfi_slot* slots[CAPACITY]; /* a ring */
+  int32_t first, count;
+  int64_t taken, waited; /* since the queue was made */
+  int32_t owners;
+  int32_t waiting;         /* callers */
+  bool expected;           /* a batch will be offered soon */
+  bool unbound;            /* the handle was canceled or released */
+  bool woken;              /* the producer, since its last rest */
+  pthread_cond_t callers;  /* wait for a batch */
+  pthread_cond_t producer; /* rests */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Which queue belongs to a handle. Handles that exist at the same time mostly
+   differ in their low bits. */
+static struct {
+  uint64_t handle;
+  mfi_queue* queue;
+} bindings[BINDINGS];
+
+/* ---- time ---- */
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* Returns the time after a number of milliseconds; negative is never. */
+static int64_t after(int64_t began, int64_t timeout_ms) {
+  const int64_t most = (INT64_MAX - began) / MILLISECOND;
+  return timeout_ms < 0 || timeout_ms > most ? INT64_MAX : began + timeout_ms * MILLISECOND;
+}
+
+static int make_condition(pthread_cond_t* c) {
+#ifdef __APPLE__
+  return pthread_cond_init(c, NULL);
+#else
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  const int failed = pthread_cond_init(c, &attributes);
+  pthread_condattr_destroy(&attributes);
+  return failed;
+#endif
+}
+
+/* Waits under the lock. Returns false when the time is over. */
+static bool wait_until(pthread_cond_t* c, int64_t end) {
+#ifdef __APPLE__
+  const int64_t left = end - now();
+  const struct timespec t = {left / SECOND, left % SECOND};
+  return left > 0 && pthread_cond_timedwait_relative_np(c, &lock, &t) == 0;
+#else
+  const struct timespec t = {end / SECOND, end % SECOND};
+  return pthread_cond_timedwait(c, &lock, &t) == 0;
+#endif
+}
+
+/* ---- owners and bindings ---- */
+
+mfi_queue* mfi_queue_new(void) {
+  mfi_queue* queue = calloc(1, sizeof *queue);
+  if (!queue)
+    return NULL;
+  queue->owners = 3;
+  if (make_condition(&queue->callers) || make_condition(&queue->producer)) {
+    free(queue);
+    return NULL;
+  }
+  return queue;
+}
+
+/* Ends a binding and the waits of its callers, under the lock. */
+static void unbind(int i) {
+  mfi_queue* queue = bindings[i].queue;
+  memset(&bindings[i], 0, sizeof bindings[i]);
+  if (!queue)
+    return;
+  queue->unbound = true;
+  if (queue->waiting > 0)
+    pthread_cond_broadcast(&queue->callers); /* this thread need not own the queue */
+}
+
+void mfi_queue_drop(mfi_queue* queue) {
+  pthread_mutex_lock(&lock);
+  const bool last = --queue->owners == 0;
+  /* A thread that guesses the handle may release it before it is bound. Then
+     nothing has ended the binding. */
+  for (int i = 0; last && i < BINDINGS; i++)
+    if (bindings[i].queue == queue)
+      unbind(i);
+  pthread_mutex_unlock(&lock);
+  if (!last)
+    return;
+  pthread_cond_destroy(&queue->callers);
+  pthread_cond_destroy(&queue->producer);
+  free(queue);
+}
+
+void mfi_queue_bind(uint64_t handle, mfi_queue* queue) {
+  pthread_mutex_lock(&lock);
+  if (!bindings[handle % BINDINGS].queue) {
+    bindings[handle % BINDINGS].handle = handle;
+    bindings[handle % BINDINGS].queue = queue;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static mfi_queue* find(uint64_t handle) {
+  return bindings[handle % BINDINGS].handle == handle ? bindings[handle % BINDINGS].queue : NULL;
+}
+
+void mfi_queue_unbind(uint64_t handle) {
+  pthread_mutex_lock(&lock);
+  if (find(handle))
+    unbind(handle % BINDINGS);
+  pthread_mutex_unlock(&lock);
+}
+
+void mfi_queue_unbind_all(void) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < BINDINGS; i++)
+    unbind(i);
+  pthread_mutex_unlock(&lock);
+}
+
+/* ---- the loader's side ---- */
+
+bool mfi_queue_offer(mfi_queue* queue, mfi_slot* slot) {
+  pthread_mutex_lock(&lock);
+  const bool room = queue->count < CAPACITY, wanted = queue->waiting > 0;
+  if (room)
+    queue->slots[(queue->first + queue->count++) % CAPACITY] = slot;
+  pthread_mutex_unlock(&lock);
+  if (room && wanted)
+    pthread_cond_signal(&queue->callers);
+  return room;
+}
+
+void mfi_queue_expect(mfi_queue* queue, bool soon) {
+  pthread_mutex_lock(&lock);
+  const bool in_vain = !soon && queue->waiting > 0;
+  queue->expected = soon;
+  pthread_mutex_unlock(&lock);
+  if (in_vain)
+    pthread_cond_broadcast(&queue->callers);
+}
+
+mfi_taken mfi_queue_taken(mfi_queue* queue, bool withdraw) {
+  pthread_mutex_lock(&lock);
+  const mfi_taken taken = {queue->taken, queue->waited};
+  if (withdraw)
+    queue->count = 0;
+  pthread_mutex_unlock(&lock);
+  return taken;
+}
+
+bool mfi_queue_rest(mfi_queue* queue, int64_t taken, int64_t limit_ns) {
+  const int64_t end = now() + limit_ns;
+  pthread_mutex_lock(&lock);
+  bool time = true;
+  while (time && !queue->woken && queue->taken <= taken)
+    time = wait_until(&queue->producer, end);
+  const bool ended = queue->woken || queue->taken > taken;
+  queue->woken = false;
+  pthread_mutex_unlock(&lock);
+  return ended;
+}
+
+void mfi_queue_wake(mfi_queue* queue) {
+  pthread_mutex_lock(&lock);
+  queue->woken = true;
+  pthread_mutex_unlock(&lock);
+  pthread_cond_signal(&queue->producer);
+}
+
+/* ---- the callers' side ---- */
+
+/* Waits under the lock until there is a batch, none is expected, the handle is
+   unbound, or the time is over. Returns how long that took. */
+static int64_t wait_for_batch(mfi_queue* queue, int64_t timeout_ms) {
+  const int64_t began = now(), end = after(began, timeout_ms);
+  queue->waiting++;
+  bool time = true;
+  while (time && queue->expected && !queue->unbound && queue->count == 0)
+    time = wait_until(&queue->callers, end);
+  queue->waiting--;
+  const int64_t waited = now() - began;
+  queue->waited += waited;
+  return waited;
+}
+
+mf_status mfi_queue_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot) {
+  *slot = NULL;
+  pthread_mutex_lock(&lock);
+  mfi_queue* queue = find(handle);
+  if (!queue) {
+    pthread_mutex_unlock(&lock);
+    return MF_OK;
+  }
+  queue->owners++;
+  if (*timeout_ms != 0 && queue->expected && queue->count == 0) {
+    const int64_t waited_ms = wait_for_batch(queue, *timeout_ms) / MILLISECOND;
+    if (*timeout_ms > 0)
+      *timeout_ms = waited_ms < *timeout_ms ? *timeout_ms - waited_ms : 0;
+  }
+  const bool unbound = queue->unbound;
+  if (!unbound && queue->count > 0) {
+    *slot = queue->slots[queue->first];
+    queue->first = (queue->first + 1) % CAPACITY;
+    queue->count--;
+    queue->taken++;
+  }
+  pthread_mutex_unlock(&lock);
+  if (*slot)
+    pthread_cond_signal(&queue->producer);
+  mfi_queue_drop(queue);
+  return unbound ? MF_CANCELLED : MF_OK;
+}

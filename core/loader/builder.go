@@ -1,0 +1,161 @@
+package loader
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/certificate"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// builder builds one batch after another: records, memory, gather, commit. Its
+// methods build and lookAhead run one at a time. Buffers are reused from batch to
+// batch.
+type builder struct {
+	plan     *plan
+	grid     grid
+	window   *window
+	gatherer source.Gatherer // nil if no array takes rows of the dataset
+	alloc    batch.Allocator
+	count    *batch.Count
+	seed     int64
+	limit    int64 // Options.MaxHostBytes
+
+	workers  []worker
+	whole    batch.Memory // of a whole batch, with layout.LoadGlobal; allocated for the first
+	gathered atomic.Int64 // nanoseconds
+
+	computedRecords []int64 // record list of the last batch's computed blocks
+	spareRecords    []int64 // buffer for it, if it is longer than the list that is gathered
+	aheadErr        error   // of the last lookAhead; the next build returns it
+}
+
+// build builds the batch at a cursor, and the evidence of its rows. A panic in any
+// part of it, such as the gatherer or the allocator, becomes an error.
+func (b *builder) build(ctx context.Context, c batch.Cursor) (built *batch.Batch, evidence certificate.Tally, err error) {
+	place := b.grid.place(c)
+	err = guard.Call("loader", func() error {
+		built, evidence, err = b.buildAt(ctx, place)
+		return err
+	})
+	if err != nil {
+		return nil, certificate.Tally{}, atStep(place, err)
+	}
+	return built, evidence, nil
+}
+
+// lookAhead announces the records of later steps to the gatherer. If the gatherer
+// panics, the next build fails.
+func (b *builder) lookAhead() {
+	b.aheadErr = guard.Call("loader", func() error { b.window.extend(); return nil })
+}
+
+func (b *builder) buildAt(ctx context.Context, place batch.Place) (built *batch.Batch, evidence certificate.Tally, err error) {
+	if err := b.aheadErr; err != nil {
+		b.aheadErr = nil
+		return nil, evidence, err
+	}
+	if err := b.checkLimit(); err != nil {
+		return nil, evidence, err
+	}
+	records := b.window.at(place.Cursor)
+	memory, err := b.alloc.Alloc(b.plan.blocks)
+	if err != nil {
+		return nil, evidence, err
+	}
+	defer func() {
+		if built == nil { // an error or a panic
+			memory.Free()
+		}
+	}()
+	if err := b.fill(ctx, memory, records, place); err != nil {
+		return nil, evidence, err
+	}
+	evidence = b.plan.evidence(records, b.computedRecords, place)
+	return batch.New(b.plan.blocks, memory, place, b.count), evidence, nil
+}
+
+// fill writes all blocks of a batch.
+func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64, place batch.Place) error {
+	target, err := b.target(memory)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := b.gather(ctx, target, records); err != nil {
+		return err
+	}
+	b.gathered.Add(int64(time.Since(began)))
+	b.compute(target, records, place)
+	b.plan.copyBlocks(memory, target)
+	return memory.Commit(ctx)
+}
+
+// target returns the memory to fill: the batch's own, or that of a whole batch
+// from which the blocks are copied.
+func (b *builder) target(memory batch.Memory) (batch.Memory, error) {
+	if b.plan.cuts == nil {
+		return memory, nil
+	}
+	var err error
+	if b.whole == nil {
+		b.whole, err = batch.NewHeap(0).Alloc(b.plan.filled)
+	}
+	return b.whole, err
+}
+
+// compute fills the mask and the extras. Their rows nearly always are those of
+// the data. If they have more rows, their record list is computed here.
+func (b *builder) compute(memory batch.Memory, records []int64, place batch.Place) {
+	if len(b.plan.computed) > 0 && b.plan.all.count > len(records) {
+		if b.spareRecords == nil {
+			b.spareRecords = make([]int64, b.plan.all.count)
+		}
+		records = b.spareRecords
+		b.window.fill(records, b.plan.all, place.Cursor)
+	}
+	b.computedRecords = records
+	for _, c := range b.plan.computed {
+		c.fill(memory.Dst(c.block), records, b.seed, place.Epoch)
+	}
+}
+
+// live returns the number and the bytes of batches that are not released. An
+// allocator that counts also knows of batches that were taken.
+func (b *builder) live() (batches, bytes int64) {
+	if c, ok := b.alloc.(batch.Counter); ok {
+		return c.Live()
+	}
+	return b.count.Live()
+}
+
+// full reports whether one more batch would exceed the limit.
+func (b *builder) full() bool {
+	if b.limit == 0 {
+		return false
+	}
+	_, bytes := b.live()
+	return bytes+b.plan.need() > b.limit
+}
+
+func (b *builder) checkLimit() error {
+	if !b.full() {
+		return nil
+	}
+	batches, bytes := b.live()
+	return fail(status.ResourceExhausted, "%d batches of %d bytes in all are not released, and one more of %d would exceed max_host_bytes = %d",
+		batches, bytes, b.plan.need(), b.limit).
+		WithHint("release batches, or drop references to their arrays; then ask again").
+		With("live_batches", batches).With("live_bytes", bytes).With("batch_bytes", b.plan.need())
+}
+
+// end closes the gatherer. It is called when no build runs any more.
+func (b *builder) end() {
+	if b.gatherer != nil {
+		_ = guard.Call("loader", b.gatherer.Close) // no call is left that could report an error
+	}
+}

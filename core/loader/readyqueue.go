@@ -1,0 +1,126 @@
+package loader
+
+import (
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+)
+
+// ReadyQueue holds ready batches for callers outside Go. Such a caller takes a
+// batch, or waits for one, without entering Go, which would cost it more than
+// the rest of the call.
+//
+// The queue holds batches only. A caller that finds none, and need not expect
+// one, calls Loader.Next, which also returns errors and the end of a loop.
+//
+// Callers take batches at any time. The loader calls the methods one at a time,
+// except that Rest may run beside the others but Close.
+type ReadyQueue interface {
+	// Offer appends a batch, with the state after it. The caller that takes
+	// the batch owns its memory. Offer reports false if the queue is full.
+	Offer(b *batch.Batch, after State) bool
+
+	// Expect says whether a batch will be offered soon. If not, waiting callers
+	// stop waiting.
+	Expect(soon bool)
+
+	// Taken returns how many batches callers have taken since the queue was
+	// made, and how long they have waited. Batches are taken in order.
+	Taken() (batches int64, waited time.Duration)
+
+	// Withdraw removes all batches, and returns what Taken does.
+	Withdraw() (batches int64, waited time.Duration)
+
+	// Rest waits until callers have taken more batches than the given number
+	// since the queue was made, or until Wake is called. It reports false if
+	// neither happens within the limit. It blocks its thread, so that its
+	// goroutine keeps its place in Go's scheduler.
+	Rest(taken int64, limit time.Duration) bool
+
+	// Wake ends a Rest: the next one if none is under way.
+	Wake()
+
+	// Close is called once, when no other method runs.
+	Close()
+}
+
+// SetReadyQueue has the loader offer its ready batches in a queue, which is
+// closed with the loader. It is called at most once. A pass and a remeshed
+// loader need queues of their own.
+func (l *Loader) SetReadyQueue(q ReadyQueue) {
+	err := l.prefetcher.change(func() error {
+		l.prefetcher.queue = q
+		return nil
+	})
+	if err != nil {
+		q.Close()
+	}
+}
+
+// countTaken counts the batches that callers took from the queue as delivered.
+func (p *prefetcher) countTaken() {
+	if p.queue != nil {
+		p.count(p.queue.Taken())
+	}
+}
+
+// withdraw empties the queue, so that until publish no caller takes a batch, and
+// counts those that were taken.
+func (p *prefetcher) withdraw() {
+	if p.queue != nil {
+		p.count(p.queue.Withdraw())
+		p.offered = 0
+	}
+}
+
+func (p *prefetcher) count(taken int64, waited time.Duration) {
+	for ; p.taken < taken; p.taken++ {
+		r := p.deliver()
+		_, _ = r.batch.Take() // its memory is the caller's
+		p.offered--
+	}
+	p.counts.wait += waited - p.waited
+	p.waited = waited
+}
+
+// publish offers ready batches in the queue, unless a caller has to come to Go to
+// start the producer. It tells callers whether to wait for more.
+func (p *prefetcher) publish() {
+	if p.queue == nil {
+		return
+	}
+	more := p.state != idle && p.state != closed && p.offer()
+	p.queue.Expect(more && p.state == producing)
+}
+
+// offer offers the ready batches up to the end of the loop or an error. It
+// reports whether the next batch can be offered, too.
+func (p *prefetcher) offer() bool {
+	c, loop := p.cursor, p.loop
+	for i, r := range p.ready {
+		if r.err != nil || p.endsBefore(c, loop) {
+			return false
+		}
+		place := r.batch.Place()
+		c, loop = place.After, place.Epoch
+		if i < p.offered {
+			continue
+		}
+		if !p.queue.Offer(r.batch, p.sequence.Load().at(c)) {
+			return false
+		}
+		p.offered++
+	}
+	return !p.endsBefore(c, loop)
+}
+
+// detach closes the queue.
+func (p *prefetcher) detach() {
+	p.mu.Lock()
+	q := p.queue
+	p.queue = nil
+	p.mu.Unlock()
+	if q != nil {
+		q.Close()
+	}
+}

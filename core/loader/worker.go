@@ -1,0 +1,106 @@
+package loader
+
+import (
+	"context"
+	"errors"
+
+	"github.com/meshfeed/meshfeed/core/batch"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// worker gathers some rows of every step.
+type worker struct {
+	rows [2]int       // of the record list
+	plan []job        // their rows count from rows[0]
+	jobs []source.Job // plan with the memory of the current batch
+}
+
+// workers divides the rows of a step into equal parts for n workers. A row is
+// read once per step, by one worker, for all blocks.
+func (p *plan) workers(n int) []worker {
+	n = max(1, min(n, p.rows.count))
+	list := make([]worker, n)
+	for i := range list {
+		w := &list[i]
+		w.rows = [2]int{p.rows.count * i / n, p.rows.count * (i + 1) / n}
+		for _, j := range p.jobs {
+			if j, ok := j.within(w.rows); ok {
+				w.plan = append(w.plan, j)
+				w.jobs = append(w.jobs, source.Job{Part: j.part, Rows: j.rows})
+			}
+		}
+	}
+	return list
+}
+
+// within returns the part of a job that lies in rows, counted from their start.
+func (j job) within(rows [2]int) (job, bool) {
+	start, stop := max(j.rows[0], rows[0]), min(j.rows[1], rows[1])
+	if start >= stop {
+		return job{}, false
+	}
+	size := (j.bytes[1] - j.bytes[0]) / (j.rows[1] - j.rows[0])
+	j.bytes = [2]int{j.bytes[0] + (start-j.rows[0])*size, j.bytes[0] + (stop-j.rows[0])*size}
+	j.rows = [2]int{start - rows[0], stop - rows[0]}
+	return j, true
+}
+
+// gather does the jobs of all workers, those of the first on this goroutine. It
+// returns when no worker writes any more.
+func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int64) error {
+	if b.gatherer == nil {
+		return nil
+	}
+	for i := range b.workers {
+		b.workers[i].aim(memory)
+	}
+	if len(b.workers) == 1 {
+		return b.gatherer.Gather(ctx, records, b.workers[0].jobs)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan error, len(b.workers))
+	for i := range b.workers[1:] {
+		w := &b.workers[i+1]
+		guard.Go("loader", func() error {
+			results <- b.work(ctx, cancel, w, records)
+			return nil
+		}, func(error) {}) // work reports its errors and panics itself
+	}
+	err := b.work(ctx, cancel, &b.workers[0], records)
+	for range b.workers[1:] {
+		err = cause(err, <-results)
+	}
+	return err
+}
+
+// work does the jobs of one worker. An error cancels the other workers.
+func (b *builder) work(ctx context.Context, cancel func(), w *worker, records []int64) error {
+	err := guard.Call("loader", func() error {
+		return b.gatherer.Gather(ctx, records[w.rows[0]:w.rows[1]], w.jobs)
+	})
+	if err != nil {
+		cancel()
+	}
+	return err
+}
+
+// cause returns the error of two workers that is not a mere cancellation.
+func cause(a, b error) error {
+	if a == nil || (b != nil && errors.Is(a, context.Canceled)) {
+		return b
+	}
+	return a
+}
+
+// aim points the jobs at the memory of a batch.
+func (w *worker) aim(memory batch.Memory) {
+	block, dst := -1, []byte(nil)
+	for i, j := range w.plan {
+		if j.block != block {
+			block, dst = j.block, memory.Dst(j.block)
+		}
+		w.jobs[i].Dst = dst[j.bytes[0]:j.bytes[1]:j.bytes[1]]
+	}
+}
