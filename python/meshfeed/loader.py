@@ -13,7 +13,7 @@ from meshfeed._feed.facts import Facts
 from meshfeed._feed.options import Options, check_kinds
 from meshfeed._feed.place import Place
 from meshfeed._io.arguments import Checks, State, cut
-from meshfeed._jobs import cluster
+from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
 from meshfeed._types import BatchT
 from meshfeed.coordinator import Coordinator
@@ -211,7 +211,7 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
     ) -> None:
         with Checks("mf.Loader") as check:
             check_kinds(check, source, layout, process)
-            peers = cluster.Options(
+            peers = JobOptions(
                 name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
             )
             options = Options(

@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
-from meshfeed._jobs import offsets
+from meshfeed._jobs import skew
 from tests.distributed.play import write
 from tests.distributed.process import Place, joined
 
@@ -97,6 +97,6 @@ def play(place: Place, scene: Scene) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    offsets.SECONDS = 0.1  # so that a stop comes after some hundred steps, however fast they are
+    skew.SECONDS = 0.1  # so that a stop comes after some hundred steps, however fast they are
     with joined() as place:
         write(place, "ahead", {name: play(place, scene) for name, scene in SCENES.items()})

@@ -256,7 +256,7 @@ def hear(loader: mf.Loader) -> None:
     """Waits until this process knows of a failure."""
     peers = loader._engine.cursor._cluster.threads.peers  # type: ignore[attr-defined]
     late = time.monotonic() + 60
-    while peers._letter is None and peers._own is None:
+    while peers._received is None and peers._own is None:
         assert time.monotonic() < late
         time.sleep(0.01)
 

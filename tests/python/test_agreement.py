@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed._jobs import agreement, offsets
+from meshfeed._jobs import agreement, skew
+from meshfeed._jobs.keys import Namespace
 from tests.python.players import (
     ALIKE,
     DIFFER,
@@ -123,7 +124,7 @@ def test_defaults() -> None:
 def test_another_version() -> None:
     with players(name="train") as job:
         odd = cluster(job.loaders[2])
-        odd._plan = odd._evidence.plan(odd._options) | {"version": "0.0.9"}
+        odd._terms = odd._evidence.terms(odd._options) | {"version": "0.0.9"}
         text = f"version is '{mf.__version__}' on processes 0, 1 and 3, '0.0.9' on process 2"
         assert errors_of(job) == [DIFFER + text + ALIKE] * 4
 
@@ -167,9 +168,10 @@ def judged(plans: list[dict[str, Any]]) -> str:
     texts = [json.dumps(plan, sort_keys=True).encode() for plan in plans]
     store = Memory()
     for p, text in enumerate(texts[1:], 1):
-        store.set(f"round/from/{p}", b"" if text == texts[0] else text)
+        store.set(f"round/answer/{p}", b"" if text == texts[0] else text)
+    namespace = Namespace(store, "round", "'train'", 0, range(len(plans)))
     with pytest.raises(mf.IncompatibleError) as e:
-        agreement.Agreement(store, "'train'", 0, range(len(plans)), HANG).reach("round", plans[0])
+        agreement.Agreement(namespace, HANG).reach("round", plans[0])
     return str(e.value)
 
 
@@ -345,7 +347,7 @@ def test_a_name_is_used_once_at_a_time() -> None:
 
 def test_a_forgotten_loader_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody closes it, and yet its name, its threads and its keys do not stay."""
-    monkeypatch.setattr(offsets, "LONGEST", 0.1)
+    monkeypatch.setattr(skew, "LONGEST", 0.1)
     job = Players(name="train", late_after=0.1)
     for _ in range(4):
         job.add()
@@ -368,7 +370,7 @@ def test_subset_of_processes() -> None:
     for p in (1, 3):
         job.add(process=p)
     assert all(isinstance(batch, dict) for batch in job.step())
-    assert job.store.keys["meshfeed/train.1-3.78d2d6be/0/0/from/3"] == b""
+    assert job.store.keys["meshfeed/train.1-3.78d2d6be/0/0/answer/3"] == b""
     job.close()
 
 
@@ -463,5 +465,5 @@ def test_two_threads_begin() -> None:
         for thread in both:
             thread.join(HANG)
         assert [type(batch) for batch in got] == [dict, dict]
-        assert cluster(first)._round == 1
+        assert cluster(first)._next == 1
         evaluation.close()

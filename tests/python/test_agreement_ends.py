@@ -35,7 +35,7 @@ def interrupted(job: Players, process: int, key: str) -> None:
 def test_interrupt() -> None:
     """Ctrl-C is heard while others are waited for, and the loader goes on where it was."""
     with players(name="train") as job:
-        interrupted(job, 0, "plan")
+        interrupted(job, 0, "terms")
         assert all(isinstance(batch, dict) for batch in job.step())
 
 
@@ -54,7 +54,7 @@ def test_interrupted_and_moved(odd: int) -> None:
         early = [threading.Thread(target=take, args=(p,)) for p in ((1, 2) if odd == 0 else (0, 1))]
         for thread in early:
             thread.start()
-        interrupted(job, odd, f"from/{odd or 1}")  # others have read what it says
+        interrupted(job, odd, f"answer/{odd or 1}")  # others have read what it says
         job.loaders[odd].seek(epoch=0, position=32)
         if odd:  # the others agree on what it said; it is the one that went elsewhere
             late = threading.Thread(target=take, args=(3,))
@@ -86,12 +86,12 @@ def test_interrupted_and_gone(odd: int) -> None:
         def end() -> None:
             with job.loaders[odd]:
                 if odd:
-                    interrupted(job, odd, f"from/{odd}")
+                    interrupted(job, odd, f"answer/{odd}")
                     raise KeyboardInterrupt
                 next(iter(job.loaders[0]))
 
         if odd == 0:
-            cluster(job.loaders[0])._begin_threads = ctrl_c  # type: ignore[assignment,method-assign]
+            cluster(job.loaders[0]).threads.start = ctrl_c  # type: ignore[assignment,method-assign]
         rest = [threading.Thread(target=take, args=(p,)) for p in range(4) if p != odd]
         for thread in rest if odd == 0 else rest[:2]:
             thread.start()
@@ -126,7 +126,7 @@ def test_closing_ends_the_wait_for_others() -> None:
 
         thread = threading.Thread(target=take)
         thread.start()
-        job.store.until(lambda keys: "meshfeed/train.0-3/0/0/plan" in keys)
+        job.store.until(lambda keys: "meshfeed/train.0-3/0/0/terms" in keys)
         began = time.monotonic()
         job.loaders[0].close()
         thread.join(HANG)
@@ -172,7 +172,7 @@ def test_exit_ends_the_wait_for_others() -> None:
     """A program ends at once, and in silence, while a thread of it waits for other processes."""
     text = """
 threading.Thread(target=lambda: next(iter(job.loaders[0])), daemon=True).start()
-job.store.until(lambda keys: "meshfeed/train.0-3/0/0/plan" in keys)
+job.store.until(lambda keys: "meshfeed/train.0-3/0/0/terms" in keys)
 print("the end")
 """
     assert program(text) == ("the end\n", "")
@@ -193,7 +193,7 @@ class Child(multiprocessing.get_context("fork").Process):
 job.step()
 compared(job)  # or else a thread of the parent asks the store, too
 def kept():
-    return {key: value for key, value in job.store.keys.items() if "/steps/" not in key}
+    return {key: value for key, value in job.store.keys.items() if "/barrier/" not in key}
 
 before, calls = kept(), threads()
 job.store.set = job.store.list = job.store.delete = lambda *_: os.write(1, b"asked")

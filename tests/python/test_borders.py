@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "dataset": "_native _io _plan",
     "backend": "_native _io _command",
     "jax": "_io _plan specs",
-    "_jobs": "_native _io _plan _version coordinator planning",
+    "_jobs": "_native _io _plan _version coordinator",
     "_feed": "_native _io _plan _jobs _types certificate dataset planning specs",
     "arrays": "_native _io _plan _feed dataset planning specs",
     "placed": "_native _io _plan _feed backend specs",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed._jobs import peers
+from meshfeed._jobs import failures
 from meshfeed._jobs.cluster import uncaught
 from tests.python.players import HANG, Memory, heard, peers_of, players, threads, until
 
@@ -79,7 +79,7 @@ def test_long_texts_are_cut() -> None:
         heard(job, 1)
         with pytest.raises(mf.PeerError) as e:
             next(iter(job.loaders[0]))
-        cut = "RuntimeError: " + "x" * (peers.LENGTH - len("RuntimeError: ") - 3) + "..."
+        cut = "RuntimeError: " + "x" * (failures.LENGTH - len("RuntimeError: ") - 3) + "..."
         assert str(e.value) == f"mf.Loader: process 1, at epoch 0, step 1: {cut}"
 
 
@@ -98,8 +98,8 @@ def test_an_end_in_good_order(error: BaseException | None) -> None:
                 pass
         else:
             leave(gone, error)
-        until(lambda: all(peers_of(loader).gone for loader in job.loaders))
-        assert all(peers_of(loader)._letter is None for loader in job.loaders)
+        until(lambda: all(peers_of(loader).departed for loader in job.loaders))
+        assert all(peers_of(loader)._received is None for loader in job.loaders)
         text = "mf.Loader: process 1 has left the loader in order after 1 batch, and this one goes "
         text += "on; end the loops of all processes at the same batch"
         assert [str(e) for e in job.step()] == [text] * 3
@@ -109,8 +109,8 @@ def test_one_failure_is_told_once() -> None:
     """What `next` has raised and told leaves the block, too; the first failure is the origin."""
     with players() as job:
         job.step()
-        peers_of(job.loaders[0]).post(mf.ReadError("a disk is gone"), 0, 1)
-        told = {key: value for key, value in job.store.keys.items() if "/mail/" in key}
+        peers_of(job.loaders[0]).report(mf.ReadError("a disk is gone"), 0, 1)
+        told = {key: value for key, value in job.store.keys.items() if "/mailbox/" in key}
         calls = job.store.calls
         leave(job.loaders[0], BoomError())
         assert len(told) == 3
@@ -125,7 +125,7 @@ def test_before_the_first_batch() -> None:
     """Nobody listens yet: the others are told by the agreement, in its time."""
     with players() as job:
         leave(job.loaders[1], BoomError())
-        assert not any("/mail/" in key for key in job.store.keys)
+        assert not any("/mailbox/" in key for key in job.store.keys)
 
 
 @pytest.mark.parametrize("where", ["block", "next"])

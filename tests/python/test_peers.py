@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed._jobs import peers
+from meshfeed._jobs import failures
 from tests.python.players import (
     HANG,
     Memory,
@@ -144,7 +144,7 @@ def test_a_pass_fails_for_all() -> None:
 
 def left(job: Players, gone: int) -> None:
     """Waits until all others know that a process has left."""
-    until(lambda: all(p == gone or peers_of(each).gone for p, each in enumerate(job.loaders)))
+    until(lambda: all(p == gone or peers_of(each).departed for p, each in enumerate(job.loaders)))
 
 
 @pytest.mark.parametrize("batches", [1, 2])
@@ -196,7 +196,7 @@ def test_misuse_is_no_failure() -> None:
         left(job, 1)
         with pytest.raises(mf.InvalidStateError):
             next(iter(job.loaders[1]))
-        assert all(peers_of(job.loaders[p])._letter is None for p in (0, 2, 3))
+        assert all(peers_of(job.loaders[p])._received is None for p in (0, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -206,18 +206,18 @@ def test_no_failure_of_the_data(kind: type[mf.Error]) -> None:
     """What lies in the use of a loader, or was heard from others, is not told."""
     with players() as job:
         job.step()
-        peers_of(job.loaders[0]).post(kind("x"), 0, 0)
-        assert not any("/mail/" in key for key in job.store.keys)
-        peers_of(job.loaders[0]).post(mf.ReadError("x"), 0, 0)
-        assert sum("/mail/" in key for key in job.store.keys) == 3
+        cluster(job.loaders[0]).failed(kind("x"), 0, 0)
+        assert not any("/mailbox/" in key for key in job.store.keys)
+        cluster(job.loaders[0]).failed(mf.ReadError("x"), 0, 0)
+        assert sum("/mailbox/" in key for key in job.store.keys) == 3
 
 
 def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
     """Who cannot be woken has the origin in its log."""
     with players(name="train") as job:
         job.step()
-        letter = peers._letter(mf.DataLossError("a file is cut", op="arrowio"), 1, 0, 7)
-        peers_of(job.loaders[0])._receive(letter)
+        message = failures.failure(mf.DataLossError("a file is cut", op="arrowio"), 1, 0, 7)
+        peers_of(job.loaders[0])._note_failure(message)
     want = "loader 'train': process 1, at epoch 0, step 7: arrowio: a file is cut (raised here by "
     want += "the next batch; a program that waits for other processes in a computation cannot be "
     assert [r.getMessage() for r in caplog.records] == [want + "woken)"]
@@ -249,10 +249,10 @@ for p in range(4):
     job.add()
 job.step()
 peers_of = cluster(job.loaders[0]).threads.peers
-peers_of.post(mf.DataLossError("a file is cut", op="arrowio"), 0, 1)
+peers_of.report(mf.DataLossError("a file is cut", op="arrowio"), 0, 1)
 others = [cluster(loader).threads.peers for loader in job.loaders[1:]]
 if sys.argv[2] == "forgets":
-    while not all(each._letter for each in others):
+    while not all(each._received for each in others):
         threading.Event().wait(0.01)
     job.loaders.clear()
 for each in others:
@@ -369,7 +369,7 @@ Hung.hung = True
 
 WAITING = """
 threading.Thread(target=lambda: next(iter(jobs[0].loaders[0])), daemon=True).start()
-jobs[0].options["coordinator"].until(lambda keys: "meshfeed/0-1/0/0/plan" in keys)
+jobs[0].options["coordinator"].until(lambda keys: "meshfeed/0-1/0/0/terms" in keys)
 Hung.hung = True
 """
 
@@ -417,11 +417,11 @@ def test_dead_store(caplog: pytest.LogCaptureFixture) -> None:
         store.dead = True
         until(lambda: all(peers_of(loader).lost for loader in job.loaders))
         assert all(isinstance(batch, dict) for batch in job.step())
-        peers_of(job.loaders[0]).post(mf.DataLossError("cut"), 0, 0)
+        peers_of(job.loaders[0]).report(mf.DataLossError("cut"), 0, 0)
     assert threads() == []
     told = [r.getMessage() for r in caplog.records]
-    assert told[:4] == ["loader 'train': does not hear of others: gone"] * 4
-    assert told[4:] == ["loader 'train': the others could not be told of a failure: gone"]
+    assert told[:4] == ["loader 'train': cannot hear of failures elsewhere: gone"] * 4
+    assert told[4:] == ["loader 'train': a failure was not reported to others: gone"]
 
 
 def test_a_store_that_comes_back() -> None:
@@ -432,7 +432,7 @@ def test_a_store_that_comes_back() -> None:
         store.dead = True
         until(lambda: all(peers_of(loader).lost for loader in job.loaders))
         store.dead = False
-        peers_of(job.loaders[0]).post(mf.DataLossError("cut"), 0, 1)
+        peers_of(job.loaders[0]).report(mf.DataLossError("cut"), 0, 1)
         heard(job, 0)
         assert all(isinstance(e, mf.PeerError) for e in job.step()[1:])
     assert store.keys == {}
@@ -462,17 +462,17 @@ def test_all_fail_at_once() -> None:
         letters = 0
 
         def set(self, key: str, value: bytes) -> None:
-            self.letters += "/mail/" in key
+            self.letters += "/mailbox/" in key
             super().set(key, value)
 
     store = Counted()
     with players(coordinator=store) as job:
         job.step()
         for p, loader in enumerate(job.loaders):
-            peers_of(loader).post(mf.ReadError(f"no answer to {p}"), 0, 1)
+            peers_of(loader).report(mf.ReadError(f"no answer to {p}"), 0, 1)
         assert store.letters == 6  # of processes 0 and 1 to the others
         for p, loader in enumerate(job.loaders):
             peers_of(loader)._thread.join(HANG)
-            letter = peers_of(loader)._letter
+            letter = peers_of(loader)._received
             assert letter is not None
             assert letter["process"] != p

@@ -85,7 +85,7 @@ def test_copies_of_a_process(odd: int, copy: int) -> None:
         job.step()
         known = [cluster(loader).threads.peers for loader in job.loaders]
         late = time.monotonic() + HANG
-        while not all(peers._own or peers._letter for peers in known):
+        while not all(peers._own or peers._received for peers in known):
             assert time.monotonic() < late
             threading.Event().wait(0.01)
         text = "array 'x', index [0:4, 0:6], differs between {} at epoch 0, step 0; "
@@ -317,7 +317,7 @@ def test_digest_is_xxh3(size: int) -> None:
 @pytest.fixture
 def in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has a process leave without a word, so that the others go on."""
-    monkeypatch.setattr(peers.Peers, "leave", lambda _: None)
+    monkeypatch.setattr(peers.Peers, "depart", lambda _: None)
 
 
 @pytest.mark.usefixtures("in_silence")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import meshfeed as mf
-from meshfeed._jobs.replicas import Shared
+from meshfeed._jobs.shared import Shared
 from tests.python.players import Memory, cluster
 
 RECORDS = 64

@@ -17,6 +17,7 @@ from meshfeed._feed.joined import JoinedCursor
 from meshfeed._feed.options import Options
 from meshfeed._io.arguments import Checks, State
 from meshfeed._jobs import cluster
+from meshfeed._jobs.options import Evidence, JobOptions
 from meshfeed._native import calls
 from meshfeed._native.handle import Handle
 from meshfeed._plan import documents
@@ -45,7 +46,7 @@ class Engine:
         plan: feeds.Plan,
         request: feeds.Request | None,
         options: Options,
-        peers: cluster.Options,
+        peers: JobOptions,
     ) -> None:
         self._request, self._options, self._peers = request, options, peers
         given = options.document(plan.process, plan.run)
@@ -80,7 +81,7 @@ class Engine:
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
             info, alike, live = self.info, self._options.alike, self.feed.live
-            evidence = cluster.Evidence(self.document, info, alike, self._files, live)
+            evidence = Evidence(self.document, info, alike, self._files, live)
             others = cluster.joined(self._peers, plan.process, plan.processes, evidence)
             cursor.join(others, self.batch_rows)
 

@@ -80,11 +80,11 @@ class JoinedCursor(Cursor):
             self._agreed_in = agreed_in
             self._make.inspect_early()
         threads = cluster.threads
-        progress, lockstep, peers = threads.progress, threads.lockstep, threads.peers
-        if self._leads and lockstep is not None and peers.gone is None:
-            lockstep.step(sampling.taken + 1, time.monotonic() - progress.since)
+        progress, barrier, peers = threads.progress, threads.barrier, threads.peers
+        if self._leads and barrier is not None and peers.departed is None:
+            barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
         progress.ask()
-        gone = peers.left() if self._leads and peers.gone is not None else None
+        gone = peers.departure() if self._leads and peers.departed is not None else None
         before = self._at, self.last, self.ends, self.unseen
         try:
             item = super().take()
@@ -197,7 +197,7 @@ class _Inspector:
         sampling = self._sampling
         cluster = sampling.cluster
         replicas = cluster.threads.replicas if cluster is not None else None
-        if cluster is not None and replicas is not None and replicas.due(sampling.made):
+        if cluster is not None and replicas is not None and replicas.sampled(sampling.made):
             if sampling.stream is None:
                 sampling.stream = next(cluster.passes)
             held = owner.release._as_parameter_

@@ -1,8 +1,8 @@
-"""What all processes of a job must have alike, and how they make sure before the first batch.
+"""How the processes of a loader make sure, before the first batch, that they load the same.
 
-The lowest process publishes the plan, every other one answers with what it has instead, and
-the lowest publishes the verdict: all go on, or all stop with the same error. Nothing here is a
-collective of the devices: it is a handful of small keys in the job's store.
+The lowest process publishes its terms. Every other process answers with its own terms if they
+differ. The lowest process publishes the verdict: all go on, or all raise the same error. This needs
+no collective of the devices, but a few small keys in the job's store.
 """
 
 from __future__ import annotations
@@ -15,28 +15,30 @@ from typing import Any
 
 from meshfeed import errors
 from meshfeed._io.arguments import cut
+from meshfeed._jobs.keys import Namespace
+from meshfeed._jobs.text import named
 from meshfeed._native import library
 from meshfeed._plan import documents
-from meshfeed.coordinator import Coordinator, patient_get
+from meshfeed.coordinator import patient_get
 
-SLACK = 10.0  # seconds more than the lowest process waits, the others wait for its verdict
+SLACK = 10.0  # seconds that processes wait for the verdict, after the lowest has waited for them
 FIELDS = 3  # that an error names
-PLANS = 8  # different ones that are looked into for it
+COMPARED = 8  # different terms that are compared field by field
 
-Document = dict[str, Any]
+Terms = dict[str, Any]
 
 
-def document(layout: str, more: Mapping[str, Any]) -> Document:
-    """Gives what processes must have alike, from the layout's document and the loader.
+def terms(layout: str, more: Mapping[str, Any]) -> Terms:
+    """Returns what must be equal in all processes.
 
-    How far to read ahead and what memory to use are the business of each process. What the
-    document leaves out because it is the default is written here, so that errors can name it.
+    How far to read ahead and how much memory to use may differ. Values that the layout document
+    omits because they are the defaults are written out, so that errors can name them.
 
     Args:
         layout: the canonical layout document.
-        more: what the layout does not say: data, place, length, versions.
+        more: what the layout does not contain: dataset, position, epochs, versions.
     """
-    plan: Document = json.loads(layout)
+    plan: dict[str, Any] = json.loads(layout)
     mesh = {"axes": plan["mesh"]["axes"], "devices": documents.devices(plan["mesh"])}
     arrays = {name: {"field": name, "spec": [], **a} for name, a in plan["arrays"].items()}
     batch = {"remainder": "drop", "extras": [], **plan["batch"]}
@@ -45,21 +47,16 @@ def document(layout: str, more: Mapping[str, Any]) -> Document:
 
 
 class Agreement:
-    """Agrees with the other members of a loader, one round after another.
+    """Compares the terms of a loader's processes, once per generation.
 
     Args:
-        store: the job's store.
-        title: the loader, as errors name it.
-        me: this process.
-        members: all processes that hold a device of the mesh, in ascending order.
-        seconds: how long to wait for one that does not come.
+        namespace: the loader's keys.
+        seconds: how long to wait for the other processes.
     """
 
-    def __init__(
-        self, store: Coordinator, title: str, me: int, members: Sequence[int], seconds: float
-    ) -> None:
-        self._store, self._title = store, title
-        self._me, self._members = me, members
+    def __init__(self, namespace: Namespace, seconds: float) -> None:
+        self._namespace, self._store = namespace, namespace.store
+        self._me, self._lead = namespace.me, namespace.lead
         self._seconds = seconds
         self._moved = False
         self._ended = threading.Event()
@@ -68,115 +65,115 @@ class Agreement:
         """Ends a wait for the others, now or later, with an error."""
         self._ended.set()
 
-    def reach(self, path: str, plan: Document, *, moved: bool = False) -> None:
-        """Comes back when every member has the same plan.
+    def reach(self, path: str, mine: Terms, *, moved: bool = False) -> None:
+        """Returns when every process has published the same terms.
 
         Args:
-            path: under which the round's keys stand.
-            plan: this process's.
-            moved: whether the members have agreed before, and this process has moved since.
+            path: the prefix of the generation's keys.
+            mine: this process's terms.
+            moved: whether this is a later agreement, after a change of this process's position.
 
         Raises:
-            IncompatibleError: they differ, on every process.
-            PeerError: a member has not come in time.
+            IncompatibleError: the terms differ; every process raises it.
+            PeerError: a process did not answer in time.
             CancelledError: the loader was closed meanwhile.
         """
         self._moved = moved
-        text = json.dumps(plan, sort_keys=True).encode()
-        lead = self._me == self._members[0]
-        verdict = self._judge(path, text) if lead else self._answer(path, text)
+        text = json.dumps(mine, sort_keys=True).encode()
+        verdict = self._judge(path, text) if self._me == self._lead else self._answer(path, text)
         if verdict:
             raise self._error(json.loads(verdict))
 
     def _answer(self, path: str, mine: bytes) -> bytes:
-        lead = self._members[0]
-        plan = self._get(f"{path}/plan", self._seconds)
-        if plan is None:
-            raise self._error(self._absent([lead], [self._me]))
-        self._store.set(f"{path}/from/{self._me}", b"" if plan == mine else mine)
+        theirs = self._get(f"{path}/terms", self._seconds)
+        if theirs is None:
+            raise self._error(self._absent([self._lead], [self._me]))
+        self._store.set(f"{path}/answer/{self._me}", b"" if theirs == mine else mine)
         verdict = self._get(f"{path}/verdict", self._seconds + SLACK)
         if verdict is None:
-            raise self._error(self._absent([lead], [self._me]))
-        if not verdict and plan != mine:  # it had another one, until Ctrl-C cut the round short
-            return self._differ({plan: [lead], mine: [self._me]})
+            raise self._error(self._absent([self._lead], [self._me]))
+        if not verdict and theirs != mine:  # the verdict is on terms from before a Ctrl-C here
+            return self._differ({theirs: [self._lead], mine: [self._me]})
         return verdict
 
     def _judge(self, path: str, mine: bytes) -> bytes:
-        asked = self._store.try_get(f"{path}/plan")  # until Ctrl-C cut the round short
+        asked = self._store.try_get(f"{path}/terms")  # from before a Ctrl-C
         if asked is None:
-            self._store.set(f"{path}/plan", asked := mine)
+            self._store.set(f"{path}/terms", asked := mine)
         until = time.monotonic() + self._seconds
-        plans, absent = {mine: [self._me]}, list[int]()
-        for p in self._members[1:]:
-            answer = self._get(f"{path}/from/{p}", until - time.monotonic())
+        known, absent = {mine: [self._me]}, list[int]()
+        for p in self._namespace.others:
+            answer = self._get(f"{path}/answer/{p}", until - time.monotonic())
             if answer is None:
                 absent.append(p)
             else:
-                plans.setdefault(answer or asked, []).append(p)
+                known.setdefault(answer or asked, []).append(p)
         verdict = b""
         if absent:
-            here = [p for p in self._members if p not in absent]
+            here = [p for p in self._namespace.members if p not in absent]
             verdict = json.dumps(self._absent(absent, here)).encode()
-        elif len(plans) > 1:
-            verdict = self._differ(plans)
+        elif len(known) > 1:
+            verdict = self._differ(known)
         self._store.set(f"{path}/verdict", verdict)
         return verdict
 
     def _get(self, key: str, seconds: float) -> bytes | None:
         value = patient_get(self._store, key, time.monotonic() + seconds, self._ended.wait)
         if value is None and self._ended.is_set():
-            message = f"loader {self._title} was closed while it waited for other processes"
-            raise library.unless_leaving(errors.CancelledError(message, op="mf.Loader"))
+            message = f"loader {self._namespace.title} was closed while it waited for other "
+            error = errors.CancelledError(f"{message}processes", op="mf.Loader")
+            raise library.unless_leaving(error)
         return value
 
-    def _differ(self, plans: Mapping[bytes, Sequence[int]]) -> bytes:
-        known = [(processes, json.loads(plan)) for plan, processes in plans.items()]
-        return json.dumps({"differ": "; ".join(differences(known))}).encode()
+    def _differ(self, known: Mapping[bytes, Sequence[int]]) -> bytes:
+        parsed = [(processes, json.loads(text)) for text, processes in known.items()]
+        return json.dumps({"differ": "; ".join(differences(parsed))}).encode()
 
-    def _absent(self, processes: list[int], here: list[int]) -> Document:
+    def _absent(self, processes: list[int], here: list[int]) -> dict[str, Any]:
         return {"absent": processes, **({"moved": here} if self._moved else {})}
 
-    def _error(self, verdict: Document) -> errors.Error:
+    def _error(self, verdict: Mapping[str, Any]) -> errors.Error:
+        title = self._namespace.title
         if text := verdict.get("differ"):
-            message = f"the processes of loader {self._title} differ: {text}"
+            message = f"the processes of loader {title} differ: {text}"
             hint = "give every process the same data, arguments and state"
             return errors.IncompatibleError(message, op="mf.Loader", hint=hint)
         absent = verdict["absent"]
-        message = f"{named(absent)} {_has(absent)} not "
+        message = f"{named(absent, 'has', 'have')} not "
         hint = "every process of the mesh makes the same loaders in the same order; see its log, "
         if moved := verdict.get("moved"):
-            message = f"{named(moved)} {_has(moved)} called skip, seek or restore, and after it "
-            message += f"{named(absent)} {_has(absent)} not "
+            message = f"{named(moved, 'has', 'have')} called skip, seek or restore, and after it "
+            message += f"{named(absent, 'has', 'have')} not "
             hint = "call it before the same batch in every process; see the logs, "
-        message += f"come to the next batch of loader {self._title} within {self._seconds:g} s"
+        message += f"come to the next batch of loader {title} within {self._seconds:g} s"
         hint += "or raise agree_timeout="
         error = errors.peer(TimeoutError)(message, op="mf.Loader", hint=hint)
         return error.at(absent[0], -1, -1)
 
 
-def differences(plans: Sequence[tuple[Sequence[int], Document]]) -> list[str]:
-    """Describes the fields in which plans differ, with the processes that have each value.
+def differences(known: Sequence[tuple[Sequence[int], Terms]]) -> list[str]:
+    """Describes the fields in which terms differ, with the processes that have each value.
 
     Args:
-        plans: each with the processes that have it.
+        known: terms, each with the processes that have them.
 
     Examples:
         >>> differences([([0, 2], {"seed": 0, "epochs": 3}), ([1], {"seed": 7})])
         ['seed is 0 on processes 0 and 2, 7 on process 1', \
 'epochs is 3 on processes 0 and 2, missing on process 1']
     """
-    leaves = [(processes, dict(_leaves("", plan))) for processes, plan in plans[:PLANS]]
+    leaves = [(processes, dict(_leaves("", each))) for processes, each in known[:COMPARED]]
     fields = dict.fromkeys(field for _, flat in leaves for field in flat)
-    told = [text for field in fields if (text := _difference(field, leaves))]
-    more = len(told) - FIELDS
+    described = [text for field in fields if (text := _difference(field, leaves))]
+    more = len(described) - FIELDS
     rest = [f"{more} more {'field differs' if more == 1 else 'fields differ'}"] if more > 0 else []
-    if others := sorted(p for processes, _ in plans[PLANS:] for p in processes):
-        rest.append(f"{named(others)} {'differs' if len(others) == 1 else 'differ'} as well")
-    return told[:FIELDS] + rest
+    if others := sorted(p for processes, _ in known[COMPARED:] for p in processes):
+        rest.append(named(others, "differs as well", "differ as well"))
+    return described[:FIELDS] + rest
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Gives the values of a document by the places where they stand."""
+    """Yields the values of a document, each with its path."""
     if isinstance(value, dict) and value:
         for key, part in value.items():
             yield from _leaves(f"{path}.{key}" if path else key, part)
@@ -188,32 +185,12 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _difference(field: str, leaves: Sequence[tuple[Sequence[int], Mapping[str, Any]]]) -> str:
-    """Describes who has which value of a field; empty where all have the same."""
+    """Describes which processes have which value of a field; empty if all have the same."""
     holders: dict[str, list[int]] = {}
     for processes, flat in leaves:
         value = repr(flat[field]) if field in flat else "missing"
         holders.setdefault(value, []).extend(processes)
     if len(holders) == 1:
         return ""
-    values = (f"{cut(value)} on {named(sorted(who))}" for value, who in holders.items())
+    values = (f"{cut(value)} on {named(sorted(have))}" for value, have in holders.items())
     return f"{field} is {', '.join(values)}"
-
-
-def _has(processes: Sequence[int]) -> str:
-    return "has" if len(processes) == 1 else "have"
-
-
-def named(processes: Sequence[int]) -> str:
-    """Names processes as a sentence does.
-
-    Examples:
-        >>> named([2])
-        'process 2'
-        >>> named([0, 1, 3])
-        'processes 0, 1 and 3'
-    """
-    if len(processes) == 1:
-        return f"process {processes[0]}"
-    listed = [str(p) for p in processes[:12]]
-    last = f"{len(processes) - 12} more" if len(processes) > 12 else listed.pop()
-    return f"processes {', '.join(listed)} and {last}"

@@ -1,6 +1,6 @@
-"""What a loader does with the other processes of its mesh: agree, hear of failures, compare.
+"""The processes of one loader: they agree, report failures and compare what they load.
 
-A loader whose mesh lies in one process has no cluster, and its `next` knows nothing of this.
+A loader whose mesh lies in one process has no cluster.
 """
 
 from __future__ import annotations
@@ -8,175 +8,85 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import json
 import logging
 import os
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
 
-from meshfeed import errors
-from meshfeed._io.arguments import Checks, State, is_integer
-from meshfeed._jobs import offsets, saves
-from meshfeed._jobs.agreement import Agreement, Document, document
-from meshfeed._jobs.contents import Contents
-from meshfeed._jobs.lockstep import ALWAYS_FIRST, FIRST, Board, Live, Lockstep
-from meshfeed._jobs.names import Use, uses
-from meshfeed._jobs.peers import Peers, is_failure, running, tell
-from meshfeed._jobs.replicas import Replicas, Shared, due, shared
-from meshfeed._jobs.rounds import Room, Round
-from meshfeed._jobs.stalls import Progress, Stalls
+from meshfeed._io.arguments import State
+from meshfeed._jobs import peers, state_files, worker
+from meshfeed._jobs.agreement import Agreement, Terms
+from meshfeed._jobs.failures import is_failure, is_local
+from meshfeed._jobs.keys import Namespace
+from meshfeed._jobs.names import Claim, names
+from meshfeed._jobs.options import Evidence, JobOptions
+from meshfeed._jobs.workers import Workers
 from meshfeed._native import library
-from meshfeed._native.files import Files
-from meshfeed._version import __version__
-from meshfeed.coordinator import Coordinator, jax_coordinator
-from meshfeed.planning import Layout
 
-Place = Callable[[], tuple[int, int]]  # gives epoch and step
+Position = Callable[[], tuple[int, int]]  # returns epoch and step
 
-LEAVE = 1.0  # seconds that a close waits for the others to answer
-LEAVING = "meshfeed.leave"  # the name of threads that ask the store, which may not answer
+LEAVE = 1.0  # seconds that a close waits for the store
+LEAVING = "meshfeed.leave"  # the name of threads that call the store, which may not answer
 EXIT = 3 * LEAVE  # seconds that the interpreter's exit waits, however many loaders are open
 
 log = logging.getLogger("meshfeed")
 
-_HINT = "give an object with the five methods of mf.Coordinator, or False for none"
 
-
-@dataclass(frozen=True)
-class Options:
-    """What the user says about the other processes; see `Loader`."""
-
-    name: str | None
-    coordinator: Coordinator | Literal[False] | None
-    agree_timeout: float
-    on_peer_error: str
-    verify_replicas: str | int
-    late_after: float
-
-    def __post_init__(self) -> None:
-        check = Checks("mf.Loader")
-        if self.name is not None:
-            text = check.name("name", self.name)
-            if "/" in text or not text.isprintable():
-                raise check.wrong("name", text, 'a printable name without "/"')
-        usual = self.coordinator is None or self.coordinator is False
-        if not usual and not isinstance(self.coordinator, Coordinator):
-            raise check.wrong("coordinator", self.coordinator, "a mf.Coordinator", _HINT)
-        check.seconds("agree_timeout", self.agree_timeout)
-        check.choice("on_peer_error", self.on_peer_error, "end", "raise", "abort")
-        check.seconds("late_after", self.late_after)
-        every = self.verify_replicas
-        known = every in ("first", "always", "off") if isinstance(every, str) else is_integer(every)
-        if not known or (not isinstance(every, str) and not 1 <= every < 2**31):
-            expected = '"first", "always", "off" or an integer k from 1: every k-th step'
-            raise check.wrong("verify_replicas", every, expected)
-
-    def talks(self, processes: Sequence[int], *, played: bool) -> bool:
-        """Says whether a loader may have to do with other processes, now or after a remesh.
-
-        Args:
-            processes: those of its mesh.
-            played: whether its processes are played, and not those of a JAX job.
-        """
-        if self.coordinator is not None:
-            return self.coordinator is not False
-        jax = sys.modules.get("jax")
-        in_a_job = jax is not None and jax.distributed.is_initialized()
-        return not played and (in_a_job or len(processes) > 1)
-
-    def store(self) -> Coordinator:
-        """Gives the store to use."""
-        given = self.coordinator
-        return given if isinstance(given, Coordinator) else jax_coordinator()
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What processes compare. It is worked out when they do, which a remesh need not wait for.
-
-    Attributes:
-        layout: the loader's, as a document.
-        info: what the library says about this process's batches.
-        alike: what the layout does not say and all must have alike.
-        files: the dataset's, where every byte is compared.
-        live: gives the arrays on devices that the program still uses.
-    """
-
-    layout: str
-    info: Mapping[str, Any]
-    alike: Mapping[str, Any]
-    files: Files | None
-    live: Live
-
-    def plan(self, options: Options) -> Document:
-        """Gives what all must have alike, but for the place."""
-        more = {**self.alike, "version": __version__, "verify_replicas": options.verify_replicas}
-        more["fingerprint"] = "sampled" if self.files is None else "full"
-        return document(Layout(self.layout).to_json(), more)
-
-    @functools.cached_property
-    def shared(self) -> Shared:
-        """The blocks that several processes hold."""
-        return shared(self.info, json.loads(self.layout)["mesh"])
-
-
-def joined(options: Options, me: int, members: Sequence[int], evidence: Evidence) -> Cluster | None:
-    """Gives the processes of a loader; None where this one has no others, or no part of it.
+def joined(
+    options: JobOptions, me: int, members: Sequence[int], evidence: Evidence
+) -> Cluster | None:
+    """Returns the processes of a loader, or None if this one is alone or not among them.
 
     Args:
-        options: what the user says.
+        options: the user's.
         me: this process.
         members: all processes that hold a device of the mesh, in ascending order.
         evidence: what they compare.
     """
     if len(members) < 2 or me not in members:
         return None
-    return Cluster(options.store(), me, members, options, evidence)
+    return Cluster(me, members, options, evidence)
 
 
 class Cluster:
-    """The processes of one loader, seen from one of them.
+    """The processes of one loader, as one of them sees them.
 
     Args:
-        store: the job's store.
         me: this process.
         members: all processes that hold a device of the mesh, in ascending order.
-        options: what the user says.
+        options: the user's.
         evidence: what they compare.
 
     Attributes:
-        threads: what runs beside the program while the processes agree.
+        threads: the background threads of the present generation.
+        left: whether this process has left the cluster, and goes on alone.
+        passes: numbers the passes of `one_epoch`, alike in all processes.
+        state: the state from which the loader goes on, set by its cursor.
+        place: returns the epoch and step of the next batch, set by the cursor.
     """
 
     def __init__(
-        self,
-        store: Coordinator,
-        me: int,
-        members: Sequence[int],
-        options: Options,
-        evidence: Evidence,
+        self, me: int, members: Sequence[int], options: JobOptions, evidence: Evidence
     ) -> None:
+        store = options.store()
         self._options, self._evidence = options, evidence
-        self._plan: Document | None = None
-        self._use = uses(store).claim(me, options.name, members)
-        title = self._use.title
-        self._agreement = Agreement(store, title, me, members, options.agree_timeout)
-        self._room = Room(store, self._use.path, title, me, members)
+        self._terms: Terms | None = None
+        self._claim = names(store).claim(me, options.name, members)
+        self._namespace = Namespace(store, self._claim.path, self._claim.title, me, members)
+        self._agreement = Agreement(self._namespace, options.agree_timeout)
         self._lock = threading.RLock()
-        self._round = self._agreed_in = 0
+        self._next = self._present = 0  # numbers of generations
         self._agreed = self._met = False
-        self.threads = Threads(self._room)
-        self.left = False  # it goes on alone
-        self.passes = itertools.count(1)  # numbers them, alike on all processes
-        self.state: State = {}  # where the loader went on, set by its cursor
-        self.place: Callable[[], Place | None] = lambda: None  # gives where it stands, likewise
-        self._end = weakref.finalize(self, _forget, self.threads, self._use)
+        self.threads = Workers(self._namespace)
+        self.left = False
+        self.passes = itertools.count(1)
+        self.state: State = {}
+        self.place: Callable[[], Position | None] = lambda: None
+        self._end = weakref.finalize(self, _forget, self.threads, self._claim)
         self._end.atexit = False
         _watch_exit(self)
 
@@ -188,280 +98,163 @@ class Cluster:
         return self._agreed
 
     def begin(self) -> int:
-        """Comes before a batch is taken: raises what others found, and agrees if need be.
+        """Comes before a batch: raises failures of other processes, and agrees if necessary.
 
         Returns:
-            The round, whose number grows whenever the processes agree.
+            The number of the generation, which grows with every agreement.
         """
         if self._agreed:
             self.threads.check()
         else:
             self._agree()
-        return self._agreed_in
+        return self._present
 
     def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
-        """Gives what says whether a file stays that another process may have saved.
+        """Returns what decides whether a file keeps the state that another process saved.
 
-        Processes that have not agreed since one of them moved may be anywhere.
+        Returns None if the processes have not agreed, because then they may be anywhere.
         """
         if not self._agreed or self.left:
             return None
         try:
-            return saves.passed(self._room.round(self._agreed_in), path, state)
-        except Exception as e:  # the store is gone; a save needs none
-            log.debug("loader %s: states are not compared: %s", self._room.title, e)
+            return state_files.keeps(self._namespace.generation(self._present), path, state)
+        except Exception as e:  # the store is gone; a save does not need it
+            log.debug("loader %s: states are not compared: %s", self._namespace.title, e)
             return None
 
     def failed(self, error: Exception, epoch: int, step: int) -> None:
-        """Tells the others that a batch could not be made, in bounded time."""
-        peers = self.threads.peers
-        _beside(LEAVE, lambda: peers.post(error, epoch, step))
+        """Reports, in bounded time, that a batch could not be made."""
+        if not is_local(error):
+            heard = self.threads.peers
+            _beside(LEAVE, lambda: heard.report(error, epoch, step))
 
     def moved(self, state: State) -> None:
-        """Notes where the loader goes on: its processes agree before the next batch."""
+        """Notes a new position of the loader: the processes agree before the next batch."""
         self.state = state
         self._agreed = False
 
     def _agree(self) -> None:
         with self._lock:
-            if not self._agreed and not self.left:  # another thread may just have done it
-                self._begin_round()
+            if not self._agreed and not self.left:  # another thread may have agreed meanwhile
+                self._begin_generation()
 
-    def _begin_round(self) -> None:
+    def _begin_generation(self) -> None:
         self.threads.end(LEAVE)
-        room, this = self._room, self._room.round(self._round)
-        if self._plan is None:
-            self._plan = self._evidence.plan(self._options)
-        blocks = None if self._options.verify_replicas == "off" else self._evidence.shared
+        namespace, this = self._namespace, self._namespace.generation(self._next)
+        if self._terms is None:
+            self._terms = self._evidence.terms(self._options)
         try:
-            self._agreement.reach(this.path, {**self._plan, **self.state}, moved=self._met)
-            self._begin_threads(this, blocks)
+            self._agreement.reach(this.path, {**self._terms, **self.state}, moved=self._met)
+            self.threads.start(this, self._options, self._evidence, self._position)
         except Exception as e:
             _beside(LEAVE, functools.partial(self._call_off, e))
-            self._round += 1
+            self._next += 1
             raise
-        past = range(self._agreed_in, self._round)
-        self._agreed_in, self._round, self._agreed = self._round, self._round + 1, True
-        self._met = True
-        if room.me == room.members[0]:  # nobody looks back
-            with contextlib.suppress(Exception):  # who has agreed goes on
+        past = range(self._present, self._next)
+        self._present, self._next = self._next, self._next + 1
+        self._agreed = self._met = True
+        if namespace.me == namespace.lead:
+            with contextlib.suppress(Exception):  # the processes have agreed, and go on
                 for number in past:
-                    room.store.delete(room.round(number).path)
+                    namespace.store.delete(namespace.generation(number).path)
+
+    def _position(self) -> tuple[int, int]:
+        place = self.place()
+        return place() if place is not None else (0, 0)
 
     def _call_off(self, error: BaseException) -> None:
-        """Tells of a failure between two rounds: others may be in the old one or in the new one.
+        """Reports a failure between two generations: another process may be in either.
 
-        Some have not moved, and some have heard that all are alike, where this process went.
-        Before it has a plan to show, nobody is in any.
+        Some have not moved, and some have agreed without this process. Before it has terms to
+        publish, no process is in the next one.
         """
         place = self.place()
-        if place is None or self.left or self._plan is None:
+        if place is None or self.left or self._terms is None:
             return
-        for number in sorted({self._agreed_in, self._round}):
-            tell(self._room.round(number), error, *place())
+        for number in sorted({self._present, self._next}):
+            peers.report(self._namespace.generation(number), error, *place())
 
-    def _begin_threads(self, this: Round, blocks: Shared | None) -> None:
-        options, threads = self._options, self.threads
-        threads.progress = Progress()
-        threads.peers = Peers(
-            this,
-            on_error=options.on_peer_error,
-            look_every=options.late_after / 3,
-            stalls=Stalls(this, options.late_after, threads.progress),
-            progress=threads.progress,
-        )
-        if self._evidence.files is not None:
-            threads.contents = Contents(this, self._evidence.files, self._accuse)
-        if blocks is not None and blocks.tensors:
-            threads.replicas = Replicas(
-                this,
-                blocks,
-                due=due(options.verify_replicas),
-                accuse=threads.peers.accuse,
-                seconds=options.agree_timeout,
-            )
-        if options.verify_replicas != "off":
-            self._begin_stops(this)
-
-    def _begin_stops(self, this: Round) -> None:
-        """Has processes stop at some batches, to see that their steps belong together."""
-        always = self._options.verify_replicas == "always"
-        board, threads = Board(this, ALWAYS_FIRST if always else FIRST), self.threads
-        threads.lockstep = Lockstep(board, self._evidence.live, threads.check)
-        if this.room.me == this.room.members[0]:
-            threads.offsets = offsets.Offsets(board, always=always)
-
-    def _accuse(self, error: errors.Error) -> None:
-        """Tells all of a difference found where the program now stands."""
-        place = self.place()
-        self.threads.peers.accuse(error, *(place() if place is not None else (0, 0)))
-
-    # ---- end ----
+    # ---- the end ----
 
     def abandon(self, error: BaseException) -> None:
-        """Tells the others that the program ends its loop with an exception, in bounded time."""
+        """Reports, in bounded time, that the program ends its loop with an exception."""
         if is_failure(error):
-            _beside(LEAVE, lambda: self._tell(error))
+            _beside(LEAVE, lambda: self._report(error))
 
-    def _tell(self, error: BaseException) -> None:
+    def _report(self, error: BaseException) -> None:
         place = self.place()
         if not self._agreed:
             self._call_off(error)
         elif place is not None and not self.left:
-            self.threads.peers.tell(error, *place())
+            self.threads.peers.report(error, *place())
 
     def close(self, *, wait: bool = True) -> None:
-        """Ends the threads and, as the last of the loader's processes, deletes its keys.
+        """Ends the threads; the last process of the loader deletes its keys.
 
         Args:
             wait: whether to wait for it, up to some seconds.
         """
-        if self._go() and not _beside(2 * LEAVE if wait else 0, self._leave):
+        if self._leave() and not _beside(2 * LEAVE if wait else 0, self._depart):
             self.threads.forget()
 
     def exit(self, failure: BaseException | None) -> None:
-        """Leaves as the interpreter exits, for as long as the store takes.
+        """Leaves when the interpreter exits; takes as long as the store takes.
 
         Args:
-            failure: the exception that ends the program, if one does.
+            failure: the exception that ends the program, if there is one.
         """
         if failure is not None and is_failure(failure):
-            self._tell(failure)
-        if self._go():
-            self._leave()
+            self._report(failure)
+        if self._leave():
+            self._depart()
 
-    def _go(self) -> bool:
-        """Begins to leave, once; a forked child has left without it."""
+    def _leave(self) -> bool:
+        """Leaves the cluster; returns False if this process or its parent has left before."""
         if self._end.detach() is None:
             return False
         self.left = True
         self._agreement.end()
-        self._use.end()
+        self._claim.release()
         return True
 
-    def _leave(self) -> None:
-        # A thread in an agreement holds the lock, until its store answers.
-        with self._lock, contextlib.suppress(Exception):  # one that is gone has no keys either
-            self.threads.tell()
+    def _depart(self) -> None:
+        # A thread that waits in an agreement holds the lock until its store answers.
+        with self._lock, contextlib.suppress(Exception):  # a store that is gone has no keys
+            self.threads.depart()
             self.threads.end(LEAVE)
             if not self.threads.lost:
-                self._room.leave()
-
-    @property
-    def peers(self) -> Peers | None:
-        """Who hears of failures, once the processes have agreed."""
-        return getattr(self.threads, "peers", None)
+                self._namespace.depart()
 
 
-class Threads:
-    """The threads of one round. They keep no loader alive.
-
-    Attributes:
-        peers: hears of failures, once the processes have agreed.
-        progress: where the program stands.
-        replicas: compares them, where there are any.
-        contents: compares the files, where the user asks for it.
-        lockstep: stops the program at some batches, to compare its steps with the others'.
-        offsets: says where all processes stop, in the lowest one.
-    """
-
-    peers: Peers
-
-    def __init__(self, room: Room) -> None:
-        self.room = room
-        self.progress = Progress()
-        self.replicas: Replicas | None = None
-        self.contents: Contents | None = None
-        self.lockstep: Lockstep | None = None
-        self.offsets: offsets.Offsets | None = None
-
-    def end(self, seconds: float) -> None:
-        """Ends them, each in bounded time."""
-        if self.contents is not None:
-            self.contents.end(seconds)
-            self.contents = None
-        if self.lockstep is not None:
-            self.lockstep.end()
-            self.lockstep = None
-        if self.offsets is not None:
-            self.offsets.end()
-            self.offsets = None
-        if self.replicas is not None:
-            self.replicas.end(seconds)
-            self.replicas = None
-        if hasattr(self, "peers"):
-            self.peers.end()
-
-    def check(self) -> bool:
-        """Raises what another process has found, and says whether one has left in order.
-
-        A process that is ahead is the same error in all, whichever process tells of it first.
-        """
-        try:
-            return self.peers.check()
-        except errors.IncompatibleError:
-            if self.lockstep is not None:
-                self.lockstep.judge()
-            raise
-
-    def tell(self) -> None:
-        """Tells the others that this process leaves."""
-        if hasattr(self, "peers"):
-            self.peers.leave()
-
-    @property
-    def lost(self) -> bool:
-        """Whether the store is gone."""
-        return hasattr(self, "peers") and self.peers.lost
-
-    def forget(self) -> None:
-        """Ends them without a wait or a call to the store: each when it can, and one leaves."""
-        if self.contents is not None:
-            self.contents.forget()
-        if self.lockstep is not None:
-            self.lockstep.end()
-        if self.offsets is not None:
-            self.offsets.forget()
-        if self.replicas is not None:
-            self.replicas.forget()
-        if hasattr(self, "peers"):
-            self.peers.forget(self._leave)
-
-    def _leave(self) -> None:
-        self.tell()
-        self.room.leave()
-
-
-_joined: weakref.WeakSet[Cluster] = weakref.WeakSet()
+_open: weakref.WeakSet[Cluster] = weakref.WeakSet()
 _lock = threading.Lock()
 _watching_exit: list[bool] = []
 
 
 def _watch_exit(cluster: Cluster) -> None:
-    """Has a cluster leave when the interpreter exits."""
+    """Has a cluster left when the interpreter exits."""
     with _lock:
         if not _watching_exit:
             library.before_exit(_leave_all)
             _watching_exit.append(True)
-        _joined.add(cluster)
+        _open.add(cluster)
 
 
 def _leave_all() -> None:
-    """Ends what still runs when the interpreter exits."""
+    """Ends all threads when the interpreter exits."""
     library.leaving.append(True)
     failure = uncaught()
-    here = [cluster for cluster in tuple(_joined) if not cluster.left]
-    theirs = {cluster.peers for cluster in here}
-    # Those of forgotten loaders would end at the end of their wait, which is too late now.
-    others = [peers.end for peers in tuple(running) if peers not in theirs]
-    others += [each.end for each in tuple(offsets.running)]
-    others += [each.join for each in threading.enumerate() if each.name == LEAVING]
-    _beside(EXIT, *(functools.partial(cluster.exit, failure) for cluster in here), *others)
+    here = [cluster for cluster in tuple(_open) if not cluster.left]
+    theirs = {each for cluster in here for each in cluster.threads.running()}
+    # The threads of forgotten loaders would end after their wait, which is too late now.
+    others = [functools.partial(w.end, None) for w in tuple(worker.running) if w not in theirs]
+    closing = [each.join for each in threading.enumerate() if each.name == LEAVING]
+    _beside(EXIT, *(functools.partial(c.exit, failure) for c in here), *others, *closing)
 
 
 def _leave_to_parent() -> None:
     """Has a forked child take no part: it has no threads, and its parent is in the job."""
-    for cluster in tuple(_joined):
+    for cluster in tuple(_open):
         cluster.left = True
         cluster._end.detach()
 
@@ -471,7 +264,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def uncaught() -> BaseException | None:
-    """Gives the exception that ends the program; at a prompt the last one ended nothing."""
+    """Returns the exception that ends the program; an exception at a prompt ends nothing."""
     if hasattr(sys, "ps1"):
         return None
     kept: BaseException | None = getattr(sys, "last_value", None)
@@ -479,10 +272,14 @@ def uncaught() -> BaseException | None:
 
 
 def _beside(seconds: float, *works: Callable[[], None]) -> bool:
-    """Does what asks the store, which may not answer, on threads, and waits for all so long.
+    """Runs what calls the store, which may not answer, on threads, and waits for all of them.
+
+    Args:
+        seconds: how long to wait at most.
+        works: what to run.
 
     Returns:
-        Whether there are such threads: a system may be at the end of its threads.
+        Whether the threads were started: the system may have no more.
     """
     until = time.monotonic() + seconds
     threads = [threading.Thread(target=w, name=LEAVING, daemon=True) for w in works]
@@ -496,7 +293,7 @@ def _beside(seconds: float, *works: Callable[[], None]) -> bool:
     return True
 
 
-def _forget(threads: Threads, use: Use) -> None:
-    """Ends what a loader that nobody closed has left behind."""
-    use.end()
+def _forget(threads: Workers, claim: Claim) -> None:
+    """Ends what a loader has left behind that was not closed."""
+    claim.release()
     threads.forget()

@@ -1,4 +1,4 @@
-"""Names of loaders between processes: each use of a name has its own place in the store."""
+"""Names of loaders: every use of a name gets keys of its own in the store."""
 
 from __future__ import annotations
 
@@ -12,44 +12,50 @@ from meshfeed.coordinator import Coordinator
 from meshfeed.errors import InvalidStateError
 
 
-class Uses:
+@dataclass(frozen=True)
+class Claim:
+    """One use of a name.
+
+    Attributes:
+        path: the prefix of its keys.
+        title: the loader's name in errors.
+        release: frees the name for another loader of this process.
+    """
+
+    path: str
+    title: str
+    release: Callable[[], None]
+
+
+class Names:
     """The names of this process's loaders in one store, and how often each was used."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: dict[tuple[int, str], int] = {}
-        self._busy: set[tuple[int, str | None]] = set()
+        self._taken: set[tuple[int, str | None]] = set()
 
-    def claim(self, me: int, name: str | None, members: Sequence[int]) -> Use:
-        """Begins the next use of a name; without one, of the name that the members make.
+    def claim(self, me: int, name: str | None, members: Sequence[int]) -> Claim:
+        """Claims a name; without one, the name that the members make.
 
-        What is counted is its uses by the same members: each of them has as many behind it.
+        Uses by the same members are counted, because all of them have the same count.
         """
         group = _group(members)
-        place = f"{name}.{group}" if name else group
+        path = f"{name}.{group}" if name else group
         with self._lock:
-            if name is not None and (me, name) in self._busy:
+            if name is not None and (me, name) in self._taken:
                 message = f"name={name!r}: another loader of this process has that name"
                 hint = "close it first, or choose another"
                 raise InvalidStateError(message, op="mf.Loader", hint=hint)
             if name is not None:
-                self._busy.add((me, name))
-            count = self._counts[me, place] = self._counts.get((me, place), -1) + 1
+                self._taken.add((me, name))
+            count = self._counts[me, path] = self._counts.get((me, path), -1) + 1
         title = repr(name) if name else f"{count} of processes {group}"
-        return Use(f"meshfeed/{place}/{count}", title, lambda: self._busy.discard((me, name)))
-
-
-@dataclass(frozen=True)
-class Use:
-    """One use of a name: where its keys stand, what errors call it, and what ends it."""
-
-    path: str
-    title: str
-    end: Callable[[], None]
+        return Claim(f"meshfeed/{path}/{count}", title, lambda: self._taken.discard((me, name)))
 
 
 def _group(members: Sequence[int]) -> str:
-    """Names a set of processes: loaders on different sets are counted apart."""
+    """Names a set of processes: uses by different sets are counted apart."""
     span = f"{members[0]}-{members[-1]}"
     if members[-1] - members[0] == len(members) - 1:
         return span
@@ -57,10 +63,10 @@ def _group(members: Sequence[int]) -> str:
 
 
 _lock = threading.Lock()
-_known: weakref.WeakKeyDictionary[Coordinator, Uses] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Coordinator, Names] = weakref.WeakKeyDictionary()
 
 
-def uses(store: Coordinator) -> Uses:
-    """Gives the names of this process's loaders in a store."""
+def names(store: Coordinator) -> Names:
+    """Returns the names of this process's loaders in a store."""
     with _lock:
-        return _known.setdefault(store, Uses())
+        return _known.setdefault(store, Names())

@@ -20,7 +20,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 import meshfeed as mf
-from meshfeed._jobs import cluster, replicas
+from meshfeed._jobs import options, replicas
 from tests.bench.cases import CASES
 from tests.bench.distributed.play import meet
 from tests.bench.pieces import child
@@ -63,7 +63,7 @@ class Spent(dict[str, float]):
 def watch(spent: Spent) -> None:
     """Counts what comparing costs: in the program's thread, and in the two beside it."""
     kind: Any = replicas.Replicas
-    cluster.shared = spent.on("begin", time.perf_counter, cluster.shared)  # type: ignore[attr-defined]
+    options.shared = spent.on("begin", time.perf_counter, options.shared)  # type: ignore[attr-defined]
     kind.__init__ = spent.on("begin", time.perf_counter, kind.__init__)
     kind.inspect = spent.on("inspect", time.perf_counter, kind.inspect)
     kind._hash = spent.on("hash", time.thread_time, kind._hash)

@@ -1,50 +1,49 @@
-"""Finds a process whose batches belong to other steps than those of the others.
+"""Finds processes that are a number of batches ahead of the others.
 
-A thread of the lowest process watches the stops of `meshfeed.lockstep`. Usually all processes come
-to the same batch, and it lets them go on to the next stop. Where some do not come while others
-wait, it lets those that wait take one batch at a time. A process is ahead if both are true:
+A thread of the lowest process decides where processes stop (`barrier.py`). Usually all processes
+reach the same batch, and the next decision names the next stop. If some do not arrive while others
+wait, it lets the waiting ones take one batch at a time. Processes are ahead if two things hold:
 
-- the others came only when it had taken k batches more, and not before;
-- it could not finish a step with the next batch while the others were held.
+- the others arrived only after these processes had taken k more batches;
+- these processes could not finish a step with the next batch while the others were held.
 
-The first says that the others' steps need those of this process, the second the reverse. So both
-are in lock-step, with k batches between them. A process that is only late gives k = 0. Processes
-that do not wait for each other's steps could pass both tests by chance, when one is slow and then
-another. So every test waits for twice as long as any step took of late, those of the test before
-included, and both are made again before anything is raised.
+The first shows that the steps of the others need those of these processes; the second shows the
+reverse. So the steps depend on each other, with k batches between them. A process that is only
+late gives k = 0. Processes whose steps do not depend on each other could pass both tests by chance,
+when one is slow and then another. So every test waits for twice the longest recent step, and both
+are repeated before anything is raised.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from meshfeed._jobs.agreement import named
-from meshfeed._jobs.lockstep import NEVER, Arrival, Board, Order
+from meshfeed._jobs.barrier import NEVER, Arrival, Board, Decision
+from meshfeed._jobs.text import named
+from meshfeed._jobs.worker import Worker
 
 PATIENT = 0.5  # seconds at least, after which a process counts as waiting for others
-TIMES = 2.0  # as long as the longest step of late is waiting for others
-DOUBTS = 3  # times that is made sure of, unless processes stop at every batch
-STEPS, SECONDS = 100, 3.0  # between two stops at least
-MOST = 600.0  # seconds between two stops of processes that do not wait for each other
-LONGEST = 10.0  # seconds of one wait for a call
-ROUNDS = 4  # times the patience that processes ahead may take to find out by how much
+TIMES = 2.0  # times the longest recent step, after which it does
+REPEATS = 3  # of both tests, unless there is a barrier before every batch
+STEPS, SECONDS = 100, 3.0  # between two barriers at least
+MOST = 600.0  # seconds between two barriers of processes that do not wait for each other
+LONGEST = 10.0  # seconds of one wait to be woken
+ROUNDS = 4  # times the patience in which processes that are ahead have to find out by how much
 
 log = logging.getLogger("meshfeed")
 
 
 @dataclass(frozen=True)
-class Found:
-    """Processes in lock-step whose steps use different batches.
+class Skew:
+    """Processes whose steps wait for each other, and use different batches.
 
     Attributes:
-        ahead: those that have had more.
-        behind: those that have had fewer.
+        ahead: those that have taken more.
+        behind: those that have taken fewer.
         batches: how many more.
     """
 
@@ -56,50 +55,38 @@ class Found:
         one, two, where = self.ahead, self.behind, "ahead of"
         if len(one) > len(two):
             one, two, where = two, one, "behind"
-        verb = "is" if len(one) == 1 else "are"
         many = "1 batch" if self.batches == 1 else f"{self.batches} batches"
-        text = f"{named(one)} {verb} {many} {where} {named(two)}: "
+        text = f"{named(one, 'is', 'are')} {many} {where} {named(two)}: "
         return text + "their steps use different batches as one"
 
 
 class _EndedError(Exception):
-    """The round has ended."""
+    """The generation has ended."""
 
 
-class Offsets:
-    """Gives the orders of one round.
+class SkewDetector(Worker):
+    """Makes the decisions of one generation.
 
     Args:
-        board: where processes say where they stand.
-        always: whether processes stop at every batch.
+        board: the keys of the barriers.
+        always: whether there is a barrier before every batch.
     """
 
     def __init__(self, board: Board, *, always: bool) -> None:
+        super().__init__("meshfeed.skew")
         self._board, self._always = board, always
-        self._least, self._doubts = (2 * PATIENT, 0) if always else (PATIENT, DOUBTS)
-        self._slowest = 0.0  # of the steps that were not held up, in a search
-        self._members = tuple(board.room.members)
+        self._least, self._repeats = (2 * PATIENT, 0) if always else (PATIENT, REPEATS)
+        self._slowest = 0.0  # seconds of the steps that were not held, in a search
+        self._members = tuple(board.namespace.members)
         self._number = 0
         self._stops = dict.fromkeys(self._members, board.first)
         self._at: dict[int, Arrival] = {}
         self._seconds = SECONDS
         self._last = board.first, time.monotonic()
-        self._ended = threading.Event()
-        running.add(self)
-        self._thread = threading.Thread(target=self._work, name="meshfeed.offsets", daemon=True)
-        self._thread.start()
+        self._start()
 
-    def end(self) -> None:
-        """Ends the thread: at once if the store answers."""
-        self.forget()
-        if self._thread.is_alive():
-            with suppress(Exception):
-                self._board.call(self._number)
-            self._thread.join()
-
-    def forget(self) -> None:
-        """Has the thread end soon, and waits for nothing."""
-        self._ended.set()
+    def _wake(self) -> None:
+        self._board.wake(self._number)
 
     def _work(self) -> None:
         try:
@@ -107,30 +94,30 @@ class Offsets:
                 self._meet()
         except _EndedError:
             pass
-        except Exception as e:  # with JAX's store the job is gone
-            log.debug("loader %s: steps are not compared: %s", self._board.room.title, e)
-        finally:
-            running.discard(self)
+        except Exception as e:  # JAX's store is gone with the job
+            title = self._board.namespace.title
+            log.debug("loader %s: steps are not compared: %s", title, e)
 
-    # ---- a stop ----
+    # ---- a barrier ----
 
     def _meet(self) -> None:
-        """Waits for a stop, and for what comes of it."""
-        while not self._board.called(self._number, LONGEST):
-            if self._ended.is_set():
+        """Waits for processes at a barrier, and decides how they go on."""
+        while not self._board.woken(self._number, LONGEST):
+            if self.ended.is_set():
                 raise _EndedError
         began = time.monotonic()
         waiting = self._first()
         found = self._between(waiting) if waiting else None
         if found:
-            self._refuse(found)
-        elif waiting and self._board.room.left():
-            self._order(dict.fromkeys(self._members, NEVER))
+            self._decide({}, str(found))  # every process raises it
+            raise _EndedError
+        if waiting and self._board.namespace.departed():
+            self._decide(dict.fromkeys(self._members, NEVER))
         else:
             self._go_on(time.monotonic() - began)
 
     def _first(self) -> list[int]:
-        """Gives those that have come to the stop, if the others do not; empty if all come."""
+        """Returns the processes that have arrived, if the others do not; empty if all arrive."""
         came, since = set[int](), time.monotonic()
         for _ in self._looks():
             now = {p for p in self._members if self._stands(p)}
@@ -142,11 +129,11 @@ class Offsets:
                 return sorted(came)
         raise AssertionError
 
-    def _between(self, waiting: Sequence[int]) -> Found | None:
-        """Finds out how many batches are between processes in lock-step, if they are.
+    def _between(self, waiting: Sequence[int]) -> Skew | None:
+        """Finds out how many batches are between processes whose steps wait for each other.
 
         Args:
-            waiting: those that wait for the others.
+            waiting: the processes that wait for the others.
         """
         behind = [p for p in self._members if p not in waiting]
         until = time.monotonic() + ROUNDS * self._patience()
@@ -157,23 +144,23 @@ class Offsets:
             left = until - time.monotonic()
             if left < 0 or not self._wait(left, lambda: self._all(waiting) or self._all(behind)):
                 return None
-        # Those that only were late hold up the others now: that takes as short as can be.
+        # Processes that were only late hold the others now, so this wait is short.
         if self._wait(self._patience() / (4 if more == 1 else 1), lambda: self._all(waiting)):
             more += 1
             self._step(waiting)
             self._wait(self._patience(2), lambda: self._all(waiting))
-        ahead = [p for p in waiting if not self._stands(p)]  # the others need nobody
+        ahead = [p for p in waiting if not self._stands(p)]  # the steps of the rest wait for none
         if not ahead or more == 1:
             return None
         self._slowest = 0.0
         if not self._release(behind, ahead):
             return None
         behind = self._waits(behind, ahead, self._patience(4))
-        sure = behind and all(self._again(ahead, behind) for _ in range(self._doubts))
-        return Found(ahead, behind, more - 1) if sure else None
+        sure = behind and all(self._again(ahead, behind) for _ in range(self._repeats))
+        return Skew(ahead, behind, more - 1) if sure else None
 
     def _waits(self, some: Sequence[int], others: Sequence[int], seconds: float) -> list[int]:
-        """Gives those of some processes whose next step waits for that of others."""
+        """Returns those of some processes whose next step waits for that of others."""
         self._step(some)
         if self._wait(seconds, lambda: self._all(some)):
             return []
@@ -181,7 +168,7 @@ class Offsets:
         return waits if self._release(others, some) else []
 
     def _release(self, some: Sequence[int], others: Sequence[int]) -> bool:
-        """Lets some processes take the step that others wait in, and says whether all end it."""
+        """Lets some processes take the step that others wait in; returns whether all end it."""
         began = time.monotonic()
         self._step(some)
         done = self._wait(self._patience(), lambda: self._all([*some, *others]))
@@ -189,20 +176,19 @@ class Offsets:
         return done
 
     def _again(self, ahead: Sequence[int], behind: Sequence[int]) -> bool:
-        """Says whether those ahead or those behind, as chance will have it, wait once more.
+        """Returns whether the processes ahead or those behind, chosen at random, wait once more.
 
-        Steps that were not held up say how long a step takes. Others are held for much longer.
+        The steps that were not held show how long a step takes. Held steps wait for much longer.
         """
         first, second = random.sample([ahead, behind], 2)
         return bool(self._waits(first, second, max(self._least, 4 * self._slowest)))
 
-    def _refuse(self, found: Found) -> None:
-        """Has all processes raise the same error."""
-        self._order({}, str(found))
-        raise _EndedError
-
     def _go_on(self, held: float) -> None:
-        """Sets the next stop."""
+        """Decides on the next barrier.
+
+        Args:
+            held: how long the first process waited at this one, in seconds.
+        """
         (stop, then), now = self._last, time.monotonic()
         here = max(self._stops.values())
         rate = (here - stop) / max(now - then, 1e-3)
@@ -211,28 +197,28 @@ class Offsets:
         far = held > 2 * self._longest + 0.01 * (now - then) + PATIENT / 5
         self._seconds = min(MOST, 2 * self._seconds) if far else max(SECONDS, self._seconds / 2)
         steps = 1 if self._always else max(STEPS, int(rate * self._seconds))
-        if not self._always:  # not in step with what the program does every n-th time
+        if not self._always:  # not always at the same point of what the program does periodically
             steps -= random.randrange(steps // 8)
-        self._order(dict.fromkeys(self._members, here + steps))
+        self._decide(dict.fromkeys(self._members, here + steps))
 
-    # ---- what it says and sees ----
+    # ---- the keys ----
 
-    def _order(self, stops: dict[int, int], error: str | None = None) -> None:
-        """Says where processes stop from now on."""
+    def _decide(self, stops: dict[int, int], error: str | None = None) -> None:
+        """Publishes where processes stop from now on."""
         self._stops |= stops
         usual = min(self._stops.values())
-        apart = {str(p): stop for p, stop in self._stops.items() if stop != usual}
+        exceptions = {str(p): stop for p, stop in self._stops.items() if stop != usual}
         self._number += 1
-        if self._ended.is_set():
+        if self.ended.is_set():
             raise _EndedError
-        self._board.give(Order(self._number, usual, apart, error))
+        self._board.decide(Decision(self._number, usual, exceptions, error))
 
     def _step(self, processes: Sequence[int]) -> None:
-        """Lets processes take one batch more than they may."""
-        self._order({p: self._stops[p] + 1 for p in processes})
+        """Lets processes take one more batch."""
+        self._decide({p: self._stops[p] + 1 for p in processes})
 
     def _stands(self, process: int) -> bool:
-        """Says whether a process has come to its stop."""
+        """Returns whether a process has arrived at its stop."""
         at = self._at.get(process)
         return at is not None and at.batch >= self._stops[process]
 
@@ -244,21 +230,21 @@ class Offsets:
         return max((at.longest for at in self._at.values()), default=0.0)
 
     def _patience(self, times: float = 1) -> float:
-        """Gives how long a process that comes by itself may take, by the steps known so far."""
+        """Returns how long a process that waits for no other may take, by its recent steps."""
         return max(times * self._least, TIMES * self._longest)
 
     def _looks(self) -> Iterator[None]:
-        """Looks where processes stand, again and again, less often the longer it takes."""
+        """Reads the arrivals again and again, less often the longer it takes."""
         began, pause = time.monotonic(), 0.001
         while True:
             self._at = self._board.arrivals()
             yield
-            if self._ended.wait(pause):
+            if self.ended.wait(pause):
                 raise _EndedError
             pause = min(1.3 * pause, max(0.02, (time.monotonic() - began) / 100), LONGEST)
 
     def _wait(self, seconds: float, condition: Callable[[], bool]) -> bool:
-        """Waits until processes stand so."""
+        """Waits until the arrivals meet a condition; returns whether they do in time."""
         until = time.monotonic() + seconds
         for _ in self._looks():
             if condition():
@@ -266,6 +252,3 @@ class Offsets:
             if time.monotonic() > until:
                 return False
         raise AssertionError
-
-
-running: set[Offsets] = set()  # whose threads wait, those of forgotten loaders too

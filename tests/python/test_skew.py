@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
-from meshfeed._jobs import offsets, peers
+from meshfeed._jobs import peers, skew
 from tests.python.corruptions import SEED
-from tests.python.players import HANG, Players, cluster, players, together
+from tests.python.players import HANG, Players, cluster, peers_of, players, together
 
 Loop = Callable[[int, Iterator[Any]], None]
 STEPS = 24
@@ -23,7 +23,7 @@ STEPS = 24
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has processes stop at every batch, and shortens what they wait for each other."""
-    monkeypatch.setattr(offsets, "PATIENT", 0.2)
+    monkeypatch.setattr(skew, "PATIENT", 0.2)
 
 
 class Steps:
@@ -52,8 +52,8 @@ def run(job: Players, loop: Loop) -> list[Any]:
 
 def some_go_on(keys: dict[str, bytes]) -> bool:
     """Says whether the processes that waited were told to take a batch without the others."""
-    orders = [json.loads(v) for k, v in keys.items() if k.endswith("/order/last")]
-    return any(order["apart"] for order in orders)
+    decisions = [json.loads(v) for k, v in keys.items() if k.endswith("/decision/last")]
+    return any(each["exceptions"] for each in decisions)
 
 
 def error(said: str) -> str:
@@ -107,15 +107,14 @@ def test_ahead_is_told() -> None:
         got = run(job, loop)
         cluster(job.loaders[0]).abandon(got[0])
         for loader in job.loaders[1:]:
-            wait_for_letter(cluster(loader).peers)
+            wait_for_failure(peers_of(loader))
             with pytest.raises(mf.IncompatibleError) as e:
                 next(iter(loader))
             assert (type(e.value), str(e.value)) == (mf.IncompatibleError, said)
 
 
-def wait_for_letter(of: peers.Peers | None) -> None:
+def wait_for_failure(of: peers.Peers) -> None:
     """Waits until a process has heard of a failure elsewhere."""
-    assert of is not None
     late = time.monotonic() + HANG
     while time.monotonic() < late:
         try:
@@ -204,7 +203,7 @@ def test_one_leads() -> None:
 @pytest.mark.parametrize("gone", [0, 2])
 def test_one_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a process leaves without a word, the others are not held up."""
-    monkeypatch.setattr(peers.Peers, "leave", lambda _: None)
+    monkeypatch.setattr(peers.Peers, "depart", lambda _: None)
 
     def loop(p: int, it: Iterator[Any]) -> None:
         for n in range(STEPS):
@@ -221,5 +220,5 @@ def test_off() -> None:
     """Without checks a process runs alone, and nothing runs beside it."""
     with players(verify_replicas="off") as job:
         job.step()
-        assert cluster(job.loaders[0]).threads.lockstep is None
+        assert cluster(job.loaders[0]).threads.barrier is None
         assert sum(1 for _ in zip(range(STEPS), job.loaders[0], strict=False)) == STEPS

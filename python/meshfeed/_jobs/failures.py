@@ -1,0 +1,128 @@
+"""The messages by which a process tells the others that it failed or closed the loader."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from typing import Any
+
+from meshfeed import errors
+from meshfeed._io.arguments import cut
+
+LENGTH = 400  # characters of an error's text that a message carries
+
+Message = dict[str, Any]
+
+_OP = "mf.Loader"  # the call that errors name, here and in the process that failed
+
+# Errors in the use of a loader, or received from another process, are not reported.
+_LOCAL = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
+
+_STATUS = re.compile(r"[A-Z][A-Z_]+: ")  # begins the text of every error of XLA
+# What JAX's collectives and its coordination service report when another process is gone.
+_TRANSPORT = re.compile(
+    r"gloo|nccl|mpi_|connection (reset|closed|refused)|connect(ion)? timeout|socket closed"
+    r"|broken pipe|heartbeat|coordination service|\b(UNAVAILABLE|DEADLINE_EXCEEDED|ABORTED)\b",
+    re.IGNORECASE,
+)
+
+
+def is_local(error: BaseException) -> bool:
+    """Returns whether an error concerns this process alone."""
+    return isinstance(error, _LOCAL)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Returns whether a program that ends with this exception leaves the others waiting.
+
+    An error received from another process is known to all. A program may also exit on purpose.
+    """
+    on_purpose = isinstance(error, SystemExit) and error.code in (None, 0)
+    return not on_purpose and not isinstance(error, errors.PeerError | GeneratorExit)
+
+
+def is_lost_peer(error: BaseException | None) -> bool:
+    """Returns whether an error probably follows from the loss of another process."""
+    while error is not None:
+        known = isinstance(error, RuntimeError | ValueError) and not isinstance(error, errors.Error)
+        if known and _STATUS.match(str(error)) and _TRANSPORT.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def failure(error: BaseException, process: int, epoch: int, step: int) -> Message:
+    """Writes the message about an error.
+
+    Args:
+        error: the error.
+        process: where it happened.
+        epoch: the epoch of the batch.
+        step: the batch's step in the epoch.
+    """
+    message: Message = {"process": process, "epoch": epoch, "step": step}
+    if is_lost_peer(error):
+        message["lost"] = True
+    if isinstance(error, errors.Error):
+        texts = {"op": error.op, "message": error.message, "hint": error.hint, "path": error.path}
+        return {**message, "code": int(error.code), **texts}
+    known = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return {**message, "type": known.__name__, "message": cut(text, LENGTH)}
+
+
+def departure(process: int, batches: int, *, ends: bool) -> Message:
+    """Writes the message that a process closed the loader.
+
+    Args:
+        process: the process.
+        batches: how many it has taken.
+        ends: whether the last one ended an epoch.
+    """
+    return {"process": process, "batches": batches, "ends": ends}
+
+
+def is_departure(message: Message) -> bool:
+    """Returns whether a message is about a process that closed the loader."""
+    return "ends" in message
+
+
+def describe_departure(message: Message) -> str:
+    """Describes a departure."""
+    batches = message["batches"]
+    many = "1 batch" if batches == 1 else f"{batches} batches"
+    return f"process {message['process']} has left the loader in order after {many}"
+
+
+def error_of(message: Message) -> errors.PeerError:
+    """Makes the error for a message of another process."""
+    if is_departure(message):
+        text = f"{describe_departure(message)}, and this one goes on"
+        hint = "end the loops of all processes at the same batch"
+        return errors.PeerError(text, op=_OP, hint=hint).at(message["process"], -1, -1)
+    process, epoch, step = message["process"], message["epoch"], message["step"]
+    op, text = message.get("op", _OP), message["message"]
+    if op not in ("", _OP):
+        text = f"{op}: {text}"
+    if message.get("lost"):
+        text = f"lost a peer: {text}"
+    text = f"process {process}, at epoch {epoch}, step {step}: {text}"
+    if "cause" in message:  # found after a peer was lost
+        text, process, epoch, step = f"{message['cause']}; {text}", message["of"], -1, -1
+    made = errors.peer(_origin(message))(
+        text, op=_OP, hint=message.get("hint", ""), path=message.get("path", "")
+    )
+    return made.at(process, epoch, step)
+
+
+def _origin(message: Message) -> type[BaseException]:
+    """Returns the second class of the error that a message becomes.
+
+    Some classes stay in the process that raised them: those that end a loop silently, are no
+    `Exception`, or are not made from a text.
+    """
+    if "code" in message:
+        return errors.CLASSES.get(message["code"], errors.InternalError)
+    origin: type[BaseException] = getattr(builtins, message["type"], RuntimeError)
+    apart = StopIteration, StopAsyncIteration, UnicodeError, BaseExceptionGroup
+    return Exception if issubclass(origin, apart) or not issubclass(origin, Exception) else origin

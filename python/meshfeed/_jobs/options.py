@@ -1,0 +1,101 @@
+"""What the user says about the other processes of a job, and what the processes compare."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from meshfeed._io.arguments import Checks, is_integer
+from meshfeed._jobs.agreement import Terms, terms
+from meshfeed._jobs.barrier import LiveArrays
+from meshfeed._jobs.shared import Shared, shared
+from meshfeed._native import calls
+from meshfeed._version import __version__
+from meshfeed.coordinator import Coordinator, jax_coordinator
+
+if TYPE_CHECKING:
+    from meshfeed._native.files import Files
+
+_HINT = "give an object with the five methods of mf.Coordinator, or False for none"
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The arguments of `Loader` about the other processes."""
+
+    name: str | None
+    coordinator: Coordinator | Literal[False] | None
+    agree_timeout: float
+    on_peer_error: str
+    verify_replicas: str | int
+    late_after: float
+
+    def __post_init__(self) -> None:
+        check = Checks("mf.Loader")
+        if self.name is not None:
+            text = check.name("name", self.name)
+            if "/" in text or not text.isprintable():
+                raise check.wrong("name", text, 'a printable name without "/"')
+        usual = self.coordinator is None or self.coordinator is False
+        if not usual and not isinstance(self.coordinator, Coordinator):
+            raise check.wrong("coordinator", self.coordinator, "a mf.Coordinator", _HINT)
+        check.seconds("agree_timeout", self.agree_timeout)
+        check.choice("on_peer_error", self.on_peer_error, "end", "raise", "abort")
+        check.seconds("late_after", self.late_after)
+        every = self.verify_replicas
+        known = every in ("first", "always", "off") if isinstance(every, str) else is_integer(every)
+        if not known or (not isinstance(every, str) and not 1 <= every < 2**31):
+            expected = '"first", "always", "off" or an integer k from 1: every k-th step'
+            raise check.wrong("verify_replicas", every, expected)
+
+    def talks(self, processes: Sequence[int], *, played: bool) -> bool:
+        """Returns whether a loader may have other processes, now or after a remesh.
+
+        Args:
+            processes: those of its mesh.
+            played: whether it plays a process of a layout, and runs in no JAX job.
+        """
+        if self.coordinator is not None:
+            return self.coordinator is not False
+        jax = sys.modules.get("jax")
+        in_a_job = jax is not None and jax.distributed.is_initialized()
+        return not played and (in_a_job or len(processes) > 1)
+
+    def store(self) -> Coordinator:
+        """Returns the store to use."""
+        given = self.coordinator
+        return given if isinstance(given, Coordinator) else jax_coordinator()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What processes compare. It is computed at the first batch, so that a remesh stays quick.
+
+    Attributes:
+        layout: the loader's layout document.
+        info: the library's description of this process's batches.
+        alike: what must be equal and is not in the layout.
+        files: the dataset's files, if every byte is compared.
+        live: returns the arrays on devices that the program still uses.
+    """
+
+    layout: str
+    info: Mapping[str, Any]
+    alike: Mapping[str, Any]
+    files: Files | None
+    live: LiveArrays
+
+    def terms(self, options: JobOptions) -> Terms:
+        """Returns what must be equal in all processes, without the position."""
+        more = {**self.alike, "version": __version__, "verify_replicas": options.verify_replicas}
+        more["fingerprint"] = "sampled" if self.files is None else "full"
+        return terms(calls.layout_canonical(self.layout), more)
+
+    @functools.cached_property
+    def shared(self) -> Shared:
+        """The blocks that several processes hold."""
+        return shared(self.info, json.loads(self.layout)["mesh"])

@@ -1,0 +1,88 @@
+"""The blocks of a batch that several processes hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meshfeed._plan import documents
+
+_Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The blocks of this process that other processes hold too.
+
+    Attributes:
+        tensors: their numbers in the batch.
+        labels: their names in errors, such as "array 'image', index [0:8, 0:4]".
+        writers: for each block the lowest process that holds it.
+        readers: for every writer, the other processes that read what it publishes.
+    """
+
+    tensors: Sequence[int]
+    labels: Sequence[str]
+    writers: Sequence[int]
+    readers: Mapping[int, frozenset[int]]
+
+
+def shared(info: Mapping[str, Any], mesh: Mapping[str, Any]) -> Shared:
+    """Finds the blocks that several processes hold.
+
+    Args:
+        info: the library's description of this process's batches.
+        mesh: the layout document's part of that name.
+    """
+    owners = np.array([process for process, _ in documents.devices(mesh)])
+    readers: dict[int, set[int]] = {}
+    found = []
+    for array in info["arrays"]:
+        if 0 in array["shape"]:
+            continue  # an array without elements
+        tiles = _tiles(mesh["axes"], array["spec"])
+        groups = _groups(tiles, owners)
+        for writer, *others in groups.values():
+            readers.setdefault(writer, set()).update(others)
+        found += [
+            (block["tensor"], _label(array["name"], block["index"]), groups[tile][0])
+            for block in array["blocks"]
+            if (tile := int(tiles[block["holders"][0]])) in groups
+        ]
+    tensors, labels, writers = zip(*found, strict=True) if found else ((), (), ())
+    return Shared(tensors, labels, writers, {w: frozenset(each) for w, each in readers.items()})
+
+
+def _tiles(axes: Sequence[tuple[str, int]], spec: Sequence[Any]) -> _Numbers:
+    """Numbers the tile of an array that every device holds, in mesh order.
+
+    Devices that differ along no axis of the spec hold the same tile.
+    """
+    used: set[str] = set()
+    for entry in spec:
+        used.update([entry] if isinstance(entry, str) else entry or ())
+    n = stride = math.prod(size for _, size in axes)
+    positions, tiles = np.arange(n), np.zeros(n, np.int64)
+    for name, size in axes:
+        stride //= size
+        if name in used:
+            tiles = tiles * size + positions // stride % size
+    return tiles
+
+
+def _groups(tiles: _Numbers, owners: _Numbers) -> dict[int, list[int]]:
+    """Returns the processes of every tile that several hold, in ascending order."""
+    processes, owner = np.unique(owners, return_inverse=True)
+    pairs = np.unique(tiles * len(processes) + owner)
+    holders = processes[pairs % len(processes)]
+    found = np.unique(pairs // len(processes), return_index=True, return_counts=True)
+    several = [values[found[2] > 1].tolist() for values in found]
+    return {tile: holders[at : at + n].tolist() for tile, at, n in zip(*several, strict=True)}
+
+
+def _label(name: str, index: Sequence[Sequence[int]]) -> str:
+    return f"array {name!r}, index [{', '.join(f'{a}:{b}' for a, b in index)}]"

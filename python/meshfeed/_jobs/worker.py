@@ -1,0 +1,51 @@
+"""Background threads of one generation, which wait for the store of the job."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from contextlib import suppress
+
+
+class Worker:
+    """A background thread. It holds no reference to a loader, which may be forgotten unclosed.
+
+    Attributes:
+        ended: set when the thread has to end.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+
+    def _start(self) -> None:
+        """Starts the thread; comes last in a constructor."""
+        running.add(self)
+        self._thread.start()
+
+    def _work(self) -> None:
+        """Runs on the thread until `ended` is set."""
+        raise NotImplementedError
+
+    def _wake(self) -> None:
+        """Ends a wait of the thread at the store."""
+
+    def end(self, seconds: float | None) -> None:
+        """Ends the thread and joins it.
+
+        Args:
+            seconds: how long to wait at most; None for no limit.
+        """
+        self.forget()
+        if self._thread.is_alive():
+            with suppress(Exception):  # a store that fails ends the wait by itself
+                self._wake()
+            self._thread.join(seconds)
+
+    def forget(self) -> None:
+        """Has the thread end after its current wait; returns at once."""
+        self.ended.set()
+
+
+# All workers, also those of forgotten loaders: they end at the interpreter's exit.
+running: weakref.WeakSet[Worker] = weakref.WeakSet()
