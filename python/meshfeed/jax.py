@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from meshfeed._feed.feeds import Build, Feed
+from meshfeed._feed.feed import Build, Feed
 from meshfeed._io.arguments import Checks
 from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks, Index, dtype_of

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "planning": "_native _io _plan specs",
     "dataset": "_native _io _plan",
     "backend": "_native _io _command",
-    "jax": "_io _plan specs",
+    "jax": "_native _io _plan _feed specs",
     "_jobs": "_native _io _plan _version coordinator",
     "_feed": "_native _io _plan _jobs _types certificate dataset planning specs",
     "arrays": "_native _io _plan _feed dataset planning specs",

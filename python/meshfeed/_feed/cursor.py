@@ -10,7 +10,7 @@ from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
 from functools import partial
 from typing import Any
 
-from meshfeed._feed.feeds import Feed
+from meshfeed._feed.feed import Feed
 from meshfeed._native import calls, library
 from meshfeed._native.abi import Failure, Head
 from meshfeed._native.handle import Handle, batch_release

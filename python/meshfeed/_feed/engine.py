@@ -13,6 +13,7 @@ import numpy as np
 from meshfeed._feed import feeds, notices
 from meshfeed._feed.batches import Batches, Steps
 from meshfeed._feed.cursor import Cursor
+from meshfeed._feed.feed import Feed
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._feed.options import Options
 from meshfeed._io.arguments import Checks, State
@@ -115,7 +116,7 @@ class Engine:
         return Steps(self._constants["records"], batches.rows, batches.pad, epochs)
 
     @property
-    def feed(self) -> feeds.Feed:
+    def feed(self) -> Feed:
         """How a batch is made."""
         return self._batches.feed
 
@@ -213,7 +214,7 @@ class Engine:
 class _Batches(NamedTuple):
     """What the batches of a handle are."""
 
-    feed: feeds.Feed
+    feed: Feed
     info: dict[str, Any]
     rows: int
     pad: bool

@@ -1,82 +1,19 @@
-"""The kinds of batches: global `jax.Array`s, NumPy arrays, or the blocks of one process."""
+"""What a user asks for, as a layout document and a feed that makes its batches."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from meshfeed._feed.feed import BlocksFeed, Build, Feed
 from meshfeed._io.arguments import Checks
-from meshfeed._native.owner import Owner
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
 from meshfeed.specs import Tree, for_all, resolve
-
-Build = Callable[[Sequence[Any]], Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class ArrayStruct:
-    """The shape and type of a NumPy array of a batch."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-
-class Feed:
-    """How batches are made from their memory: here each array is whole, as NumPy has it.
-
-    Args:
-        build: puts arrays, one for each of the layout's, into the batch's tree.
-        blocks: where the blocks of every array lie.
-
-    Attributes:
-        ahead: the default of `device_prefetch`.
-        element_spec: the batch's tree of shapes and types.
-    """
-
-    ahead = 0
-
-    def __init__(self, build: Build, blocks: Sequence[Blocks]) -> None:
-        self.build, self._blocks = build, blocks
-        self.element_spec: Any = build([ArrayStruct(b.shape, b.dtype) for b in blocks])
-
-    def make(self, owner: Owner) -> Any:
-        """Makes a batch over the memory that its owner exports and keeps alive."""
-        return self.build([blocks.views(owner)[0] for blocks in self._blocks])
-
-    def mark(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns the profiler's mark of one `next`."""
-        return contextlib.nullcontext()
-
-    def reshard(self, batch: Any) -> Any:
-        """Moves the arrays of a batch to the sharding that the specs ask for."""
-        return batch
-
-    def settle(self) -> None:
-        """Waits until the computations that were dispatched so far are over."""
-
-    def live(self) -> Sequence[Any]:
-        """Returns the arrays on devices that the program still uses."""
-        return ()
-
-
-class BlocksFeed(Feed):
-    """Makes batches of one process: every array is the list of that process's blocks."""
-
-    def __init__(self, blocks: Sequence[Blocks]) -> None:
-        names = [b.name for b in blocks]
-        super().__init__(lambda arrays: dict(zip(names, arrays, strict=True)), blocks)
-
-    def make(self, owner: Owner) -> Any:
-        """Makes a batch over the memory that its owner exports and keeps alive."""
-        return self.build([blocks.indexed(owner) for blocks in self._blocks])
 
 
 @dataclasses.dataclass(frozen=True)

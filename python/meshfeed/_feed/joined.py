@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from meshfeed._feed.cursor import Cursor, Item, Make
-from meshfeed._feed.feeds import Feed
+from meshfeed._feed.feed import Feed
 from meshfeed._io.arguments import State
 from meshfeed._jobs.cluster import Cluster
 from meshfeed._native import calls
