@@ -129,7 +129,7 @@ def linking(root: Path) -> dict[str, str]:
     if LIBRARY != LINKED:
         (made / LINKED).write_text(f"/* GNU ld script */\nINPUT({LIBRARY})\n")
         files[made / LINKED] = f"_lib/{LINKED}"
-    files[root / "core/layout/layout.schema.json"] = "layout.schema.json"
+    files[root / "core/layout/document/layout.schema.json"] = "layout.schema.json"
     for header in (root / "capi/include").glob("*.h"):
         files[header] = f"include/{header.name}"
     return {str(path): f"meshfeed/{place}" for path, place in files.items()}

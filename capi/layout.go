@@ -12,6 +12,8 @@ import (
 
 	"github.com/meshfeed/meshfeed/capi/internal/options"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/layout/picture"
 	"github.com/meshfeed/meshfeed/wasm/page"
 )
 
@@ -26,7 +28,7 @@ func (*layoutObject) wait(context.Context) error { return nil }
 //export mfgo_layout_create
 func mfgo_layout_create(json *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
-		d, err := layout.Parse(text(json, n))
+		d, err := document.Parse(text(json, n))
 		if err != nil {
 			return err
 		}
@@ -43,7 +45,7 @@ func mfgo_layout_create(json *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_e
 func mfgo_layout_json(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *layoutObject) error {
-			return give(out, l.Document().Canonical())
+			return give(out, document.Canonical(l.Document()))
 		})
 	})
 }
@@ -53,11 +55,11 @@ func mfgo_layout_report(h C.uint64_t, opts *C.mfi_text, n C.size_t, out *C.mf_by
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *layoutObject) error {
 			o := options.Parse("layout", text(opts, n))
-			r := layout.ReportOptions{Tables: o.Bool("tables", false)}
+			r := document.ReportOptions{Tables: o.Bool("tables", false)}
 			if err := o.Err(); err != nil {
 				return err
 			}
-			return give(out, l.Report(r))
+			return give(out, document.Report(l.Layout, r))
 		})
 	})
 }
@@ -79,7 +81,7 @@ func mfgo_layout_draw(h C.uint64_t, opts *C.mfi_text, n C.size_t, out *C.mf_byte
 func (l *layoutObject) draw(opts []byte) (string, error) {
 	o := options.Parse("layout", opts)
 	format := o.String("format", "text")
-	p := layout.PictureOptions{Width: o.IntFrom("width", 0, 0), Array: o.String("array", "")}
+	p := picture.Options{Width: o.IntFrom("width", 0, 0), Array: o.String("array", "")}
 	if known := slices.ContainsFunc(l.Arrays(), func(a layout.Array) bool { return a.Name == p.Array }); p.Array != "" && !known {
 		o.Refuse("array", "there is no array %q", p.Array)
 	}
@@ -94,14 +96,14 @@ func (l *layoutObject) draw(opts []byte) (string, error) {
 		return "", err
 	}
 	if format == "svg" {
-		return l.SVG(p), nil
+		return picture.SVG(l.Layout, p), nil
 	}
-	return l.Text(p), nil
+	return picture.Text(l.Layout, p), nil
 }
 
 // checkDims refuses dimensions that no array of the picture has.
-func (l *layoutObject) checkDims(o *options.Object, p layout.PictureOptions) {
-	rank, ok := l.PictureDims(p)
+func (l *layoutObject) checkDims(o *options.Object, p picture.Options) {
+	rank, ok := picture.Dims(l.Layout, p)
 	if rank < 2 {
 		o.Refuse("dims", "expected none, since there are no two dimensions to choose")
 	} else if !ok {
@@ -113,7 +115,7 @@ func (l *layoutObject) checkDims(o *options.Object, p layout.PictureOptions) {
 func mfgo_layout_page(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
 		return use(h, func(_ context.Context, l *layoutObject) error {
-			html, err := page.HTML(l.Document().Canonical())
+			html, err := page.HTML(document.Canonical(l.Document()))
 			if err != nil {
 				return err
 			}

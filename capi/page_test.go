@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 )
 
 // TestPage asks a library with the page for it.
@@ -19,7 +19,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const slot = `id="layout">`
-	got, want := execute(t, compile(t, folder, "page.c")), strings.Replace(string(plain), slot, slot+document(t), 1)
+	got, want := execute(t, compile(t, folder, "page.c")), strings.Replace(string(plain), slot, slot+canonicalLayout(t), 1)
 	if got != want {
 		t.Errorf("printed %d bytes, want the %d of the page with the layout in it", len(got), len(want))
 	}
@@ -34,14 +34,14 @@ func TestWithoutThePage(t *testing.T) {
 	}
 }
 
-// document gives the layout of check.h in canonical form.
-func document(t *testing.T) string {
+// canonicalLayout returns the layout of check.h in canonical form.
+func canonicalLayout(t *testing.T) string {
 	t.Helper()
-	d, err := layout.Parse([]byte(`{"meshfeed":1,"mesh":{"axes":[["data",4],["model",2]]},` +
+	d, err := document.Parse([]byte(`{"meshfeed":1,"mesh":{"axes":[["data",4],["model",2]]},` +
 		`"arrays":{"image":{"shape":["B",3,6],"dtype":"float32","spec":["data",null,"model"]},` +
 		`"label":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":4},"dataset":{"records":100}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(d.Canonical())
+	return string(document.Canonical(d))
 }

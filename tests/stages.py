@@ -35,7 +35,7 @@ PYTHON = os.environ.get("PYTHON", sys.executable)
 PORTABLE = "./core/... ./arrowio ./cmd/..."
 GUEST = (
     "./core/status ./core/dtype ./core/mesh ./core/sharding ./core/sampler ./core/source"
-    " ./core/layout ./core/batch ./internal/..."
+    " ./core/layout/... ./core/batch ./internal/..."
 )
 RACED = (
     "./core/loader/... ./core/batch/... ./arrowio/..."
@@ -116,7 +116,10 @@ LINT = [
 DEEP_ENV = {"MESHFEED_DEEP": "1"}
 
 # The packages of the wasm guest, whose tests also run as WebAssembly.
-WASM_TESTS = "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding ./core/layout"
+WASM_TESTS = (
+    "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding"
+    " ./core/layout/..."
+)
 
 DEEP = [
     Stage("deep pytest", f"{PYTHON} -m pytest -q -m 'deep or longer' tests/python", DEEP_ENV),

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/wasm/host"
 	"github.com/meshfeed/meshfeed/wasm/page"
@@ -66,7 +67,7 @@ func (v *validator) find(cmd *cobra.Command, file string, text []byte) (*finding
 		if err != nil {
 			return nil, err
 		}
-		return findingsOf(l.Report(layout.ReportOptions{}))
+		return findingsOf(document.Report(l, document.ReportOptions{}))
 	}
 	// Ctrl-C ends the program anyway, and a call that cannot be canceled is faster.
 	ctx := context.WithoutCancel(cmd.Context())

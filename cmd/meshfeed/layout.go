@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -24,11 +25,11 @@ func readLayout(cmd *cobra.Command, path string) (*layout.Layout, error) {
 
 // parseLayout plans the document that a file contains.
 func parseLayout(path string, text []byte) (*layout.Layout, error) {
-	document, err := layout.Parse(text)
+	d, err := document.Parse(text)
 	if err != nil {
 		return nil, named(path, err)
 	}
-	planned, err := layout.New(document)
+	planned, err := layout.New(d)
 	return planned, named(path, err)
 }
 
@@ -40,14 +41,14 @@ func readText(cmd *cobra.Command, path string) ([]byte, error) {
 			return nil, openError(path, err)
 		}
 		defer file.Close()
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > layout.MaxBytes {
-			return nil, status.Errorf(status.InvalidArgument, "", "%s has %s bytes, but a layout document may have %s", path, grouped(info.Size()), grouped(int64(layout.MaxBytes))).
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > document.MaxBytes {
+			return nil, status.Errorf(status.InvalidArgument, "", "%s has %s bytes, but a layout document may have %s", path, grouped(info.Size()), grouped(int64(document.MaxBytes))).
 				WithHint("a mesh whose devices are in order needs no list of them")
 		}
 		in = file
 	}
 	// The limit is one byte beyond MaxBytes, so that Parse rejects a longer document.
-	text, err := io.ReadAll(io.LimitReader(in, layout.MaxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(in, document.MaxBytes+1))
 	if err != nil {
 		return nil, openError(path, err)
 	}

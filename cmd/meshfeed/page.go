@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/wasm/page"
 )
@@ -43,11 +44,11 @@ func pageOf(cmd *cobra.Command, args []string) ([]byte, error) {
 
 // pageWith builds the page that opens with a layout, or with an example for nil.
 func pageWith(cmd *cobra.Command, l *layout.Layout) ([]byte, error) {
-	var document []byte
+	var text []byte
 	if l != nil {
-		document = l.Document().Canonical()
+		text = document.Canonical(l.Document())
 	}
-	html, err := page.HTML(document)
+	html, err := page.HTML(text)
 	return html, byCommand(cmd, err)
 }
 

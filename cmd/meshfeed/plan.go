@@ -12,6 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/layout/picture"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -100,11 +102,11 @@ func (o planOptions) render(l *layout.Layout) ([]byte, error) {
 	}
 	switch {
 	case o.json:
-		return endLine(l.Report(layout.ReportOptions{Tables: o.tables})), nil
+		return endLine(document.Report(l, document.ReportOptions{Tables: o.tables})), nil
 	case o.svg:
-		return endLine([]byte(l.SVG(o.picture()))), nil
+		return endLine([]byte(picture.SVG(l, o.drawing()))), nil
 	}
-	return endLine([]byte(l.Text(o.picture()))), nil
+	return endLine([]byte(picture.Text(l, o.drawing()))), nil
 }
 
 // checkDims requires two different dimensions of the drawn array.
@@ -112,7 +114,7 @@ func (o planOptions) checkDims(l *layout.Layout) error {
 	if o.dims == nil {
 		return nil
 	}
-	rank, ok := l.PictureDims(o.picture())
+	rank, ok := picture.Dims(l, o.drawing())
 	if ok {
 		return nil
 	}
@@ -148,6 +150,6 @@ func arrayNames(l *layout.Layout) string {
 	return strings.Join(names, ", ")
 }
 
-func (o planOptions) picture() layout.PictureOptions {
-	return layout.PictureOptions{Array: o.array, Dims: o.dims, Width: o.columns()}
+func (o planOptions) drawing() picture.Options {
+	return picture.Options{Array: o.array, Dims: o.dims, Width: o.columns()}
 }

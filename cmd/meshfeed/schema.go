@@ -3,9 +3,8 @@ package main
 import (
 	"io"
 
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/spf13/cobra"
-
-	"github.com/meshfeed/meshfeed/core/layout"
 )
 
 func newSchema() *cobra.Command {
@@ -17,7 +16,7 @@ layout document matches it. "meshfeed check" also checks rules that a schema can
 		Example: "  meshfeed schema > layout.schema.json",
 		Args:    need(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), layout.Schema())
+			_, err := io.WriteString(cmd.OutOrStdout(), document.Schema())
 			return err
 		},
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 )
 
 func TestSchema(t *testing.T) {
@@ -14,7 +14,7 @@ func TestSchema(t *testing.T) {
 	if code := run(context.Background(), []string{"schema"}, strings.NewReader(""), &out, &diagnostics); code != exitSuccess {
 		t.Fatalf("exit status %d: %s", code, diagnostics.String())
 	}
-	if out.String() != layout.Schema() || !strings.Contains(out.String(), `"$id": "urn:meshfeed:layout:1"`) {
+	if out.String() != document.Schema() || !strings.Contains(out.String(), `"$id": "urn:meshfeed:layout:1"`) {
 		t.Errorf("the verb prints %q…", out.String()[:min(100, out.Len())])
 	}
 	if code := run(context.Background(), []string{"schema", "x"}, strings.NewReader(""), &out, &diagnostics); code == exitSuccess {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -33,18 +34,18 @@ func testPlacing(t *testing.T, r *rand.Rand) {
 	if r.IntN(3) > 0 {
 		ring, err := d.Ring(lay)
 		if err != nil {
-			t.Fatalf("%v\n%s", err, lay.Document().Canonical())
+			t.Fatalf("%v\n%s", err, document.Canonical(lay.Document()))
 		}
 		o.Allocator = ring
 	}
 	l, err := loader.New(src, o)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, lay.Document().Canonical())
+		t.Fatalf("%v\n%s", err, document.Canonical(lay.Document()))
 	}
 	steps, held := int64(0), []*Batch(nil)
 	for b, err := range Placed(context.Background(), l, d) {
 		if err != nil {
-			t.Fatalf("%v\n%s", err, lay.Document().Canonical())
+			t.Fatalf("%v\n%s", err, document.Canonical(lay.Document()))
 		}
 		steps++
 		held = append(held, b)
@@ -91,7 +92,7 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got, want) {
-				t.Fatalf("step %d, array %q, position %d: got %x, want %x\n%s", b.Place().Step, a.Name, i, got, want, lay.Document().Canonical())
+				t.Fatalf("step %d, array %q, position %d: got %x, want %x\n%s", b.Place().Step, a.Name, i, got, want, document.Canonical(lay.Document()))
 			}
 			if on, err := t2.Device(); err != nil || on != compute.DeviceNum(lay.Mesh().Device(i).ID) {
 				t.Fatalf("position %d of %s is on device %d (%v)", i, lay.Mesh(), on, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// Kind says where the values of an array come from.
+// Kind is where the values of an array come from.
 type Kind uint8
 
 // The kinds of arrays.
@@ -16,35 +16,45 @@ const (
 	Mask               // true in real rows, false in padding
 	Key                // RecordKey of the row's record; zero in padding
 	Record             // the record number, low and high half; all ones in padding
-	Static             // not read at all: it only takes memory on devices
+	Static             // not read: the array only takes memory on devices
 )
+
+// String names the kind: "data", "mask", "key", "record" or "static".
+func (k Kind) String() string {
+	return [...]string{"data", "mask", "key", "record", "static"}[k]
+}
 
 // Array is one array of the batch.
 type Array struct {
 	Name      string
-	Field     string                  // of the dataset, for Data; else ""
+	Field     string                  // of the dataset; "" unless Kind is Data
 	Columns   [][2]int                // [start, stop) ranges of the row's first dimension; nil for the whole row
-	Shape     []int                   // global: batch dimensions, then the row's
-	BatchDims int                     // leading dimensions that are the batch's; 0 for Static
+	Shape     []int                   // global: the batch dimensions, then those of a row
+	BatchDims int                     // number of batch dimensions; 0 for Static
 	Type      dtype.Type              // as delivered
-	Sharding  *sharding.NamedSharding // as the spec asks for; nil where a problem of severity "error" forbids it
-	Delivered *sharding.NamedSharding // as the loader delivers it: Sharding itself, but with LoadReshard split over all axes; nil as Sharding
+	Sharding  *sharding.NamedSharding // as the spec says; nil if a problem of severity "error" forbids it
+	Delivered *sharding.NamedSharding // as the loader delivers the array: Sharding itself, or a split over all axes with LoadReshard; nil if that is not possible
 	Kind      Kind
 }
 
-// RowShape gives the shape of one row.
+// RowShape returns the shape of one row.
 func (a Array) RowShape() []int { return a.Shape[a.BatchDims:] }
+
+// Resharded reports whether the loader delivers the array otherwise than its
+// spec says.
+func (a Array) Resharded() bool { return a.Delivered != nil && a.Delivered != a.Sharding }
 
 // addArrays lists the arrays and reports what is wrong with their specs.
 func (l *Layout) addArrays() {
 	for i := range l.doc.Arrays {
-		l.add(l.asked(&l.doc.Arrays[i]), l.doc.Arrays[i].Spec, "/arrays/"+escape(l.doc.Arrays[i].Name))
+		s := &l.doc.Arrays[i]
+		l.add(l.wanted(s), s.Spec, arrayPath(s.Name))
 	}
 	b := l.doc.Batch
 	if b == nil {
 		return
 	}
-	shared := l.doc.sharedSpec()
+	shared := l.doc.SharedSpec()
 	if l.Remainder() == Pad {
 		spec, path := shared, "/batch"
 		if b.MaskSpec != nil {
@@ -57,7 +67,8 @@ func (l *Layout) addArrays() {
 	}
 }
 
-func (l *Layout) asked(s *ArraySpec) Array {
+// wanted makes an array of the document.
+func (l *Layout) wanted(s *ArraySpec) Array {
 	a := Array{Name: s.Name, Field: s.field(), Columns: s.Columns, Type: s.Type, Kind: Static}
 	if !s.Static {
 		a.Kind = Data
@@ -68,6 +79,7 @@ func (l *Layout) asked(s *ArraySpec) Array {
 	return a
 }
 
+// extra makes an extra.
 func (l *Layout) extra(name string) Array {
 	size := l.doc.Batch.Size
 	a := Array{Name: name, Shape: append(slices.Clone(size), 2), BatchDims: len(size), Type: dtype.Uint32, Kind: Key}
@@ -77,7 +89,7 @@ func (l *Layout) extra(name string) Array {
 	return a
 }
 
-// add appends an array with its sharding, unless the spec does not fit.
+// add appends an array. It has no sharding if the spec does not fit.
 func (l *Layout) add(a Array, spec sharding.PartitionSpec, path string) {
 	s, t, ok := l.checkSpec(a, spec, path)
 	if ok {
@@ -87,8 +99,8 @@ func (l *Layout) add(a Array, spec sharding.PartitionSpec, path string) {
 	l.tilings = append(l.tilings, t)
 }
 
-// grouped lists the arrays that have the same key together, in order, without
-// those that have none.
+// grouped groups the arrays by their keys, in order. It leaves out arrays for
+// which key returns false.
 func (l *Layout) grouped(key func(i int) (k string, ok bool)) [][]int {
 	var groups [][]int
 	number := map[string]int{}

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// check finds what is wrong with the whole. What is wrong with a single spec
-// was found when the array was added.
+// check finds the problems of the whole layout. add has found those of single
+// specs.
 func (l *Layout) check() {
 	l.checkNames()
 	for i := range l.doc.Arrays {
@@ -30,7 +33,7 @@ func (l *Layout) check() {
 	l.sortProblems()
 }
 
-// sortProblems puts errors first and keeps the order otherwise.
+// sortProblems sorts by severity, errors first, and keeps the order otherwise.
 func (l *Layout) sortProblems() {
 	found := l.problems
 	l.problems = make([]Problem, 0, len(found))
@@ -43,7 +46,7 @@ func (l *Layout) sortProblems() {
 	}
 }
 
-// checkNames looks for arrays that stand where the mask or an extra must.
+// checkNames looks for arrays with the name of the mask or of an extra.
 func (l *Layout) checkNames() {
 	if len(l.arrays) == 0 {
 		l.report(Error, NoArrays, "/arrays", "there is no array to deliver", "name at least one array")
@@ -55,7 +58,7 @@ func (l *Layout) checkNames() {
 			what = "the mask"
 		}
 		if other, ok := made[a.Name]; ok {
-			l.report(Error, NameTaken, "/batch/mask", fmt.Sprintf("%s and %s are both named %s", other, what, quote(a.Name)), "name the mask otherwise")
+			l.report(Error, NameTaken, "/batch/mask", fmt.Sprintf("%s and %s are both named %s", other, what, wording.Quote(a.Name)), "name the mask otherwise")
 		}
 		made[a.Name] = what
 	}
@@ -65,9 +68,9 @@ func (l *Layout) checkNames() {
 		switch {
 		case !ok:
 		case nested:
-			l.report(Error, NameTaken, "/arrays/"+escape(a.Name), fmt.Sprintf("array %s stands below %s, the name of %s", quote(a.Name), quote(top), what), nameHint(what))
+			l.report(Error, NameTaken, arrayPath(a.Name), fmt.Sprintf("array %s stands below %s, the name of %s", wording.Quote(a.Name), wording.Quote(top), what), nameHint(what))
 		default:
-			l.report(Error, NameTaken, "/arrays/"+escape(a.Name), fmt.Sprintf("array %s has the name of %s", quote(a.Name), what), nameHint(what))
+			l.report(Error, NameTaken, arrayPath(a.Name), fmt.Sprintf("array %s has the name of %s", wording.Quote(a.Name), what), nameHint(what))
 		}
 	}
 }
@@ -104,7 +107,7 @@ func (l *Layout) checkCosts() {
 	}
 }
 
-// fullest gives the first process that needs most memory.
+// fullest returns the first process that needs most memory.
 func (l *Layout) fullest() int {
 	most := 0
 	for n, bytes := range l.costs.host {
@@ -115,14 +118,15 @@ func (l *Layout) fullest() int {
 	return l.processes[most]
 }
 
-// checkReplicated looks for batch arrays that every device gets whole.
+// checkReplicated looks for batch arrays of which every device gets the whole,
+// and for shards that are much smaller than their slots.
 func (l *Layout) checkReplicated() {
 	for _, a := range l.arrays {
 		if a.Kind != Data || a.Sharding == nil || l.mesh.Size() == 1 || !a.Sharding.IsFullyReplicated() {
 			continue
 		}
-		l.report(Warning, Replicated, "/arrays/"+escape(a.Name)+"/spec",
-			fmt.Sprintf("array %s is not partitioned: each of the %d devices gets the whole batch", quote(a.Name), l.mesh.Size()),
+		l.report(Warning, Replicated, arrayPath(a.Name)+"/spec",
+			fmt.Sprintf("array %s is not partitioned: each of the %d devices gets the whole batch", wording.Quote(a.Name), l.mesh.Size()),
 			"name a mesh axis for the batch dimension, unless every device shall see every row",
 			Fact{"devices", int64(l.mesh.Size())}, Fact{"bytes", arrayBytes(a)})
 	}
@@ -131,16 +135,16 @@ func (l *Layout) checkReplicated() {
 			continue
 		}
 		if bytes := l.partBytes(i); bytes > 0 && bytes < slot && l.delivered[i].Count() > 1 {
-			l.report(Info, TinyShards, "/arrays/"+escape(a.Name)+"/spec",
-				fmt.Sprintf("a shard of array %s has %d bytes and takes %d", quote(a.Name), bytes, slot),
+			l.report(Info, TinyShards, arrayPath(a.Name)+"/spec",
+				fmt.Sprintf("a shard of array %s has %d bytes and takes %d", wording.Quote(a.Name), bytes, slot),
 				"use a larger batch, or partition over fewer axes", Fact{"bytes", bytes}, Fact{"slot", slot})
 		}
 	}
 }
 
-// checkMicroBatches looks for arrays whose micro-batches are split over devices.
-// A step takes them one after the other, so each should lie on all devices. All
-// such arrays are one problem, reported at the first of them.
+// checkMicroBatches looks for arrays whose specs split the dimension of the
+// micro-batches. A step takes one micro-batch after the other, so each should be
+// spread over all devices. All such arrays make one problem, at the first one.
 func (l *Layout) checkMicroBatches() {
 	var first, dim, arrays int
 	for i, a := range l.arrays {
@@ -160,11 +164,11 @@ func (l *Layout) checkMicroBatches() {
 	}
 	a, tiles := l.arrays[first], l.tilings[first].Tiles()[dim]
 	message := fmt.Sprintf("dimension %d of array %s counts micro-batches, but spec %s splits it %d ways: a device holds whole micro-batches, and not a part of each",
-		dim, quote(a.Name), plain(a.Sharding.Spec().String()), tiles)
+		dim, wording.Quote(a.Name), wording.Plain(a.Sharding.Spec().String()), tiles)
 	if arrays > 1 {
 		message += fmt.Sprintf("; the same holds for %d more", arrays-1)
 	}
-	l.report(Warning, SplitMicro, at("/arrays/"+escape(a.Name)+"/spec", dim), message,
+	l.report(Warning, SplitMicro, jsontext.Element(arrayPath(a.Name)+"/spec", dim), message,
 		fmt.Sprintf("name the axes in dimension %d, which counts the rows of a micro-batch, and leave this one whole", a.BatchDims-1),
 		Fact{"dimension", int64(dim)}, Fact{"size", int64(a.Shape[dim])}, Fact{"tiles", int64(tiles)}, Fact{"arrays", int64(arrays)})
 }
@@ -203,7 +207,7 @@ func (l *Layout) checkSameRows() {
 	read, batch := l.costs.totals.ReadBytes, l.costs.totals.BatchBytes
 	message := fmt.Sprintf("%d processes read the same rows as another process", processes)
 	if read > batch {
-		message += fmt.Sprintf(", and together all read the batch %s", times(read, batch))
+		message += fmt.Sprintf(", and together all read the batch %s", wording.Times(read, batch))
 	}
 	l.report(Info, SameRows, "/mesh", message,
 		"that is right where an axis that does not partition the batch crosses processes",
@@ -223,7 +227,7 @@ func (l *Layout) checkAxes() {
 	}
 	for n, axis := range l.mesh.Axes() {
 		if axis.Size > 1 && !used[n] && slices.Contains(used, true) {
-			l.report(Info, UnusedAxis, at("/mesh/axes", n), fmt.Sprintf("no array is partitioned over axis %s: its %d devices hold the same data", quote(axis.Name), axis.Size),
+			l.report(Info, UnusedAxis, jsontext.Element("/mesh/axes", n), fmt.Sprintf("no array is partitioned over axis %s: its %d devices hold the same data", wording.Quote(axis.Name), axis.Size),
 				"name it in a spec, unless that is meant", Fact{"size", int64(axis.Size)})
 		}
 	}

@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// checkSpec gives the sharding of an array if the spec fits it, and reports
-// why not. Every fault of the array is reported, not just the first.
+// checkSpec returns the sharding of an array if the spec fits it. Else it
+// reports every problem of the array, not just the first.
 func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (s *sharding.NamedSharding, t sharding.Tiling, ok bool) {
 	before := len(l.problems)
 	specPath := path + "/spec"
@@ -17,10 +19,10 @@ func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (s
 		specPath = path
 	}
 	if arrayBytes(a) > MaxInteger {
-		l.report(Error, TooLarge, path+"/shape", fmt.Sprintf("array %s of shape %s takes more than 2^53 bytes", quote(a.Name), shapeText(a.Shape)), "make the batch or the row smaller")
+		l.report(Error, TooLarge, path+"/shape", fmt.Sprintf("array %s of shape %s takes more than 2^53 bytes", wording.Quote(a.Name), wording.Shape(a.Shape)), "make the batch or the row smaller")
 	}
 	if len(spec) > len(a.Shape) {
-		l.report(Error, SpecRank, specPath, fmt.Sprintf("spec %s of array %s has %d entries, but shape %s has rank %d", plain(spec.String()), quote(a.Name), len(spec), shapeText(a.Shape), len(a.Shape)),
+		l.report(Error, SpecRank, specPath, fmt.Sprintf("spec %s of array %s has %d entries, but shape %s has rank %d", wording.Plain(spec.String()), wording.Quote(a.Name), len(spec), wording.Shape(a.Shape), len(a.Shape)),
 			"give at most one entry per dimension", Fact{"entries", int64(len(spec))}, Fact{"rank", int64(len(a.Shape))})
 	}
 	if l.checkSpecAxes(a, spec, specPath) && before == len(l.problems) {
@@ -33,7 +35,7 @@ func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (s
 	if err == nil {
 		t, err = s.Tiling(a.Shape)
 	}
-	if err != nil { // not reached: what sharding refuses was reported above
+	if err != nil { // not reached: the checks above report what sharding refuses
 		l.report(Error, Indivisible, specPath, err.Error(), "")
 		return nil, t, false
 	}
@@ -50,14 +52,14 @@ func (l *Layout) checkSpecAxes(a Array, spec sharding.PartitionSpec, path string
 			switch {
 			case !known:
 				ok = false
-				l.report(Error, UnknownAxis, at(path, d), fmt.Sprintf("axis %s of array %s is not in %s", quote(name), quote(a.Name), l.mesh), l.axisHint(), Fact{"dimension", int64(d)})
+				l.report(Error, UnknownAxis, jsontext.Element(path, d), fmt.Sprintf("axis %s of array %s is not in %s", wording.Quote(name), wording.Quote(a.Name), l.mesh), l.axisHint(), Fact{"dimension", int64(d)})
 			case dup:
 				ok = false
 				where := fmt.Sprintf("dimension %d and dimension %d", e, d)
 				if e == d {
 					where = fmt.Sprintf("dimension %d twice", d)
 				}
-				l.report(Error, DuplicateAxis, at(path, d), fmt.Sprintf("axis %s partitions %s of array %s", quote(name), where, quote(a.Name)),
+				l.report(Error, DuplicateAxis, jsontext.Element(path, d), fmt.Sprintf("axis %s partitions %s of array %s", wording.Quote(name), where, wording.Quote(a.Name)),
 					"an axis can partition one dimension once", Fact{"dimension", int64(d)}, Fact{"other", int64(e)})
 			}
 			used[name] = d
@@ -73,7 +75,7 @@ func (l *Layout) axisHint() string {
 	}
 	names := make([]string, len(axes))
 	for i, a := range axes {
-		names[i] = quote(a.Name)
+		names[i] = wording.Quote(a.Name)
 	}
 	return "use one of " + strings.Join(names, ", ")
 }
@@ -84,7 +86,7 @@ func (l *Layout) checkDivides(a Array, spec sharding.PartitionSpec, path string)
 		for _, name := range entry {
 			_, axis, _ := l.mesh.Axis(name)
 			tiles *= axis.Size
-			by = append(by, fmt.Sprintf("%s (size %d)", quote(name), axis.Size))
+			by = append(by, fmt.Sprintf("%s (size %d)", wording.Quote(name), axis.Size))
 		}
 		n := a.Shape[d]
 		if n%tiles == 0 {
@@ -94,18 +96,18 @@ func (l *Layout) checkDivides(a Array, spec sharding.PartitionSpec, path string)
 		if len(by) > 1 {
 			what = "axes"
 		}
-		place := at(path+"/shape", d)
+		shapePath := jsontext.Element(path+"/shape", d)
 		if a.Kind != Data && a.Kind != Static {
-			place = path
+			shapePath = path
 		}
-		l.report(Error, Indivisible, place,
-			fmt.Sprintf("dimension %d of array %s of shape %s is split %d ways by %s %s, but %d %% %d = %d", d, quote(a.Name), shapeText(a.Shape), tiles, what, strings.Join(by, ", "), n, tiles, n%tiles),
+		l.report(Error, Indivisible, shapePath,
+			fmt.Sprintf("dimension %d of array %s of shape %s is split %d ways by %s %s, but %d %% %d = %d", d, wording.Quote(a.Name), wording.Shape(a.Shape), tiles, what, strings.Join(by, ", "), n, tiles, n%tiles),
 			l.divisibleHint(a, d, tiles), Fact{"size", int64(n)}, Fact{"tiles", int64(tiles)}, Fact{"remainder", int64(n % tiles)})
 	}
 }
 
-// divisibleHint names the nearest sizes that divide: for a batch dimension
-// those that suit everything at once.
+// divisibleHint names the nearest sizes that divide. For a batch dimension they
+// suit all arrays.
 func (l *Layout) divisibleHint(a Array, d, tiles int) string {
 	n := a.Shape[d]
 	if d >= a.BatchDims {
@@ -118,8 +120,8 @@ func (l *Layout) divisibleHint(a Array, d, tiles int) string {
 	return fmt.Sprintf("use %s as batch dimension %d", nearest(n, all), d)
 }
 
-// batchTiles gives the number by which a batch dimension has to divide, for all
-// arrays, the mask and the way of loading at once.
+// batchTiles returns the number that must divide a batch dimension, for all
+// arrays, the mask and the way of loading.
 func (l *Layout) batchTiles(d int) int {
 	if l.Loading() == LoadReshard && len(l.doc.Batch.Size) == 1 {
 		return l.mesh.Size()
@@ -139,7 +141,8 @@ func (l *Layout) batchTiles(d int) int {
 	return all
 }
 
-// tilesOf gives the tiles that an entry makes; axes that do not exist make none.
+// tilesOf returns the number of tiles that an entry makes. It ignores unknown
+// axes.
 func (l *Layout) tilesOf(entry []string) int {
 	k := 1
 	for i, name := range entry {
@@ -165,24 +168,16 @@ func lcm(a, b int) int {
 	return a / x * b
 }
 
-// checkRanges bounds the row ranges of an array in the process that has most
-// devices, before they are worked out.
+// checkRanges bounds the number of row ranges of an array in the process that
+// has most devices, before anything computes the ranges.
 func (l *Layout) checkRanges(a Array, t sharding.Tiling, path string) bool {
 	if a.Kind == Static {
 		return true
 	}
 	n := runs(a.Shape[:a.BatchDims], t.Tiles())
 	if n = plus(0, n, int64(min(t.Count(), l.most))); n > MaxRanges {
-		l.report(Error, TooManyRanges, path, fmt.Sprintf("array %s makes up to %d separate row ranges in a process, but may make %d", quote(a.Name), n, MaxRanges),
+		l.report(Error, TooManyRanges, path, fmt.Sprintf("array %s makes up to %d separate row ranges in a process, but may make %d", wording.Quote(a.Name), n, MaxRanges),
 			"partition an earlier batch dimension, or make the earlier ones smaller", Fact{"ranges", n}, Fact{"limit", MaxRanges})
 	}
 	return n <= MaxRanges
-}
-
-func shapeText(shape []int) string {
-	s := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
-	if len(shape) == 1 {
-		s += ","
-	}
-	return "(" + s + ")"
 }

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// checkDataset looks for epochs that cannot be.
+// checkDataset looks for epochs without a step, and for remainders that are
+// refused.
 func (l *Layout) checkDataset() {
 	d := l.doc.Dataset
 	if d == nil {
@@ -30,7 +34,8 @@ func (l *Layout) checkDataset() {
 	}
 }
 
-// noStepHint names the largest batch that divides and has a step, if any has.
+// noStepHint names the largest batch size that divides and leaves a step, if
+// there is one.
 func (l *Layout) noStepHint(records int64) string {
 	least := int64(1)
 	for d := range l.doc.Batch.Size {
@@ -42,14 +47,14 @@ func (l *Layout) noStepHint(records int64) string {
 	return fmt.Sprintf("use a batch of at most %d, or pad the remainder", records-records%least)
 }
 
-// checkColumns compares the columns with the array's own shape.
+// checkColumns compares the columns with the shape of the array.
 func (l *Layout) checkColumns(a *ArraySpec) {
 	if a.Columns == nil {
 		return
 	}
-	path := "/arrays/" + escape(a.Name) + "/columns"
+	path := "/arrays/" + jsontext.Escape(a.Name) + "/columns"
 	if len(a.RowShape) == 0 {
-		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", quote(a.Name)),
+		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", wording.Quote(a.Name)),
 			"leave columns out, or take a field whose rows have a dimension")
 		return
 	}
@@ -58,29 +63,29 @@ func (l *Layout) checkColumns(a *ArraySpec) {
 		n = plus(n, int64(c[1]-c[0]), 1)
 	}
 	if n != int64(a.RowShape[0]) {
-		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes %d columns, but its shape has %d", quote(a.Name), n, a.RowShape[0]),
+		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes %d columns, but its shape has %d", wording.Quote(a.Name), n, a.RowShape[0]),
 			"the ranges together must be as long as the row's first dimension", Fact{"columns", n}, Fact{"size", int64(a.RowShape[0])})
 	}
 }
 
-// checkField compares an array with the dataset's field, where fields are given.
+// checkField compares an array with its field, if the document lists fields.
 func (l *Layout) checkField(a *ArraySpec) {
 	if l.doc.Dataset == nil || l.doc.Dataset.Fields == nil {
 		return
 	}
-	path := "/arrays/" + escape(a.Name)
+	path := "/arrays/" + jsontext.Escape(a.Name)
 	fields := l.doc.Dataset.Fields
 	i := slices.IndexFunc(fields, func(f FieldSpec) bool { return f.Name == a.field() })
 	if i < 0 {
 		if a.Field != "" {
 			path += "/field"
 		}
-		l.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", quote(a.Name), quote(a.field())), fieldHint(fields))
+		l.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", wording.Quote(a.Name), wording.Quote(a.field())), fieldHint(fields))
 		return
 	}
 	f := fields[i]
 	if f.Type != a.Type && f.Type.Narrow() != a.Type {
-		l.report(Error, FieldType, path+"/dtype", fmt.Sprintf("array %s is %s, but field %s is %s", quote(a.Name), a.Type, quote(f.Name), f.Type), typeHint(f))
+		l.report(Error, FieldType, path+"/dtype", fmt.Sprintf("array %s is %s, but field %s is %s", wording.Quote(a.Name), a.Type, wording.Quote(f.Name), f.Type), typeHint(f))
 	}
 	l.checkFieldShape(a, f, path)
 }
@@ -97,15 +102,15 @@ func (l *Layout) checkFieldShape(a *ArraySpec, f FieldSpec, path string) {
 	if a.Columns != nil && len(f.Shape) > 0 && len(a.RowShape) > 0 {
 		for i, c := range a.Columns {
 			if c[1] > f.Shape[0] {
-				l.report(Error, ColumnsRange, at(path+"/columns", i), fmt.Sprintf("array %s takes columns [%d, %d), but the rows of field %s have %d", quote(a.Name), c[0], c[1], quote(f.Name), f.Shape[0]),
+				l.report(Error, ColumnsRange, jsontext.Element(path+"/columns", i), fmt.Sprintf("array %s takes columns [%d, %d), but the rows of field %s have %d", wording.Quote(a.Name), c[0], c[1], wording.Quote(f.Name), f.Shape[0]),
 					"columns are counted along the row's first dimension, from 0", Fact{"start", int64(c[0])}, Fact{"stop", int64(c[1])}, Fact{"size", int64(f.Shape[0])})
 			}
 		}
-		want = append([]int{a.RowShape[0]}, f.Shape[1:]...) // the number was compared by checkColumns
+		want = append([]int{a.RowShape[0]}, f.Shape[1:]...) // checkColumns compares their number
 	}
 	if !slices.Equal(a.RowShape, want) {
-		l.report(Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", quote(a.Name), shapeText(a.RowShape), quote(f.Name), shapeText(f.Shape)),
-			fmt.Sprintf("write %s after the batch dimensions", shapeText(want)))
+		l.report(Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", wording.Quote(a.Name), wording.Shape(a.RowShape), wording.Quote(f.Name), wording.Shape(f.Shape)),
+			fmt.Sprintf("write %s after the batch dimensions", wording.Shape(want)))
 	}
 }
 
@@ -116,7 +121,7 @@ func fieldHint(fields []FieldSpec) string {
 	}
 	names := make([]string, 0, most)
 	for _, f := range fields[:min(len(fields), most)] {
-		names = append(names, quote(f.Name))
+		names = append(names, wording.Quote(f.Name))
 	}
 	s := "the fields are " + strings.Join(names, ", ")
 	if len(fields) > most {

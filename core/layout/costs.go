@@ -7,65 +7,79 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// slot is what every block's memory is rounded up to, so that each begins
-// aligned and a device can alias it.
+// slot is the unit of memory of a block. Every block begins aligned to it, so
+// that a device can alias the block.
 const slot = 64
 
-// maxWalks bounds the devices that are visited to work out costs, a few
-// seconds' worth.
+// maxWalks bounds the devices that are visited to work out costs. So many take
+// a few seconds.
 const maxWalks = 1 << 28
 
-// Totals sums a layout up. A number that cannot be known, since an array is
-// broken or the dataset is not described, is -1.
+// Totals has the sums of a layout. A number is -1 if it is not known, because
+// an array is broken or the dataset is not described.
 type Totals struct {
-	BatchBytes        int64 // of one global batch as delivered, mask and extras included
-	ReadBytes         int64 // gathered by all processes per step; more than BatchBytes where processes overlap
-	DeviceBytes       int64 // of the fullest device: one batch, with LoadReshard before and after, and the arrays without batch dimensions
-	HostBytes         int64 // of the fullest process: blocks rounded up to 64 bytes, times prefetch + 1; with LoadGlobal one whole batch more
-	InterconnectBytes int64 // with LoadReshard, per step: what every device gets from other devices, at least; else 0
-	NetworkBytes      int64 // of these, what every process gets from other processes, each byte once
+	BatchBytes        int64 // of one global batch as delivered, with mask and extras
+	ReadBytes         int64 // gathered by all processes per step; more than BatchBytes if processes overlap
+	DeviceBytes       int64 // on the fullest device: one batch, with LoadReshard before and after, and the arrays without batch dimensions
+	HostBytes         int64 // in the fullest process: blocks rounded up to 64 bytes, times prefetch + 1; with LoadGlobal one whole batch more
+	InterconnectBytes int64 // with LoadReshard, per step: the least that all devices get from other devices; else 0
+	NetworkBytes      int64 // of these, what all processes get from other processes, each byte once
 	StepsPerEpoch     int64
 	RemainderRecords  int64 // that do not fill the last step
+}
+
+// Known reports whether the sums over processes and devices are known.
+func (t Totals) Known() bool { return t.ReadBytes >= 0 }
+
+// ProcessCosts has the costs of one process per step. A number of bytes is -1
+// if it is not known.
+type ProcessCosts struct {
+	ReadBytes         int64    // gathered
+	HostBytes         int64    // memory for all batches
+	InterconnectBytes int64    // with LoadReshard: the least that its devices get from other devices
+	NetworkBytes      int64    // of these, the bytes from other processes, each once
+	Group             int      // processes of one group read the same rows of the dataset's arrays; -1 if the rows are not known
+	Rows              [][2]int // these rows: sorted, merged [start, stop) ranges
+}
+
+// ProcessCosts returns the costs of the n-th process of the mesh, in ascending
+// order.
+func (l *Layout) ProcessCosts(n int) ProcessCosts {
+	c := &l.costs
+	p := ProcessCosts{ReadBytes: -1, HostBytes: -1, InterconnectBytes: -1, NetworkBytes: -1, Group: -1}
+	if c.known {
+		p.ReadBytes, p.HostBytes, p.InterconnectBytes, p.NetworkBytes = c.processes[n], c.host[n], 0, 0
+	}
+	if c.known && c.traffic != nil {
+		p.InterconnectBytes, p.NetworkBytes = c.traffic[n].interconnect, c.traffic[n].network
+	}
+	if c.rows.known {
+		p.Group = int(c.rows.group[n])
+		p.Rows = c.rows.ranges[p.Group]
+	}
+	return p
 }
 
 // costs are bytes per step.
 type costs struct {
 	totals    Totals
 	known     bool      // no array is broken
-	processes []int64   // bytes gathered by the n-th process of the mesh
-	host      []int64   // and the memory it needs
-	traffic   []traffic // and what it gets from others
-	least     int64     // bytes gathered by all processes with LoadProcess
+	processes []int64   // bytes that the n-th process of the mesh gathers
+	host      []int64   // memory that it needs
+	traffic   []traffic // bytes that it gets from others; nil except with LoadReshard
+	least     int64     // bytes that all processes would gather with LoadProcess
 	blocks    int64     // of the process that has most
-	walks     int64     // devices to be visited: those of the mesh, for every different tiling
+	walks     int64     // devices to visit: those of the mesh, for every different tiling
 	rows      rowTable
 }
 
-// traffic is what the devices of a process get at every step.
+// traffic has the bytes that the devices of a process get at every step.
 type traffic struct{ interconnect, network int64 }
 
-// Totals gives the sums.
+// Totals returns the sums.
 func (l *Layout) Totals() Totals { return l.costs.totals }
 
-// of gives a number of the n-th process, or -1.
-func (c costs) of(n int, list []int64) int64 {
-	if !c.known {
-		return -1
-	}
-	return list[n]
-}
-
-// moved gives what the n-th process gets per step, or -1.
-func (c costs) moved(n int) traffic {
-	switch {
-	case !c.known:
-		return traffic{-1, -1}
-	case c.traffic == nil:
-		return traffic{}
-	}
-	return c.traffic[n]
-}
-
+// count works out the costs.
 func (l *Layout) count() costs {
 	n := len(l.processes)
 	c := costs{known: true, processes: make([]int64, n), host: make([]int64, n)}
@@ -93,12 +107,13 @@ func (l *Layout) count() costs {
 	return c
 }
 
-// countBlocks counts what the processes hold of one batch; what they gather,
-// except with LoadGlobal; and what they would gather with LoadProcess.
+// countBlocks counts the bytes of one batch that each process holds, those that
+// it gathers (except with LoadGlobal), and those that all would gather with
+// LoadProcess.
 func (l *Layout) countBlocks(c *costs, groups [][]int) {
 	blocks := make([]int64, len(c.processes))
 	for _, alike := range groups {
-		var bytes, rounded int64 // of one part of each array
+		var bytes, rounded int64 // of one part of every array together
 		for _, i := range alike {
 			b := l.partBytes(i)
 			bytes, rounded = plus(bytes, b, 1), plus(rounded, slots(b), 1)
@@ -116,9 +131,9 @@ func (l *Layout) countBlocks(c *costs, groups [][]int) {
 	}
 }
 
-// sumUp makes the totals of what was counted.
+// sumUp computes the totals.
 func (l *Layout) sumUp(c *costs) {
-	var whole int64 // memory in which a batch is gathered before a part is kept
+	var whole int64 // with LoadGlobal: memory for the batch before a part of it is kept
 	for i, a := range l.arrays {
 		c.totals.DeviceBytes = plus(c.totals.DeviceBytes, shardBytes(a, l.tilings[i]), 1)
 		switch {
@@ -139,8 +154,8 @@ func (l *Layout) sumUp(c *costs) {
 	}
 }
 
-// alike groups the arrays that are read by a key of their tilings, so that a
-// large mesh is walked once for each.
+// alike groups the arrays that are read by a key of their tilings. A large mesh
+// is then walked once per group.
 func (l *Layout) alike(key func(i int) string) [][]int {
 	return l.grouped(func(i int) (string, bool) {
 		if a := l.arrays[i]; a.Kind == Static || a.Delivered == nil {
@@ -150,7 +165,7 @@ func (l *Layout) alike(key func(i int) string) [][]int {
 	})
 }
 
-// distinct counts the distinct tiles of every process.
+// distinct counts the distinct tiles that every process holds.
 func (l *Layout) distinct(t sharding.Tiling) []int32 {
 	ids, seen := t.All(), make([]int32, t.Count())
 	counts := make([]int32, len(l.processes))
@@ -165,7 +180,7 @@ func (l *Layout) distinct(t sharding.Tiling) []int32 {
 	return counts
 }
 
-// tilingKey tells tilings of one mesh apart that are not the same.
+// tilingKey is equal for two tilings of one mesh if they are the same.
 func tilingKey(t sharding.Tiling) string {
 	var key []byte
 	for _, w := range t.Weights() {
@@ -174,7 +189,7 @@ func tilingKey(t sharding.Tiling) string {
 	return string(key)
 }
 
-// shardBytes gives the size of one part of an array.
+// shardBytes returns the size of one part of an array.
 func shardBytes(a Array, t sharding.Tiling) int64 {
 	n := int64(a.Type.Size())
 	for _, size := range t.Index(0).Shape() {
@@ -183,13 +198,14 @@ func shardBytes(a Array, t sharding.Tiling) int64 {
 	return n
 }
 
-// partBytes gives the size of one part of an array as it is delivered.
+// partBytes returns the size of one part of an array as it is delivered.
 func (l *Layout) partBytes(i int) int64 { return shardBytes(l.arrays[i], l.delivered[i]) }
 
-// slots rounds a size up to what it takes.
+// slots rounds a size up to whole slots.
 func slots(bytes int64) int64 { return (bytes + slot - 1) / slot * slot }
 
-// steps gives the steps of an epoch and the records that do not fill the last.
+// steps returns the steps of an epoch, and the records that do not fill the
+// last one.
 func (l *Layout) steps() (steps, remainder int64) {
 	size := l.BatchSize()
 	if l.doc.Dataset == nil || size == 0 {
@@ -202,7 +218,7 @@ func (l *Layout) steps() (steps, remainder int64) {
 	return steps, remainder
 }
 
-// arrayBytes gives the size of the whole array.
+// arrayBytes returns the size of the whole array.
 func arrayBytes(a Array) int64 {
 	n := int64(a.Type.Size())
 	for _, size := range a.Shape {
@@ -211,8 +227,8 @@ func arrayBytes(a Array) int64 {
 	return n
 }
 
-// plus gives sum + size × times for numbers from 0, or a number beyond
-// MaxInteger, which check reports, where that is too large.
+// plus returns sum + size × times. If the result exceeds MaxInteger, it returns
+// MaxInteger + 1, which check reports. No argument may be negative.
 func plus(sum, size, times int64) int64 {
 	hi, lo := bits.Mul64(uint64(size), uint64(times))
 	if hi != 0 || lo > MaxInteger || uint64(sum)+lo > MaxInteger {

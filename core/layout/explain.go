@@ -1,7 +1,7 @@
 package layout
 
-// Explain says what a problem of this code means and what to do, in a few
-// sentences; "" for an unknown code.
+// Explain returns a few sentences about what a problem of this code means and
+// what to do, or "" for an unknown code.
 func (c Code) Explain() string { return explanations[c] }
 
 var explanations = map[Code]string{

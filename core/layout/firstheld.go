@@ -6,15 +6,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// HeldPart is a block that a process counts for all processes which hold it.
+// HeldPart is a block that one process counts for all processes that hold it.
 type HeldPart struct {
 	Block int   // number in Process.Blocks
-	Part  int64 // of the rows that lie in it: from 0 to Parts
+	Part  int64 // of its rows that the block is: from 0 to Parts-1
 }
 
-// Parts gives in how many distinct blocks every row of the global batch is
-// delivered: for every array one, or as many as its row is cut into. Arrays
-// without a batch dimension and those whose rows have no bytes do not count.
+// Parts returns the number of distinct blocks that each row of the global batch
+// is part of: for every array one, or the number of parts that its rows are cut
+// into. Arrays without a batch dimension, or whose rows have no bytes, do not
+// count.
 func (l *Layout) Parts() (parts int64) {
 	for i := range l.arrays {
 		parts += l.rowParts(i)
@@ -22,7 +23,8 @@ func (l *Layout) Parts() (parts int64) {
 	return parts
 }
 
-// rowParts gives the distinct blocks of an array in which a row lies.
+// rowParts returns the number of distinct blocks of an array that a row is part
+// of.
 func (l *Layout) rowParts(array int) int64 {
 	a, t := l.arrays[array], l.delivered[array]
 	if a.Kind == Static || a.Delivered == nil || slices.Contains(a.RowShape(), 0) {
@@ -31,9 +33,9 @@ func (l *Layout) rowParts(array int) int64 {
 	return int64(t.Count() / t.Leading(a.BatchDims).Count())
 }
 
-// FirstHeld gives the blocks of process p that no process with a lower number
-// holds. Over all processes that is every distinct block of every array once,
-// so each row comes once in each of its Parts.
+// FirstHeld returns the blocks of process p that no process with a lower number
+// holds. Over all processes they are every distinct block of every array once,
+// so each row occurs once in each of its Parts.
 func (l *Layout) FirstHeld(p int) (held []HeldPart) {
 	n, ok := slices.BinarySearch(l.processes, p)
 	if !ok || l.costs.walks > maxWalks || !l.costs.known {
@@ -52,7 +54,7 @@ func (l *Layout) FirstHeld(p int) (held []HeldPart) {
 			first[key] = l.firstHolders(t)
 		}
 		tiles, _ := l.numbered(t, local)
-		seen := map[int]bool{} // with LoadDevice a tile has a block for every device
+		seen := map[int]bool{} // with LoadDevice, several blocks have the same tile
 		for b, tile := range tiles {
 			if rows := l.rowParts(i); rows > 0 && !seen[tile] && int(first[key][tile]) == n {
 				held = append(held, HeldPart{Block: blocks + b, Part: parts + int64(tile)%rows})
@@ -64,10 +66,11 @@ func (l *Layout) FirstHeld(p int) (held []HeldPart) {
 	return held
 }
 
-// firstHolders gives the number of the lowest process that holds each tile.
+// firstHolders returns for each tile the index of the first process that holds
+// it.
 func (l *Layout) firstHolders(t sharding.Tiling) []int32 {
 	first, ids := make([]int32, t.Count()), t.All()
-	for n := len(l.processes) - 1; n >= 0; n-- { // so that the lowest is the last to write
+	for n := len(l.processes) - 1; n >= 0; n-- { // backwards: the first process writes last
 		for _, position := range l.mesh.Owned(n) {
 			first[ids[position]] = int32(n)
 		}

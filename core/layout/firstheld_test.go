@@ -1,4 +1,4 @@
-package layout
+package layout_test
 
 import (
 	"fmt"
@@ -6,22 +6,25 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/tests/documents"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // lowestHolders gives, for every distinct block of the arrays that have bytes,
 // the lowest process that holds it, straight from the index of every device.
-func lowestHolders(l *Layout) map[string]int {
+func lowestHolders(l *layout.Layout) map[string]int {
 	lowest := map[string]int{}
-	for i, a := range l.arrays {
-		if a.Kind == Static || slices.Contains(a.RowShape(), 0) {
+	for i, a := range l.Arrays() {
+		if a.Kind == layout.Static || slices.Contains(a.RowShape(), 0) {
 			continue
 		}
-		for position := range l.mesh.Size() {
-			key, process := fmt.Sprint(i, a.Delivered.IndexAt(a.Shape, position)), l.mesh.Device(position).Process
+		for position := range l.Mesh().Size() {
+			key, process := fmt.Sprint(i, a.Delivered.IndexAt(a.Shape, position)), l.Mesh().Device(position).Process
 			if n, ok := lowest[key]; !ok || process < n {
 				lowest[key] = process
 			}
@@ -46,29 +49,29 @@ func TestFirstHeldOfRandomLayouts(t *testing.T) {
 	r := random.New(t)
 	checked := 0
 	for n := range 400 {
-		l, err := New(randomDocument(r))
+		l, err := layout.New(documents.Random(r))
 		if err != nil || l.Err() != nil || l.BatchSize() > 1<<12 || l.Parts() > 1<<8 {
 			continue
 		}
 		checked++
 		want, parts := lowestHolders(l), make([]int, l.BatchSize()*l.Parts())
-		for _, p := range append(l.mesh.Processes(), 1<<20) {
+		for _, p := range append(l.Mesh().Processes(), 1<<20) {
 			for _, h := range l.FirstHeld(p) {
 				b := l.Process(p).Blocks[h.Block]
 				key := fmt.Sprint(b.Array, b.Index)
 				if first, ok := want[key]; !ok || first != p {
-					t.Fatalf("layout %d, %s: block %s is first held by process %d, want %d (%v)", n, l.doc.Canonical(), key, p, first, ok)
+					t.Fatalf("layout %d, %s: block %s is first held by process %d, want %d (%v)", n, document.Canonical(l.Document()), key, p, first, ok)
 				}
 				delete(want, key)
-				a := l.arrays[b.Array]
+				a := l.Arrays()[b.Array]
 				eachRow(a.Shape[:a.BatchDims], b.Index, 0, func(row int) { parts[int64(row)*l.Parts()+h.Part]++ })
 			}
 		}
 		if len(want) > 0 {
-			t.Fatalf("layout %d, %s: no process counts %v", n, l.doc.Canonical(), want)
+			t.Fatalf("layout %d, %s: no process counts %v", n, document.Canonical(l.Document()), want)
 		}
 		if i := slices.IndexFunc(parts, func(n int) bool { return n != 1 }); i >= 0 {
-			t.Fatalf("layout %d, %s: part %d of row %d comes %d times", n, l.doc.Canonical(), int64(i)%l.Parts(), int64(i)/l.Parts(), parts[i])
+			t.Fatalf("layout %d, %s: part %d of row %d comes %d times", n, document.Canonical(l.Document()), int64(i)%l.Parts(), int64(i)/l.Parts(), parts[i])
 		}
 	}
 	if checked < 50 {
@@ -77,13 +80,13 @@ func TestFirstHeldOfRandomLayouts(t *testing.T) {
 }
 
 // rowsDocument has a batch of 32 rows on a mesh data=4, model=2.
-func rowsDocument(processes int, specs ...sharding.PartitionSpec) *Document {
-	d := &Document{
-		Mesh:  MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}, {Name: "model", Size: 2}}, Processes: processes},
-		Batch: &BatchSpec{Size: []int{32}},
+func rowsDocument(processes int, specs ...sharding.PartitionSpec) *layout.Document {
+	d := &layout.Document{
+		Mesh:  layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}, {Name: "model", Size: 2}}, Processes: processes},
+		Batch: &layout.BatchSpec{Size: []int{32}},
 	}
 	for i, spec := range specs {
-		d.Arrays = append(d.Arrays, ArraySpec{Name: string(rune('a' + i)), Type: dtype.Int32, RowShape: []int{8}, Spec: spec})
+		d.Arrays = append(d.Arrays, layout.ArraySpec{Name: string(rune('a' + i)), Type: dtype.Int32, RowShape: []int{8}, Spec: spec})
 	}
 	return d
 }
@@ -99,21 +102,21 @@ func devices(processes ...int) []mesh.Device {
 
 func TestLocalOrder(t *testing.T) {
 	split, model, whole := sharding.P("data"), sharding.P(nil, "model"), sharding.P()
-	on := func(d *Document, processes ...int) *Document {
+	on := func(d *layout.Document, processes ...int) *layout.Document {
 		d.Mesh.Processes, d.Mesh.Devices = 0, devices(processes...)
 		return d
 	}
-	sized := func(d *Document, size ...int) *Document {
+	sized := func(d *layout.Document, size ...int) *layout.Document {
 		d.Batch.Size = size
 		return d
 	}
-	loading := func(d *Document, way string) *Document {
+	loading := func(d *layout.Document, way string) *layout.Document {
 		d.Loading = way
 		return d
 	}
 	for _, c := range []struct {
 		what string
-		d    *Document
+		d    *layout.Document
 		want int64
 	}{
 		{"a block per process", rowsDocument(4, split), 4},
@@ -127,10 +130,10 @@ func TestLocalOrder(t *testing.T) {
 		{"three blocks and one", on(rowsDocument(0, split), 0, 0, 0, 0, 0, 0, 1, 1), 4},
 		{"two batch dimensions", sized(rowsDocument(4, sharding.P(nil, "data")), 4, 8), 16},
 		{"the outer of two", sized(rowsDocument(4, split), 4, 8), 4},
-		{"every process reads all", loading(rowsDocument(4, split), LoadGlobal), 4},
-		{"rows are split otherwise first", loading(rowsDocument(4, whole), LoadReshard), 1},
+		{"every process reads all", loading(rowsDocument(4, split), layout.LoadGlobal), 4},
+		{"rows are split otherwise first", loading(rowsDocument(4, whole), layout.LoadReshard), 1},
 	} {
-		l, err := New(c.d)
+		l, err := layout.New(c.d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,15 +145,15 @@ func TestLocalOrder(t *testing.T) {
 
 func TestLocalOrderIsNamed(t *testing.T) {
 	d := rowsDocument(4, sharding.P("data"))
-	d.Dataset = &DatasetSpec{Records: 1000, Order: OrderLocal, Seed: 3}
-	l, err := New(d)
+	d.Dataset = &layout.DatasetSpec{Records: 1000, Order: layout.OrderLocal, Seed: 3}
+	l, err := layout.New(d)
 	if err != nil || l.Err() != nil {
 		t.Fatal(err, l.Err())
 	}
-	if got := l.Document().Dataset.Order; got != "local.1:4:32" || d.Dataset.Order != OrderLocal {
+	if got := l.Document().Dataset.Order; got != "local.1:4:32" || d.Dataset.Order != layout.OrderLocal {
 		t.Errorf("the layout's document says %q, the one given %q", got, d.Dataset.Order)
 	}
-	again, err := Parse(l.Document().Canonical())
+	again, err := document.Parse(document.Canonical(l.Document()))
 	if err != nil || again.Dataset.Order != "local.1:4:32" {
 		t.Errorf("read again as %+v, %v", again, err)
 	}
@@ -158,12 +161,12 @@ func TestLocalOrderIsNamed(t *testing.T) {
 
 func TestLocalOrderRefused(t *testing.T) {
 	broken := rowsDocument(4, sharding.P("date"))
-	broken.Dataset = &DatasetSpec{Records: 1000, Order: OrderLocal}
-	l, err := New(broken)
+	broken.Dataset = &layout.DatasetSpec{Records: 1000, Order: layout.OrderLocal}
+	l, err := layout.New(broken)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(l.Problems()) != 1 || l.Problems()[0].Code != UnknownAxis {
+	if len(l.Problems()) != 1 || l.Problems()[0].Code != layout.UnknownAxis {
 		t.Errorf("problems %+v, want that of the axis alone", l.Problems())
 	}
 	const want = `layout: order "local" needs a batch of arrays without errors`
@@ -173,8 +176,8 @@ func TestLocalOrderRefused(t *testing.T) {
 	pieces := rowsDocument(1, sharding.P(nil, "data"))
 	pieces.Batch.Size = []int{1 << 20, 8}
 	pieces.Mesh.Processes = 4
-	pieces.Dataset = &DatasetSpec{Records: 1 << 30, Order: OrderLocal}
-	if l, err = New(pieces); err != nil {
+	pieces.Dataset = &layout.DatasetSpec{Records: 1 << 30, Order: layout.OrderLocal}
+	if l, err = layout.New(pieces); err != nil {
 		t.Fatal(err)
 	}
 	const text = `layout: the rows of every process lie in too many pieces for order "local"; partition the first batch dimension rather than a later one, or shuffle`
@@ -185,8 +188,8 @@ func TestLocalOrderRefused(t *testing.T) {
 		t.Errorf("the problem is %v", err)
 	}
 	wrong := rowsDocument(4, sharding.P("data"))
-	wrong.Dataset = &DatasetSpec{Records: 1000, Order: "local.1:3:32"}
-	if l, err = New(wrong); err != nil {
+	wrong.Dataset = &layout.DatasetSpec{Records: 1000, Order: "local.1:3:32"}
+	if l, err = layout.New(wrong); err != nil {
 		t.Fatal(err)
 	}
 	const third = `layout: order "local.1:3:32" has 3 parts, which do not divide a batch of 32: 32 % 3 = 2; use the name in the state of the first loader`
@@ -199,7 +202,7 @@ func BenchmarkFirstHeld(b *testing.B) {
 	d := rowsDocument(512, sharding.P("data"), sharding.P("data", "model"))
 	d.Mesh.Axes = []mesh.Axis{{Name: "data", Size: 1024}, {Name: "model", Size: 4}}
 	d.Batch.Size = []int{4096}
-	l, err := New(d)
+	l, err := layout.New(d)
 	if err != nil || l.Err() != nil {
 		b.Fatal(err, l.Err())
 	}

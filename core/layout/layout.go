@@ -1,25 +1,27 @@
-// Package layout answers, before anything is read, the static question of a
-// run: who holds what, who reads what, what it costs, and what is wrong.
+// Package layout plans a run before anything is read: which device holds what,
+// which process reads what, what that costs, and what is wrong.
 //
-// A [Document] says what is wanted: a mesh, the arrays of a batch with their
-// partition specs, the size of the global batch, and facts about the dataset.
-// It has one JSON form ([Parse], [Document.Canonical]) that Go, Python, the
-// command and the browser share. [New] works it out as a [Layout]:
+// A [Document] describes what is wanted: a mesh, the arrays of a batch with
+// their partition specs, the size of the global batch, and facts about the
+// dataset. [New] makes a [Layout] of it, which has
 //
-//   - every array of the batch with its global shape and sharding: first those
-//     of the document in their order, then the mask, then the extras;
-//   - for every process the distinct blocks it gathers, the devices that hold
-//     them, and the rows of the global batch it needs ([Layout.Process]), as
-//     the way of loading has it ([LoadProcess] and the others);
-//   - bytes per batch, device and process ([Layout.Totals]);
-//   - problems, each with a code, a place in the document, numbers and a
-//     remedy ([Layout.Problems]);
-//   - a report for programs ([Layout.Report]) and a picture for people
-//     ([Layout.Text], [Layout.SVG]).
+//   - every array of the batch with its global shape and sharding
+//     ([Layout.Arrays]): first those of the document in their order, then the
+//     mask, then the extras;
+//   - for every process the distinct blocks that it gathers, the devices that
+//     hold them, and the rows of the global batch that it needs
+//     ([Layout.Process]);
+//   - bytes per batch, device and process ([Layout.Totals],
+//     [Layout.ProcessCosts]);
+//   - problems, each with a code, a JSON Pointer into the document, numbers and
+//     a remedy ([Layout.Problems]).
 //
 // A layout depends on the document alone, never on devices or data, so it can
-// be made anywhere, also in a browser. Rows follow from a device's place in
-// the mesh; the rank of a process decides nothing.
+// be made anywhere, also in a browser. The rows of a device follow from its
+// position in the mesh. The rank of a process decides nothing.
+//
+// Package document reads and writes documents and reports as JSON. Package
+// picture draws layouts.
 package layout
 
 import (
@@ -30,30 +32,30 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Layout is the static answer to a document. It is immutable and safe for
-// concurrent use. What its methods return belongs to the layout unless said
-// otherwise, and must not be changed.
+// Layout is the plan that follows from a document. It is immutable and safe
+// for concurrent use. What its methods return belongs to the layout unless
+// their comments say otherwise, and must not be changed.
 type Layout struct {
 	doc       *Document
 	mesh      *mesh.Mesh
 	arrays    []Array
 	tilings   []sharding.Tiling // of arrays, by number; the zero value for a broken array
-	delivered []sharding.Tiling // of arrays as they are delivered: tilings, but with LoadReshard
+	delivered []sharding.Tiling // of arrays as they are delivered: tilings, except with LoadReshard
 	processes []int             // of the mesh, ascending
 	most      int               // devices of the process that has most
 	costs     costs
 	problems  []Problem
 }
 
-// New works out the layout of a document, which is copied. Whatever is wrong
+// New makes the layout of a document, and copies the document. What is wrong
 // with the arrays, the batch or the dataset becomes a problem of the layout,
-// and the rest is still worked out. The error is for a document of which
-// nothing can be worked out: one that breaks the rules of [Document].
+// and New still works out the rest. New fails for a document that breaks the
+// rules of [Document.Validate].
 func New(d *Document) (*Layout, error) {
 	if d == nil {
 		return nil, status.New(status.InvalidArgument, "layout", "there is no document").WithHint("Parse reads one; look at its error")
 	}
-	if err := d.validate(); err != nil {
+	if err := d.Validate(); err != nil {
 		return nil, err
 	}
 	d = d.clone()
@@ -73,13 +75,14 @@ func New(d *Document) (*Layout, error) {
 	return l, nil
 }
 
-// Document gives a copy of the document.
-func (l *Layout) Document() *Document { return l.doc.clone() }
+// Document returns the document. If the document that New got asks for
+// [OrderLocal], this one has the full name of the order.
+func (l *Layout) Document() *Document { return l.doc }
 
-// Mesh gives the mesh.
+// Mesh returns the mesh.
 func (l *Layout) Mesh() *mesh.Mesh { return l.mesh }
 
-// BatchSize gives the number of rows of the global batch: the product of
+// BatchSize returns the number of rows of the global batch: the product of
 // BatchShape, or 0 for a document without a batch.
 func (l *Layout) BatchSize() int64 {
 	if l.doc.Batch == nil {
@@ -92,7 +95,7 @@ func (l *Layout) BatchSize() int64 {
 	return n
 }
 
-// BatchShape gives a copy of the batch dimensions, usually one.
+// BatchShape returns a copy of the batch dimensions, usually one.
 func (l *Layout) BatchShape() []int {
 	if l.doc.Batch == nil {
 		return nil
@@ -100,20 +103,32 @@ func (l *Layout) BatchShape() []int {
 	return slices.Clone(l.doc.Batch.Size)
 }
 
-// Remainder gives "drop", "pad" or "error".
+// Remainder returns "drop", "pad" or "error".
 func (l *Layout) Remainder() string { return l.doc.remainder() }
 
-// Prefetch gives the number of batches that may wait undelivered.
+// Prefetch returns the number of batches that are read ahead.
 func (l *Layout) Prefetch() int { return l.doc.prefetch() }
 
 // Arrays lists the arrays of a batch: those of the document in its order, then
 // the mask, then the extras.
 func (l *Layout) Arrays() []Array { return l.arrays }
 
+// Tiling returns how the spec of an array partitions it. It is the zero value
+// if the Sharding of the array is nil.
+func (l *Layout) Tiling(array int) sharding.Tiling { return l.tilings[array] }
+
+// DeliveredTiling returns how an array is partitioned as the loader delivers
+// it. It is the zero value if Delivered of the array is nil.
+func (l *Layout) DeliveredTiling(array int) sharding.Tiling { return l.delivered[array] }
+
+// ShardBytes returns the size of the part of an array that a device holds. The
+// Sharding of the array must not be nil.
+func (l *Layout) ShardBytes(array int) int64 { return shardBytes(l.arrays[array], l.tilings[array]) }
+
 // Problems lists what is wrong or worth knowing, errors first.
 func (l *Layout) Problems() []Problem { return l.problems }
 
-// Err gives the first problem of severity "error" as a [*status.Error], with
+// Err returns the first problem of severity "error" as a [*status.Error], with
 // the facts and the path as attributes, or nil.
 func (l *Layout) Err() error {
 	for _, p := range l.problems {

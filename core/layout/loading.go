@@ -5,38 +5,38 @@ import (
 	"slices"
 
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Ways of loading: what a process gathers for the devices it has. They are the
-// four of JAX's guide to distributed data loading, and end in the same global
+// The ways of loading: what a process gathers for its devices. They are the
+// four of JAX's guide to distributed data loading. All deliver the same global
 // arrays.
 const (
-	// LoadProcess gathers, in every process, every distinct index that its
-	// devices hold, once. It is the default: nothing is read that is not
-	// needed, and nothing moves afterwards.
+	// LoadProcess, the default, gathers in every process every distinct index
+	// that its devices hold, once. A process reads nothing that it does not
+	// need, and nothing moves afterwards.
 	LoadProcess = "process"
 
 	// LoadGlobal gathers the whole batch in every process, which keeps what
-	// its devices hold. It reads as many times too much as there are
-	// processes, and is there to compare with.
+	// its devices hold. All processes together read the batch once per
+	// process. It is meant for comparisons.
 	LoadGlobal = "global"
 
-	// LoadDevice gathers the index of every device by itself, into memory of
-	// its own: replicas in one process are gathered again.
+	// LoadDevice gathers the index of every device separately, into memory of
+	// its own. Replicas in one process are gathered again.
 	LoadDevice = "device"
 
-	// LoadReshard gathers an equal part of the rows for every device, whatever
-	// the specs say: the batch dimensions are split over all axes of the mesh
-	// ([Array.Delivered]). The user's program moves the parts to where the
-	// specs want them ([Array.Sharding]); [Totals] says how many bytes that
-	// takes.
+	// LoadReshard splits the batch dimensions over all axes of the mesh,
+	// whatever the specs say ([Array.Delivered]), so every device gets an equal
+	// part of the rows. The program of the user then reshards the arrays to
+	// their specs ([Array.Sharding]). [Totals] has the bytes that this moves.
 	LoadReshard = "reshard"
 )
 
+// loadings are the ways of loading.
 var loadings = []string{LoadProcess, LoadGlobal, LoadDevice, LoadReshard}
 
-// Loading gives the way of loading, LoadProcess unless the document says
-// otherwise.
+// Loading returns the way of loading.
 func (l *Layout) Loading() string { return l.doc.loading() }
 
 func (d *Document) loading() string {
@@ -46,9 +46,10 @@ func (d *Document) loading() string {
 	return d.Loading
 }
 
-// evenSpec gives the spec by which the batch is split over all axes. In mesh
-// order every axis goes to the first batch dimension that it still divides,
-// behind the axes that stand there. The axis is the first that finds none.
+// evenSpec returns the spec that splits the batch over all axes. It takes the
+// axes in mesh order, and appends each to the entry of the first batch dimension
+// that it still divides. If there is none for an axis, spec is nil and axis is
+// its number; else axis is -1.
 func (l *Layout) evenSpec() (spec sharding.PartitionSpec, axis int) {
 	left := l.BatchShape()
 	spec = make(sharding.PartitionSpec, len(left))
@@ -63,7 +64,7 @@ func (l *Layout) evenSpec() (spec sharding.PartitionSpec, axis int) {
 	return spec, -1
 }
 
-// addDelivered says how every array is delivered.
+// addDelivered works out how every array is delivered.
 func (l *Layout) addDelivered() {
 	l.delivered = l.tilings
 	if l.Loading() != LoadReshard || l.doc.Batch == nil {
@@ -88,7 +89,8 @@ func (l *Layout) addDelivered() {
 	}
 }
 
-// deliverEvenly cannot fail: the spec fits the batch, and names every axis once.
+// deliverEvenly lets an array be delivered by evenSpec. That spec fits the
+// batch and names every axis once, so sharding accepts it.
 func (l *Layout) deliverEvenly(i int, spec sharding.PartitionSpec) {
 	a := &l.arrays[i]
 	s, err := sharding.New(l.mesh, spec)
@@ -104,7 +106,7 @@ func (l *Layout) deliverEvenly(i int, spec sharding.PartitionSpec) {
 	}
 }
 
-// reportUneven says that the batch cannot be split over all axes.
+// reportUneven reports that the batch cannot be split over all axes.
 func (l *Layout) reportUneven(axis int) {
 	size, devices := l.BatchShape(), l.mesh.Size()
 	if len(size) == 1 {
@@ -116,12 +118,12 @@ func (l *Layout) reportUneven(axis int) {
 	}
 	a := l.mesh.Axes()[axis]
 	l.report(Error, Indivisible, "/batch/size",
-		fmt.Sprintf(`with loading "reshard" the batch of shape %s is split over all axes, but axis %s (size %d) divides no batch dimension, after the axes before it`, shapeText(size), quote(a.Name), a.Size),
+		fmt.Sprintf(`with loading "reshard" the batch of shape %s is split over all axes, but axis %s (size %d) divides no batch dimension, after the axes before it`, wording.Shape(size), wording.Quote(a.Name), a.Size),
 		fmt.Sprintf("make a batch dimension a multiple of %d, the number of devices, or use another way of loading", devices),
 		Fact{"tiles", int64(devices)})
 }
 
-// checkLoading says what another way of loading than the default costs.
+// checkLoading reports what another way of loading than the default costs.
 func (l *Layout) checkLoading() {
 	t := l.costs.totals
 	if !l.costs.known || l.Loading() == LoadProcess || t.ReadBytes > MaxInteger {
@@ -135,26 +137,7 @@ func (l *Layout) checkLoading() {
 			"reshard every batch in the step, under jit", append(facts, Fact{"interconnect_bytes", t.InterconnectBytes}, Fact{"network_bytes", t.NetworkBytes})...)
 	case t.ReadBytes > l.costs.least:
 		l.report(Info, Loading, "/loading",
-			fmt.Sprintf(`%d bytes are read for every batch, %s times the %d of "process"`, t.ReadBytes, ratio(t.ReadBytes, l.costs.least), l.costs.least),
+			fmt.Sprintf(`%d bytes are read for every batch, %s times the %d of "process"`, t.ReadBytes, wording.Ratio(t.ReadBytes, l.costs.least), l.costs.least),
 			"leave loading out, unless you compare", facts...)
 	}
-}
-
-// loadingPieces says in words how a layout loads, where that is not the usual.
-func (l *Layout) loadingPieces() []string {
-	name := "loading " + quote(l.Loading())
-	switch l.Loading() {
-	case LoadGlobal:
-		return []string{name, "every process reads the whole batch and keeps its part"}
-	case LoadDevice:
-		return []string{name, "every device's part is read by itself, replicas again"}
-	case LoadReshard:
-		spec, _ := l.evenSpec()
-		t := l.costs.totals
-		if !l.costs.known {
-			return []string{name}
-		}
-		return []string{name, "the batch is read by " + plain(spec.String()), fmt.Sprintf("then at least %s move between devices", bytesText(t.InterconnectBytes)), bytesText(t.NetworkBytes) + " of them between processes"}
-	}
-	return nil
 }

@@ -5,21 +5,19 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// OrderLocal is what a document may say instead of the full name of a local
-// order: the one that [Layout.LocalOrder] gives. New writes the full name into
-// the layout's document.
+// OrderLocal stands in a document for the local order of its layout. New
+// replaces it by the full name, which [Layout.LocalOrder] returns.
 const OrderLocal = "local"
 
-// LocalOrder gives the name of the local order that belongs to this layout,
-// with which every process reads its own parts of the dataset. They are as
-// many as the batch has row groups: the fewest equal blocks of rows such that
-// whoever holds one row of a block of an array holds all rows of it. Where
-// every process holds one run of rows, or several hold the same, that is the
-// number of different runs.
+// LocalOrder returns the name of the local order of this layout. With it, every
+// process reads its own parts of the dataset. The number of parts is the
+// smallest number of equal blocks of rows such that every process that holds one
+// row of a block holds all its rows, for each array. If every process holds one
+// range of rows, it is the number of different ranges.
 //
-// It follows from the specs alone, whatever the way of loading, so that all
-// ways give the same batches. The error is InvalidArgument for a layout with
-// errors, and where holders change from row to row more than 2^20 times.
+// The order follows from the specs and not from the way of loading, so all ways
+// deliver the same batches. The error is InvalidArgument for a layout with
+// errors, and if there would be more than 2^20 parts.
 func (l *Layout) LocalOrder() (string, error) {
 	batch := l.BatchSize()
 	if batch == 0 || !l.costs.known {
@@ -48,7 +46,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// nameOrder writes the full name of the document's order into it.
+// nameOrder replaces OrderLocal in the document by the full name.
 func (l *Layout) nameOrder() {
 	if d := l.doc.Dataset; d != nil && d.Order == OrderLocal {
 		if name, err := l.LocalOrder(); err == nil {
@@ -57,8 +55,8 @@ func (l *Layout) nameOrder() {
 	}
 }
 
-// checkOrder looks for names that no order has. A local one that could not be
-// named is the fault of what else is wrong, unless nothing is.
+// checkOrder reports names that no order has. It says nothing about OrderLocal
+// if LocalOrder fails because of another error of the layout.
 func (l *Layout) checkOrder(d *DatasetSpec) {
 	_, err := sampler.New(d.order(), d.Seed, d.Records)
 	if d.Order == OrderLocal {

@@ -4,19 +4,21 @@ import (
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Severity says how much a problem matters.
+// Severity is how much a problem matters.
 type Severity string
 
 // The severities.
 const (
 	Error   Severity = "error"   // the layout cannot be loaded
-	Warning Severity = "warning" // it can, but is probably not what was meant
+	Warning Severity = "warning" // the layout works, but is probably not what was meant
 	Info    Severity = "info"    // worth knowing
 )
 
-// Code names a kind of problem. Codes are stable: programs may compare them.
+// Code names a kind of problem. Codes are stable, so programs may compare them.
 type Code string
 
 // Problem is something wrong with a layout, or worth knowing about it.
@@ -35,7 +37,7 @@ type Fact struct {
 	Value int64
 }
 
-// String gives "severity code path: message; hint".
+// String returns "severity code path: message; hint".
 func (p Problem) String() string {
 	s := fmt.Sprintf("%s %s %s: %s", p.Severity, p.Code, p.Path, p.Message)
 	if p.Hint != "" {
@@ -53,16 +55,22 @@ func (p Problem) err() *status.Error {
 	return e
 }
 
+// maxPath is the number of bytes of a path that a message shows.
+const maxPath = 120
+
 // report adds a problem to the layout.
 func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
 	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
 }
 
-// fail gives the error of a document of which nothing can be worked out.
+// fail makes the error of a document that breaks the rules of Validate.
 func fail(path, format string, args ...any) *status.Error {
 	if path != "" {
 		format = "%s: " + format
-		args = append([]any{short(path)}, args...)
+		args = append([]any{wording.Cut(path, maxPath)}, args...)
 	}
 	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", path)
 }
+
+// arrayPath is the JSON Pointer of an array of the document.
+func arrayPath(name string) string { return "/arrays/" + jsontext.Escape(name) }

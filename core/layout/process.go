@@ -2,16 +2,16 @@ package layout
 
 import "github.com/meshfeed/meshfeed/core/sharding"
 
-// Process is what one process gathers for every batch.
+// Process describes what one process gathers for every batch.
 type Process struct {
 	Process int
-	Blocks  []Block  // that are delivered: one per distinct index of each array, with LoadDevice one per device; by array, then by first holder in mesh order
-	Rows    [][2]int // the rows of the global batch in any of the blocks, of mask and extras too: sorted, merged [start, stop) ranges
-	Whole   []Block  // with LoadGlobal, what is gathered for the blocks: every array whole, without holders; else nil
+	Blocks  []Block  // delivered: one per distinct index of each array, or one per device with LoadDevice; by array, then by first holder in mesh order
+	Rows    [][2]int // of the global batch in any of the blocks, also of mask and extras: sorted, merged [start, stop) ranges
+	Whole   []Block  // with LoadGlobal, gathered for the blocks: every array whole, without holders; else nil
 }
 
-// ProcessCount gives how many processes there are: the highest number of one
-// that owns devices, plus one. Those between that own none count too.
+// ProcessCount returns the number of processes: the highest number of a process
+// that owns devices, plus one. It includes processes without devices.
 func (l *Layout) ProcessCount() int {
 	if len(l.processes) == 0 {
 		return 0
@@ -19,8 +19,8 @@ func (l *Layout) ProcessCount() int {
 	return l.processes[len(l.processes)-1] + 1
 }
 
-// Gathered lists the blocks that are gathered: Blocks, unless there are others
-// of which these are parts.
+// Gathered lists the blocks that the process gathers: Whole with LoadGlobal,
+// else Blocks.
 func (p Process) Gathered() []Block {
 	if p.Whole != nil {
 		return p.Whole
@@ -35,10 +35,11 @@ type Block struct {
 	Holders []int          // mesh positions of this process's devices that hold it, in mesh order
 }
 
-// Process gives the part of any process, freshly made; it is empty for a
-// process without devices in the mesh. Arrays whose Delivered is nil are left
-// out, those from which on there are more than MaxBlocks blocks, and all of
-// them where the costs are too many to work out; Err says so.
+// Process returns what a process gathers, freshly made. It is empty for a
+// process without devices in the mesh. It leaves out arrays whose Delivered is
+// nil, the array with which there would be more than MaxBlocks blocks and all
+// arrays after it, and every array if their costs are too many to work out. Err
+// reports each of these cases.
 func (l *Layout) Process(p int) Process {
 	local := l.mesh.Local(p)
 	out := Process{Process: p}
@@ -67,6 +68,7 @@ func (l *Layout) Process(p int) Process {
 	return out
 }
 
+// blocks returns the blocks of an array for the devices at local.
 func (l *Layout) blocks(array int, local []int) []Block {
 	t := l.delivered[array]
 	tiles, owner := l.numbered(t, local)
@@ -92,8 +94,8 @@ func (l *Layout) blocks(array int, local []int) []Block {
 	return blocks
 }
 
-// numbered gives the tiles of the blocks of a process in their order, and for
-// every device of the process the number of its block.
+// numbered returns the tile of every block of a process in order, and for every
+// device of the process the number of its block.
 func (l *Layout) numbered(t sharding.Tiling, local []int) (tiles, owner []int) {
 	number := make(map[int]int, len(local))
 	owner = make([]int, len(local))
@@ -110,7 +112,7 @@ func (l *Layout) numbered(t sharding.Tiling, local []int) (tiles, owner []int) {
 	return tiles, owner
 }
 
-// whole gives the index of all of an array.
+// whole returns the index of a whole array.
 func whole(shape []int) sharding.Index {
 	x := make(sharding.Index, len(shape))
 	for d, n := range shape {

@@ -1,111 +1,43 @@
-package layout
+package layout_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/meshfeed/meshfeed/core/dtype"
-	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/tests/documents"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// TestRandomLayouts compares layouts with what follows, device by device and
-// row by row, from the index map of package sharding.
+// TestRandomLayouts compares layouts with results computed device by device and
+// row by row from the index map of package sharding.
 func TestRandomLayouts(t *testing.T) {
 	r, layouts := random.New(t), 150
 	if os.Getenv("MESHFEED_DEEP") != "" {
 		layouts = 10000
 	}
 	for i := range layouts {
-		d := randomDocument(r)
-		l, err := New(d)
+		d := documents.Random(r)
+		l, err := layout.New(d)
 		if err != nil {
-			t.Fatalf("layout %d, %s: %v", i, d.Canonical(), err)
+			t.Fatalf("layout %d, %s: %v", i, document.Canonical(d), err)
 		}
 		if l.Err() != nil {
-			t.Fatalf("layout %d, %s: %v", i, d.Canonical(), l.Err())
+			t.Fatalf("layout %d, %s: %v", i, document.Canonical(d), l.Err())
 		}
 		if err := compare(l); err != nil {
-			t.Fatalf("layout %d, %s: %v", i, d.Canonical(), err)
+			t.Fatalf("layout %d, %s: %v", i, document.Canonical(d), err)
 		}
-		again, err := Parse(d.Canonical())
-		if err != nil || string(again.Canonical()) != string(d.Canonical()) {
-			t.Fatalf("layout %d, %s: becomes %s, %v", i, d.Canonical(), again.Canonical(), err)
-		}
-		for line := range strings.Lines(l.Text(PictureOptions{})) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-				t.Fatalf("layout %d, %s: a line has %d characters: %s", i, d.Canonical(), n, line)
-			}
-		}
-		if err := everyDevice(l); err != nil {
-			t.Fatalf("layout %d, %s: %v\n%s", i, d.Canonical(), err, l.Text(PictureOptions{}))
-		}
-		l.Text(PictureOptions{Width: 20 + r.IntN(80)})
-		wellFormed(t, l.SVG(PictureOptions{}))
-	}
-}
-
-// randomDocument makes a document without errors.
-func randomDocument(r *rand.Rand) *Document {
-	d := &Document{Batch: &BatchSpec{}}
-	size := 1
-	for a := range r.IntN(4) {
-		n := []int{1, 2, 2, 3, 4}[r.IntN(5)]
-		d.Mesh.Axes = append(d.Mesh.Axes, mesh.Axis{Name: string(rune('a' + a)), Size: n})
-		size *= n
-	}
-	for i, id := range r.Perm(size) {
-		d.Mesh.Devices = append(d.Mesh.Devices, mesh.Device{Process: i * 4 / size * (1 + r.IntN(2)), ID: id * (1 + id%2)})
-	}
-	ids := map[int]bool{}
-	for i := range d.Mesh.Devices { // ids may repeat after the stretch: make them distinct
-		for ids[d.Mesh.Devices[i].ID] {
-			d.Mesh.Devices[i].ID++
-		}
-		ids[d.Mesh.Devices[i].ID] = true
-	}
-	for range 1 + r.IntN(2) {
-		d.Batch.Size = append(d.Batch.Size, size*(1+r.IntN(2)))
-	}
-	if r.IntN(2) == 0 {
-		d.Batch.Remainder = Pad
-	}
-	if r.IntN(2) == 0 {
-		d.Batch.Extras = []string{ExtraRecord, ExtraKey}[:1+r.IntN(2)]
-	}
-	for i := range 1 + r.IntN(4) {
-		d.Arrays = append(d.Arrays, randomArray(r, d, fmt.Sprint("array", i), size))
-	}
-	d.Dataset = &DatasetSpec{Records: int64(size*size*4 + r.IntN(100))}
-	d.Loading = loadings[r.IntN(len(loadings))]
-	return d
-}
-
-func randomArray(r *rand.Rand, d *Document, name string, size int) ArraySpec {
-	types := dtype.All()
-	a := ArraySpec{Name: name, Type: types[r.IntN(len(types))], Static: r.IntN(6) == 0}
-	rank := r.IntN(3)
-	for range rank {
-		a.RowShape = append(a.RowShape, size*r.IntN(3))
-	}
-	if !a.Static {
-		rank += len(d.Batch.Size)
-	}
-	a.Spec = make(sharding.PartitionSpec, r.IntN(rank+1))
-	for _, n := range r.Perm(len(d.Mesh.Axes)) {
-		if len(a.Spec) > 0 && r.IntN(3) > 0 {
-			k := r.IntN(len(a.Spec))
-			a.Spec[k] = append(a.Spec[k], d.Mesh.Axes[n].Name)
+		again, err := document.Parse(document.Canonical(d))
+		if err != nil || string(document.Canonical(again)) != string(document.Canonical(d)) {
+			t.Fatalf("layout %d, %s: becomes %s, %v", i, document.Canonical(d), document.Canonical(again), err)
 		}
 	}
-	return a
 }
 
 type reported struct {
@@ -133,12 +65,12 @@ type reported struct {
 	Totals map[string]int64
 }
 
-func compare(l *Layout) error {
-	var rep reported
-	if err := json.Unmarshal(l.Report(ReportOptions{}), &rep); err != nil {
+func compare(l *layout.Layout) error {
+	var report reported
+	if err := json.Unmarshal(document.Report(l, document.ReportOptions{}), &report); err != nil {
 		return err
 	}
-	b := brute{l: l, rep: &rep, rows: map[int]map[int]bool{}, blocks: map[int]map[string]int64{}, moved: map[int]int64{}, remote: map[int]int64{}}
+	b := brute{l: l, report: &report, rows: map[int]map[int]bool{}, blocks: map[int]map[string]int64{}, moved: map[int]int64{}, remote: map[int]int64{}}
 	for i, a := range l.Arrays() {
 		if err := b.array(i, a); err != nil {
 			return err
@@ -147,10 +79,10 @@ func compare(l *Layout) error {
 	return b.processes()
 }
 
-// brute holds what processes read by going over every device of every array.
+// brute collects what processes read by visiting every device of every array.
 type brute struct {
-	l      *Layout
-	rep    *reported
+	l      *layout.Layout
+	report *reported
 	rows   map[int]map[int]bool     // rows of data arrays by process
 	blocks map[int]map[string]int64 // bytes of distinct blocks by process
 	device int64
@@ -161,7 +93,7 @@ type brute struct {
 	skip   bool          // an array is too large to look at every element
 }
 
-func (b *brute) array(i int, a Array) error {
+func (b *brute) array(i int, a layout.Array) error {
 	indexes, replicas, err := a.Sharding.Map(a.Shape)
 	if err != nil {
 		return err
@@ -170,7 +102,7 @@ func (b *brute) array(i int, a Array) error {
 	if err != nil {
 		return err
 	}
-	if even := b.l.Loading() == LoadReshard && a.Kind != Static; !even && !slices.EqualFunc(delivered, indexes, sharding.Index.Equal) {
+	if even := b.l.Loading() == layout.LoadReshard && a.Kind != layout.Static; !even && !slices.EqualFunc(delivered, indexes, sharding.Index.Equal) {
 		return fmt.Errorf("array %s is delivered as %v, want %v", a.Name, delivered, indexes)
 	} else if even {
 		if err := b.traffic(a, indexes, delivered); err != nil {
@@ -184,26 +116,34 @@ func (b *brute) array(i int, a Array) error {
 		for _, n := range index.Shape() {
 			bytes *= int64(n)
 		}
-		got := b.rep.Arrays[a.Name].Devices[position]
+		got := b.report.Arrays[a.Name].Devices[position]
 		if got.MeshIndex != position || got.Process != d.Process || got.ID != d.ID || !index.Equal(got.Index) || got.Replica != replicas[position] || got.Bytes != bytes {
 			return fmt.Errorf("array %s, position %d: reported %+v, want %v replica %d", a.Name, position, got, index, replicas[position])
 		}
-		if a.Kind != Static {
+		if a.Kind != layout.Static {
 			b.read(i, a, position, delivered[position])
 		}
 	}
 	b.device += bytes
-	if a.Kind != Static {
-		b.whole += arrayBytes(a)
-		b.slots += (arrayBytes(a) + 63) / 64 * 64
+	if a.Kind != layout.Static {
+		b.whole += indexBytes(a, wholeIndex(a))
+		b.slots += (indexBytes(a, wholeIndex(a)) + 63) / 64 * 64
 	}
-	if a.Kind != Static && b.l.Loading() == LoadReshard {
+	if a.Kind != layout.Static && b.l.Loading() == layout.LoadReshard {
 		b.device += indexBytes(a, delivered[0])
 	}
 	return nil
 }
 
-func indexBytes(a Array, index sharding.Index) int64 {
+func wholeIndex(a layout.Array) sharding.Index {
+	index := make(sharding.Index, len(a.Shape))
+	for d, n := range a.Shape {
+		index[d][1] = n
+	}
+	return index
+}
+
+func indexBytes(a layout.Array, index sharding.Index) int64 {
 	bytes := int64(a.Type.Size())
 	for _, n := range index.Shape() {
 		bytes *= int64(n)
@@ -211,29 +151,29 @@ func indexBytes(a Array, index sharding.Index) int64 {
 	return bytes
 }
 
-func (b *brute) read(i int, a Array, position int, index sharding.Index) {
+func (b *brute) read(i int, a layout.Array, position int, index sharding.Index) {
 	process := b.l.Mesh().Device(position).Process
 	if b.rows[process] == nil {
 		b.rows[process], b.blocks[process] = map[int]bool{}, map[string]int64{}
 	}
 	key := fmt.Sprint(i, index)
-	if b.l.Loading() == LoadDevice {
+	if b.l.Loading() == layout.LoadDevice {
 		key = fmt.Sprint(i, "of", position)
 	}
 	b.blocks[process][key] = indexBytes(a, index)
-	if b.l.Loading() == LoadGlobal {
-		index = whole(a.Shape)
+	if b.l.Loading() == layout.LoadGlobal {
+		index = wholeIndex(a)
 	}
-	if a.Kind == Data && !emptyIndex(index[:a.BatchDims]) {
+	if a.Kind == layout.Data && !emptyIndex(index[:a.BatchDims]) {
 		forEachRow(a.Shape[:a.BatchDims], index, 0, func(row int) { b.rows[process][row] = true })
 	}
 }
 
 // traffic looks at every element: which of those that a device, and a process,
 // needs are not there.
-func (b *brute) traffic(a Array, needed, delivered []sharding.Index) error {
+func (b *brute) traffic(a layout.Array, needed, delivered []sharding.Index) error {
 	const most = 1 << 14
-	if b.skip = b.skip || arrayBytes(a) > most*int64(a.Type.Size()); b.skip {
+	if b.skip = b.skip || indexBytes(a, wholeIndex(a)) > most*int64(a.Type.Size()); b.skip {
 		return nil
 	}
 	needs, has := map[int]map[int]bool{}, map[int]map[int]bool{}
@@ -252,7 +192,7 @@ func (b *brute) traffic(a Array, needed, delivered []sharding.Index) error {
 			}
 		})
 		b.moved[p] += received
-		if got := b.rep.Arrays[a.Name].Devices[position]; got.Received != received || !delivered[position].Equal(got.Delivered) {
+		if got := b.report.Arrays[a.Name].Devices[position]; got.Received != received || !delivered[position].Equal(got.Delivered) {
 			return fmt.Errorf("array %s, position %d: reported %+v, want %d received, delivered %v", a.Name, position, got, received, delivered[position])
 		}
 	}
@@ -288,11 +228,11 @@ func (b *brute) processes() error {
 			slots += (k + 63) / 64 * 64
 		}
 		slots *= int64(b.l.Prefetch() + 1)
-		if b.l.Loading() == LoadGlobal {
+		if b.l.Loading() == layout.LoadGlobal {
 			bytes, slots = b.whole, slots+b.slots
 		}
 		read, host = read+bytes, max(host, slots)
-		got := b.rep.Processes[n]
+		got := b.report.Processes[n]
 		if got.HostBytes != slots || !b.skip && (got.Interconnect != b.moved[p] || got.Network != b.remote[p]) {
 			return fmt.Errorf("process %d: reported %+v, want %d on the host, %d to devices, %d to the process", p, got, slots, b.moved[p], b.remote[p])
 		}
@@ -315,7 +255,7 @@ func (b *brute) processes() error {
 			return err
 		}
 	}
-	if data := slices.ContainsFunc(b.l.Arrays(), func(a Array) bool { return a.Kind == Data }); data && int64(len(all)) != b.l.BatchSize() {
+	if data := slices.ContainsFunc(b.l.Arrays(), func(a layout.Array) bool { return a.Kind == layout.Data }); data && int64(len(all)) != b.l.BatchSize() {
 		return fmt.Errorf("all processes read %d of %d rows", len(all), b.l.BatchSize())
 	}
 	t := b.l.Totals()
@@ -325,7 +265,7 @@ func (b *brute) processes() error {
 	return nil
 }
 
-// sameRows says whether sorted, merged ranges are just these rows.
+// sameRows reports whether sorted, merged ranges are exactly these rows.
 func sameRows(ranges [][2]int, rows map[int]bool) bool {
 	n, last := 0, -1
 	for _, r := range ranges {
@@ -343,15 +283,15 @@ func sameRows(ranges [][2]int, rows map[int]bool) bool {
 	return n == len(rows)
 }
 
-// holders checks that every block names just the devices that hold it, in mesh
-// order, and that blocks stand by array and first holder.
-func (b *brute) holders(p Process) error {
+// holders checks that every block names exactly the devices that hold it, in
+// mesh order, and that blocks are sorted by array and first holder.
+func (b *brute) holders(p layout.Process) error {
 	held := map[[2]int]bool{}
 	for i, block := range p.Blocks {
 		if i > 0 {
 			before := p.Blocks[i-1]
 			if before.Array > block.Array || before.Array == block.Array && before.Holders[0] > block.Holders[0] {
-				return fmt.Errorf("process %d: block %d stands before its turn", p.Process, i)
+				return fmt.Errorf("process %d: block %d is not in order", p.Process, i)
 			}
 		}
 		a := b.l.Arrays()[block.Array]
@@ -364,31 +304,6 @@ func (b *brute) holders(p Process) error {
 		}
 		if !slices.IsSorted(block.Holders) {
 			return fmt.Errorf("process %d: holders %v", p.Process, block.Holders)
-		}
-	}
-	return nil
-}
-
-// everyDevice checks that each device of a small mesh stands in just one cell
-// of the drawing of every array, among those that hold the same.
-func everyDevice(l *Layout) error {
-	for i, a := range l.arrays {
-		seen := make([]bool, l.mesh.Size())
-		g := l.gridOf(l.holders(i), nil, roomy, false)
-		for r, line := range g.cells {
-			for c, cell := range line {
-				for _, part := range cell.parts {
-					for _, position := range part {
-						if seen[position] || !a.Sharding.IndexAt(a.Shape, int(position)).Equal(a.Sharding.IndexAt(a.Shape, int(part[0]))) {
-							return fmt.Errorf("array %s, cell %d, %d: position %d is out of place", a.Name, r, c, position)
-						}
-						seen[position] = true
-					}
-				}
-			}
-		}
-		if slices.Contains(seen, false) {
-			return fmt.Errorf("array %s: of the devices %v some are not drawn", a.Name, seen)
 		}
 	}
 	return nil

@@ -7,12 +7,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// maxTable bounds the row ranges that are worked out for all processes
-// together. A layout beyond it still answers Process by Process.
+// maxTable bounds the number of row ranges of all processes together. Beyond
+// it there is no rowTable; Process still works for every single process.
 const maxTable = 1 << 22
 
-// rowTable says which processes read which rows of the dataset's arrays; mask
-// and extras are made, not read. Processes with equal rows form a group.
+// rowTable holds which processes read which rows of the dataset's arrays. Mask
+// and extras are not read. Processes with equal rows form a group.
 type rowTable struct {
 	known  bool
 	group  []int32    // of the n-th process of the mesh
@@ -20,10 +20,10 @@ type rowTable struct {
 	sizes  []int32    // processes of each group
 }
 
-// rowTiling is one way in which arrays cut the batch.
+// rowTiling is one way in which arrays partition the rows of the batch.
 type rowTiling struct {
 	sharding.Tiling
-	ids []int32 // of every device
+	ids []int32 // the tile of every device
 }
 
 func (l *Layout) tableRows() rowTable {
@@ -37,7 +37,7 @@ func (l *Layout) tableRows() rowTable {
 	return l.tableOf(cuts)
 }
 
-// tableOf gives the table of arrays that are cut in some ways.
+// tableOf makes the table of arrays that partition the rows as cuts do.
 func (l *Layout) tableOf(cuts []rowTiling) rowTable {
 	batch := l.BatchShape()
 	t := rowTable{known: true, group: make([]int32, len(l.processes))}
@@ -59,7 +59,8 @@ func (l *Layout) tableOf(cuts []rowTiling) rowTable {
 	return t
 }
 
-// allRows says that every process reads all rows, if any array has rows to read.
+// allRows makes the table for LoadGlobal: every process reads all rows, if any
+// array has rows to read.
 func (l *Layout) allRows() rowTable {
 	n := len(l.processes)
 	t := rowTable{known: true, group: make([]int32, n), ranges: make([][][2]int, 1), sizes: []int32{int32(n)}}
@@ -69,11 +70,11 @@ func (l *Layout) allRows() rowTable {
 	return t
 }
 
-// rowTilings gives the different ways in which arrays cut the batch, and every
-// device's part, unless all of them make too many ranges.
+// rowTilings returns the different ways in which arrays partition the rows. ok
+// is false if they make too many ranges.
 func (l *Layout) rowTilings(tilings []sharding.Tiling) (cuts []rowTiling, ok bool) {
 	total, batch := int64(0), l.BatchShape()
-	for _, t := range l.rowCuts(tilings, func(Array) bool { return true }) {
+	for _, t := range l.rowCuts(tilings) {
 		total += runs(batch, t.Tiles()) * int64(l.mesh.Size())
 		if total > maxTable {
 			return nil, false
@@ -83,11 +84,11 @@ func (l *Layout) rowTilings(tilings []sharding.Tiling) (cuts []rowTiling, ok boo
 	return cuts, true
 }
 
-// rowCuts gives the different ways in which those of the dataset's arrays that
-// count cut the batch; the tilings are those of all arrays.
-func (l *Layout) rowCuts(tilings []sharding.Tiling, counts func(Array) bool) (cuts []sharding.Tiling) {
+// rowCuts returns the different ways in which the dataset's arrays partition
+// the rows. The tilings are those of all arrays.
+func (l *Layout) rowCuts(tilings []sharding.Tiling) (cuts []sharding.Tiling) {
 	for i, a := range l.arrays {
-		if a.Kind != Data || !counts(a) {
+		if a.Kind != Data {
 			continue
 		}
 		t := tilings[i].Leading(a.BatchDims)
@@ -104,7 +105,7 @@ func (l *Layout) rowsOf(rows [][2]int, batch []int, cuts []rowTiling, n int) [][
 	for _, cut := range cuts {
 		last := int32(-1)
 		for _, position := range l.mesh.Owned(n) {
-			if tile := cut.ids[position]; tile != last { // others that repeat are merged away
+			if tile := cut.ids[position]; tile != last { // merge removes other repetitions
 				cut.Fill(part, int(tile))
 				rows = appendRows(rows, batch, part)
 				last = tile
@@ -120,19 +121,4 @@ func rowsKey(key []byte, rows [][2]int) []byte {
 		key = binary.AppendUvarint(key, uint64(r[1]))
 	}
 	return key
-}
-
-// of gives the rows of the n-th process.
-func (t rowTable) of(n int) [][2]int { return t.ranges[t.group[n]] }
-
-// members lists the processes of every group, or nil where rows are not known.
-func (t rowTable) members(processes []int) [][]int {
-	if !t.known {
-		return nil
-	}
-	groups := make([][]int, len(t.ranges))
-	for n, g := range t.group {
-		groups[g] = append(groups[g], processes[n])
-	}
-	return groups
 }

@@ -6,31 +6,26 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// What moves when a batch is resharded, at least: with T(d) the elements of an
-// array that device d needs, and D(d) those that were delivered to it,
+// This file counts the least that moves when a batch is resharded. With T(d)
+// the elements of an array that device d needs, and D(d) those delivered to it,
 //
 //	interconnect(process) = Σ over its devices d of |T(d) \ D(d)|
 //	network(process)      = |∪ T(d) \ ∪ D(d)|, the unions over its devices
 //
-// in bytes, summed over the arrays. No program can do with less, since a device
-// has to be sent what it needs and was not given; a compiler may move more. An
-// array that is replicated over all k devices, each of which was given a k-th of
-// it, takes (k-1)/k of the array per device: what an all-gather has to bring.
+// in bytes, summed over the arrays. No program moves less, because every device
+// must get what it needs and does not have. A compiler may move more. If an array
+// is replicated over k devices and each was given a k-th of it, every device gets
+// (k-1)/k of the array, as in an all-gather.
 //
-// Delivered parts are whole rows, and two devices never get the same ones; so
-// everything follows from how many rows two parts of the batch have in common.
+// Delivered parts are whole rows, and no two devices get the same row. So the
+// counts follow from the number of rows that two parts of the batch share.
 
-// resharded says whether an array is delivered otherwise than its spec says.
-func (l *Layout) resharded(i int) bool {
-	a := &l.arrays[i]
-	return l.Loading() == LoadReshard && a.Kind != Static && a.Sharding != nil && a.Delivered != nil
-}
-
-// countTraffic counts what moves, and what LoadProcess would gather instead.
+// countTraffic counts the bytes that move, and those that LoadProcess would
+// gather.
 func (l *Layout) countTraffic(c *costs) {
 	c.traffic, c.least = make([]traffic, len(c.processes)), 0
 	for _, alike := range l.alike(l.cutKey) {
-		var bytes, row int64 // of one part of each array, and of one row of it
+		var bytes, row int64 // of one part, and of one row of it, of every array together
 		for _, i := range alike {
 			b := shardBytes(l.arrays[i], l.tilings[i])
 			bytes, row = plus(bytes, b, 1), plus(row, b/l.rowsPerPart(i), 1)
@@ -48,8 +43,7 @@ func (l *Layout) countTraffic(c *costs) {
 	}
 }
 
-// missing gives the bytes of some parts without those of some rows, which are
-// among them.
+// missing returns the bytes of some parts without those of some of their rows.
 func missing(part, parts, row, rows int64) int64 {
 	bytes := plus(0, part, parts)
 	if bytes > MaxInteger {
@@ -58,13 +52,13 @@ func missing(part, parts, row, rows int64) int64 {
 	return bytes - row*rows
 }
 
-// cutKey tells arrays apart that are cut differently, or whose rows are.
+// cutKey is equal for two arrays if their parts and their rows are cut alike.
 func (l *Layout) cutKey(i int) string {
 	t := l.tilings[i]
 	return fmt.Sprint(tilingKey(t), t.Tiles()[:l.arrays[i].BatchDims])
 }
 
-// rowsPerPart gives the rows of the batch that one part of an array has.
+// rowsPerPart returns the rows of the batch in one part of an array.
 func (l *Layout) rowsPerPart(i int) int64 {
 	n := int64(1)
 	for _, size := range l.tilings[i].Index(0).Shape()[:l.arrays[i].BatchDims] {
@@ -73,21 +67,21 @@ func (l *Layout) rowsPerPart(i int) int64 {
 	return n
 }
 
-// presence counts, for a process and an array, what is there before resharding.
+// presence counts what a process has of an array before resharding.
 type presence struct {
 	parts  int64 // distinct parts that its devices need
 	kept   int64 // rows of a part that were delivered to the device that needs them, over all devices
 	shared int64 // rows of a part that were delivered to the process, over all distinct parts
 }
 
-// present counts for every process, in ascending order.
+// present returns the presence of array i in every process, in ascending order.
 func (l *Layout) present(i int) []presence {
 	a := l.arrays[i]
 	batch := a.Shape[:a.BatchDims]
 	need, have := l.tilings[i].Leading(a.BatchDims), l.delivered[i].Leading(a.BatchDims)
 	parts, needed, delivered := l.tilings[i].All(), need.All(), have.All()
 	tiles, index := need.Tiles(), make(sharding.Index, a.BatchDims)
-	seen := make([]int32, l.tilings[i].Count()) // the last process that needs a part, and one more
+	seen := make([]int32, l.tilings[i].Count()) // for every part, the last process that needs it, plus one
 	owner, times := make([]int32, need.Count()), make([]int64, need.Count())
 	list := make([]presence, len(l.processes))
 	for n := range list {
@@ -119,8 +113,8 @@ func (l *Layout) present(i int) []presence {
 	return list
 }
 
-// touched visits the tiles of the batch that have rows in common with a part
-// of it, and says how many.
+// touched visits the tiles of the batch that share rows with a part of it,
+// with the number of these rows.
 func touched(tiles, batch []int, part sharding.Index, tile int, rows int64, visit func(tile int, rows int64)) {
 	if len(tiles) == 0 {
 		visit(tile, rows)
@@ -133,7 +127,7 @@ func touched(tiles, batch []int, part sharding.Index, tile int, rows int64, visi
 	}
 }
 
-// trafficWalks bounds the tiles that are visited to count what moves.
+// trafficWalks bounds the number of tiles that countTraffic visits.
 func (l *Layout) trafficWalks() int64 {
 	walks := int64(0)
 	if l.Loading() != LoadReshard {
@@ -144,20 +138,11 @@ func (l *Layout) trafficWalks() int64 {
 		each := int64(2)
 		need, have := l.tilings[alike[0]].Tiles(), l.delivered[alike[0]].Tiles()
 		for d := range a.BatchDims {
-			if have[d]%need[d] != 0 { // else every part lies within one tile
+			if have[d]%need[d] != 0 { // else every delivered part lies within one tile
 				each = plus(0, each, int64(need[d]/have[d]+2))
 			}
 		}
 		walks = plus(walks, each, int64(l.mesh.Size()))
 	}
 	return walks
-}
-
-// commonBytes gives the size of what two parts of an array have in common.
-func commonBytes(a Array, x, y sharding.Index) int64 {
-	n := int64(a.Type.Size())
-	for d := range x {
-		n *= int64(max(0, min(x[d][1], y[d][1])-max(x[d][0], y[d][0])))
-	}
-	return n
 }

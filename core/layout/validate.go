@@ -8,17 +8,20 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// validate checks what a document must have for anything to be worked out.
-// What is merely wrong, such as a size that does not divide, becomes a problem
-// of the layout.
-func (d *Document) validate() error {
+// Validate checks what New needs to work out anything: values within their
+// bounds, and names that are distinct. Other mistakes, such as a size that does
+// not divide, become problems of the layout. An error is InvalidArgument, with
+// a JSON Pointer in its attribute "path".
+func (d *Document) Validate() error {
 	if !slices.Contains(loadings, d.loading()) {
-		return fail("/loading", "%s is not a way of loading", quote(d.Loading)).WithHint("leave it out, or write one of %s", quotedList(loadings))
+		return fail("/loading", "%s is not a way of loading", wording.Quote(d.Loading)).WithHint("leave it out, or write one of %s", wording.QuotedList(loadings))
 	}
-	if p := d.prefetch(); p < 0 || p > maxPrefetch {
-		return fail("/prefetch", "prefetch is %d, but must be from 0 to %d", p, maxPrefetch)
+	if p := d.prefetch(); p < 0 || p > MaxPrefetch {
+		return fail("/prefetch", "prefetch is %d, but must be from 0 to %d", p, MaxPrefetch)
 	}
 	for _, check := range []func() error{d.Mesh.validate, d.Batch.validate, d.Dataset.validate, d.Budget.validate, d.validateArrays} {
 		if err := check(); err != nil {
@@ -56,18 +59,18 @@ func (s MeshSpec) validateAxes() (size int, err error) {
 	}
 	size = 1
 	for i, a := range s.Axes {
-		path := at("/mesh/axes", i)
+		path := jsontext.Element("/mesh/axes", i)
 		if err := checkName(path+"/0", "an axis", a.Name); err != nil {
 			return 0, err
 		}
 		if j := slices.IndexFunc(s.Axes, func(b mesh.Axis) bool { return b.Name == a.Name }); j < i {
-			return 0, fail(path+"/0", "axis %s stands there already, as axis %d", quote(a.Name), j).WithHint("give every axis its own name")
+			return 0, fail(path+"/0", "axis %s stands there already, as axis %d", wording.Quote(a.Name), j).WithHint("give every axis its own name")
 		}
 		if a.Size < 1 {
-			return 0, fail(path+"/1", "axis %s has size %d, but the smallest size is 1", quote(a.Name), a.Size)
+			return 0, fail(path+"/1", "axis %s has size %d, but the smallest size is 1", wording.Quote(a.Name), a.Size)
 		}
 		if a.Size > mesh.MaxDevices/size {
-			return 0, fail(path+"/1", "axis %s of size %d makes the mesh larger than %d devices", quote(a.Name), a.Size, mesh.MaxDevices)
+			return 0, fail(path+"/1", "axis %s of size %d makes the mesh larger than %d devices", wording.Quote(a.Name), a.Size, mesh.MaxDevices)
 		}
 		size *= a.Size
 	}
@@ -84,14 +87,14 @@ func (s MeshSpec) validateDevices(size int) error {
 	}
 	for i, d := range s.Devices {
 		if d.Process < 0 || d.ID < 0 || d.Process > maxProcess || d.ID > MaxInteger {
-			return fail(at("/mesh/devices", i), "the device is [%d, %d], but a process is from 0 to %d and an id from 0 to 2^53", d.Process, d.ID, maxProcess)
+			return fail(jsontext.Element("/mesh/devices", i), "the device is [%d, %d], but a process is from 0 to %d and an id from 0 to 2^53", d.Process, d.ID, maxProcess)
 		}
 	}
 	if n := distinct(s.Devices); n > MaxProcesses {
 		return tooMany(n)
 	}
 	if before, again, found := mesh.Repeated(s.Devices); found {
-		return fail(at("/mesh/devices", again)+"/1", "id %d stands there already, at mesh position %d", s.Devices[again].ID, before).WithHint("name every device once")
+		return fail(jsontext.Element("/mesh/devices", again)+"/1", "id %d stands there already, at mesh position %d", s.Devices[again].ID, before).WithHint("name every device once")
 	}
 	return nil
 }
@@ -101,7 +104,8 @@ func tooMany(processes int) error {
 		WithHint("give each process more devices")
 }
 
-// distinct counts the processes of some devices, where they may be too many.
+// distinct counts the processes of the devices if they may be too many, else it
+// returns 1.
 func distinct(devices []mesh.Device) int {
 	if len(devices) <= MaxProcesses {
 		return 1
@@ -125,22 +129,22 @@ func (b *BatchSpec) validate() error {
 	for i, n := range b.Size {
 		path := "/batch/size"
 		if len(b.Size) > 1 {
-			path = at(path, i)
+			path = jsontext.Element(path, i)
 		}
 		if n < 1 {
 			return fail(path, "the batch size is %d, but must be at least 1", n)
 		}
-		if rows = plus(0, rows, int64(n)); rows > maxRecords {
+		if rows = plus(0, rows, int64(n)); rows > MaxRecords {
 			return fail(path, "the batch is larger than 2^40 rows")
 		}
 	}
 	if !slices.Contains([]string{"", Drop, Pad, Refuse}, b.Remainder) {
-		return fail("/batch/remainder", "%s is not a way to treat the remainder", quote(b.Remainder)).WithHint(`write "drop", "pad" or "error"`)
+		return fail("/batch/remainder", "%s is not a way to treat the remainder", wording.Quote(b.Remainder)).WithHint(`write "drop", "pad" or "error"`)
 	}
 	return b.validateMade()
 }
 
-// validateMade checks the arrays that the loader makes: mask and extras.
+// validateMade checks the arrays that the loader computes: mask and extras.
 func (b *BatchSpec) validateMade() error {
 	if b.Remainder != Pad && b.Mask != "" {
 		return fail("/batch/mask", "there is a mask only where the remainder is padded").WithHint(`leave it out, or write "remainder": "pad"`)
@@ -152,14 +156,14 @@ func (b *BatchSpec) validateMade() error {
 		return err
 	}
 	if strings.Contains(b.mask(), "/") {
-		return fail("/batch/mask", "the mask is named %s, but stands at the top of the tree", quote(b.mask())).WithHint(`choose a name without "/"`)
+		return fail("/batch/mask", "the mask is named %s, but stands at the top of the tree", wording.Quote(b.mask())).WithHint(`choose a name without "/"`)
 	}
 	for i, name := range b.Extras {
 		if name != ExtraKey && name != ExtraRecord {
-			return fail(at("/batch/extras", i), "%s is not an extra", quote(name)).WithHint(`the extras are "key" and "record"`)
+			return fail(jsontext.Element("/batch/extras", i), "%s is not an extra", wording.Quote(name)).WithHint(`the extras are "key" and "record"`)
 		}
 		if slices.Contains(b.Extras[:i], name) {
-			return fail(at("/batch/extras", i), "extra %s stands there already", quote(name)).WithHint("name it once")
+			return fail(jsontext.Element("/batch/extras", i), "extra %s stands there already", wording.Quote(name)).WithHint("name it once")
 		}
 	}
 	return checkSpecSize("/batch/mask_spec", b.MaskSpec)
@@ -169,11 +173,11 @@ func (s *DatasetSpec) validate() error {
 	if s == nil {
 		return nil
 	}
-	if s.Records < 0 || s.Records > maxRecords {
+	if s.Records < 0 || s.Records > MaxRecords {
 		return fail("/dataset/records", "the dataset has %d records, but may have from 0 to 2^40", s.Records)
 	}
 	if s.Fingerprint != "" && (len(s.Fingerprint) != 32 || strings.Trim(s.Fingerprint, "0123456789abcdef") != "") {
-		return fail("/dataset/fingerprint", "%s is not a fingerprint", quote(s.Fingerprint)).WithHint("a fingerprint is 32 hexadecimal digits in lower case")
+		return fail("/dataset/fingerprint", "%s is not a fingerprint", wording.Quote(s.Fingerprint)).WithHint("a fingerprint is 32 hexadecimal digits in lower case")
 	}
 	if s.Seed < -MaxInteger || s.Seed > MaxInteger {
 		return fail("/dataset/seed", "seed %d is outside ±2^53", s.Seed)
@@ -185,12 +189,12 @@ func (s *DatasetSpec) validate() error {
 	}
 	seen := make(map[string]bool, len(s.Fields))
 	for _, f := range s.Fields {
-		path := "/dataset/fields/" + escape(f.Name)
+		path := "/dataset/fields/" + jsontext.Escape(f.Name)
 		if err := checkName(path, "a field", f.Name); err != nil {
 			return err
 		}
 		if seen[f.Name] {
-			return fail(path, "field %s stands there already", quote(f.Name)).WithHint("name every field once")
+			return fail(path, "field %s stands there already", wording.Quote(f.Name)).WithHint("name every field once")
 		}
 		seen[f.Name] = true
 		if err := checkShape(path, f.Shape, f.Type, 0); err != nil {
@@ -219,12 +223,12 @@ func (d *Document) validateArrays() error {
 	seen := make(map[string]bool, len(d.Arrays))
 	for i := range d.Arrays {
 		a := &d.Arrays[i]
-		path := "/arrays/" + escape(a.Name)
+		path := "/arrays/" + jsontext.Escape(a.Name)
 		if err := checkName(path, "an array", a.Name); err != nil {
 			return err
 		}
 		if seen[a.Name] {
-			return fail(path, "array %s stands there already", quote(a.Name)).WithHint("name every array once")
+			return fail(path, "array %s stands there already", wording.Quote(a.Name)).WithHint("name every array once")
 		}
 		seen[a.Name] = true
 		if err := d.validateArray(path, a); err != nil {
@@ -238,10 +242,10 @@ func (d *Document) validateArray(path string, a *ArraySpec) error {
 	batchDims := 0
 	switch {
 	case a.Static && (a.Field != "" || a.Columns != nil):
-		return fail(path, "array %s has no batch dimension, so it is not read and takes neither field nor columns", quote(a.Name)).
+		return fail(path, "array %s has no batch dimension, so it is not read and takes neither field nor columns", wording.Quote(a.Name)).
 			WithHint("begin its shape with the batch dimension, or leave them out")
 	case !a.Static && d.Batch == nil:
-		return fail(path+"/shape", "array %s has a batch dimension, but there is no batch", quote(a.Name)).WithHint(`add "batch": {"size": …}`)
+		return fail(path+"/shape", "array %s has a batch dimension, but there is no batch", wording.Quote(a.Name)).WithHint(`add "batch": {"size": …}`)
 	case !a.Static:
 		batchDims = len(d.Batch.Size)
 	}
@@ -265,20 +269,20 @@ func checkColumns(path string, columns [][2]int) error {
 	}
 	for i, c := range columns {
 		if c[0] < 0 || c[1] <= c[0] || c[1] > MaxInteger {
-			return fail(at(path, i), "columns [%d, %d) is not a range", c[0], c[1]).WithHint("give [start, stop] with 0 <= start < stop")
+			return fail(jsontext.Element(path, i), "columns [%d, %d) is not a range", c[0], c[1]).WithHint("give [start, stop] with 0 <= start < stop")
 		}
 	}
 	return nil
 }
 
-// checkShape checks the dimensions after the batch's.
+// checkShape checks the dimensions after the batch dimensions.
 func checkShape(path string, shape []int, t dtype.Type, batchDims int) error {
 	if rank := len(shape) + batchDims; rank > MaxRank {
 		return fail(path+"/shape", "the shape has rank %d, but may have %d", rank, MaxRank)
 	}
 	for d, n := range shape {
 		if n < 0 || n > MaxInteger {
-			return fail(at(path+"/shape", d+batchDims), "the dimension is %d, but must be from 0 to 2^53", n)
+			return fail(jsontext.Element(path+"/shape", d+batchDims), "the dimension is %d, but must be from 0 to 2^53", n)
 		}
 	}
 	if !t.Valid() {
@@ -293,10 +297,10 @@ func checkSpecSize(path string, spec sharding.PartitionSpec) error {
 	}
 	for i, entry := range spec {
 		if len(entry) > mesh.MaxAxes {
-			return fail(at(path, i), "the entry names %d axes, but a mesh may have %d", len(entry), mesh.MaxAxes)
+			return fail(jsontext.Element(path, i), "the entry names %d axes, but a mesh may have %d", len(entry), mesh.MaxAxes)
 		}
 		for _, axis := range entry {
-			if err := checkName(at(path, i), "an axis", axis); err != nil {
+			if err := checkName(jsontext.Element(path, i), "an axis", axis); err != nil {
 				return err
 			}
 		}
@@ -309,10 +313,10 @@ func checkName(path, what, name string) error {
 		return fail(path, "%s has no name", what).WithHint("a name has at least one character")
 	}
 	if len(name) > MaxName {
-		return fail(cut(path, MaxName), "%s is named %s, which has %d bytes, but may have %d", what, quote(name), len(name), MaxName).WithHint("choose a shorter name")
+		return fail(wording.Cut(path, MaxName), "%s is named %s, which has %d bytes, but may have %d", what, wording.Quote(name), len(name), MaxName).WithHint("choose a shorter name")
 	}
 	if !utf8.ValidString(name) {
-		return fail(path, "%s is named %s, which is not valid UTF-8", what, quote(name))
+		return fail(path, "%s is named %s, which is not valid UTF-8", what, wording.Quote(name))
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	doc, err := layout.Parse([]byte(text))
+	doc, err := layoutjson.Parse([]byte(text))
 	if err != nil {
 		panic(err)
 	}

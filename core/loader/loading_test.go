@@ -14,6 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
+	layoutjson "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -37,7 +38,7 @@ func TestLoadings(t *testing.T) {
 		var first []map[string][]byte
 		for _, how := range loadings {
 			d.Loading = how
-			c := cluster{t: t, lay: newLayout(t, d), text: string(d.Canonical()), records: records}
+			c := cluster{t: t, lay: newLayout(t, d), text: string(layoutjson.Canonical(d)), records: records}
 			if err := c.lay.Err(); err != nil {
 				t.Fatalf("%s: %v", c.text, err)
 			}
@@ -175,7 +176,7 @@ func (c *cluster) compare(process int, batches, gathered int64, s loader.Stats) 
 			BytesPerStep int64 `json:"bytes_per_step"`
 		} `json:"processes"`
 	}
-	if err := json.Unmarshal(c.lay.Report(layout.ReportOptions{}), &report); err != nil {
+	if err := json.Unmarshal(layoutjson.Report(c.lay, layoutjson.ReportOptions{}), &report); err != nil {
 		c.t.Fatal(err)
 	}
 	made := int64(0) // masks, keys and record numbers come from nowhere

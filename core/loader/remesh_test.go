@@ -7,6 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
+	layoutjson "github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -157,10 +158,10 @@ func bigMesh(t testing.TB, devices int) *layout.Document {
 func BenchmarkRemesh(b *testing.B) {
 	for _, devices := range []int{64, 512, 4096} {
 		b.Run(fmt.Sprintf("devices=%d", devices), func(b *testing.B) {
-			text := bigMesh(b, devices).Canonical()
+			text := layoutjson.Canonical(bigMesh(b, devices))
 			l := newLoader(b, digits(1<<20), loader.Options{Layout: newLayout(b, document(64)), Shuffle: true})
 			for b.Loop() {
-				d, err := layout.Parse(text)
+				d, err := layoutjson.Parse(text)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/picture"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -24,7 +25,7 @@ func fit(ctx context.Context, net *model.Store, images source.Source, d *gomlxfe
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, lay.Text(layout.PictureOptions{}))
+	fmt.Fprintln(out, picture.Text(lay, picture.Options{}))
 
 	ring, err := d.Ring(lay) // batches are gathered where the devices read them
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // MaxDepth bounds the nesting of objects and lists.
 const MaxDepth = 256
 
-// Parse checks that the text is one JSON value in UTF-8, nested at most
-// MaxDepth deep, and gives it. It allocates nothing, and the value shares the
+// Parse returns the JSON value that the text is. The text must be UTF-8, and
+// nested at most MaxDepth deep. Parse allocates nothing: the value shares the
 // text. An error is an *Error.
 func Parse(text []byte) (Value, error) {
 	if err := Check(text, MaxDepth); err != nil {
@@ -21,8 +21,8 @@ func Parse(text []byte) (Value, error) {
 	return Value(value[:len(value):len(value)]), nil
 }
 
-// Check says what keeps a text from being one JSON value in UTF-8, nested at
-// most so deep; nil is nothing. It allocates only for an error.
+// Check reports why a text is not one JSON value in UTF-8, nested at most so
+// deep, or nil. It allocates only for an error.
 func Check(text []byte, depth int) *Error {
 	p := parser{text: text, most: depth}
 	p.space()
@@ -34,7 +34,7 @@ func Check(text []byte, depth int) *Error {
 	return p.err
 }
 
-// Error says why a text is no JSON, and where.
+// Error says why a text is not JSON, and where.
 type Error struct {
 	What   string
 	Offset int    // of the byte in question
@@ -43,17 +43,17 @@ type Error struct {
 
 // Step is one step down, to a member of an object or to an element of a list.
 type Step struct {
-	Key    []byte // in quotes, as it stands in the text; nil in a list
+	Key    []byte // in quotes, as in the text; nil for an element
 	Number int    // of the element
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (at byte %d)", e.What, e.Offset) }
 
-// below puts a step before the path, on the way back up to the root: what is
-// right need not know where it stands.
+// below prepends a step to the path. Only an error builds a path, while the
+// parser returns to the root.
 func (e *Error) below(s Step) { e.Path = append([]Step{s}, e.Path...) }
 
-// parser stops at the first fault: from then on it is at the end of the text.
+// parser stops at the first error: it moves to the end of the text.
 type parser struct {
 	text []byte
 	pos  int
@@ -68,7 +68,7 @@ func (p *parser) fail(what string) {
 	p.pos = len(p.text)
 }
 
-// peek gives the next byte, or 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (p *parser) peek() byte {
 	if p.pos == len(p.text) {
 		return 0
@@ -90,7 +90,7 @@ func (p *parser) space() {
 func (p *parser) value(depth int) {
 	switch c := p.peek(); {
 	case c == '{' || c == '[':
-		p.members(c+2, depth+1) // '}' and ']' stand two after '{' and '['
+		p.members(c+2, depth+1) // the codes of '}' and ']' are those of '{' and '[' plus two
 	case c == '"':
 		p.str()
 	case c == '-' || '0' <= c && c <= '9':
@@ -122,7 +122,7 @@ func (p *parser) word(w string) bool {
 	return true
 }
 
-// members reads the members of an object or list, up to its end.
+// members reads the rest of an object or list, which ends with end.
 func (p *parser) members(end byte, depth int) {
 	if depth > p.most {
 		p.fail("values are nested deeper than " + strconv.Itoa(p.most))
@@ -154,7 +154,8 @@ func (p *parser) members(end byte, depth int) {
 	}
 }
 
-// member reads a key and its value. An error in the key is the object's.
+// member reads a key and its value. The path of an error in the key ends at
+// the object.
 func (p *parser) member(depth int) {
 	if p.peek() != '"' {
 		p.unexpected("a key in quotes")
@@ -186,7 +187,7 @@ func (p *parser) str() {
 			p.pos++
 			return
 		case c == '\\':
-			n, fault := escape(p.text[p.pos:])
+			n, fault := escapeLength(p.text[p.pos:])
 			if fault != "" {
 				p.fail(fault)
 				return
@@ -209,7 +210,7 @@ func (p *parser) str() {
 	p.fail("a string has no end")
 }
 
-// number reads a number as the grammar of JSON has it.
+// number reads a number.
 func (p *parser) number() {
 	if p.peek() == '-' {
 		p.pos++
@@ -243,9 +244,9 @@ func (p *parser) digits() {
 	}
 }
 
-// escape gives the length of the escape that the text of a string goes on
-// with, or says what is wrong with it.
-func escape(text []byte) (length int, fault string) {
+// escapeLength returns the length of the escape at the start of the text, or
+// why it is none.
+func escapeLength(text []byte) (length int, fault string) {
 	if len(text) < 2 {
 		return 0, "a string has no end"
 	}

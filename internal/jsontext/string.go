@@ -8,7 +8,7 @@ import (
 
 var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// Unquote gives the value of a string in quotes that a parser found sound.
+// Unquote returns the value of a string in quotes, which must be valid JSON.
 func Unquote(text []byte) string {
 	text = text[1 : len(text)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
@@ -42,8 +42,8 @@ func Unquote(text []byte) string {
 	return string(out)
 }
 
-// AppendString appends a string as JSON.stringify writes it: only quotes,
-// backslashes and control characters are escaped.
+// AppendString appends a string as JSON.stringify writes it: it escapes only
+// quotes, backslashes and control characters.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0

@@ -1,13 +1,16 @@
-// Package jsontext reads and writes small JSON texts whose form is not known
-// beforehand: parameters of extension types, questions to the wasm guest. It
-// decodes nothing that is not asked for, so that hostile text costs no memory,
-// and it needs neither reflection nor encoding/json, which would be a fifth of
-// the guest.
+// Package jsontext is the strict JSON reader of meshfeed, and its writer. It
+// needs neither reflection nor encoding/json, which would be a fifth of the
+// wasm guest.
+//
+// A [Value] looks into a text whose form is not known beforehand, such as the
+// parameters of an Arrow extension type. It ignores keys that are not asked
+// for, and decodes nothing else, so hostile text costs no memory:
 //
 //	v, err := jsontext.Parse([]byte(`{"shape":[2,3]}`))
 //	for key, member := range v.Members() { … }
 //
-// Layout documents have a reader of their own, for texts that [Check] let pass.
+// A [Reader] reads a document of a known form, such as a layout document, and
+// refuses everything that the form does not allow. A [Writer] writes one.
 package jsontext
 
 import (
@@ -15,11 +18,11 @@ import (
 	"strconv"
 )
 
-// Value is the text of one JSON value. The empty Value is that of a member
-// which is not there; it is of no kind.
+// Value is the text of one JSON value. An empty Value stands for a member that
+// does not exist.
 type Value []byte
 
-// Kind says what a value is.
+// Kind is the kind of a value.
 type Kind byte
 
 // The kinds.
@@ -33,12 +36,22 @@ const (
 	Null
 )
 
-// Kind gives the kind.
+// String names the kind with its article, for messages.
+func (k Kind) String() string {
+	return [...]string{"nothing", "an object", "a list", "a string", "a number", "a boolean", "null"}[k]
+}
+
+// Kind returns the kind.
 func (v Value) Kind() Kind {
 	if len(v) == 0 {
 		return Absent
 	}
-	switch v[0] {
+	return kindOf(v[0])
+}
+
+// kindOf tells the kind of a value by its first byte.
+func kindOf(first byte) Kind {
+	switch first {
 	case '{':
 		return Object
 	case '[':
@@ -53,8 +66,7 @@ func (v Value) Kind() Kind {
 	return Number
 }
 
-// Members gives the members of an object in their order, and none of anything
-// else.
+// Members yields the members of an object in order. Other values have none.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if v.Kind() != Object {
@@ -72,7 +84,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Elements gives the elements of a list, and none of anything else.
+// Elements yields the elements of a list. Other values have none.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if v.Kind() != List {
@@ -88,7 +100,7 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// Get gives the last member with the key, and an absent value if there is none.
+// Get returns the last member with the key, or an absent value.
 func (v Value) Get(key string) (found Value) {
 	for k, member := range v.Members() {
 		if k == key {
@@ -98,17 +110,17 @@ func (v Value) Get(key string) (found Value) {
 	return found
 }
 
-// Text gives the value of a string, and false for anything else.
-func (v Value) Text() (string, bool) {
+// Text returns the value of a string. ok is false for other values.
+func (v Value) Text() (text string, ok bool) {
 	if v.Kind() != String {
 		return "", false
 	}
 	return Unquote(v), true
 }
 
-// Int gives the value of an integer that an int64 holds, and false for
-// anything else.
-func (v Value) Int() (int64, bool) {
+// Int returns the value of an integer that an int64 holds. ok is false for
+// other values.
+func (v Value) Int() (n int64, ok bool) {
 	if v.Kind() != Number {
 		return 0, false
 	}
@@ -116,7 +128,7 @@ func (v Value) Int() (int64, bool) {
 	return n, err == nil
 }
 
-// next gives the start of the next value at or after at, or the closing
+// next returns the offset of the next value at or after at, or of the closing
 // bracket.
 func (v Value) next(at int) int {
 	for ; ; at++ {
@@ -128,7 +140,7 @@ func (v Value) next(at int) int {
 	}
 }
 
-// skip gives the end of the value at at.
+// skip returns the end of the value at at.
 func (v Value) skip(at int) int {
 	depth := 0
 	for ; at < len(v); at++ {
@@ -157,7 +169,7 @@ func (v Value) skip(at int) int {
 	return at
 }
 
-// skipString gives the place of the closing quote.
+// skipString returns the offset of the closing quote.
 func (v Value) skipString(at int) int {
 	for at++; v[at] != '"'; at++ {
 		if v[at] == '\\' {

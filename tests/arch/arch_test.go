@@ -28,7 +28,8 @@ var allowed = map[string][]string{
 	"internal/guard":    {"core/status"},
 	"core/dtype":        {"core/status"},
 	"core/mesh":         {"core/status"},
-	"internal/jsontext": {},
+	"internal/wording":  {},
+	"internal/jsontext": {"core/status", "internal/wording"},
 	// tier 1
 	"core/internal/cpu":         {},
 	"core/internal/permutation": {"core/internal/cpu"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -123,7 +124,7 @@ func (row caseRow) check(t *testing.T, what string, lay *layout.Layout, b *gomlx
 			t.Fatalf("%s: %v", what, err)
 		}
 		if !bytes.Equal(got, expected[number]) {
-			t.Fatalf("%s: position %d of %s holds %x, not %s: %x", what, position, lay.Document().Canonical(), got, row.Distinct[number], expected[number])
+			t.Fatalf("%s: position %d of %s holds %x, not %s: %x", what, position, document.Canonical(lay.Document()), got, row.Distinct[number], expected[number])
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/layout/picture"
 )
 
 const (
@@ -37,11 +39,11 @@ func planned(t *testing.T, path string) *layout.Layout {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := layout.Parse(text)
+	d, err := document.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := layout.New(document)
+	l, err := layout.New(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +57,8 @@ func TestLayouts(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
 		t.Run(name, func(t *testing.T) {
 			l := planned(t, path)
-			compare(t, name+".report.json", string(l.Report(layout.ReportOptions{})))
-			compare(t, name+".txt", l.Text(layout.PictureOptions{Width: 80}))
+			compare(t, name+".report.json", string(document.Report(l, document.ReportOptions{})))
+			compare(t, name+".txt", picture.Text(l, picture.Options{Width: 80}))
 		})
 	}
 }

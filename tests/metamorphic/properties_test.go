@@ -7,6 +7,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/tests/synthetic"
@@ -115,7 +116,7 @@ func (p *player) reported(u run) {
 			SameRowsAs   []int    `json:"same_rows_as"`
 		} `json:"processes"`
 	}
-	if err := json.Unmarshal(u.lay.Report(layout.ReportOptions{Tables: true}), &report); err != nil {
+	if err := json.Unmarshal(document.Report(u.lay, document.ReportOptions{Tables: true}), &report); err != nil {
 		p.t.Fatal(err)
 	}
 	if len(report.Processes) != len(u.lay.Mesh().Processes()) {

@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -109,7 +110,7 @@ func (p plan) world(t *testing.T, r *rand.Rand, devices []mesh.Device) (*world, 
 		err = lay.Err()
 	}
 	if err != nil {
-		t.Fatalf("%s: %v", d.Canonical(), err)
+		t.Fatalf("%s: %v", document.Canonical(d), err)
 	}
 	return &world{
 		r: r, records: lay.BatchSize()*2 + r.Int64N(lay.BatchSize()), order: "shuffle.1", seed: r.Int64N(1 << 40),

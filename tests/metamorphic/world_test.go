@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -75,7 +76,7 @@ type run struct {
 	workers  int
 }
 
-func (u run) String() string { return string(u.doc.Canonical()) }
+func (u run) String() string { return string(document.Canonical(u.doc)) }
 
 // topology chooses a mesh with permuted devices of any ownership, a batch and
 // specs. Size 0 leaves the batch size open.
@@ -87,7 +88,7 @@ func (w *world) topology(t *testing.T, size int, remainder string) run {
 		}
 		lay, err := layout.New(d)
 		if err != nil {
-			t.Fatalf("%s: %v", d.Canonical(), err)
+			t.Fatalf("%s: %v", document.Canonical(d), err)
 		}
 		if lay.Err() != nil { // such as a mask spec that does not divide
 			continue

@@ -19,7 +19,7 @@ from tests.python.data import digits
 
 P = PartitionSpec
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = json.loads((ROOT / "core/layout/testdata/documents.json").read_text())
+DOCUMENTS = json.loads((ROOT / "core/layout/document/testdata/documents.json").read_text())
 
 FIELDS: dict[str, tuple[str, tuple[int, ...]]] = {
     "image": ("float32", (8, 8)),

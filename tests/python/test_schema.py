@@ -12,8 +12,8 @@ import pytest
 pytestmark = pytest.mark.plain
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = json.loads((ROOT / "core/layout/layout.schema.json").read_text())
-TABLE = json.loads((ROOT / "core/layout/testdata/documents.json").read_text())
+SCHEMA = json.loads((ROOT / "core/layout/document/layout.schema.json").read_text())
+TABLE = json.loads((ROOT / "core/layout/document/testdata/documents.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 READY = sorted((ROOT / "docs/layouts").glob("*.json"))
 

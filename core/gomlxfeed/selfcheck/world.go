@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -196,7 +197,7 @@ func (f *feed) compare(b *gomlxfeed.Batch) error {
 				return err
 			}
 			if string(got) != string(want) {
-				return fmt.Errorf("%w: array %q at mesh position %d differs from the source, step %d of %s", errMismatch, a.Name, i, b.Place().Step, f.layout.Document().Canonical())
+				return fmt.Errorf("%w: array %q at mesh position %d differs from the source, step %d of %s", errMismatch, a.Name, i, b.Place().Step, document.Canonical(f.layout.Document()))
 			}
 			if on, err := shard.Device(); err != nil || int(on) != f.layout.Mesh().Device(i).ID {
 				return fmt.Errorf("%w: the shard of mesh position %d is on device %d (%v)", errMismatch, i, on, err)

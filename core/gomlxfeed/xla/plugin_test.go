@@ -20,6 +20,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -184,7 +185,7 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *gomlxfeed.Batch) {
 			want := synthetic.Expect(a, a.Delivered.IndexAt(a.Shape, i), from)
 			got := make([]byte, len(want))
 			if err := b.Read(a.Name, i, got); err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("array %q, position %d: got %x, want %x (%v)\n%s", a.Name, i, got, want, err, lay.Document().Canonical())
+				t.Fatalf("array %q, position %d: got %x, want %x (%v)\n%s", a.Name, i, got, want, err, document.Canonical(lay.Document()))
 			}
 			if on, err := shard.Device(); err != nil || on != compute.DeviceNum(lay.Mesh().Device(i).ID) {
 				t.Fatalf("position %d of %s is on device %d (%v)", i, lay.Mesh(), on, err)

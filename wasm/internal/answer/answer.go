@@ -13,7 +13,11 @@
 // the code's name as package status spells it.
 package answer
 
-import "github.com/meshfeed/meshfeed/core/layout"
+import (
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/layout/picture"
+)
 
 // Version is the version of the questions and answers. A guest with another
 // version is not understood.
@@ -37,18 +41,18 @@ const maxRanges = 1 << 18
 // picture.
 func (v *Validator) Describe(text []byte) []byte {
 	v.layout = nil
-	d, err := layout.Parse(text)
+	d, err := document.Parse(text)
 	if err == nil {
 		v.layout, err = layout.New(d)
 	}
 	if err != nil {
 		return writer(`{"document":null,"digest":null,"arrays":[],"report":null,"text":null`).end(err)
 	}
-	canonical := d.Canonical()
-	b := writer(`{"document":`).str(string(canonical)).add(`,"digest":`).str(layout.Digest(canonical))
+	canonical := document.Canonical(d)
+	b := writer(`{"document":`).str(string(canonical)).add(`,"digest":`).str(document.Digest(canonical))
 	b = b.arrays(v.layout)
-	b = b.add(`,"report":`).add(string(v.layout.Report(layout.ReportOptions{Ranges: maxRanges})))
-	b = b.add(`,"text":`).str(v.layout.Text(layout.PictureOptions{}))
+	b = b.add(`,"report":`).add(string(document.Report(v.layout, document.ReportOptions{Ranges: maxRanges})))
+	b = b.add(`,"text":`).str(picture.Text(v.layout, picture.Options{}))
 	return b.end(nil)
 }
 
@@ -61,18 +65,18 @@ const (
 
 // Table gives rows of a table of the document described last. It is empty where
 // there is nothing to know, and where the part asked for is larger than
-// [layout.MaxTable] numbers.
+// [document.MaxTable] numbers.
 func (v *Validator) Table(array, what, from, count uint32) []float64 {
 	if v.layout == nil {
 		return nil
 	}
 	switch what {
 	case Devices:
-		return v.layout.DeviceTable(int(array), int(from), int(count))
+		return document.DeviceTable(v.layout, int(array), int(from), int(count))
 	case Processes:
-		return v.layout.ProcessTable(int(from), int(count))
+		return document.ProcessTable(v.layout, int(from), int(count))
 	case Delivered:
-		return v.layout.DeliveredTable(int(array), int(from), int(count))
+		return document.DeliveredTable(v.layout, int(array), int(from), int(count))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/core/layout/picture"
 	"github.com/meshfeed/meshfeed/wasm/internal/answer"
 )
 
@@ -18,7 +20,7 @@ const text = `{"meshfeed":1,"mesh":{"axes":[["data",2],["model",2]],"processes":
 func TestDescribe(t *testing.T) {
 	var v answer.Validator
 	reply := string(v.Describe([]byte(text)))
-	d, err := layout.Parse([]byte(text))
+	d, err := document.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,18 +35,18 @@ func TestDescribe(t *testing.T) {
 		}
 		return string(b)
 	}
-	want := `{"document":` + quoted(string(d.Canonical())) + `,"digest":"` + d.Digest() + `","arrays":[` +
+	want := `{"document":` + quoted(string(document.Canonical(d))) + `,"digest":"` + document.Digest(document.Canonical(d)) + `","arrays":[` +
 		`{"name":"0","field":"0","kind":"data","dtype":"float32","shape":[4,4],"batch_dims":1,"spec":["data","model"],"tiles":[2,2]},` +
 		`{"name":"w","field":null,"kind":"static","dtype":"int8","shape":[3],"batch_dims":0,"spec":null,"tiles":null},` +
 		`{"name":"valid","field":null,"kind":"mask","dtype":"bool","shape":[4],"batch_dims":1,"spec":["data"],"tiles":[2]},` +
 		`{"name":"key","field":null,"kind":"key","dtype":"uint32","shape":[4,2],"batch_dims":1,"spec":["data",null],"tiles":[2,1]},` +
 		`{"name":"record","field":null,"kind":"record","dtype":"uint32","shape":[4,2],"batch_dims":1,"spec":["data",null],"tiles":[2,1]}],` +
-		`"report":` + string(l.Report(layout.ReportOptions{})) + `,"text":`
+		`"report":` + string(document.Report(l, document.ReportOptions{})) + `,"text":`
 	if !strings.HasPrefix(reply, want) {
 		t.Errorf("got %s\nwant %s", reply, want)
 	}
 	var r struct{ Text string }
-	if err := json.Unmarshal([]byte(reply), &r); err != nil || r.Text != l.Text(layout.PictureOptions{}) {
+	if err := json.Unmarshal([]byte(reply), &r); err != nil || r.Text != picture.Text(l, picture.Options{}) {
 		t.Errorf("the text is %q, %v", r.Text, err)
 	}
 }

@@ -60,17 +60,17 @@ interface Build {
 function fromDocument(document: string): Build {
   const literal = document.includes("`") || !plain(document) ? quoted(document) : `\`${document}\``;
   return {
-    imports: ["core/layout"],
-    lines: [`const document = ${literal}`],
-    start: ["\td, err := layout.Parse([]byte(document))", ...FAILED, "\tlay, err := layout.New(d)"],
+    imports: ["core/layout", "core/layout/document"],
+    lines: [`const wanted = ${literal}`],
+    start: ["\td, err := document.Parse([]byte(wanted))", ...FAILED, "\tlay, err := layout.New(d)"],
   };
 }
 
 function fromValues(d: Draft): Build {
   return {
     imports: ["core/layout", "core/mesh", ...(d.arrays.length > 0 ? ["core/dtype"] : []), ...(usesSpecs(d) ? ["core/sharding"] : [])],
-    lines: ["var document = layout.Document{", ...meshLines(d), ...arrayLines(d), ...restLines(d), "}"],
-    start: ["\tlay, err := layout.New(&document)"],
+    lines: ["var wanted = layout.Document{", ...meshLines(d), ...arrayLines(d), ...restLines(d), "}"],
+    start: ["\tlay, err := layout.New(&wanted)"],
   };
 }
 

@@ -14,7 +14,7 @@ import { core, modules } from "./modules.mjs";
 
 const root = join(here, "../../..");
 const python = resolve(root, process.env.PYTHON ?? ".venv/bin/python");
-const nasty = JSON.parse(readFileSync(join(root, "core/layout/testdata/documents.json"), "utf8"));
+const nasty = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
 
 /** scattered gives devices in an order that no axis explains. */
 const scattered = (n, processes) => Array.from({ length: n }, (_, i) => ((i * 37 + 11) % n)).map((id) => [Math.floor((id * processes) / n), id]);
@@ -142,18 +142,19 @@ import (
 	"os"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 IMPORTS)
 
-func text(document any) string {
-	switch d := document.(type) {
+func text(wanted any) string {
+	switch d := wanted.(type) {
 	case string:
-		parsed, err := layout.Parse([]byte(d))
+		parsed, err := document.Parse([]byte(d))
 		if err != nil {
 			log.Fatal(err)
 		}
-		return string(parsed.Canonical())
+		return string(document.Canonical(parsed))
 	case layout.Document:
-		return string(d.Canonical())
+		return string(document.Canonical(&d))
 	}
 	return ""
 }
@@ -182,7 +183,7 @@ test("the programs in Go are formatted, of the page's layouts, and one loads a f
   assert.equal(run("gofmt", ["-l", "."], { cwd: made }), "", "gofmt would write them otherwise");
   for (const [i, { go }] of cases.entries()) {
     const library = go.replace(/^package main$/m, `package ${names[i]}`).replace(/^func main\(\)/m, "func Main()");
-    writeFileSync(join(made, names[i], "main.go"), `${library}\nfunc Document() any { return document }\n`);
+    writeFileSync(join(made, names[i], "main.go"), `${library}\nfunc Document() any { return wanted }\n`);
   }
   const fill = (what) => names.map(what).join("");
   writeFileSync(join(made, "main.go"), DRIVER.replace("IMPORTS", fill((n) => `\t"example.com/programs/${n}"\n`)).replace("WHOLE", names[cases.findIndex((c) => c.name === WHOLE)]).replace("LIST", fill((n) => `\t\ttext(${n}.Document()),\n`)));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { examples, here, inBrowser, open } from "./browser.mjs";
 
 const root = join(here, "../../..");
-const nasty = JSON.parse(readFileSync(join(root, "core/layout/testdata/documents.json"), "utf8"));
+const nasty = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
 
 /** describe asks the page's own core about documents that are given in parts: text, bytes in
  * hexadecimal, and what is repeated. */

@@ -1,19 +1,20 @@
-package layout
+package picture
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// sheet is a grid as a drawing.
+// sheet is a grid with the sizes of its drawing.
 type sheet struct {
 	*grid
-	canvas *canvas
-	rowsOf [][][]chipRow
-	cellW  int
-	cellH  []int // of each row
-	label  int   // of the row labels
-	table  *table
+	chips [][][]chipRow // of each cell
+	cellW int
+	cellH []int // of each row
+	label int   // width of the row labels
 }
 
 // chipRow is a line of a cell: a process and its devices, part by part.
@@ -21,7 +22,7 @@ type chipRow struct {
 	process string
 	color   string // "" for several processes
 	parts   [][]chipID
-	more    string // in place of what is left out
+	more    string // stands for what is left out
 }
 
 type chipID struct {
@@ -36,47 +37,47 @@ const (
 	maxChips = 16 // of a process in a cell
 )
 
+// sheet computes the sizes of a grid.
 func (c *canvas) sheet(g *grid) *sheet {
-	s := &sheet{grid: g, canvas: c, table: &table{grid: g}}
+	s := &sheet{grid: g}
 	longest := 0
 	for i, line := range g.cells {
 		height := 1
 		row := make([][]chipRow, len(line))
 		for j, cell := range line {
-			row[j] = cell.chips(c.Layout)
+			row[j] = c.chipRows(cell)
 			height = max(height, len(row[j]))
 			for _, r := range row[j] {
 				s.cellW = max(s.cellW, r.width())
 			}
 		}
-		s.rowsOf = append(s.rowsOf, row)
+		s.chips = append(s.chips, row)
 		s.cellH = append(s.cellH, height*(chipH+chipGap)-chipGap+2*cellPad)
-		longest = max(longest, runes(s.table.rowLabel(i)))
+		longest = max(longest, runes(s.rowLabel(i)))
 	}
 	for j := range g.cols {
-		s.cellW = max(s.cellW, runes(s.table.colLabel(j))*letter)
+		s.cellW = max(s.cellW, runes(s.colLabel(j))*letter)
 	}
 	s.cellW = max(s.cellW+2*cellPad, 40)
 	s.label = longest*letter + 8
 	return s
 }
 
-// chips lists what stands in a cell.
-func (c cell) chips(l *Layout) []chipRow {
-	n := len(c.processes)
-	if n == 0 {
+// chipRows lists the processes of a cell with their devices.
+func (l *view) chipRows(c cell) []chipRow {
+	switch {
+	case len(c.processes) == 0:
 		return nil
-	}
-	if n > maxLines || l.mesh.Size() > roomy && n > 1 {
+	case l.summarized(c):
 		return []chipRow{c.summary()}
 	}
-	rows := make([]chipRow, n)
+	rows := make([]chipRow, len(c.processes))
 	for i, p := range c.processes {
-		rows[i] = chipRow{process: "p" + itoa(p), color: l.color(p)}
+		rows[i] = chipRow{process: "p" + strconv.Itoa(p), color: l.color(p)}
 		left := 0
 		for n, part := range c.parts {
 			if n == maxChips {
-				left += c.held(l, p, n)
+				left += l.held(c, p, n)
 				break
 			}
 			var ids []chipID
@@ -92,31 +93,31 @@ func (c cell) chips(l *Layout) []chipRow {
 			rows[i].parts = append(rows[i].parts, ids)
 		}
 		if left += c.left; left > 0 {
-			rows[i].more = "+" + itoa(left)
+			rows[i].more = "+" + strconv.Itoa(left)
 		}
 	}
 	return rows
 }
 
-// held counts the devices of a process that hold a part from the n-th on.
-func (c cell) held(l *Layout, process, n int) int {
+// held counts the devices of a process that hold part n or a later part.
+func (l *view) held(c cell, process, n int) int {
 	devices := 0
-	for _, part := range c.partsOf(l, process)[n:] {
+	for _, part := range l.partsOf(c, process)[n:] {
 		devices += len(part)
 	}
 	return devices
 }
 
-// summary stands for more processes than have room.
+// summary stands for more processes than there is space for.
 func (c cell) summary() chipRow {
-	r := chipRow{process: fmt.Sprintf("p%d…p%d", c.processes[0], c.processes[len(c.processes)-1])}
+	r := chipRow{process: c.processRange()}
 	devices := 0
 	for _, part := range c.parts {
 		devices += len(part)
 	}
-	r.more = count(int64(devices), "device", "devices")
+	r.more = wording.Count(int64(devices), "device", "devices")
 	if c.left > 0 {
-		r.more = count(int64(c.left+len(c.parts)), "part", "parts")
+		r.more = wording.Count(int64(c.left+len(c.parts)), "part", "parts")
 	}
 	return r
 }
@@ -139,12 +140,13 @@ func (r chipRow) width() int {
 
 func (s *sheet) width() int { return s.label + len(s.cols)*(s.cellW+cellGap) - cellGap }
 
+// draw draws the grid.
 func (s *sheet) draw(c *canvas) {
 	c.width = max(c.width, s.width())
 	x0 := margin + s.label
 	if s.folded || s.across.dim >= 0 {
 		for j := range s.cols {
-			c.label(x0+j*(s.cellW+cellGap)+s.cellW/2, c.y+11, "mf-m", "middle", s.table.colLabel(j))
+			c.label(x0+j*(s.cellW+cellGap)+s.cellW/2, c.y+11, "mf-m", "middle", s.colLabel(j))
 		}
 		c.y += lineStep - 2
 	}
@@ -152,7 +154,7 @@ func (s *sheet) draw(c *canvas) {
 		if s.rows[i] == gap {
 			h = chipH
 		}
-		text := s.table.rowLabel(i)
+		text := s.rowLabel(i)
 		if s.rows[i] == gap {
 			text = "⋮"
 		}
@@ -165,6 +167,7 @@ func (s *sheet) draw(c *canvas) {
 	c.y += 2
 }
 
+// cell draws the cell in row i and column j.
 func (s *sheet) cell(c *canvas, i, j, x, h int) {
 	if s.rows[i] == gap || s.cols[j] == gap {
 		sign := "⋮"
@@ -174,9 +177,9 @@ func (s *sheet) cell(c *canvas, i, j, x, h int) {
 		c.label(x+s.cellW/2, c.y+h/2+4, "mf-m", "middle", sign)
 		return
 	}
-	rows := s.rowsOf[i][j]
+	rows := s.chips[i][j]
 	if len(rows) == 0 {
-		return // past the end of a fold
+		return // past the end of a folded dimension
 	}
 	tint := `fill="none"`
 	if len(rows) == 1 && rows[0].color != "" {
@@ -213,33 +216,32 @@ func (r chipRow) draw(c *canvas, x, y int) {
 
 // processBars draws which rows every process reads.
 func (c *canvas) processBars() {
-	if !c.costs.known || len(c.processes) == 0 || c.doc.Batch == nil {
+	all := c.shownReaders()
+	if all == nil {
 		return
-	}
-	all, most := c.readers(), roomy
-	if c.mesh.Size() > roomy {
-		most = 2 * maxSide
 	}
 	c.y += 14
 	c.text(margin, "mf-b", "rows of the batch that each process reads")
 	c.y += 2
 	name, rows := 0, 0
-	for _, i := range shown(len(all), most) {
-		if i != gap {
-			name, rows = max(name, runes(all[i].name())), max(rows, runes(spansText(all[i].rows)))
+	for _, r := range all {
+		if r != nil {
+			name, rows = max(name, runes(r.name())), max(rows, runes(spansText(r.rows)))
 		}
 	}
-	for _, i := range shown(len(all), most) {
-		if i == gap {
+	for _, r := range all {
+		if r == nil {
 			c.text(margin, "mf-m", "⋮")
 			continue
 		}
-		c.bar(all[i], margin+(name+2)*letter, rows)
+		c.bar(*r, margin+(name+2)*letter, rows)
 	}
 }
 
+// bar draws the rows of processes that read the same. rows is the width of the
+// column of ranges.
 func (c *canvas) bar(r readers, x, rows int) {
-	line := r.line(c.Layout)
+	line := r.line(c.BatchSize())
 	c.label(margin, c.y+12, "mf-t", "", line[0])
 	fmt.Fprintf(&c.body, `<rect class="mf-track" x="%d" y="%d" width="%d" height="10" rx="3"/>`+"\n", x, c.y+3, barWidth)
 	fill := `class="mf-many"`
@@ -253,7 +255,7 @@ func (c *canvas) bar(r readers, x, rows int) {
 	c.text(x+barWidth+12, "mf-m", text)
 }
 
-// bars gives the pixels of a bar that ranges of rows cover.
+// bars returns the ranges of pixels of a bar that ranges of rows cover.
 func bars(rows [][2]int, size int) [][2]int {
 	var out [][2]int
 	for _, r := range rows {
@@ -267,11 +269,12 @@ func bars(rows [][2]int, size int) [][2]int {
 	return out
 }
 
+// problemList writes the problems.
 func (c *canvas) problemList() {
 	const width = (svgWidth - margin) / letter
-	for _, p := range c.problems {
+	for _, p := range c.Problems() {
 		c.y += 10
-		c.text(margin, "mf-"+string(p.Severity), fmt.Sprintf("%s %s at %s", p.Severity, p.Code, plain(short(p.Path))))
+		c.text(margin, "mf-"+string(p.Severity), fmt.Sprintf("%s %s at %s", p.Severity, p.Code, wording.Plain(wording.Cut(p.Path, maxPath))))
 		for _, line := range wrap("", p.Message, width) {
 			c.text(margin, "mf-t", line)
 		}

@@ -1,59 +1,116 @@
-package layout
+package picture
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// gap stands for the tiles that a drawing leaves out.
+// gap stands for tiles that a drawing leaves out.
 const gap = -1
 
-// grid is what the drawing of an array shows, whatever it is drawn with: a
-// table of cells over two dimensions of the array. Every device stands in one
-// cell. Where more dimensions are cut, a cell holds all parts along them.
+// grid is the drawing of an array, before it becomes text or SVG: a table of
+// cells over two dimensions of the array. Every device is in one cell. If more
+// dimensions are partitioned, a cell has all parts along them.
 type grid struct {
 	down, across side
-	inner        []side // further dimensions that are cut
-	folded       bool   // only down is cut, and is read line by line
-	rows, cols   []int  // the tiles that are drawn, with a gap where some are left out
+	inner        []side // further dimensions that are partitioned
+	folded       bool   // only down is partitioned, and its tiles fill line after line
+	rows, cols   []int  // the tiles that are drawn; gap stands for those left out
 	cells        [][]cell
 	replicas     int // devices that hold each part
 }
 
 // side is a dimension of the array along one side of a grid.
 type side struct {
-	dim    int // -1 where the array has no such dimension
+	dim    int // -1 if the array has no such dimension
 	size   int
 	tiles  int
 	stride int      // weight of a tile in the number of the whole tile
-	axes   []string // that cut it
+	axes   []string // that partition it
 }
 
-// span gives the range of a tile, as in "0:64".
+// span writes the range of a tile, as in "0:64".
 func (s side) span(tile int) string {
 	step := s.size / s.tiles
-	return fmt.Sprintf("%d:%d", tile*step, (tile+1)*step)
+	return wording.Span(tile*step, (tile+1)*step)
+}
+
+// title names the dimension and its axes.
+func (s side) title() string {
+	names := make([]string, len(s.axes))
+	for i, a := range s.axes {
+		names[i] = wording.Plain(a)
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("dimension %d", s.dim)
+	}
+	return fmt.Sprintf("dimension %d over %s", s.dim, strings.Join(names, ", "))
+}
+
+// sideTexts says which dimension runs in which direction.
+func (g *grid) sideTexts() []string {
+	var texts []string
+	switch {
+	case g.folded:
+		texts = append(texts, "↵ "+g.down.title()+", line by line")
+	case g.down.dim >= 0 && g.down.tiles > 1:
+		texts = append(texts, "↓ "+g.down.title())
+	case g.across.dim < 0:
+		texts = append(texts, "not partitioned")
+	}
+	if g.across.dim >= 0 {
+		texts = append(texts, "→ "+g.across.title())
+	}
+	for _, s := range g.inner {
+		texts = append(texts, "| "+s.title())
+	}
+	return texts
+}
+
+// rowLabel is the label of row i.
+func (g *grid) rowLabel(i int) string {
+	r := g.rows[i]
+	switch {
+	case r == gap || g.down.dim < 0:
+		return ""
+	case !g.folded:
+		return g.down.span(r)
+	}
+	step, first := g.down.size/g.down.tiles, r*len(g.cols)
+	return wording.Span(step*first, step*min(first+len(g.cols), g.down.tiles))
+}
+
+// colLabel is the label of column j.
+func (g *grid) colLabel(j int) string {
+	c := g.cols[j]
+	switch {
+	case c == gap:
+		return ""
+	case g.folded:
+		return "+" + strconv.Itoa(g.down.size/g.down.tiles*c)
+	case g.across.dim < 0:
+		return ""
+	}
+	return g.across.span(c)
 }
 
 // cell is one tile of both sides.
 type cell struct {
-	parts     [][]int32 // mesh positions that hold each part, the first few parts only
+	parts     [][]int32 // mesh positions that hold each part; only the first few parts
 	left      int       // parts that are not listed
-	processes []int     // that hold any of it, sorted
+	processes []int     // that hold any part, sorted
 }
 
-const (
-	roomy    = 64 // devices of a mesh up to which every cell is drawn
-	maxParts = 4  // parts of a cell that are listed for a larger mesh
-	maxSide  = 8  // tiles along a side that are drawn for a larger mesh
-)
-
-// gridOf lays out the cells of the array that h belongs to, with at most limit tiles across. dims
-// are the two dimensions to draw, or nil; swap exchanges the sides.
-func (l *Layout) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
-	a, t := &l.arrays[h.array], l.tilings[h.array]
+// gridOf lays out the cells of the array of h, with at most limit tiles across.
+// dims are the two dimensions to draw, or nil. swap exchanges the sides.
+func (l *view) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
+	a, t := &l.arrays[h.array], l.Tiling(h.array)
 	g := &grid{down: side{dim: -1, tiles: 1}, across: side{dim: -1, tiles: 1}, replicas: l.mesh.Size() / t.Count()}
 	sides := sidesOf(a, t, dims)
 	if len(sides) > 0 {
@@ -67,8 +124,8 @@ func (l *Layout) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
 	}
 	g.folded = g.across.dim < 0 && g.down.tiles > maxSide
 	rows, most := g.down.tiles, maxSide
-	if l.mesh.Size() <= roomy {
-		most = roomy
+	if l.mesh.Size() <= fewDevices {
+		most = fewDevices
 	}
 	cols := g.across.tiles
 	if g.folded {
@@ -80,8 +137,8 @@ func (l *Layout) gridOf(h *holders, dims []int, limit int, swap bool) *grid {
 	return g
 }
 
-// sidesOf lists the dimensions that are cut, those to be drawn first.
-func sidesOf(a *Array, t sharding.Tiling, dims []int) []side {
+// sidesOf lists the dimensions that are partitioned, those of dims first.
+func sidesOf(a *layout.Array, t sharding.Tiling, dims []int) []side {
 	var sides []side
 	tiles, strides := t.Tiles(), make([]int, len(a.Shape))
 	for d, stride := len(tiles)-1, 1; d >= 0; d-- {
@@ -111,8 +168,8 @@ func sidesOf(a *Array, t sharding.Tiling, dims []int) []side {
 	return sides
 }
 
-// foldWidth gives the tiles per line of a folded dimension: the most that
-// divide them, but at least half of what fits.
+// foldWidth returns the tiles per line of a folded dimension: the largest number
+// up to most that divides the tiles, if it is more than half of most; else most.
 func foldWidth(tiles, most int) int {
 	for n := most; n > most/2; n-- {
 		if tiles%n == 0 {
@@ -122,7 +179,7 @@ func foldWidth(tiles, most int) int {
 	return most
 }
 
-// shown lists the tiles to draw: all, or the first ones and the last.
+// shown lists the tiles to draw: all, or the first ones, a gap and the last.
 func shown(tiles, most int) []int {
 	var list []int
 	for i := range min(tiles, most) {
@@ -137,7 +194,8 @@ func shown(tiles, most int) []int {
 	return list
 }
 
-func (l *Layout) fillCells(g *grid, h *holders) {
+// fillCells fills the cells of the tiles that are drawn.
+func (l *view) fillCells(g *grid, h *holders) {
 	for _, r := range g.rows {
 		line := make([]cell, len(g.cols))
 		for i, c := range g.cols {
@@ -154,15 +212,15 @@ func (l *Layout) fillCells(g *grid, h *holders) {
 	}
 }
 
-// holders lists the mesh positions by the tile of an array that they hold.
+// holders groups the mesh positions by the tile of an array that they hold.
 type holders struct {
 	array     int
 	start     []int32 // of each tile's group in positions, and the end
 	positions []int32
 }
 
-func (l *Layout) holders(array int) *holders {
-	t := l.tilings[array]
+func (l *view) holders(array int) *holders {
+	t := l.Tiling(array)
 	ids := t.All()
 	h := &holders{array: array, start: make([]int32, t.Count()+1), positions: make([]int32, len(ids))}
 	for _, id := range ids {
@@ -179,7 +237,8 @@ func (l *Layout) holders(array int) *holders {
 	return h
 }
 
-func (l *Layout) cellAt(g *grid, down, across int, h *holders) cell {
+// cellAt makes the cell of a tile of each side.
+func (l *view) cellAt(g *grid, down, across int, h *holders) cell {
 	base := down*g.down.stride + across*g.across.stride
 	parts := 1
 	for _, s := range g.inner {
@@ -199,7 +258,7 @@ func (l *Layout) cellAt(g *grid, down, across int, h *holders) cell {
 				c.processes = append(c.processes, p)
 			}
 		}
-		if part < maxParts || l.mesh.Size() <= roomy {
+		if part < maxParts || l.mesh.Size() <= fewDevices {
 			c.parts = append(c.parts, holding)
 		} else {
 			c.left++

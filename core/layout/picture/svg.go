@@ -1,34 +1,36 @@
-package layout
+package picture
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Measures of a drawing, in pixels. All text is monospaced, so that its width
-// is known without a font.
+// Sizes in pixels. All text is monospaced, so its width is known without a font.
 const (
 	margin   = 20
 	letter   = 7 // width of a character of 11.5 px
 	lineStep = 18
 	chipH    = 18
-	svgWidth = 760 // what a drawing aims at; cells are left out beyond it
+	svgWidth = 760 // of a drawing; cells are left out to keep it
 	barWidth = 260
 )
 
-// SVG draws the layout like [Layout.Text], for notebooks and reports: one
-// color per process, filled chips for the first device that holds a part,
-// outlined ones for its replicas. It is a complete document that also stands
-// inside HTML; it carries its own background, follows the light or dark
-// preference of the viewer, and has a title and a description for readers who
-// do not see it. Width of o is ignored.
-func (l *Layout) SVG(o PictureOptions) string {
-	c := &canvas{Layout: l, PictureOptions: o, y: margin, width: 480}
+// SVG draws a layout as [Text] does. Every process has a color. A filled chip is
+// the first device that holds a part, an outlined chip a replica. The result is
+// a complete document that may also be part of an HTML page. It has its own
+// background, follows the light or dark preference of the viewer, and has a
+// title and a description for screen readers.
+func SVG(l *layout.Layout, o Options) string {
+	c := &canvas{view: newView(l), Options: o, y: margin, width: 480}
 	if o.Array != "" {
-		i := slices.IndexFunc(l.arrays, func(a Array) bool { return a.Name == o.Array })
+		i := c.find(o.Array)
 		if i < 0 {
-			c.text(margin, "mf-b", "there is no array "+quote(o.Array))
+			c.text(margin, "mf-b", "there is no array "+wording.Quote(o.Array))
 		} else {
 			c.group([]int{i})
 			c.key()
@@ -36,7 +38,7 @@ func (l *Layout) SVG(o PictureOptions) string {
 		return c.document()
 	}
 	c.head()
-	groups := l.groups()
+	groups := c.groups()
 	for i, g := range groups {
 		if i == maxGroups {
 			c.y += 14
@@ -51,18 +53,20 @@ func (l *Layout) SVG(o PictureOptions) string {
 	return c.document()
 }
 
-// canvas is a drawing in the making: y is the top of what comes next.
+// canvas is a drawing while it is drawn.
 type canvas struct {
-	*Layout
-	PictureOptions
+	*view
+	Options
 	body     strings.Builder
-	y, width int
+	y        int // top of what is drawn next
+	width    int
 	replicas bool // some chip is outlined
-	further  bool // some cell has parts
-	drawn    bool
+	further  bool // some cell has several parts
+	drawn    bool // there is a chip
 }
 
-// style has every color but those of processes, which suit both backgrounds.
+// svgStyle has all colors except those of processes, which suit both
+// backgrounds.
 const svgStyle = `
 .mf-bg{fill:#fff;stroke:#d8dee6}.mf-t{fill:#1c2733}.mf-b{fill:#1c2733;font-weight:600}.mf-m{fill:#5b6875}.mf-w{fill:#fff;font-weight:600}
 .mf-cell{stroke:#c3ccd6}.mf-track{fill:#e9edf2}.mf-many{fill:#6c7a89}.mf-sep{stroke:#8a96a3}.mf-error{fill:#c02b37;font-weight:600}.mf-warning{fill:#96620a;font-weight:600}.mf-info{fill:#2a63b8;font-weight:600}
@@ -72,11 +76,12 @@ const svgStyle = `
 // palette has the colors of processes, in turn. White text is legible on each.
 var palette = []string{"#2f68cc", "#b04a12", "#207a50", "#983a96", "#7d6200", "#0b7385", "#bb3650", "#6350c0", "#4d6f25", "#795843"}
 
-func (l *Layout) color(process int) string {
+func (l *view) color(process int) string {
 	n, _ := slices.BinarySearch(l.processes, process)
 	return palette[n%len(palette)]
 }
 
+// document returns the whole drawing.
 func (c *canvas) document() string {
 	w, h := c.width+2*margin, c.y+margin
 	var s strings.Builder
@@ -86,10 +91,10 @@ func (c *canvas) document() string {
 	return s.String() + c.body.String() + "</svg>\n"
 }
 
-// describe says in words what the drawing shows.
+// describe describes the drawing in words.
 func (c *canvas) describe() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s.", count(int64(c.mesh.Size()), "device", "devices"), count(int64(len(c.processes)), "process", "processes"))
+	fmt.Fprintf(&s, "%s, %s.", wording.Count(int64(c.mesh.Size()), "device", "devices"), wording.Count(int64(len(c.processes)), "process", "processes"))
 	for i, a := range c.arrays {
 		if c.Array != "" && a.Name != c.Array {
 			continue
@@ -98,22 +103,22 @@ func (c *canvas) describe() string {
 			fmt.Fprintf(&s, " And %d more arrays.", len(c.arrays)-i)
 			break
 		}
-		fmt.Fprintf(&s, " Array %s: %s %s", plain(a.Name), a.Type, shapeText(a.Shape))
+		fmt.Fprintf(&s, " Array %s: %s %s", wording.Plain(a.Name), a.Type, wording.Shape(a.Shape))
 		if a.Sharding == nil {
 			s.WriteString(", which cannot be sharded.")
 			continue
 		}
-		fmt.Fprintf(&s, " by %s, shards of shape %s.", plain(a.Sharding.Spec().String()), shapeText(c.tilings[i].Index(0).Shape()))
+		fmt.Fprintf(&s, " by %s, shards of shape %s.", wording.Plain(a.Sharding.Spec().String()), wording.Shape(c.Tiling(i).Index(0).Shape()))
 	}
 	return s.String()
 }
 
 var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-// escapeXML escapes text, which plain has freed of what XML does not allow.
+// escapeXML escapes text. wording.Plain has removed what XML does not allow.
 func escapeXML(s string) string { return xmlEscapes.Replace(s) }
 
-// label puts a line of text at a place.
+// label puts a text at a position.
 func (c *canvas) label(x, y int, class, anchor, text string) {
 	if anchor != "" {
 		anchor = ` text-anchor="` + anchor + `"`
@@ -121,7 +126,7 @@ func (c *canvas) label(x, y int, class, anchor, text string) {
 	fmt.Fprintf(&c.body, `<text class="%s" x="%d" y="%d"%s xml:space="preserve">%s</text>`+"\n", class, x, y, anchor, escapeXML(text))
 }
 
-// text puts the next line.
+// text puts a line of text below everything else.
 func (c *canvas) text(x int, class, text string) {
 	c.label(x, c.y+12, class, "", text)
 	c.width = max(c.width, x-margin+runes(text)*letter)
@@ -146,23 +151,22 @@ func (c *canvas) lines(x int, class string, pieces ...string) {
 }
 
 func (c *canvas) head() {
-	p := &page{Layout: c.Layout}
-	head := p.headLines()
+	head := c.headLines()
 	c.lines(margin, "mf-b", head[0]...)
 	for _, line := range head[1:] {
 		c.lines(margin, "mf-m", line...)
 	}
 }
 
+// group draws arrays that look alike.
 func (c *canvas) group(arrays []int) {
 	c.y += 14
-	p := &page{Layout: c.Layout}
 	for i, n := range arrays {
 		if i == maxSide && len(arrays) > maxSide+2 {
 			c.text(margin, "mf-m", fmt.Sprintf("… and %d more that are cut alike", len(arrays)-i))
 			break
 		}
-		pieces := p.titlePieces(c.arrays[n], c.tilings[n])
+		pieces := c.title(n)
 		c.text(margin, "mf-b", pieces[0]+"  "+pieces[1])
 		c.lines(margin, "mf-m", pieces[2:]...)
 	}
@@ -170,7 +174,7 @@ func (c *canvas) group(arrays []int) {
 		return
 	}
 	s := c.fit(arrays[0])
-	c.lines(margin, "mf-m", s.sidePieces()...)
+	c.lines(margin, "mf-m", s.sideTexts()...)
 	c.y += 4
 	s.draw(c)
 	c.drawn = true
@@ -178,25 +182,19 @@ func (c *canvas) group(arrays []int) {
 	c.further = c.further || len(s.inner) > 0
 }
 
-// fit lays out a grid no wider than the drawing, as far as cells can be left out.
+// fit draws an array no wider than the drawing, if leaving out cells achieves
+// that. It prefers exchanged sides to a gap.
 func (c *canvas) fit(array int) *sheet {
-	h := c.holders(array)
 	most := maxSide
-	if c.mesh.Size() <= roomy {
+	if c.mesh.Size() <= fewDevices {
 		most = 16
 	}
-	for limit := most; limit > 1; limit-- {
-		for _, swap := range []bool{false, true} {
-			g := c.gridOf(h, c.Dims, limit, swap)
-			if swap && (g.folded || g.down.dim < 0 || limit < most || c.Dims != nil) {
-				continue
-			}
-			if s := c.sheet(g); s.width() <= svgWidth && !slices.Contains(s.cols, gap) || s.width() <= svgWidth && (swap || limit < most) {
-				return s
-			}
+	for g, first := range c.grids(array, c.Dims, limits(most)) {
+		if s := c.sheet(g); s.width() <= svgWidth && !(first && slices.Contains(s.cols, gap)) {
+			return s
 		}
 	}
-	return c.sheet(c.gridOf(h, c.Dims, 1, false))
+	return c.sheet(c.smallest(array, c.Dims))
 }
 
 // key explains the chips.
@@ -223,7 +221,8 @@ func (c *canvas) key() {
 	c.y += lineStep + 4
 }
 
-// chip draws a device and gives its width.
+// chip draws a device, filled if it is the first that holds a part, and returns
+// its width.
 func (c *canvas) chip(x, y, id int, color string, first bool) int {
 	w := chipWidth(id)
 	class, fill := "mf-t", `fill="none"`
@@ -231,7 +230,7 @@ func (c *canvas) chip(x, y, id int, color string, first bool) int {
 		class, fill = "mf-w", `fill="`+color+`"`
 	}
 	fmt.Fprintf(&c.body, `<rect x="%d" y="%d" width="%d" height="%d" rx="5" stroke="%s" %s/>`+"\n", x, y, w, chipH, color, fill)
-	c.label(x+w/2, y+13, class, "middle", itoa(id))
+	c.label(x+w/2, y+13, class, "middle", strconv.Itoa(id))
 	return w
 }
 
@@ -239,4 +238,4 @@ func (c *canvas) separator(x, y int) {
 	fmt.Fprintf(&c.body, `<path class="mf-sep" d="M%d %dv%d"/>`+"\n", x, y+1, chipH-2)
 }
 
-func chipWidth(id int) int { return max(22, 10+letter*len(itoa(id))) }
+func chipWidth(id int) int { return max(22, 10+letter*len(strconv.Itoa(id))) }

@@ -9,99 +9,100 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// Version is the version of the document format.
-const Version = 1
-
-// Limits of a document, beside those of package mesh. They are checked before
-// anything of that size is allocated.
+// Limits of a document, beside those of package mesh. Validate checks them
+// before anything of that size is allocated.
 const (
-	MaxBytes   = 8 << 20 // of text
-	MaxName    = 1024    // bytes of a name, and of any other string
-	MaxDepth   = 32      // of nested objects and lists
-	MaxArrays  = 1024    // in a document
-	MaxRank    = 32      // of an array, and entries of a spec
-	MaxInteger = 1 << 53 // the largest integer; the smallest is its negative
-	MaxRanges  = 1 << 22 // separate row ranges of one array in a process
-	MaxBlocks  = 1 << 20 // blocks of one process
+	MaxName     = 1024    // bytes of a name, and of any other string
+	MaxArrays   = 1024    // in a document
+	MaxRank     = 32      // of an array, and entries of a spec
+	MaxInteger  = 1 << 53 // the largest integer; the smallest is its negative
+	MaxRanges   = 1 << 22 // separate row ranges of one array in a process
+	MaxBlocks   = 1 << 20 // blocks of one process
+	MaxPrefetch = 1 << 16 // batches
+	MaxRecords  = sampler.MaxRecords
 
-	// MaxProcesses bounds the processes of a mesh, so that the validator
-	// answers within the memory that its hosts allow.
+	// MaxProcesses bounds the processes of a mesh, so that the memory of a
+	// browser is enough for their layout.
 	MaxProcesses = 1 << 17
 
-	maxRecords  = sampler.MaxRecords
-	maxPrefetch = 1 << 16
-	maxProcess  = 1<<31 - 1
+	maxProcess = 1<<31 - 1 // the largest number of a process
 )
 
-// What happens to the records that do not fill the last step.
+// Defaults of a document.
 const (
-	Drop   = "drop"  // they are left out of the epoch
-	Pad    = "pad"   // the last batch is filled with zeros, and a mask says so
-	Refuse = "error" // the epoch must divide into steps
+	DefaultPrefetch = 2
+	DefaultMask     = "valid"
 )
 
-// The extras: arrays that the loader makes itself.
+// What a loader does with the records that do not fill the last step.
+const (
+	Drop   = "drop"  // leave them out of the epoch; the default
+	Pad    = "pad"   // fill the last batch with zeros, which a mask marks
+	Refuse = "error" // accept only a number of records that the batch size divides
+)
+
+// The extras: arrays that the loader computes.
 const (
 	ExtraKey    = "key"    // uint32 [batch..., 2]: a hash of seed, epoch and record
 	ExtraRecord = "record" // uint32 [batch..., 2]: the record number, low and high half
 )
 
-// Document says what is wanted, as the layout document of the same form does.
-// The zero value of an optional field stands for its default.
+// Document describes what is wanted. Its JSON form has the same structure. The
+// zero value of an optional field stands for the default.
 type Document struct {
 	Mesh     MeshSpec
 	Arrays   []ArraySpec  // in the user's order
 	Batch    *BatchSpec   // needed unless every array is Static
 	Dataset  *DatasetSpec // optional
-	Loading  string       // LoadProcess, the default, LoadGlobal, LoadDevice or LoadReshard; "" for the default
-	Prefetch *int         // batches read ahead; nil for 2
+	Loading  string       // LoadProcess, LoadGlobal, LoadDevice or LoadReshard; "" for LoadProcess
+	Prefetch *int         // batches read ahead; nil for DefaultPrefetch
 	Budget   BudgetSpec
 }
 
-// MeshSpec describes a mesh by sizes, or device by device.
+// MeshSpec describes a mesh by its sizes, or device by device.
 type MeshSpec struct {
 	Axes      []mesh.Axis
-	Processes int           // 0 for 1; must be 0 where Devices are given
+	Processes int           // 0 for 1; must be 0 if Devices is not nil
 	Devices   []mesh.Device // in mesh order; nil for ids 0…n-1 in Processes equal parts
 }
 
-// ArraySpec is an array that is wanted.
+// ArraySpec describes an array of the batch.
 type ArraySpec struct {
 	Name     string   // the path in a nested tree, joined by "/"
-	Field    string   // of the dataset; "" for the name
+	Field    string   // of the dataset; "" for Name
 	Columns  [][2]int // [start, stop) ranges of the row's first dimension, gathered in this order; nil for the whole row
-	RowShape []int    // of one row as delivered: without the batch dimensions
-	Static   bool     // an array without batch dimensions, such as a weight: it takes memory on devices and is never read
+	RowShape []int    // of one row as delivered, without the batch dimensions
+	Static   bool     // no batch dimensions, as for a weight: the array takes memory on devices and is never read
 	Type     dtype.Type
 	Spec     sharding.PartitionSpec // its first entries partition the batch dimensions
 }
 
-// BatchSpec is the global batch.
+// BatchSpec describes the global batch.
 type BatchSpec struct {
 	Size      []int                  // the batch dimensions, usually one; each at least 1
 	Remainder string                 // Drop, Pad or Refuse; "" for Drop
-	Mask      string                 // with Pad: the mask's name; "" for "valid"
-	MaskSpec  sharding.PartitionSpec // with Pad: the mask's spec; nil for the entries that all batch arrays share
-	Extras    []string               // of ExtraKey and ExtraRecord, in the order wanted
+	Mask      string                 // with Pad: the name of the mask; "" for DefaultMask
+	MaskSpec  sharding.PartitionSpec // with Pad: the spec of the mask; nil for SharedSpec
+	Extras    []string               // some of ExtraKey and ExtraRecord, in the order wanted
 }
 
-// DatasetSpec is what is known about the dataset.
+// DatasetSpec holds what is known about the dataset.
 type DatasetSpec struct {
 	Records     int64
-	Fields      []FieldSpec // nil where they are not known
+	Fields      []FieldSpec // nil if they are not known
 	Fingerprint string      // 32 hexadecimal digits, or ""
 	Order       string      // "" for "sequential.1"; OrderLocal for the local order of this layout
 	Seed        int64
 }
 
-// FieldSpec is a field of the dataset.
+// FieldSpec describes a field of the dataset.
 type FieldSpec struct {
 	Name  string
 	Shape []int // of one row
 	Type  dtype.Type
 }
 
-// BudgetSpec bounds what a batch may cost. Zero is no bound.
+// BudgetSpec bounds the memory of a batch. Zero is no bound.
 type BudgetSpec struct {
 	DeviceBytes int64 // per device, one batch
 	HostBytes   int64 // per process, all batches read ahead
@@ -118,7 +119,7 @@ func (s MeshSpec) build() (*mesh.Mesh, error) {
 
 func (d *Document) prefetch() int {
 	if d.Prefetch == nil {
-		return 2
+		return DefaultPrefetch
 	}
 	return *d.Prefetch
 }
@@ -131,10 +132,7 @@ func (d *Document) remainder() string {
 }
 
 func (a *ArraySpec) field() string {
-	switch {
-	case a.Static:
-		return ""
-	case a.Field == "":
+	if a.Field == "" && !a.Static {
 		return a.Name
 	}
 	return a.Field
@@ -142,7 +140,7 @@ func (a *ArraySpec) field() string {
 
 func (b *BatchSpec) mask() string {
 	if b.Mask == "" {
-		return "valid"
+		return DefaultMask
 	}
 	return b.Mask
 }
@@ -154,9 +152,10 @@ func (s *DatasetSpec) order() string {
 	return s.Order
 }
 
-// sharedSpec gives, per batch dimension, the entry that all batch arrays
-// share, else an empty one.
-func (d *Document) sharedSpec() sharding.PartitionSpec {
+// SharedSpec returns for every batch dimension the entry that the specs of all
+// batch arrays share, or an empty entry if they differ. The mask and the extras
+// have it by default.
+func (d *Document) SharedSpec() sharding.PartitionSpec {
 	shared := make(sharding.PartitionSpec, len(d.Batch.Size))
 	for i := range shared {
 		shared[i] = d.sharedEntry(i)

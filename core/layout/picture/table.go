@@ -1,4 +1,4 @@
-package layout
+package picture
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The weight of a line: none, light or heavy. Heavy lines part processes.
+// The weight of a line: none, light or heavy. Heavy lines separate processes.
 const (
 	none = iota
 	light
@@ -14,7 +14,7 @@ const (
 )
 
 // junctions has the character for every weight of the arms up, right, down and
-// left, the last counting fastest.
+// left, in the order of the number that the weights make in base 3.
 var junctions = []rune(" ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳" +
 	"╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈" +
 	"╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋")
@@ -28,27 +28,28 @@ type table struct {
 	*grid
 	text  [][][]string // lines of each cell
 	width int          // of every cell, without borders
-	label int          // of the column of row labels
-	dense bool         // no line between rows of the same processes
+	label int          // width of the row labels
+	dense bool         // no lines between rows of the same processes
 	style
 }
 
 // style is how tightly a table is drawn.
 type style struct {
-	split bool // processes stand above their devices
-	start bool // columns are labelled by where they start
-	pad   int  // spaces beside every cell
+	split bool // processes are above their devices
+	start bool // the label of a column is only its start
+	pad   int  // spaces on each side of a cell
 }
 
-// styles are tried in this order.
+// styles are tried in this order, the loosest first.
 var styles = []style{{pad: 2}, {pad: 1}, {start: true, pad: 2}, {start: true, pad: 1}, {split: true, pad: 2}, {split: true, pad: 1}, {split: true, start: true, pad: 1}}
 
-func (g *grid) table(l *Layout, s style) *table {
+// table writes the cells of a grid in a style.
+func (l *view) table(g *grid, s style) *table {
 	t := &table{grid: g, width: 3, dense: len(g.rows) > 16, style: s}
 	for i, line := range g.cells {
 		row := make([][]string, len(line))
 		for j, c := range line {
-			row[j] = c.lines(l, s.split, l.mesh.Size() > roomy)
+			row[j] = l.cellLines(c, s.split)
 			for _, text := range row[j] {
 				t.width = max(t.width, runes(text))
 			}
@@ -62,36 +63,14 @@ func (g *grid) table(l *Layout, s style) *table {
 	return t
 }
 
-// total gives the width of the whole.
+// total returns the width of the whole table.
 func (t *table) total() int { return t.label + 2 + len(t.cols)*(t.width+2*t.pad+1) }
 
-func (t *table) rowLabel(i int) string {
-	r := t.rows[i]
-	switch {
-	case r == gap || t.down.dim < 0:
-		return ""
-	case !t.folded:
-		return t.down.span(r)
-	}
-	line := t.down
-	line.tiles, line.size = 1, line.size/line.tiles*min(len(t.cols), line.tiles-r*len(t.cols))
-	start := t.down.size / t.down.tiles * r * len(t.cols)
-	return spanText(start, start+line.size)
-}
-
+// colLabel is the label of column j in the style of the table.
 func (t *table) colLabel(j int) string {
-	c := t.cols[j]
-	switch {
-	case c == gap:
-		return ""
-	case t.folded:
-		return "+" + itoa(t.down.size/t.down.tiles*c)
-	case t.across.dim < 0:
-		return ""
-	}
-	label := t.across.span(c)
-	if t.start {
-		label = label[:strings.IndexByte(label, ':')+1]
+	label := t.grid.colLabel(j)
+	if i := strings.IndexByte(label, ':'); t.start && i >= 0 {
+		return label[:i+1]
 	}
 	return label
 }
@@ -116,6 +95,7 @@ func (t *table) draw(out *strings.Builder) {
 	}
 }
 
+// drawRow writes the lines of row i.
 func (t *table) drawRow(out *strings.Builder, i, width int) {
 	height := 1
 	for _, lines := range t.text[i] {
@@ -131,15 +111,16 @@ func (t *table) drawRow(out *strings.Builder, i, width int) {
 		}
 		line := strings.Repeat(" ", t.label-runes(label)) + label + " "
 		for j := range t.cols {
-			line += []string{" ", "│", "┃"}[t.vertical(i, j)] + center(t.line(i, j, k, height), width)
+			line += []string{" ", "│", "┃"}[t.vertical(i, j)] + center(t.lineOf(i, j, k, height), width)
 		}
 		line += []string{" ", "│", "┃"}[t.vertical(i, len(t.cols))]
 		out.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
-// line gives the k-th of height lines of a cell, whose own stand in the middle.
-func (t *table) line(i, j, k, height int) string {
+// lineOf returns line k of a cell that has the height of its row. The text of
+// the cell is in the middle.
+func (t *table) lineOf(i, j, k, height int) string {
 	lines := t.text[i][j]
 	switch {
 	case t.rows[i] == gap && t.cols[j] == gap:
@@ -155,17 +136,18 @@ func (t *table) line(i, j, k, height int) string {
 	return ""
 }
 
-// there says whether a cell is in the table and not past the end of a fold.
-func (t *table) there(i, j int) bool {
+// exists reports whether a cell is in the table and not past the end of a
+// folded dimension.
+func (t *table) exists(i, j int) bool {
 	if i < 0 || j < 0 || i >= len(t.rows) || j >= len(t.cols) {
 		return false
 	}
 	return t.rows[i] == gap || t.cols[j] == gap || len(t.cells[i][j].parts) > 0
 }
 
-// between gives the weight of the line between two cells.
+// between returns the weight of the line between two cells.
 func (t *table) between(i, j, k, m int) int {
-	a, b := t.there(i, j), t.there(k, m)
+	a, b := t.exists(i, j), t.exists(k, m)
 	switch {
 	case !a && !b:
 		return none
@@ -179,13 +161,13 @@ func (t *table) between(i, j, k, m int) int {
 	return heavy
 }
 
-// vertical gives the weight of the line left of column j in row i.
+// vertical returns the weight of the line left of column j in row i.
 func (t *table) vertical(i, j int) int { return t.between(i, j-1, i, j) }
 
-// horizontal gives the weight of the line above row i in column j.
+// horizontal returns the weight of the line above row i in column j.
 func (t *table) horizontal(i, j int) int { return t.between(i-1, j, i, j) }
 
-// border writes the line above row i, or "" where a dense table has none.
+// border returns the line above row i, or "" if a dense table has none there.
 func (t *table) border(i, width int) string {
 	thin := t.dense
 	for j := range t.cols {

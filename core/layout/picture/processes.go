@@ -1,46 +1,47 @@
-package layout
+package picture
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// stripWidth is the width of the strip that shows rows of the batch.
+// stripWidth is the number of characters of the strip that shows rows.
 const stripWidth = 16
 
 // readers are processes that read the same rows.
 type readers struct {
 	processes []int // sorted
+	known     bool  // rows are known
 	rows      [][2]int
 	devices   [2]int   // of each process: the least and the most
 	bytes     [2]int64 // per step of each process: the least and the most
 }
 
-// readers groups the processes by the rows they read, in the order of their
-// first process; every process alone where the rows are not known.
-func (l *Layout) readers() []readers {
+// readers groups the processes by the rows that they read, in the order of
+// their first process. If the rows are not known, every process is a group.
+func (l *view) readers() []readers {
 	var list []readers
-	number := map[int32]int{}
+	number := map[int]int{}
 	for n, p := range l.processes {
-		group := int32(n)
-		if l.costs.rows.known {
-			group = l.costs.rows.group[n]
+		c, devices := l.ProcessCosts(n), len(l.mesh.Owned(n))
+		known := c.Group >= 0
+		if !known {
+			c.Group = n
 		}
-		devices, bytes := len(l.mesh.Owned(n)), l.costs.processes[n]
-		i, ok := number[group]
+		i, ok := number[c.Group]
 		if !ok {
 			i = len(list)
-			number[group] = i
-			list = append(list, readers{devices: [2]int{devices, devices}, bytes: [2]int64{bytes, bytes}})
-			if l.costs.rows.known {
-				list[i].rows = l.costs.rows.of(n)
-			}
+			number[c.Group] = i
+			list = append(list, readers{known: known, rows: c.Rows, devices: [2]int{devices, devices}, bytes: [2]int64{c.ReadBytes, c.ReadBytes}})
 		}
 		r := &list[i]
 		r.processes = append(r.processes, p)
 		r.devices = [2]int{min(r.devices[0], devices), max(r.devices[1], devices)}
-		r.bytes = [2]int64{min(r.bytes[0], bytes), max(r.bytes[1], bytes)}
+		r.bytes = [2]int64{min(r.bytes[0], c.ReadBytes), max(r.bytes[1], c.ReadBytes)}
 	}
 	return list
 }
@@ -59,46 +60,67 @@ func (r readers) name() string {
 			parts = append(parts, fmt.Sprintf("+%d", n-i))
 			break
 		}
-		parts = append(parts, "p"+itoa(p))
+		parts = append(parts, "p"+strconv.Itoa(p))
 	}
 	return strings.Join(parts, " ")
 }
 
-func (r readers) line(l *Layout) []string {
-	devices, bytes, strips := itoa(r.devices[0]), bytesText(r.bytes[0]), "?"
+// line returns the columns of the process table: name, devices, rows, strip and
+// bytes.
+func (r readers) line(batch int64) []string {
+	devices, bytes, strips := strconv.Itoa(r.devices[0]), wording.Bytes(r.bytes[0]), "?"
 	if r.devices[0] < r.devices[1] {
-		devices += "–" + itoa(r.devices[1])
+		devices += "–" + strconv.Itoa(r.devices[1])
 	}
 	if r.bytes[0] < r.bytes[1] {
-		bytes += " – " + bytesText(r.bytes[1])
+		bytes += " – " + wording.Bytes(r.bytes[1])
 	}
 	if len(r.processes) > 1 {
 		bytes += " each"
 	}
-	if l.costs.rows.known {
-		strips = "▕" + strip(r.rows, int(l.BatchSize())) + "▏"
+	if r.known {
+		strips = "▕" + strip(r.rows, int(batch)) + "▏"
 	}
 	return []string{r.name(), devices, spansText(r.rows), strips, bytes}
 }
 
-func (t *page) processTable() {
-	if !t.costs.known || len(t.processes) == 0 || t.doc.Batch == nil {
-		return
+// shownReaders returns the groups of processes to draw, with nil where some are
+// left out. There are none if the costs are not known or there is no batch.
+func (l *view) shownReaders() []*readers {
+	if !l.totals.Known() || len(l.processes) == 0 || l.BatchShape() == nil {
+		return nil
 	}
-	all, most := t.readers(), roomy
-	if t.mesh.Size() > roomy {
+	all, most := l.readers(), fewDevices
+	if l.mesh.Size() > fewDevices {
 		most = 2 * maxSide
 	}
-	lines := [][]string{{"process", "devices", "rows read", "", "per step"}}
+	var list []*readers
 	for _, i := range shown(len(all), most) {
 		if i == gap {
+			list = append(list, nil)
+		} else {
+			list = append(list, &all[i])
+		}
+	}
+	return list
+}
+
+// processTable writes which rows every process reads.
+func (t *page) processTable() {
+	all := t.shownReaders()
+	if all == nil {
+		return
+	}
+	lines := [][]string{{"process", "devices", "rows read", "", "per step"}}
+	for _, r := range all {
+		if r == nil {
 			lines = append(lines, []string{"⋮", "⋮", "⋮", "", "⋮"})
 		} else {
-			lines = append(lines, all[i].line(t.Layout))
+			lines = append(lines, r.line(t.BatchSize()))
 		}
 	}
 	t.out.WriteByte('\n')
-	if tableWidth(lines) > t.Width { // the strips repeat in pictures what the ranges say
+	if tableWidth(lines) > t.Width { // the strips only repeat the ranges
 		for i, line := range lines {
 			lines[i] = slices.Delete(line, 3, 4)
 		}
@@ -108,7 +130,7 @@ func (t *page) processTable() {
 	t.columns(lines, "<>><<")
 }
 
-// columnWidths gives the characters of the widest cell of each column.
+// columnWidths returns the width of the widest cell of each column.
 func columnWidths(lines [][]string) []int {
 	width := make([]int, len(lines[0]))
 	for _, line := range lines {
@@ -119,7 +141,7 @@ func columnWidths(lines [][]string) []int {
 	return width
 }
 
-// tableWidth gives the characters of a whole line, with two between columns.
+// tableWidth returns the width of a line, with two spaces between columns.
 func tableWidth(lines [][]string) int {
 	total := -2
 	for _, w := range columnWidths(lines) {
@@ -128,7 +150,7 @@ func tableWidth(lines [][]string) int {
 	return total
 }
 
-// columns writes lines with aligned columns: "<" to the left, ">" to the right.
+// columns writes lines with aligned columns: "<" is left, ">" is right.
 func (t *page) columns(lines [][]string, align string) {
 	width := columnWidths(lines)
 	for _, line := range lines {
@@ -145,8 +167,8 @@ func (t *page) columns(lines [][]string, align string) {
 	}
 }
 
-// strip shows which rows of a batch are among the ranges: all of those that a
-// character stands for, some, or none.
+// strip shows which rows of a batch the ranges contain. A character stands for
+// several rows: the ranges contain all of them, some, or none.
 func strip(rows [][2]int, size int) string {
 	var s strings.Builder
 	width := min(stripWidth, size)
@@ -168,7 +190,7 @@ func strip(rows [][2]int, size int) string {
 	return s.String()
 }
 
-// share gives i/n of size.
+// share returns i/n of size.
 func share(i, size, n int) int { return size/n*i + size%n*i/n }
 
 // spansText lists the first few ranges.
@@ -180,7 +202,7 @@ func spansText(rows [][2]int) string {
 			parts = append(parts, fmt.Sprintf("+%d", len(rows)-i))
 			break
 		}
-		parts = append(parts, spanText(r[0], r[1]))
+		parts = append(parts, wording.Span(r[0], r[1]))
 	}
 	if len(parts) == 0 {
 		return "none"
@@ -188,21 +210,22 @@ func spansText(rows [][2]int) string {
 	return strings.Join(parts, " ")
 }
 
+// problemList writes the problems.
 func (t *page) problemList() {
-	if len(t.problems) == 0 {
+	if len(t.Problems()) == 0 {
 		return
 	}
 	t.out.WriteByte('\n')
-	for _, p := range t.problems {
-		t.out.WriteString(fmt.Sprintf("%s %s at %s\n", p.Severity, p.Code, plain(short(p.Path))))
+	for _, p := range t.Problems() {
+		t.out.WriteString(fmt.Sprintf("%s %s at %s\n", p.Severity, p.Code, wording.Plain(wording.Cut(p.Path, maxPath))))
 		for _, line := range append(wrap("  ", p.Message, t.Width), wrap("  → ", p.Hint, t.Width)...) {
 			t.out.WriteString(line + "\n")
 		}
 	}
 }
 
-// wrap breaks text into lines of at most this width; the first is indented by
-// indent, the others by as many spaces. Of empty text there is no line.
+// wrap breaks a text into lines of at most this width. The first line begins
+// with indent, the others with as many spaces. An empty text has no lines.
 func wrap(indent, text string, width int) []string {
 	var lines []string
 	line := indent

@@ -1,4 +1,4 @@
-package layout
+package document_test
 
 import (
 	"bytes"
@@ -13,13 +13,16 @@ import (
 
 	_ "github.com/cockroachdb/datadriven" // its flag -rewrite
 
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
-const documents = "testdata/documents.json"
+const path = "testdata/documents.json"
 
-// nasty is one row of the table; testdata/README.md describes it.
-type nasty struct {
+// row is a row of the table that testdata/README.md describes.
+type row struct {
 	Name      string `json:"name"`
 	Text      []part `json:"text"`
 	Canonical string `json:"canonical,omitempty"`
@@ -63,7 +66,7 @@ func (p *part) UnmarshalJSON(b []byte) error {
 
 func (p part) MarshalJSON() ([]byte, error) { return p.raw, nil }
 
-func (c nasty) document() []byte {
+func (c row) document() []byte {
 	var text []byte
 	for _, p := range c.Text {
 		text = append(text, p.text...)
@@ -71,21 +74,21 @@ func (c nasty) document() []byte {
 	return text
 }
 
-func readTable(t testing.TB) []nasty {
-	raw, err := os.ReadFile(documents)
+func readTable(t testing.TB) []row {
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []nasty
+	var cases []row
 	if err := json.Unmarshal(raw, &cases); err != nil {
 		t.Fatal(err)
 	}
 	return cases
 }
 
-func outcome(c nasty) nasty {
+func outcome(c row) row {
 	c.Canonical, c.Digest, c.Path, c.Error = "", "", "", ""
-	d, err := Parse(c.document())
+	d, err := document.Parse(c.document())
 	var e *status.Error
 	switch {
 	case errors.As(err, &e):
@@ -93,13 +96,13 @@ func outcome(c nasty) nasty {
 	case err != nil:
 		c.Error = "not a status.Error: " + err.Error()
 	default:
-		c.Canonical, c.Digest = string(d.Canonical()), d.Digest()
+		c.Canonical, c.Digest = string(document.Canonical(d)), document.Digest(document.Canonical(d))
 	}
 	return c
 }
 
-// TestDocuments runs the table of nasty documents; -rewrite writes what the
-// code says, to be read before it is committed.
+// TestDocuments compares Parse and Canonical with the table. The flag -rewrite
+// writes the table.
 func TestDocuments(t *testing.T) {
 	cases := readTable(t)
 	if flag.Lookup("rewrite").Value.String() == "true" {
@@ -119,7 +122,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-func rewriteTable(t *testing.T, cases []nasty) {
+func rewriteTable(t *testing.T, cases []row) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -131,22 +134,22 @@ func rewriteTable(t *testing.T, cases []nasty) {
 	}
 	out.WriteString("]\n")
 	text := strings.ReplaceAll(out.String(), "\n,", ",\n")
-	if err := os.WriteFile(documents, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// FuzzParse holds that Parse never panics, that canonical text is a fixed
-// point, and that everything Parse lets through can be worked out.
+// FuzzParse checks that Parse never panics, that a canonical text is its own
+// canonical text, and that New accepts every document that Parse accepts.
 func FuzzParse(f *testing.F) {
 	for _, c := range readTable(f) {
 		if text := c.document(); len(text) < 4096 {
 			f.Add(text)
 		}
 	}
-	f.Add([]byte(digits))
+	f.Add([]byte(documents.Digits))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d, err := Parse(text)
+		d, err := document.Parse(text)
 		if err != nil {
 			var e *status.Error
 			if !errors.As(err, &e) || e.Code != status.InvalidArgument {
@@ -154,22 +157,22 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		first := d.Canonical()
-		again, err := Parse(first)
+		first := document.Canonical(d)
+		again, err := document.Parse(first)
 		if err != nil {
 			t.Fatalf("canonical text %s: %v", first, err)
 		}
-		if second := again.Canonical(); !bytes.Equal(first, second) {
+		if second := document.Canonical(again); !bytes.Equal(first, second) {
 			t.Fatalf("canonical text\n%s\nbecomes\n%s", first, second)
 		}
 		if n := len(d.Mesh.Axes); n > 0 && d.Mesh.Axes[0].Size > 4096 {
-			return // large meshes take their time
+			return // a large mesh takes too long
 		}
-		l, err := New(d)
+		l, err := layout.New(d)
 		if err != nil {
 			t.Fatalf("%s: %v", first, err)
 		}
-		if !json.Valid(l.Report(ReportOptions{})) {
+		if !json.Valid(document.Report(l, document.ReportOptions{})) {
 			t.Fatalf("the report of %s is not JSON", first)
 		}
 	})

@@ -1,18 +1,18 @@
-package layout
+package picture_test
 
 import (
-	"encoding/xml"
-	"errors"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout/picture"
+	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
-// TestSVG draws every document of testdata/svg and compares with the drawing
-// beside it, which a browser shows; -rewrite draws anew.
+// TestSVG compares the drawing of every document of testdata/svg with the file
+// beside it. The flag -rewrite writes the files.
 func TestSVG(t *testing.T) {
 	paths, err := filepath.Glob("testdata/svg/*.json")
 	if err != nil || len(paths) == 0 {
@@ -24,8 +24,7 @@ func TestSVG(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := mustNew(t, string(text)).SVG(PictureOptions{})
-			wellFormed(t, got)
+			got := picture.SVG(documents.Layout(t, string(text)), picture.Options{})
 			golden := strings.TrimSuffix(path, ".json") + ".svg"
 			if flag.Lookup("rewrite").Value.String() == "true" {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -40,17 +39,5 @@ func TestSVG(t *testing.T) {
 				t.Errorf("the drawing differs from %s: draw it with -rewrite, and look at it", golden)
 			}
 		})
-	}
-}
-
-func wellFormed(t *testing.T, text string) {
-	t.Helper()
-	d := xml.NewDecoder(strings.NewReader(text))
-	for {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatalf("%v in\n%s", err, text)
-		}
 	}
 }

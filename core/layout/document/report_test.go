@@ -1,4 +1,4 @@
-package layout
+package document_test
 
 import (
 	"bytes"
@@ -6,23 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
-func mustNew(t testing.TB, text string) *Layout {
-	t.Helper()
-	d, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// TestReport holds the whole report of the format's example, written out here
-// from the description and not by the code.
+// TestReport compares the whole report of the format's example with a text that
+// follows the description of the format.
 func TestReport(t *testing.T) {
 	var want strings.Builder
 	want.WriteString(`{"meshfeed":1,"arrays":{"image":{"global_shape":[256,8,8],"shard_shape":[64,8,4],"replicated":false,"devices":[`)
@@ -47,14 +37,14 @@ func TestReport(t *testing.T) {
 		`{"process":2,"devices":2,"rows":[[128,192]],"bytes_per_step":16640,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"same_rows_as":[]},` +
 		`{"process":3,"devices":2,"rows":[[192,256]],"bytes_per_step":16640,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"same_rows_as":[]}],` +
 		`"totals":{"batch_bytes":66560,"read_bytes":66560,"device_bytes":8448,"host_bytes":49920,"interconnect_bytes":0,"network_bytes":0,"steps_per_epoch":7,"remainder_records":5},"problems":[]}`)
-	if got := string(mustNew(t, digits).Report(ReportOptions{})); got != want.String() {
+	if got := string(document.Report(documents.Layout(t, documents.Digits), document.ReportOptions{})); got != want.String() {
 		t.Errorf("the report is\n%s\nwant\n%s", got, want.String())
 	}
 }
 
-// A document with an error still gives what can be computed.
+// The report of a document with an error has everything that can be computed.
 func TestReportOfBrokenArray(t *testing.T) {
-	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["data",4]],"processes":2},"arrays":{"x":{"shape":["B",2],"dtype":"int8","spec":["data"]},"w":{"shape":[4],"dtype":"int8","spec":["data"]}},"batch":{"size":30},"dataset":{"records":100}}`)
+	l := documents.Layout(t, `{"meshfeed":1,"mesh":{"axes":[["data",4]],"processes":2},"arrays":{"x":{"shape":["B",2],"dtype":"int8","spec":["data"]},"w":{"shape":[4],"dtype":"int8","spec":["data"]}},"batch":{"size":30},"dataset":{"records":100}}`)
 	const want = `{"meshfeed":1,"arrays":{"x":{"global_shape":[30,2],"shard_shape":null,"replicated":null,"devices":null},` +
 		`"w":{"global_shape":[4],"shard_shape":[1],"replicated":false,"devices":[` +
 		`{"mesh_index":0,"process":0,"id":0,"index":[[0,1]],"replica":0,"bytes":1},{"mesh_index":1,"process":0,"id":1,"index":[[1,2]],"replica":0,"bytes":1},` +
@@ -62,7 +52,7 @@ func TestReportOfBrokenArray(t *testing.T) {
 		`"processes":[{"process":0,"devices":2,"rows":null,"bytes_per_step":null,"host_bytes":null,"interconnect_bytes":null,"network_bytes":null,"same_rows_as":null},{"process":1,"devices":2,"rows":null,"bytes_per_step":null,"host_bytes":null,"interconnect_bytes":null,"network_bytes":null,"same_rows_as":null}],` +
 		`"totals":{"batch_bytes":60,"read_bytes":null,"device_bytes":null,"host_bytes":null,"interconnect_bytes":null,"network_bytes":null,"steps_per_epoch":3,"remainder_records":10},` +
 		`"problems":[{"severity":"error","code":"indivisible","path":"/arrays/x/shape/0","message":"dimension 0 of array \"x\" of shape (30, 2) is split 4 ways by axis \"data\" (size 4), but 30 % 4 = 2","hint":"use a batch of 28 or 32","facts":{"size":30,"tiles":4,"remainder":2}}]}`
-	if got := string(l.Report(ReportOptions{})); got != want {
+	if got := string(document.Report(l, document.ReportOptions{})); got != want {
 		t.Errorf("the report is\n%s\nwant\n%s", got, want)
 	}
 	const text = `layout: dimension 0 of array "x" of shape (30, 2) is split 4 ways by axis "data" (size 4), but 30 % 4 = 2; use a batch of 28 or 32`
@@ -71,17 +61,17 @@ func TestReportOfBrokenArray(t *testing.T) {
 	}
 }
 
-// Lists end where nobody asked for more: behind 1,024 devices and processes.
+// Without Tables, a report lists up to 1,024 devices and processes.
 func TestReportLists(t *testing.T) {
 	for _, n := range []int{1024, 1025} {
-		l := mustNew(t, fmt.Sprintf(`{"meshfeed":1,"mesh":{"axes":[["data",%d]],"processes":%[1]d},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":%[1]d}}`, n))
+		l := documents.Layout(t, fmt.Sprintf(`{"meshfeed":1,"mesh":{"axes":[["data",%d]],"processes":%[1]d},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":%[1]d}}`, n))
 		var report struct {
 			Arrays    map[string]struct{ Devices []any }
 			Processes []struct {
 				SameRowsAs []int `json:"same_rows_as"`
 			}
 		}
-		if err := json.Unmarshal(l.Report(ReportOptions{}), &report); err != nil {
+		if err := json.Unmarshal(document.Report(l, document.ReportOptions{}), &report); err != nil {
 			t.Fatal(err)
 		}
 		devices, processes := len(report.Arrays["x"].Devices), len(report.Processes)
@@ -92,8 +82,8 @@ func TestReportLists(t *testing.T) {
 }
 
 func TestReportTables(t *testing.T) {
-	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["data",2048]],"processes":2048},"arrays":{"x":{"shape":["B"],"dtype":"int64","spec":["data"]}},"batch":{"size":2048}}`)
-	short, long := l.Report(ReportOptions{}), l.Report(ReportOptions{Tables: true})
+	l := documents.Layout(t, `{"meshfeed":1,"mesh":{"axes":[["data",2048]],"processes":2048},"arrays":{"x":{"shape":["B"],"dtype":"int64","spec":["data"]}},"batch":{"size":2048}}`)
+	short, long := document.Report(l, document.ReportOptions{}), document.Report(l, document.ReportOptions{Tables: true})
 	if !bytes.Contains(short, []byte(`"devices":null}},"processes":null,`)) {
 		t.Errorf("the short report is %s", short)
 	}

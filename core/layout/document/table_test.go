@@ -1,4 +1,4 @@
-package layout
+package document_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
+	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
 type listed struct {
@@ -49,7 +53,7 @@ func flat(row []float64, pairs [][2]float64) []float64 {
 
 // TestTablesSayWhatTheReportSays reads both of the layouts in testdata.
 func TestTablesSayWhatTheReportSays(t *testing.T) {
-	paths, err := filepath.Glob("testdata/svg/*.json")
+	paths, err := filepath.Glob("../picture/testdata/svg/*.json")
 	if err != nil || len(paths) < 5 {
 		t.Fatal(err, paths)
 	}
@@ -57,7 +61,7 @@ func TestTablesSayWhatTheReportSays(t *testing.T) {
 	for _, path := range paths {
 		l := readLayout(t, path)
 		var want listed
-		if err := json.Unmarshal(l.Report(ReportOptions{Tables: true}), &want); err != nil {
+		if err := json.Unmarshal(document.Report(l, document.ReportOptions{Tables: true}), &want); err != nil {
 			t.Fatal(err)
 		}
 		for i, a := range l.Arrays() {
@@ -69,15 +73,15 @@ func TestTablesSayWhatTheReportSays(t *testing.T) {
 				}
 			}
 			all := l.Mesh().Size()
-			if got := l.DeviceTable(i, 0, all); !slices.Equal(got, devices) {
+			if got := document.DeviceTable(l, i, 0, all); !slices.Equal(got, devices) {
 				t.Errorf("%s: array %s: devices are %v, want %v", path, a.Name, got, devices)
 			}
-			if got := l.DeliveredTable(i, 0, all); !slices.Equal(got, received) {
+			if got := document.DeliveredTable(l, i, 0, all); !slices.Equal(got, received) {
 				t.Errorf("%s: array %s: delivered are %v, want %v", path, a.Name, got, received)
 			}
 			delivered += len(received)
 			width := 4 + 2*len(a.Shape)
-			if got := l.DeviceTable(i, 1, 2); len(devices) > 3*width && !slices.Equal(got, devices[width:3*width]) {
+			if got := document.DeviceTable(l, i, 1, 2); len(devices) > 3*width && !slices.Equal(got, devices[width:3*width]) {
 				t.Errorf("%s: array %s: devices 1 and 2 are %v, want %v", path, a.Name, got, devices[width:3*width])
 			}
 		}
@@ -90,7 +94,7 @@ func TestTablesSayWhatTheReportSays(t *testing.T) {
 			}
 			processes = flat(append(processes, float64(len(p.Rows))), p.Rows)
 		}
-		if got := l.ProcessTable(0, 1<<30); !reflect.DeepEqual(got, processes) {
+		if got := document.ProcessTable(l, 0, 1<<30); !reflect.DeepEqual(got, processes) {
 			t.Errorf("%s: processes are %v, want %v", path, got, processes)
 		}
 	}
@@ -99,20 +103,20 @@ func TestTablesSayWhatTheReportSays(t *testing.T) {
 	}
 }
 
-func readLayout(t *testing.T, path string) *Layout {
+func readLayout(t *testing.T, path string) *layout.Layout {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mustNew(t, string(text))
+	return documents.Layout(t, string(text))
 }
 
 func TestTablesOfNothing(t *testing.T) {
-	l := readLayout(t, "testdata/svg/digits.json")
+	l := readLayout(t, "../picture/testdata/svg/digits.json")
 	for _, got := range [][]float64{
-		l.DeviceTable(-1, 0, 8), l.DeviceTable(99, 0, 8), l.DeviceTable(0, 8, 1), l.DeviceTable(0, -5, 0), l.DeviceTable(0, 3, -2), l.DeviceTable(0, 1<<40, 1<<40),
-		l.DeliveredTable(0, 0, 8), l.DeliveredTable(99, 0, 8), l.ProcessTable(99, 1), l.ProcessTable(1, -1),
+		document.DeviceTable(l, -1, 0, 8), document.DeviceTable(l, 99, 0, 8), document.DeviceTable(l, 0, 8, 1), document.DeviceTable(l, 0, -5, 0), document.DeviceTable(l, 0, 3, -2), document.DeviceTable(l, 0, 1<<40, 1<<40),
+		document.DeliveredTable(l, 0, 0, 8), document.DeliveredTable(l, 99, 0, 8), document.ProcessTable(l, 99, 1), document.ProcessTable(l, 1, -1),
 	} {
 		if len(got) != 0 {
 			t.Errorf("got %v", got)
@@ -121,12 +125,12 @@ func TestTablesOfNothing(t *testing.T) {
 }
 
 func TestTablesAreBounded(t *testing.T) {
-	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]]},"arrays":{"x":{"shape":["B",2,2],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576}}`)
-	if got := l.DeviceTable(0, 0, 1<<20); got != nil {
+	l := documents.Layout(t, `{"meshfeed":1,"mesh":{"axes":[["d",1048576]]},"arrays":{"x":{"shape":["B",2,2],"dtype":"int8","spec":["d"]}},"batch":{"size":1048576}}`)
+	if got := document.DeviceTable(l, 0, 0, 1<<20); got != nil {
 		t.Errorf("%d numbers", len(got))
 	}
 	last := []float64{0, 1<<20 - 1, 0, 4, 1<<20 - 1, 1 << 20, 0, 2, 0, 2}
-	if got := l.DeviceTable(0, 1<<20-1, 1<<20); !slices.Equal(got, last) {
+	if got := document.DeviceTable(l, 0, 1<<20-1, 1<<20); !slices.Equal(got, last) {
 		t.Errorf("the last device is %v, want %v", got, last)
 	}
 }
@@ -134,13 +138,13 @@ func TestTablesAreBounded(t *testing.T) {
 // Ranges that find no room in a table are told to whoever asks for less.
 func TestProcessTableIsBounded(t *testing.T) {
 	const ranges = 1 << 20
-	l := mustNew(t, `{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[1048576,4]}}`)
-	all := l.ProcessTable(0, 4)
+	l := documents.Layout(t, `{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[1048576,4]}}`)
+	all := document.ProcessTable(l, 0, 4)
 	if len(all) != 4*7+2*ranges || all[6] != ranges {
 		t.Fatalf("%d numbers, and %v ranges of process 0", len(all), all[6])
 	}
 	for n := 1; n < 4; n++ {
-		process, alone := all[7*n+2*ranges:][:7], l.ProcessTable(n, 1)
+		process, alone := all[7*n+2*ranges:][:7], document.ProcessTable(l, n, 1)
 		if process[6] != -1 || !slices.Equal(process[:6], alone[:6]) {
 			t.Errorf("process %d is %v", n, process)
 		}
@@ -152,10 +156,10 @@ func TestProcessTableIsBounded(t *testing.T) {
 
 // A report lists no more ranges than it is asked for.
 func TestReportRanges(t *testing.T) {
-	l := readLayout(t, "testdata/svg/digits.json")
-	count := func(o ReportOptions) (devices, rows int) {
+	l := readLayout(t, "../picture/testdata/svg/digits.json")
+	count := func(o document.ReportOptions) (devices, rows int) {
 		var r listed
-		if err := json.Unmarshal(l.Report(o), &r); err != nil {
+		if err := json.Unmarshal(document.Report(l, o), &r); err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range r.Arrays {
@@ -166,8 +170,8 @@ func TestReportRanges(t *testing.T) {
 		}
 		return devices, rows
 	}
-	devices, rows := count(ReportOptions{})
-	if d, r := count(ReportOptions{Ranges: 1}); d != 0 || r != 1 || devices == 0 || rows < 2 {
+	devices, rows := count(document.ReportOptions{})
+	if d, r := count(document.ReportOptions{Ranges: 1}); d != 0 || r != 1 || devices == 0 || rows < 2 {
 		t.Errorf("with at most 1 range: %d devices and %d rows listed; else %d and %d", d, r, devices, rows)
 	}
 }

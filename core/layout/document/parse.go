@@ -1,0 +1,351 @@
+// Package document reads and writes the JSON form of layouts: the documents
+// that describe what is wanted ([Parse], [Canonical]), and the reports about
+// what follows ([Report], [DeviceTable] and the other tables). Go, Python, the
+// command and the browser share this form.
+package document
+
+import (
+	"strconv"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/sharding"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+// Version is the version of the format.
+const Version = 1
+
+// Limits of a text, beside those of package layout. Parse checks all limits
+// before it allocates anything of that size.
+const (
+	MaxBytes = 8 << 20
+	maxDepth = 32 // of nested objects and lists
+)
+
+// form is the kind of document that Parse reads.
+var form = jsontext.Form{
+	MaxDepth: maxDepth, MaxString: layout.MaxName,
+	Fail: func(pointer, message string) *status.Error { return fail(pointer, "%s", message) },
+}
+
+// fail makes the error of a text that is not a layout document.
+func fail(pointer, format string, args ...any) *status.Error {
+	const maxPath = 120
+	if pointer != "" {
+		format = "%s: " + format
+		args = append([]any{wording.Cut(pointer, maxPath)}, args...)
+	}
+	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", pointer)
+}
+
+// Parse reads a layout document. It is as strict as [jsontext.Reader], and
+// refuses everything that [layout.Document.Validate] refuses. An error is
+// InvalidArgument, with a JSON Pointer in its attribute "path".
+func Parse(text []byte) (*layout.Document, error) {
+	if len(text) > MaxBytes {
+		return nil, fail("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
+	}
+	r, err := jsontext.NewReader(text, form)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{Reader: r}
+	if err := p.document(); err != nil {
+		return nil, err
+	}
+	if err := p.doc.Validate(); err != nil {
+		return nil, err
+	}
+	return &p.doc, nil
+}
+
+// parser fills a document from its text.
+type parser struct {
+	*jsontext.Reader
+	doc    layout.Document
+	scalar bool              // batch.size is an integer, not a list
+	shapes []batchDimensions // of every array's shape
+}
+
+// batchDimensions are the names of the batch dimensions at the start of a
+// shape. They are checked when the whole document is read, because the batch
+// may come after the arrays.
+type batchDimensions struct {
+	names []string
+	path  string
+}
+
+var keys = []string{"meshfeed", "mesh", "arrays", "batch", "dataset", "loading", "prefetch", "budget"}
+
+func (p *parser) document() error {
+	if err := p.Members("a layout document", 3, keys, p.top); err != nil {
+		return err
+	}
+	for _, shape := range p.shapes {
+		if err := p.checkBatchDimensions(shape); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parser) top(key string) (err error) {
+	switch key {
+	case "meshfeed":
+		var v int64
+		if v, err = p.Integer("the version of the format", -layout.MaxInteger, layout.MaxInteger); err == nil && v != Version {
+			return p.Fail("the document has version %d, but this release reads version %d", v, Version)
+		}
+	case "mesh":
+		err = p.Members("a mesh", 1, []string{"axes", "processes", "devices"}, p.mesh)
+	case "arrays":
+		err = p.Object("an object of arrays", p.array)
+	case "batch":
+		p.doc.Batch = new(layout.BatchSpec)
+		err = p.Members("a batch", 1, []string{"size", "remainder", "mask", "mask_spec", "extras"}, p.batch)
+	case "dataset":
+		p.doc.Dataset = new(layout.DatasetSpec)
+		err = p.Members("a dataset", 1, []string{"records", "fields", "fingerprint", "order", "seed"}, p.dataset)
+	case "loading":
+		p.doc.Loading, err = p.Word("a way of loading")
+	case "prefetch":
+		var n int64
+		n, err = p.Integer("a number of batches", 0, layout.MaxPrefetch)
+		p.doc.Prefetch = new(int(n))
+	case "budget":
+		err = p.Members("a budget", 0, []string{"device_bytes", "host_bytes"}, p.budget)
+	}
+	return err
+}
+
+func (p *parser) mesh(key string) (err error) {
+	m := &p.doc.Mesh
+	switch key {
+	case "axes":
+		return p.List("a list of axes", mesh.MaxAxes, func(int) error {
+			a := mesh.Axis{}
+			err := p.Tuple("an axis as [name, size]", 2, func(i int) (err error) {
+				if i == 0 {
+					a.Name, err = p.Word("the name of an axis")
+				} else {
+					a.Size, err = p.Int("a size", 1, layout.MaxInteger)
+				}
+				return err
+			})
+			m.Axes = append(m.Axes, a)
+			return err
+		})
+	case "processes":
+		m.Processes, err = p.Int("a number of processes", 1, layout.MaxProcesses)
+		return err
+	}
+	m.Devices = []mesh.Device{}
+	return p.List("a list of devices", mesh.MaxDevices, func(int) error {
+		v, err := p.two("a device as [process, id]")
+		m.Devices = append(m.Devices, mesh.Device{Process: v[0], ID: v[1]})
+		return err
+	})
+}
+
+// two reads a pair of integers, none of them negative.
+func (p *parser) two(want string) (v [2]int, err error) {
+	err = p.Tuple(want, 2, func(i int) (err error) {
+		v[i], err = p.Int("an integer", 0, layout.MaxInteger)
+		return err
+	})
+	return v, err
+}
+
+func (p *parser) array(name string) error {
+	if len(p.doc.Arrays) == layout.MaxArrays {
+		return fail("/arrays", "there are more than %d arrays", layout.MaxArrays)
+	}
+	a, shape := layout.ArraySpec{Name: name}, batchDimensions{}
+	err := p.Members("an array", 2, []string{"shape", "dtype", "spec", "field", "columns"}, func(key string) (err error) {
+		switch key {
+		case "field":
+			a.Field, err = p.Word("the name of a field")
+		case "columns":
+			a.Columns = [][2]int{}
+			err = p.List("a list of [start, stop) ranges", MaxBytes, func(int) error {
+				c, err := p.two("a range as [start, stop]")
+				a.Columns = append(a.Columns, c)
+				return err
+			})
+		case "shape":
+			shape, err = p.shape(&a)
+		case "dtype":
+			a.Type, err = p.dtype()
+		case "spec":
+			a.Spec, err = p.spec()
+		}
+		return err
+	})
+	p.doc.Arrays, p.shapes = append(p.doc.Arrays, a), append(p.shapes, shape)
+	return err
+}
+
+// shape reads the shape of an array.
+func (p *parser) shape(a *layout.ArraySpec) (batchDimensions, error) {
+	batch := batchDimensions{path: p.Pointer()}
+	a.RowShape = []int{}
+	err := p.List("a shape", layout.MaxRank, func(int) error {
+		if p.Kind() != jsontext.String {
+			size, err := p.Int(`a size or "B"`, 0, layout.MaxInteger)
+			a.RowShape = append(a.RowShape, size)
+			return err
+		}
+		name, err := p.Text("a batch dimension")
+		if err == nil && len(a.RowShape) > 0 {
+			return p.Fail("the batch dimensions come first, but %s stands after %d", wording.Quote(name), a.RowShape[len(a.RowShape)-1])
+		}
+		batch.names = append(batch.names, name)
+		return err
+	})
+	a.Static = len(batch.names) == 0
+	return batch, err
+}
+
+// checkBatchDimensions compares the batch dimensions that a shape names with
+// the batch. Validate reports a batch that is missing.
+func (p *parser) checkBatchDimensions(have batchDimensions) error {
+	if p.doc.Batch == nil || len(p.doc.Batch.Size) == 0 || len(have.names) == 0 {
+		return nil
+	}
+	want := []string{"B"}
+	if !p.scalar {
+		want = nil
+		for i := range p.doc.Batch.Size {
+			want = append(want, "B"+strconv.Itoa(i))
+		}
+	}
+	for i, name := range have.names {
+		if i >= len(want) || name != want[i] {
+			return fail(jsontext.Element(have.path, i), "%s is not the batch dimension that stands here", wording.Quote(name)).
+				WithHint("begin the shape with %s", wording.QuotedList(want))
+		}
+	}
+	if len(have.names) < len(want) {
+		return fail(have.path, "the shape names %d of the %d batch dimensions", len(have.names), len(want)).
+			WithHint("begin the shape with %s", wording.QuotedList(want))
+	}
+	return nil
+}
+
+func (p *parser) dtype() (dtype.Type, error) {
+	name, err := p.Word("an element type")
+	if err != nil {
+		return dtype.Invalid, err
+	}
+	t, err := dtype.Parse(name)
+	if err != nil {
+		return dtype.Invalid, p.Fail("%s is not an element type", wording.Quote(name)).WithHint("use a name such as \"float32\", as NumPy spells it")
+	}
+	return t, nil
+}
+
+func (p *parser) spec() (sharding.PartitionSpec, error) {
+	spec := sharding.PartitionSpec{}
+	err := p.List("a spec as a list", layout.MaxRank, func(int) error {
+		entry, err := p.entry()
+		spec = append(spec, entry)
+		return err
+	})
+	return spec, err
+}
+
+// entry reads null, an axis, or a list of axes.
+func (p *parser) entry() ([]string, error) {
+	switch {
+	case p.Null():
+		return nil, nil
+	case p.Kind() == jsontext.String:
+		axis, err := p.Word("the name of an axis")
+		return []string{axis}, err
+	}
+	var entry []string
+	err := p.List("an axis, a list of axes or null", mesh.MaxAxes, func(int) error {
+		axis, err := p.Word("the name of an axis")
+		entry = append(entry, axis)
+		return err
+	})
+	return entry, err
+}
+
+func (p *parser) batch(key string) (err error) {
+	b := p.doc.Batch
+	switch key {
+	case "size":
+		if p.scalar = p.Kind() != jsontext.List; p.scalar {
+			n, err := p.Int("a batch size", 1, layout.MaxRecords)
+			b.Size = []int{n}
+			return err
+		}
+		return p.List("a batch size", layout.MaxRank, func(int) error {
+			n, err := p.Int("a batch size", 1, layout.MaxRecords)
+			b.Size = append(b.Size, n)
+			return err
+		})
+	case "remainder":
+		b.Remainder, err = p.Word("a way to treat the remainder")
+	case "mask":
+		b.Mask, err = p.Word("the name of the mask")
+	case "mask_spec":
+		b.MaskSpec, err = p.spec()
+	case "extras":
+		err = p.List("a list of extras", layout.MaxRank, func(int) error {
+			name, err := p.Word("the name of an extra")
+			b.Extras = append(b.Extras, name)
+			return err
+		})
+	}
+	return err
+}
+
+func (p *parser) dataset(key string) (err error) {
+	s := p.doc.Dataset
+	switch key {
+	case "records":
+		s.Records, err = p.Integer("a number of records", 0, layout.MaxRecords)
+	case "fields":
+		s.Fields = []layout.FieldSpec{}
+		err = p.Object("an object of fields", p.field)
+	case "fingerprint":
+		s.Fingerprint, err = p.Word("a fingerprint")
+	case "order":
+		s.Order, err = p.Word("the name of an order")
+	case "seed":
+		s.Seed, err = p.Integer("a seed", -layout.MaxInteger, layout.MaxInteger)
+	}
+	return err
+}
+
+func (p *parser) field(name string) error {
+	f := layout.FieldSpec{Name: name, Shape: []int{}}
+	err := p.Members("a field", 2, []string{"shape", "dtype"}, func(key string) (err error) {
+		if key == "dtype" {
+			f.Type, err = p.dtype()
+			return err
+		}
+		return p.List("a shape", layout.MaxRank, func(int) error {
+			n, err := p.Int("a size", 0, layout.MaxInteger)
+			f.Shape = append(f.Shape, n)
+			return err
+		})
+	})
+	p.doc.Dataset.Fields = append(p.doc.Dataset.Fields, f)
+	return err
+}
+
+func (p *parser) budget(key string) (err error) {
+	to := &p.doc.Budget.HostBytes
+	if key == "device_bytes" {
+		to = &p.doc.Budget.DeviceBytes
+	}
+	*to, err = p.Integer("a number of bytes", 1, layout.MaxInteger)
+	return err
+}

@@ -1,0 +1,112 @@
+package picture
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxLines bounds the lines of a cell. More processes share one line.
+const maxLines = 8
+
+// cellLines writes a cell of a text: a line for every process, with the devices
+// that hold each part, as in "p0 0=1|2=3". If split is true, a process is above
+// its devices. For a large mesh, several processes share one line: "p0…p3
+// 0=…=31".
+func (l *view) cellLines(c cell, split bool) []string {
+	var out []string
+	write := func(process, devices string) {
+		lines := breakParts(devices)
+		if split {
+			out = append(out, process)
+		} else {
+			lines[0] = process + " " + lines[0]
+		}
+		out = append(out, lines...)
+	}
+	if l.summarized(c) {
+		write(c.processRange(), l.devices(c, c.parts))
+		return out
+	}
+	for _, p := range c.processes {
+		write("p"+strconv.Itoa(p), l.devices(c, l.partsOf(c, p)))
+	}
+	return out
+}
+
+// summarized reports whether the processes of a cell are drawn as one.
+func (l *view) summarized(c cell) bool {
+	n := len(c.processes)
+	return n > maxLines || l.mesh.Size() > fewDevices && n > 1
+}
+
+// processRange writes the first and the last process of a cell.
+func (c cell) processRange() string {
+	return fmt.Sprintf("p%d…p%d", c.processes[0], c.processes[len(c.processes)-1])
+}
+
+// partsOf returns the positions of a process that hold each part.
+func (l *view) partsOf(c cell, process int) [][]int32 {
+	if len(c.processes) == 1 {
+		return c.parts
+	}
+	parts := make([][]int32, len(c.parts))
+	for i, part := range c.parts {
+		for _, position := range part {
+			if l.mesh.Device(int(position)).Process == process {
+				parts[i] = append(parts[i], position)
+			}
+		}
+	}
+	return parts
+}
+
+// devices lists the ids of the devices that hold each part. A part that no
+// device holds is "-", and several of them in a row are "…".
+func (l *view) devices(c cell, parts [][]int32) string {
+	var list []string
+	for i, part := range parts {
+		switch {
+		case len(part) > 0:
+			list = append(list, l.ids(part))
+		case i > 0 && slices.Contains([]string{"-", "…"}, list[len(list)-1]):
+			list[len(list)-1] = "…"
+		default:
+			list = append(list, "-")
+		}
+	}
+	if c.left > 0 {
+		list = append(list, "+"+strconv.Itoa(c.left))
+	}
+	return strings.Join(list, "|")
+}
+
+// breakParts breaks a list of parts into lines, between parts.
+func breakParts(parts string) []string {
+	const most = 32
+	var lines []string
+	line := ""
+	for part := range strings.SplitAfterSeq(parts, "|") {
+		if line != "" && runes(line)+runes(part) > most {
+			lines = append(lines, line)
+			line = ""
+		}
+		line += part
+	}
+	return append(lines, line)
+}
+
+// ids joins the ids of devices that hold the same part by "=".
+func (l *view) ids(positions []int32) string {
+	id := func(i int) string { return strconv.Itoa(l.mesh.Device(int(positions[i])).ID) }
+	n := len(positions)
+	if n > 4 {
+		return id(0) + "=…=" + id(n-1)
+	}
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = id(i)
+	}
+	return strings.Join(ids, "=")
+}

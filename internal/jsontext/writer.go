@@ -1,0 +1,98 @@
+package jsontext
+
+import "strconv"
+
+// Writer appends JSON without spaces. It writes the commas; the caller keeps
+// the rest of the grammar. The zero value is an empty text.
+type Writer struct {
+	Text  []byte
+	after bool // a value was written: a comma comes before the next one
+}
+
+func (w *Writer) comma() {
+	if w.after {
+		w.Text = append(w.Text, ',')
+	}
+	w.after = false
+}
+
+// Open begins an object or a list with its bracket.
+func (w *Writer) Open(bracket byte) {
+	w.comma()
+	w.Text = append(w.Text, bracket)
+}
+
+// Close ends an object or a list with its bracket.
+func (w *Writer) Close(bracket byte) {
+	w.Text = append(w.Text, bracket)
+	w.after = true
+}
+
+// Key writes the key of a member. It returns w, to write the value with.
+func (w *Writer) Key(key string) *Writer {
+	w.comma()
+	w.Text = append(AppendString(w.Text, key), ':')
+	return w
+}
+
+// String writes a string.
+func (w *Writer) String(s string) {
+	w.comma()
+	w.Text = AppendString(w.Text, s)
+	w.after = true
+}
+
+// Int writes an integer.
+func (w *Writer) Int(n int64) {
+	w.comma()
+	w.Text = strconv.AppendInt(w.Text, n, 10)
+	w.after = true
+}
+
+// Bool writes true or false.
+func (w *Writer) Bool(b bool) { w.Raw(strconv.FormatBool(b)) }
+
+// Null writes null.
+func (w *Writer) Null() { w.Raw("null") }
+
+// Raw writes a value that is JSON already.
+func (w *Writer) Raw(value string) {
+	w.comma()
+	w.Text = append(w.Text, value...)
+	w.after = true
+}
+
+// Ints writes a list of integers.
+func (w *Writer) Ints(list ...int) {
+	w.Open('[')
+	for _, n := range list {
+		w.Int(int64(n))
+	}
+	w.Close(']')
+}
+
+// Strings writes a list of strings.
+func (w *Writer) Strings(list ...string) {
+	w.Open('[')
+	for _, s := range list {
+		w.String(s)
+	}
+	w.Close(']')
+}
+
+// Pair writes a list of two integers.
+func (w *Writer) Pair(a, b int) {
+	w.comma()
+	w.Text = strconv.AppendInt(append(w.Text, '['), int64(a), 10)
+	w.Text = append(strconv.AppendInt(append(w.Text, ','), int64(b), 10), ']')
+	w.after = true
+}
+
+// Pairs writes a list of pairs.
+func (w *Writer) Pairs(list [][2]int) {
+	w.Open('[')
+	for _, p := range list {
+		w.Pair(p[0], p[1])
+	}
+	w.Close(']')
+}

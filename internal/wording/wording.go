@@ -1,0 +1,112 @@
+// Package wording writes names, shapes, sizes and numbers for error messages
+// and pictures. Names may come from a stranger's file, so long ones are cut.
+package wording
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxName is the number of bytes of a name that a message shows.
+const maxName = 60
+
+// Quote writes a name in quotes. It cuts a long name.
+func Quote(name string) string { return strconv.Quote(Cut(name, maxName)) }
+
+// QuotedList writes names in quotes, separated by commas. It cuts none.
+func QuotedList(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
+
+// Plain writes a name without quotes: it escapes what cannot be printed, and
+// cuts a long name.
+func Plain(name string) string {
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			q := strconv.Quote(name)
+			return Cut(q[1:len(q)-1], maxName)
+		}
+	}
+	return Cut(name, maxName)
+}
+
+// Cut shortens a text to at most so many bytes, between two characters, and
+// marks the cut with an ellipsis.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// Shape writes a shape as Python does: (30, 128), (30,) or ().
+func Shape(shape []int) string {
+	s := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
+	if len(shape) == 1 {
+		s += ","
+	}
+	return "(" + s + ")"
+}
+
+// Span writes a range as a slice, such as 0:64.
+func Span(start, stop int) string { return strconv.Itoa(start) + ":" + strconv.Itoa(stop) }
+
+// Thousands writes a number with commas.
+func Thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Count writes a number with its noun: "1 batch", "2,000 batches".
+func Count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Thousands(n) + " " + many
+}
+
+// Bytes writes a size with up to three significant digits: 960 B, 8.25 KiB,
+// 48.8 KiB. A size outside 0 to 2^53 is unknown.
+func Bytes(n int64) string {
+	switch {
+	case n < 0 || n > 1<<53:
+		return "unknown"
+	case n < 1024:
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n)/1024, 0
+	for f >= 999.5 && unit < 5 {
+		f /= 1024
+		unit++
+	}
+	digits := 2
+	if f >= 100 {
+		digits = 0
+	} else if f >= 10 {
+		digits = 1
+	}
+	s := strconv.FormatFloat(f, 'f', digits, 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s + " " + []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[unit]
+}
+
+// Ratio writes a/b with three significant digits.
+func Ratio(a, b int64) string { return strconv.FormatFloat(float64(a)/float64(b), 'g', 3, 64) }
+
+// Times writes how many times b is contained in a, where a is the larger:
+// "2.5 times".
+func Times(a, b int64) string {
+	if text := Ratio(a, b); text != "1" {
+		return text + " times"
+	}
+	return "just over once"
+}
