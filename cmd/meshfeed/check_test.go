@@ -17,7 +17,7 @@ func TestCheckAsksAModule(t *testing.T) {
 	if text, err := exec.Command("../../wasm/guest/build.sh", module).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	paths, err := filepath.Glob("../../core/layout/testdata/svg/*.json")
+	paths, err := filepath.Glob("../../core/layout/picture/testdata/svg/*.json")
 	if err != nil || len(paths) < 5 {
 		t.Fatal(paths, err)
 	}

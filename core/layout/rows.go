@@ -47,18 +47,23 @@ func appendRuns(rows [][2]int, outer []int, part sharding.Index, base int, run [
 	return rows
 }
 
-// merge sorts ranges and joins those that touch or overlap, in place.
+// merge sorts ranges and joins those that touch or overlap. It reuses rows.
 func merge(rows [][2]int) [][2]int {
-	slices.SortFunc(rows, func(a, b [2]int) int { return a[0] - b[0] })
-	out := rows[:0]
+	starts, stops := make([]int, 0, len(rows)), make([]int, 0, len(rows))
 	for _, r := range rows {
-		switch last := len(out) - 1; {
-		case r[0] == r[1]:
-		case last >= 0 && r[0] <= out[last][1]:
-			out[last][1] = max(out[last][1], r[1])
-		default:
-			out = append(out, r)
+		if r[0] < r[1] {
+			starts, stops = append(starts, r[0]), append(stops, r[1])
 		}
 	}
-	return out
+	slices.Sort(starts)
+	slices.Sort(stops)
+	merged := rows[:0]
+	for i, start := range starts {
+		if i == 0 || stops[i-1] < start { // all ranges before have ended
+			merged = append(merged, [2]int{start, stops[i]})
+		} else {
+			merged[len(merged)-1][1] = stops[i]
+		}
+	}
+	return merged
 }

@@ -8,8 +8,9 @@ import (
 	"io"
 	"slices"
 
+	"crypto/sha256"
+
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/sha256"
 )
 
 // Bounds on metadata, in bytes. A message of 64 MiB could describe a million

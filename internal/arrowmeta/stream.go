@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"crypto/sha256"
+
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/sha256"
 )
 
 // A message begins with continuation and the length of its metadata; before

@@ -82,7 +82,7 @@ type document struct {
 func goldenDocuments(t testing.TB) []document {
 	t.Helper()
 	list := nastyDocuments(t)
-	for _, pattern := range []string{"../../core/layout/testdata/svg/*.json", "../../docs/layouts/*.json"} {
+	for _, pattern := range []string{"../../core/layout/picture/testdata/svg/*.json", "../../docs/layouts/*.json"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %v", pattern, err)
@@ -94,7 +94,7 @@ func goldenDocuments(t testing.TB) []document {
 	return list
 }
 
-// nastyDocuments reads core/layout/testdata/documents.json, which its README
+// nastyDocuments reads core/layout/document/testdata/documents.json, which its README
 // describes.
 func nastyDocuments(t testing.TB) []document {
 	t.Helper()
@@ -102,7 +102,7 @@ func nastyDocuments(t testing.TB) []document {
 		Name string
 		Text []json.RawMessage
 	}
-	if err := json.Unmarshal(read(t, "../../core/layout/testdata/documents.json"), &cases); err != nil {
+	if err := json.Unmarshal(read(t, "../../core/layout/document/testdata/documents.json"), &cases); err != nil {
 		t.Fatal(err)
 	}
 	var list []document

@@ -2,7 +2,7 @@ package document
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -55,7 +55,7 @@ func Canonical(d *layout.Document) []byte {
 // hexadecimal digits.
 func Digest(canonical []byte) string {
 	sum := sha256.Sum256(canonical)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sum)
 }
 
 // unlessDefault writes a member, unless its value is empty or the default.

@@ -2,7 +2,6 @@ package picture
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -70,7 +69,7 @@ func (l *view) devices(c cell, parts [][]int32) string {
 		switch {
 		case len(part) > 0:
 			list = append(list, l.ids(part))
-		case i > 0 && slices.Contains([]string{"-", "…"}, list[len(list)-1]):
+		case i > 0 && len(parts[i-1]) == 0:
 			list[len(list)-1] = "…"
 		default:
 			list = append(list, "-")

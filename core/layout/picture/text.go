@@ -94,7 +94,7 @@ func (t *page) group(arrays []int) {
 func (t *page) fit(array int) *table {
 	tries := limits(maxSide)
 	if t.mesh.Size() <= fewDevices {
-		tries = slices.Insert(tries, 0, fewDevices)
+		tries = append([]int{fewDevices}, tries...)
 	}
 	for g := range t.grids(array, t.Dims, tries) {
 		for _, s := range styles {

@@ -1,6 +1,6 @@
-// Package answer holds what the validator's guest answers. The guest exports it
-// to WebAssembly; compiled natively, it is what the guest is compared with, byte
-// for byte.
+// Package answer computes the replies of the validator's guest. The guest exports
+// these functions to WebAssembly. Tests compile them natively and compare the
+// bytes.
 //
 //	var v answer.Validator
 //	reply := v.Describe(text)            // JSON: document, arrays, report, text, error
@@ -8,9 +8,9 @@
 //	reply = answer.Samples(question)     // JSON: records
 //	reply = answer.Schema(tail, size)    // JSON: fields, rows
 //
-// A reply is JSON without spaces. Its keys are always all there, and null is
-// what is not known. An error is {"code","op","message","hint","path"}, with
-// the code's name as package status spells it.
+// A reply is JSON without spaces. It always has all keys; null is a value that
+// is not known. An error is {"code","op","message","hint","path"}, with the name
+// of the code as package status spells it.
 package answer
 
 import (
@@ -19,26 +19,26 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout/picture"
 )
 
-// Version is the version of the questions and answers. A guest with another
-// version is not understood.
+// Version is the version of the questions and replies. A host accepts only the
+// version that it knows.
 const Version = 1
 
 // Validator answers about one document at a time.
 type Validator struct{ layout *layout.Layout }
 
-// maxRanges bounds the ranges in the report of a reply, since JSON is slow. What
-// it leaves out as null stands in tables.
+// maxRanges bounds the ranges in the report of a reply, because JSON is slow. The
+// report has null instead of longer lists, and tables have their values.
 const maxRanges = 1 << 18
 
-// Describe reads a layout document and says all that is small:
+// Describe reads a layout document and returns everything that is small:
 //
 //	{"document":"…","digest":"…","arrays":[…],"report":{…},"text":"…","error":null}
 //
-// The document is the canonical text, as a string, so that its bytes survive
-// being parsed. The report is that of [layout.Layout.Report]; the arrays are in
-// their order, which an object in JavaScript need not keep, with name, field,
-// kind, dtype, shape, batch_dims, spec and tiles per dimension. The text is the
-// picture.
+// The document is the canonical text, as a string, so that a JSON parser keeps
+// its bytes. The report is that of [document.Report]. The arrays are a list in
+// their order, because an object in JavaScript need not keep it, with name,
+// field, kind, dtype, shape, batch_dims, spec and tiles per dimension. The text
+// is the picture.
 func (v *Validator) Describe(text []byte) []byte {
 	v.layout = nil
 	d, err := document.Parse(text)
@@ -46,26 +46,34 @@ func (v *Validator) Describe(text []byte) []byte {
 		v.layout, err = layout.New(d)
 	}
 	if err != nil {
-		return writer(`{"document":null,"digest":null,"arrays":[],"report":null,"text":null`).end(err)
+		w := begin()
+		w.Key("document").Null()
+		w.Key("digest").Null()
+		w.Key("arrays").Raw("[]")
+		w.Key("report").Null()
+		w.Key("text").Null()
+		return end(w, err)
 	}
 	canonical := document.Canonical(d)
-	b := writer(`{"document":`).str(string(canonical)).add(`,"digest":`).str(document.Digest(canonical))
-	b = b.arrays(v.layout)
-	b = b.add(`,"report":`).add(string(document.Report(v.layout, document.ReportOptions{Ranges: maxRanges})))
-	b = b.add(`,"text":`).str(picture.Text(v.layout, picture.Options{}))
-	return b.end(nil)
+	w := begin()
+	w.Key("document").String(string(canonical))
+	w.Key("digest").String(document.Digest(canonical))
+	writeArrays(w.Key("arrays"), v.layout)
+	w.Key("report").Raw(string(document.Report(v.layout, document.ReportOptions{Ranges: maxRanges})))
+	w.Key("text").String(picture.Text(v.layout, picture.Options{}))
+	return end(w, nil)
 }
 
 // The tables.
 const (
-	Devices   = 0 // as [layout.Layout.DeviceTable]
-	Processes = 1 // as [layout.Layout.ProcessTable]; the array is not looked at
-	Delivered = 2 // as [layout.Layout.DeliveredTable]
+	Devices   = 0 // [document.DeviceTable]
+	Processes = 1 // [document.ProcessTable]; ignores the array
+	Delivered = 2 // [document.DeliveredTable]
 )
 
-// Table gives rows of a table of the document described last. It is empty where
-// there is nothing to know, and where the part asked for is larger than
-// [document.MaxTable] numbers.
+// Table returns rows of a table of the document that Describe read last. It is
+// empty if nothing is known, or if the rows have more than [document.MaxTable]
+// numbers.
 func (v *Validator) Table(array, what, from, count uint32) []float64 {
 	if v.layout == nil {
 		return nil

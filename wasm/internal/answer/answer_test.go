@@ -108,10 +108,10 @@ func TestSamples(t *testing.T) {
 	for question, want := range map[string]string{
 		`{"order":"sequential.1","records":10,"position":7,"count":5}`: `{"records":[7,8,9],"error":null}`,
 		`{"order":"sequential.1","records":10,"position":11}`:          `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"position 11 is not within the 10 of an epoch","hint":"","path":""}}`,
-		`{"order":"sequential.1","count":65537}`:                       `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"65537 records are asked for, but at most 65536 are told at once","hint":"","path":""}}`,
-		`{"seed":1.5}`:                                                 `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"seed\" is 1.5","hint":"order is a string, all else are integers within ±2^53","path":""}}`,
-		`{"sed":1}`:                                                    `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"sed\" is not a key","hint":"the keys are order, seed, records, epoch, position, count","path":""}}`,
-		`[`:                                                            `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"the question is no JSON object","hint":"","path":""}}`,
+		`{"order":"sequential.1","count":65537}`:                       `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"65537 records are asked for, but a reply has at most 65536","hint":"","path":""}}`,
+		`{"seed":1.5}`:                                                 `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"the number is not written as an integer (line 1, byte 9)","hint":"","path":"/seed"}}`,
+		`{"sed":1}`:                                                    `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"sed\" is not a key","hint":"the keys here are order, seed, records, epoch, position, count","path":"/sed"}}`,
+		`[`:                                                            `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"expected a value, but the text ends (line 1, byte 2)","hint":"","path":"/0"}}`,
 	} {
 		if got := string(answer.Samples([]byte(question))); got != want {
 			t.Errorf("%s: got %s\nwant %s", question, got, want)

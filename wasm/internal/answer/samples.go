@@ -1,8 +1,6 @@
 package answer
 
 import (
-	"strconv"
-
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -12,67 +10,56 @@ import (
 // MaxSamples bounds the records of one reply.
 const MaxSamples = 1 << 16
 
-// Samples says which records stand at some positions of an epoch. The question
-// is {"order":"shuffle.1","seed":0,"records":1797,"epoch":0,"position":0,"count":16};
-// seed, epoch and position are 0 where they are left out. The reply ends where
-// the epoch does: {"records":[…],"error":null}.
+// Samples returns the records at some positions of an epoch. The question is
+// {"order":"shuffle.1","seed":0,"records":1797,"epoch":0,"position":0,"count":16}.
+// A number that is left out is 0. The reply ends at the end of the epoch:
+// {"records":[…],"error":null}.
 func Samples(question []byte) []byte {
 	records, err := samples(question)
-	b := writer(`{"records":`).list(len(records), func(b writer, i int) writer { return b.int(records[i]) })
-	return b.end(err)
+	w := begin()
+	w.Key("records").Open('[')
+	for _, record := range records {
+		w.Int(record)
+	}
+	w.Close(']')
+	return end(w, err)
 }
 
-func samples(question []byte) ([]int64, error) {
-	q, err := readQuestion(question)
+func samples(text []byte) ([]int64, error) {
+	var name string
+	var seed, records, epoch, position, count int64
+	r, err := jsontext.NewReader(text, jsontext.Form{MaxDepth: 1, MaxString: layout.MaxName, Fail: refuse})
 	if err != nil {
 		return nil, err
 	}
-	order, err := sampler.New(q.order, q.numbers["seed"], q.numbers["records"])
+	numbers := map[string]*int64{"seed": &seed, "records": &records, "epoch": &epoch, "position": &position, "count": &count}
+	err = r.Members("a question", 0, []string{"order", "seed", "records", "epoch", "position", "count"}, func(key string) (err error) {
+		if key == "order" {
+			name, err = r.Text("the name of an order")
+		} else {
+			*numbers[key], err = r.Integer("an integer", -jsontext.MaxInteger, jsontext.MaxInteger)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	position, count := q.numbers["position"], q.numbers["count"]
+	order, err := sampler.New(name, seed, records)
+	if err != nil {
+		return nil, err
+	}
 	if position < 0 || position > order.Len() {
-		return nil, refuse("position %d is not within the %d of an epoch", position, order.Len())
+		return nil, status.Errorf(status.InvalidArgument, "samples", "position %d is not within the %d of an epoch", position, order.Len())
 	}
 	if count < 0 || count > MaxSamples {
-		return nil, refuse("%d records are asked for, but at most %d are told at once", count, MaxSamples)
+		return nil, status.Errorf(status.InvalidArgument, "samples", "%d records are asked for, but a reply has at most %d", count, MaxSamples)
 	}
-	records := make([]int64, min(count, order.Len()-position))
-	order.Epoch(q.numbers["epoch"]).Fill(records, position)
-	return records, nil
+	list := make([]int64, min(count, order.Len()-position))
+	order.Epoch(epoch).Fill(list, position)
+	return list, nil
 }
 
-// question is what is asked about an order.
-type question struct {
-	order   string
-	numbers map[string]int64
-}
-
-func readQuestion(text []byte) (question, error) {
-	q := question{numbers: map[string]int64{}}
-	v, err := jsontext.Parse(text)
-	if err != nil || v.Kind() != jsontext.Object {
-		return q, refuse("the question is no JSON object")
-	}
-	for key, value := range v.Members() {
-		ok := true
-		switch key {
-		case "order":
-			q.order, ok = value.Text()
-		case "seed", "records", "epoch", "position", "count":
-			q.numbers[key], ok = value.Int()
-			ok = ok && q.numbers[key] >= -layout.MaxInteger && q.numbers[key] <= layout.MaxInteger
-		default:
-			return q, refuse("%s is not a key", strconv.Quote(key)).WithHint("the keys are order, seed, records, epoch, position, count")
-		}
-		if !ok {
-			return q, refuse("%s is %.40s", strconv.Quote(key), value).WithHint("order is a string, all else are integers within ±2^53")
-		}
-	}
-	return q, nil
-}
-
-func refuse(format string, args ...any) *status.Error {
-	return status.Errorf(status.InvalidArgument, "samples", format, args...)
+// refuse makes the error of a question.
+func refuse(pointer, message string) *status.Error {
+	return status.New(status.InvalidArgument, "samples", message).With("path", pointer)
 }

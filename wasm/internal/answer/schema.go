@@ -4,17 +4,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// Schema says what is in an Arrow or Parquet file of size bytes, from the last
-// of them:
+// Schema describes an Arrow or Parquet file of size bytes, from its last bytes:
 //
 //	{"format":"arrow","fields":[{"name","type","shape","dtype","loadable","why"}],"rows":null,"need":0,"error":null}
 //
-// A shape is that of one row, with null for a list whose length only the data
-// tell. A field that cannot be loaded has neither shape nor dtype, and why says
-// why. Where need is not 0, nothing could be told yet, and so many of the last
-// bytes are needed.
+// A shape is that of one row. It has null for a list whose length is known only
+// from the data. A field that cannot be loaded has neither shape nor dtype, and
+// why is the reason. If need is not 0, nothing is known yet: Schema needs so many
+// of the last bytes.
 func Schema(tail []byte, size float64) []byte {
 	t, err := &arrowmeta.Tail{Rows: -1}, error(nil)
 	if size >= 0 && size <= layout.MaxInteger && size == float64(int64(size)) {
@@ -25,23 +25,48 @@ func Schema(tail []byte, size float64) []byte {
 	if err != nil {
 		t = &arrowmeta.Tail{Rows: -1}
 	}
-	b := writer(`{"format":`).orNull(t.Format).add(`,"fields":`).fields(&t.Schema).add(`,"rows":`)
-	if t.Rows < 0 {
-		b = b.add("null")
+	w := begin()
+	orNull(w.Key("format"), t.Format)
+	writeFields(w.Key("fields"), &t.Schema)
+	if w.Key("rows"); t.Rows < 0 {
+		w.Null()
 	} else {
-		b = b.int(t.Rows)
+		w.Int(t.Rows)
 	}
-	return b.add(`,"need":`).int(t.Need).end(err)
+	w.Key("need").Int(t.Need)
+	return end(w, err)
 }
 
-func (b writer) fields(s *arrowmeta.Schema) writer {
+func writeFields(w *jsontext.Writer, s *arrowmeta.Schema) {
 	rows, why := s.Rows()
-	return b.list(len(s.Fields), func(b writer, i int) writer {
-		b = b.add(`{"name":`).str(s.Fields[i].Name).add(`,"type":`).str(s.Fields[i].TypeString())
+	w.Open('[')
+	for i := range s.Fields {
+		w.Open('{')
+		w.Key("name").String(s.Fields[i].Name)
+		w.Key("type").String(s.Fields[i].TypeString())
 		if why[i] != "" {
-			return b.add(`,"shape":null,"dtype":null,"loadable":false,"why":`).str(why[i]).add(`}`)
+			w.Key("shape").Null()
+			w.Key("dtype").Null()
+		} else {
+			writeShape(w.Key("shape"), rows[i].Declared)
+			w.Key("dtype").String(rows[i].Type.String())
 		}
-		b = b.add(`,"shape":`).sizes(rows[i].Declared)
-		return b.add(`,"dtype":`).str(rows[i].Type.String()).add(`,"loadable":true,"why":""}`)
-	})
+		w.Key("loadable").Bool(why[i] == "")
+		w.Key("why").String(why[i])
+		w.Close('}')
+	}
+	w.Close(']')
+}
+
+// writeShape writes a shape, with null for a size that is not known.
+func writeShape(w *jsontext.Writer, shape []int) {
+	w.Open('[')
+	for _, n := range shape {
+		if n < 0 {
+			w.Null()
+		} else {
+			w.Int(int64(n))
+		}
+	}
+	w.Close(']')
 }

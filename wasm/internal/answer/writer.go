@@ -2,100 +2,69 @@ package answer
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// writer is the beginning of a reply.
-type writer []byte
-
-func (b writer) add(text string) writer { return append(b, text...) }
-func (b writer) str(text string) writer { return jsontext.AppendString(b, text) }
-func (b writer) int(n int64) writer     { return strconv.AppendInt(b, n, 10) }
-func (b writer) orNull(text string) writer {
-	if text == "" {
-		return b.add("null")
-	}
-	return b.str(text)
-}
-
-// list writes n elements.
-func (b writer) list(n int, one func(b writer, i int) writer) writer {
-	b = b.add("[")
-	for i := range n {
-		if i > 0 {
-			b = b.add(",")
-		}
-		b = one(b, i)
-	}
-	return b.add("]")
-}
-
-// sizes writes integers, and null for a negative one.
-func (b writer) sizes(list []int) writer {
-	return b.list(len(list), func(b writer, i int) writer {
-		if list[i] < 0 {
-			return b.add("null")
-		}
-		return b.int(int64(list[i]))
-	})
+// begin starts a reply.
+func begin() *jsontext.Writer {
+	w := &jsontext.Writer{}
+	w.Open('{')
+	return w
 }
 
 // end writes the error, which is the last member of every reply.
-func (b writer) end(err error) writer {
-	b = b.add(`,"error":`)
+func end(w *jsontext.Writer, err error) []byte {
+	w.Key("error")
 	if err == nil {
-		return b.add("null}")
+		w.Null()
+	} else {
+		e := &status.Error{Code: status.CodeOf(err), Msg: err.Error()}
+		errors.As(err, &e)
+		path, _ := e.Attr("path").(string)
+		w.Open('{')
+		w.Key("code").String(e.Code.String())
+		w.Key("op").String(e.Op)
+		w.Key("message").String(e.Msg)
+		w.Key("hint").String(e.Hint)
+		w.Key("path").String(path)
+		w.Close('}')
 	}
-	e := &status.Error{Code: status.CodeOf(err), Msg: err.Error()}
-	errors.As(err, &e)
-	path, _ := e.Attr("path").(string)
-	return b.add(`{"code":`).str(e.Code.String()).add(`,"op":`).str(e.Op).add(`,"message":`).str(e.Msg).
-		add(`,"hint":`).str(e.Hint).add(`,"path":`).str(path).add(`}}`)
+	w.Close('}')
+	return w.Text
 }
 
-// arrays writes the arrays of a layout.
-func (b writer) arrays(l *layout.Layout) writer {
-	all := l.Arrays()
-	return b.add(`,"arrays":`).list(len(all), func(b writer, i int) writer { return b.array(&all[i]) })
+// orNull writes a string, or null for an empty one.
+func orNull(w *jsontext.Writer, text string) {
+	if text == "" {
+		w.Null()
+	} else {
+		w.String(text)
+	}
 }
 
-func (b writer) array(a *layout.Array) writer {
-	b = b.add(`{"name":`).str(a.Name).add(`,"field":`).orNull(a.Field).add(`,"kind":`).str(kind(a.Kind)).
-		add(`,"dtype":`).str(a.Type.String()).add(`,"shape":`).sizes(a.Shape).add(`,"batch_dims":`).int(int64(a.BatchDims))
-	if a.Sharding == nil {
-		return b.add(`,"spec":null,"tiles":null}`)
+// writeArrays writes the arrays of a layout.
+func writeArrays(w *jsontext.Writer, l *layout.Layout) {
+	w.Open('[')
+	for i, a := range l.Arrays() {
+		w.Open('{')
+		w.Key("name").String(a.Name)
+		orNull(w.Key("field"), a.Field)
+		w.Key("kind").String(a.Kind.String())
+		w.Key("dtype").String(a.Type.String())
+		w.Key("shape").Ints(a.Shape...)
+		w.Key("batch_dims").Int(int64(a.BatchDims))
+		if a.Sharding == nil {
+			w.Key("spec").Null()
+			w.Key("tiles").Null()
+		} else {
+			document.WriteSpec(w.Key("spec"), a.Sharding.Spec())
+			w.Key("tiles").Ints(l.Tiling(i).Tiles()...)
+		}
+		w.Close('}')
 	}
-	spec := a.Sharding.Spec()
-	b = b.add(`,"spec":`).list(len(spec), func(b writer, i int) writer { return b.entry(spec[i]) })
-	t, _ := a.Sharding.Tiling(a.Shape) // which layout has checked
-	return b.add(`,"tiles":`).sizes(t.Tiles()).add(`}`)
-}
-
-// entry writes an entry of a spec as the layout document does.
-func (b writer) entry(axes []string) writer {
-	switch len(axes) {
-	case 0:
-		return b.add("null")
-	case 1:
-		return b.str(axes[0])
-	}
-	return b.list(len(axes), func(b writer, i int) writer { return b.str(axes[i]) })
-}
-
-func kind(k layout.Kind) string {
-	switch k {
-	case layout.Mask:
-		return "mask"
-	case layout.Key:
-		return "key"
-	case layout.Record:
-		return "record"
-	case layout.Static:
-		return "static"
-	}
-	return "data"
+	w.Close(']')
 }

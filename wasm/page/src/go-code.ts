@@ -19,7 +19,7 @@ export function goCode(d: Draft, document: string): string {
     ...(loads ? ['\t"context"'] : ['\t"fmt"']),
     '\t"log"',
     "",
-    ...[...layout.imports, ...(loads ? ["arrowio", "core/loader"] : [])].sort().map((path) => `\t"github.com/meshfeed/meshfeed/${path}"`),
+    ...[...layout.imports, ...(loads ? ["arrowio", "core/loader"] : ["core/layout/picture"])].sort().map((path) => `\t"github.com/meshfeed/meshfeed/${path}"`),
     ")",
     "",
     ...layout.lines,
@@ -27,7 +27,7 @@ export function goCode(d: Draft, document: string): string {
     "func main() {",
     ...layout.start,
     ...FAILED,
-    ...(loads ? loop(processCount(d)) : ["\tfmt.Print(lay.Text(layout.PictureOptions{}))"]),
+    ...(loads ? loop(processCount(d)) : ["\tfmt.Print(picture.Text(lay, picture.Options{}))"]),
     "}",
     "",
   ].join("\n");
