@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
 
-from meshfeed._feed import feeds, notices
+from meshfeed._feed import notices
 from meshfeed._feed.batches import Batches
 from meshfeed._feed.engine import Engine
-from meshfeed._feed.facts import Facts
-from meshfeed._feed.options import Options, check_kinds
-from meshfeed._feed.place import Place
-from meshfeed._io.arguments import Checks, State, cut
+from meshfeed._feed.options import Options
+from meshfeed._feed.position import PositionMixin
+from meshfeed._feed.request import Request, replay
+from meshfeed._io.arguments import DEPTH, WIDE, Checks, State, cut
 from meshfeed._jobs.options import JobOptions
 from meshfeed._plan import documents
 from meshfeed._types import BatchT
+from meshfeed.certificate import Certificate
 from meshfeed.coordinator import Coordinator
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidStateError, OutOfRangeError
@@ -29,80 +30,80 @@ if TYPE_CHECKING:
     from meshfeed.specs import Spec
 
 
-class Loader(Place, Facts[BatchT], Generic[BatchT]):
+class Loader(PositionMixin, Generic[BatchT]):
     """Delivers the batches of a dataset as global arrays with the sharding asked for.
 
     Iterating yields batches. Without `epochs` a `for` loop runs to the end of the current
     epoch, and the next loop runs through the next one, freshly shuffled. After a `break` the
-    next loop continues with the next batch. Loops at the same time, in threads or one within the
-    other, share the batches of the epoch and end with it. To look at a sample use `peek`, which
-    moves nothing; `next(iter(loader))` takes the batch, and the next loop begins behind it.
+    next loop continues with the next batch. Concurrent and nested loops share the batches of the
+    epoch and end with it. To look at a sample use `peek`, which moves nothing;
+    `next(iter(loader))` takes the batch, and the next loop begins after it.
 
     Args:
         source: the dataset.
-        mesh: the `jax.sharding.Mesh`; may be left out where every leaf is a `NamedSharding`.
+        mesh: the `jax.sharding.Mesh`; not needed if every leaf is a `NamedSharding`.
         specs: one `PartitionSpec` for all fields, or a tree of specs, of `NamedSharding`s or
             of `mf.Array`s. None, or a list of field names, gives whole batches as NumPy arrays
             and needs neither JAX nor a mesh.
-        batch_size: the rows of the global batch, over all processes; must be given. A tuple gives
+        batch_size: the rows of the global batch, over all processes; required. A tuple gives
             that many batch dimensions: (4, 64) has the records of 256, as four micro-batches.
-        shuffle: whether the order is shuffled, anew in every epoch; by default not.
-        order: how records are ordered, instead of `shuffle`: "sequential", "shuffle", or "local",
-            which cuts the dataset into a part for every group of processes that need the same
-            rows and shuffles each by itself, so that a process reads only its own part. The parts
-            belong to the first mesh and batch size; `state` brings them along, so that the order
+        shuffle: whether the order is shuffled, anew in every epoch; by default it is not.
+        order: how records are ordered, instead of `shuffle`: "sequential", "shuffle" or "local".
+            "local" cuts the dataset into a part for every group of processes that need the same
+            rows, and shuffles each part by itself, so that a process reads only its own part. The
+            parts belong to the first mesh and batch size; `state` contains them, so that the order
             stays the same on any other. Or the full name of an order, as a state has it.
         seed: the seed of the order, 0 by default; without `shuffle` it changes only "key".
-        epochs: how many epochs there are in all, also after a restore, and -1 for no end; by
+        epochs: the total number of epochs, also after a restore, and -1 for no end; by
             default every loop runs through one.
         remainder: what happens to the records that do not fill the last step: "drop", the
             default, leaves them out, "pad" fills up with zeros and adds a mask to every batch,
             "error" refuses.
-        mask_name: with "pad", the name of the mask, true in real rows; "valid" by default.
+        mask_name: with "pad", the name of the mask, which is true in real rows; "valid" by default.
         mask_spec: with "pad", the spec of the mask; by default what all arrays share.
         extras: of "key" (uint32 [batch, 2], a hash of seed, epoch and record) and "record"
             (uint32 [batch, 2], the record's number, low and high half).
-        prefetch: how many batches to read ahead, 2 by default; each takes its own host memory.
+        prefetch: how many batches to read ahead, 2 by default; each takes host memory.
         device_prefetch: how many batches to send to their devices ahead; by default 1, and 0
             on CPU, where nothing is sent. Each takes device memory.
-        max_host_bytes: the bytes that all batches of this process may take, those that the
-            user keeps included; more is a ResourceExhaustedError. By default no limit. JAX
-            dispatches computations asynchronously, and each holds its batch until it has run: at
+        max_host_bytes: the bytes that all batches of this process may take, including those that
+            the program keeps; more is a ResourceExhaustedError. By default no limit. JAX
+            dispatches computations asynchronously, and each holds its batch until it has run. At
             the limit the loader waits for those dispatched, and raises if that frees nothing.
-        state: continue where this state, from `state()` or the path given to `save_state`,
-            stands; by default at the first record.
+        state: the state to continue from, from `state()` or the path given to `save_state`; by
+            default the loader begins at the first record.
         dataset: "check", the default, refuses the state of another dataset; "ignore" accepts
-            it where there are as many records.
-        fill: the value that replaces nulls, by field, such as ``{"label": -1}``; without one, a
-            field that may hold nulls is an error.
+            it if there are as many records.
+        fill: the value that replaces nulls, by field, such as ``{"label": -1}``. A field that may
+            hold nulls and has no such value is an error.
         loading: what every process reads. "process": what its devices hold, every distinct part
             once. "global": the whole batch, of which it keeps its part. "device": the part of
             every device by itself, replicas again. "reshard": equal parts of the rows, whatever
             the specs say; `reshard` moves them to where the specs want them, in your program.
-        layout: instead of `mesh`, `specs`, `batch_size` and `loading`: a layout whose `process`
-            to play.
+        layout: instead of `mesh`, `specs`, `batch_size` and `loading`: a layout, of which the
+            loader plays one process.
         process: with `layout`: the process. A batch then has, for every array, the list of
             that process's blocks as (index, NumPy array).
-        name: what the keys of this loader are called between processes; by default it is
-            counted, which is right where every process makes the same loaders in the same order.
-        coordinator: how the processes of the mesh talk, where there are several: by default
+        name: the name of this loader in keys between processes; by default loaders are
+            counted, which is right if every process makes the same loaders in the same order.
+        coordinator: how the processes of the mesh talk, if there are several: by default
             through `jax.distributed`, else any `mf.Coordinator`. False: not at all.
         agree_timeout: seconds in which all processes must come to the first batch, and to the
-            first one after `restore` and `seek`. Only there they wait for each other.
-        on_peer_error: what happens where another process failed, or an exception or Ctrl-C ended
-            its `with mf.Loader(...)` block or, where there is none, its program. The next batch
-            raises a PeerError. A process that waits for the other in a computation asks for no
-            batch: with "end", the default, it ends after 30 s, with "abort" after 5 s, and with
-            "raise" never. It says why on stderr, and its status is `mf.EXIT_PEER_ERROR`.
+            first one after `restore` and `seek`. They wait for each other only there.
+        on_peer_error: what happens if another process failed, or if an exception or Ctrl-C ended
+            its `with mf.Loader(...)` block or its program. The next batch raises a PeerError. A
+            process that waits for the other one in a computation asks for no batch: with "end",
+            the default, it ends after 30 s, with "abort" after 5 s, and with "raise" never. It
+            says why on stderr, and its status is `mf.EXIT_PEER_ERROR`.
         verify_replicas: which steps' replicas are compared between processes: the "first" three,
             every k-th with a number k, "always", or "off". Unless it is "off", processes also
             stop now and then, with "always" before every batch, until all have come to the same
-            one: a process that has taken more batches than the others is an IncompatibleError
-            in all of them.
-        late_after: seconds after which a job that waits for a batch of some process logs whose.
+            one. If a process has taken more batches than the others, all of them raise an
+            IncompatibleError.
+        late_after: seconds after which a job that waits for a batch of some process logs which.
 
     Raises:
-        InvalidArgumentError: arguments that cannot be right, named with their place.
+        InvalidArgumentError: arguments that cannot be right; the text names them.
         IncompatibleError: the state belongs to another dataset, order or seed.
         UnsupportedError: the mesh spans processes that have no way to talk.
 
@@ -210,36 +211,34 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         late_after: float = 30.0,
     ) -> None:
         with Checks("mf.Loader") as check:
-            check_kinds(check, source, layout, process)
+            _check_kinds(check, source, layout, process)
             peers = JobOptions(
                 name, coordinator, agree_timeout, on_peer_error, verify_replicas, late_after
             )
+            reasons = {s.name: s.reason for s in source.skipped}
             options = Options(
-                check,
-                source,
-                order=order,
-                shuffle=shuffle,
-                seed=seed,
-                epochs=epochs,
-                prefetch=prefetch,
-                device_prefetch=device_prefetch,
-                max_host_bytes=max_host_bytes,
-                state=state,
-                dataset=dataset,
-                fill=fill,
-                loading=loading,
+                order=check.order(order, shuffle),
+                seed=check.optional("seed", seed, -WIDE, WIDE),
+                epochs=check.epochs(epochs),
+                prefetch=check.optional("prefetch", prefetch, 0, DEPTH),
+                device_prefetch=check.optional("device_prefetch", device_prefetch, 0, DEPTH),
+                max_host_bytes=check.optional("max_host_bytes", max_host_bytes, 1, WIDE),
+                state=None if state is None else check.state(state),
+                ignore_dataset=check.ignores(dataset),
+                fill=check.fills(fill, tuple(source.schema), reasons),
             )
+            way = check.loading(loading)
             request = None
             if layout is None:
                 batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
-                request = options.request(source, mesh, specs, batch, mask_name)
-                plan = feeds.plan(check, request)
+                request = Request(source, mesh, specs, batch, mask_name, way, options)
+                plan = request.plan(check)
             else:
-                how = None if loading == "process" else loading
-                plan = feeds.replay(check, layout, process, mesh, specs, batch_size, how)
+                how = None if way == "process" else way
+                plan = replay(check, layout, process, mesh, specs, batch_size, how)
             self._engine = Engine(source, plan, request, options, peers)
         if not self.state()["order"].startswith("sequential"):
-            arrays = self._engine.info["arrays"]
+            arrays = self._engine.batch.info["arrays"]
             source.warn_of_shuffling(array["field"] for array in arrays if array["field"])
             if plan.alone:
                 notices.of_local_mesh()
@@ -252,18 +251,17 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         return Batches(self._engine.cursor, self._engine.steps)
 
     def peek(self) -> BatchT:
-        """Gives the next batch without taking it: a sample, before a loop or in it.
+        """Returns the next batch without taking it: a sample, before a loop or in it.
 
-        The next batch of a loop is then the same batch, with the same arrays. Nothing else
-        changes: not `state()`, `epoch`, `step` and `remaining`, and no batch counts as delivered.
-        In a job of several processes any of them may peek, alone, as often as it likes; calling
-        `next` alone would put that process one step ahead of the others.
+        The next batch of a loop is then the same batch, with the same arrays. `state()`, `epoch`,
+        `step` and `remaining` do not change, and no batch counts as delivered. In a job of several
+        processes any process may peek, alone and any number of times. A process that calls `next`
+        alone would be one step ahead of the others.
 
-        At the end of an epoch it is the first batch of the next one, which the next loop begins
-        with.
+        At the end of an epoch it is the first batch of the next one. The next loop begins with it.
 
         Raises:
-            OutOfRangeError: there is no next batch, as all `epochs` are over.
+            OutOfRangeError: all `epochs` are over, so there is no next batch.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -302,20 +300,20 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
     ) -> Batches[BatchT]:
         """Makes an independent pass over one epoch, for evaluation; the loader does not move.
 
-        In a job of several processes all make the same passes in the same order: what replicas
-        are compared by counts them.
+        In a job of several processes all of them make the same passes in the same order, because
+        the comparison of replicas counts passes.
 
         Args:
             epoch: which one; without `shuffle` all are the same.
-            remainder: what happens in this pass to the records that do not fill the last step, as
-                for the loader. By default what happens in the loader, and there "drop" is the
-                default: an evaluation over all records wants "pad", and counts by the mask.
+            remainder: what happens in this pass to the records that do not fill the last step; by
+                default the same as in the loader, where "drop" is the default. For an evaluation
+                over all records use "pad", and count by the mask.
 
         Returns:
             An iterator with a `len`; its memory is returned at its end, or by its `close`.
 
         Raises:
-            OutOfRangeError: there is no such epoch.
+            OutOfRangeError: the epoch does not exist.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -330,20 +328,20 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
     def place(self, devices: Devices) -> Batches[Any]:
         """Iterates as the loader itself does, with every batch on devices that are not JAX's.
 
-        The layout's mesh is laid over the devices by their numbers, and every device gets its
-        shard of every array. So a layout can be tried on any number of virtual devices, and
-        batches can go to a device without JAX. A loader on a JAX mesh does the same: its batches
-        then go to the devices of the same ids here, and JAX gets none.
+        The device ids of the layout's mesh are the numbers of these devices, and every device gets
+        its shard of every array. So a layout can be tried on any number of virtual devices, and
+        batches can go to a device without JAX. If the loader is on a JAX mesh, its batches go to
+        the devices of the same ids here, and JAX gets none.
 
         Args:
             devices: from `mf.devices`.
 
         Returns:
-            An iterator over trees of `PlacedArray`s. Their memory goes round: it serves another
-            batch when nobody uses the batch, its shards or views of them any more.
+            An iterator over trees of `PlacedArray`s. Their memory is reused for another batch
+            once the batch, its shards and all views of them are gone.
 
         Raises:
-            OutOfRangeError: the mesh has a device of an id that is not there.
+            OutOfRangeError: a device id of the mesh does not exist here.
             UnsupportedError: the mesh has several processes or no axes.
 
         Examples:
@@ -364,10 +362,10 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         return Batches(self._engine.cursor, self._engine.steps, take=placing.take)
 
     def __len__(self) -> int:
-        """Gives how many batches the loader has in all; it does not change while loops run.
+        """Returns the total number of batches, which does not change while loops run.
 
-        That is `steps_per_epoch`, times `epochs` where that was given. `remaining` says how many
-        of them are still to come, and `len` of an iterator how many that iterator still yields.
+        That is `steps_per_epoch`, times `epochs` if that was given. `remaining` is the number of
+        those that are left, and `len` of an iterator the number that it still yields.
         """
         epochs = self._engine.epochs
         if epochs is not None and epochs < 0:
@@ -379,12 +377,12 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         return True
 
     def remesh(self, mesh: Mesh | None, specs: _types.Tree | None = None) -> None:
-        """Goes on at the same position on another mesh: one that has lost or won devices.
+        """Continues at the same position on another mesh, for example with fewer devices.
 
-        Nothing is opened or read for it. Batches that were delivered stay good, those read ahead
-        are dropped, a `for` loop under way and `one_epoch` passes go on. With several processes
-        each of those that go on calls it, at the same position; one that is not in the mesh
-        may go on too, and gets batches of which it holds nothing.
+        It opens and reads nothing. Batches that were delivered stay valid, those read ahead are
+        dropped. A `for` loop under way and `one_epoch` passes continue. In a job every process
+        that continues calls it, at the same position. A process that is not in the mesh may
+        continue too, and gets batches of which it holds nothing.
 
         Args:
             mesh: the `jax.sharding.Mesh`; None where `specs` holds `NamedSharding`s.
@@ -392,7 +390,7 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
                 keeps its spec and memory kind, and gets the mesh.
 
         Raises:
-            InvalidArgumentError: the mesh does not fit; the loader is as it was.
+            InvalidArgumentError: the mesh does not fit; the loader does not change.
 
         Examples:
             >>> import jax, meshfeed as mf, numpy as np
@@ -410,6 +408,115 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         """
         with Checks("Loader.remesh") as check:
             self._engine.remesh(check, mesh, specs)
+
+    # ---- what the batches are ----
+
+    @property
+    def layout(self) -> Layout:
+        """Which device holds and which process reads what: a `Layout`, which draws itself."""
+        return self._engine.layout
+
+    @property
+    def element_spec(self) -> Any:
+        """The batch's tree with a `jax.ShapeDtypeStruct` for every array, as it is delivered."""
+        return self._engine.batch.feed.element_spec
+
+    def reshard(self, batch: BatchT) -> BatchT:
+        """Gives the arrays of a batch the sharding that the specs ask for.
+
+        With `loading="reshard"` batches come with their rows split over all devices, and this
+        function moves them. It is a pure function for use under `jax.jit`: the loader never runs a
+        program itself. With any other loading it returns the batch unchanged, so that a step works
+        with both.
+
+        Args:
+            batch: a batch of this loader.
+
+        Examples:
+            >>> import jax, meshfeed as mf, numpy as np
+            >>> from jax.sharding import PartitionSpec as P
+            >>> ds = mf.from_arrays({"x": np.ones((16, 8), np.float32)})
+            >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
+            >>> loader = mf.Loader(ds, mesh, P("data", "model"), batch_size=16, loading="reshard")
+            >>> loader.element_spec["x"].sharding.spec
+            P(('data', 'model'),)
+            >>> @jax.jit
+            ... def step(batch):
+            ...     return loader.reshard(batch)["x"] * 2
+            >>> for batch in loader:
+            ...     print(step(batch).sharding.spec)
+            P('data', 'model')
+        """
+        moved: BatchT = self._engine.batch.feed.reshard(batch)
+        return moved
+
+    # ---- what happened ----
+
+    def stats(self) -> dict[str, float]:
+        """Returns what happened so far, as flat numbers for any logger.
+
+        Returns:
+            `epoch`, `step` and `position` of the next batch. The other numbers count this process's
+            part of the batches delivered, including those made ahead by `device_prefetch` or
+            `peek`:
+
+            - `batches`, `rows` and `bytes`, and `gathered_bytes`, which is more than `bytes`
+              if `loading="global"` reads whole batches;
+            - `wait_seconds`: callers waited for batches; `stall_seconds`: finished batches
+              waited for callers; `gather_seconds`: the gathering, also of batches still queued;
+            - `queued`: ready batches; `live_batches`: batches delivered and still held;
+              `idle_batches`: pieces of memory ready for reuse; `host_bytes`: the
+              memory of all three.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> loader = mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=2)
+            >>> batch = next(iter(loader))
+            >>> stats = loader.stats()
+            >>> stats["step"], stats["rows"], stats["bytes"]
+            (1.0, 2.0, 16.0)
+        """
+        with Checks("Loader.stats"):
+            counts = self._engine.cursor.stats()
+        stats = {
+            name.replace("_ns", "_seconds"): value / (1e9 if name.endswith("_ns") else 1)
+            for name, value in counts.items()
+        }
+        epoch, position = map(float, self._engine.cursor.at)
+        step = position // self._engine.batch.rows
+        return stats | {"epoch": epoch, "step": step, "position": position}
+
+    def certificate(self) -> Certificate:
+        """Returns what was delivered since the loader was made, run by run.
+
+        `restore`, `seek` and `remesh` begin another run in it. The certificates of all processes
+        add up to a proof that every position was delivered exactly once; `Certificate.check`
+        verifies it without reading data. Keep the certificate beside the state that you save:
+        those of later runs are added to it. The loader always keeps it, for a few nanoseconds per
+        row.
+
+        A certificate belongs to one order: `restore` of another local order begins it anew.
+
+        Raises:
+            InvalidStateError: the loader is closed; ask before that.
+            OutOfRangeError: `device_prefetch` has made more than 64 batches ahead.
+            ResourceExhaustedError: the loader was moved or skipped steps more than 4,096 times.
+
+        Examples:
+            >>> import meshfeed as mf, numpy as np
+            >>> ds = mf.from_arrays({"x": np.arange(100)})
+            >>> lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=8, processes=2)
+            >>> players = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
+            >>> delivered = [len(list(player)) for player in players]
+            >>> mine, other = (player.certificate() for player in players)
+            >>> (mine + other).last, (mine + other).dropped
+            ((0, 96), (Span(epoch=0, epochs=1, first=96, last=100),))
+            >>> (mine + other).check()
+            >>> mine.complete()  # without the other process
+            False
+        """
+        with Checks("Loader.certificate"):
+            return Certificate._read(self._engine.cursor.certificate())
 
     # ---- end ----
 
@@ -429,8 +536,8 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         self._engine.cursor.close(error)
 
     def __repr__(self) -> str:
-        arrays = cut(str([array["name"] for array in self._engine.info["arrays"]]))
-        size = self._engine.info["batch_shape"]
+        arrays = cut(str([array["name"] for array in self._engine.batch.info["arrays"]]))
+        size = self._engine.batch.info["batch_shape"]
         return (
             f"Loader({arrays}, batch_size={size[0] if len(size) == 1 else tuple(size)}, "
             f"epoch={self.epoch}, step={self.step} of {self.steps_per_epoch})"
@@ -446,3 +553,16 @@ class Loader(Place, Facts[BatchT], Generic[BatchT]):
         message = "a loader cannot be pickled: it belongs to this process"
         hint = "save loader.state(), and give it to a new loader in the other process"
         raise InvalidStateError(message, op="mf.Loader", hint=hint)
+
+
+def _check_kinds(check: Checks, source: Any, layout: Any, process: Any) -> None:
+    """Refuses a source and a layout of another type, and a process without a layout."""
+    if not isinstance(source, Dataset):
+        hint = "make one with mf.open, mf.from_arrow or mf.from_arrays"
+        raise check.wrong("source", source, "a meshfeed.Dataset", hint)
+    if layout is not None and not isinstance(layout, Layout):
+        raise check.wrong("layout", layout, "a meshfeed.Layout", "make one with mf.layout")
+    check.optional("process", process, 0, 2**31 - 1)
+    if layout is None and process is not None:
+        hint = "without layout= a loader loads for the process it runs in"
+        raise check.wrong("process", process, "a layout= beside it", hint)

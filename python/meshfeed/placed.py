@@ -213,7 +213,7 @@ class Placing:
     def __init__(self, check: Checks, engine: Engine, devices: Devices) -> None:
         if not isinstance(devices, Devices):
             raise check.wrong("devices", devices, "what mf.devices() gave")
-        if not json.loads(engine.document)["mesh"]["axes"]:
+        if not json.loads(engine.batch.document)["mesh"]["axes"]:
             message = "this loader gives whole batches, and has no mesh"
             hint = "give mesh and specs, or play a layout: mf.Loader(ds, layout=lay, process=0)"
             raise check.misfit(message, hint)
@@ -222,7 +222,7 @@ class Placing:
 
     def _open(self) -> None:
         """Makes the memory for batches of the loader's layout, which a remesh changes."""
-        document = self._engine.document
+        document = self._engine.batch.document
         handle = calls.ring_create(self._devices.handle, document)
         self._ring, self._document = handle, document
         described = calls.ring_info(handle.value)["arrays"]
@@ -236,9 +236,9 @@ class Placing:
         """Places the batch in this memory."""
         with Checks("Loader.place"):
             self._devices.check()
-            if self._engine.document != self._document:
+            if self._engine.batch.document != self._document:
                 self._open()
             batch = owner.release._as_parameter_
             placed = calls.batch_place(batch, self._ring.value)
         owner_of_all = _Batch(placed, shared=self._devices.shared)
-        return self._engine.feed.build([PlacedArray(owner_of_all, a) for a in self._arrays])
+        return self._engine.batch.feed.build([PlacedArray(owner_of_all, a) for a in self._arrays])

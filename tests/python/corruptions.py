@@ -48,7 +48,7 @@ def corrupt(loader: mf.Loader, way: Way) -> None:
 
 def blocks(loader: mf.Loader, memory: Bytes, name: str) -> list[Bytes]:
     """Gives the blocks of an array in a batch's memory."""
-    array = next(a for a in loader._engine.info["arrays"] if a["name"] == name)
+    array = next(a for a in loader._engine.batch.info["arrays"] if a["name"] == name)
     return [
         memory[b["offset"] : b["offset"] + b["bytes"]].view(array["dtype"]).reshape(b["shape"])
         for b in array["blocks"]

@@ -32,10 +32,10 @@ MAY_IMPORT = {
     "backend": "_native _io _command",
     "jax": "_native _io _plan _feed specs",
     "_jobs": "_native _io _plan _version coordinator",
-    "_feed": "_native _io _plan _jobs _types certificate dataset planning specs",
+    "_feed": "_native _io _plan _jobs _types dataset planning specs",
     "arrays": "_native _io _plan _feed dataset planning specs",
     "placed": "_native _io _plan _feed backend specs",
-    "loader": "_io _plan _jobs _feed _types coordinator dataset planning",
+    "loader": "_io _plan _jobs _feed _types certificate coordinator dataset planning",
     "selfcheck": "meshfeed _native _plan",
     "__main__": "_command linking",
 }

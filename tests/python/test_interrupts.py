@@ -102,7 +102,7 @@ _CALLS = {_OPS[name] for name in _OPS if name in ("CALL", "CALL_KW", "CALL_FUNCT
 _PACKAGE = str(Path(mf.__file__).parent)
 _MODULES = """
     _native/calls _native/dlpack _native/handle _native/library _native/owner
-    _feed/batches _feed/cursor _feed/engine _feed/place placed
+    _feed/batches _feed/cursor _feed/engine _feed/position placed
 """
 _WATCHED = {f"{_PACKAGE}/{name}.py" for name in _MODULES.split()}
 
@@ -269,10 +269,10 @@ def test_a_remesh_in_a_job_at_every_place() -> None:
             assert (kept is None) == (not where), f"lost at {where}"
             cursor = engine.cursor
             assert isinstance(cursor, JoinedCursor)
-            assert engine.info == calls.loader_info(cursor.handle.value), where
-            assert cursor.feed is engine.feed, where
+            assert engine.batch.info == calls.loader_info(cursor.handle.value), where
+            assert cursor.feed is engine.batch.feed, where
             joined = cursor._cluster
-            assert joined is None or joined._evidence.layout == engine.document, where
+            assert joined is None or joined._evidence.layout == engine.batch.document, where
         if not where:
             break
     assert n > 10

@@ -251,11 +251,10 @@ def certificate_report(text: str | bytes, asked: Range | None = None) -> str:
     return _text("mf_certificate_report", *_encoded(text), _range(asked))
 
 
-def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, Any]) -> int:
-    """Writes the records of a batch into an int64 array, and gives their number."""
+def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, Any]) -> None:
+    """Writes the records of a batch into an int64 array of as many rows."""
     count = c_int64()
     call("mf_loader_records", handle, epoch, position, out.ctypes.data, out.size, byref(count))
-    return count.value
 
 
 def loader_stats(handle: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Where a loader stands: its epoch and step, and its state."""
+"""The position of a loader: its epoch and step, its state, and the calls that move it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from meshfeed.errors import InvalidStateError
 
 
 class Delivered(NamedTuple):
-    """Where a batch that was delivered stands.
+    """The position of a batch that was delivered.
 
     Attributes:
         epoch: its epoch.
@@ -34,8 +34,8 @@ class Delivered(NamedTuple):
     position: int
 
 
-class Place:
-    """The part of a loader that tells, saves and changes its place; see `Loader`."""
+class PositionMixin:
+    """The methods of a loader that report, save and change its position; see `Loader`."""
 
     _engine: Engine
 
@@ -47,24 +47,23 @@ class Place:
     @property
     def step(self) -> int:
         """The step of the next batch in its epoch."""
-        return self._engine.cursor.at[1] // self._engine.batch_rows
+        return self._engine.cursor.at[1] // self._engine.batch.rows
 
     @property
     def steps_per_epoch(self) -> int:
-        """How many batches a whole epoch has."""
-        return int(self._engine.info["steps_per_epoch"])
+        """The number of batches in a whole epoch."""
+        return int(self._engine.batch.info["steps_per_epoch"])
 
     @property
     def remaining(self) -> int:
-        """How many batches are left: what a loop started now yields.
+        """The number of batches that are left: what a loop started now yields.
 
         Raises:
-            TypeError: the loader has no end, as `epochs=-1`.
+            TypeError: the loader has no end, because of `epochs=-1`.
         """
         with Checks("Loader.remaining"):
-            cursor = self._engine.cursor
-            cursor.handle.check(ASK_BEFORE)
-            n = self._engine.steps.left(*cursor.at)
+            self._engine.cursor.handle.check(ASK_BEFORE)
+            n = self._engine.steps.left(*self._engine.cursor.at)
         if n < 0:
             message = "a loader with epochs=-1 has no end; steps_per_epoch is the number per epoch"
             raise TypeError(message)
@@ -72,10 +71,10 @@ class Place:
 
     @property
     def last(self) -> Delivered:
-        """Where the batch that was delivered last stands.
+        """The position of the batch that was delivered last.
 
-        `epoch` and `step` are those of the next batch. In an epoch's last batch they already say
-        the next epoch, and `last` says the one that the batch belongs to.
+        `epoch` and `step` belong to the next batch. After the last batch of an epoch they already
+        name the next epoch, and `last` names the epoch of the delivered batch.
 
         Raises:
             InvalidStateError: no batch was delivered yet.
@@ -92,31 +91,31 @@ class Place:
             hint = "ask in a loop; epoch and step say where the next batch stands"
             raise InvalidStateError(message, op="Loader.last", hint=hint)
         epoch, position = last
-        return Delivered(epoch, position // self._engine.batch_rows, position)
+        return Delivered(epoch, position // self._engine.batch.rows, position)
 
     def state(self) -> State:
-        """Gives the place after the last batch delivered, as a small dict that JSON can hold.
+        """Returns the position after the last batch delivered, as a small dict for JSON.
 
-        It is the same on every process, and fits any mesh, batch size and specs: a loader that
-        starts from it continues with the next record.
+        The state is the same on every process, and fits any mesh, batch size and specs. A loader
+        that starts from it continues with the next record.
         """
         return self._engine.state(*self._engine.cursor.at)
 
     def save_state(self, path: str | os.PathLike[str]) -> None:
-        """Writes `state()` to a file, whole or not at all, whenever the process ends.
+        """Writes `state()` to a file. If the process dies, the file holds the old or the new state.
 
-        All processes of a job may write the same path. Where their steps wait for each other they
-        have the same state. Where they run apart, the file holds the furthest state that any of
-        them saved: a slower process does not put it back, and after a restart does not get the
-        batches between. Give every process a path of its own there, and go on from the state that
-        is least far. After `seek` and `restore` in all processes the file goes back, too.
+        All processes of a job may write the same path. If their steps wait for each other, they
+        have the same state. If they run independently, the file holds the furthest state that any
+        of them saved. After a restart a slower process then misses the batches between. Give every
+        process its own path in that case, and continue from the state that is least far. After
+        `seek` and `restore` in all processes the file may go back.
 
         Args:
             path: the file; `state=path` and `restore(path)` read it.
 
         Raises:
-            NotFoundError: there is no such folder.
-            ReadError: the file cannot be written; what it held before is as it was.
+            NotFoundError: the folder does not exist.
+            ReadError: the file cannot be written; its old content is unchanged.
         """
         if not isinstance(path, str | os.PathLike):
             raise Checks("Loader.save_state").wrong("path", path, "a path")
@@ -130,7 +129,7 @@ class Place:
         *,
         dataset: Literal["check", "ignore"] = "check",
     ) -> None:
-        """Continues where a state stands.
+        """Continues from a state.
 
         Args:
             state: from `state()`, or the path that `save_state` wrote.
@@ -139,18 +138,18 @@ class Place:
         Raises:
             IncompatibleError: the state belongs to another dataset, order or seed.
             InvalidArgumentError: it is not a state.
-            NotFoundError: there is no such file.
+            NotFoundError: the file does not exist.
         """
         with Checks("Loader.restore") as check:
             saved, ignores = check.state(state), check.ignores(dataset)
             self._engine.restore(saved, ignore_dataset=ignores)
 
     def state_dict(self) -> State:
-        """Gives `state()`, under the name that checkpointing libraries call."""
+        """Returns `state()`, under the name that checkpointing libraries use."""
         return self.state()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continues where a state stands: `restore`, under the name that such libraries call.
+        """Continues from a state: `restore`, under the name that checkpointing libraries use.
 
         Args:
             state_dict: from `state_dict()` or `state()`.
@@ -164,14 +163,14 @@ class Place:
     def seek(self, *, epoch: int, position: int = 0) -> None:
         """Continues at a position of an epoch.
 
-        Behind the last of `epochs=` loops are empty, and a warning says so.
+        After the last of `epochs=` loops are empty, and a warning says so.
 
         Args:
             epoch: the epoch, from 0.
             position: how many records of the epoch count as delivered.
 
         Raises:
-            OutOfRangeError: the epoch or the position is outside of what there is.
+            OutOfRangeError: the epoch or the position does not exist.
         """
         with Checks("Loader.seek") as check:
             epoch, position = check.int64("epoch", epoch), check.int64("position", position)
@@ -179,19 +178,18 @@ class Place:
         notices.of_end(self.epoch, self._engine.epochs)
 
     def skip(self, steps: int) -> None:
-        """Leaves out the next steps, as after a spike of the loss.
+        """Leaves out the next steps, for example after a loss spike.
 
-        The next batch is the one behind them, and a state saved from now on continues behind
-        them. Certificates name them as skipped, so they are neither delivered nor missing. Steps
-        beyond the end of an epoch are those of the next one; a `for` loop over one epoch ends at
-        its end. In a job of several processes all skip alike, and they agree before the next
-        batch.
+        The next batch is the one after them, and a state saved from now on continues there.
+        Certificates list these steps as skipped, so they are neither delivered nor missing. Steps
+        beyond the end of an epoch belong to the next one; a `for` loop over one epoch ends at
+        its end. In a job all processes skip alike, and they agree before the next batch.
 
         Args:
             steps: how many steps, counted from the last batch delivered; 0 does nothing.
 
         Raises:
-            OutOfRangeError: fewer steps are left of `epochs=`; the loader stays where it is.
+            OutOfRangeError: fewer steps of `epochs=` are left; the position does not change.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -207,24 +205,21 @@ class Place:
             (Span(epoch=0, epochs=1, first=4, last=10),)
         """
         with Checks("Loader.skip") as check:
-            if number := check.int64("steps", steps):
-                self._engine.cursor.move(
-                    lambda handle: calls.loader_skip(handle, number), skips=True
-                )
+            if n := check.int64("steps", steps):
+                self._engine.cursor.move(lambda handle: calls.loader_skip(handle, n), skips=True)
 
     def records(self, epoch: int, position: int) -> npt.NDArray[np.int64]:
-        """Gives the records of the global batch that starts at a position, -1 for padding.
+        """Returns the records of the global batch that starts at a position, -1 for padding.
 
         Args:
             epoch: the epoch.
             position: the position of the batch's first row.
 
         Returns:
-            An int64 array of one number per row; fewer where the epoch ends before, and none
-            at its end.
+            An int64 array of one number per row.
 
         Raises:
-            OutOfRangeError: the epoch or the position is outside of what there is.
+            OutOfRangeError: the epoch or the position does not exist, or no batch starts there.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -234,6 +229,6 @@ class Place:
         """
         with Checks("Loader.records") as check:
             epoch, position = check.int64("epoch", epoch), check.int64("position", position)
-            out = np.empty(self._engine.batch_rows, np.int64)
-            handle = self._engine.cursor.handle.value
-            return out[: calls.loader_records(handle, epoch, position, out)]
+            out = np.empty(self._engine.batch.rows, np.int64)
+            calls.loader_records(self._engine.cursor.handle.value, epoch, position, out)
+            return out
