@@ -1,4 +1,4 @@
-"""The page: what the results say, as Markdown."""
+"""Writes the page: the results as Markdown."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def brief(records: dict[str, Any]) -> str:
 
 
 def of_kind(records: dict[str, Any], kind: str) -> list[tuple[str, Any]]:
-    """Gives the records of one kind in the order of the page."""
+    """Returns the records of one kind in the order of the page."""
     return [(key, r) for key, r in records.items() if key.startswith(f"{kind}/")]
 
 
 def table(columns: dict[str, Column], rows: Iterable[Any]) -> str:
-    """Writes a table whose numbers stand to the right."""
+    """Writes a table with numbers aligned to the right."""
     aligned = ["---" if name in LEFT else "--:" for name in columns]
     lines = [list(columns), aligned]
     lines += [[text(row) for text in columns.values()] for row in rows]
@@ -140,8 +140,8 @@ def _limited(records: dict[str, Any]) -> list[str]:
         loops = result["loops"].items()
         rows = [{"case": key.split("/")[1], "loop": loop, "runs": runs} for loop, runs in loops]
         text = (
-            f"Limit: {result['way']}. The cache then holds half of the file at most; *cached* is "
-            "the part of the file that was in it at the end.\n"
+            f"Limit: {result['way']}. The cache then holds at most half of the file; *cached* is "
+            "the part of the file in the cache at the end.\n"
         )
         return [title, text, table(DISK, rows)]
     return []
@@ -177,12 +177,12 @@ def _ratio(cell: CellNumbers) -> str:
 
 
 def mark(ratio: float) -> str:
-    """Writes a ratio: ✗ and bold where the loop is slower, ○ where it is less than half faster."""
+    """Writes a ratio: ✗ and bold if the loop is slower, ○ if it is less than 1.5 times as fast."""
     return plain(ratio) + (" ○" if 1 <= ratio < 1.5 else "")
 
 
 def plain(ratio: float) -> str:
-    """Writes a ratio: ✗ and bold where it is below 1."""
+    """Writes a ratio: ✗ and bold if it is below 1."""
     return f"**{ratio:.2f} ✗**" if ratio < 1 else f"{ratio:.2f}"
 
 
@@ -191,7 +191,7 @@ def _reached(value: float, bound: float) -> str:
 
 
 def _disk(name: str, form: str) -> Column:
-    """Makes the column of a number of several runs: the median and the range of all."""
+    """Returns the column of a number of several runs: their median and range."""
 
     def text(row: Any) -> str:
         values = sorted(float(run[name]) for run in row["runs"])

@@ -10,37 +10,37 @@ import (
 	"time"
 )
 
-// page is what the measurements say, as Markdown.
+// page writes the measurements as Markdown.
 type page struct {
 	backends []backend
 	cells    []cell
 	micros   [][]float64 // by cell and round
-	faults   [][]float64 // page faults, in the same way
+	faults   [][]float64 // page faults, by cell and round
 	rounds   int
 	commit   string
-	keeping  string // the tables of a process whose malloc keeps what is freed
+	keeping  string // the tables of a process whose malloc keeps freed memory
 }
 
 const head = `# Benchmarks of placing, with GoMLX
 
-Written by ` + "`make bench-go`" + `. How batches come to ` + "`jax.Array`s is in [benchmarks.md](benchmarks.md)." + `
+` + "`make bench-go`" + ` writes this page. [benchmarks.md](benchmarks.md) has the numbers for JAX.
 
 **Machine.** %s; %s; %s.
 Commit %s, measured %s. Eight devices share these cores, so **the numbers show what placing
 costs, never scaling**; nothing here was measured on GPU or TPU.
 
 **A batch** is 128 × 32 × 32 × 3 float32, 1.5 MiB, in 8 shards of 16 rows on 8 devices, shuffled over 4,096 rows in memory
-(48 MiB). Loaders have one worker and, but for the rows that say so, read nothing ahead: a time is the whole cost of a batch,
-from asking for it to having given it back (released or finalized).
+(48 MiB). Loaders have one worker and, except in the rows that say so, read nothing ahead. A time is the whole cost of a batch,
+from the request to its return (released or finalized).
 
-**Turns.** All cells live in one process and take turns of %d ms, %d rounds of them, beginning with another each time; the
-first round, and the first four batches of a turn, are left out. A number is the median of the turns' medians (of their
-means, where batches are read ahead), behind it the range from the 10th to the 90th percentile of them. Ratios are taken
-round by round. Before it is measured, a pulling cell's first three batches are compared byte by byte with what their
-records hold; afterwards no buffer may be live.
+**Turns.** All cells run in one process and take turns of %d ms, %d rounds of them, and each round begins with another cell. The
+first round, and the first four batches of a turn, do not count. A number is the median of the turns' medians (of their means, if
+batches are read ahead), with the range from the 10th to the 90th percentile. Ratios are taken round by round. Before it is
+measured, the first three batches of a pulling cell are compared byte by byte with their records. Afterwards no buffer may be
+live.
 
-**Copies** are of a batch's bytes, the gather included. That nothing else is copied where memory is shared is tested on a
-backend that counts (` + "`core/gomlxfeed`" + `).
+**Copies** are of a batch's bytes, the gather included. A test on a backend that counts copies shows that nothing else is copied
+if memory is shared (` + "`core/gomlxfeed`" + `).
 
 `
 
@@ -68,7 +68,7 @@ func (p page) markdown() string {
 	return s.String()
 }
 
-// tables are those of all backends.
+// tables writes the tables of all backends.
 func (p page) tables() string {
 	var s strings.Builder
 	for _, b := range p.backends {
@@ -77,41 +77,42 @@ func (p page) tables() string {
 	return s.String()
 }
 
-const malloc = `## Where malloc keeps its memory
+const malloc = `## If malloc keeps its memory
 
-XLA's plugin takes new buffers from the C library's malloc. glibc's gives what is freed at the end of its heap back to the
-system, and the next batch pays a page fault for each of its 384 pages; how often that happens depends on what else lies in
-the heap, hence the wide ranges. It is most of the time in the trainer's rows of shared XLA above. Where memory is not shared,
-most of what is left is XLA's transfer itself, by hand too. A program that sets
+XLA's plugin takes new buffers from the C library's malloc. glibc's malloc returns freed memory at the end of its heap to the
+system, and the next batch pays a page fault for each of its 384 pages. How often that happens depends on the rest of the heap,
+hence the wide ranges. It is most of the time in the trainer's rows of shared XLA above. If memory is not shared, most of the rest
+is XLA's transfer, by hand too. A program that sets
 ` + "`%s`" + `
-in its environment keeps the memory. meshfeed does not set it, since it is the program's malloc. The same in such a process:
+in its environment keeps the memory. Meshfeed does not set it, because malloc belongs to the program. The same cells in such a
+process:
 
 %s`
 
 const legend = `## What the rows are
 
-- *memcpy*: the same bytes from one piece of memory to another, both warm. *plain gather*: the source alone, shuffled rows to
-  one piece of memory. *loader*: the same by a loader, to host memory that goes round.
-- *gather into the ring*: the source alone, 8 jobs to the shards of a ` + "`Ring`" + `, and ` + "`Commit`" + `.
-- *pull*: ` + "`gomlxfeed.Placed`" + ` and ` + "`Release`" + `, with a loader that gathers into a ring, and with one that has its own memory.
-- *trainer*: ` + "`NewDistributedDataset`" + `, whose batches are the trainer's: every batch is new memory, finalized at once. No target.
-  GoMLX clears new shared memory (` + "`tensors.FromShapeForBackend`" + `) before the gather overwrites it, and has no public way round it.
-- *reading ahead*: two batches ahead, and each batch is held until the next is there, as in training. The caller does nothing
+- *memcpy*: a copy of as many bytes, with both pieces of memory warm. *plain gather*: the source alone gathers shuffled rows to
+  one piece of memory. *loader*: a loader does the same, to host memory that is reused.
+- *gather into the ring*: the source alone, 8 jobs that write to the shards of a ` + "`Ring`" + `, and ` + "`Commit`" + `.
+- *pull*: ` + "`gomlxfeed.Placed`" + ` and ` + "`Release`" + `, with a loader that gathers into a ring, and with one that has host memory.
+- *trainer*: ` + "`NewDistributedDataset`" + `, whose batches belong to the trainer: every batch is new memory, finalized at once. No
+  target. GoMLX clears new shared memory (` + "`tensors.FromShapeForBackend`" + `) before the gather overwrites it, and offers no way to avoid it.
+- *reading ahead*: two batches ahead, and each batch is held until the next one arrives, as in training. The caller does nothing
   else, so this is the time between batches at full speed.
-- *page faults*: of the whole process, per batch; a batch has 384 pages.
-- *by hand*: what a program does without meshfeed: the plain gather, ` + "`tensors.FromRaw`" + ` for each shard, one after the
-  other, a dtensor of them all, and its ` + "`Finalize`" + `. It has no shuffling, cursor or order to keep.
+- *page faults*: those of the whole process, per batch; a batch has 384 pages.
+- *by hand*: a program without meshfeed: the plain gather, ` + "`tensors.FromRaw`" + ` for each shard, one after the
+  other, a dtensor of them all, and its ` + "`Finalize`" + `. It has no order, cursor or state.
 `
 
-// target says whether the ring costs at most 1.3 × the plain gather.
+// target reports whether the ring costs at most 1.3 × the plain gather.
 func (p page) target(s *strings.Builder) {
-	s.WriteString("**Target**: where memory is shared, gathering into the ring takes at most 1.3 × the plain gather of the same rows.\n")
+	s.WriteString("**Target**: if memory is shared, gathering into the ring takes at most 1.3 × the plain gather of the same rows.\n")
 	for _, b := range p.backends {
 		if !b.devices.Shared() {
 			continue
 		}
 		r := spreadOf(ratios(p.of(b.name, ringGather), p.of(host, plain)))
-		verdict := "kept"
+		verdict := "met"
 		if r.median > 1.3 {
 			verdict = "**missed**"
 		}
@@ -131,7 +132,7 @@ func (p page) table(s *strings.Builder, title, on string) {
 	s.WriteString("\n")
 }
 
-// losing lists the ways that take longer than the program without meshfeed.
+// losing lists the cells that take longer than the program without meshfeed.
 func (p page) losing(s *strings.Builder) {
 	s.WriteString("## Rows that lose\n\n")
 	lost := 0
@@ -145,7 +146,7 @@ func (p page) losing(s *strings.Builder) {
 		}
 	}
 	if lost == 0 {
-		s.WriteString("None takes longer than the same by hand.\n")
+		s.WriteString("No row takes longer than the same by hand.\n")
 	}
 	s.WriteString("\n")
 }
@@ -182,7 +183,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), runtime.GOOS)
 }
 
-// versions names the modules that matter, and the commit.
+// versions lists the versions of Go and of GoMLX's modules.
 func versions() string {
 	text := runtime.Version()
 	info, ok := debug.ReadBuildInfo()

@@ -13,24 +13,18 @@ RESULTS = Path(__file__).resolve().parents[3] / "docs" / "benchmarks-processes.j
 HEAD = """## Many processes
 
 Four processes of two devices each, one `jax.distributed` job on {cores} cores of {processor},
-commit {commits}. The loops take turns, of 1,000 steps where they are fast; before each turn all
+commit {commits}. The loops take turns, of 1,000 steps if they are fast. Before each turn all
 processes meet, and all run the same loop. *step* is the median step of the median process, *job*
-the mean step of the slowest process, *CPU* the processor time of a step in all four together, all
-in ms: medians of the rounds, and their range. *times by hand* compares *job* round by round with
-the loop that gathers this process's rows with NumPy and calls
-`make_array_from_process_local_data`. *gathered* is what a process gathers for a step; meshfeed's is
-the plan's to the byte. `device_put` gathers the whole batch in every process and then compares it
-over the network. Grain gives process p every n-th record, which is right on these meshes, where the
-rows follow the processes, and wrong where replicas lie in different ones.
+the mean step of the slowest process, and *CPU* the processor time of a step in all four together,
+all in ms: medians of the rounds, with their range. *times by hand* compares *job* round by round
+with the loop that gathers this process's rows with NumPy and calls
+`make_array_from_process_local_data`. *gathered* are the bytes that a process gathers for a step;
+meshfeed's are the plan's to the byte. `device_put` gathers the whole batch in every process and
+then compares it over the network. Grain gives process p every n-th record. That is right on these
+meshes, where the rows follow the processes, and wrong if replicas are in different processes.
 
-With two threads in each of four processes and {cores} cores there is never a free core, so a loop
-that works ahead gains nothing by it: what counts is the processor time. meshfeed notices, and then
-leaves batches of up to 256 KiB, as those of tokens are here, to their callers, who make three at a
-time.
-
-On the machine of the sections above an earlier commit, 6416c02, which made one at a time, loaded
-images at 1.28 to 1.63 times the speed of the loop by hand and tokens at 1.04 to 1.25 times; on this
-one, tokens at 0.84 to 1.19 times.
+With two threads in each of four processes on {cores} cores, no core is ever free. A loop that reads
+ahead gains nothing by it, and the processor time decides.
 """
 
 COLUMNS = "| case | mesh | loop | step | job | CPU | times by hand | gathered |"
@@ -38,7 +32,7 @@ RULES = "| --- | --- | --- | --: | --: | --: | --: | --: |"
 
 
 def section(held: dict[str, Any]) -> list[str]:
-    """Writes the section, or nothing where nothing was measured."""
+    """Writes the section, or nothing without measurements."""
     pieces = held["pieces"]
     if not pieces:
         return []
@@ -60,7 +54,7 @@ def section(held: dict[str, Any]) -> list[str]:
 
 
 def read() -> list[str]:
-    """Writes the section from the stored results, or nothing where there are none."""
+    """Writes the section from the stored results, if there are any."""
     return section(json.loads(RESULTS.read_text())) if RESULTS.exists() else []
 
 
@@ -89,9 +83,9 @@ def _cold(processes: list[dict[str, Any]]) -> str:
     return (
         f"A file of {one['file'] / 1e6:,.0f} MB that was not in memory, {one['steps']} steps of "
         f"tokens: the processes gathered {planned:,.0f} MB, and {disk:,.0f} MB came from the disk "
-        "for all of them together: the file fits into memory, so it is read ahead as a whole, each "
-        f"page once, by whoever comes first. By calls of `read` a process got {calls:.1f} MB, "
-        "headers and samples for the fingerprint.\n"
+        "for all of them together. The file fits into memory, so all of it is read ahead, and each "
+        f"page is read once. Calls of `read` returned {calls:.1f} MB to a process: headers, and "
+        "samples for the fingerprint.\n"
     )
 
 
@@ -103,14 +97,14 @@ def _replicas(result: dict[str, float]) -> str:
     part = total / (result["first"] + result["steps"] * result["step"])
     enough = max(0.0, (100 * total - result["first"]) / result["step"])
     return (
-        "Comparing replicas in the first three steps, of tokens, where processes 0 and 2, and 1 "
-        f"and 3, hold the same rows: a process spends {once:.1f} ms once, when the processes agree,"
-        f" and for each of the three {inspect:.0f} µs in the program's thread and {beside:.0f} µs "
-        f"beside it, of which hashing {megabytes:.2f} MB is {hashed:.0f} µs "
-        f"({hashed / megabytes:.0f} µs per MB). That is {total * 1e3:.1f} ms in all, {part:.1%} of "
-        f"a loop of {result['steps']:,.0f} steps that does nothing but load, of "
-        f"{result['step'] * 1e6:.0f} µs each behind a first one of {result['first'] * 1e3:.0f} ms, "
-        f"and 1 % of one of {enough:,.0f} steps.\n"
+        "Comparing replicas in the first three steps, of tokens; processes 0 and 2, and 1 and 3, "
+        f"hold the same rows. A process spends {once:.1f} ms once, when the processes agree. Each "
+        f"of the three steps takes {inspect:.0f} µs on the program's thread and {beside:.0f} µs on "
+        f"others, of which hashing {megabytes:.2f} MB is {hashed:.0f} µs "
+        f"({hashed / megabytes:.0f} µs per MB). The sum is {total * 1e3:.1f} ms, {part:.1%} of a "
+        f"loop of {result['steps']:,.0f} steps that only loads, with steps of "
+        f"{result['step'] * 1e6:.0f} µs after a first one of {result['first'] * 1e3:.0f} ms, and "
+        f"1 % of a loop of {enough:,.0f} steps.\n"
     )
 
 
@@ -122,7 +116,7 @@ def _restore(result: dict[str, Any]) -> str:
     ]
     return (
         f"From a state of {result['state_bytes']} bytes to the first batch, at {result['tries']} "
-        f"positions of {result['records']:,} records of a file that is open, shuffled:\n\n"
+        f"positions of {result['records']:,} records of an open file, shuffled:\n\n"
         + "\n".join(times)
         + "\n"
     )
@@ -134,9 +128,7 @@ def _remesh(result: dict[str, Any]) -> str:
         for name, row in result["ms"].items()
     ]
     return (
-        f"`remesh` to a mesh of {result['devices']:,} devices that was not seen before, "
-        f"{result['tries']} times; the promise is 10 ms. In a job the processes agree in the next "
-        "batch. A process with thousands of devices of its own describes each of its blocks:\n\n"
-        + "\n".join(times)
-        + "\n"
+        f"`remesh` to a new mesh of {result['devices']:,} devices, {result['tries']} times; the "
+        "promise is 10 ms. In a job the processes agree in the next batch. A process with "
+        "thousands of local devices describes each of its blocks:\n\n" + "\n".join(times) + "\n"
     )
