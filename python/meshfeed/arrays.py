@@ -10,10 +10,11 @@ from meshfeed._io.arguments import Checks
 from meshfeed._native import calls
 from meshfeed._plan.blocks import Blocks
 from meshfeed._plan.documents import MeshPart
+from meshfeed._plan.trees import no_field
 from meshfeed.dataset import Dataset
 from meshfeed.errors import ResourceExhaustedError
 from meshfeed.planning import Layout
-from meshfeed.specs import entries, no_field
+from meshfeed.specs import entries
 
 if TYPE_CHECKING:
     import numpy as np

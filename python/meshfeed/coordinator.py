@@ -1,7 +1,7 @@
-"""The small store through which the processes of a job compare notes: five methods over bytes.
+"""The key-value store through which the processes of a job exchange small messages.
 
-JAX's own is found by `jax_coordinator`; any key-value store that all processes reach can stand
-in for it. It carries a few hundred bytes now and then, never data.
+`jax_coordinator` finds the store of JAX. Any other store that all processes reach can replace it.
+It carries some hundred bytes at a time, and never data.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from meshfeed.errors import InvalidArgumentError
 class Coordinator(Protocol):
     """A key-value store that all processes of a job share.
 
-    Keys are paths such as ``"meshfeed/train.0-3/0/0/plan"``. Any thread may call. What cannot be
-    done raises. An object must be hashable and allow weak references, as ordinary ones do.
-    Keys of an earlier start of the job must not be there: a store that outlives its job needs a
-    prefix of its own for every start.
+    Keys are paths such as ``"meshfeed/train.0-3/0/0/terms"``. Any thread may call any method. A
+    method that fails raises. The object must be hashable and allow weak references, which is the
+    default. At the start of a job there must be no keys of an earlier start: a store that outlives
+    its job needs a new prefix for every start.
     """
 
     def set(self, key: str, value: bytes) -> None:
-        """Sets a key, also one that is there."""
+        """Sets a key, also one that exists."""
 
     def get(self, key: str, seconds: float) -> bytes | None:
-        """Waits for a key at most that long; None if it is not there by then."""
+        """Waits for a key for at most this long; returns None if it does not exist by then."""
 
     def try_get(self, key: str) -> bytes | None:
-        """Gives a key's value, None if it is not there."""
+        """Returns a key's value, or None if it does not exist."""
 
     def delete(self, key: str) -> None:
-        """Deletes a key and all keys below it; it is no error if there are none."""
+        """Deletes a key and all keys below it, if there are any."""
 
     def list(self, prefix: str) -> dict[str, bytes]:
-        """Gives all keys below a path, whole, with their values."""
+        """Returns all keys below a path, with the path, and their values."""
 
 
 def patient_get(
@@ -47,22 +47,22 @@ def patient_get(
     until: float,
     sleep: Callable[[float], object] = time.sleep,
 ) -> bytes | None:
-    """Waits for a key, so that Ctrl-C is answered at once.
+    """Waits for a key, and reacts to Ctrl-C at once.
 
-    A call into a store may hear no signal while it blocks, so this asks again and again, less
-    often the longer it takes: a job of thousands asks its store some times a second each.
+    A call of a store that blocks may not react to signals. So this polls, less often the longer it
+    takes, because a job may have thousands of processes.
 
     Args:
         store: the store.
         key: the key.
         until: the time of `time.monotonic` at which to give up.
-        sleep: waits; a true result ends the wait.
+        sleep: waits for so many seconds; a true result ends the wait.
 
     Returns:
-        The value; None when time is over.
+        The value, or None if the wait ended without one.
 
     Raises:
-        InvalidArgumentError: the store gives something else than bytes.
+        InvalidArgumentError: the store returned something other than bytes.
     """
     for pause in _pauses():
         value = _checked(store.try_get(key), key)
@@ -73,7 +73,7 @@ def patient_get(
 
 
 def _checked(value: Any, key: str) -> bytes | None:
-    """Refuses what some clients of stores make of bytes, before it looks like a difference."""
+    """Rejects values that are not bytes, which would look like a difference."""
     if value is None or isinstance(value, bytes):
         return value
     message = f"the coordinator gave a {type(value).__name__} for the key {key!r}, expected bytes"
@@ -82,15 +82,15 @@ def _checked(value: Any, key: str) -> bytes | None:
 
 
 def _pauses() -> Iterator[float]:
-    """Gives 2 ms at first, and up to half a second."""
+    """Yields pauses from 2 ms to half a second."""
     return itertools.chain((0.002 * 1.3**n for n in range(21)), itertools.repeat(0.5))
 
 
 def jax_coordinator() -> JaxCoordinator:
-    """Gives the coordination service of `jax.distributed`: the same object for the same job.
+    """Returns the coordination service of `jax.distributed`: one object per job.
 
     Raises:
-        UnsupportedError: there is no job, or this JAX keeps its client elsewhere.
+        UnsupportedError: there is no job, or this release of JAX keeps its client elsewhere.
     """
     from meshfeed.jax import coordination_client
 
@@ -113,7 +113,7 @@ class JaxCoordinator:
         return _or_none("DEADLINE_EXCEEDED", get, key, max(1, round(1000 * seconds)))
 
     def try_get(self, key: str) -> bytes | None:
-        """Gives a key's value."""
+        """Returns a key's value."""
         return _or_none("NOT_FOUND", self.client.key_value_try_get_bytes, key)
 
     def delete(self, key: str) -> None:
@@ -121,15 +121,15 @@ class JaxCoordinator:
         self.client.key_value_delete(key)
 
     def list(self, prefix: str) -> dict[str, bytes]:
-        """Gives all keys below a path."""
+        """Returns all keys below a path."""
         return dict(self.client.key_value_dir_get_bytes(prefix))
 
 
 def _or_none(code: str, get: Callable[..., bytes], *arguments: Any) -> bytes | None:
-    """Gives what a call gives, and None where it fails with this code."""
+    """Returns the result of a call, or None if it fails with this code."""
     try:
         return get(*arguments)
-    except RuntimeError as e:  # what JAX's own error is
+    except RuntimeError as e:  # the base of JAX's error
         if str(e).startswith(code):
             return None
         raise
@@ -140,7 +140,7 @@ _known: JaxCoordinator | None = None
 
 
 def _of(client: Any) -> JaxCoordinator:
-    """Gives the same object for the same client, since names are counted per store."""
+    """Returns one object per client, because names are counted per store."""
     global _known
     with _lock:
         if _known is None or _known.client is not client:

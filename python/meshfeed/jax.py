@@ -21,8 +21,9 @@ from meshfeed._io.arguments import Checks
 from meshfeed._native.owner import Owner
 from meshfeed._plan.blocks import Blocks, Index, dtype_of
 from meshfeed._plan.documents import MeshPart
+from meshfeed._plan.trees import mapped
 from meshfeed.errors import InvalidStateError, UnsupportedError
-from meshfeed.specs import Array, mapped
+from meshfeed.specs import Array
 
 try:
     import jax

@@ -1,4 +1,4 @@
-"""Layouts: who holds what, who reads what, what it costs, and what is wrong.
+"""Layouts: what each device holds, what each process reads, what it costs, and what is wrong.
 
 A layout needs neither devices nor data, so a run can be planned and checked anywhere.
 """
@@ -19,7 +19,7 @@ from meshfeed._io.saving import write_whole
 from meshfeed._native import calls
 from meshfeed._plan import documents
 from meshfeed._plan.documents import MeshPart
-from meshfeed.specs import resolve
+from meshfeed._plan.trees import resolve
 
 if TYPE_CHECKING:
     from jax.sharding import AbstractMesh, Mesh
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Something wrong, or worth knowing, about a layout.
+    """An error in a layout, or something worth knowing about it.
 
     Attributes:
-        severity: "error" where no loader can run so, else "warning" or "info".
-        code: what kind of problem it is, the same in every face of meshfeed.
-        path: the place in the layout's document, a JSON Pointer.
-        message: what was expected and found.
+        severity: "error" if no loader can run with it, else "warning" or "info".
+        code: the kind of problem; the same in Go, C, the command and the browser page.
+        path: a JSON Pointer into the layout's document.
+        message: what was expected and what was found.
         hint: what to do.
         facts: the numbers in the message.
     """
@@ -56,10 +56,10 @@ class Problem:
 
 
 class Layout:
-    """A mesh, the arrays of a batch and facts about the dataset, worked out.
+    """The plan of a run: a mesh, the arrays of a batch, and facts about the dataset.
 
-    Make one with `mf.layout`, read one with `Layout.from_json`, or take a loader's.
-    Printing it draws it, and a notebook shows it as a picture.
+    Make one with `mf.layout`, read one with `Layout.from_json`, or use that of a loader.
+    Printing it draws it; a notebook shows it as a picture.
     """
 
     def __init__(self, document: str | bytes) -> None:
@@ -73,19 +73,19 @@ class Layout:
         """Reads a layout document.
 
         Args:
-            document: the JSON text, such as `to_json` gives; bytes are UTF-8.
+            document: the JSON text that `to_json` returns; bytes are UTF-8.
 
         Raises:
-            InvalidArgumentError: it is not a layout document; the text names the place.
+            InvalidArgumentError: it is not a layout document; the message says where.
         """
         return cls(document)
 
     def to_json(self) -> str:
-        """Gives the document in its canonical form, the same bytes in every face of meshfeed."""
+        """Returns the document in its canonical form, the same bytes in Go, C and Python."""
         return self._text
 
     def check(self) -> list[Problem]:
-        """Lists what is wrong and what is worth knowing; an empty list means all is well."""
+        """Lists errors, warnings and remarks; an empty list means that there are none."""
         return [
             Problem(
                 severity=p["severity"],
@@ -99,10 +99,10 @@ class Layout:
         ]
 
     def report(self, *, tables: bool = False) -> dict[str, Any]:
-        """Gives everything that is known about the layout, as `meshfeed plan --json` does.
+        """Returns everything that is known about the layout, as `meshfeed plan --json` prints it.
 
         Args:
-            tables: list every device also for meshes of more than 1,024.
+            tables: whether to list every device also in meshes of more than 1,024.
         """
         text = calls.layout_report(self._text, tables=tables)
         report: dict[str, Any] = json.loads(text)
@@ -117,7 +117,7 @@ class Layout:
         return range(mesh.get("processes", 1))
 
     def draw(self, array: str | None = None, *, dims: tuple[int, int] | None = None) -> str:
-        """Draws which device holds what, and who reads which rows.
+        """Draws which device holds what, and which process reads which rows.
 
         Args:
             array: the name of one array; by default all of them.
@@ -129,7 +129,7 @@ class Layout:
         return self._drawn("text", array, dims)
 
     def to_svg(self, array: str | None = None, *, dims: tuple[int, int] | None = None) -> str:
-        """Draws the same as `draw`, as SVG.
+        """Draws the same picture as SVG.
 
         Args:
             array: the name of one array; by default all of them.
@@ -138,7 +138,7 @@ class Layout:
         return self._drawn("svg", array, dims)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes the browser page with this layout in it: one file, which needs no network.
+        """Writes the browser page with this layout: one file, which needs no network.
 
         Args:
             path: the file, such as ``"layout.html"``.
@@ -146,7 +146,7 @@ class Layout:
         Raises:
             UnsupportedError: the C library was built without the page.
             NotFoundError: there is no such folder.
-            ReadError: the file cannot be written; what it held before is as it was.
+            ReadError: the file cannot be written, and is unchanged.
         """
         with Checks("Layout.to_html") as check:
             if not isinstance(path, str | os.PathLike):
@@ -154,14 +154,14 @@ class Layout:
             write_whole(Path(path), calls.layout_page(self._text), op="Layout.to_html")
 
     def serve(self, port: int = 0) -> page.Server:
-        """Shows the browser page with this layout in it to the browsers of this machine.
+        """Serves the browser page with this layout to the browsers of this machine.
 
         Args:
-            port: where it listens; by default at a port that is free.
+            port: the port; by default a free one.
 
         Returns:
-            A server, whose `url` is the address. It ends with `close()`, as a context, or with
-            the program; a script waits for Ctrl-C with `layout.serve().wait()`.
+            A server with an `url`. `close()`, the end of its `with` block or of the program ends
+            it. A script waits for Ctrl-C with `layout.serve().wait()`.
 
         Raises:
             UnsupportedError: the C library was built without the page.
@@ -188,7 +188,7 @@ class Layout:
         return calls.layout_drawing(self._text, options)
 
     def _shapes(self) -> dict[str, list[int]]:
-        """Gives the global shape of every array, mask and extras included."""
+        """Returns the global shape of every array, including mask and extras."""
         return {name: a["global_shape"] for name, a in self.report()["arrays"].items()}
 
     def __str__(self) -> str:
@@ -237,24 +237,25 @@ def layout(
 
     Args:
         mesh: axis names and sizes, such as ``{"data": 4, "model": 2}``, or a JAX mesh.
-        specs: as for `Loader`: one spec, or a tree of specs.
-        fields: a dataset, or for every field its type and the shape of a row.
+        specs: one spec, or a tree of specs; as in `Loader`.
+        fields: a dataset, or the type and the shape of a row of every field.
         batch_size: rows of the global batch.
-        records: records of the dataset, if they are known.
-        processes: how many processes own the devices in equal parts, where `mesh` is sizes.
-        devices: the (process, id) of every device in mesh order, where `mesh` is sizes.
-        remainder: what happens to records that fill no step: "drop", "pad" or "error".
+        records: the number of records in the dataset, if it is known.
+        processes: how many processes own the devices in equal parts, if `mesh` is a dict.
+        devices: the (process, id) of every device in mesh order, if `mesh` is a dict.
+        remainder: what happens to the records that do not fill the last step: "drop", "pad" or
+            "error".
         mask_name: with "pad", the name of the mask.
-        mask_spec: with "pad", the spec of the mask; by default what all arrays share.
-        extras: of "key" and "record".
-        prefetch: batches that may wait undelivered.
+        mask_spec: with "pad", the spec of the mask; by default the entries that all arrays share.
+        extras: a list of "key" and "record".
+        prefetch: how many batches may wait undelivered.
         shuffle: whether the order is shuffled.
-        order: how, as for `Loader`.
+        order: the name of the order, as in `Loader`.
         seed: the seed of the order.
-        loading: what every process reads, as for `Loader`. The report says for each way how many
+        loading: what every process reads, as in `Loader`. The report lists for each way how many
             bytes are read, held and moved.
-        device_bytes: what one batch may take on a device; more is a problem.
-        host_bytes: what the batches read ahead may take in a process; more is a problem.
+        device_bytes: the memory on a device that one batch may take; more is an error.
+        host_bytes: the memory of a process that batches read ahead may take; more is an error.
 
     Examples:
         >>> import meshfeed as mf

@@ -1,21 +1,17 @@
-"""Trees of partition specs: which array takes which field, and how it is partitioned."""
+"""Partition specs, and the arrays of a batch that have them."""
 
 from __future__ import annotations
 
 import dataclasses
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from meshfeed._io.arguments import nearest, shown
-from meshfeed.errors import InvalidArgumentError, NotFoundError, UnsupportedError
+from meshfeed.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from jax.sharding import NamedSharding, PartitionSpec
 
-    from meshfeed.dataset import Skipped
-
-# One entry of a spec as documents have it: an axis, several, or none.
+# An entry of a spec in a layout document: an axis, several axes, or none.
 Entry = str | list[str] | None
 
 
@@ -23,7 +19,7 @@ class P:
     """A partition spec where JAX is not installed; with JAX, use `jax.sharding.PartitionSpec`.
 
     Each entry names the mesh axis, or the tuple of axes, that splits one dimension of an
-    array. `None` leaves a dimension whole, and so does an entry that is not there.
+    array. `None` leaves a dimension whole. So does a missing entry at the end.
 
     Examples:
         >>> import meshfeed as mf
@@ -87,89 +83,18 @@ class Array:
     columns: Sequence[tuple[int, int]] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Leaf:
-    """One array that a tree asks for; `spec` and `sharding` are None for NumPy batches."""
-
-    name: str
-    field: str
-    columns: list[list[int]] | None
-    spec: list[Entry] | None
-    sharding: Any
-
-
-@dataclasses.dataclass(frozen=True)
-class Tree:
-    """The arrays of a batch, and how to put them into the user's tree.
-
-    Attributes:
-        leaves: the arrays in the tree's own order.
-        build: makes the tree from as many arrays, in the same order.
-        top: the keys at the top of the tree, or None where the top is not a dict.
-    """
-
-    leaves: list[Leaf]
-    build: Callable[[Sequence[Any]], Any]
-    top: tuple[str, ...] | None
-
-
-def resolve(specs: Any, fields: Sequence[str], skipped: Sequence[Skipped] = ()) -> Tree:
-    """Reads the `specs` argument of a loader.
-
-    Args:
-        specs: None, a list of field names, one spec for all fields, or a tree of specs.
-        fields: the names of the dataset's fields.
-        skipped: its other columns.
-
-    Raises:
-        InvalidArgumentError: a leaf is not a spec, or names are ambiguous.
-        NotFoundError: a leaf's field is not in the dataset.
-        UnsupportedError: it is a column there, but no field.
-    """
-    if not fields and for_all(specs):
-        reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in skipped[:4])
-        message = f"the dataset has no field, because no column is an array: {reasons}"
-        raise InvalidArgumentError(message)
-    if specs is None:
-        specs = list(fields)
-    if isinstance(specs, list) and all(isinstance(name, str) for name in specs):
-        specs = {name: Array(name) for name in specs}
-    elif is_spec(specs) or is_sharding(specs):
-        specs = {name: Array(name, specs) for name in fields}
-    if not isinstance(specs, Mapping | tuple | list):
-        raise _not_a_spec(specs, "")
-    paths = list(_walk(specs, ()))
-    if not paths:
-        message = "the tree of specs has no leaf, so a batch would have no array"
-        raise InvalidArgumentError(message, hint="name at least one array")
-    nested = any(len(path) > 1 for path, _ in paths)
-    leaves = [_leaf(path, leaf, fields, skipped, nested=nested) for path, leaf in paths]
-    top = tuple(specs) if isinstance(specs, Mapping) else None
-    return Tree(leaves, _builder(specs), top)
-
-
-def for_all(specs: Any) -> bool:
-    """Says whether the specs are for all fields of the dataset, whatever these are."""
-    return specs is None or is_spec(specs) or is_sharding(specs)
-
-
-def mapped(specs: Any, change: Callable[[Any], Any]) -> Any:
-    """Gives a tree of specs with every leaf changed."""
-    return _fill(specs, (change(leaf) for _, leaf in _walk(specs, ())))
-
-
 def is_spec(x: Any) -> bool:
-    """Says whether x is a partition spec, JAX's or ours."""
+    """Returns whether x is a partition spec of JAX or of meshfeed."""
     return type(x).__name__ in ("P", "PartitionSpec")
 
 
 def is_sharding(x: Any) -> bool:
-    """Says whether x is a sharding with a mesh and a spec, as `NamedSharding` is."""
+    """Returns whether x is a sharding with a mesh and a spec, such as a `NamedSharding`."""
     return hasattr(x, "mesh") and hasattr(x, "spec") and hasattr(x, "memory_kind")
 
 
 def entries(spec: Any) -> list[Entry]:
-    """Gives the entries of a partition spec as documents have them.
+    """Returns the entries of a partition spec in the form of layout documents.
 
     Raises:
         UnsupportedError: the spec is unreduced or leaves a dimension unconstrained.
@@ -177,33 +102,9 @@ def entries(spec: Any) -> list[Entry]:
     if getattr(spec, "unreduced", None):
         message = f"{spec!r} is unreduced, which says what is left to sum, not what a device holds"
         raise UnsupportedError(message, hint="give the spec without unreduced=")
-    # JAX before 0.10 has no public name for them, and there a spec is iterated safely.
+    # JAX before 0.10 has no public name for the entries, but its specs can be iterated.
     partitions = spec.partitions if hasattr(spec, "partitions") else tuple(spec)
     return [_entry(spec, e) for e in partitions]
-
-
-def no_field(
-    name: str, field: Any, fields: Sequence[str], skipped: Sequence[Skipped], *, named: bool = True
-) -> NotFoundError | UnsupportedError:
-    """Makes the error of an array that takes what is no field.
-
-    Args:
-        name: the array's name.
-        field: what it takes.
-        fields: the names of the dataset's fields.
-        skipped: its other columns.
-        named: whether the user said which field it takes.
-    """
-    for column in skipped:
-        if column.name == field:
-            reason, _, hint = column.reason.partition("; ")
-            message = f"array {name!r} takes column {field!r}, which is not an array: {reason}"
-            return UnsupportedError(message, hint=hint)
-    message = f"array {name!r} takes field {field!r}, which the dataset does not have"
-    hint = nearest(field, fields)
-    if not named:
-        hint += "; name the field of an array with mf.Array(field, spec)"
-    return NotFoundError(message, hint=hint)
 
 
 def _entry(spec: Any, e: Any) -> Entry:
@@ -216,117 +117,3 @@ def _entry(spec: Any, e: Any) -> Entry:
         raise UnsupportedError(message, hint="name the axes, or use None")
     message = f"entry {e!r} of {spec!r} is neither an axis name, nor a tuple of them, nor None"
     raise InvalidArgumentError(message, hint="name mesh axes by strings")
-
-
-def _walk(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    if isinstance(node, Mapping):
-        for key, child in node.items():
-            if not isinstance(key, str) or not key:
-                message = f"key {key!r} is not a name"
-                raise InvalidArgumentError(message, hint="use non-empty strings")
-            yield from _walk(child, (*path, key))
-    elif isinstance(node, tuple | list):
-        if any(isinstance(child, str) for child in node):
-            raise _bare_entries(node, "/".join(path))
-        keys = getattr(node, "_fields", map(str, range(len(node))))  # a named tuple has names
-        for key, child in zip(keys, node, strict=True):
-            yield from _walk(child, (*path, key))
-    else:
-        yield path, node
-
-
-def _leaf(
-    path: tuple[str, ...],
-    leaf: Any,
-    fields: Sequence[str],
-    skipped: Sequence[Skipped],
-    *,
-    nested: bool,
-) -> Leaf:
-    if nested:
-        for key in path:
-            if "/" in key:
-                message = f'key {key!r} holds a "/", which joins the names of a nested tree'
-                raise InvalidArgumentError(message, hint="rename the key")
-    name = "/".join(path)
-    array = leaf if isinstance(leaf, Array) else Array(_field_of(path, fields), leaf)
-    spec: Any = array.spec
-    sharding = None
-    if is_sharding(spec):
-        spec, sharding = spec.spec, spec
-    elif not is_spec(spec) and not (spec is None and isinstance(leaf, Array)):
-        raise _not_a_spec(spec, name)
-    if array.field not in fields:
-        raise no_field(name, array.field, fields, skipped, named=isinstance(leaf, Array))
-    return Leaf(
-        name=name,
-        field=array.field,
-        columns=_columns(name, array.columns),
-        spec=None if spec is None else entries(spec),
-        sharding=sharding,
-    )
-
-
-def _field_of(path: tuple[str, ...], fields: Sequence[str]) -> str:
-    name = "/".join(path)
-    return name if name in fields else path[-1]
-
-
-def _columns(name: str, columns: Any) -> list[list[int]] | None:
-    if columns is None:
-        return None
-    try:
-        ranges = [[operator.index(start), operator.index(stop)] for start, stop in columns]
-    except (TypeError, ValueError):
-        ranges = [[-1, -1]]
-    if all(0 <= start < stop for start, stop in ranges):
-        return ranges
-    message = f"columns of array {name!r} are {columns!r}"
-    hint = "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]"
-    raise InvalidArgumentError(message, hint=hint)
-
-
-def _not_a_spec(x: Any, name: str) -> InvalidArgumentError:
-    message = f"array {name!r} has {shown(x)} for a spec" if name else f"specs are {shown(x)}"
-    if x is None:
-        hint = "P() puts the whole array on every device; to leave it out, leave out its name"
-        return InvalidArgumentError(message, hint=hint)
-    hint = (
-        "a leaf is a PartitionSpec, a NamedSharding or mf.Array(field, spec), "
-        "and a tree is a dict, a tuple or a list of them"
-    )
-    if isinstance(x, str):
-        hint = f"a spec is written PartitionSpec({x!r}), and a list of field names [{x!r}]"
-    elif isinstance(x, Array) and not name:
-        hint = f"a batch names its arrays: give a dict, such as {{{x.field!r}: mf.Array(…)}}"
-    return InvalidArgumentError(message, hint=hint)
-
-
-def _bare_entries(node: Any, name: str) -> InvalidArgumentError:
-    what = f"array {name!r} has" if name else "specs are"
-    entries = ", ".join(map(repr, node))
-    hint = f"a spec is written PartitionSpec({entries}), and a list of field names has only names"
-    return InvalidArgumentError(f"{what} {shown(node)}", hint=hint)
-
-
-def _builder(specs: Any) -> Callable[[Sequence[Any]], Any]:
-    """Makes the function that puts arrays into the tree; the flat dict is the fast case."""
-    if type(specs) is dict and not any(_is_node(v) for v in specs.values()):
-        keys = tuple(specs)
-        return lambda arrays: dict(zip(keys, arrays, strict=True))
-    return lambda arrays: _fill(specs, iter(arrays))
-
-
-def _is_node(x: Any) -> bool:
-    return isinstance(x, Mapping | tuple | list)
-
-
-def _fill(node: Any, arrays: Iterator[Any]) -> Any:
-    if isinstance(node, Mapping):
-        filled = {key: _fill(child, arrays) for key, child in node.items()}
-        return node | filled if isinstance(node, dict) else filled  # also an OrderedDict
-    if isinstance(node, tuple) and hasattr(node, "_fields"):
-        return type(node)(*(_fill(child, arrays) for child in node))
-    if isinstance(node, tuple | list):
-        return type(node)(_fill(child, arrays) for child in node)
-    return next(arrays)

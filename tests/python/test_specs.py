@@ -9,8 +9,9 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
+from meshfeed._plan.trees import resolve
 from meshfeed.dataset import Skipped
-from meshfeed.specs import entries, resolve
+from meshfeed.specs import entries
 
 FIELDS = ("image", "label", "tokens")
 P = PartitionSpec

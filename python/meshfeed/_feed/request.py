@@ -11,10 +11,10 @@ from meshfeed._feed.options import Options
 from meshfeed._io.arguments import Checks
 from meshfeed._plan import documents
 from meshfeed._plan.blocks import Blocks
+from meshfeed._plan.trees import Tree, for_all, resolve
 from meshfeed.dataset import Dataset
 from meshfeed.errors import InvalidArgumentError
 from meshfeed.planning import Layout
-from meshfeed.specs import Tree, for_all, resolve
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the user typed, checked where it arrives: an error names the call, argument and value."""
+"""Checks of arguments. An error names the call, the argument and the value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from meshfeed.errors import (
 
 State = dict[str, Any]
 
-WIDE = 2**53  # what a number in a layout document may reach
+WIDE = 2**53  # the largest number in a layout document
 RECORDS = 2**40
 DEVICES = 2**20
 PROCESSES = 2**17
@@ -31,16 +31,16 @@ DEPTH = 65536  # of prefetch
 DIMENSIONS = 32  # of a batch
 
 _ORDERS = {"sequential": "sequential.1", "shuffle": "shuffle.1", "local": "local"}
-_STATE_BYTES = 65536  # of a file that may hold a state, which is far shorter
+_STATE_BYTES = 65536  # that are read of a state file; a state is far shorter
 _STATE = "give what state() gave, or the path that save_state() wrote"
 _FILL = 'give a number for each field that may hold nulls, such as {"label": -1}'
 
 
 class Checks:
-    """The checks of one call's arguments. Each gives the value as the C library reads it.
+    """The checks of one call's arguments. Each returns the value in the form of the C library.
 
-    As a context it puts the call's name into every error of meshfeed that leaves it, since what
-    failed further down speaks of parts that the user never wrote.
+    As a context manager it puts the call's name into every meshfeed error that leaves the block.
+    The error may come from a function that the user never called.
 
     Args:
         call: the call as the user writes it, such as ``"mf.Loader"``.
@@ -66,26 +66,26 @@ class Checks:
             error.blame(self._call)
 
     def wrong(self, name: str, value: Any, expected: str, hint: str = "") -> InvalidArgumentError:
-        """Makes the error for an argument that is not what was expected."""
+        """Makes the error for an unexpected argument."""
         message = f"{name}={shown(value)}: expected {expected}"
         return InvalidArgumentError(message, op=self._call, hint=hint)
 
     def misfit(self, message: str, hint: str = "") -> InvalidArgumentError:
-        """Makes the error for arguments that do not go together."""
+        """Makes the error for arguments that contradict each other."""
         return InvalidArgumentError(message, op=self._call, hint=hint)
 
     def integer(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int:
-        """Takes an int, also one of NumPy, but no boolean."""
+        """Checks an int, of Python or NumPy; a boolean is none."""
         if not is_integer(value) or not low <= (number := operator.index(value)) <= high:
             raise self.wrong(name, value, f"an integer from {_bound(low)} to {_bound(high)}", hint)
         return number
 
     def optional(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int | None:
-        """Takes an int, or None."""
+        """Checks an int or None."""
         return None if value is None else self.integer(name, value, low, high, hint)
 
     def epochs(self, epochs: Any) -> int | None:
-        """Takes a number of epochs, -1 for no end, or None."""
+        """Checks a number of epochs, -1 for no end, or None."""
         if epochs is None:
             return None
         number = operator.index(epochs) if is_integer(epochs) else 0
@@ -94,24 +94,24 @@ class Checks:
         raise self.wrong("epochs", epochs, "an integer from 1 to 2147483647, or -1 for no end")
 
     def int64(self, name: str, value: Any) -> int:
-        """Takes an int that C can take; what it may be, the library knows."""
+        """Checks that an int fits 64 bits; the library checks its range."""
         return self.integer(name, value, -(2**63), 2**63 - 1)
 
     def boolean(self, name: str, value: Any) -> bool | None:
-        """Takes a boolean, also one of NumPy, or None."""
+        """Checks a boolean of Python or NumPy, or None."""
         if value is not None and not isinstance(value, bool | np.bool_):
             raise self.wrong(name, value, "True or False")
         return None if value is None else bool(value)
 
     def choice(self, name: str, value: Any, *choices: str, hint: str = "") -> str:
-        """Takes one of some words."""
+        """Checks that a value is one of several words."""
         if not isinstance(value, str) or value not in choices:
             *others, last = (f'"{choice}"' for choice in choices)
             raise self.wrong(name, value, f"{', '.join(others)} or {last}", hint)
         return value
 
     def order(self, order: Any, shuffle: Any) -> str | None:
-        """Takes how records are ordered, in one of two ways; gives the order's name, or None."""
+        """Checks the two arguments for the order of records; returns its name, or None."""
         shuffled = self.boolean("shuffle", shuffle)
         if order is None:
             return None if shuffled is None else _ORDERS["shuffle" if shuffled else "sequential"]
@@ -124,24 +124,24 @@ class Checks:
         return _ORDERS.get(order, order)
 
     def loading(self, loading: Any) -> str:
-        """Takes a way of loading."""
+        """Checks the argument `loading`."""
         return self.choice("loading", loading, "process", "global", "device", "reshard")
 
     def name(self, name: str, value: Any) -> str:
-        """Takes a text that is not empty."""
+        """Checks that a text is not empty."""
         if not isinstance(value, str) or not value:
             raise self.wrong(name, value, "a name")
         return value
 
     def seconds(self, name: str, value: Any) -> float:
-        """Takes a span of time."""
+        """Checks a positive number of seconds."""
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not number or not 0 < value < math.inf:
             raise self.wrong(name, value, "a positive number of seconds")
         return float(value)
 
     def batch_size(self, size: Any) -> int | list[int]:
-        """Takes the rows of the global batch: an int, or a tuple of some."""
+        """Checks the rows of the global batch: an int or a tuple of ints."""
         sizes = size if isinstance(size, tuple) else (size,)
         right = all(is_integer(n) and 1 <= operator.index(n) <= RECORDS for n in sizes)
         if not right or not 1 <= len(sizes) <= DIMENSIONS:
@@ -152,7 +152,7 @@ class Checks:
         return whole if isinstance(size, tuple) else whole[0]
 
     def extras(self, extras: Any) -> list[str]:
-        """Takes the names of extras, or the name of one."""
+        """Checks a list of extras, or a single one."""
         names = [extras] if isinstance(extras, str) else extras
         known = isinstance(names, Sequence) and all(n in ("key", "record") for n in names)
         if not known or len(set(names)) < len(names):
@@ -160,7 +160,7 @@ class Checks:
         return list(names)
 
     def state(self, state: Any) -> State:
-        """Takes a state, or the file that holds one."""
+        """Checks a state, or reads the file that holds one."""
         if isinstance(state, Mapping):
             return {str(key): self._part(key, value) for key, value in state.items()}
         if not isinstance(state, str | os.PathLike):
@@ -184,7 +184,7 @@ class Checks:
         return {key: self._part(key, value) for key, value in loaded.items()}
 
     def _part(self, key: Any, value: Any) -> Any:
-        """Takes a value of a state, of which a checkpoint may have made an array."""
+        """Checks a value of a state; a checkpoint may have turned a number into an array."""
         if is_integer(value):
             return operator.index(value)
         if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -195,19 +195,19 @@ class Checks:
         return value
 
     def ignores(self, dataset: Any) -> bool:
-        """Says whether a state of another dataset is accepted."""
+        """Checks the argument `dataset`; returns whether a state of another dataset is accepted."""
         hint = '"ignore" accepts the state of another dataset'
         return self.choice("dataset", dataset, "check", "ignore", hint=hint) == "ignore"
 
     def fills(
         self, fill: Any, fields: Sequence[str], reasons: Mapping[str, str] | None = None
     ) -> dict[str, Any] | None:
-        """Takes the values that replace nulls in some of the fields; gives None for no value.
+        """Checks the values that replace nulls; returns None if there are none.
 
         Args:
-            fill: the values by name.
-            fields: the names of the fields.
-            reasons: why other columns are no fields.
+            fill: the values by field.
+            fields: the names of the dataset's fields.
+            reasons: why its other columns cannot be arrays.
         """
         if fill is None:
             return None
@@ -228,7 +228,7 @@ class Checks:
         return {name: _plain(value) for name, value in fill.items()} or None
 
     def fields(self, fields: Any) -> dict[str, tuple[str, list[int]]]:
-        """Takes the type and the row's shape of every field."""
+        """Checks the type and the row's shape of every field."""
         try:
             given = [
                 (name, dtype, list(map(operator.index, shape)))
@@ -244,8 +244,8 @@ class Checks:
         }
 
     def _type(self, name: str, dtype: Any) -> str:
-        """Takes a type of elements, and gives its name."""
-        if isinstance(dtype, str) and dtype == "bfloat16":  # NumPy knows it where ml_dtypes is
+        """Checks an element type; returns its name."""
+        if isinstance(dtype, str) and dtype == "bfloat16":  # NumPy needs ml_dtypes for it
             return "bfloat16"
         try:
             known = np.dtype(dtype)
@@ -256,7 +256,7 @@ class Checks:
         return str(known.name)
 
     def axes(self, mesh: Any) -> list[list[Any]]:
-        """Takes the size of every axis of a mesh."""
+        """Checks the size of every axis of a mesh."""
         right = isinstance(mesh, Mapping) and all(
             isinstance(name, str) and name and is_integer(size) and 1 <= size <= DEVICES
             for name, size in mesh.items()
@@ -267,7 +267,7 @@ class Checks:
         return [[name, operator.index(size)] for name, size in mesh.items()]
 
     def devices(self, devices: Any, size: int) -> list[list[int]]:
-        """Takes the process and the number of every device of a mesh of that size."""
+        """Checks the process and the id of every device of a mesh of this size."""
         try:
             pairs = [[operator.index(process), operator.index(n)] for process, n in devices]
         except (TypeError, ValueError):
@@ -278,7 +278,7 @@ class Checks:
         return pairs
 
     def dims(self, dims: Any, rank: int) -> list[int]:
-        """Takes two different dimensions of an array."""
+        """Checks two different dimensions of an array."""
         right = isinstance(dims, tuple | list) and all(is_integer(d) for d in dims)
         chosen = [operator.index(d) for d in dims] if right else []
         if len(chosen) != 2 or not 0 <= min(chosen) < max(chosen) < rank:
@@ -289,7 +289,7 @@ class Checks:
         return chosen
 
     def process(self, process: int, known: Sequence[int]) -> int:
-        """Takes one of the processes that own devices, which are in ascending order."""
+        """Checks that a process owns devices; `known` lists these in ascending order."""
         if process not in known:
             first, last = known[0], known[-1]
             listed = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
@@ -300,7 +300,7 @@ class Checks:
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes a dict of the members of a JSON object; a KeyError names one that is there twice."""
+    """Makes a dict of the members of a JSON object; raises KeyError for a duplicate key."""
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
@@ -310,7 +310,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_integer(value: Any) -> bool:
-    """Says whether this is an int, also one of NumPy, but no boolean."""
+    """Returns whether a value is an int of Python or NumPy; a boolean is none."""
     if isinstance(value, bool | np.bool_):
         return False
     try:
@@ -321,17 +321,17 @@ def is_integer(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Gives the value as it was typed, on one line, cut where it is long."""
+    """Returns the repr of a value on one line, cut if it is long."""
     return cut(" ".join(repr(value).splitlines()))
 
 
 def cut(text: str, length: int = 80) -> str:
-    """Gives a text of at most so many characters."""
+    """Cuts a text to a number of characters."""
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def nearest(name: Any, known: Sequence[str]) -> str:
-    """Gives a hint at the names there are, the most similar one first.
+    """Returns a hint with the known names, the most similar one first.
 
     Examples:
         >>> nearest("lable", ["image", "label"])
@@ -351,7 +351,7 @@ def _bound(n: int) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Writes a fill value as the C library reads it: NumPy's scalars, infinities, NaN, complex."""
+    """Converts a fill value for the C library: NumPy's scalars, infinities, NaN, complex."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, complex):

@@ -1,4 +1,4 @@
-"""Where the blocks of an array lie in a batch's memory, as NumPy views."""
+"""The blocks of an array in the memory of a batch, as NumPy views."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Frame = tuple[tuple[int, ...], np.dtype[Any], int, tuple[int, ...]]
 class Blocks:
     """The blocks of one array: one per distinct index that this process holds, or per device.
 
-    The blocks of an array have one shape, and each lies in a slot of the same size, so that
-    one strided NumPy array covers them all and its items are the contiguous blocks.
+    All blocks have one shape, in slots of equal size. So one strided NumPy array covers them, and
+    its items are the contiguous blocks.
 
     Attributes:
         name: the array's name in the layout; nested names are joined by "/".
         kind: "data", "mask", "key" or "record".
         shape: the global shape.
-        dtype: the type as delivered.
-        spec: the partition spec's entries, as delivered.
-        target: the entries that the layout asks for: others where it says to reshard.
-        indexes: for every block the [start, stop) pairs of the global array it holds.
-        holders: for every block the mesh positions of this process's devices that hold it.
+        dtype: the delivered type.
+        spec: the entries of the delivered partition spec.
+        target: the entries that the layout asks for; they differ if the batch is resharded.
+        indexes: the [start, stop) pairs of every block in the global array.
+        holders: the mesh positions of this process's devices that hold each block.
         frame: shape, type, offset and strides of the array that covers the blocks.
     """
 
@@ -44,7 +44,7 @@ class Blocks:
         self.frame = self._frame_of(blocks)
 
     def _frame_of(self, blocks: list[dict[str, Any]]) -> Frame:
-        """Works out the strided array that covers the blocks."""
+        """Computes the strided array that covers the blocks."""
         offsets = [block["offset"] for block in blocks]
         first = offsets[0] if offsets else 0
         slot = offsets[1] - first if len(offsets) > 1 else 0
@@ -66,12 +66,12 @@ class Blocks:
         return list(frame)
 
     def indexed(self, owner: Any) -> list[tuple[Index, Any]]:
-        """Gives the blocks, each with the part of the global array that it is."""
+        """Returns the blocks, each with its index in the global array."""
         return list(zip(map(slices_of, self.indexes), self.views(owner), strict=True))
 
 
 def slices_of(pairs: Iterable[Sequence[int]]) -> Index:
-    """Gives a part of an array, [start, stop) per dimension, as NumPy and JAX write it.
+    """Converts [start, stop) pairs, one per dimension, to an index of NumPy and JAX.
 
     Examples:
         >>> slices_of([(0, 4), (2, 8)])
@@ -81,7 +81,7 @@ def slices_of(pairs: Iterable[Sequence[int]]) -> Index:
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    """Gives NumPy's type of that name; bfloat16 comes from `ml_dtypes`.
+    """Returns NumPy's type of this name; bfloat16 comes from `ml_dtypes`.
 
     Examples:
         >>> dtype_of("uint8")

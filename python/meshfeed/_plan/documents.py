@@ -1,4 +1,4 @@
-"""Layout documents: what is asked for, as text that Go reads."""
+"""Layout documents: the JSON text in which Go reads what a user asks for."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from meshfeed._io.arguments import Checks
+from meshfeed._plan.trees import Tree
 from meshfeed.errors import InvalidArgumentError
-from meshfeed.specs import Tree, entries, is_spec
+from meshfeed.specs import entries, is_spec
 
 
 @dataclasses.dataclass(frozen=True)
 class MeshPart:
     """The part of a layout document that describes the mesh.
 
-    A mesh of thousands is described anew whenever it loses a device, so its text is made from
-    numbers: a list for each device would also wake Python's garbage collector.
+    A mesh of thousands of devices is described anew whenever it loses a device. So the text is
+    written directly: a list per device would start Python's garbage collector.
 
     Attributes:
         text: the part, as JSON.
-        processes: all that own devices, in ascending order.
+        processes: the processes that own devices, in ascending order.
     """
 
     text: str
@@ -38,9 +39,10 @@ class MeshPart:
         """Describes a mesh.
 
         Args:
-            axes: [name, size] of each.
-            processes: of every device in mesh order, or how many own the devices in equal parts.
-            ids: of every device in mesh order, if they are known.
+            axes: [name, size] of every axis.
+            processes: the process of every device in mesh order, or how many processes own the
+                devices in equal parts.
+            ids: the id of every device in mesh order, if they are known.
         """
         text = f'{{"axes": {json.dumps(axes)}'
         if isinstance(processes, int):
@@ -50,10 +52,10 @@ class MeshPart:
         return cls(f'{text}, "devices": [{devices}]}}', sorted(set(processes)))
 
     def document(self, rest: Mapping[str, Any]) -> str:
-        """Gives the text of a layout document.
+        """Returns the text of a layout document.
 
         Args:
-            rest: its other parts; those that are None are left out.
+            rest: its other parts; None values are omitted.
         """
         given = {key: part for key, part in rest.items() if part is not None}
         return f'{{"meshfeed": 1, "mesh": {self.text}, {json.dumps(given)[1:]}'
@@ -70,15 +72,15 @@ def write(
     loading: str,
     budget: dict[str, int] | None = None,
 ) -> str:
-    """Writes what is asked for as the text of a layout document, for Go to read.
+    """Writes a layout document.
 
     Args:
         mesh: the part of that name.
         tree: the arrays.
-        fields: for every field its type as delivered and the shape of a row.
+        fields: the delivered type and the shape of a row of every field.
         batch: the part of that name.
-        dataset: the part of that name, if anything is known.
-        prefetch: batches that may wait undelivered.
+        dataset: the part of that name, if the dataset is known.
+        prefetch: how many batches may wait undelivered.
         loading: what every process reads.
         budget: the part of that name.
     """
@@ -108,7 +110,7 @@ def batch(
     mask_spec: Any,
     extras: Sequence[str],
 ) -> dict[str, Any]:
-    """Makes the document's part of that name from the arguments of a layout or loader."""
+    """Returns the document's part of that name, from the arguments of a layout or loader."""
     part = {"size": check.batch_size(size), **last_step(check, remainder, mask_name)}
     if mask_spec is not None:
         if not is_spec(mask_spec):
@@ -123,7 +125,7 @@ def batch(
 
 
 def last_step(check: Checks, remainder: Any, mask_name: Any) -> dict[str, Any]:
-    """Makes what that part says about the records that do not fill the last step."""
+    """Returns the members of that part about the records that do not fill the last step."""
     part = {"remainder": check.choice("remainder", remainder, "drop", "pad", "error")}
     if remainder == "pad":
         part["mask"] = check.name("mask_name", mask_name)
@@ -133,16 +135,16 @@ def last_step(check: Checks, remainder: Any, mask_name: Any) -> dict[str, Any]:
 def dataset(
     records: int, fields: Mapping[str, tuple[str, list[int]]], *, order: str | None, seed: int
 ) -> dict[str, Any]:
-    """Makes the document's part of that name."""
+    """Returns the document's part of that name."""
     facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
     return {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
 
 
 def devices(mesh: Mapping[str, Any]) -> list[Any]:
-    """Gives [process, id] of every device in mesh order, also where a document leaves them out.
+    """Returns [process, id] of every device in mesh order, also if the document omits them.
 
     Args:
-        mesh: a document's part of that name.
+        mesh: the document's part of that name.
     """
     size = math.prod(n for _, n in mesh["axes"])
     each = size // mesh.get("processes", 1)
@@ -151,7 +153,7 @@ def devices(mesh: Mapping[str, Any]) -> list[Any]:
 
 
 def with_order(text: str, order: str) -> str:
-    """Writes the name of a local order into a document, where an order stands in it."""
+    """Replaces the order of a document by a local order, if both have one."""
     if not order.startswith("local."):
         return text
     document = json.loads(text)
