@@ -3,9 +3,9 @@ package arrowio
 import (
 	"fmt"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // agree makes sure that a file has the schema of the first one: the same
@@ -23,8 +23,8 @@ func agree(first, f *file) error {
 		}
 		wt, _, _ := w.Extension()
 		ht, _, _ := h.Extension()
-		wd, _ := w.Metadata.Get(table.DTypeKey)
-		hd, _ := h.Metadata.Get(table.DTypeKey)
+		wd, _ := w.Metadata.Get(arrowtype.DTypeKey)
+		hd, _ := h.Metadata.Get(arrowtype.DTypeKey)
 		if wt != ht || wd != hd {
 			return disagree(first, f, w.Name, fmt.Sprintf("field %q has the extension type %q, but %q in %s", w.Name, ht+hd, wt+wd, first.path))
 		}
@@ -41,7 +41,7 @@ func agree(first, f *file) error {
 // meaning says what rows of a column are: its type alone does not tell the
 // shape of tensors, nor what the metadata of a list's child make of it.
 func meaning(f *arrowmeta.Field) string {
-	rows, reason := f.Rows()
+	rows, reason := arrowtype.Of(f)
 	if reason != "" {
 		return "no rows of an array"
 	}

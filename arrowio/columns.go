@@ -7,6 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // placing finds where the buffers of some fields are: of all at once, since
@@ -14,7 +15,7 @@ import (
 type placing struct {
 	ctx     context.Context
 	d       *Dataset
-	fields  []*table.Field
+	fields  []*arrowtype.Field
 	numbers []int // of their columns in the files
 	batches int   // how many of the dataset's are looked at
 	columns []*table.Column
@@ -26,7 +27,7 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 	for _, i := range fields {
 		p.add(d.table.Fields[i], d.columns[i])
 	}
-	dictionaries := make([][][]*table.Dictionary, len(d.files))
+	dictionaries := make([][][]*arrowtype.Dictionary, len(d.files))
 	err := parallel(len(d.files), func(i int) (err error) {
 		if err := p.file(d.files[i]); err != nil {
 			return err
@@ -47,7 +48,7 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 }
 
 // find finds the buffers of one field in the first record batches.
-func (d *Dataset) find(ctx context.Context, field *table.Field, number, batches int) (*table.Column, error) {
+func (d *Dataset) find(ctx context.Context, field *arrowtype.Field, number, batches int) (*table.Column, error) {
 	p := placing{ctx: ctx, d: d, batches: batches}
 	p.add(field, number)
 	for _, f := range d.files {
@@ -60,20 +61,20 @@ func (d *Dataset) find(ctx context.Context, field *table.Field, number, batches 
 }
 
 // add makes room for a field's places.
-func (p *placing) add(field *table.Field, number int) {
-	c := &table.Column{Planes: make([]table.Plane, len(field.Nodes))}
-	list := false // below a list with offsets
-	for n := range field.Nodes {
+func (p *placing) add(field *arrowtype.Field, number int) {
+	c := &table.Column{Planes: make([]table.Plane, len(field.Levels))}
+	counted := false // the level outside is one of lists with offsets
+	for n, level := range field.Levels {
 		if p.d.nulls[number] {
 			c.Planes[n].Valid = make([]int64, p.batches)
 		}
-		if field.Nodes[n].Kind != table.Fixed {
+		if level.Buffer().Bits > 0 {
 			c.Planes[n].Data = make([]int64, p.batches)
 		}
-		if list {
+		if counted {
 			c.Planes[n].Length = make([]int64, p.batches)
 		}
-		list = field.Nodes[n].Kind == table.List
+		counted = !level.Direct()
 	}
 	p.fields, p.numbers, p.columns = append(p.fields, field), append(p.numbers, number), append(p.columns, c)
 }
@@ -97,9 +98,9 @@ func (p *placing) file(f *file) error {
 }
 
 // place notes the places of a field in one record batch.
-func place(c *table.Column, field *table.Field, batch int, col *arrowmeta.Column, b *arrowmeta.RecordBatch, body int64) {
+func place(c *table.Column, field *arrowtype.Field, batch int, col *arrowmeta.Column, b *arrowmeta.RecordBatch, body int64) {
 	packed := b.Compression != arrowmeta.Uncompressed
-	for n := range field.Nodes {
+	for n := range field.Levels {
 		p, node, buffers := &c.Planes[n], b.Node(col), b.Buffers(col)
 		if p.Valid != nil {
 			p.Valid[batch] = -1
@@ -113,7 +114,7 @@ func place(c *table.Column, field *table.Field, batch int, col *arrowmeta.Column
 		if p.Length != nil {
 			p.Length[batch] = node.Length
 		}
-		if n+1 < len(field.Nodes) {
+		if n+1 < len(field.Levels) {
 			col = &col.Children[0]
 		}
 	}

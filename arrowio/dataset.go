@@ -43,7 +43,7 @@ const maxRecords = 1 << 40
 // caller if it fails.
 func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
-	gate := source.NewGate("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
+	gate := source.NewCalls("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
 	d.life, d.end = gate.Join(context.Background())
 	d.table = &table.Table{Gate: gate, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d)}
 	for _, f := range files[1:] {

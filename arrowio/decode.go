@@ -8,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // maxDecoded bounds one buffer when decompressed.
@@ -26,7 +27,7 @@ func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Deco
 }
 
 // decode decodes a field of one record batch: see contents.
-func (d *Dataset) decode(ctx context.Context, batch int32, field *table.Field, column int, lists bool) (*table.Decoded, error) {
+func (d *Dataset) decode(ctx context.Context, batch int32, field *arrowtype.Field, column int, lists bool) (*table.Decoded, error) {
 	f := (*store)(d).of(batch)
 	out, err := f.contents.decode(ctx, int(batch)-f.first, column, field, lists)
 	if err != nil {
@@ -43,10 +44,10 @@ type unpacker struct {
 	lists bool // no values are wanted
 }
 
-func (u *unpacker) field(field *table.Field, col *arrowmeta.Column) (*table.Decoded, error) {
-	out := &table.Decoded{Nodes: make([]table.DecodedNode, len(field.Nodes))}
-	for n := range field.Nodes {
-		node, to := u.batch.Node(col), &out.Nodes[n]
+func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.Decoded, error) {
+	out := &table.Decoded{Levels: make([]table.DecodedLevel, len(field.Levels))}
+	for n, level := range field.Levels {
+		node, to := u.batch.Node(col), &out.Levels[n]
 		to.Length = node.Length
 		var err error
 		if col.Validity && node.Nulls > 0 {
@@ -54,13 +55,14 @@ func (u *unpacker) field(field *table.Field, col *arrowmeta.Column) (*table.Deco
 				return nil, err
 			}
 		}
-		if kind := field.Nodes[n].Kind; kind == table.List || kind != table.Fixed && !u.lists {
+		_, isList := level.(arrowtype.List)
+		if level.Buffer().Bits > 0 && (isList || !u.lists) {
 			if to.Data, err = u.buffer(col, dataBuffer(col), node.Length); err != nil {
 				return nil, err
 			}
 		}
 		out.Bytes += int64(len(to.Valid) + len(to.Data))
-		if n+1 < len(field.Nodes) {
+		if n+1 < len(field.Levels) {
 			col = &col.Children[0]
 		}
 	}

@@ -3,13 +3,13 @@ package arrowio
 import (
 	"context"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // dictionaries reads the dictionaries of one file for the placed fields.
-func (p *placing) dictionaries(f *file) ([][]*table.Dictionary, error) {
+func (p *placing) dictionaries(f *file) ([][]*arrowtype.Dictionary, error) {
 	all, err := f.contents.dictionaries(p.ctx, p.numbers, p.fields)
 	for _, list := range all {
 		for _, d := range list {
@@ -21,14 +21,14 @@ func (p *placing) dictionaries(f *file) ([][]*table.Dictionary, error) {
 
 // dictionaries reads the values of dictionaries as they are at each record
 // batch: a stream may append to a dictionary or replace it on the way.
-func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*table.Field) ([][]*table.Dictionary, error) {
-	all := make([][]*table.Dictionary, len(fields))
+func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
+	all := make([][]*arrowtype.Dictionary, len(fields))
 	users := map[int64][]int{} // of each dictionary: indices into fields
 	for k, field := range fields {
-		if field.Values != nil {
+		if field.Dictionary() != nil {
 			id := dictionaryID(&c.meta.Schema.Fields[columns[k]])
 			users[id] = append(users[id], k)
-			all[k] = []*table.Dictionary{{}}
+			all[k] = []*arrowtype.Dictionary{{}}
 		}
 	}
 	if len(users) == 0 {
@@ -41,7 +41,7 @@ func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*table.F
 		}
 		begun[b.ID] = true
 		for _, k := range users[b.ID] {
-			next, err := c.dictionary(ctx, i, b, fields[k].Values)
+			next, err := c.dictionary(ctx, i, b, fields[k].Dictionary())
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func replacedInFile(batch int, id int64) error {
 // follow adds what a dictionary is from some record batch on. What a delta
 // appends to is used by earlier batches only as far as it went then, so that
 // both share their memory.
-func follow(list []*table.Dictionary, next *table.Dictionary, delta bool) []*table.Dictionary {
+func follow(list []*arrowtype.Dictionary, next *arrowtype.Dictionary, delta bool) []*arrowtype.Dictionary {
 	last := list[len(list)-1]
 	if delta {
 		next.Values, next.Len = append(last.Values, next.Values...), last.Len+next.Len
@@ -82,7 +82,7 @@ func dictionaryID(f *arrowmeta.Field) int64 {
 }
 
 // dictionary reads one dictionary batch.
-func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatch, values *table.Field) (*table.Dictionary, error) {
+func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatch, values *arrowtype.Field) (*arrowtype.Dictionary, error) {
 	block := c.meta.Dictionaries[i]
 	u := unpacker{r: c.reader(ctx), body: block.Body(), batch: &b.RecordBatch}
 	decoded, err := u.field(values, b.Values)
@@ -90,12 +90,12 @@ func (c *ipc) dictionary(ctx context.Context, i int, b *arrowmeta.DictionaryBatc
 		return nil, status.Errorf(status.DataLoss, "arrowio", "field %q: dictionary batch %d: %w", values.Name, i, err).
 			WithHint("the data are damaged; write them again").With("field", values.Name)
 	}
-	for _, n := range decoded.Nodes {
+	for _, n := range decoded.Levels {
 		if n.Valid != nil {
 			return nil, status.Errorf(status.Unsupported, "arrowio", "field %q: its dictionary has nulls among its values", values.Name).
 				WithHint("let the indices be null instead, as pyarrow's dictionary_encode does").With("field", values.Name)
 		}
 	}
-	data := decoded.Nodes[len(decoded.Nodes)-1].Data
-	return &table.Dictionary{From: int32(c.firstUser(block)), Len: b.Length, Values: data[:b.Length*int64(values.RowBytes())]}, nil
+	data := decoded.Levels[len(decoded.Levels)-1].Data
+	return &arrowtype.Dictionary{From: int32(c.firstUser(block)), Len: b.Length, Values: data[:b.Length*int64(values.RowBytes())]}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // setFields sorts the columns into fields and skipped ones.
@@ -27,26 +28,25 @@ func (d *Dataset) setFields(ctx context.Context, o Options) error {
 			continue
 		}
 		d.columns = append(d.columns, i)
-		d.table.Fields = append(d.table.Fields, field)
-		d.table.Schema.Fields = append(d.table.Schema.Fields, field.Source(d.nulls[i]))
+		d.table.Add(field, d.nulls[i])
 	}
 	return nil
 }
 
-// describe gives for each column what its rows are, or the reason why they
-// cannot be those of an array.
-func (d *Dataset) describe(ctx context.Context, o Options) (fields []*table.Field, reasons []string, err error) {
+// describe describes every column, or returns the reason why its rows cannot
+// be rows of an array.
+func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.Field, reasons []string, err error) {
 	fields, reasons, err = table.Fields(d.files[0].schema, o.Shapes)
 	if err != nil {
 		return nil, nil, err
 	}
-	measured := map[int]*table.Field{} // whose lists have a length that no type gives
+	lists := map[int]*arrowtype.Field{} // columns with lists whose length no type says
 	for i, f := range fields {
 		if !d.files[0].located[i] {
 			reasons[i] = "a column before it has a type that is not known"
 		}
-		if reasons[i] == "" && f.HasLists() {
-			measured[i] = f
+		if reasons[i] == "" && f.LastOffsets() >= 0 {
+			lists[i] = f
 		}
 		if reasons[i] != "" || !f.Open() {
 			continue
@@ -56,10 +56,10 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*table.Fiel
 			return nil, nil, err
 		}
 	}
-	if err := d.ragged(ctx, measured, reasons); err != nil {
+	if err := d.ragged(ctx, lists, reasons); err != nil {
 		return nil, nil, err
 	}
-	for i, f := range measured {
+	for i, f := range lists {
 		if given := o.Shapes[f.Name]; given != nil && reasons[i] != "" {
 			reason, _, _ := strings.Cut(reasons[i], "; ")
 			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q cannot have rows of shape %v: %s", f.Name, given, reason).
@@ -70,8 +70,8 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*table.Fiel
 }
 
 // ragged adds the reasons why lists of some columns cannot be rows of one
-// shape, as far as the headers of the record batches and a few offsets tell.
-func (d *Dataset) ragged(ctx context.Context, columns map[int]*table.Field, reasons []string) error {
+// shape. It reads the headers of the record batches and a few offsets.
+func (d *Dataset) ragged(ctx context.Context, columns map[int]*arrowtype.Field, reasons []string) error {
 	if len(columns) == 0 {
 		return nil
 	}
@@ -102,21 +102,21 @@ func (d *Dataset) ragged(ctx context.Context, columns map[int]*table.Field, reas
 }
 
 // uneven compares the number of lists with the number of their values.
-func (u *ipcBatch) uneven(column int, field *table.Field) (string, error) {
+func (u *ipcBatch) uneven(column int, field *arrowtype.Field) (string, error) {
 	b, col := u.header, &u.file.meta.Columns[column]
-	for n, node := range field.Nodes[:len(field.Nodes)-1] {
-		child := &col.Children[0]
-		lists, values := b.Node(col), b.Node(child).Length
-		if node.Kind == table.List {
-			have, want := values, (lists.Length-lists.Nulls)*int64(node.Size)
-			if have > want && n == 0 && lists.Nulls == 0 && b.Compression == arrowmeta.Uncompressed {
+	for n := range field.Levels[:len(field.Levels)-1] {
+		list, child := field.List(n), &col.Children[0]
+		if nulls := b.Node(col).Nulls; !list.Direct() {
+			lists, have, size := b.Node(col).Length-nulls, b.Node(child).Length, int64(list.Length())
+			want, whole := lists*size, n == 0 && nulls == 0
+			if have > want && whole && b.Compression == arrowmeta.Uncompressed {
 				var err error // values before the first list or after the last are legal
-				if have, err = u.referenced(col, lists.Length, node.Width); err != nil {
+				if have, err = u.referenced(col, lists, int(list.Buffer().Bits/8)); err != nil {
 					return "", err
 				}
 			}
-			if have < want || have > want && n == 0 && lists.Nulls == 0 {
-				return totals(lists.Length-lists.Nulls, have, int64(node.Size)), nil
+			if have < want || have > want && whole {
+				return countReason(lists, have, size), nil
 			}
 		}
 		col = child
@@ -124,15 +124,15 @@ func (u *ipcBatch) uneven(column int, field *table.Field) (string, error) {
 	return "", nil
 }
 
-// totals says what is wrong with the number of values that lists hold.
-func totals(lists, values, size int64) string {
+// countReason says what is wrong with the number of values that lists hold.
+func countReason(lists, values, size int64) string {
 	if lists > 0 && values%lists == 0 {
 		return fmt.Sprintf("%d lists hold %d values, %d each, where the shape of the rows needs %d; pad or cut them to one length", lists, values, values/lists, size)
 	}
 	return fmt.Sprintf("its lists differ in length: %d lists hold %d values, where %d each would be %d; pad or cut them to one length", lists, values, size, lists*size)
 }
 
-// referenced gives how many values the lists of a column hold.
+// referenced returns how many values the lists of a column hold.
 func (u *ipcBatch) referenced(col *arrowmeta.Column, lists int64, width int) (int64, error) {
 	at := u.file.facts.units[u.number].offset + u.header.Buffers(col)[dataBuffer(col)].Offset
 	var ends [2]int64
@@ -141,7 +141,43 @@ func (u *ipcBatch) referenced(col *arrowmeta.Column, lists int64, width int) (in
 		if err := blob.ReadFull(u.ctx, u.file.content, offset[:width], at+list*int64(width)); err != nil {
 			return 0, err
 		}
-		ends[k] = table.Integer(offset[:], width)
+		ends[k] = arrowtype.Integer(offset[:], width)
 	}
 	return ends[1] - ends[0], nil
+}
+
+// firstRecords is how many records may be null before the one that the shape of
+// all rows is taken from.
+const firstRecords = 64
+
+// firstShape sets the lengths that are open to those of the first record that
+// is not null.
+func (d *Dataset) firstShape(ctx context.Context, f *arrowtype.Field, number int, shape []int) (reason string, err error) {
+	if d.Len() == 0 {
+		return "its lists have no declared length, and there is no record to take it from; give its shape", nil
+	}
+	records := min(d.Len(), firstRecords)
+	last, _ := d.table.Index.Locate(records - 1)
+	column, err := d.find(ctx, f, number, int(last)+1)
+	if err != nil {
+		return "", err
+	}
+	r := listReader{ctx: ctx, d: d, field: f, number: number, column: column}
+	for record := range records {
+		batch, row := d.table.Index.Locate(record)
+		lists, err := r.open(batch)
+		if err != nil {
+			return "", err
+		}
+		found, empty, err := lists.FirstShape(row, shape)
+		switch {
+		case err != nil:
+			return "", r.damaged(err)
+		case empty >= 0:
+			return fmt.Sprintf("record %d, which its shape is taken from, has an empty list in dimension %d; give its shape", record, empty), nil
+		case found:
+			return "", nil
+		}
+	}
+	return "its first records are null; give its shape", nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // formats are the formats of files, in the order in which they are tried.
@@ -38,12 +39,12 @@ type contents interface {
 
 	// decode reads a column of a unit: all buffers of its field, or only those
 	// that say where its lists are.
-	decode(ctx context.Context, unit, column int, field *table.Field, lists bool) (*table.Decoded, error)
+	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error)
 
 	// dictionaries reads the dictionaries of columns, as fields describe them.
 	// A dictionary counts from a unit of this file on. The list of a column
 	// that is decoded without a dictionary is empty.
-	dictionaries(ctx context.Context, columns []int, fields []*table.Field) ([][]*table.Dictionary, error)
+	dictionaries(ctx context.Context, columns []int, fields []*arrowtype.Field) ([][]*arrowtype.Dictionary, error)
 
 	// verify reads all values and compares them with what the metadata
 	// promise. The rows of fields are gathered afterwards, so values that
@@ -82,11 +83,11 @@ type unit interface {
 	// place fills entry batch of a column's planes, as far as they are not nil:
 	// the elements of each level, and the positions of its buffers in the file.
 	// An encoded unit has no positions, and -1 for a validity bitmap.
-	place(to *table.Column, batch, column int, field *table.Field)
+	place(to *table.Column, batch, column int, field *arrowtype.Field)
 
 	// uneven returns the reason why the lists of a column cannot have the
 	// shape of the field, as far as the header and a few offsets tell.
-	uneven(column int, field *table.Field) (reason string, err error)
+	uneven(column int, field *arrowtype.Field) (reason string, err error)
 }
 
 // contentsOf recognizes and opens the contents of a file.

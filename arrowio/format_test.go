@@ -16,6 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // toy is a format that must be decoded, as Parquet is: after "TOY1", each unit is
@@ -65,7 +66,7 @@ func (c *toyFile) scan(_ context.Context, first, last int, visit func(i int, u u
 	return nil
 }
 
-func (c *toyFile) decode(ctx context.Context, i, column int, _ *table.Field, lists bool) (*table.Decoded, error) {
+func (c *toyFile) decode(ctx context.Context, i, column int, _ *arrowtype.Field, lists bool) (*table.Decoded, error) {
 	e := c.facts.units[i]
 	stored := make([]byte, e.length)
 	if err := c.content.ReadFull(ctx, stored, e.offset); err != nil {
@@ -78,17 +79,17 @@ func (c *toyFile) decode(ctx context.Context, i, column int, _ *table.Field, lis
 		items = append(items, b, b+1)
 	}
 	if column == 0 {
-		return &table.Decoded{Nodes: []table.DecodedNode{{Data: numbers, Length: e.length}}, Bytes: int64(len(numbers))}, nil
+		return &table.Decoded{Levels: []table.DecodedLevel{{Data: numbers, Length: e.length}}, Bytes: int64(len(numbers))}, nil
 	}
 	offsets = binary.LittleEndian.AppendUint32(offsets, uint32(2*e.length))
 	if lists {
 		items = nil
 	}
-	return &table.Decoded{Nodes: []table.DecodedNode{{Data: offsets, Length: e.length}, {Data: items, Length: 2 * e.length}}, Bytes: int64(len(items))}, nil
+	return &table.Decoded{Levels: []table.DecodedLevel{{Data: offsets, Length: e.length}, {Data: items, Length: 2 * e.length}}, Bytes: int64(len(items))}, nil
 }
 
-func (c *toyFile) dictionaries(_ context.Context, columns []int, _ []*table.Field) ([][]*table.Dictionary, error) {
-	return make([][]*table.Dictionary, len(columns)), nil
+func (c *toyFile) dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
+	return make([][]*arrowtype.Dictionary, len(columns)), nil
 }
 
 // verify finds bytes of 255, which damage the file.
@@ -113,7 +114,7 @@ func (toyUnit) hasNulls(int) bool { return false }
 
 func (toyUnit) encoding() string { return "toy" }
 
-func (u toyUnit) place(to *table.Column, batch, _ int, _ *table.Field) {
+func (u toyUnit) place(to *table.Column, batch, _ int, _ *arrowtype.Field) {
 	for n := range to.Planes {
 		if length := to.Planes[n].Length; length != nil {
 			length[batch] = 2 * int64(u)
@@ -121,7 +122,7 @@ func (u toyUnit) place(to *table.Column, batch, _ int, _ *table.Field) {
 	}
 }
 
-func (toyUnit) uneven(int, *table.Field) (string, error) { return "", nil }
+func (toyUnit) uneven(int, *arrowtype.Field) (string, error) { return "", nil }
 
 // TestAddAFormat: a format that is added to the list is opened, gathered, hashed
 // and verified as the others are, also beside files of theirs.

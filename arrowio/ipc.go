@@ -9,6 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // ipc is the contents of an IPC file or stream. Its units are record batches.
@@ -52,7 +53,7 @@ func (c *ipc) scan(ctx context.Context, first, last int, visit func(i int, u uni
 	})
 }
 
-func (c *ipc) decode(ctx context.Context, i, column int, field *table.Field, lists bool) (*table.Decoded, error) {
+func (c *ipc) decode(ctx context.Context, i, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error) {
 	b, err := c.meta.Batch(c.reader(ctx), i)
 	if err != nil {
 		return nil, err
@@ -95,6 +96,6 @@ func (u *ipcBatch) hasNulls(column int) bool {
 	return false
 }
 
-func (u *ipcBatch) place(to *table.Column, batch, column int, field *table.Field) {
+func (u *ipcBatch) place(to *table.Column, batch, column int, field *arrowtype.Field) {
 	place(to, field, batch, &u.file.meta.Columns[column], u.header, u.file.facts.units[u.number].offset)
 }

@@ -210,8 +210,8 @@ func TestShapeFromDamagedLists(t *testing.T) {
 		start int32
 		want  string
 	}{
-		{1 << 28, "offsets beyond the end of the file"},
-		{-1 << 28, "a list from element -268435456 to -268435455"},
+		{1 << 28, "record batch 0: its lists go from element 268435456 to 268435457 of 2"},
+		{-1 << 28, "record batch 0: its lists go from element -268435456 to -268435455 of 2"},
 	} {
 		l := write(t, arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int32)), `[[[1,2]],[[3,4]]]`)
 		l.put(1, 0, []int32{c.start, c.start + 1})

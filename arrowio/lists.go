@@ -10,12 +10,13 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 var _ source.Checker = (*Dataset)(nil)
 
-// Check implements source.Checker: it reads the offsets of lists, 4 or 8 bytes
+// Check implements source.Checker. It reads the offsets of lists, 4 or 8 bytes
 // for each list, from several record batches at a time.
 func (d *Dataset) Check(ctx context.Context, fields []int, start, stop int64) error {
 	if err := d.table.Gate.Enter(); err != nil {
@@ -23,7 +24,7 @@ func (d *Dataset) Check(ctx context.Context, fields []int, start, stop int64) er
 	}
 	ctx, end := d.table.Gate.Join(ctx)
 	defer end()
-	done := make(chan error, 1) // a read that the disk does not answer goes on alone
+	done := make(chan error, 1) // if the disk does not answer, the goroutine stays behind
 	guard.Go("arrowio", func() error {
 		defer d.table.Gate.Leave()
 		done <- d.lists.check(ctx, d, fields, start, stop)
@@ -37,7 +38,7 @@ func (d *Dataset) Check(ctx context.Context, fields []int, start, stop int64) er
 	}
 }
 
-// listChecks knows the records whose lists were found to be right.
+// listChecks remembers the records whose lists have the right length.
 type listChecks struct {
 	mu    sync.Mutex
 	known map[int][2]int64 // by field
@@ -50,7 +51,7 @@ func (c *listChecks) check(ctx context.Context, d *Dataset, fields []int, start,
 		c.known = map[int][2]int64{}
 	}
 	for _, field := range fields {
-		if field < 0 || field >= len(d.table.Fields) || !d.table.Fields[field].HasLists() {
+		if field < 0 || field >= len(d.table.Fields) || d.table.Fields[field].LastOffsets() < 0 {
 			continue
 		}
 		if k, ok := c.known[field]; ok && k[0] <= start && stop <= k[1] {
@@ -64,8 +65,8 @@ func (c *listChecks) check(ctx context.Context, d *Dataset, fields []int, start,
 	return nil
 }
 
-// recordsAtOnce is how many records one goroutine checks in a row, apart from
-// the rest of the last one's batch.
+// recordsAtOnce is how many records one goroutine checks, apart from the rest of
+// the last one's batch.
 const recordsAtOnce = 64 << 10
 
 // checkLists checks the lists of one field.
@@ -77,15 +78,15 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 	pieces := (stop - start + recordsAtOnce - 1) / recordsAtOnce
 	return parallel(int(pieces), func(piece int) error {
 		from := start + int64(piece)*recordsAtOnce
-		c := listCheck{ctx: ctx, d: d, field: field, column: column}
+		r := listReader{ctx: ctx, d: d, field: d.table.Fields[field], number: d.columns[field], column: column}
 		for record := from; record < min(from+recordsAtOnce, stop); {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			batch, row := d.table.Index.Locate(record)
 			rows := min(d.table.Index.Rows(int(batch))-row, stop-record)
-			if row == 0 || record == start { // else another goroutine checks the batch
-				if err := c.batch(batch, row, rows, record); err != nil {
+			if row == 0 || record == start { // otherwise another goroutine checks the batch
+				if err := r.check(batch, row, rows, record); err != nil {
 					return (*store)(d).Named(batch, err)
 				}
 			}
@@ -95,47 +96,64 @@ func (d *Dataset) checkLists(ctx context.Context, field int, start, stop int64) 
 	})
 }
 
-// listCheck checks the lists of one field in one record batch after the other.
-type listCheck struct {
+// listReader reads the offsets of one field in one record batch after the other.
+type listReader struct {
 	ctx    context.Context
 	d      *Dataset
-	field  int
+	field  *arrowtype.Field
+	number int // of the column in the files
 	column *table.Column
 
-	batchNumber int32
-	decoded     *table.Decoded // of a compressed batch, without the values
-	buffers     [2][][]byte    // offsets and validity, by node
+	batch   int32
+	decoded *table.Decoded // buffers of a compressed batch, without the values
+	buffers [2][][]byte    // offsets and validity, by level
 }
 
-// batch checks rows of a batch, from one on that is a record's.
-func (c *listCheck) batch(batch int32, row, rows, record int64) (err error) {
-	field := c.d.table.Fields[c.field]
-	c.batchNumber, c.decoded = batch, nil
-	if (*store)(c.d).Encoded(c.d.table.File(batch)) {
-		if c.decoded, err = c.d.decode(c.ctx, batch, field, c.d.columns[c.field], true); err != nil {
-			return err
+// open returns the lists of a record batch.
+func (r *listReader) open(batch int32) (*table.Lists, error) {
+	r.batch, r.decoded = batch, nil
+	if (*store)(r.d).Encoded(r.d.table.File(batch)) {
+		var err error
+		if r.decoded, err = r.d.decode(r.ctx, batch, r.field, r.number, true); err != nil {
+			return nil, err
 		}
 	}
-	l := table.Lists{Field: field, Column: c.column, Batch: batch, Read: c.read}
-	err = l.Check(row, row+rows, record)
-	var uneven *table.Uneven
-	var known *status.Error
-	switch {
-	case errors.As(err, &uneven):
-		return uneven.Status()
-	case err != nil && !errors.As(err, &known):
-		return status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", field.Name, int(batch)-(*store)(c.d).of(batch).first, err).
-			WithHint("the data are damaged; write them again").With("field", field.Name)
-	}
-	return err
+	return &table.Lists{Field: r.field, Column: r.column, Batch: batch, Read: r.read}, nil
 }
 
-// read reads a part of a buffer of the batch, as table.Lists wants it.
-func (c *listCheck) read(node int, validity bool, at, bytes int64) ([]byte, error) {
-	if c.decoded != nil {
-		b := c.decoded.Nodes[node].Data
+// check checks the lists of some rows of a batch, from the row of a record on.
+func (r *listReader) check(batch int32, row, rows, record int64) error {
+	lists, err := r.open(batch)
+	if err == nil {
+		err = lists.Check(row, row+rows, record)
+	}
+	var uneven *table.Uneven
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &uneven):
+		return uneven.Status()
+	}
+	return r.damaged(err)
+}
+
+// damaged returns the error for offsets that cannot be.
+func (r *listReader) damaged(err error) error {
+	var known *status.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	f := (*store)(r.d).of(r.batch)
+	return f.named(status.Errorf(status.DataLoss, "arrowio", "field %q: record batch %d: %w", r.field.Name, int(r.batch)-f.first, err).
+		WithHint("the data are damaged; write them again").With("field", r.field.Name))
+}
+
+// read reads a part of a buffer of the batch for table.Lists.
+func (r *listReader) read(level int, validity bool, at, bytes int64) ([]byte, error) {
+	if r.decoded != nil {
+		b := r.decoded.Levels[level].Data
 		if validity {
-			b = c.decoded.Nodes[node].Valid
+			b = r.decoded.Levels[level].Valid
 		}
 		switch {
 		case validity && b == nil:
@@ -145,21 +163,21 @@ func (c *listCheck) read(node int, validity bool, at, bytes int64) ([]byte, erro
 		}
 		return b[at : at+bytes], nil
 	}
-	p := &c.column.Planes[node]
+	p := &r.column.Planes[level]
 	positions, kind := p.Data, 0
 	if validity {
-		if p.Valid == nil || p.Valid[c.batchNumber] < 0 {
+		if p.Valid == nil || p.Valid[r.batch] < 0 {
 			return nil, nil
 		}
 		positions, kind = p.Valid, 1
 	}
-	for len(c.buffers[kind]) <= node {
-		c.buffers[kind] = append(c.buffers[kind], nil)
+	for len(r.buffers[kind]) <= level {
+		r.buffers[kind] = append(r.buffers[kind], nil)
 	}
-	b := slices.Grow(c.buffers[kind][node][:0], int(bytes))[:bytes]
-	c.buffers[kind][node] = b
-	f := (*store)(c.d).of(c.batchNumber)
-	if err := f.readFull(c.ctx, b, positions[c.batchNumber]+at); err != nil {
+	b := slices.Grow(r.buffers[kind][level][:0], int(bytes))[:bytes]
+	r.buffers[kind][level] = b
+	f := (*store)(r.d).of(r.batch)
+	if err := f.readFull(r.ctx, b, positions[r.batch]+at); err != nil {
 		if gone := f.content.Check(); gone != nil {
 			err = gone
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // Element is a Go type that can be an element of an array.
@@ -80,8 +81,8 @@ func FromSlices(fields ...Values) (source.Source, error) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")
 	}
 	columns := make([]*table.Column, len(fields))
-	t := &table.Table{Load: table.Found(columns)}
-	t.Gate = source.NewGate("arrowio", "dataset", func() error { clear(columns); return nil })
+	t := &table.Table{Load: table.Loaded(columns)}
+	t.Gate = source.NewCalls("arrowio", "dataset", func() error { clear(columns); return nil })
 	rows := make([]int64, len(fields))
 	for i, v := range fields {
 		f, err := v.field()
@@ -93,9 +94,9 @@ func FromSlices(fields ...Values) (source.Source, error) {
 			return nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q has %d rows, but %q has %d", v.name, rows[i], fields[0].name, rows[0]).
 				With("field", v.name)
 		}
-		columns[i] = &table.Column{Planes: f.Planes([]int64{int64(uintptr(v.data))}), Memory: []unsafe.Pointer{v.data}}
-		t.Fields = append(t.Fields, f)
-		t.Schema.Fields = append(t.Schema.Fields, f.Source(false))
+		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels)), Memory: []unsafe.Pointer{v.data}}
+		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(v.data))}
+		t.Add(f, false)
 	}
 	t.Index = table.NewIndex(rows[:1])
 	if err := uniqueNames(t.Schema); err != nil {
@@ -105,17 +106,17 @@ func FromSlices(fields ...Values) (source.Source, error) {
 }
 
 // field describes the slice's rows.
-func (v Values) field() (*table.Field, error) {
+func (v Values) field() (*arrowtype.Field, error) {
 	fail := func(format string, args ...any) error {
 		return status.Errorf(status.InvalidArgument, "arrowio", "field %q "+format, append([]any{v.name}, args...)...).With("field", v.name)
 	}
 	if !v.typ.Valid() {
 		return nil, fail("is read as a type of another size")
 	}
-	f, ok := table.Plain(v.name, v.typ, v.shape)
-	if !ok {
+	if !arrowtype.Possible(v.typ, v.shape) {
 		return nil, fail("cannot have rows of shape %v", v.shape)
 	}
+	f := arrowtype.Plain(v.name, v.typ, v.shape)
 	if n := f.RowElements(); v.len%n != 0 {
 		return nil, fail("has %d elements, which is no multiple of the %d of a row", v.len, n)
 	}

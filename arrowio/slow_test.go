@@ -143,7 +143,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 func openLists(t *testing.T, wrap func(f *os.File) io.ReaderAt) (d *Dataset, field int) {
 	d = openFileThrough(t, "../internal/arrowmeta/testdata/huggingface.stream", wrap)
 	for i, f := range d.table.Fields {
-		if f.HasLists() {
+		if f.LastOffsets() >= 0 {
 			return d, i
 		}
 	}

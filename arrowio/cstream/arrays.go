@@ -1,9 +1,7 @@
 package cstream
 
 import (
-	"context"
 	"slices"
-	"sync"
 	"unicode/utf8"
 	"unsafe"
 
@@ -11,14 +9,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// Array is a field in memory of the caller's.
+// Array is a field in the caller's memory.
 type Array struct {
 	Name string
 	Type dtype.Type
 
-	// Data is where element [0, 0, ...] stands. Element [i, j, ...] stands
+	// Data is the address of element [0, 0, ...]. Element [i, j, ...] is
 	// i*Strides[0] + j*Strides[1] + ... bytes further.
 	Data unsafe.Pointer
 
@@ -35,20 +34,9 @@ const (
 	maxRecords = 1 << 40
 )
 
-// arrays is a source over arrays.
-type arrays struct {
-	gate    gate
-	schema  source.Schema
-	columns []column
-	records int64
-
-	mu     sync.Mutex
-	hashed *source.Fingerprint
-}
-
 // FromArrays makes a source of arrays that have the same number of records. The
 // memory must not move or change until release is called; the descriptions are
-// copied. If FromArrays fails, release is left to the caller.
+// copied. If FromArrays fails, the caller still owns the memory.
 func FromArrays(list []Array, release func()) (source.Source, error) {
 	if len(list) == 0 {
 		return nil, refuse("a dataset needs at least one array")
@@ -56,40 +44,43 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 	if len(list) > MaxArrays {
 		return nil, refuse("%d arrays are more than %d", len(list), MaxArrays)
 	}
-	s := &arrays{}
+	t := &table.Table{Gate: source.NewCalls("arrowio", "dataset", nil)}
+	columns := make([]*table.Column, len(list))
 	for i := range list {
-		if err := s.add(&list[i]); err != nil {
+		a := &list[i]
+		if err := a.check(t, list); err != nil {
 			return nil, err
 		}
+		f := arrowtype.Plain(a.Name, a.Type, a.Shape[1:])
+		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels))}
+		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(a.Data))}
+		t.Strides = append(t.Strides, slices.Clone(a.Strides))
+		t.Add(f, false)
 	}
-	s.gate.release = release
-	return s, nil
+	t.Index, t.Load = table.NewIndex([]int64{int64(list[0].Shape[0])}), table.Loaded(columns)
+	return newBorrowed(t, release), nil
 }
 
 func refuse(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "arrays", format, args...)
 }
 
-// add checks an array and appends its field and column.
-func (s *arrays) add(a *Array) error {
-	if err := a.check(); err != nil {
+// check refuses an array that does not fit those that are in the table.
+func (a *Array) check(t *table.Table, list []Array) error {
+	if err := a.checkAlone(); err != nil {
 		return err
 	}
-	if _, _, twice := s.schema.Field(a.Name); twice {
+	if _, _, twice := t.Schema.Field(a.Name); twice {
 		return refuse("two arrays are named %q", a.Name)
 	}
-	if n := int64(a.Shape[0]); len(s.columns) == 0 {
-		s.records = n
-	} else if n != s.records {
-		return refuse("array %q has %d records, but %q has %d", a.Name, n, s.schema.Fields[0].Name, s.records).
+	if a.Shape[0] != list[0].Shape[0] {
+		return refuse("array %q has %d records, but %q has %d", a.Name, a.Shape[0], list[0].Name, list[0].Shape[0]).
 			WithHint("all arrays of a dataset have the same first dimension")
 	}
-	s.schema.Fields = append(s.schema.Fields, source.Field{Name: a.Name, Type: a.Type, Shape: slices.Clone(a.Shape[1:])})
-	s.columns = append(s.columns, a.column())
 	return nil
 }
 
-func (a *Array) check() error {
+func (a *Array) checkAlone() error {
 	if a.Name == "" || !utf8.ValidString(a.Name) {
 		return refuse("%q is not a name for an array: it must be UTF-8 and not empty", a.Name)
 	}
@@ -130,33 +121,4 @@ func (a *Array) checkShape() error {
 		return refuse("array %q of shape %v has no memory: data is NULL", a.Name, a.Shape)
 	}
 	return nil
-}
-
-// Schema implements source.Source.
-func (s *arrays) Schema() source.Schema { return s.schema }
-
-// Len implements source.Source.
-func (s *arrays) Len() int64 { return s.records }
-
-// Close implements source.Source.
-func (s *arrays) Close() error {
-	s.gate.close()
-	return nil
-}
-
-// Coverage implements source.Covered.
-func (s *arrays) Coverage() (hashed, of int64) { return table.Coverage(s) }
-
-// Fingerprint implements source.Source: see [table.Fingerprint].
-func (s *arrays) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hashed == nil {
-		f, err := table.Fingerprint(ctx, s)
-		if err != nil {
-			return f, err
-		}
-		s.hashed = &f
-	}
-	return *s.hashed, nil
 }

@@ -6,10 +6,8 @@ package cstream
 import "C"
 
 import (
-	"sync"
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -22,18 +20,10 @@ type Options struct {
 	Shapes map[string][]int
 }
 
-// stream is a source over the batches of a C stream.
-type stream struct {
-	*table.Memory
-
-	mu   sync.Mutex
-	held *C.mfcs_held // nil once it was released
-}
-
-// Read reads an Arrow C stream, a struct ArrowArrayStream, to its end, and
-// serves the buffers of its arrays as they are. The stream is moved in and
-// released before Read returns, also if it fails. All callbacks of the stream
-// run on the calling goroutine.
+// Read reads an Arrow C stream, a struct ArrowArrayStream, to its end. The
+// source uses the buffers of its arrays without copying them. Read takes the
+// stream over and releases it before it returns, even if it fails. All callbacks
+// of the stream run on the calling goroutine.
 //
 // It is IO for an error of the stream, and DataLoss for arrays that do not fit
 // the schema.
@@ -50,7 +40,7 @@ func Read(address unsafe.Pointer, o Options) (source.Source, error) {
 	return s, nil
 }
 
-func newStream(held *C.mfcs_held, o Options) (*stream, error) {
+func newStream(held *C.mfcs_held, o Options) (source.Source, error) {
 	if held.error != 0 {
 		return nil, status.Errorf(status.IO, "arrowio", "the stream failed: %s (error %d)", C.GoString(&held.message[0]), held.error)
 	}
@@ -65,23 +55,9 @@ func newStream(held *C.mfcs_held, o Options) (*stream, error) {
 		return nil, err
 	}
 	b.Shapes = o.Shapes
-	t, err := b.Table(func() error { return nil })
+	t, err := b.Table(nil)
 	if err != nil {
 		return nil, err
 	}
-	return &stream{Memory: table.NewMemory(t), held: held}, nil
-}
-
-// Close implements source.Source. It waits for the last gather, and then
-// releases the arrays on this goroutine.
-func (s *stream) Close() error {
-	err := s.Memory.Close()
-	s.mu.Lock()
-	held := s.held
-	s.held = nil
-	s.mu.Unlock()
-	if held != nil {
-		C.mfcs_release(held)
-	}
-	return err
+	return newBorrowed(t, func() { C.mfcs_release(held) }), nil
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Slice gives a view of the records [start, stop) of src, numbered from 0: a
-// training part and a validation part of one dataset. The range is part of the
-// fingerprint, so a state saved over one part is refused by another. A slice
-// of a slice is the slice of what lies beneath, and has its fingerprint.
+// Slice returns a view of the records [start, stop) of src, numbered from 0: a
+// training part and a validation part of one dataset. A view renumbers records
+// and passes everything else through, so that it copies no row. The range is
+// part of the fingerprint, so a state saved over one part is refused by another.
+// A slice of a slice is the same view as a slice of the source below.
 //
 // Closing a view ends the gathers of that view alone; src stays open and has
 // to be closed by its owner. A closed src ends its views.
@@ -23,46 +24,57 @@ func Slice(src Source, start, stop int64) (Source, error) {
 			WithHint("use 0 <= start <= stop <= %d", n).With("start", start).With("stop", stop).With("records", n)
 	}
 	if outer, ok := src.(*view); ok {
-		if err := outer.gate.Enter(); err != nil {
+		if err := outer.calls.Enter(); err != nil {
 			return nil, err
 		}
-		defer outer.gate.Leave()
+		defer outer.calls.Leave()
 		src, start, stop = outer.src, outer.start+start, outer.start+stop
 	}
-	return &view{src: src, start: start, stop: stop, gate: NewGate("source", "slice", nil)}, nil
+	return &view{src: src, start: start, stop: stop, calls: NewCalls("source", "slice", nil)}, nil
 }
 
 // view is a range of another source's records.
 type view struct {
 	src         Source
 	start, stop int64
-	gate        *Gate
+	calls       *Calls
 }
 
+// call calls do with a context that ends when the view is closed.
+func (v *view) call(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := v.calls.Enter(); err != nil {
+		return err
+	}
+	defer v.calls.Leave()
+	ctx, stop := v.calls.Join(ctx)
+	defer stop()
+	return do(ctx)
+}
+
+// Schema implements Source.
 func (v *view) Schema() Schema { return v.src.Schema() }
 
+// Len implements Source.
 func (v *view) Len() int64 { return v.stop - v.start }
 
 // Fingerprint hashes the fingerprint of the source and the range.
-func (v *view) Fingerprint(ctx context.Context) (Fingerprint, error) {
-	if err := v.gate.Enter(); err != nil {
-		return Fingerprint{}, err
-	}
-	defer v.gate.Leave()
-	ctx, cancel := v.gate.Join(ctx)
-	defer cancel()
-	whole, err := v.src.Fingerprint(ctx)
-	if err != nil {
-		return Fingerprint{}, err
-	}
-	text := append([]byte("meshfeed slice\n"), whole[:]...)
-	text = binary.LittleEndian.AppendUint64(text, uint64(v.start))
-	text = binary.LittleEndian.AppendUint64(text, uint64(v.stop))
-	sum := sha256.Sum256(text)
-	return Fingerprint(sum[:len(Fingerprint{})]), nil
+func (v *view) Fingerprint(ctx context.Context) (f Fingerprint, err error) {
+	err = v.call(ctx, func(ctx context.Context) error {
+		whole, err := v.src.Fingerprint(ctx)
+		if err != nil {
+			return err
+		}
+		text := append([]byte("meshfeed slice\n"), whole[:]...)
+		text = binary.LittleEndian.AppendUint64(text, uint64(v.start))
+		text = binary.LittleEndian.AppendUint64(text, uint64(v.stop))
+		sum := sha256.Sum256(text)
+		copy(f[:], sum[:])
+		return nil
+	})
+	return f, err
 }
 
-// Coverage says what the source says.
+// Coverage implements Covered.
 func (v *view) Coverage() (hashed, of int64) {
 	if c, ok := v.src.(Covered); ok {
 		return c.Coverage()
@@ -70,105 +82,78 @@ func (v *view) Coverage() (hashed, of int64) {
 	return 0, 0
 }
 
-func (v *view) Gatherer(parts []Part) (Gatherer, error) {
-	if err := v.gate.Enter(); err != nil {
-		return nil, err
-	}
-	defer v.gate.Leave()
-	g, err := v.src.Gatherer(parts)
-	if err != nil {
-		return nil, err
-	}
-	return &viewGatherer{view: v, g: g}, nil
-}
-
-// Check implements Checker for the records of the view.
+// Check implements Checker.
 func (v *view) Check(ctx context.Context, fields []int, start, stop int64) error {
 	c, ok := v.src.(Checker)
 	if !ok {
 		return nil
 	}
-	if err := v.gate.Enter(); err != nil {
-		return err
-	}
-	defer v.gate.Leave()
-	ctx, cancel := v.gate.Join(ctx)
-	defer cancel()
-	return c.Check(ctx, fields, v.start+start, v.start+stop)
+	return v.call(ctx, func(ctx context.Context) error { return c.Check(ctx, fields, v.start+start, v.start+stop) })
 }
 
-// Close ends the gathers of this view, and waits for them.
-func (v *view) Close() error { return v.gate.Close(Patience) }
+// Gatherer implements Source.
+func (v *view) Gatherer(parts []Part) (Gatherer, error) {
+	if err := v.calls.Enter(); err != nil {
+		return nil, err
+	}
+	defer v.calls.Leave()
+	g, err := v.src.Gatherer(parts)
+	if err != nil {
+		return nil, err
+	}
+	return &viewGatherer{Gatherer: g, view: v}, nil
+}
+
+// Close implements Source.
+func (v *view) Close() error { return v.calls.Close(Patience) }
 
 // viewGatherer renumbers records.
 type viewGatherer struct {
-	view *view
-	g    Gatherer
-	mu   sync.Mutex
-	free [][]int64 // record lists for reuse, one per concurrent call
+	Gatherer
+	view  *view
+	lists sync.Pool // of *[]int64, one for each call under way
 }
 
+// Gather implements Gatherer.
 func (g *viewGatherer) Gather(ctx context.Context, records []int64, jobs []Job) error {
-	if err := g.view.gate.Enter(); err != nil {
-		return err
-	}
-	defer g.view.gate.Leave()
-	ctx, cancel := g.view.gate.Join(ctx)
-	defer cancel()
-	list := g.list(len(records))
-	defer g.recycle(list)
-	for i, r := range records {
-		if r < -1 || r >= g.view.Len() {
-			return status.Errorf(status.OutOfRange, "source", "record %d is outside the %d records of the slice", r, g.view.Len()).With("record", r)
+	return g.view.call(ctx, func(ctx context.Context) error {
+		list := g.list()
+		defer g.lists.Put(list)
+		for _, r := range records {
+			if r < -1 || r >= g.view.Len() {
+				return status.Errorf(status.OutOfRange, "source", "record %d is outside the %d records of the slice", r, g.view.Len()).With("record", r)
+			}
+			if r >= 0 { // -1 is padding
+				r += g.view.start
+			}
+			*list = append(*list, r)
 		}
-		list[i] = g.view.renumber(r)
-	}
-	return g.g.Gather(ctx, list, jobs)
+		return g.Gatherer.Gather(ctx, *list, jobs)
+	})
 }
 
-func (v *view) renumber(record int64) int64 {
-	if record < 0 {
-		return record // padding
-	}
-	return v.start + record
-}
-
-// Ahead passes the hint on; what is out of range is left to Gather to refuse.
+// Ahead implements Gatherer. Gather reports the records that are out of range.
 func (g *viewGatherer) Ahead(records []int64) {
-	if g.view.gate.Enter() != nil {
+	if g.view.calls.Enter() != nil {
 		return
 	}
-	defer g.view.gate.Leave()
-	list := g.list(len(records))
-	defer g.recycle(list)
-	n := 0
+	defer g.view.calls.Leave()
+	list := g.list()
+	defer g.lists.Put(list)
 	for _, r := range records {
 		if r >= 0 && r < g.view.Len() {
-			list[n] = g.view.renumber(r)
-			n++
+			*list = append(*list, g.view.start+r)
 		}
 	}
-	g.g.Ahead(list[:n])
+	g.Gatherer.Ahead(*list)
 }
 
-func (g *viewGatherer) Close() error { return g.g.Close() }
-
-// list gives a list of n numbers.
-func (g *viewGatherer) list(n int) []int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var list []int64
-	if last := len(g.free) - 1; last >= 0 {
-		list, g.free = g.free[last], g.free[:last]
+// list returns an empty list, with the capacity that an earlier call needed.
+func (g *viewGatherer) list() *[]int64 {
+	list, ok := g.lists.Get().(*[]int64)
+	if !ok {
+		list = new([]int64)
 	}
-	if cap(list) < n {
-		list = make([]int64, n)
-	}
-	return list[:n]
-}
-
-func (g *viewGatherer) recycle(list []int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.free = append(g.free, list)
+	*list = (*list)[:0]
+	return list
 }

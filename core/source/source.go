@@ -1,13 +1,14 @@
-// Package source says what a dataset is to meshfeed: fields of fixed-shape
-// rows, addressed by record number.
+// Package source defines what a dataset is to meshfeed: fields whose rows have a
+// fixed shape, addressed by record number.
 //
 // A [Source] knows the shape and type of every field from metadata alone. It
-// hands out a [Gatherer] for the parts of rows that somebody needs, and the
-// gatherer copies those parts of chosen records into memory of the caller, one
-// call per step. How the bytes are stored, and whether they come from a
-// mapping, a read or a decoder, is the source's own business.
+// returns a [Gatherer] for parts of its rows, and the gatherer copies these
+// parts of chosen records into the caller's memory, one call per step. The source
+// alone decides where the bytes are: in a mapping, a file or a decoder.
 //
-// Package sourcetest holds the tests that every implementation must pass.
+// A source that computes or assembles its rows implements the smaller role
+// [Reader], of which package cut makes a Gatherer. Package sourcetest holds the
+// tests that every implementation must pass.
 package source
 
 import (
@@ -21,10 +22,10 @@ import (
 // Source is a dataset: Len records, each with one row per field. All methods
 // are safe for concurrent use.
 type Source interface {
-	// Schema says which fields there are. The caller must not change it.
+	// Schema lists the fields. The caller must not change it.
 	Schema() Schema
 
-	// Len gives the number of records.
+	// Len returns the number of records.
 	Len() int64
 
 	// Fingerprint identifies the content by a hash that is the same on every
@@ -39,8 +40,8 @@ type Source interface {
 	Gatherer(parts []Part) (Gatherer, error)
 
 	// Close cancels the gathers under way and waits for them, at most one
-	// second where they read files; then the last of them releases what they
-	// hold. Every later call fails with InvalidState.
+	// second if they read files. The last gather to end releases the source's
+	// memory and files. Every later call fails with InvalidState.
 	Close() error
 }
 
@@ -50,7 +51,7 @@ type Schema struct {
 	Skipped []Skipped // columns that cannot be arrays, with the reason
 }
 
-// Field gives the named field and its number.
+// Field returns the named field and its number.
 func (s Schema) Field(name string) (number int, field Field, ok bool) {
 	for i, f := range s.Fields {
 		if f.Name == name {
@@ -65,14 +66,14 @@ type Field struct {
 	Name     string
 	Type     dtype.Type
 	Shape    []int // of one row; empty for a scalar
-	Nullable bool  // some record has a null here, or metadata cannot rule it out
+	Nullable bool  // some record has a null here, or metadata cannot exclude it
 
-	// Logical is the type whose stored integers Type describes, as Arrow
+	// Logical is the type that the integers of Type stand for, as Arrow
 	// prints it: "timestamp[us, tz=UTC]". It is empty for plain numbers.
 	Logical string
 }
 
-// RowBytes gives the size of one row in bytes.
+// RowBytes returns the size of one row in bytes.
 func (f Field) RowBytes() int {
 	n := f.Type.Size()
 	for _, d := range f.Shape {
@@ -81,7 +82,7 @@ func (f Field) RowBytes() int {
 	return n
 }
 
-// Skipped is a column that is not a field, and why.
+// Skipped is a column that is not a field, with the reason.
 type Skipped struct {
 	Name, Type, Reason string
 }
@@ -89,7 +90,7 @@ type Skipped struct {
 // Part is one block of a field's row.
 type Part struct {
 	Field int        // number in Schema().Fields
-	To    dtype.Type // what to deliver: Invalid or the field's own type for that, or what Narrow makes of it
+	To    dtype.Type // of the elements delivered: the field's own type (also as Invalid), or its Narrow type
 
 	// Boxes holds, for each box, the full [start, stop) ranges of every
 	// dimension of the row. Several boxes differ in dimension 0 only and are
@@ -101,7 +102,7 @@ type Part struct {
 	Fill any
 }
 
-// Bytes gives the size of the block in bytes, delivered as typ.
+// Bytes returns the size of the block in bytes if its elements are of typ.
 func (p Part) Bytes(typ dtype.Type) int {
 	total := 0
 	for _, box := range p.Boxes {
@@ -114,50 +115,49 @@ func (p Part) Bytes(typ dtype.Type) int {
 	return total
 }
 
-// Job says where the blocks of consecutive entries of a gather's record list
-// go: records[Rows[0]:Rows[1]], in C order, into Dst, whose length is the
-// number of rows times Part.Bytes. A block whose rows are scattered in the
-// record list takes several jobs.
+// Job asks a gather for the part of records[Rows[0]:Rows[1]], row after row in C
+// order. The length of Dst is the number of rows times Part.Bytes. A block whose
+// rows are scattered in the list of records takes several jobs.
 type Job struct {
 	Part int // number in the gatherer's parts
 	Rows [2]int
 	Dst  []byte
 }
 
-// Gatherer copies parts of records. It is safe for concurrent use and keeps no
-// Dst after Gather has returned.
+// Gatherer copies parts of records. It is safe for concurrent use, and does not
+// use a Dst after Gather has returned.
 type Gatherer interface {
-	// Gather does all jobs of one step, so that a row is touched once for
-	// all its parts. Record -1 is a row of zeros. Any other record outside
+	// Gather does all jobs of one step, so that a row is read once for all its
+	// parts. Record -1 is padding: a row of zeros. Any other record outside
 	// [0, Len) is OutOfRange. Dst need not be zeroed or aligned.
 	Gather(ctx context.Context, records []int64, jobs []Job) error
 
-	// Ahead says which records coming gathers will ask for, in their order;
-	// a call adds to those before it. It returns at once; a source may use it
-	// to read ahead, and must ignore what it does not know. The list is the
-	// caller's again when the call returns.
+	// Ahead announces records that later gathers will need, in their order, for
+	// readahead. It returns at once, keeps no reference to the list, and ignores
+	// records that do not exist.
 	Ahead(records []int64)
 
-	// Close ends read-ahead and drops caches. No gather may run.
+	// Close ends readahead and drops caches. No gather may run.
 	Close() error
 }
 
-// Covered is what a Source is, too, whose fingerprint says how much it covers.
+// Covered is implemented by a Source that knows how much of its data the
+// fingerprint covers.
 type Covered interface {
-	// Coverage gives how many bytes of the data the fingerprint hashes, and
+	// Coverage returns how many bytes of the data the fingerprint hashes, and
 	// how many there are. It reads nothing.
 	Coverage() (hashed, of int64)
 }
 
-// Fingerprint is a hash of a dataset's content: equal on every host that sees
-// the same records under the same schema. It may cover a part of the data
-// alone: see [Covered].
+// Fingerprint is a hash of a dataset's content. It is equal on every host that
+// sees the same records under the same schema. It may cover only a part of the
+// data: see [Covered].
 type Fingerprint [16]byte
 
-// String gives 32 hexadecimal digits.
+// String returns 32 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// ParseFingerprint reads 32 hexadecimal digits.
+// ParseFingerprint parses 32 hexadecimal digits.
 func ParseFingerprint(s string) (Fingerprint, error) {
 	var f Fingerprint
 	b, err := hex.DecodeString(s)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
@@ -32,9 +33,8 @@ func examine(t testing.TB, data []byte) error {
 	}
 	for i := range f.Schema.Fields {
 		f.Schema.Fields[i].TypeString()
-		f.Schema.Fields[i].Tensor()
 	}
-	f.Schema.RowShapes()
+	arrowtype.Describe(&f.Schema)
 	r := bytes.NewReader(data)
 	err = f.Scan(r, 0, len(f.Batches), func(i int, b *arrowmeta.RecordBatch) error {
 		for c := range f.Columns {

@@ -51,8 +51,8 @@ var kindNames = [...]string{
 // is listed, but neither it nor the columns after it can be located.
 func (k Kind) Known() bool { return int(k) < len(kindNames) && kindNames[k] != "" }
 
-// temporal says whether the values are integers that stand for times.
-func (k Kind) temporal() bool {
+// Temporal reports whether the values are integers that stand for times.
+func (k Kind) Temporal() bool {
 	switch k {
 	case Date, Time, Timestamp, Duration, Interval:
 		return true

@@ -18,6 +18,14 @@ type Field struct {
 	Metadata   Metadata
 }
 
+// Extension returns the name and the parameters of the field's extension type;
+// ok is false if it has none. The field's Type is that of the storage.
+func (f *Field) Extension() (name, parameters string, ok bool) {
+	name, ok = f.Metadata.Get("ARROW:extension:name")
+	parameters, _ = f.Metadata.Get("ARROW:extension:metadata")
+	return name, parameters, ok
+}
+
 // Dictionary says how a field is dictionary-encoded: its record batches hold
 // indices of type Index into the dictionary with number ID.
 type Dictionary struct {

@@ -11,13 +11,14 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 func describe(s *arrowmeta.Schema) string {
 	var lines []string
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		rows, why := f.Rows()
+		rows, why := arrowtype.Of(f)
 		if why != "" {
 			lines = append(lines, fmt.Sprintf("%s: %s", f.Name, f.TypeString()))
 			continue
@@ -244,6 +245,6 @@ func FuzzTail(f *testing.F) {
 			t.Errorf("%d of %d bytes need %d", len(tail), size, got.Need)
 		}
 		describe(&got.Schema)
-		got.Schema.RowShapes()
+		arrowtype.Describe(&got.Schema)
 	})
 }

@@ -1,7 +1,8 @@
-// Package block turns what a loader asks of a field, a [source.Part], into what
-// the gathering kernels do: which elements of a row, in which conversion, and
-// what stands in for nulls. All Arrow sources share it, so that they accept
-// and refuse the same things in the same words.
+// Package block turns the parts of a field that a loader asks for, each a
+// [source.Part], into programs of package gather: which elements of a row a
+// block takes, how they are converted, and which value replaces nulls. All
+// sources share it, so that they accept and refuse the same parts with the same
+// errors.
 package block
 
 import (
@@ -17,48 +18,35 @@ import (
 type Program struct {
 	*gather.Program
 
-	Field source.Field
-	To    dtype.Type // of the elements delivered
-	Fill  []byte     // one element that replaces nulls; nil where there are none
-
+	field source.Field
+	fill  []byte // one element that replaces nulls; nil if the field has none
 	boxes [][][2]int
 }
 
-// Compile makes the program of a part of field f. Bits says that a boolean is
-// one bit in memory and not a byte.
+// compile makes the program of a part of field f.
 //
 // It is InvalidArgument for boxes outside the row, a fill value that the type
 // delivered cannot hold, and a field that may hold nulls without a fill value;
 // Unsupported for a conversion other than to the field's own type or to the
 // one JAX narrows it to.
-func Compile(f source.Field, bits bool, p source.Part) (*Program, error) {
-	return compile(f, bits, p, func(conv gather.Conversion) *gather.Program {
-		return gather.Compile(f.Shape, f.Type.Size(), p.Boxes, conv)
-	})
-}
-
-// CompileStrided is [Compile] for rows that are not in C order: strides holds
-// the bytes between neighbours in each dimension of the row.
-func CompileStrided(f source.Field, strides []int, p source.Part) (*Program, error) {
-	return compile(f, false, p, func(conv gather.Conversion) *gather.Program {
-		return gather.CompileStrided(strides, f.Type.Size(), p.Boxes, conv)
-	})
-}
-
-func compile(f source.Field, bits bool, p source.Part, program func(gather.Conversion) *gather.Program) (*Program, error) {
+func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	to := p.To
 	if to == dtype.Invalid {
 		to = f.Type
 	}
-	conv, err := conversion(f, bits, to)
+	conv, err := conversion(f, form.Bits, to)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkBoxes(f, p.Boxes); err != nil {
 		return nil, err
 	}
-	out := &Program{Field: f, To: to, boxes: p.Boxes}
-	out.Program = program(conv)
+	out := &Program{field: f, boxes: p.Boxes}
+	if form.Strides != nil {
+		out.Program = gather.CompileStrided(form.Strides, f.Type.Size(), p.Boxes, conv)
+	} else {
+		out.Program = gather.Compile(f.Shape, f.Type.Size(), p.Boxes, conv)
+	}
 	if !f.Nullable {
 		return out, nil
 	}
@@ -66,7 +54,7 @@ func compile(f source.Field, bits bool, p source.Part, program func(gather.Conve
 		return nil, fail("field %q may hold nulls, and arrays cannot", f.Name).
 			WithHint("give the field a fill value, or drop the records that have nulls")
 	}
-	out.Fill, err = encode(f.Name, to, p.Fill)
+	out.fill, err = encode(f.Name, to, p.Fill)
 	return out, err
 }
 
@@ -122,31 +110,26 @@ func checkBoxes(f source.Field, boxes [][][2]int) error {
 	return nil
 }
 
-// FillNulls writes the fill value over the null elements of one row in dst,
-// which has Bytes bytes. Elements of the stored row are counted in C order.
-func (p *Program) FillNulls(dst []byte, isNull func(element int) bool) {
-	w := walk{p: p, dst: dst, isNull: isNull}
+// fillNulls writes the fill value over the null elements of one row in dst,
+// which has Bytes bytes. Nulls has an entry for each element of the stored row
+// in C order; nil stands for a row of nulls.
+func (p *Program) fillNulls(dst []byte, nulls []bool) {
 	for _, box := range p.boxes {
-		w.dimension(box, 0, 0)
+		dst = p.fillBox(dst, nulls, box, 0, 0)
 	}
 }
 
-// walk visits the elements of boxes in the order in which they are gathered.
-type walk struct {
-	p      *Program
-	dst    []byte
-	isNull func(element int) bool
-}
-
-func (w *walk) dimension(box [][2]int, d, element int) {
+// fillBox fills what a box holds of the elements from element on, in the
+// dimensions from d on, and returns the rest of dst.
+func (p *Program) fillBox(dst []byte, nulls []bool, box [][2]int, d, element int) []byte {
 	if d == len(box) {
-		if w.isNull(element) {
-			copy(w.dst, w.p.Fill)
+		if nulls == nil || nulls[element] {
+			copy(dst, p.fill)
 		}
-		w.dst = w.dst[len(w.p.Fill):]
-		return
+		return dst[len(p.fill):]
 	}
 	for i := box[d][0]; i < box[d][1]; i++ {
-		w.dimension(box, d+1, element*w.p.Field.Shape[d]+i)
+		dst = p.fillBox(dst, nulls, box, d+1, element*p.field.Shape[d]+i)
 	}
+	return dst
 }

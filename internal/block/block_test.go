@@ -49,7 +49,7 @@ func TestRefusals(t *testing.T) {
 		{label, source.Part{Boxes: [][][2]int{box()}, Fill: "0"}, status.InvalidArgument,
 			`arrowio: field "label" cannot have a string in the place of nulls; give a boolean or a number`},
 	} {
-		_, err := Compile(c.field, false, c.part)
+		_, err := compile(c.field, Form{}, c.part)
 		if err == nil || err.Error() != c.want || status.CodeOf(err) != c.code {
 			t.Errorf("got  %v\nwant %v", err, c.want)
 		}
@@ -60,12 +60,12 @@ func TestRefusals(t *testing.T) {
 func TestEveryConversion(t *testing.T) {
 	for _, typ := range dtype.All() {
 		for _, to := range []dtype.Type{typ, typ.Narrow(), dtype.Invalid} {
-			p, err := Compile(source.Field{Name: "x", Type: typ}, false, source.Part{To: to, Boxes: [][][2]int{box()}})
+			p, err := compile(source.Field{Name: "x", Type: typ}, Form{}, source.Part{To: to, Boxes: [][][2]int{box()}})
 			want := to
 			if to == dtype.Invalid {
 				want = typ
 			}
-			if err != nil || p.To != want || p.Bytes() != want.Size() || p.Fill != nil {
+			if err != nil || p.Bytes() != want.Size() || p.fill != nil {
 				t.Errorf("%v as %v: %+v, %v", typ, to, p, err)
 			}
 		}
@@ -92,10 +92,10 @@ func TestFills(t *testing.T) {
 		{dtype.Int32, "1", ""}, {dtype.Int32, -2, "feffffff"}, {dtype.Int8, 128, ""}, {dtype.Uint8, uint16(255), "ff"},
 		{dtype.Float32, float32(0.5), "0000003f"}, {dtype.Complex64, complex64(1i), "000000000000803f"},
 	} {
-		p, err := Compile(source.Field{Name: "x", Type: c.to, Nullable: true}, false, source.Part{Boxes: [][][2]int{box()}, Fill: c.fill})
+		p, err := compile(source.Field{Name: "x", Type: c.to, Nullable: true}, Form{}, source.Part{Boxes: [][][2]int{box()}, Fill: c.fill})
 		got := ""
 		if err == nil {
-			got = fmt.Sprintf("%x", p.Fill)
+			got = fmt.Sprintf("%x", p.fill)
 		}
 		if got != c.want {
 			t.Errorf("%v as %v: got %q, %v, want %q", c.fill, c.to, got, err, c.want)
@@ -114,19 +114,19 @@ func TestHalves(t *testing.T) {
 		return math.Ldexp(1024+fraction, exponent-25)
 	}
 	for h := uint16(0); h < 0x7c00; h++ {
-		if half(value(h)) != h || half(-value(h)) != h|0x8000 {
-			t.Fatalf("%#x: %v became %#x", h, value(h), half(value(h)))
+		if toFloat16(value(h)) != h || toFloat16(-value(h)) != h|0x8000 {
+			t.Fatalf("%#x: %v became %#x", h, value(h), toFloat16(value(h)))
 		}
 		if h < 0x7bff {
 			middle := (value(h) + value(h+1)) / 2
-			if even := h + h&1; half(middle) != even {
-				t.Fatalf("%v, between %#x and %#x, became %#x", middle, h, h+1, half(middle))
+			if even := h + h&1; toFloat16(middle) != even {
+				t.Fatalf("%v, between %#x and %#x, became %#x", middle, h, h+1, toFloat16(middle))
 			}
 		}
 	}
 	for v, want := range map[float64]uint16{65519: 0x7bff, 65520: 0x7c00, 1e300: 0x7c00, 1e-300: 0} {
-		if half(v) != want {
-			t.Errorf("%v became %#x, want %#x", v, half(v), want)
+		if toFloat16(v) != want {
+			t.Errorf("%v became %#x, want %#x", v, toFloat16(v), want)
 		}
 	}
 }
@@ -135,7 +135,7 @@ var row = make([]byte, 0, 24) // not on a stack, which may move
 
 func TestFillNulls(t *testing.T) {
 	f := source.Field{Name: "x", Type: dtype.Int16, Shape: []int{3, 4}, Nullable: true}
-	p, err := Compile(f, false, source.Part{Fill: int64(-1), Boxes: [][][2]int{
+	p, err := compile(f, Form{}, source.Part{Fill: int64(-1), Boxes: [][][2]int{
 		box([2]int{2, 3}, [2]int{1, 3}), box([2]int{0, 2}, [2]int{1, 3}),
 	}})
 	if err != nil {
@@ -150,7 +150,9 @@ func TestFillNulls(t *testing.T) {
 	if err := gather.Run([]uintptr{address}, []gather.Job{{Program: p.Program, Rows: [2]int{0, 1}, Dst: dst}}, gather.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	p.FillNulls(dst, func(i int) bool { return i == 5 || i == 10 || i == 11 })
+	nulls := make([]bool, 12)
+	nulls[5], nulls[10], nulls[11] = true, true, true
+	p.fillNulls(dst, nulls)
 	var got []int16
 	for i := 0; i < len(dst); i += 2 {
 		got = append(got, int16(binary.LittleEndian.Uint16(dst[i:])))

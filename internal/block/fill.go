@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// encode gives the bytes of one element that holds a fill value.
+// encode returns the bytes of one element that holds a fill value.
 func encode(name string, to dtype.Type, given any) ([]byte, error) {
 	fill := widest(given)
 	if fill == nil {
@@ -22,8 +22,8 @@ func encode(name string, to dtype.Type, given any) ([]byte, error) {
 	return b, nil
 }
 
-// widest gives a boolean or a number as the widest type of its kind, and nil
-// for anything else. A Go program that writes 0 gives an int.
+// widest converts a boolean or a number to the widest type of its kind, and
+// anything else to nil. A Go program that writes 0 passes an int.
 func widest(fill any) any {
 	switch v := reflect.ValueOf(fill); {
 	case v.Kind() == reflect.Bool:
@@ -40,7 +40,7 @@ func widest(fill any) any {
 	return nil
 }
 
-// element gives the value as an element of a type, if the type holds it:
+// element encodes the value as an element of a type, if the type holds it:
 // integers exactly, floating-point numbers rounded but not to infinity.
 func element(to dtype.Type, fill any) ([]byte, bool) {
 	switch v := fill.(type) {
@@ -93,10 +93,10 @@ func floating(to dtype.Type, v float64) ([]byte, bool) {
 	case dtype.Float32:
 		return little(uint64(math.Float32bits(f)), 4), !overflow(float64(f))
 	case dtype.BFloat16:
-		h := brain(f)
+		h := toBFloat16(f)
 		return little(uint64(h), 2), !overflow(float64(math.Float32frombits(uint32(h) << 16)))
 	case dtype.Float16:
-		h := half(v)
+		h := toFloat16(v)
 		return little(uint64(h), 2), h&0x7fff != 0x7c00 || math.IsInf(v, 0)
 	case dtype.Complex64, dtype.Complex128:
 		return complexOf(to, complex(v, 0))
@@ -114,8 +114,8 @@ func complexOf(to dtype.Type, v complex128) ([]byte, bool) {
 	return append(re, im...), ok1 && ok2
 }
 
-// brain rounds to the nearest bfloat16, ties to even.
-func brain(f float32) uint16 {
+// toBFloat16 rounds to the nearest bfloat16, ties to even.
+func toBFloat16(f float32) uint16 {
 	bits := math.Float32bits(f)
 	if f != f {
 		return uint16(bits>>16) | 0x40 // keep it a NaN
@@ -123,9 +123,9 @@ func brain(f float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// half rounds to the nearest IEEE 754 binary16, ties to even. Scaled to the
-// spacing of the halves around it, the value is rounded by RoundToEven.
-func half(v float64) uint16 {
+// toFloat16 rounds to the nearest IEEE 754 binary16, ties to even. Scaled to the
+// spacing of the numbers around it, the value is rounded by RoundToEven.
+func toFloat16(v float64) uint16 {
 	sign := uint16(0)
 	if math.Signbit(v) {
 		sign = 0x8000
@@ -140,7 +140,7 @@ func half(v float64) uint16 {
 		return sign | 0x7c00
 	}
 	_, exponent := math.Frexp(v)                      // v is in [2^(exponent-1), 2^exponent)
-	exponent = max(exponent, -13)                     // below, halves are subnormal: spacing 2^-24
+	exponent = max(exponent, -13)                     // below, they are subnormal: spacing 2^-24
 	n := math.RoundToEven(math.Ldexp(v, 11-exponent)) // 11 significant bits
 	if exponent > 16 || exponent == 16 && n == 2048 { // 65520 and more
 		return sign | 0x7c00

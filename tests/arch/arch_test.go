@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"core/source":               {"core/dtype"},
 	"internal/gather":           {"core/dtype"},
 	"internal/arrowmeta":        {"core/dtype"},
+	"internal/arrowtype":        {"internal/arrowmeta"},
 	// tier 2
 	"core/layout":          {"core/sharding", "core/sampler", "core/dtype"},
 	"core/layout/document": {"core/layout"},
@@ -45,13 +46,14 @@ var allowed = map[string][]string{
 	"core/certificate":     {"core/sampler", "core/internal/permutation", "core/internal/cpu"},
 	"core/batch":           {"core/dtype"},
 	"internal/block":       {"core/source", "internal/gather"},
+	"core/source/cut":      {"internal/block"},
 	// tier 3
 	"core/loader": {"core/layout", "core/sampler", "core/source", "core/batch", "core/certificate", "internal/guard"},
 	// tier 4
 	"arrowio/internal/blob":     {},
 	"arrowio/internal/local":    {"arrowio/internal/blob"},
 	"arrowio/internal/resident": {"core/source", "arrowio/internal/blob"},
-	"arrowio/internal/table":    {"internal/arrowmeta", "internal/block", "arrowio/internal/resident"},
+	"arrowio/internal/table":    {"internal/arrowtype", "core/source/cut", "arrowio/internal/resident"},
 	"arrowio/internal/audit":    {"internal/arrowmeta"},
 	"arrowio":                   {"arrowio/internal/audit", "arrowio/internal/table", "arrowio/internal/local"},
 	"arrowio/cstream":           {"arrowio/internal/table"},
@@ -74,7 +76,7 @@ var allowed = map[string][]string{
 	"docs/demo-go":          {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
 	"cmd/meshfeed":          {"core/loader", "core/layout/...", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
-	"wasm/internal/answer": {"core/layout/document", "core/layout/picture", "internal/arrowmeta"},
+	"wasm/internal/answer": {"core/layout/document", "core/layout/picture", "internal/arrowtype"},
 	"wasm/guest":           {"wasm/internal/answer"},
 	"wasm/page":            {"core/status"},
 	"wasm/host":            {"internal/guard"},

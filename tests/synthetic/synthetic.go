@@ -15,6 +15,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/cut"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -89,7 +90,7 @@ func (s *Source) Fingerprint(context.Context) (source.Fingerprint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return source.Fingerprint{}, status.New(status.InvalidState, "synthetic", "the dataset is closed")
+		return source.Fingerprint{}, errClosed()
 	}
 	h := fnv.New128a()
 	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(s.records)))
@@ -123,21 +124,23 @@ func (s *Source) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, status.New(status.InvalidState, "synthetic", "the dataset is closed")
+		return nil, errClosed()
 	}
-	for _, p := range parts {
-		if err := s.checkPart(p); err != nil {
-			return nil, err
-		}
+	g, err := cut.Gatherer(&reader{s}, s.Schema(), parts)
+	if err != nil {
+		return nil, err
 	}
 	s.counts.Gatherers++
 	s.counts.Parts = append(s.counts.Parts, parts)
-	return &gatherer{s: s, parts: parts}, nil
+	return &gatherer{g, s}, nil
 }
 
+func errClosed() error { return status.New(status.InvalidState, "synthetic", "the dataset is closed") }
+
+// gatherer counts gathers and calls the hook before each of them.
 type gatherer struct {
-	s     *Source
-	parts []source.Part
+	source.Gatherer
+	s *Source
 }
 
 func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
@@ -149,23 +152,14 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 			return err
 		}
 	}
-	for _, j := range jobs {
-		if err := g.checkJob(j, len(records)); err != nil {
-			return err
-		}
-		dst := j.Dst
-		for _, r := range records[j.Rows[0]:j.Rows[1]] {
-			dst = g.row(dst, g.parts[j.Part], r)
-		}
-	}
-	return ctx.Err()
+	return g.Gatherer.Gather(ctx, records, jobs)
 }
 
 func (g *gatherer) count(records []int64) error {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
 	if g.s.closed {
-		return status.New(status.InvalidState, "synthetic", "the dataset is closed")
+		return errClosed()
 	}
 	g.s.counts.Gathers++
 	for _, r := range records {
@@ -177,42 +171,38 @@ func (g *gatherer) count(records []int64) error {
 	return nil
 }
 
-// row writes one row's part, and gives what is left of dst.
-func (g *gatherer) row(dst []byte, p source.Part, record int64) []byte {
-	for _, box := range p.Boxes {
-		dst = g.box(dst, g.s.fields[p.Field], g.to(p), box, 0, record)
-	}
-	return dst
-}
+// reader computes rows.
+type reader struct{ s *Source }
 
-// box writes the dimensions from len(f.Shape)-len(box) on; at is the flat index
-// of what lies before them.
-func (g *gatherer) box(dst []byte, f source.Field, to dtype.Type, box [][2]int, at int, record int64) []byte {
-	if len(box) == 0 {
-		clear(dst[:to.Size()])
-		if record >= 0 {
-			Put(dst, to, Value(f.Name, record, at))
+// Read implements source.Reader.
+func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range spans {
+		span := &spans[i]
+		f := r.s.fields[span.Field]
+		span.Row = make([]byte, f.RowBytes())
+		for e, size := 0, f.Type.Size(); e*size < len(span.Row); e++ {
+			Put(span.Row[e*size:], f.Type, Value(f.Name, span.Record, e))
 		}
-		return dst[to.Size():]
 	}
-	size := f.Shape[len(f.Shape)-len(box)]
-	for i := box[0][0]; i < box[0][1]; i++ {
-		dst = g.box(dst, f, to, box[1:], at*size+i, record)
-	}
-	return dst
+	return use()
 }
 
-func (g *gatherer) Ahead(records []int64) {
-	g.s.mu.Lock()
-	defer g.s.mu.Unlock()
-	for _, r := range records {
-		g.s.counts.Ahead[r]++
+// Ahead implements source.Reader.
+func (r *reader) Ahead(records []int64) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	for _, record := range records {
+		r.s.counts.Ahead[record]++
 	}
 }
 
-func (g *gatherer) Close() error {
-	g.s.mu.Lock()
-	defer g.s.mu.Unlock()
-	g.s.counts.Gatherers--
+// Close implements source.Reader.
+func (r *reader) Close() error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.counts.Gatherers--
 	return nil
 }

@@ -61,13 +61,13 @@ type FaultHandler interface {
 type Set struct {
 	files []*File
 	armed FaultHandler // nil if there is none, or nothing is mapped
-	gate  *source.Gate
+	gate  *source.Calls
 	ahead hints
 }
 
 // NewSet makes a set of files. Its goroutines end when the gate is closed, and
 // are inside the gate until then: the files may be closed when the gate releases.
-func NewSet(gate *source.Gate, files []*File, o Options) (*Set, error) {
+func NewSet(gate *source.Calls, files []*File, o Options) (*Set, error) {
 	s := &Set{files: files, gate: gate}
 	whole := s.size() <= o.Memory/4*3
 	switch o.IO {

@@ -56,7 +56,7 @@ func newSet(t *testing.T, files []*File, o Options) *Set {
 }
 
 func trySet(files []*File, o Options) (*Set, error) {
-	return NewSet(source.NewGate("arrowio", "dataset", func() error {
+	return NewSet(source.NewCalls("arrowio", "dataset", func() error {
 		for _, f := range files {
 			_ = f.Close()
 		}

@@ -5,50 +5,57 @@ import (
 	"fmt"
 	"math/bits"
 	"unsafe"
+
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// Array is a level of a column in one record batch in memory, as Arrow's C data
+// Array is one level of a column in a record batch in memory, as Arrow's C data
 // interface describes it: its buffers are skipped by Offset elements.
 type Array struct {
 	Length, Offset int64
-	Nulls          int64    // -1 where nobody has counted
+	Nulls          int64    // -1 if the producer has not counted them
 	Buffers        []Buffer // validity first
 
 	Child      func() *Array // nil unless there is exactly one
 	Dictionary func() *Array // nil if there is none
 }
 
-// Buffer is a piece of memory. Bytes is -1 where the size is not known.
+// Buffer is a piece of memory. Bytes is -1 if the size is not known.
 type Buffer struct {
 	At    unsafe.Pointer
 	Bytes int64
 }
 
-// check makes sure that the buffers are those of the node and hold all
-// elements.
-func (a *Array) check(node *Node) error {
-	want, bits := 2, int64(8*node.Width)
-	if node.Kind == Fixed {
+// maxElements bounds the elements of an array, so that sums and products of
+// two bounded numbers do not overflow.
+const maxElements = 1 << 46
+
+// check makes sure that the array has a length, and that its buffers are those
+// of the level and hold all elements.
+func (a *Array) check(level arrowtype.Level) error {
+	if a == nil || a.Length < 0 || a.Length > maxElements || a.Offset < 0 || a.Offset > maxElements {
+		return fmt.Errorf("no possible length or offset")
+	}
+	data, want := level.Buffer(), 2
+	if data.Bits == 0 {
 		want = 1
 	}
 	if len(a.Buffers) != want {
 		return fmt.Errorf("%d buffers instead of %d", len(a.Buffers), want)
 	}
 	end := a.Offset + a.Length
-	if err := a.Buffers[0].holds(end); a.Buffers[0].At != nil && err != nil {
-		return err
+	if a.Buffers[0].At != nil {
+		if err := a.Buffers[0].holds(end); err != nil {
+			return err
+		}
 	}
 	switch {
-	case node.Kind == Fixed || a.Length == 0:
+	case data.Bits == 0 || a.Length == 0:
 		return nil
 	case a.Buffers[1].At == nil:
 		return fmt.Errorf("no values")
-	case node.Kind == List:
-		end++
-	case node.Kind == Values:
-		bits = int64(max(1, 8*node.Size))
 	}
-	return a.Buffers[1].holds(end * bits)
+	return a.Buffers[1].holds((end + data.Extra) * data.Bits)
 }
 
 func (b Buffer) holds(bits int64) error {
@@ -58,7 +65,8 @@ func (b Buffer) holds(bits int64) error {
 	return nil
 }
 
-// NullCount gives the number of nulls, counted where the producer has not.
+// NullCount returns the number of nulls. It counts those that the producer has
+// not.
 func (a *Array) NullCount() int64 {
 	if len(a.Buffers) == 0 || a.Buffers[0].At == nil {
 		return 0

@@ -7,83 +7,63 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
 // Batches are record batches in memory.
 type Batches struct {
-	Origin string // as errors call what they come from, such as "stream"
+	Origin string // what errors call their producer, such as "stream"
 	Schema *arrowmeta.Schema
-	Shapes map[string][]int // rows of lists of variable length; else as declared, or as in the first record
+	Shapes map[string][]int // rows of lists of variable length; otherwise as declared, or as in the first record
 	Rows   []int64          // of each batch
 	Skip   []int64          // rows before the first that counts; nil for none
 	Array  func(batch, column int) *Array
-
-	out       source.Schema
-	described []*Field
-	columns   []*Column
 }
 
-// Table makes a table of the batches. What cannot be an array is in its
+// Table makes a table of the batches. Columns that cannot be arrays are in its
 // schema, with the reason. It is DataLoss for arrays that do not fit the
 // schema. Release is called when the last gather after Close is done.
 func (r *Batches) Table(release func() error) (*Table, error) {
-	if err := r.fields(); err != nil {
-		return nil, err
-	}
-	return &Table{Fields: r.described, Schema: r.out, Index: NewIndex(r.Rows), Load: Found(r.columns), Gate: source.NewGate("arrowio", "dataset", release)}, nil
-}
-
-func (r *Batches) damaged(format string, args ...any) *status.Error {
-	return status.Errorf(status.DataLoss, "arrowio", format, args...).
-		WithHint("the producer of the %s is at fault", r.Origin)
-}
-
-func (r *Batches) skip(batch int) int64 {
-	if r.Skip == nil {
-		return 0
-	}
-	return r.Skip[batch]
-}
-
-// fields describes every column, or says why it cannot be an array.
-func (r *Batches) fields() error {
 	fields, reasons, err := Fields(r.Schema, r.Shapes)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	t := &Table{Index: NewIndex(r.Rows), Gate: source.NewCalls("arrowio", "dataset", release)}
+	var columns []*Column
 	for i, field := range fields {
-		f := &r.Schema.Fields[i]
 		column, reason := (*Column)(nil), reasons[i]
 		if reason == "" {
 			if column, reason, err = r.column(i, field); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if reason != "" {
-			r.out.Skipped = append(r.out.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reason})
+			f := &r.Schema.Fields[i]
+			t.Schema.Skipped = append(t.Schema.Skipped, source.Skipped{Name: f.Name, Type: f.TypeString(), Reason: reason})
 			continue
 		}
-		r.described, r.columns = append(r.described, field), append(r.columns, column)
-		r.out.Fields = append(r.out.Fields, field.Source(hasNulls(column)))
+		columns = append(columns, column)
+		t.Add(field, column.hasNulls())
 	}
-	return nil
+	t.Load = Loaded(columns)
+	return t, nil
 }
 
-func hasNulls(c *Column) bool {
-	for i := range c.Planes {
-		if c.Planes[i].Valid != nil {
-			return true
-		}
-	}
-	return false
+func (r *Batches) damaged(batch int, field *arrowtype.Field, err error) error {
+	return status.Errorf(status.DataLoss, "arrowio", "record batch %d of the %s: column %q: %v", batch, r.Origin, field.Name, err).
+		WithHint("the producer of the %s is at fault", r.Origin)
 }
 
 // column finds the buffers of one column, and the lengths of its lists.
-func (r *Batches) column(number int, field *Field) (column *Column, reason string, err error) {
-	b := builder{field: field, column: &Column{Planes: make([]Plane, len(field.Nodes))}}
+func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, reason string, err error) {
+	b := builder{field: field, column: &Column{Planes: make([]Plane, len(field.Levels))}}
 	for i, rows := range r.Rows {
-		if err := b.batch(r.Array(i, number), r.skip(i), rows); err != nil {
-			return nil, "", r.damaged("record batch %d of the %s: column %q: %v", i, r.Origin, field.Name, err)
+		skip := int64(0)
+		if r.Skip != nil {
+			skip = r.Skip[i]
+		}
+		if err := b.batch(r.Array(i, number), skip, rows); err != nil {
+			return nil, "", r.damaged(i, field, err)
 		}
 		if b.reason != "" {
 			return nil, b.reason, nil
@@ -91,27 +71,33 @@ func (r *Batches) column(number int, field *Field) (column *Column, reason strin
 	}
 	b.finish(len(r.Rows))
 	if field.Open() {
-		reason, err = field.Measure(func(shape []int) (string, error) { return r.firstShape(&b, shape), nil })
+		reason, err = field.Measure(func(shape []int) (string, error) { return r.firstShape(field, b.column, shape), nil })
 	}
-	if reason == "" && err == nil && field.HasLists() {
-		reason, err = r.lengths(field, b.column)
+	if reason == "" && err == nil && field.LastOffsets() >= 0 {
+		reason, err = r.checkLists(field, b.column)
 	}
 	return b.column, reason, err
 }
 
-// lengths makes sure that all lists have the length of the row's shape: from
-// the first record, as the reason, where nobody gave a shape.
-func (r *Batches) lengths(field *Field, column *Column) (reason string, err error) {
+// lists returns the offsets of a record batch.
+func (r *Batches) lists(field *arrowtype.Field, column *Column, batch int) *Lists {
+	l := &Lists{Field: field, Column: column, Batch: int32(batch)}
+	l.Read = l.InMemory
+	return l
+}
+
+// checkLists makes sure that all lists have the length that the row's shape
+// says. If no shape was given but that of the first record, it returns the
+// reason otherwise.
+func (r *Batches) checkLists(field *arrowtype.Field, column *Column) (reason string, err error) {
 	first := int64(0)
 	for i, rows := range r.Rows {
-		l := &Lists{Field: field, Column: column, Batch: int32(i)}
-		l.Read = l.InMemory
-		err := l.Check(0, rows, first)
+		err := r.lists(field, column, i).Check(0, rows, first)
 		var wrong *Uneven
 		switch {
 		case err == nil:
 		case !errors.As(err, &wrong):
-			return "", r.damaged("record batch %d of the %s: column %q: %v", i, r.Origin, field.Name, err)
+			return "", r.damaged(i, field, err)
 		case r.Shapes[field.Name] != nil:
 			return "", wrong.Status()
 		default:
@@ -122,18 +108,22 @@ func (r *Batches) lengths(field *Field, column *Column) (reason string, err erro
 	return "", nil
 }
 
-// firstShape completes a shape by the first record that has all its lists, of
-// the first few, or says that there is none.
-func (r *Batches) firstShape(b *builder, shape []int) (reason string) {
-	tries := 64
+// firstRecords is how many records may be null or empty before the one that
+// the shape of all rows is taken from.
+const firstRecords = 64
+
+// firstShape completes a shape by the first record that has all its lists.
+func (r *Batches) firstShape(field *arrowtype.Field, column *Column, shape []int) (reason string) {
+	tries := int64(firstRecords)
 	for i, rows := range r.Rows {
-		for row := range min(rows, int64(tries)) {
-			tries--
-			if found := slices.Clone(shape); b.first(i, row, found) {
+		for row := range min(rows, tries) {
+			found := slices.Clone(shape)
+			if ok, _, err := r.lists(field, column, i).FirstShape(row, found); ok && err == nil {
 				copy(shape, found)
 				return ""
 			}
 		}
+		tries -= min(rows, tries)
 	}
 	return "its rows have no known shape: its first records are null or empty; give its row shape in shapes"
 }

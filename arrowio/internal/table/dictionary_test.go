@@ -4,21 +4,32 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// TestDictionaryOfDictionaries is refused with a reason.
-func TestDictionaryOfDictionaries(t *testing.T) {
-	index := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 8}
-	inner := arrowmeta.Field{Type: index, Dictionary: &arrowmeta.Dictionary{ID: 1, Index: index}}
-	outer := arrowmeta.Field{Name: "x", Dictionary: &arrowmeta.Dictionary{Index: index},
-		Type: arrowmeta.Type{Kind: arrowmeta.FixedSizeList, ListSize: 2, Children: []arrowmeta.Field{inner}}}
-	want := "its dictionary holds lists of another dictionary's values; store plain values"
-	f, reasons, err := Fields(&arrowmeta.Schema{Fields: []arrowmeta.Field{outer}}, nil)
-	if err != nil || f[0] != nil || reasons[0] != want {
-		t.Errorf("got %+v, %q, %v, want %q", f[0], reasons, err, want)
+// describe describes a column that can be an array, with lists of two elements.
+func describe(t *testing.T, f arrowmeta.Field) *arrowtype.Field {
+	t.Helper()
+	field, reason := arrowtype.Of(&f)
+	if reason != "" {
+		t.Fatal(reason)
 	}
+	if field.Open() {
+		if err := field.Resolve([]int{2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return field
+}
+
+// listOf returns the type of lists of n elements, or of any number for -1.
+func listOf(n int, elements arrowmeta.Type) arrowmeta.Type {
+	t := arrowmeta.Type{Kind: arrowmeta.FixedSizeList, ListSize: n, Children: []arrowmeta.Field{{Type: elements}}}
+	if n < 0 {
+		t.Kind = arrowmeta.List
+	}
+	return t
 }
 
 // TestDictionaryInMemory cuts a dictionary of pairs out of its arrays: all of
@@ -26,8 +37,7 @@ func TestDictionaryOfDictionaries(t *testing.T) {
 func TestDictionaryInMemory(t *testing.T) {
 	values := make([]int32, 20)
 	buffer := func(bytes int) Buffer { return Buffer{unsafe.Pointer(unsafe.SliceData(values)), int64(bytes)} }
-	pairs := &Field{Type: dtype.Int32, Shape: []int{2}, Nodes: []Node{{Kind: Fixed, Size: 2}, {Kind: Values, Size: 4}}}
-	field := &Field{Name: "x", Type: dtype.Int32, Shape: []int{2}, Nodes: []Node{{Kind: Coded, Width: 1}}, Values: pairs}
+	field := describe(t, arrowmeta.Field{Name: "x", Type: listOf(2, number), Dictionary: &arrowmeta.Dictionary{Index: arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 8}}})
 	for _, c := range []struct {
 		offset, length, childOffset, childLength int64 // of the dictionary, and of the values in its lists
 		fine                                     bool
@@ -52,9 +62,10 @@ func TestDictionaryInMemory(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		first := int(uintptr(unsafe.Pointer(unsafe.SliceData(b.dictionary.Values)))-uintptr(unsafe.Pointer(&values[0]))) / 4
-		if want := int(2*c.offset + c.childOffset); first != want || len(b.dictionary.Values) != int(8*c.length) {
-			t.Errorf("%+v: %d bytes from value %d on, not %d", c, len(b.dictionary.Values), first, want)
+		found := b.column.Dictionaries[0].Values
+		first := int(uintptr(unsafe.Pointer(unsafe.SliceData(found)))-uintptr(unsafe.Pointer(&values[0]))) / 4
+		if want := int(2*c.offset + c.childOffset); first != want || len(found) != int(8*c.length) {
+			t.Errorf("%+v: %d bytes from value %d on, not %d", c, len(found), first, want)
 		}
 	}
 }

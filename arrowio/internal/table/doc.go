@@ -1,24 +1,28 @@
-// Package table gathers rows from record batches that lie in memory or in
-// files: it is what every Arrow source is made of.
+// Package table gathers rows from Arrow record batches that lie in memory or in
+// files. Every Arrow source is a [Table].
 //
-// [Fields] says how the rows of Arrow columns are stored: a chain of [Node]s
-// from the column down to its values, such as list → fixed-size list →
-// float32, and the shape and type that a row of an array has. A [Column] holds
-// where the buffers of these nodes are in every record batch, an [Index] which
-// batch holds a record. A [Table] joins them, and its [Gatherer] copies rows.
+// Package arrowtype says how the rows of a column are stored: a chain of levels
+// from the column down to its values, such as list → fixed-size list → float32.
+// A [Column] holds the positions of these levels' buffers in every record batch,
+// and an [Index] finds the batch that holds a record.
 //
-// A step runs in phases over all its records at once. Records become batches
-// and rows, then each node turns a row's place in its parent into the place in
-// its child: a fixed-size list by multiplication, a list by reading and
-// checking its offsets, a dictionary by reading the index. At the end stand
-// the addresses of the rows, and package gather copies them. A row with a null
-// in it takes a side road: it is written out with the fill value in scratch
-// memory, and its address is that of the copy.
+// There are two ways to a row:
 //
-// No Go object is kept per row, and none per record batch; a step allocates
-// nothing that grows with the batch once its scratch memory has its size.
+//   - The address of a row follows from its number if all files are in memory to
+//     stay, the column has neither offsets, indices nor nulls, and nothing is
+//     compressed. A [Gatherer] then computes addresses and lets package gather
+//     copy blocks straight from there.
+//   - For all other rows, [rowReader] implements source.Reader. It takes all rows
+//     of a gather from level to level at once, so that all offsets, and then all
+//     values, are read from a disk together. A row whose values stand together in
+//     memory is used where it stands; a row with nulls inside, of booleans, of
+//     several dictionary values or of a compressed batch is assembled in scratch
+//     memory. Package cut then makes blocks of the rows.
 //
-// What is known from verified metadata is trusted: the buffers lie in their
-// files and are long enough for the batch's rows. What is read from buffers is
-// not: offsets and indices are checked before use.
+// There is no Go object per row or record batch, and a gather allocates nothing
+// that grows with the batch once its scratch memory has its size.
+//
+// Verified metadata are trusted: buffers lie in their files and are long enough
+// for the rows of the batch. Content of buffers is not: offsets and indices are
+// checked before they are used.
 package table

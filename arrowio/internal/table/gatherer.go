@@ -5,12 +5,37 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/source/cut"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/block"
 )
+
+// Gatherer implements source.Gatherer.
+type Gatherer struct {
+	table *Table
+	gatherPlan
+	rows    source.Gatherer // for all that is not direct; nil if everything is
+	pool    sync.Pool       // of *step
+	origins atomic.Pointer[origins]
+}
+
+// gatherPlan is what a gatherer delivers.
+type gatherPlan struct {
+	set     *block.Set
+	columns []addressed // of the fields of set
+	direct  bool        // so are all columns
+}
+
+// addressed is a column whose rows may have addresses that follow from their
+// numbers.
+type addressed struct {
+	column *Column
+	packed bool
+	direct bool
+	stride int64 // from row to row, in bytes, or in bits if packed
+}
 
 // Gatherer makes a gatherer of parts of the table's rows.
 func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
@@ -18,78 +43,52 @@ func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
 		return nil, err
 	}
 	defer t.Gate.Leave()
-	g := &Gatherer{table: t, programs: make([]*block.Program, len(parts)), reader: make([]int, len(parts))}
-	for i, p := range parts {
-		if p.Field < 0 || p.Field >= len(t.Fields) {
-			return nil, status.Errorf(status.InvalidArgument, "arrowio", "part %d takes field %d of %d", i, p.Field, len(t.Fields))
-		}
-		f := t.Fields[p.Field]
-		var err error
-		if g.programs[i], err = block.Compile(t.Schema.Fields[p.Field], f.packed(), p); err != nil {
+	set, err := block.Compile(t.Schema, parts, t.form)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := t.load(set.Fields)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gatherer{table: t, gatherPlan: gatherPlan{set: set, direct: true}}
+	for k, field := range set.Fields {
+		a := t.addressed(field, columns[k])
+		g.columns, g.direct = append(g.columns, a), g.direct && a.direct
+	}
+	if t.Store != nil || !g.direct {
+		if g.rows, err = cut.Gatherer(newRowReader(t, set.Fields, columns), t.Schema, parts); err != nil {
 			return nil, err
 		}
 	}
-	if err := g.setReaders(parts); err != nil {
-		return nil, err
-	}
-	g.pool.New = func() any { return newStep(g) }
+	g.pool.New = func() any { return &step{files: files{table: t}, gatherPlan: &g.gatherPlan} }
 	return g, nil
 }
 
-// Gatherer implements source.Gatherer.
-type Gatherer struct {
-	table    *Table
-	programs []*block.Program // of each part
-	reader   []int            // of each part: which of readers finds its rows
-	readers  []reader
-	plain    bool      // so are all readers
-	pool     sync.Pool // of *step
-	origins  atomic.Pointer[origins]
+// form describes how the rows of a field lie in memory.
+func (t *Table) form(field int) block.Form {
+	f := block.Form{Bits: t.Fields[field].Packed()}
+	if t.Strides != nil && t.Strides[field] != nil {
+		f.Strides = t.Strides[field][1:]
+	}
+	return f
 }
 
-// reader finds the rows of one field.
-type reader struct {
-	number int
-	field  *Field
-	column *Column
-	plain  bool // addresses follow from the metadata: no lists with offsets, no nulls, no dictionary
-	stride int64
-}
-
-// setReaders makes a reader for each field that parts take.
-func (g *Gatherer) setReaders(parts []source.Part) error {
-	var fields []int
-	for i, p := range parts {
-		k := slices.Index(fields, p.Field)
-		if k < 0 {
-			k, fields = len(fields), append(fields, p.Field)
-		}
-		g.reader[i] = k
-	}
-	columns, err := g.table.load(fields)
-	if err != nil {
-		return err
-	}
-	g.plain = true
-	for k, field := range fields {
-		r := newReader(field, g.table.Fields[field], columns[k])
-		g.readers, g.plain = append(g.readers, r), g.plain && r.plain
-	}
-	return nil
-}
-
-func newReader(number int, f *Field, c *Column) reader {
-	r := reader{number: number, field: f, column: c, plain: true, stride: int64(f.bits(0))}
-	if !f.packed() {
-		r.stride /= 8
-	}
+func (t *Table) addressed(field int, c *Column) addressed {
+	f := t.Fields[field]
+	a := addressed{column: c, packed: f.Packed(), direct: f.Direct(), stride: f.RowBits()}
 	for i := range c.Planes {
-		kind := f.Nodes[i].Kind
-		if c.Planes[i].Valid != nil || c.Planes[i].Shift != nil || kind == List || kind == Coded {
-			r.plain = false
+		if c.Planes[i].Valid != nil || c.Planes[i].Shift != nil {
+			a.direct = false
 		}
 	}
-	return r
+	switch {
+	case t.Strides != nil && t.Strides[field] != nil:
+		a.stride = int64(t.Strides[field][0])
+	case !a.packed:
+		a.stride /= 8
+	}
+	return a
 }
 
 // Gather implements source.Gatherer.
@@ -98,78 +97,63 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 		return err
 	}
 	defer g.table.Gate.Leave()
-	if err := g.checkJobs(len(records), jobs); err != nil {
+	o := g.resident()
+	if o == nil {
+		return g.rows.Gather(ctx, records, jobs)
+	}
+	if err := g.set.Check(len(records), jobs); err != nil {
 		return err
 	}
 	zeros, err := g.table.checkRecords(records)
 	if err != nil {
 		return err
 	}
+	if err := ended(ctx); err != nil {
+		return err
+	}
 	s := g.pool.Get().(*step)
 	defer g.pool.Put(s)
-	defer s.release()
-	s.zeros = zeros
-	if err := s.locate(ctx, records); err != nil {
-		return err
+	defer s.reset()
+	s.records, s.origins, s.zeros = records, o, zeros
+	s.divide(jobs)
+	if len(s.others) > 0 {
+		if err := g.rows.Gather(ctx, records, s.others); err != nil {
+			return err
+		}
 	}
-	// A file that has already shrunk must not be touched: the fault would only
-	// be an error where nobody else has taken over the process's signals.
-	if err := s.check(); err != nil {
-		return err
-	}
-	if g.table.Arm != nil {
-		g.table.Arm()
-	}
-	err = s.readAll(jobs)
-	if gone := s.check(); gone != nil {
-		return gone // what was read may be zeros, and err about those
-	}
-	return err
+	return s.gather()
 }
 
-// checkJobs makes sure that all jobs are in range.
-func (g *Gatherer) checkJobs(records int, jobs []source.Job) error {
-	for i, j := range jobs {
-		if j.Part < 0 || j.Part >= len(g.programs) {
-			return status.Errorf(status.InvalidArgument, "arrowio", "job %d is for part %d of %d", i, j.Part, len(g.programs))
-		}
-		n, width := j.Rows[1]-j.Rows[0], g.programs[j.Part].Bytes()
-		if j.Rows[0] < 0 || n < 0 || j.Rows[1] > records {
-			return status.Errorf(status.InvalidArgument, "arrowio", "job %d is for rows %v of %d records", i, j.Rows, records)
-		}
-		if n*width != len(j.Dst) {
-			return status.Errorf(status.InvalidArgument, "arrowio", "job %d has %d bytes for %d rows of %d bytes", i, len(j.Dst), n, width)
-		}
-	}
-	return nil
-}
-
-// checkRecords makes sure that all records are in range, and says whether some
-// are -1.
+// checkRecords makes sure that all records are in range, and reports whether
+// some are -1.
 func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
 	n := t.Index.Len()
-	if Within(records, n) {
+	if within(records, n) {
 		return false, nil
 	}
 	for _, r := range records {
 		if r >= n || r < -1 {
-			return false, status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", r, n).With("record", r)
+			return false, t.outOfRange(r)
 		}
 		zeros = zeros || r == -1
 	}
 	return zeros, nil
 }
 
-// Within reports whether all records lie in [0, n). It asks no question per
-// record, since small rows take little longer to copy than to check: one of two
+func (t *Table) outOfRange(record int64) error {
+	return status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", record, t.Index.Len()).With("record", record)
+}
+
+// within reports whether all records lie in [0, n). Small rows take little
+// longer to copy than to check, so it has no branch per record: one of two
 // numbers is negative if a record lies outside.
-func Within(records []int64, n int64) bool {
+func within(records []int64, n int64) bool {
 	last, outside := n-1, int64(0)
-	looked := withinFast(records, last)
-	if looked < 0 {
+	checked := withinFast(records, last)
+	if checked < 0 {
 		return false
 	}
-	records = records[looked:]
+	records = records[checked:]
 	for len(records) >= 4 {
 		a, b, c, d := records[0], records[1], records[2], records[3]
 		outside |= a | (last - a) | b | (last - b) | c | (last - c) | d | (last - d)
@@ -181,38 +165,110 @@ func Within(records []int64, n int64) bool {
 	return outside >= 0
 }
 
-// Ahead implements source.Gatherer. Only what metadata tell can be read ahead:
-// values, and the offsets of lists, but not what the offsets point to.
+// Ahead implements source.Gatherer.
 func (g *Gatherer) Ahead(records []int64) {
-	t := g.table
-	if t.Store == nil || t.Gate.Enter() != nil {
-		return
+	if g.rows != nil {
+		g.rows.Ahead(records)
 	}
-	defer t.Gate.Leave()
-	if _, err := t.checkRecords(records); err != nil {
-		return
-	}
-	s := g.pool.Get().(*step)
-	defer g.pool.Put(s)
-	defer s.release()
-	if s.locate(context.Background(), records) != nil || s.direct {
-		return
-	}
-	s.walk.spans = s.walk.spans[:0]
-	for i := range g.readers {
-		s.ahead(&g.readers[i])
-	}
-	t.Store.Ahead(s.walk.spans)
 }
 
 // Close implements source.Gatherer.
 func (g *Gatherer) Close() error { return nil }
 
-// packed says whether the values are bits.
-func (f *Field) packed() bool {
-	last := f.Nodes[len(f.Nodes)-1]
-	return last.Kind == Values && last.Size == 0
+// step is the working memory of a gather by addresses.
+type step struct {
+	files
+	*gatherPlan
+	work    block.Work
+	records []int64
+	origins origins
+	zeros   bool         // some record is -1
+	single  bool         // all records are in one batch: places are not needed
+	placed  bool         // place is known
+	place   []uint32     // of each record's batch in the index
+	jobs    []source.Job // of direct columns
+	others  []source.Job
 }
 
-// address gives the address of the first byte of a slice.
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+// reset drops what belongs to the caller.
+func (s *step) reset() {
+	s.records, s.placed = nil, false
+	clear(s.jobs)
+	clear(s.others)
+	s.jobs, s.others = s.jobs[:0], s.others[:0]
+	s.work.Reset()
+	s.files.reset()
+}
+
+// divide separates the jobs of direct columns from others.
+func (s *step) divide(jobs []source.Job) {
+	if s.direct {
+		s.jobs = append(s.jobs, jobs...)
+		return
+	}
+	for _, j := range jobs {
+		if s.columns[s.set.Group(j.Part)].direct {
+			s.jobs = append(s.jobs, j)
+		} else {
+			s.others = append(s.others, j)
+		}
+	}
+}
+
+// gather does the jobs of direct columns.
+func (s *step) gather() error {
+	_, s.single = s.table.Index.Single()
+	s.touchAll()
+	return s.guarded(func() error {
+		for k := range s.set.Fields {
+			if err := s.column(k); err != nil {
+				return s.table.inFile(err)
+			}
+		}
+		return nil
+	})
+}
+
+// touchAll notes which files are used.
+func (s *step) touchAll() {
+	t := s.table
+	if t.Store == nil {
+		return
+	}
+	if s.single || t.Files == nil {
+		batch, _ := t.Index.Single()
+		s.touch(batch)
+		return
+	}
+	places := uint32(t.Index.places())
+	for _, p := range s.places() {
+		if p < places {
+			s.touch(t.Index.number(int(p)))
+		}
+	}
+}
+
+// places returns the places of all records, which are found when they are first
+// needed.
+func (s *step) places() []uint32 {
+	if !s.placed {
+		s.place = slices.Grow(s.place[:0], len(s.records))[:len(s.records)]
+		s.table.Index.locate(s.records, s.place)
+		s.placed = true
+	}
+	return s.place
+}
+
+// column does the jobs of the k-th field.
+func (s *step) column(k int) error {
+	a := &s.columns[k]
+	if !a.direct {
+		return nil
+	}
+	jobs := s.set.Jobs(k, s.jobs, &s.work)
+	if len(jobs) == 0 || s.copyElements(jobs, s.origins[k], uintptr(a.stride)) {
+		return nil
+	}
+	s.setAddresses(s.origins[k], uintptr(a.stride))
+	return s.set.Run(k, s.jobs, s.records, &s.work, !s.zeros)
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/meshfeed/meshfeed/internal/block"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
@@ -88,7 +89,7 @@ func scattered(r *rand.Rand, x *Index, records []int64, size int) (e elements, k
 			batch[i], batch[len(batch)-1-i] = byte(r.Uint32()), byte(r.Uint32())
 		}
 		keep = append(keep, batch)
-		e.origin = append(e.origin, address(batch)-uintptr(x.first[p]*int64(size)))
+		e.origin = append(e.origin, block.Address(batch)-uintptr(x.first[p]*int64(size)))
 	}
 	e.origin = append(e.origin, uintptr(size))
 	return e, keep

@@ -12,14 +12,14 @@ func TestWithin(t *testing.T) {
 		for i := range records {
 			records[i] = int64(i%2) * 4
 		}
-		if !Within(records, 5) {
+		if !within(records, 5) {
 			t.Errorf("%d records in [0, 5) are refused", length)
 		}
 		for i := range records {
 			for _, r := range []int64{-1, 5, math.MinInt64, math.MaxInt64} {
 				kept := records[i]
 				records[i] = r
-				if Within(records, 5) {
+				if within(records, 5) {
 					t.Errorf("record %d at place %d of %d passes for one of 5", r, i, length)
 				}
 				records[i] = kept

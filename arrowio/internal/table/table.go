@@ -2,56 +2,88 @@ package table
 
 import (
 	"context"
+	"errors"
+	"sort"
 	"sync"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// Column says where the buffers of a field's nodes are: one Plane per node.
+// Column holds the positions of a field's buffers: one Plane per level.
 type Column struct {
 	Planes       []Plane
-	Dictionaries []*Dictionary    // where the last node is one, in the order of From
-	Memory       []unsafe.Pointer // Go memory that positions are addresses in, kept alive
+	Dictionaries []*arrowtype.Dictionary // of a dictionary column, in the order of From
+	Memory       []unsafe.Pointer        // Go memory that positions are addresses in, kept alive
 }
 
-// Plane holds the positions of one node's buffers, with an entry per record
-// batch. A position is an offset in the batch's file, or an address where the
+// Plane holds the positions of one level's buffers, with an entry per record
+// batch. A position is an offset in the batch's file, or an address if the
 // table lies in memory.
 type Plane struct {
-	Valid  []int64 // validity bitmap, -1 where the batch has no nulls here; nil if no batch has
-	Data   []int64 // offsets, indices or values; nil for fixed-size lists
-	Length []int64 // elements of the node; nil where metadata make sure that there are enough
+	Valid  []int64 // validity bitmap, -1 for a batch without nulls here; nil if no batch has any
+	Data   []int64 // offsets, indices or values; nil for a level without data buffer
+	Length []int64 // elements of the level; nil if metadata make sure that there are enough
 	Shift  []int64 // elements to skip at the front of the buffers; nil for none
 }
 
-// Dictionary holds the rows of a dictionary, each as long as a row of the
-// field, one after the other.
-type Dictionary struct {
-	From   int32 // first record batch that uses it
-	Len    int64
-	Values []byte
+// shift returns the elements to skip in a record batch.
+func (p *Plane) shift(batch int32) int64 {
+	if p.Shift == nil {
+		return 0
+	}
+	return p.Shift[batch]
 }
 
-// Store is where the record batches lie. A nil Store is memory: positions are
-// addresses.
+// valid returns the position of a batch's validity bitmap, -1 for none.
+func (p *Plane) valid(batch int32) int64 {
+	if p.Valid == nil {
+		return -1
+	}
+	return p.Valid[batch]
+}
+
+// dictionary returns the dictionary that a record batch uses: the last that
+// begins at or before it.
+func (c *Column) dictionary(batch int32) *arrowtype.Dictionary {
+	i := sort.Search(len(c.Dictionaries), func(i int) bool { return c.Dictionaries[i].From > batch })
+	if i == 0 {
+		return &arrowtype.Dictionary{}
+	}
+	return c.Dictionaries[i-1]
+}
+
+// hasNulls reports whether some record batch has nulls.
+func (c *Column) hasNulls() bool {
+	for i := range c.Planes {
+		if c.Planes[i].Valid != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Store gives access to the files that hold the record batches. A nil Store
+// stands for memory: positions are addresses.
 type Store interface {
-	// Base gives the address at which a file begins in memory, once all of
+	// Base returns the address at which a file begins in memory, once all of
 	// it is there to stay.
 	Base(file int32) (address uintptr, ok bool)
 
-	// Acquire gives the address of every span. They stay valid until the
-	// lease is released.
+	// Acquire writes the address of every span to the list. They stay valid
+	// until the lease is released.
 	Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (Lease, error)
 
 	// Ahead says which spans come next.
 	Ahead(spans []resident.Span)
 
-	// Encoded says whether the buffers of a file have to be decoded.
+	// Encoded reports whether the buffers of a file have to be decoded.
 	Encoded(file int32) bool
 
-	// Decode gives the buffers of one field in a record batch of such a file.
+	// Decode returns the buffers of one field in a record batch of such a file.
 	Decode(ctx context.Context, batch int32, field int) (*Decoded, error)
 
 	// Check fails if a file of a list is no longer what it was.
@@ -61,16 +93,16 @@ type Store interface {
 	Named(batch int32, err error) error
 }
 
-// Decoded holds the buffers of a field in one record batch, by node.
+// Decoded holds the buffers of a field in one record batch, by level.
 type Decoded struct {
-	Nodes []DecodedNode
-	Bytes int64
+	Levels []DecodedLevel
+	Bytes  int64
 }
 
-// DecodedNode holds the buffers of a node.
-type DecodedNode struct {
+// DecodedLevel holds the buffers of a level.
+type DecodedLevel struct {
 	Valid  []byte // nil if there are no nulls
-	Data   []byte // nil for fixed-size lists
+	Data   []byte // nil for a level without data buffer
 	Length int64
 }
 
@@ -79,11 +111,12 @@ type Lease interface{ Release() }
 
 // Table is a list of fields over record batches.
 type Table struct {
-	Fields []*Field
-	Schema source.Schema
-	Index  *Index
-	Files  []int32 // file of each record batch; nil where there is one file or none
-	Store  Store
+	Fields  []*arrowtype.Field
+	Strides [][]int // of a field's rows, records first, in bytes; nil for C order, or for all of them
+	Schema  source.Schema
+	Index   *Index
+	Files   []int32 // file of each record batch; nil if there is at most one
+	Store   Store
 
 	// Load finds the buffers of fields. It is called once for each.
 	Load func(fields []int) ([]*Column, error)
@@ -93,14 +126,14 @@ type Table struct {
 	Arm func()
 
 	// Gate counts the gathers, for Close.
-	Gate *source.Gate
+	Gate *source.Calls
 
 	mu      sync.Mutex
 	columns map[int]*Column
 }
 
-// load gives the columns of fields. Those that nobody has asked for yet are
-// found at once.
+// load returns the columns of fields. It finds those that were not asked for
+// before, all together.
 func (t *Table) load(fields []int) ([]*Column, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +162,7 @@ func (t *Table) load(fields []int) ([]*Column, error) {
 	return columns, nil
 }
 
-// Column gives the column of a field.
+// Column returns the column of a field.
 func (t *Table) Column(field int) (*Column, error) {
 	columns, err := t.load([]int{field})
 	if err != nil {
@@ -138,8 +171,8 @@ func (t *Table) Column(field int) (*Column, error) {
 	return columns[0], nil
 }
 
-// Found makes a Load of the columns of all fields.
-func Found(columns []*Column) func(fields []int) ([]*Column, error) {
+// Loaded makes a Load of the columns of all fields.
+func Loaded(columns []*Column) func(fields []int) ([]*Column, error) {
 	return func(fields []int) ([]*Column, error) {
 		list := make([]*Column, len(fields))
 		for i, field := range fields {
@@ -149,10 +182,56 @@ func Found(columns []*Column) func(fields []int) ([]*Column, error) {
 	}
 }
 
-// File gives the number of the file that holds a record batch.
+// Add appends a field.
+func (t *Table) Add(f *arrowtype.Field, nullable bool) {
+	t.Fields = append(t.Fields, f)
+	t.Schema.Fields = append(t.Schema.Fields, source.Field{Name: f.Name, Type: f.Type, Shape: f.Shape, Nullable: nullable, Logical: f.Logical})
+}
+
+// File returns the number of the file that holds a record batch.
 func (t *Table) File(batch int32) int32 {
 	if t.Files == nil {
 		return 0
 	}
 	return t.Files[batch]
+}
+
+// encoded reports whether the buffers of a record batch have to be decoded.
+func (t *Table) encoded(batch int32) bool {
+	return t.Store != nil && t.Store.Encoded(t.File(batch))
+}
+
+// damaged returns the error for bytes of a field that cannot be.
+func (t *Table) damaged(field int, batch int32, record int64, err error) error {
+	name := t.Schema.Fields[field].Name
+	return t.named(batch, status.Errorf(status.DataLoss, "arrowio", "field %q: record %d: %w", name, record, err).
+		WithHint("the data are damaged; write them again").With("field", name).With("record", record))
+}
+
+// named adds the name of the record batch's file to an error.
+func (t *Table) named(batch int32, err error) error {
+	if t.Store == nil {
+		return err
+	}
+	return t.Store.Named(batch, err)
+}
+
+// inFile adds the name of its file to an error about a record.
+func (t *Table) inFile(err error) error {
+	var e *status.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if record, ok := e.Attr("record").(int64); ok {
+		batch, _ := t.Index.Locate(record)
+		return t.named(batch, e)
+	}
+	return err
+}
+
+// view returns the n bytes at an address outside Go's stacks. The detour tells
+// vet that the conversion is meant: the memory is a mapping's, C's, or kept
+// alive by the gather.
+func view(address uintptr, n int64) []byte {
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), n)
 }

@@ -1,296 +1,310 @@
 package table
 
 import (
-	"context"
-	"sort"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
-	"github.com/meshfeed/meshfeed/internal/gather"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// rowState says how far a row can be followed.
-type rowState uint8
+// run is a range of elements of a level that belong to one row and are not
+// null. A row begins as one run; nulls divide it.
+type run struct {
+	span         int32 // index of the row
+	batch        int32
+	start, count int64
+	at           int64 // first element, counted from the first one of the row
+}
 
-const (
-	following rowState = iota
-	null               // the whole row is null: zeros, then the fill value
-	copied             // the row is put together in scratch memory
-	done               // the address is known, or the record is -1
-)
+// gap is a range of null elements of an array's row.
+type gap struct {
+	span     int32
+	from, to int64
+}
 
-// walk follows the rows of one field from node to node.
+// walk takes the rows of one field from level to level, then to their bytes.
 type walk struct {
-	s     *step
-	r     *reader
-	start []int64 // place in the current node, in elements
-	state []rowState
+	*readStep
+	*readField
+	spans   []source.Span // rows of the field
+	located []located     // of each span
+	order   []int32       // spans in compressed batches, batch by batch
 
-	pick   []int32 // records that the next fetch is for
-	spans  []resident.Span
-	to     []uintptr
-	leases []Lease
-	stop   func()          // of ctx
-	ctx    context.Context // ends with the gather's and with the table's
+	decoded *Decoded // buffers of the only batch, if it had to be decoded
+	runs    []run
+	next    []run
+	bytes   [][]byte // of each run
+	gaps    []gap
 
-	copies copies
+	wanted    []int // runs whose bytes are in pieces
+	pieces    []resident.Span
+	addresses []uintptr
 }
 
-// release gives the leases back.
-func (w *walk) release() {
-	for _, l := range w.leases {
-		l.Release()
-	}
-	clear(w.leases)
-	w.leases = w.leases[:0]
-	if w.stop != nil {
-		w.stop()
-	}
-	w.stop, w.ctx = nil, nil
-	w.copies.reset()
-}
-
-// addresses finds the address of every record's row.
-func (w *walk) addresses(r *reader) error {
-	w.begin(r)
-	count := int64(1)
-	for n := range r.field.Nodes {
-		node, plane := &r.field.Nodes[n], &r.column.Planes[n]
-		w.shift(plane)
-		if err := w.validity(plane, count); err != nil {
-			return err
-		}
-		var err error
-		switch node.Kind {
-		case Fixed:
-			for i := range w.start {
-				w.start[i] *= int64(node.Size)
-			}
-			count *= int64(node.Size)
-		case List:
-			err = w.lists(n, count)
-			count *= int64(node.Size)
-		case Coded:
-			err = w.codes(node, plane, count)
-		case Values:
-			err = w.values(node, plane, count)
-		}
-		if err != nil {
-			return err
+// rows finds the rows of located spans. Compressed batches are done one by one,
+// so that only one has to be in memory.
+func (w *walk) rows(f *readField, spans []source.Span, located []located) error {
+	w.readField, w.spans, w.located, w.decoded = f, spans, located, nil
+	w.runs, w.order = w.runs[:0], w.order[:0]
+	for i := range spans {
+		if w.encoded && w.table.encoded(located[i].batch) {
+			w.order = append(w.order, int32(i))
+		} else {
+			w.begin(int32(i))
 		}
 	}
-	return w.copies.make(w)
-}
-
-// begin sets the places of the records in the column.
-func (w *walk) begin(r *reader) {
-	s, t := w.s, w.s.g.table
-	w.r = r
-	if cap(w.start) < len(s.row) {
-		w.start, w.state = make([]int64, len(s.row)), make([]rowState, len(s.row))
-	}
-	w.start, w.state = w.start[:len(s.row)], w.state[:len(s.row)]
-	copy(w.start, s.row)
-	for i, b := range s.batch {
-		w.state[i] = following
-		switch {
-		case b < 0:
-			w.state[i], s.address[i] = done, 0
-		case s.encoded && t.Store.Encoded(t.File(b)):
-			w.state[i] = copied
-		}
-	}
-}
-
-// shift skips the elements at the front of a node's buffers.
-func (w *walk) shift(p *Plane) {
-	if p.Shift == nil {
-		return
-	}
-	for i, b := range w.s.batch {
-		if b >= 0 {
-			w.start[i] += p.Shift[b]
-		}
-	}
-}
-
-// choose picks the records that can still be followed.
-func (w *walk) choose() {
-	w.pick = w.pick[:0]
-	for i, st := range w.state {
-		if st == following {
-			w.pick = append(w.pick, int32(i))
-		}
-	}
-}
-
-// fetch gives the picked records the addresses of their count + extra elements
-// of so many bits: of the byte in which the first one begins.
-func (w *walk) fetch(position []int64, bits, count, extra int64) error {
-	s, t := w.s, w.s.g.table
-	w.spans = w.spans[:0]
-	waiting := w.pick[:0]
-	for _, i := range w.pick {
-		b := s.batch[i]
-		from := w.start[i] * bits
-		at := position[b] + from>>3
-		if s.base[i] != 0 || t.Store == nil {
-			s.address[i] = s.base[i] + uintptr(at)
-			continue
-		}
-		length := (from+(count+extra)*bits+7)>>3 - from>>3
-		w.spans = append(w.spans, resident.Span{File: int(t.File(b)), Offset: at, Length: int(length)})
-		waiting = append(waiting, i)
-	}
-	if len(w.spans) == 0 {
-		return nil
-	}
-	if err := w.acquire(); err != nil {
+	if err := w.descend(); err != nil {
 		return err
 	}
-	for k, i := range waiting {
-		s.address[i] = w.to[k]
+	slices.SortStableFunc(w.order, func(a, b int32) int { return cmp.Compare(located[a].batch, located[b].batch) })
+	for from, to := 0, 0; from < len(w.order); from = to {
+		batch := located[w.order[from]].batch
+		w.runs = w.runs[:0]
+		for ; to < len(w.order) && located[w.order[to]].batch == batch; to++ {
+			w.begin(w.order[to])
+		}
+		var err error
+		if w.decoded, err = w.table.Store.Decode(w.ctx, batch, w.number); err != nil {
+			return err
+		}
+		if err := w.descend(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// acquire gets the addresses of w.spans into w.to.
-func (w *walk) acquire() error {
-	if w.ctx == nil {
-		w.ctx, w.stop = w.s.g.table.Gate.Join(w.s.ctx)
+// begin adds the run of a row in the column.
+func (w *walk) begin(span int32) {
+	l := &w.located[span]
+	w.runs = append(w.runs, run{span, l.batch, l.row, 1, 0})
+}
+
+// descend takes the runs from the column to their values.
+func (w *walk) descend() error {
+	if len(w.runs) == 0 {
+		return nil
 	}
-	if cap(w.to) < len(w.spans) {
-		w.to = make([]uintptr, len(w.spans))
+	w.gaps = w.gaps[:0]
+	for n := range w.field.Levels {
+		plane := &w.column.Planes[n]
+		if plane.Shift != nil {
+			for i := range w.runs {
+				w.runs[i].start += plane.Shift[w.runs[i].batch]
+			}
+		}
+		if err := w.dropNulls(n); err != nil {
+			return err
+		}
+		if n == len(w.field.Levels)-1 {
+			break
+		}
+		if err := w.children(n); err != nil {
+			return err
+		}
 	}
-	w.to = w.to[:len(w.spans)]
-	lease, err := w.s.g.table.Store.Acquire(w.ctx, w.spans, w.to)
+	if err := w.values(len(w.field.Levels) - 1); err != nil {
+		return err
+	}
+	w.markNulls()
+	return nil
+}
+
+// dropNulls divides the runs of a level at its nulls.
+func (w *walk) dropNulls(n int) error {
+	positions, decoded := w.column.Planes[n].Valid, []byte(nil)
+	if w.decoded != nil {
+		decoded = w.decoded.Levels[n].Valid
+	}
+	if w.decoded == nil && positions == nil || w.decoded != nil && decoded == nil {
+		return nil
+	}
+	if err := w.fetch(positions, decoded, arrowtype.Buffer{Bits: 1}); err != nil {
+		return err
+	}
+	each := w.field.Elements(n)
+	w.next = w.next[:0]
+	for i, r := range w.runs {
+		bits, first := w.bytes[i], r.start&7
+		if bits == nil || allSet(bits, first, r.count) {
+			w.next = append(w.next, r)
+			continue
+		}
+		end := int64(0) // of the last run of this row
+		setRuns(bits, first, r.count, func(from, count int64) {
+			w.null(r, end, from, each)
+			w.next = append(w.next, run{r.span, r.batch, r.start + from, count, r.at + from})
+			end = from + count
+		})
+		w.null(r, end, r.count, each)
+	}
+	w.runs, w.next = w.next, w.runs
+	return nil
+}
+
+// null notes that the elements [from, to) of a run are null.
+func (w *walk) null(r run, from, to, each int64) {
+	if from < to {
+		w.gaps = append(w.gaps, gap{r.span, (r.at + from) * each, (r.at + to) * each})
+	}
+}
+
+// children replaces the runs of lists by those of their elements.
+func (w *walk) children(n int) error {
+	list := w.field.List(n)
+	buffer := list.Buffer()
+	if err := w.fetchData(n, buffer); err != nil {
+		return err
+	}
+	size := int64(list.Length())
+	for i := range w.runs {
+		r, data := &w.runs[i], []byte(nil)
+		if buffer.Bits > 0 {
+			data = w.bytes[i]
+		}
+		first, count, err := list.Children(r.start, r.count, data)
+		if err == nil && !list.Direct() {
+			if length := w.length(n+1, r.batch); first < 0 || first > length-count {
+				err = fmt.Errorf("its list begins at element %d of %d", first, length)
+			}
+		}
+		if err != nil {
+			return w.failed(r, n, err)
+		}
+		r.start, r.count, r.at = first, count, r.at*size
+	}
+	return nil
+}
+
+// failed returns the error for a run whose content cannot be.
+func (w *walk) failed(r *run, n int, err error) error {
+	record := w.spans[r.span].Record
+	var length *arrowtype.LengthError
+	if errors.As(err, &length) {
+		return w.table.named(r.batch, (&Uneven{w.field, record, n, length.Length}).Status())
+	}
+	return w.table.damaged(w.number, r.batch, record, err)
+}
+
+// values sets the rows. A row is used where it stands if its values stand
+// together in memory that outlives the walk.
+func (w *walk) values(n int) error {
+	values := w.field.Values()
+	buffer := values.Buffer()
+	if err := w.fetchData(n, buffer); err != nil {
+		return err
+	}
+	each, row := w.field.Elements(n), int64(w.field.RowElements())
+	size := each * int64(w.field.Type.Size())
+	batch, dictionary := int32(-1), (*arrowtype.Dictionary)(nil)
+	for i := range w.runs {
+		r := &w.runs[i]
+		if r.batch != batch && w.column.Dictionaries != nil {
+			batch, dictionary = r.batch, w.column.dictionary(r.batch)
+		}
+		d, span := arrowtype.Data{Bytes: w.bytes[i], Bit: r.start * buffer.Bits & 7, Dictionary: dictionary}, &w.spans[r.span]
+		if r.count*each == row && w.decoded == nil {
+			var err error
+			if span.Row, err = values.Row(d, r.count); err != nil {
+				return w.failed(r, n, err)
+			}
+			if span.Row != nil {
+				continue
+			}
+		}
+		if span.Row == nil {
+			span.Row = w.scratch.take(int(row) * w.field.Type.Size())
+		}
+		if err := values.Copy(span.Row[r.at*size:(r.at+r.count)*size], d, r.count); err != nil {
+			return w.failed(r, n, err)
+		}
+	}
+	return nil
+}
+
+// markNulls sets the nulls of the rows that have some, and values too.
+func (w *walk) markNulls() {
+	for _, g := range w.gaps {
+		span := &w.spans[g.span]
+		if span.Row == nil {
+			continue
+		}
+		if span.Nulls == nil {
+			span.Nulls = w.nulls.take(w.field.RowElements())
+		}
+		for i := g.from; i < g.to; i++ {
+			span.Nulls[i] = true
+		}
+	}
+}
+
+// fetchData sets w.bytes to the bytes of every run in the data buffer of a
+// level, if it has one.
+func (w *walk) fetchData(n int, buffer arrowtype.Buffer) error {
+	switch {
+	case buffer.Bits == 0:
+		return nil
+	case w.decoded != nil:
+		return w.fetch(nil, w.decoded.Levels[n].Data, buffer)
+	}
+	return w.fetch(w.column.Planes[n].Data, nil, buffer)
+}
+
+// fetch sets w.bytes to the bytes of every run in a buffer: at the positions,
+// or in decoded memory. They are nil where a position is negative.
+func (w *walk) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer) error {
+	if cap(w.bytes) < len(w.runs) {
+		w.bytes = make([][]byte, len(w.runs))
+	}
+	w.bytes, w.wanted, w.pieces = w.bytes[:len(w.runs)], w.wanted[:0], w.pieces[:0]
+	for i := range w.runs {
+		r := &w.runs[i]
+		from, length := buffer.Bytes(r.start, r.count)
+		if w.decoded != nil {
+			if from > int64(len(decoded))-length {
+				return w.failed(r, 0, fmt.Errorf("its values lie beyond %d bytes", len(decoded)))
+			}
+			w.bytes[i] = decoded[from : from+length]
+			continue
+		}
+		position := positions[r.batch]
+		base := w.located[r.span].base
+		switch {
+		case position < 0:
+			w.bytes[i] = nil
+		case base != 0 || w.table.Store == nil:
+			w.bytes[i] = view(base+uintptr(position+from), length)
+		default:
+			w.wanted = append(w.wanted, i)
+			w.pieces = append(w.pieces, resident.Span{File: int(w.table.File(r.batch)), Offset: position + from, Length: int(length)})
+		}
+	}
+	if len(w.pieces) == 0 {
+		return nil
+	}
+	if cap(w.addresses) < len(w.pieces) {
+		w.addresses = make([]uintptr, len(w.pieces))
+	}
+	w.addresses = w.addresses[:len(w.pieces)]
+	lease, err := w.table.Store.Acquire(w.ctx, w.pieces, w.addresses)
 	if err != nil {
 		return err
 	}
 	w.leases = append(w.leases, lease)
-	return nil
-}
-
-// validity sorts out rows with nulls in count elements of a node.
-func (w *walk) validity(p *Plane, count int64) error {
-	if p.Valid == nil {
-		return nil
-	}
-	w.choose()
-	with := w.pick[:0]
-	for _, i := range w.pick {
-		if p.Valid[w.s.batch[i]] >= 0 {
-			with = append(with, i)
-		}
-	}
-	w.pick = with
-	if err := w.fetch(p.Valid, 1, count, 0); err != nil {
-		return err
-	}
-	w.choose()
-	for _, i := range w.pick {
-		if p.Valid[w.s.batch[i]] < 0 {
-			continue
-		}
-		first := w.start[i] & 7
-		if allSet(view(w.s.address[i], (first+count+7)>>3), first, count) {
-			continue
-		}
-		w.state[i] = copied
-		if count == 1 {
-			w.state[i], w.s.address[i] = null, 0
-		}
+	for k, i := range w.wanted {
+		w.bytes[i] = view(w.addresses[k], int64(w.pieces[k].Length))
 	}
 	return nil
 }
 
-// lists follows the picked records into their lists, which must all have the
-// node's size and lie one after the other.
-func (w *walk) lists(n int, count int64) error {
-	node, child := &w.r.field.Nodes[n], &w.r.column.Planes[n+1]
-	w.choose()
-	if err := w.fetch(w.r.column.Planes[n].Data, int64(8*node.Width), count, 1); err != nil {
-		return err
+// length returns the number of elements of a level in a record batch.
+func (w *walk) length(n int, batch int32) int64 {
+	if w.decoded != nil {
+		return w.decoded.Levels[n].Length
 	}
-	w.choose()
-	for _, i := range w.pick {
-		b := w.s.batch[i]
-		offsets := view(w.s.address[i], (count+1)*int64(node.Width))
-		first := Integer(offsets, node.Width)
-		for at := first; len(offsets) > node.Width; {
-			offsets = offsets[node.Width:]
-			next := Integer(offsets, node.Width)
-			if length := next - at; length != int64(node.Size) {
-				return w.ragged(int(i), n, length)
-			}
-			at = next
-		}
-		if first < 0 || first > child.Length[b]-count*int64(node.Size) {
-			return w.damaged(int(i), "its list begins at element %d of %d", first, child.Length[b])
-		}
-		w.start[i] = first
-	}
-	return nil
-}
-
-// codes looks the rows up in the dictionary.
-func (w *walk) codes(node *Node, p *Plane, count int64) error {
-	w.choose()
-	if count > 1 {
-		for _, i := range w.pick {
-			w.state[i] = copied
-		}
-		return nil
-	}
-	if err := w.fetch(p.Data, int64(8*node.Width), 1, 0); err != nil {
-		return err
-	}
-	w.choose()
-	for _, i := range w.pick {
-		row, err := w.lookUp(int(i), node, view(w.s.address[i], int64(node.Width)))
-		if err != nil {
-			return err
-		}
-		w.state[i], w.s.address[i] = done, address(row)
-	}
-	return nil
-}
-
-// lookUp gives the row of the dictionary that an index stands for.
-func (w *walk) lookUp(i int, node *Node, index []byte) ([]byte, error) {
-	d := w.r.column.dictionary(w.s.batch[i])
-	code := Integer(index, node.Width)
-	if !node.Signed && node.Width < 8 {
-		code &= 1<<(8*node.Width) - 1
-	}
-	if code < 0 || code >= d.Len {
-		return nil, w.damaged(i, "its index %d lies outside the dictionary of %d values", code, d.Len)
-	}
-	size := int64(w.r.field.Values.RowBytes())
-	return d.Values[code*size : (code+1)*size], nil
-}
-
-// values gives the addresses of the rows' values.
-func (w *walk) values(node *Node, p *Plane, count int64) error {
-	w.choose()
-	if node.Size > 0 {
-		return w.fetch(p.Data, int64(8*node.Size), count, 0)
-	}
-	if err := w.fetch(p.Data, 1, count, 0); err != nil {
-		return err
-	}
-	w.choose()
-	for _, i := range w.pick {
-		w.s.address[i] = gather.BitAddress(w.s.address[i], w.start[i]&7)
-	}
-	return nil
-}
-
-// dictionary gives the dictionary that a record batch uses: the last that
-// begins at or before it.
-func (c *Column) dictionary(batch int32) *Dictionary {
-	i := sort.Search(len(c.Dictionaries), func(i int) bool { return c.Dictionaries[i].From > batch })
-	if i == 0 {
-		return &Dictionary{}
-	}
-	return c.Dictionaries[i-1]
+	return w.column.Planes[n].Length[batch]
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
@@ -38,7 +39,7 @@ func Schema(tail []byte, size float64) []byte {
 }
 
 func writeFields(w *jsontext.Writer, s *arrowmeta.Schema) {
-	rows, why := s.Rows()
+	fields, why := arrowtype.Describe(s)
 	w.Open('[')
 	for i := range s.Fields {
 		w.Open('{')
@@ -48,8 +49,8 @@ func writeFields(w *jsontext.Writer, s *arrowmeta.Schema) {
 			w.Key("shape").Null()
 			w.Key("dtype").Null()
 		} else {
-			writeShape(w.Key("shape"), rows[i].Declared)
-			w.Key("dtype").String(rows[i].Type.String())
+			writeShape(w.Key("shape"), fields[i].Declared)
+			w.Key("dtype").String(fields[i].Type.String())
 		}
 		w.Key("loadable").Bool(why[i] == "")
 		w.Key("why").String(why[i])

@@ -1,7 +1,10 @@
-package arrowmeta_test
+package arrowtype
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,23 +13,52 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-func TestTensorOfPyarrow(t *testing.T) {
-	f, err := read(load(t, "fixed.arrow"))
+// load reads the metadata of a file among the test data of package arrowmeta.
+func load(t *testing.T, name string) (*arrowmeta.File, error) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../arrowmeta/testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.Schema.Fields[1].Tensor()
-	want := &arrowmeta.Tensor{Shape: []int{2, 6}, Permutation: []int{1, 0}, DimNames: []string{"y", "x"}}
+	return arrowmeta.Read(bytes.NewReader(data), int64(len(data)))
+}
+
+// rows describes the rows of a column in one line, or returns the reason why it
+// has none.
+func rows(f *arrowmeta.Field) string {
+	field, reason := Of(f)
+	if field == nil {
+		return reason
+	}
+	return fmt.Sprintf("%v%v", field.Type, field.Shape)
+}
+
+// declaredShapes returns the declared shape of every field.
+func declaredShapes(s *arrowmeta.Schema) [][]int {
+	list := make([][]int, len(s.Fields))
+	for i := range s.Fields {
+		list[i] = declaredShape(&s.Fields[i], features(s))
+	}
+	return list
+}
+
+func TestTensorOfPyarrow(t *testing.T) {
+	f, err := load(t, "fixed.arrow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensorOf(&f.Schema.Fields[1])
+	want := &tensor{Shape: []int{2, 6}, Permutation: []int{1, 0}, DimNames: []string{"y", "x"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if got, err := f.Schema.Fields[0].Tensor(); got != nil || err != nil {
+	if got, err := tensorOf(&f.Schema.Fields[0]); got != nil || err != nil {
 		t.Errorf("a plain list is a tensor: %v, %v", got, err)
 	}
 }
 
 // tensor is a field of lists of 6 with the parameters.
-func tensor(parameters string) arrowmeta.Field {
+func tensorField(parameters string) arrowmeta.Field {
 	return arrowmeta.Field{
 		Name: "x",
 		Type: arrowmeta.Type{Kind: arrowmeta.FixedSizeList, ListSize: 6, Children: []arrowmeta.Field{{Type: arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}}}},
@@ -38,33 +70,33 @@ func tensor(parameters string) arrowmeta.Field {
 }
 
 func TestTensorRefused(t *testing.T) {
-	scalar := tensor(`{"shape":[]}`)
+	scalar := tensorField(`{"shape":[]}`)
 	scalar.Type.ListSize = 1
-	if got, err := scalar.Tensor(); err != nil || len(got.Shape) != 0 {
+	if got, err := tensorOf(&scalar); err != nil || len(got.Shape) != 0 {
 		t.Errorf("a tensor without dimensions: %v, %v", got, err)
 	}
-	list := tensor(`{"shape":[6]}`)
+	list := tensorField(`{"shape":[6]}`)
 	list.Type.Kind = arrowmeta.List
 	for want, f := range map[string]arrowmeta.Field{
 		"the storage is list<float32> instead of a fixed-size list": list,
-		"shape [2 4] does not fill a list of 6":                     tensor(`{"shape":[2,4]}`),
-		"shape [-2 -3] does not fill a list of 6":                   tensor(`{"shape":[-2,-3]}`),
-		"shape [4294967296 4294967296 6] does not fill a list of 6": tensor(`{"shape":[4294967296,4294967296,6]}`),
-		"shape [0 6] does not fill a list of 6":                     tensor(`{"shape":[0,6]}`),
-		"no shape":                                                  tensor(`{}`),
-		"33 dimensions":                                             tensor(`{"shape":[6` + strings.Repeat(",1", 32) + `]}`),
-		"1 names for 2 dimensions":                                  tensor(`{"shape":[2,3],"dim_names":["a"]}`),
-		"permutation [0 0]":                                         tensor(`{"shape":[2,3],"permutation":[0,0]}`),
-		"permutation [0 2]":                                         tensor(`{"shape":[2,3],"permutation":[0,2]}`),
-		"permutation [0]":                                           tensor(`{"shape":[2,3],"permutation":[0]}`),
-		"parameters of 65550 bytes":                                 tensor(`{"shape":[6]  ` + strings.Repeat(" ", 1<<16-1) + `}`),
-		"the parameters are no JSON: expected a value, but the text ends (at byte 12)": tensor(`{"shape":[2,`),
-		`the parameter "shape" holds 1.5, which is no integer`:                         tensor(`{"shape":[1.5,4]}`),
-		`the parameter "shape" holds 1e300, which is no integer`:                       tensor(`{"shape":[1e300]}`),
-		`the parameter "dim_names" is no list`:                                         tensor(`{"shape":[6],"dim_names":"a"}`),
-		`the parameter "dim_names" holds 2, which is no string`:                        tensor(`{"shape":[6],"dim_names":[2]}`),
+		"shape [2 4] does not fill a list of 6":                     tensorField(`{"shape":[2,4]}`),
+		"shape [-2 -3] does not fill a list of 6":                   tensorField(`{"shape":[-2,-3]}`),
+		"shape [4294967296 4294967296 6] does not fill a list of 6": tensorField(`{"shape":[4294967296,4294967296,6]}`),
+		"shape [0 6] does not fill a list of 6":                     tensorField(`{"shape":[0,6]}`),
+		"no shape":                                                  tensorField(`{}`),
+		"33 dimensions":                                             tensorField(`{"shape":[6` + strings.Repeat(",1", 32) + `]}`),
+		"1 names for 2 dimensions":                                  tensorField(`{"shape":[2,3],"dim_names":["a"]}`),
+		"permutation [0 0]":                                         tensorField(`{"shape":[2,3],"permutation":[0,0]}`),
+		"permutation [0 2]":                                         tensorField(`{"shape":[2,3],"permutation":[0,2]}`),
+		"permutation [0]":                                           tensorField(`{"shape":[2,3],"permutation":[0]}`),
+		"parameters of 65550 bytes":                                 tensorField(`{"shape":[6]  ` + strings.Repeat(" ", 1<<16-1) + `}`),
+		"the parameters are no JSON: expected a value, but the text ends (at byte 12)": tensorField(`{"shape":[2,`),
+		`the parameter "shape" holds 1.5, which is no integer`:                         tensorField(`{"shape":[1.5,4]}`),
+		`the parameter "shape" holds 1e300, which is no integer`:                       tensorField(`{"shape":[1e300]}`),
+		`the parameter "dim_names" is no list`:                                         tensorField(`{"shape":[6],"dim_names":"a"}`),
+		`the parameter "dim_names" holds 2, which is no string`:                        tensorField(`{"shape":[6],"dim_names":[2]}`),
 	} {
-		got, err := f.Tensor()
+		got, err := tensorOf(&f)
 		if err == nil || !strings.HasPrefix(err.Error(), `arrowmeta: field "x": arrow.fixed_shape_tensor: `+want) {
 			t.Errorf("got %v, %v, want %s", got, err, want)
 		}
@@ -73,7 +105,7 @@ func TestTensorRefused(t *testing.T) {
 
 // TestRowShapes asks what the datasets library really wrote.
 func TestRowShapes(t *testing.T) {
-	f, err := read(load(t, "huggingface.stream"))
+	f, err := load(t, "huggingface.stream")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +114,7 @@ func TestRowShapes(t *testing.T) {
 		"shape": nil,
 	}
 	check := func(how string) {
-		for i, got := range f.Schema.RowShapes() {
+		for i, got := range declaredShapes(&f.Schema) {
 			if name := f.Schema.Fields[i].Name; !reflect.DeepEqual(got, want[name]) {
 				t.Errorf("%s: %s has shape %v, want %v", how, name, got, want[name])
 			}
@@ -117,7 +149,7 @@ func TestRowShapesOfStrangeMetadata(t *testing.T) {
 			Fields:   []arrowmeta.Field{{Name: "x"}},
 			Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":` + text + `}}`}},
 		}
-		if got := s.RowShapes()[0]; !reflect.DeepEqual(got, want) {
+		if got := declaredShapes(&s)[0]; !reflect.DeepEqual(got, want) {
 			t.Errorf("%.80s: got %v, want %v", text, got, want)
 		}
 	}
@@ -140,16 +172,20 @@ func TestSchemaRows(t *testing.T) {
 		Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: `{"info":{"features":{` +
 			`"declared":{"_type":"Array2D","shape":[3,7]},"flat":{"_type":"Array2D","shape":[3,7]}}}}`}},
 	}
-	rows, reasons := s.Rows()
+	fields, reasons := Describe(&s)
 	var got []string
-	for i, r := range rows {
-		got = append(got, fmt.Sprintf("%v%v%v %s", r.Type, r.Shape, r.Declared, reasons[i]))
+	for i, f := range fields {
+		if f == nil {
+			got = append(got, reasons[i])
+		} else {
+			got = append(got, fmt.Sprintf("%v%v%v", f.Type, f.Shape, f.Declared))
+		}
 	}
 	want := []string{
-		"int32[-1 2][3 2] ", "int32[-1][-1] ", "int32[-1][-1] ", "invalid[][] a column before it has the same name; rename one of them",
-		"invalid[][] text has no fixed size; store token ids as a fixed-size list of integers",
-		"invalid[][] it has no name; give the column one", "invalid[][] its name is not UTF-8; rename the column",
-		"invalid[][] it is the index of a pandas table; drop it with df.reset_index(drop=True), or make it a column with df.reset_index()",
+		"int32[-1 2][3 2]", "int32[-1][-1]", "int32[-1][-1]", "a column before it has the same name; rename one of them",
+		"text has no fixed size; store token ids as a fixed-size list of integers",
+		"it has no name; give the column one", "its name is not UTF-8; rename the column",
+		"it is the index of a pandas table; drop it with df.reset_index(drop=True), or make it a column with df.reset_index()",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -162,35 +198,34 @@ func TestRowsOfListsChildren(t *testing.T) {
 	list := func(child arrowmeta.Field) arrowmeta.Field {
 		return arrowmeta.Field{Name: "x", Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{child}}}
 	}
-	brain := func(f arrowmeta.Field) arrowmeta.Field {
-		f.Metadata = arrowmeta.Metadata{{Key: arrowmeta.DTypeKey, Value: "bfloat16"}}
+	bfloat16 := func(f arrowmeta.Field) arrowmeta.Field {
+		f.Metadata = arrowmeta.Metadata{{Key: DTypeKey, Value: "bfloat16"}}
 		return f
 	}
 	word := arrowmeta.Field{Type: arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 16}}
-	deep := tensor(`{"shape":[2,3]}`)
-	deep.Type.Children = []arrowmeta.Field{tensor(`{"shape":[6]}`)}
-	flat := tensor(`{"shape":[]}`)
+	deep := tensorField(`{"shape":[2,3]}`)
+	deep.Type.Children = []arrowmeta.Field{tensorField(`{"shape":[6]}`)}
+	flat := tensorField(`{"shape":[]}`)
 	flat.Type.ListSize = 1
 	longest := `{"shape":[6` + strings.Repeat(",1", 31) + `]}`
 	for i, c := range []struct {
 		field arrowmeta.Field
 		want  string
 	}{
-		{list(tensor(`{"shape":[2,3]}`)), "float32[-1 2 3] "},
-		{list(list(tensor(`{"shape":[2,3]}`))), "float32[-1 -1 2 3] "},
-		{list(flat), "float32[-1] "},
-		{list(tensor(`{"shape":[2,3],"permutation":[1,0]}`)), "invalid[] its tensors are stored permuted [1 0]; write them in C order"},
-		{list(tensor(`{"shape":[7]}`)), `invalid[] arrowmeta: field "x": arrow.fixed_shape_tensor: shape [7] does not fill a list of 6`},
-		{deep, "invalid[] its tensors hold lists; store the elements themselves in them"},
-		{tensor(longest), "float32[6" + strings.Repeat(" 1", 31) + "] "},
-		{list(tensor(longest)), "invalid[] its rows have more than 32 dimensions; make fewer of them"},
-		{list(brain(word)), "bfloat16[-1] "},
-		{brain(list(brain(word))), "bfloat16[-1] "},
-		{brain(list(word)), "bfloat16[-1] "},
-		{list(brain(list(word))), "bfloat16[-1 -1] "},
+		{list(tensorField(`{"shape":[2,3]}`)), "float32[-1 2 3]"},
+		{list(list(tensorField(`{"shape":[2,3]}`))), "float32[-1 -1 2 3]"},
+		{list(flat), "float32[-1]"},
+		{list(tensorField(`{"shape":[2,3],"permutation":[1,0]}`)), "its tensors are stored permuted [1 0]; write them in C order"},
+		{list(tensorField(`{"shape":[7]}`)), `arrowmeta: field "x": arrow.fixed_shape_tensor: shape [7] does not fill a list of 6`},
+		{deep, "its tensors hold lists; store the elements themselves in them"},
+		{tensorField(longest), "float32[6" + strings.Repeat(" 1", 31) + "]"},
+		{list(tensorField(longest)), "its rows have more than 32 dimensions; make fewer of them"},
+		{list(bfloat16(word)), "bfloat16[-1]"},
+		{bfloat16(list(bfloat16(word))), "bfloat16[-1]"},
+		{bfloat16(list(word)), "bfloat16[-1]"},
+		{list(bfloat16(list(word))), "bfloat16[-1 -1]"},
 	} {
-		rows, reason := c.field.Rows()
-		if got := fmt.Sprintf("%v%v %s", rows.Type, rows.Shape, reason); got != c.want {
+		if got := rows(&c.field); got != c.want {
 			t.Errorf("field %d: got %q, want %q", i, got, c.want)
 		}
 	}
@@ -205,20 +240,31 @@ func TestDictionariesOfWhat(t *testing.T) {
 		values, index arrowmeta.Type
 		want          string
 	}{
-		{number, number, "int32[] "},
-		{arrowmeta.Type{Kind: arrowmeta.Bool, BitWidth: 1}, number, "invalid[] its dictionary holds booleans; store plain values"},
-		{list, number, "invalid[] its dictionary holds lists of variable length; store plain values"},
-		{number, arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}, "invalid[] its dictionary has indices of type float32; store plain values"},
-		{number, list, "invalid[] its dictionary has indices of type list<int32>; store plain values"},
-		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "invalid[] its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
-		{arrowmeta.Type{Kind: arrowmeta.StringView}, number, "invalid[] its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
-		{arrowmeta.Type{Kind: arrowmeta.Null}, number, "invalid[] it holds nothing but nulls; leave the column out"},
+		{number, number, "int32[]"},
+		{arrowmeta.Type{Kind: arrowmeta.Bool, BitWidth: 1}, number, "its dictionary holds booleans; store plain values"},
+		{list, number, "its dictionary holds lists of variable length; store plain values"},
+		{number, arrowmeta.Type{Kind: arrowmeta.Float, BitWidth: 32}, "its dictionary has indices of type float32; store plain values"},
+		{number, list, "its dictionary has indices of type list<int32>; store plain values"},
+		{arrowmeta.Type{Kind: arrowmeta.LargeString}, number, "its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
+		{arrowmeta.Type{Kind: arrowmeta.StringView}, number, "its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"},
+		{arrowmeta.Type{Kind: arrowmeta.Null}, number, "it holds nothing but nulls; leave the column out"},
 	} {
 		f := arrowmeta.Field{Name: "x", Type: c.values, Dictionary: &arrowmeta.Dictionary{Index: c.index}}
-		rows, reason := f.Rows()
-		if got := fmt.Sprintf("%v%v %s", rows.Type, rows.Shape, reason); got != c.want {
+		if got := rows(&f); got != c.want {
 			t.Errorf("%s: got %q, want %q", f.TypeString(), got, c.want)
 		}
+	}
+}
+
+// TestDictionaryOfDictionaries is refused with a reason.
+func TestDictionaryOfDictionaries(t *testing.T) {
+	index := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 8}
+	inner := arrowmeta.Field{Type: index, Dictionary: &arrowmeta.Dictionary{ID: 1, Index: index}}
+	outer := arrowmeta.Field{Name: "x", Dictionary: &arrowmeta.Dictionary{Index: index},
+		Type: arrowmeta.Type{Kind: arrowmeta.FixedSizeList, ListSize: 2, Children: []arrowmeta.Field{inner}}}
+	want := "its dictionary holds lists of another dictionary's values; store plain values"
+	if got := rows(&outer); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -251,7 +297,7 @@ func TestTypesThatArraysDoNotHave(t *testing.T) {
 		"struct<bytes: binary>: a struct has no single type; store its children as columns of their own",
 		"uint8: ",
 	}
-	_, reasons := s.Rows()
+	_, reasons := Describe(&s)
 	for i, reason := range reasons {
 		if got := s.Fields[i].TypeString() + ": " + reason; got != want[i] {
 			t.Errorf("got  %s\nwant %s", got, want[i])
@@ -264,8 +310,8 @@ func FuzzDeclarations(f *testing.F) {
 	f.Add(`[[2, null], "float32"]`)
 	f.Add(`{"info":{"features":{"x":{"_type":"List","length":2,"feature":{"_type":"Array2D","shape":[1,2]}}}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		x := tensor(text)
-		if got, err := x.Tensor(); err == nil {
+		x := tensorField(text)
+		if got, err := tensorOf(&x); err == nil {
 			n := 1
 			for _, d := range got.Shape {
 				n *= d
@@ -281,7 +327,7 @@ func FuzzDeclarations(f *testing.F) {
 		}
 		x.Metadata[0].Value = "datasets.features.features.Array2DExtensionType"
 		s := arrowmeta.Schema{Fields: []arrowmeta.Field{x, {Name: "x"}}, Metadata: arrowmeta.Metadata{{Key: "huggingface", Value: text}}}
-		for _, shape := range s.RowShapes() {
+		for _, shape := range declaredShapes(&s) {
 			for _, d := range shape {
 				if d < -1 || len(shape) > 32 {
 					t.Errorf("shape %v", shape)

@@ -6,32 +6,32 @@ import (
 	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
-// origins turn records into addresses where these follow from metadata and all
-// files are in memory to stay: the row of record r, which lies in the batch at
-// place p of the index, begins at origin[p] + r*stride. There is one list per
-// reader, nil where rows have to be followed. Behind the places stands the
-// origin for record -1, so that its address becomes 0 without a question.
+// origins turn records into addresses if all files are in memory to stay: the
+// row of record r, which lies in the batch at place p of the index, begins at
+// origin[p] + r*stride. There is one list per field, nil for a column that is not
+// direct. The last entry is the origin for record -1: it makes its address 0.
 type origins [][]uintptr
 
-// straight gives the origins, or nil as long as some file is not in memory.
-func (g *Gatherer) straight() origins {
+// resident returns the origins, or nil as long as some file is not in memory.
+func (g *Gatherer) resident() origins {
 	if o := g.origins.Load(); o != nil {
 		return *o
 	}
 	if !g.table.inMemory() {
 		return nil
 	}
-	o := make(origins, len(g.readers))
-	for i := range g.readers {
-		if r := &g.readers[i]; r.plain {
-			o[i] = g.table.origins(r)
+	o := make(origins, len(g.columns))
+	for i := range g.columns {
+		if a := &g.columns[i]; a.direct {
+			o[i] = g.table.origins(a)
 		}
 	}
 	g.origins.Store(&o)
 	return o
 }
 
-// inMemory says whether all files are in memory, to stay, and need no decoding.
+// inMemory reports whether all files are in memory, to stay, and need no
+// decoding.
 func (t *Table) inMemory() bool {
 	if t.Store == nil {
 		return true
@@ -44,9 +44,9 @@ func (t *Table) inMemory() bool {
 	return true
 }
 
-// origins gives those of one field.
-func (t *Table) origins(r *reader) []uintptr {
-	data, x, packed := r.column.Planes[len(r.column.Planes)-1].Data, t.Index, r.field.packed()
+// origins returns those of one field.
+func (t *Table) origins(a *addressed) []uintptr {
+	data, x := a.column.Planes[len(a.column.Planes)-1].Data, t.Index
 	list := make([]uintptr, x.places()+1)
 	for p := range x.places() {
 		batch := x.number(p)
@@ -55,20 +55,19 @@ func (t *Table) origins(r *reader) []uintptr {
 			base, _ := t.Store.Base(t.File(batch))
 			begin += base
 		}
-		if packed {
+		if a.packed {
 			begin = gather.BitAddress(begin, 0)
 		}
-		list[p] = begin - uintptr(x.first[p]*r.stride)
+		list[p] = begin - uintptr(x.first[p]*a.stride)
 	}
-	list[x.places()] = uintptr(r.stride)
+	list[x.places()] = uintptr(a.stride)
 	return list
 }
 
-// multiply computes the addresses of the rows of a field with origins. Where
-// all records lie in one batch, no places were looked up.
-func (s *step) multiply(origin []uintptr, stride uintptr) {
+// setAddresses computes the addresses of all rows of a field.
+func (s *step) setAddresses(origin []uintptr, stride uintptr) {
 	records := s.records
-	address := s.address[:len(records)]
+	address := s.work.Addresses(len(records))
 	switch {
 	case !s.single:
 		place := s.places()
@@ -87,14 +86,14 @@ func (s *step) multiply(origin []uintptr, stride uintptr) {
 	}
 }
 
-// scalars does the only job of a field of small elements without a list of
-// addresses, where no record is -1. It is false if there is more to do.
-func (s *step) scalars(origin []uintptr, stride uintptr) bool {
-	if len(s.jobs) != 1 || s.zeros || len(s.jobs[0].Dst) == 0 {
+// copyElements does the only job of a field of small elements without a list of
+// addresses. It is false if a record is -1, or there is more to do.
+func (s *step) copyElements(jobs []gather.Job, origin []uintptr, stride uintptr) bool {
+	if len(jobs) != 1 || s.zeros || len(jobs[0].Dst) == 0 {
 		return false
 	}
-	j := &s.jobs[0]
-	e := elements{records: s.records[j.Rows[0]:j.Rows[1]], index: s.g.table.Index, origin: origin, stride: stride}
+	j := &jobs[0]
+	e := elements{records: s.records[j.Rows[0]:j.Rows[1]], index: s.table.Index, origin: origin, stride: stride}
 	to, size := unsafe.Pointer(unsafe.SliceData(j.Dst)), j.Program.Element()
 	if size == 0 {
 		return false
@@ -123,21 +122,21 @@ type elements struct {
 func (e elements) copy(to unsafe.Pointer, size int) {
 	switch size {
 	case 1:
-		copyElements((*uint8)(to), e)
+		copyEach((*uint8)(to), e)
 	case 2:
-		copyElements((*uint16)(to), e)
+		copyEach((*uint16)(to), e)
 	case 4:
-		copyElements((*uint32)(to), e)
+		copyEach((*uint32)(to), e)
 	case 8:
-		copyElements((*uint64)(to), e)
+		copyEach((*uint64)(to), e)
 	case 16:
-		copyElements((*[16]byte)(to), e)
+		copyEach((*[16]byte)(to), e)
 	case 32:
-		copyElements((*[32]byte)(to), e)
+		copyEach((*[32]byte)(to), e)
 	}
 }
 
-func copyElements[T uint8 | uint16 | uint32 | uint64 | [16]byte | [32]byte](to *T, e elements) {
+func copyEach[T uint8 | uint16 | uint32 | uint64 | [16]byte | [32]byte](to *T, e elements) {
 	dst, origin, stride := unsafe.Slice(to, len(e.records)), e.origin, e.stride
 	if e.place == nil {
 		first := origin[0]

@@ -1,8 +1,9 @@
-package arrowmeta
+package arrowtype
 
 import (
 	"strings"
 
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
@@ -10,31 +11,12 @@ import (
 // schema: {"info": {"features": {"image": {"_type": "Array2D", "shape": [8, 8], …}}}}.
 const (
 	huggingFaceKey     = "huggingface"
-	maxHuggingFaceJSON = 8 << 20 // names of classes stand there, too
+	maxHuggingFaceJSON = 8 << 20 // it holds the names of classes, too
 	maxFeatureDepth    = 32
 )
 
-// RowShapes gives for each field the shape of a row as Hugging Face's datasets
-// library declared it, in the field's extension type or in the metadata of the
-// schema: nil where nothing is declared, -1 for a size that is left open, and an
-// empty shape for scalars. Lists come first: a list of Array2D(2, 3) is
-// [-1, 2, 3]. What is declared need not be true of the rows. Declarations that
-// cannot be understood are passed over.
-func (s *Schema) RowShapes() [][]int { return s.rowShapes(s.huggingFace()) }
-
-func (s *Schema) rowShapes(features map[string]jsontext.Value) [][]int {
-	shapes := make([][]int, len(s.Fields))
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		if shapes[i] = f.arrayXD(); shapes[i] == nil {
-			shapes[i] = featureShape(features[f.Name], 0)
-		}
-	}
-	return shapes
-}
-
-// huggingFace gives the description of every feature.
-func (s *Schema) huggingFace() map[string]jsontext.Value {
+// features returns the description of the feature of every field.
+func features(s *arrowmeta.Schema) map[string]jsontext.Value {
 	text, _ := s.Metadata.Get(huggingFaceKey)
 	if text == "" || len(text) > maxHuggingFaceJSON {
 		return nil
@@ -55,9 +37,21 @@ func (s *Schema) huggingFace() map[string]jsontext.Value {
 	return wanted
 }
 
-// encoded gives the reason why a feature of encoded media is no field, "" for
-// any other feature.
-func encoded(feature jsontext.Value) string {
+// declaredShape returns the shape of a row that Hugging Face's datasets library
+// declares, in the field's extension type or in the metadata of the schema. It
+// is nil if nothing is declared, and empty for scalars; -1 is a size that is left
+// open. Lists come first: a list of Array2D(2, 3) is [-1, 2, 3]. Declarations
+// that cannot be understood are ignored.
+func declaredShape(f *arrowmeta.Field, features map[string]jsontext.Value) []int {
+	if shape := arrayXD(f); shape != nil {
+		return shape
+	}
+	return featureShape(features[f.Name], 0)
+}
+
+// encodedMedia returns the reason why a feature of encoded media is no field,
+// "" for any other feature.
+func encodedMedia(feature jsontext.Value) string {
 	switch kind, _ := feature.Get("_type").Text(); kind {
 	case "Image":
 		return `it holds encoded images, which are not decoded here; store their pixels, with datasets.Array3D((height, width, 3), "uint8") as their feature`
@@ -69,7 +63,7 @@ func encoded(feature jsontext.Value) string {
 	return ""
 }
 
-// featureShape gives the shape of a feature, nil where it is not known.
+// featureShape returns the shape of a feature, nil if it is not known.
 func featureShape(feature jsontext.Value, depth int) []int {
 	kind, _ := feature.Get("_type").Text()
 	switch {
@@ -90,7 +84,7 @@ func featureShape(feature jsontext.Value, depth int) []int {
 	return nil
 }
 
-// listLength reads the length of a list, -1 for one that is left open.
+// listLength reads the length of a list, -1 if it is left open.
 func listLength(v jsontext.Value) (int, bool) {
 	if n, ok := v.Int(); v.Kind() == jsontext.Absent || ok && n < 0 { // older releases write -1
 		return -1, true

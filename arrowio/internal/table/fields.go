@@ -1,0 +1,57 @@
+package table
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+)
+
+// Fields describes the columns of a schema, with the given row shapes. A column
+// whose rows cannot be rows of an array has a reason with a remedy instead of a
+// field. It is InvalidArgument if a shape does not fit its column.
+func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*arrowtype.Field, reasons []string, err error) {
+	fields, reasons = arrowtype.Describe(s)
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		if err := checkColumn(name, s.Fields, reasons); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, f := range fields {
+		if f == nil || shapes[f.Name] == nil {
+			continue
+		}
+		if err := f.Resolve(shapes[f.Name]); err != nil {
+			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q %w", f.Name, err).
+				WithHint("leave its shape out, or correct it").With("field", f.Name)
+		}
+	}
+	return fields, reasons, nil
+}
+
+// checkColumn makes sure that the first column of a name has rows.
+func checkColumn(name string, columns []arrowmeta.Field, reasons []string) error {
+	var names []string
+	for i := range columns {
+		if columns[i].Name != name {
+			if quoted := strconv.Quote(columns[i].Name); !slices.Contains(names, quoted) {
+				names = append(names, quoted)
+			}
+			continue
+		}
+		if reasons[i] == "" {
+			return nil
+		}
+		return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, which cannot be an array: %s", name, reasons[i]).With("field", name)
+	}
+	more := ""
+	if len(names) > 12 {
+		names, more = names[:12], ", …"
+	}
+	return status.Errorf(status.InvalidArgument, "arrowio", "a shape is given for %q, but there is no such column", name).
+		WithHint("there are %s%s", strings.Join(names, ", "), more).With("field", name)
+}

@@ -1,0 +1,274 @@
+package table
+
+import (
+	"context"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// rowReader implements source.Reader for some fields of a table.
+type rowReader struct {
+	table  *Table
+	fields []*readField
+	pool   sync.Pool // of *readStep
+}
+
+// readField is a field that is read.
+type readField struct {
+	number int
+	field  *arrowtype.Field
+	column *Column
+}
+
+func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
+	r := &rowReader{table: t}
+	for k, n := range fields {
+		r.fields = append(r.fields, &readField{n, t.Fields[n], columns[k]})
+	}
+	r.pool.New = func() any {
+		s := &readStep{files: files{table: t}}
+		s.walk.readStep = s
+		return s
+	}
+	return r
+}
+
+// readStep is the working memory of one read.
+type readStep struct {
+	files
+	ctx     context.Context // ends with the gather's and with the table's
+	located []located       // of each span
+	leases  []Lease
+	scratch arena[byte]
+	nulls   arena[bool]
+	walk    walk
+}
+
+// located says where a record lies.
+type located struct {
+	batch int32
+	row   int64   // in the batch
+	base  uintptr // of the batch's file; 0 if its bytes must be acquired
+}
+
+// reset gives back what the read held.
+func (s *readStep) reset() {
+	for _, l := range s.leases {
+		l.Release()
+	}
+	clear(s.leases)
+	s.leases = s.leases[:0]
+	s.ctx, s.walk.spans, s.walk.decoded = nil, nil, nil
+	s.scratch.reset()
+	s.nulls.reset()
+	s.files.reset()
+}
+
+// Read implements source.Reader.
+func (r *rowReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
+	if err := r.table.Gate.Enter(); err != nil {
+		return err
+	}
+	defer r.table.Gate.Leave()
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	s := r.pool.Get().(*readStep)
+	defer r.pool.Put(s)
+	defer s.reset()
+	var stop func()
+	s.ctx, stop = r.table.Gate.Join(ctx)
+	defer stop()
+	if err := s.locate(spans); err != nil {
+		return err
+	}
+	return s.guarded(func() error {
+		if err := r.rows(s, spans); err != nil {
+			return err
+		}
+		return r.table.inFile(use())
+	})
+}
+
+// rows finds the rows of the spans, field by field.
+func (r *rowReader) rows(s *readStep, spans []source.Span) error {
+	for from, to := 0, 0; from < len(spans); from = to {
+		field := spans[from].Field
+		for to < len(spans) && spans[to].Field == field {
+			to++
+		}
+		if err := s.walk.rows(r.field(field), spans[from:to], s.located[from:to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rowReader) field(number int) *readField {
+	for _, f := range r.fields {
+		if f.number == number {
+			return f
+		}
+	}
+	return nil
+}
+
+// locate finds batch, row and file of every span.
+func (s *readStep) locate(spans []source.Span) error {
+	s.located = s.located[:0]
+	for i := range spans {
+		record := spans[i].Record
+		if record < 0 || record >= s.table.Index.Len() {
+			return s.table.outOfRange(record)
+		}
+		batch, row := s.table.Index.Locate(record)
+		s.located = append(s.located, located{batch, row, s.touch(batch)})
+	}
+	return nil
+}
+
+// Ahead implements source.Reader. Only what metadata tell can be read ahead:
+// values, and the offsets of lists, but not what the offsets point to.
+func (r *rowReader) Ahead(records []int64) {
+	t := r.table
+	if t.Store == nil || t.Gate.Enter() != nil {
+		return
+	}
+	defer t.Gate.Leave()
+	s := r.pool.Get().(*readStep)
+	defer r.pool.Put(s)
+	defer s.reset()
+	s.walk.pieces = s.walk.pieces[:0]
+	for _, record := range records {
+		if record < 0 || record >= t.Index.Len() {
+			continue
+		}
+		batch, row := t.Index.Locate(record)
+		if s.touch(batch) != 0 || t.Store.Encoded(t.File(batch)) {
+			continue
+		}
+		for _, f := range r.fields {
+			s.walk.pieces = append(s.walk.pieces, f.ahead(int(t.File(batch)), batch, row))
+		}
+	}
+	if len(s.walk.pieces) > 0 {
+		t.Store.Ahead(s.walk.pieces)
+	}
+}
+
+// ahead returns where the first buffer of a row stands that has data.
+func (f *readField) ahead(file int, batch int32, row int64) resident.Span {
+	n, count := 0, int64(1)
+	for ; f.field.Levels[n].Buffer().Bits == 0; n++ {
+		row, count, _ = f.field.List(n).Children(row, count, nil)
+	}
+	from, length := f.field.Levels[n].Buffer().Bytes(row, count)
+	return resident.Span{File: file, Offset: f.column.Planes[n].Data[batch] + from, Length: int(length)}
+}
+
+// Close implements source.Reader.
+func (r *rowReader) Close() error { return nil }
+
+// files are the files that a gather touches.
+type files struct {
+	table   *Table
+	touched []int32   // each once
+	seen    []bool    // by file: it is touched
+	base    []uintptr // by file: its address, 0 if it is not in memory
+	encoded bool      // some file has to be decoded
+}
+
+// touch notes the file of a record batch, and returns the address at which it
+// begins in memory: 0 if there is none, and for a table in memory.
+func (f *files) touch(batch int32) uintptr {
+	if f.table.Store == nil {
+		return 0
+	}
+	file := f.table.File(batch)
+	if int(file) < len(f.seen) && f.seen[file] {
+		return f.base[file]
+	}
+	for int(file) >= len(f.seen) {
+		f.seen, f.base = append(f.seen, false), append(f.base, 0)
+	}
+	f.seen[file] = true
+	f.touched = append(f.touched, file)
+	base, ok := f.table.Store.Base(file)
+	if !ok {
+		base = 0
+	}
+	f.base[file] = base
+	f.encoded = f.encoded || f.table.Store.Encoded(file)
+	return base
+}
+
+func (f *files) reset() {
+	for _, file := range f.touched {
+		f.seen[file] = false
+	}
+	f.touched, f.encoded = f.touched[:0], false
+}
+
+// check makes sure that no file has changed.
+func (f *files) check() error {
+	if f.table.Store == nil {
+		return nil
+	}
+	return f.table.Store.Check(f.touched)
+}
+
+// guarded calls read, which touches the files. A file that has already shrunk
+// is not touched: the fault would only be an error if no other code has taken
+// over the process's signals.
+func (f *files) guarded(read func() error) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if f.table.Arm != nil {
+		f.table.Arm()
+	}
+	err := guard.Fault(read, f.fault)
+	if gone := f.check(); gone != nil {
+		return gone // the bytes that were read may be zeros, and err about those
+	}
+	return err
+}
+
+// fault returns the error for memory that vanished during a read.
+func (f *files) fault(cause any) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	return status.Errorf(status.DataLoss, "arrowio", "the data could not be read from their mapping: %v", cause).
+		WithHint("the disk failed, or a file was made shorter while it was open")
+}
+
+// ended returns the error of a context that has ended.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return status.Errorf(status.CodeOf(err), "arrowio", "the gather was ended: %w", err)
+	}
+	return nil
+}
+
+// arena hands out zeroed memory until it is reset. What it handed out stays
+// valid after that if it is still in use.
+type arena[T any] struct{ all, free []T }
+
+func (a *arena[T]) take(n int) []T {
+	if len(a.free) < n {
+		a.all = make([]T, max(n, 2*len(a.all), 4<<10))
+		a.free = a.all
+	}
+	out := a.free[:n:n]
+	a.free = a.free[n:]
+	clear(out)
+	return out
+}
+
+func (a *arena[T]) reset() { a.free = a.all }

@@ -1,0 +1,107 @@
+package source
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
+)
+
+// Patience is how long Close waits for a call that ignores its context, because
+// it reads from a disk that does not answer.
+const Patience = time.Second
+
+// Calls counts the calls under way in a source, so that Close can cancel them,
+// wait for them, and release what they use after the last one.
+type Calls struct {
+	op, what string // of errors, such as "arrowio" and "dataset"
+	ctx      context.Context
+	cancel   context.CancelFunc
+	release  func() error // nil if there is nothing to release
+
+	mu     sync.Mutex
+	n      int
+	closed bool
+	err    error         // of release
+	done   chan struct{} // closed after release
+}
+
+// NewCalls returns the count of a source that is open. Errors of op call the
+// source what. Release, unless it is nil, is called once, when the source is
+// closed and no call is under way.
+func NewCalls(op, what string, release func() error) *Calls {
+	c := &Calls{op: op, what: what, release: release, done: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// Enter begins a call. It is InvalidState after Close.
+func (c *Calls) Enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return status.Closed(c.op, "the %s is closed", c.what)
+	}
+	c.n++
+	return nil
+}
+
+// Leave ends a call.
+func (c *Calls) Leave() {
+	c.mu.Lock()
+	c.n--
+	last := c.closed && c.n == 0
+	c.mu.Unlock()
+	if last {
+		c.finish()
+	}
+}
+
+// finish calls release on a goroutine of its own, since it may wait for a disk.
+func (c *Calls) finish() {
+	if c.release == nil {
+		close(c.done)
+		return
+	}
+	guard.Go(c.op, func() error {
+		defer close(c.done)
+		c.err = c.release()
+		return nil
+	}, func(error) {})
+}
+
+// Join returns a context that ends with ctx and with the source. The caller must
+// call stop.
+func (c *Calls) Join(ctx context.Context) (joined context.Context, stop func()) {
+	joined, cancel := context.WithCancel(ctx)
+	detach := context.AfterFunc(c.ctx, cancel)
+	return joined, func() { detach(); cancel() }
+}
+
+// Close refuses later calls, cancels the joined contexts, waits until all calls
+// have ended and release has returned, and returns its error. It waits for at
+// most patience if that is positive. Further calls of Close only wait.
+func (c *Calls) Close(patience time.Duration) error {
+	c.mu.Lock()
+	last := !c.closed && c.n == 0
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	if last {
+		c.finish()
+	}
+	var late <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-late:
+		return nil
+	}
+}

@@ -1,0 +1,123 @@
+// Package cut makes a [source.Gatherer] of a [source.Reader]: it cuts whole
+// rows into the blocks that a loader asks for, converts their elements and
+// fills nulls. So a source that computes its rows does none of that itself.
+package cut
+
+import (
+	"context"
+	"sync"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/internal/block"
+)
+
+// Gatherer returns a gatherer of parts of the rows that r reads. It closes r
+// with the gatherer, and fails as [source.Source] says.
+func Gatherer(r source.Reader, schema source.Schema, parts []source.Part) (source.Gatherer, error) {
+	set, err := block.Compile(schema, parts, nil)
+	if err != nil {
+		return nil, err
+	}
+	g := &gatherer{reader: r, set: set}
+	g.pool.New = func() any {
+		s := &step{set: set}
+		s.use = s.cut
+		return s
+	}
+	return g, nil
+}
+
+type gatherer struct {
+	reader source.Reader
+	set    *block.Set
+	pool   sync.Pool // of *step
+}
+
+// Gather implements source.Gatherer.
+func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
+	if err := g.set.Check(len(records), jobs); err != nil {
+		return err
+	}
+	s := g.pool.Get().(*step)
+	defer g.pool.Put(s)
+	defer s.reset()
+	s.records, s.jobs = records, jobs
+	s.ask()
+	return g.reader.Read(ctx, s.spans, s.use)
+}
+
+// Ahead implements source.Gatherer.
+func (g *gatherer) Ahead(records []int64) { g.reader.Ahead(records) }
+
+// Close implements source.Gatherer.
+func (g *gatherer) Close() error { return g.reader.Close() }
+
+// step is the working memory of one gather.
+type step struct {
+	set     *block.Set
+	records []int64
+	jobs    []source.Job
+	spans   []source.Span // field by field, without padding
+	use     func() error
+	work    block.Work
+}
+
+// reset drops what belongs to the caller and to the reader.
+func (s *step) reset() {
+	clear(s.spans)
+	s.records, s.jobs, s.spans = nil, nil, s.spans[:0]
+	s.work.Reset()
+}
+
+// ask lists the rows that the jobs need.
+func (s *step) ask() {
+	for k, field := range s.set.Fields {
+		from, to := s.set.Rows(k, s.jobs)
+		for _, r := range s.records[from:to] {
+			if r != -1 {
+				s.spans = append(s.spans, source.Span{Field: field, Record: r})
+			}
+		}
+	}
+}
+
+// cut does all jobs, now that the rows are known.
+func (s *step) cut() error {
+	spans := s.spans
+	for k := range s.set.Fields {
+		from, to := s.set.Rows(k, s.jobs)
+		n, err := s.field(k, from, to, spans)
+		if err != nil {
+			return err
+		}
+		spans = spans[n:]
+	}
+	return nil
+}
+
+// field does the jobs of the k-th field, whose rows [from, to) are the first of
+// the spans. It returns how many spans that are.
+func (s *step) field(k, from, to int, spans []source.Span) (n int, err error) {
+	rows := s.work.Addresses(len(s.records))
+	clear(rows)
+	for i := from; i < to; i++ {
+		if s.records[i] != -1 {
+			rows[i] = block.Address(spans[n].Row)
+			n++
+		}
+	}
+	if err := s.set.Run(k, s.jobs, s.records, &s.work, false); err != nil {
+		return 0, err
+	}
+	at := 0
+	for i := from; i < to; i++ {
+		if s.records[i] == -1 {
+			continue
+		}
+		if span := &spans[at]; span.Row == nil || span.Nulls != nil {
+			s.set.Fill(k, s.jobs, i, span.Nulls)
+		}
+		at++
+	}
+	return n, nil
+}

@@ -1,0 +1,94 @@
+package arrowtype
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
+)
+
+// dictionaryKind describes indices into a dictionary, whose values are rows.
+type dictionaryKind struct{}
+
+func (dictionaryKind) matches(f *arrowmeta.Field) bool { return f.Dictionary != nil }
+
+func (dictionaryKind) describe(d *description, f *arrowmeta.Field) string {
+	plain := *f
+	plain.Dictionary = nil
+	values := description{Field: &Field{Name: f.Name, Shape: []int{}}}
+	reason := values.field(&plain)
+	index, ok := f.Dictionary.Index.DType()
+	switch {
+	case reason != "":
+		switch f.Type.Kind {
+		case arrowmeta.String, arrowmeta.LargeString, arrowmeta.StringView:
+			return "its dictionary holds text; store the indices instead: column.combine_chunks().indices in pyarrow, to_physical() in polars, cat.codes in pandas"
+		}
+		return reason
+	case !ok || !index.IsInteger():
+		return "its dictionary has indices of type " + f.Dictionary.Index.String() + "; store plain values"
+	case slices.Contains(values.Shape, -1):
+		return "its dictionary holds lists of variable length; store plain values"
+	case values.Dictionary() != nil:
+		return "its dictionary holds lists of another dictionary's values; store plain values"
+	case values.Type == dtype.Bool:
+		return "its dictionary holds booleans; store plain values"
+	}
+	d.Type, d.Logical = values.Type, values.Logical
+	d.Shape = append(d.Shape, values.Shape...)
+	d.Levels = append(d.Levels, &dictionary{width: index.Size(), signed: f.Dictionary.Index.Signed, values: values.Field})
+	return ""
+}
+
+// dictionary is a level of indices into a dictionary.
+type dictionary struct {
+	width  int  // bytes of an index
+	signed bool // an index may be negative, which is out of range
+	values *Field
+}
+
+// Dictionary holds the values of a dictionary as rows, one after the other.
+type Dictionary struct {
+	From   int32 // first record batch that uses it
+	Len    int64
+	Values []byte
+}
+
+func (l *dictionary) Buffer() Buffer { return Buffer{Bits: 8 * int64(l.width)} }
+
+func (l *dictionary) Direct() bool { return false }
+
+func (l *dictionary) Size() int64 { return 8 * int64(l.values.RowBytes()) }
+
+func (l *dictionary) Row(d Data, count int64) ([]byte, error) {
+	if count > 1 {
+		return nil, nil
+	}
+	return l.value(d, 0)
+}
+
+func (l *dictionary) Copy(dst []byte, d Data, count int64) error {
+	size := l.values.RowBytes()
+	for i := range int(count) {
+		row, err := l.value(d, i)
+		if err != nil {
+			return err
+		}
+		copy(dst[i*size:], row)
+	}
+	return nil
+}
+
+// value returns the row that an index stands for.
+func (l *dictionary) value(d Data, i int) ([]byte, error) {
+	index := Integer(d.Bytes[i*l.width:], l.width)
+	if !l.signed && l.width < 8 {
+		index &= 1<<(8*l.width) - 1
+	}
+	if index < 0 || index >= d.Dictionary.Len {
+		return nil, fmt.Errorf("its index %d lies outside the dictionary of %d values", index, d.Dictionary.Len)
+	}
+	size := int64(l.values.RowBytes())
+	return d.Dictionary.Values[index*size : (index+1)*size], nil
+}

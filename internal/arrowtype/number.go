@@ -1,0 +1,37 @@
+package arrowtype
+
+import "github.com/meshfeed/meshfeed/internal/arrowmeta"
+
+// numberKind describes integers, floats, and the integers that stand for dates,
+// times, timestamps, durations and year-month intervals.
+type numberKind struct{}
+
+func (numberKind) matches(f *arrowmeta.Field) bool {
+	_, ok := f.Type.DType()
+	return ok
+}
+
+func (numberKind) describe(d *description, f *arrowmeta.Field) string {
+	typ, _ := f.Type.DType()
+	if f.Type.Kind.Temporal() {
+		d.Logical = f.Type.String()
+	}
+	return d.values(fixed(typ.Size()), typ)
+}
+
+// fixed are values of so many bytes each, which are elements of an array as
+// they stand.
+type fixed int
+
+func (b fixed) Buffer() Buffer { return Buffer{Bits: 8 * int64(b)} }
+
+func (b fixed) Direct() bool { return true }
+
+func (b fixed) Size() int64 { return 8 * int64(b) }
+
+func (b fixed) Row(d Data, _ int64) ([]byte, error) { return d.Bytes, nil }
+
+func (b fixed) Copy(dst []byte, d Data, _ int64) error {
+	copy(dst, d.Bytes)
+	return nil
+}

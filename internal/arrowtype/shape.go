@@ -1,0 +1,104 @@
+package arrowtype
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Open reports whether the length of some list is not known yet.
+func (f *Field) Open() bool { return slices.Contains(f.Shape, -1) }
+
+// Measure sets the lengths that are open: to those that metadata declare, and
+// to those that first finds in the data if nothing declares them. It returns
+// the reason if they do not fit.
+func (f *Field) Measure(first func(shape []int) (reason string, err error)) (reason string, err error) {
+	shape := slices.Clone(f.Declared)
+	if slices.Contains(shape, -1) {
+		if reason, err := first(shape); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	if err := f.Resolve(shape); err != nil {
+		return "it " + err.Error(), nil
+	}
+	return "", nil
+}
+
+// Resolve sets the lengths of all lists. A shape of more dimensions than the
+// field has folds a row of the same number of elements. It fails if the shape
+// contradicts the schema.
+func (f *Field) Resolve(shape []int) error {
+	if len(shape) > len(f.Shape) && f.fold(shape) {
+		return nil
+	}
+	elements := 1
+	for _, d := range shape {
+		if d < 0 {
+			return fmt.Errorf("cannot have rows of shape %v: no length is worked out from the others", shape)
+		}
+		if d > 0 && elements > MaxRowBytes/d {
+			return fmt.Errorf("cannot have rows of shape %v: that is too large", shape)
+		}
+		elements *= max(d, 1)
+	}
+	if len(shape) != len(f.Shape) {
+		return f.otherRank(shape, elements)
+	}
+	for i, d := range shape {
+		if f.Shape[i] >= 0 && f.Shape[i] != d {
+			return fmt.Errorf("has rows of %d elements in dimension %d by its type, where shape %v has %d", f.Shape[i], i, shape, d)
+		}
+	}
+	copy(f.Shape, shape)
+	for i := range f.Levels {
+		f.setLength(i, shape)
+	}
+	return nil
+}
+
+// setLength sets the length of lists with offsets. A level before the values is
+// a dimension of the row, unless it is the last list, which may be a tensor.
+func (f *Field) setLength(level int, shape []int) {
+	if l, ok := f.Levels[level].(*list); ok {
+		l.length = shape[level]
+	}
+}
+
+// otherRank says why rows cannot have a shape of more or fewer dimensions.
+func (f *Field) otherRank(shape []int, elements int) error {
+	switch {
+	case len(f.Shape) == 0:
+		return fmt.Errorf("has one value in each record, not rows of shape %v", shape)
+	case len(shape) > len(f.Shape) && !f.Open():
+		return fmt.Errorf("has rows of %d values, but shape %v needs %d", f.RowElements(), shape, elements)
+	case len(f.Shape) == 1:
+		return fmt.Errorf("has rows of 1 dimension, not %d", len(shape))
+	}
+	return fmt.Errorf("has rows of %d dimensions, not %d", len(f.Shape), len(shape))
+}
+
+// fold gives the elements of a row, in their order, the shape. It is false if
+// the shape has another number of elements. A single list takes any length.
+func (f *Field) fold(shape []int) bool {
+	elements := 1
+	for _, d := range shape {
+		if d <= 0 || elements > MaxRowBytes/d {
+			return false
+		}
+		elements *= d
+	}
+	switch {
+	case len(f.Shape) == 0 || len(shape) > maxRank:
+		return false
+	case !f.Open():
+		if elements != f.RowElements() {
+			return false
+		}
+	case len(f.Shape) > 1:
+		return false
+	default:
+		f.setLength(0, []int{elements})
+	}
+	f.Shape = slices.Clone(shape)
+	return true
+}

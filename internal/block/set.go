@@ -1,0 +1,147 @@
+package block
+
+import (
+	"errors"
+	"slices"
+	"unsafe"
+
+	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/gather"
+)
+
+// Set holds the programs of a gatherer's parts, by field.
+type Set struct {
+	Fields []int // that parts take, each once
+
+	schema   source.Schema
+	programs []*Program // of each part
+	group    []int      // of each part: the index of its field in Fields
+}
+
+// Form says how the rows of a field lie in memory.
+type Form struct {
+	Bits    bool  // booleans are bits
+	Strides []int // bytes between neighbors in each dimension; nil for C order
+}
+
+// Compile makes the programs of parts. Form describes the rows of a field; nil
+// stands for rows in C order.
+func Compile(schema source.Schema, parts []source.Part, form func(field int) Form) (*Set, error) {
+	s := &Set{schema: schema, programs: make([]*Program, len(parts)), group: make([]int, len(parts))}
+	for i, p := range parts {
+		if p.Field < 0 || p.Field >= len(schema.Fields) {
+			return nil, fail("part %d takes field %d of %d", i, p.Field, len(schema.Fields))
+		}
+		var f Form
+		if form != nil {
+			f = form(p.Field)
+		}
+		var err error
+		if s.programs[i], err = compile(schema.Fields[p.Field], f, p); err != nil {
+			return nil, err
+		}
+		if s.group[i] = slices.Index(s.Fields, p.Field); s.group[i] < 0 {
+			s.group[i], s.Fields = len(s.Fields), append(s.Fields, p.Field)
+		}
+	}
+	return s, nil
+}
+
+// Group returns the index in Fields of the field that a part takes.
+func (s *Set) Group(part int) int { return s.group[part] }
+
+// Check makes sure that all jobs are in range.
+func (s *Set) Check(records int, jobs []source.Job) error {
+	for i, j := range jobs {
+		if j.Part < 0 || j.Part >= len(s.programs) {
+			return fail("job %d is for part %d of %d", i, j.Part, len(s.programs))
+		}
+		n, width := j.Rows[1]-j.Rows[0], s.programs[j.Part].Bytes()
+		if j.Rows[0] < 0 || n < 0 || j.Rows[1] > records {
+			return fail("job %d is for rows %v of %d records", i, j.Rows, records)
+		}
+		if n*width != len(j.Dst) {
+			return fail("job %d has %d bytes for %d rows of %d bytes", i, len(j.Dst), n, width)
+		}
+	}
+	return nil
+}
+
+// Rows returns the range of rows that the jobs of the k-th field take.
+func (s *Set) Rows(k int, jobs []source.Job) (from, to int) {
+	for _, j := range jobs {
+		if s.group[j.Part] != k || j.Rows[0] == j.Rows[1] {
+			continue
+		}
+		if to == 0 {
+			from = j.Rows[0]
+		}
+		from, to = min(from, j.Rows[0]), max(to, j.Rows[1])
+	}
+	return from, to
+}
+
+// Work is memory that one gather after the other uses.
+type Work struct {
+	addresses []uintptr
+	jobs      []gather.Job
+}
+
+// Addresses returns a list for the addresses of n rows. Its content is
+// undefined.
+func (w *Work) Addresses(n int) []uintptr {
+	w.addresses = slices.Grow(w.addresses[:0], n)[:n]
+	return w.addresses
+}
+
+// Reset drops the destinations.
+func (w *Work) Reset() { clear(w.jobs[:cap(w.jobs)]) }
+
+// Address returns the address of the first byte of a row, 0 for nil.
+func Address(row []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(row))) }
+
+// Jobs returns the jobs of the k-th field for package gather.
+func (s *Set) Jobs(k int, jobs []source.Job, w *Work) []gather.Job {
+	w.jobs = w.jobs[:0]
+	for _, j := range jobs {
+		if s.group[j.Part] == k {
+			w.jobs = append(w.jobs, gather.Job{Program: s.programs[j.Part].Program, Rows: j.Rows, Dst: j.Dst})
+		}
+	}
+	return w.jobs
+}
+
+// batchesInMemory is how many batches of a loader are likely to be in memory at
+// once.
+const batchesInMemory = 4
+
+// Run does the jobs of the k-th field over the rows whose addresses are in w;
+// address 0 stands for zeros. Whole says that no address is 0.
+func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, whole bool) error {
+	list, bytes := s.Jobs(k, jobs, w), 0
+	for i := range list {
+		bytes += len(list[i].Dst)
+	}
+	err := gather.Run(w.addresses, list, gather.Options{Whole: whole, Streaming: gather.OutgrowsCache(batchesInMemory * bytes)})
+	var out *gather.RangeError
+	if !errors.As(err, &out) {
+		return err
+	}
+	f := &s.schema.Fields[s.Fields[k]]
+	return status.Errorf(status.OutOfRange, "arrowio", "field %q: record %d holds %d, which %s cannot", f.Name, records[out.Row], out.Value, out.To).
+		WithHint("deliver the field as %v (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values", f.Type).
+		With("field", f.Name).With("record", records[out.Row])
+}
+
+// Fill writes the fill value over the null elements of one row in all jobs of
+// the k-th field. Nulls is nil if all elements are null.
+func (s *Set) Fill(k int, jobs []source.Job, row int, nulls []bool) {
+	for _, j := range jobs {
+		if s.group[j.Part] == k && j.Rows[0] <= row && row < j.Rows[1] {
+			p := s.programs[j.Part]
+			at := (row - j.Rows[0]) * p.Bytes()
+			p.fillNulls(j.Dst[at:at+p.Bytes()], nulls)
+		}
+	}
+}
