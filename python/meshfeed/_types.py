@@ -1,4 +1,4 @@
-"""Types of arguments and batches, for type checkers: nothing of it is looked at when code runs."""
+"""Types of arguments and batches. Only type checkers read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from meshfeed.coordinator import Coordinator
     from meshfeed.specs import Array, Spec
 
-    # What a loader yields. A loader of an unknown tree, and `Loader` alone, yield Any.
+    # The type of a batch; Any for a loader of an unknown tree, and for `Loader` alone.
     BatchT = TypeVar("BatchT", default=Any)
 
     Leaf = Spec | NamedSharding | Array
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Block = tuple[tuple[slice, ...], npt.NDArray[Any]]
     BlocksBatch = dict[str, list[Block]]
 
-    # A full name such as "local.1:4:64" has parameters, and comes out of a state.
+    # States also have full names with parameters, such as "local.1:4:64".
     Order = Literal["sequential", "shuffle", "local", "sequential.1", "shuffle.1"]
     Remainder = Literal["drop", "pad", "error"]
     Loading = Literal["process", "global", "device", "reshard"]
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Fill = Mapping[str, complex | np.number[Any] | np.bool_]
 
     class Options(TypedDict, total=False):
-        """The arguments of a loader that do not say what its batches are; see `Loader`."""
+        """The arguments of a loader that do not determine the type of its batches; see `Loader`."""
 
         shuffle: bool | None
         order: Order | None
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         late_after: float
 
     class WholeOptions(Options, total=False):
-        """Those of a loader of whole batches, beside `batch_size`."""
+        """The arguments of a loader of whole batches, besides `batch_size`."""
 
         remainder: Remainder
         mask_name: str

@@ -1,4 +1,4 @@
-"""The version: the checkout's where the package lies in one, else that of the installation."""
+"""The version: that of the checkout, if the package is in one, else of the installation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ PACKAGE = Path(__file__).parent
 
 
 def version_at(package: Path) -> str:
-    """Gives the version of the package that lies in this folder.
+    """Returns the version of the package in a folder.
 
-    A checkout may be used by its path alone, with nothing or another version installed.
+    A checkout may be used by its path alone, while no version or another one is installed.
     """
     if package.parent.name == "python":
         stamp = package.parents[1] / "VERSION"

@@ -1,4 +1,4 @@
-"""Devices other than JAX's: the backends of GoMLX, opened through the C library."""
+"""Devices without JAX: the backends of GoMLX, opened through the C library."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def devices(
     """Opens devices to place batches on, without JAX.
 
     Args:
-        spec: which ones:
+        spec: the kind of devices:
 
             - ``"virtual:N"``: N devices over a backend in pure Go, to try a layout anywhere;
-            - ``"go"``: one of them;
+            - ``"go"``: one such device;
             - ``"xla:/absolute/plugin.so?devices=N"``: a PJRT plugin (CPU, CUDA, TPU), in an
               installation made by ``MESHFEED_XLA=1 pip install .``
-        preflight: whether a plugin is tried in a child process first, so that a bad one is an
-            error; without, it may end this process.
+        preflight: whether a plugin is tried in a child process first. Without it, a bad plugin may
+            end this process instead of raising an error.
         prober: the program that tries it, a `meshfeed` command built for XLA; by default the one
             beside the library that `MESHFEED_LIBRARY` names, else this package's, else on PATH.
-        timeout: seconds that a plugin may take to be tried.
+        timeout: seconds that the trial of a plugin may take.
 
     Raises:
-        InvalidArgumentError: the specification cannot be right.
+        InvalidArgumentError: the specification is wrong.
         UnsupportedError: this library, or this machine, does not have such devices.
         IncompatibleError: the plugin does not work, or has another number of devices.
         NotFoundError: there is no such plugin.
@@ -61,7 +61,7 @@ def devices(
         return Devices(spec, handle)
 
 
-# The options of C, as they are called here.
+# The options of the C API by their names here.
 _WORDS = {
     '"timeout_ms"': "timeout=",
     '"prober"': "prober=",
@@ -76,14 +76,14 @@ def _probers() -> list[Path]:
 class Devices(Held):
     """Opened devices; `mf.devices` makes them.
 
-    They are numbered from 0, which are the ids of the devices of a mesh. Close them, or use them
-    as a context; batches on them stay valid.
+    Their numbers, from 0, are the device ids of a mesh. Close them, or use them as a context
+    manager; batches on them stay valid.
 
     Attributes:
         name: "go", "virtual", "xla-cpu", "xla-cuda" or "xla-tpu".
-        platform: what the backend says it runs on, such as "cpu".
-        shared: whether their memory is the host's, so that shards are looked at without a copy.
-        dtypes: the names of the types of elements that can be placed.
+        platform: the backend's name of its platform, such as "cpu".
+        shared: whether they use host memory, so that shards are read without a copy.
+        dtypes: the names of the supported element types.
     """
 
     def __init__(self, spec: str, handle: Handle) -> None:
@@ -100,7 +100,7 @@ class Devices(Held):
         return len(self._descriptions)
 
     def describe(self, device: int) -> str:
-        """Gives what the backend says about a device.
+        """Returns the backend's description of a device.
 
         Raises:
             OutOfRangeError: there is no such device.
@@ -113,9 +113,9 @@ class Devices(Held):
             return self._descriptions[number]
 
     def stats(self) -> dict[str, int]:
-        """Gives what of meshfeed's is on the devices: `live_buffers` and their `live_bytes`.
+        """Returns the `live_buffers` and `live_bytes` of meshfeed on the devices.
 
-        Batches that are held count, and memory that waits for the next batch of a loop.
+        This counts batches in use, and memory kept for the next batch of a loop.
         """
         with Checks("Devices.stats"):
             info = calls.devices_info(self._handle.value)

@@ -1,4 +1,4 @@
-"""Certificates: what a run delivered, and the evidence that nothing was left out or came twice."""
+"""Certificates: what a run delivered, with evidence that no row is missing or repeated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._native import calls
 from meshfeed.errors import DataLossError, InvalidArgumentError
 
-Place = tuple[int, int]  # epoch and position
+Position = tuple[int, int]  # epoch and position
 
 
 class Span(NamedTuple):
-    """The positions [first, last) of each of so many epochs from one epoch on."""
+    """The positions [first, last) of several epochs in a row, from `epoch` on."""
 
     epoch: int
     epochs: int
@@ -27,15 +27,15 @@ class Span(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Batches that followed each other on one mesh, as some of its processes tell of them.
+    """Consecutive batches on one mesh, as recorded by some of its processes.
 
     `restore`, `seek` and `remesh` begin another run in the same certificate.
 
     Attributes:
         mesh: the processes of the mesh, as ranges (start, stop).
-        processes: those whose certificates are in this one, likewise.
-        parts: in how many distinct blocks every row is delivered: for each array one, or as many
-            as its row is cut into.
+        processes: the processes whose certificates are in this one, as ranges.
+        parts: the number of distinct blocks in which a row is delivered: one per array, or more
+            if the spec splits the row.
         delivered: the positions that were delivered.
         dropped: the ends of epochs that fill no step.
         skipped: the positions that `skip` left out.
@@ -55,16 +55,16 @@ class Run:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Certificate:
-    """What one process delivered, or several, in one run or in many.
+    """What one or several processes delivered, in one or several runs.
 
-    `loader.certificate()` gives that of a process. Add those of all processes and of all runs of
-    a job, whatever their meshes, with `+` or `sum`. What processes tell of the same run becomes
-    one run; different runs stay apart. `print` shows them, with what is missing or came twice.
+    `loader.certificate()` returns that of a process. Add those of all processes and runs of a job,
+    on any meshes, with `+` or `sum`. The records of one run by several processes become one run.
+    `print` shows the runs, with missing and repeated positions.
 
-    `check` proves of the sum that every position was delivered exactly once, with its record, by
-    all processes of the mesh, or was dropped or skipped. Every distinct block of every array
-    counts, in the lowest process that holds it. It does not look at the bytes of rows, nor at the
-    records of further replicas: of a process that holds only these it knows the positions.
+    `check` proves of the sum that all processes of the mesh delivered every position exactly once,
+    with its record. Dropped and skipped positions are allowed. Every distinct block of every array
+    counts, in the lowest process that holds it. The check does not cover the bytes of rows, or the
+    records of further replicas: of a process that holds only replicas it knows the positions.
 
     Attributes:
         order: the name of the order.
@@ -96,14 +96,14 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str | bytes | Mapping[str, Any]) -> Certificate:
-        """Reads what `to_json` gave.
+        """Reads the text of `to_json`.
 
         Args:
-            text: the text, or the dict that `json.loads` made of it.
+            text: the text, or the dict that `json.loads` makes of it.
 
         Raises:
             InvalidArgumentError: it is not a certificate.
-            IncompatibleError: a release with another format has written it.
+            IncompatibleError: it was written by a release with another format.
         """
         with Checks("mf.Certificate"):
             try:
@@ -112,18 +112,18 @@ class Certificate:
             except (TypeError, ValueError, RecursionError):
                 message, hint = "this is not a certificate", "pass on what a loader gave, unchanged"
                 raise InvalidArgumentError(message, op="mf.Certificate", hint=hint) from None
-            calls.certificate_report(raw)  # refuses what is none
+            calls.certificate_report(raw)  # rejects other texts
             return cls._read(raw)
 
     @classmethod
     def _read(cls, text: str | bytes) -> Certificate:
-        """Reads what the library wrote."""
+        """Reads a certificate that the library wrote."""
         values = json.loads(text)
         del values["meshfeed"]
         return cls(**values | {"runs": tuple(_run(run) for run in values["runs"])})
 
     def to_json(self) -> str:
-        """Gives the certificate as one line of JSON, to be kept beside a checkpoint."""
+        """Returns the certificate as one line of JSON, to keep beside a checkpoint."""
         values = {"meshfeed": 2, **dataclasses.asdict(self)}
         return json.dumps(values, separators=(",", ":"))
 
@@ -133,13 +133,13 @@ class Certificate:
         return report
 
     @property
-    def first(self) -> Place | None:
-        """The epoch and position of the first row delivered; None where there is none."""
+    def first(self) -> Position | None:
+        """The epoch and position of the first delivered row; None without rows."""
         return (self.delivered[0].epoch, self.delivered[0].first) if self.delivered else None
 
     @property
-    def last(self) -> Place | None:
-        """The epoch of the last row delivered and the position behind it; None without one."""
+    def last(self) -> Position | None:
+        """The epoch of the last delivered row and the position after it; None without rows."""
         last = self._report["last"]
         return (last[0], last[1]) if self.delivered else None
 
@@ -150,7 +150,7 @@ class Certificate:
 
     @property
     def dropped(self) -> tuple[Span, ...]:
-        """The ends of epochs that filled no step, and were not delivered by another run."""
+        """The ends of epochs that fill no step, and that no run delivered."""
         return _spans(self._report["dropped"])
 
     @property
@@ -164,11 +164,11 @@ class Certificate:
 
     def __repr__(self) -> str:
         runs = f"{len(self.runs)} run" + "s" * (len(self.runs) != 1)
-        place = f"to position {self.last[1]} of epoch {self.last[0]}" if self.last else "empty"
-        return f"<Certificate of {self.order}, seed {self.seed}: {runs}, {place}>"
+        reached = f"to position {self.last[1]} of epoch {self.last[0]}" if self.last else "empty"
+        return f"<Certificate of {self.order}, seed {self.seed}: {runs}, {reached}>"
 
     def __add__(self, other: Certificate) -> Certificate:
-        """Gives the sum: the runs of both.
+        """Returns the sum: the runs of both.
 
         Raises:
             IncompatibleError: they are of another dataset, order or seed.
@@ -179,33 +179,33 @@ class Certificate:
             return self._read(calls.certificate_add(self.to_json(), other.to_json()))
 
     def __radd__(self, other: int) -> Certificate:
-        return self if other == 0 else NotImplemented  # where `sum` begins
+        return self if other == 0 else NotImplemented  # `sum` starts at 0
 
     def check(
         self,
         epochs: int | range | None = None,
         *,
-        first: Place | None = None,
-        last: Place | None = None,
+        first: Position | None = None,
+        last: Position | None = None,
     ) -> None:
-        """Checks that every position asked for was delivered exactly once, with its record.
+        """Checks that every position was delivered exactly once, with its record.
 
-        Dropped and skipped positions are no gaps; `dropped` and `skipped` name them. Without
-        arguments it asks for the positions from the first one of epoch 0 to the last one that
-        was delivered, so it does not know whether more should have come: `epochs=` says so.
+        Dropped and skipped positions are not missing; `dropped` and `skipped` list them. Without
+        arguments it checks from the start of epoch 0 to the last delivered position, so it cannot
+        know whether more was expected: give `epochs=` for that.
 
-        It computes the records from order and seed anew, some ten nanoseconds for each.
+        It computes the records again from order and seed, in some ten nanoseconds each.
 
         Args:
             epochs: whole epochs, as a range, or as a number of them from epoch 0 on.
-            first: instead: the epoch and position to begin at, by default (0, 0).
-            last: and those to end before, by default behind the last position delivered.
+            first: the epoch and position to begin at, by default (0, 0); not with `epochs`.
+            last: the epoch and position to end before, by default after the last delivered one.
 
         Raises:
-            DataLossError: positions are missing, came twice, or were not delivered by all
-                processes; or rows are not those of their positions. It names the positions, the
-                processes and what to do. A certificate of nothing is not complete either.
-            OutOfRangeError: there is no such place.
+            DataLossError: positions are missing, repeated, or not delivered by all processes; or
+                rows are not those of their positions. The message names positions, processes and
+                what to do. A certificate without rows is not complete.
+            OutOfRangeError: there is no such position.
         """
         with Checks("Certificate.check") as check:
             calls.certificate_check(self.to_json(), self._range(check, epochs, first, last))
@@ -214,15 +214,15 @@ class Certificate:
         self,
         epochs: int | range | None = None,
         *,
-        first: Place | None = None,
-        last: Place | None = None,
+        first: Position | None = None,
+        last: Position | None = None,
     ) -> bool:
-        """Says whether `check` finds nothing wrong.
+        """Returns whether `check` succeeds.
 
         Args:
-            epochs: as for `check`, and so are the others.
-            first: likewise.
-            last: likewise.
+            epochs: as in `check`.
+            first: as in `check`.
+            last: as in `check`.
         """
         try:
             self.check(epochs, first=first, last=last)
@@ -234,21 +234,21 @@ class Certificate:
         self,
         epochs: int | range | None = None,
         *,
-        first: Place | None = None,
-        last: Place | None = None,
+        first: Position | None = None,
+        last: Position | None = None,
     ) -> dict[str, Any]:
-        """Gives what the runs claim of the positions asked for, without a look at the evidence.
+        """Returns what the runs record about the positions, without a check of the evidence.
 
         Args:
-            epochs: as for `check`, and so are the others.
-            first: likewise.
-            last: likewise.
+            epochs: as in `check`.
+            first: as in `check`.
+            last: as in `check`.
 
         Returns:
-            "first" and "last", what was asked for; "delivered", "dropped" and "skipped", of all
-            runs; "missing", which is none of these; "absent", what "processes" did not deliver
-            and others did; "repeated", what "processes" delivered more than once; "text".
-            Positions are lists of [epoch, epochs, first, last].
+            "first" and "last", the ends of what was asked for; "delivered", "dropped" and
+            "skipped" in all runs; "missing", which is in none of these; "absent", what "processes"
+            did not deliver and others did; "repeated", what "processes" delivered more than once;
+            "text". Positions are lists of [epoch, epochs, first, last].
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -264,14 +264,18 @@ class Certificate:
             return report
 
     def _range(
-        self, check: Checks, epochs: int | range | None, first: Place | None, last: Place | None
+        self,
+        check: Checks,
+        epochs: int | range | None,
+        first: Position | None,
+        last: Position | None,
     ) -> tuple[int, int, int, int] | None:
-        """Gives what is asked for as the library takes it."""
+        """Returns the range of positions in the form of the library."""
         if epochs is None:
             if first is None and last is None:
                 return None
-            begin = (0, 0) if first is None else _place(check, "first", first)
-            end = (self.last or (0, 0)) if last is None else _place(check, "last", last)
+            begin = (0, 0) if first is None else _position(check, "first", first)
+            end = (self.last or (0, 0)) if last is None else _position(check, "last", last)
             return *begin, *end
         if first is not None or last is not None:
             raise check.misfit("epochs= and first= or last= do not go together", "give one of them")
@@ -283,11 +287,11 @@ class Certificate:
         return start, 0, stop, 0
 
 
-def _place(check: Checks, name: str, place: Any) -> Place:
-    """Takes an epoch and a position."""
-    if not isinstance(place, tuple | list) or len(place) != 2:
-        raise check.wrong(name, place, "an epoch and a position")
-    return check.int64(name, place[0]), check.int64(name, place[1])
+def _position(check: Checks, name: str, given: Any) -> Position:
+    """Checks an epoch and a position."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise check.wrong(name, given, "an epoch and a position")
+    return check.int64(name, given[0]), check.int64(name, given[1])
 
 
 def _spans(spans: Any) -> tuple[Span, ...]:
@@ -295,7 +299,7 @@ def _spans(spans: Any) -> tuple[Span, ...]:
 
 
 def _run(values: dict[str, Any]) -> Run:
-    """Makes a run of what the library wrote."""
+    """Makes a run from the library's JSON."""
     ranges = {key: tuple((a, b) for a, b in values[key]) for key in ("mesh", "processes")}
     spans = {key: _spans(values[key]) for key in ("delivered", "dropped", "skipped")}
     return Run(**values | ranges | spans)

@@ -25,7 +25,7 @@ log = logging.getLogger("meshfeed")
 
 Paths = str | os.PathLike[str]
 _PATH = (str, bytes, os.PathLike)
-_DECODED = 2**28  # bytes of decoded record batches that the library keeps: arrowio/cache.go
+_DECODED = 2**28  # bytes of decoded record batches in the cache of arrowio
 _SLOW = (
     "%s is compressed (%s), and shuffled: every row takes the decoding of a whole record batch; "
     "write the files without compression, such as by "
@@ -41,7 +41,7 @@ _LEFT_OUT = (
     "specs that name fields, such as a list of names, avoid this warning"
 )
 
-# What makes a table of objects that are none, by a method that shows what they are.
+# How to make a table from other objects, by a method that identifies them.
 _TABLES = {
     "collect": "give what its collect() returns",  # polars, lazily
     "to_table": "give what its to_table() returns",  # pyarrow.dataset
@@ -51,13 +51,13 @@ _TABLES = {
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A column of the dataset whose rows all have one shape.
+    """A column of the dataset whose rows have one shape.
 
     Attributes:
         name: its name.
         dtype: the name of the element type, such as "float32" or "bfloat16".
         shape: the shape of one row; empty for a scalar.
-        nullable: whether some record may have a null here.
+        nullable: whether a record may have a null here.
         logical: the type whose stored integers these are, such as "timestamp[us, tz=UTC]" of
             Arrow or "datetime64[s]" of NumPy; empty for plain numbers.
     """
@@ -70,7 +70,7 @@ class Field:
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The element type as NumPy has it."""
+        """The element type of NumPy."""
         return dtype_of(self.dtype)
 
     def __str__(self) -> str:
@@ -89,13 +89,13 @@ class Skipped:
 
 @dataclasses.dataclass
 class _Origin:
-    """What a dataset and its slices have in common.
+    """What a dataset shares with its slices.
 
     Attributes:
-        packed: the compression of each file that is compressed.
-        logical: what the integers of fields stand for where the library was not told.
-        compared: the files of which processes compare every byte; None where they do not.
-        warned: whether it was said that columns are left out.
+        packed: the compression of each compressed file.
+        logical: the types whose stored integers fields are, unless the library knows them.
+        compared: the files of which processes compare every byte; None if they do not.
+        warned: whether the warning about skipped columns was logged.
     """
 
     packed: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -108,7 +108,7 @@ class Dataset(Held):
     """Records, numbered from 0, whose fields a `Loader` delivers.
 
     Make one with `mf.open`, `mf.from_arrow` or `mf.from_arrays`. A dataset is a context
-    manager; loaders keep what they need of it, so it may be closed as soon as they are made.
+    manager. Loaders keep what they need of it, so it may be closed as soon as they exist.
     """
 
     def __init__(self, handle: Handle, origin: _Origin | None = None) -> None:
@@ -139,23 +139,23 @@ class Dataset(Held):
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The columns that cannot be arrays, each with the reason."""
+        """The columns that cannot be arrays, with the reasons."""
         return [Skipped(s["name"], s["type"], s["reason"]) for s in self._facts["skipped"]]
 
     def fingerprint(self) -> str:
-        """Gives a hash of schema and content, the same on every host that has the same data.
+        """Returns a hash of schema and content, the same on every host that has the same data.
 
-        States keep it, and the processes of a job compare it. Of files it covers their bytes, and
-        so the cut into record batches: all bytes of up to 16 MiB, and samples of more. Of data in
-        memory it covers the values, however they are cut into chunks: all of up to 256 MiB, and
-        evenly spread rows of more. `fingerprint_covers` says how much that is; `sha256` reads all.
+        States contain it, and the processes of a job compare it. Of a file it covers all bytes up
+        to 16 MiB, and samples of a larger one; it depends on the cut into record batches. Of data
+        in memory it covers all values up to 256 MiB, and evenly spread rows of more; it does not
+        depend on chunks. `fingerprint_covers` is the covered share; `sha256` reads all bytes.
         """
         with Checks("Dataset.fingerprint"):
             return calls.dataset_fingerprint(self.handle)
 
     @property
     def fingerprint_covers(self) -> float:
-        """The share of the data that `fingerprint` covers; 1.0 where it reads everything.
+        """The share of the data that `fingerprint` covers; 1.0 if it reads everything.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -166,13 +166,13 @@ class Dataset(Held):
         return float(covered["bytes"] / covered["of"]) if covered["of"] else 1.0
 
     def sha256(self) -> str:
-        """Gives a SHA-256 over every byte of the files, which it reads from end to end, once.
+        """Returns a SHA-256 over every byte of the files, which it reads once.
 
         It is the SHA-256 over the SHA-256 of each file, in order; `meshfeed verify --hash` prints
-        the same. That of a slice is that of the whole dataset.
+        the same. A slice has that of the whole dataset.
 
         Raises:
-            UnsupportedError: the data lie in memory.
+            UnsupportedError: the data are in memory.
         """
         with Checks("Dataset.sha256"):
             hashes = calls.dataset_hash(self.handle, wait=True)
@@ -180,23 +180,23 @@ class Dataset(Held):
             return str(hashes["sha256"])
 
     def compared_files(self) -> Files | None:
-        """Gives the files for a loader whose processes compare every byte; else None."""
+        """Returns the files if a loader's processes compare every byte of them, else None."""
         if self._origin.compared is None:
             return None
         return Files(calls.dataset_slice(self.handle, 0, len(self)), self._origin.compared)
 
     def slice(self, start: int, stop: int) -> Dataset:
-        """Gives a view of the records from `start` up to `stop`, for example a validation part.
+        """Returns a view of the records from `start` up to `stop`, for example for validation.
 
-        Slices of equal length under one seed are shuffled alike, since an order depends on seed,
-        epoch and number of records alone: give each its own `seed=` where that matters.
+        Slices of equal length under one seed are shuffled alike, because an order depends only on
+        seed, epoch and number of records. Give each its own `seed=` if that matters.
 
         Args:
             start: the first record.
             stop: the record after the last one.
 
         Raises:
-            OutOfRangeError: the slice does not lie within the dataset.
+            OutOfRangeError: the slice is not within the dataset.
 
         Examples:
             >>> import numpy as np, meshfeed as mf
@@ -211,10 +211,10 @@ class Dataset(Held):
             return Dataset(handle, self._origin)
 
     def warn_of_shuffling(self, fields: Iterable[str]) -> None:
-        """Logs where every row in a random order has a whole record batch decoded.
+        """Warns if every row of a random order requires decoding a whole record batch.
 
         Args:
-            fields: those that are read.
+            fields: the fields that are read.
         """
         schema = self.schema
         rows = [math.prod(schema[f].shape) * schema[f].numpy_dtype.itemsize for f in set(fields)]
@@ -224,7 +224,7 @@ class Dataset(Held):
             log.warning(_SLOW, path, how)
 
     def warn_of_skipped(self) -> None:
-        """Logs, once, which columns are missing where all are asked for."""
+        """Warns, once, that a loader of all columns leaves some out."""
         skipped = self.skipped
         if not skipped or self._origin.warned:
             return
@@ -257,23 +257,23 @@ def open(
 
     Args:
         paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
-            Hugging Face `save_to_disk` wrote), or a list of them. ``~`` at the beginning is the
-            home directory.
-        io: "map" gathers from a mapping, "read" reads the rows, "auto", the default, chooses
-            by size and place of the files.
-        shapes: for list columns whose rows all have one length, the shape of a row, such as
+            Hugging Face `save_to_disk` wrote), or a list of them. A leading ``~`` is the home
+            directory.
+        io: "map" gathers from a mapping, "read" reads the rows, and "auto", the default, chooses
+            by the size and location of the files.
+        shapes: the shape of a row of list columns whose rows have one length, such as
             ``{"image": (8, 8)}``; by default a row has the dimensions of the lists.
-        duplicates: a file that comes twice, by overlapping globs or by a link, is an error;
-            "allow" takes its records as often as it comes.
-        fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte,
-            which each works out in the background of its first epoch; a difference is an error
-            in all of them that names the file. `Dataset.fingerprint`, which they compare
-            before the first batch, samples files of more than 16 MiB.
+        duplicates: with "refuse", a file that is found twice, by overlapping globs or by a link,
+            is an error; with "allow", its records are repeated.
+        fingerprint: with "full" the processes of a job also compare a SHA-256 of every byte, which
+            each computes in the background of its first epoch. A difference is an error in all of
+            them that names the file. `Dataset.fingerprint`, which they compare before the first
+            batch, samples files of more than 16 MiB.
 
     Raises:
         NotFoundError: there is no such file.
-        InvalidArgumentError: a file comes twice; the text names both ways to it.
-        DataLossError: a file is damaged; the text names the file and the place.
+        InvalidArgumentError: a file is found twice; the message names both paths.
+        DataLossError: a file is damaged; the message names the file and where.
     """
     with Checks("mf.open") as check:
         options: dict[str, Any] = {
@@ -319,12 +319,12 @@ def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]]:
 
 
 def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Dataset:
-    """Takes a table from memory, without copying: of pyarrow, polars, duckdb, pandas and others.
+    """Takes a table in memory, of pyarrow, polars, duckdb, pandas or others, without a copy.
 
     Args:
-        data: anything with `__arrow_c_stream__` or `__arrow_c_array__`. A reader is read to its
+        data: an object with `__arrow_c_stream__` or `__arrow_c_array__`. A reader is read to its
             end.
-        shapes: as for `mf.open`.
+        shapes: as in `mf.open`.
 
     Examples:
         >>> import meshfeed as mf, pyarrow as pa
@@ -351,7 +351,7 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
 
 
 def _check_objects(check: Checks, data: Any) -> None:
-    """Refuses Python objects in a table of polars: it gives their addresses as values."""
+    """Rejects Python objects in a table of polars, which exports their addresses as values."""
     if not hasattr(data, "get_columns"):
         return
     for column in data.get_columns():
@@ -361,7 +361,7 @@ def _check_objects(check: Checks, data: Any) -> None:
 
 
 def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
-    """Refuses a reader that had nothing to give."""
+    """Rejects a reader without records, which was probably read before."""
     if len(made) or not hasattr(data, "read_next_batch"):
         return made
     made.close()
@@ -370,18 +370,18 @@ def _unspent(check: Checks, data: Any, made: Dataset) -> Dataset:
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
-    """Takes NumPy arrays, strided ones too, without copying. Their first dimension counts records.
+    """Takes NumPy arrays, also strided ones, without a copy. Their first dimension counts records.
 
-    The arrays are kept alive, and must not be changed, until the dataset and all its loaders
-    are closed. What is no NumPy array, such as a list or an HDF5 dataset, is first read into one.
-    Dates and times become int64, with a warning; `Field.logical` names their unit. An array with
-    missing values, such as a masked one or a pandas column with NA, is refused.
+    The dataset and its loaders keep the arrays alive. Do not change them until all are closed.
+    Other objects, such as a list or an HDF5 dataset, are first read into a NumPy array. Dates and
+    times become int64, with a warning; `Field.logical` names their unit. An array with missing
+    values, such as a masked array or a pandas column with NA, is an error.
 
     Args:
         arrays: the fields by name.
 
     Raises:
-        InvalidArgumentError: an array cannot be a field; the text says what to give instead.
+        InvalidArgumentError: an array cannot be a field; the message says what to give instead.
 
     Examples:
         >>> import meshfeed as mf, numpy as np

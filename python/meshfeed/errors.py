@@ -1,4 +1,4 @@
-"""The errors of meshfeed: one class per code, each also the builtin it resembles.
+"""The errors of meshfeed: one class per code, each also a subclass of a similar builtin.
 
 The codes and their numbers are the same in Go, in C and here.
 """
@@ -9,11 +9,11 @@ import enum
 import re
 from typing import Any, ClassVar
 
-EXIT_PEER_ERROR = 113  # the status of a process that `on_peer_error` ends
+EXIT_PEER_ERROR = 113  # the exit status of a process that `on_peer_error` ends
 
 
 class Code(enum.IntEnum):
-    """What kind of outcome a call had: 0 success, positive no failure, negative an error."""
+    """The outcome of a call: 0 is success, positive is no failure, negative is an error."""
 
     OK = 0
     Timeout = 1
@@ -33,16 +33,16 @@ class Code(enum.IntEnum):
 
 
 class Error(Exception):
-    """What every error of meshfeed is.
+    """The base class of every error of meshfeed.
 
-    The text says what failed, what was expected and found, and then what to do.
+    The text says what failed, what was expected and found, and what to do.
 
     Attributes:
         code: the `Code` of the error.
-        op: the call that failed, as it was written, such as ``"mf.Loader"``.
+        op: the call that failed, as the user writes it, such as ``"mf.Loader"``.
         message: what was expected and what was found.
-        hint: what to do; empty where nothing is known.
-        path: the file or the place in a document that the error is about; may be empty.
+        hint: what to do; may be empty.
+        path: the file, or the path in a document, that the error is about; may be empty.
 
     Examples:
         >>> import meshfeed as mf
@@ -66,7 +66,7 @@ class Error(Exception):
         self.blame(op)
 
     def blame(self, op: str) -> None:
-        """Says which call failed."""
+        """Sets the call that failed."""
         text = f"{op}: {self.message}" if op else self.message
         self.op, self.args = op, (f"{text}; {self.hint}" if self.hint else text,)
 
@@ -75,37 +75,37 @@ class Error(Exception):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An argument, a layout or a partition spec cannot be right."""
+    """An argument, a layout or a partition spec is wrong."""
 
     code = Code.InvalidArgument
 
 
 class OutOfRangeError(Error, IndexError):
-    """A record, position or epoch outside the range that there is."""
+    """A record, position or epoch is out of range."""
 
     code = Code.OutOfRange
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """No such file, field or process."""
+    """There is no such file, field or process."""
 
     code = Code.NotFound
 
 
 class InvalidStateError(Error, RuntimeError):
-    """Used after close, or in an order that is not possible."""
+    """An object is used after its close, or methods are called in a wrong order."""
 
     code = Code.InvalidState
 
 
 class IncompatibleError(Error, ValueError):
-    """A saved state, a dataset or a library that does not fit this one."""
+    """A saved state, a dataset or a library does not fit this one."""
 
     code = Code.Incompatible
 
 
 class DataLossError(Error, OSError):
-    """Damaged or truncated data."""
+    """Data are damaged or truncated."""
 
     code = Code.DataLoss
 
@@ -117,13 +117,13 @@ class ReadError(Error, OSError):
 
 
 class ResourceExhaustedError(Error, MemoryError):
-    """No memory, or more of it than `max_host_bytes` allows."""
+    """There is not enough memory, or `max_host_bytes` does not allow it."""
 
     code = Code.ResourceExhausted
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Something meshfeed does not do; the text says what to do instead."""
+    """Meshfeed does not support this; the text says what to do instead."""
 
     code = Code.Unsupported
 
@@ -135,7 +135,7 @@ class CancelledError(Error):
 
 
 class ForkedError(Error, RuntimeError):
-    """Used in a forked child of the process that opened it."""
+    """An object is used in a forked child of the process that opened it."""
 
     code = Code.Forked
 
@@ -149,14 +149,14 @@ class InternalError(Error, RuntimeError):
 class PeerError(Error):
     """Another process of the job failed, is missing, or was given other data.
 
-    It is also what the other process raised: with `mf.DataLossError` there, an
-    `except mf.DataLossError` or `except OSError` catches it here. A process that did not come
-    in time is a `TimeoutError`.
+    The error is also an instance of the class that the other process raised. If that is
+    `mf.DataLossError`, `except mf.DataLossError` and `except OSError` catch it here. If a process
+    does not answer in time, it is a `TimeoutError`.
 
     Attributes:
         process: the process that failed.
-        epoch: where it was.
-        step: the step in that epoch.
+        epoch: its epoch.
+        step: its step in that epoch.
     """
 
     process: int
@@ -168,7 +168,7 @@ class PeerError(Error):
         return _revived, (self._origin,), self.__dict__ | {"args": self.args}
 
     def at(self, process: int, epoch: int, step: int) -> PeerError:
-        """Says which process failed where."""
+        """Sets which process failed, and where."""
         self.process, self.epoch, self.step = process, epoch, step
         return self
 
@@ -191,22 +191,22 @@ CLASSES: dict[int, type[Error]] = {
     )
 }
 
-# A traceback names an error as users write it.
+# Tracebacks show the name by which users import the class.
 for _cls in (Error, PeerError, *CLASSES.values()):
     _cls.__module__ = "meshfeed"
 
 
-_GO = re.compile(r" \(Go: [^)]*\)")  # what a hint says to Go programs alone
+_GO = re.compile(r" \(Go: [^)]*\)")  # the part of a hint for Go programs
 
 
 def of(code: int, op: str, message: str, hint: str, path: str) -> Error:
-    """Makes the error for a code that the library returned."""
+    """Makes the error for a code of the library."""
     hint = _GO.sub("", hint)
     return CLASSES.get(code, InternalError)(message, op=op, hint=hint, path=path)
 
 
 def peer(origin: type[BaseException]) -> type[PeerError]:
-    """Gives the class of errors that stand for one of this class in another process."""
+    """Returns the class of errors for an exception of this class in another process."""
     made = _PEERS.get(origin)
     if made is None:
         bases = (PeerError,) if issubclass(PeerError, origin) else (PeerError, origin)
@@ -216,7 +216,7 @@ def peer(origin: type[BaseException]) -> type[PeerError]:
 
 
 def _revived(origin: type[BaseException] | None) -> PeerError:
-    """Makes the error that a pickle fills."""
+    """Makes an empty error, which unpickling fills."""
     return (PeerError if origin is None else peer(origin))("")
 
 

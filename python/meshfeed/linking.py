@@ -1,4 +1,4 @@
-"""Where C and C++ programs, and other languages, find the headers and the library."""
+"""The paths of the headers and the library, for programs in C, C++ and other languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def get_include() -> str:
-    """Gives the folder of `meshfeed.h` and the headers beside it.
+    """Returns the folder of `meshfeed.h` and the other headers.
 
     Examples:
         >>> import meshfeed as mf, os
@@ -29,9 +29,9 @@ def get_include() -> str:
 
 
 def get_library() -> str:
-    """Gives the path of the C library, for programs that open it when they run.
+    """Returns the path of the C library, for programs that open it at run time.
 
-    Programs that are linked to it take the flags that `python -m meshfeed --libs` prints.
+    Programs that link it use the flags that `python -m meshfeed --libs` prints.
 
     Examples:
         >>> import ctypes, meshfeed as mf
@@ -58,7 +58,7 @@ def _missing(what: str, path: Path, target: str = "lib") -> errors.NotFoundError
 
 
 def _flags(option: str) -> list[str]:
-    """Gives what one option prints, as single words."""
+    """Returns the words that one option prints."""
     if option == "--cflags":
         return [f"-I{get_include()}"]
     folder = _library().parent
@@ -71,7 +71,7 @@ def _flags(option: str) -> list[str]:
 
 
 def main(options: Sequence[str]) -> None:
-    """Prints what these options ask for, in one line."""
+    """Prints the flags for some options on one line."""
     try:
         print(shlex.join(word for option in options for word in _flags(option)))
     except errors.NotFoundError as e:

@@ -1,4 +1,4 @@
-"""The values of an array of any library as a NumPy array, exactly, or the reason why not."""
+"""Exact conversion of arrays of any library to NumPy, or the reason why it is impossible."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NUMBERS = "encode it as numbers, or leave it out"
 # The methods that replace missing values: of pandas, of polars and pyarrow, of np.ma.
 _FILLS = ("fillna", "fill_null", "filled")
 
-# The types of values that stand for a missing one, in Python and in pandas.
+# The types of values that mark a missing value, in Python and in pandas.
 _MISSING = frozenset({"NoneType", "NAType", "NaTType"})
 
-# The types of ml_dtypes that are no type of a field, and the smallest that holds their values.
+# Types of ml_dtypes that a field cannot have, and the smallest type for their values.
 _NARROW = {"float": "np.float16", "int": "np.int8", "uint": "np.uint8"}
 
 
@@ -36,7 +36,7 @@ _OBJECTS = {
 
 
 class _UnfitError(Exception):
-    """What is wrong with a field's values, and the remedy, in which NAME stands for its name."""
+    """Why values cannot be a field, and a remedy in which NAME is replaced by its name."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class _UnfitError(Exception):
 
 
 class _MissingError(Exception):
-    """Which records of an array lack a value."""
+    """The records of an array that have missing values."""
 
     def __init__(self, records: _NumPy, given: Any) -> None:
         super().__init__()
@@ -60,11 +60,11 @@ class _MissingError(Exception):
 
 
 def exact(check: Checks, name: str, given: Any) -> _NumPy:
-    """Gives the values of a field as NumPy has them: numbers, booleans, dates or times.
+    """Converts the values of a field to NumPy: numbers, booleans, dates or times.
 
-    A NumPy array comes back without a copy. Of any other array the values are the same in the
-    result, or an error says what would be lost: a missing value has no counterpart in a NumPy
-    array, and NumPy by itself would put NaN or the smallest integer in its place.
+    A NumPy array is returned without a copy. The values of any other array stay the same, or an
+    error says what would be lost. For example, NumPy would replace a missing value by NaN or by
+    the smallest integer.
 
     Args:
         check: the checks of the call.
@@ -72,7 +72,7 @@ def exact(check: Checks, name: str, given: Any) -> _NumPy:
         given: an array of any library, a table whose columns have one type, or a list.
 
     Raises:
-        InvalidArgumentError: the values are not those of an array.
+        InvalidArgumentError: the values cannot be an array.
     """
     try:
         if isinstance(given, Mapping):
@@ -95,7 +95,7 @@ def _nested(given: Mapping[Any, Any]) -> _UnfitError:
 
 
 def _array(given: Any) -> _NumPy:
-    """Gives the values of anything, and raises where one of them is missing."""
+    """Converts any values; raises if one is missing."""
     if isinstance(given, list | tuple):
         return _of_list(given)
     columns = _columns(given)
@@ -108,12 +108,12 @@ def _array(given: Any) -> _NumPy:
 
 
 def _converted(given: Any) -> _NumPy:
-    """Gives what NumPy makes of an array. A mask stays."""
+    """Converts an array by NumPy, and keeps a mask."""
     kind: Any = getattr(given, "dtype", None)
     kind = getattr(kind, "pyarrow_dtype", kind)
     try:
         if hasattr(given, "isna") and getattr(kind, "tz", None) is not None:
-            return np.asarray(given, f"datetime64[{kind.unit}]")  # else objects, one by one
+            return np.asarray(given, f"datetime64[{kind.unit}]")  # NumPy alone would make objects
         return np.asanyarray(given)
     except Exception as e:
         message = f"cannot become a NumPy array: {type(e).__name__}: {e}"
@@ -124,7 +124,7 @@ def _converted(given: Any) -> _NumPy:
 
 
 def _of_list(given: Any) -> _NumPy:
-    """Gives the array of a list, whose items may be lists or arrays again."""
+    """Converts a list, whose items may be lists or arrays."""
     level = given
     kinds = set(map(type, level))
     while kinds and kinds <= {list, tuple}:
@@ -144,13 +144,13 @@ def _of_list(given: Any) -> _NumPy:
 
 
 def _foreign(kind: type) -> bool:
-    """Says whether it is a type of arrays that NumPy may change on the way."""
+    """Returns whether a type is that of arrays whose values NumPy might change."""
     known = kind is np.ndarray or issubclass(kind, np.generic)
     return hasattr(kind, "__array__") and not known
 
 
 def _columns(given: Any) -> list[Any] | None:
-    """Gives the columns of a table of pandas, polars or pyarrow, and None for all else."""
+    """Returns the columns of a table of pandas, polars or pyarrow, else None."""
     if hasattr(given, "get_columns"):
         return list(given.get_columns())
     if hasattr(given, "itercolumns"):
@@ -159,7 +159,7 @@ def _columns(given: Any) -> list[Any] | None:
         return None
     kinds = set(given.dtypes)
     if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype):
-        return None  # NumPy takes it as it is, without a copy
+        return None  # NumPy takes the whole table without a copy
     return [given.iloc[:, i] for i in range(given.shape[1])]
 
 
@@ -171,7 +171,7 @@ def _side_by_side(columns: list[Any]) -> _NumPy:
 
 
 def _each(parts: Any, axis: int) -> list[_NumPy]:
-    """Gives the arrays of the records of a list, or of the columns of a table."""
+    """Converts the records of a list, or the columns of a table."""
     arrays, lacking = [], dict[int, _MissingError]()
     for i, part in enumerate(parts):
         try:
@@ -188,7 +188,7 @@ def _each(parts: Any, axis: int) -> list[_NumPy]:
 
 
 def _stacked(arrays: list[_NumPy], axis: int) -> _NumPy:
-    """Puts arrays into one, if that changes no value."""
+    """Stacks arrays if that changes no value."""
     if len({array.shape for array in arrays}) > 1:
         raise _ragged()
     try:
@@ -215,13 +215,13 @@ def _ragged() -> _UnfitError:
 
 
 def _nulls(given: Any) -> Any:
-    """Says which values an array of pandas, polars or pyarrow counts as missing, if any may be."""
-    if hasattr(given, "isna"):  # pandas; NumPy's types are looked at when they are NumPy's
+    """Returns a mask of the missing values of an array of pandas, polars or pyarrow, or None."""
+    if hasattr(given, "isna"):  # pandas; NumPy's own types are checked after conversion
         return None if given.ndim > 1 or isinstance(given.dtype, np.dtype) else given.isna()
     if not hasattr(given, "is_null"):
         return None
     kind: Any = getattr(given, "type", None)
-    if hasattr(kind, "index_type"):  # of pyarrow: values of a dictionary may be null, too
+    if hasattr(kind, "index_type"):  # pyarrow: values of a dictionary may also be null
         given = given.cast(kind.value_type)
     rows, nulls = len(given), np.asarray(given.is_null())
     while type(getattr(given, "dtype", None)).__name__ == "Array" and not nulls.any():  # of polars
@@ -231,7 +231,7 @@ def _nulls(given: Any) -> Any:
 
 
 def _gaps(array: _NumPy) -> Any:
-    """Says which values of NumPy's own array are missing, if any may be."""
+    """Returns a mask of the missing values of a NumPy array, or None."""
     if isinstance(array, np.ma.MaskedArray):
         return np.ma.getmaskarray(array) if array.mask is not np.ma.nomask else None
     if array.dtype.kind in "mM":
@@ -255,7 +255,7 @@ def _check_missing(mask: Any, given: Any) -> None:
 
 
 def _check_type(array: _NumPy, given: Any) -> None:
-    """Raises if values of the type cannot be a field."""
+    """Raises if a field cannot have the array's type."""
     kind = array.dtype
     if array.ndim == 0:
         raise _UnfitError("is a scalar", "give arrays whose first dimension counts the records")
@@ -278,7 +278,7 @@ def _check_type(array: _NumPy, given: Any) -> None:
 
 
 def _narrow(kind: np.dtype[Any]) -> _UnfitError:
-    """Says what to do about a type that is none of numbers, or one of ml_dtypes."""
+    """Makes the error for a type of ml_dtypes, or one that is not numeric."""
     message = f"has the type {kind}, which no field can have"
     if kind.name.startswith("float8"):
         hint = "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches"
@@ -290,10 +290,10 @@ def _narrow(kind: np.dtype[Any]) -> _UnfitError:
 
 
 def _objects(array: _NumPy, given: Any) -> _UnfitError:
-    """Says what to do about an array of Python objects."""
+    """Makes the error for an array of Python objects."""
     kinds = {type(value).__name__ for value in array.flat}
     message = f"holds Python objects of the type {', '.join(sorted(kinds)[:4])}"
-    if kinds == {"ndarray"} and hasattr(given, "is_null"):  # lists of Arrow, which may lack some
+    if kinds == {"ndarray"} and hasattr(given, "is_null"):  # lists of Arrow, perhaps null
         return _UnfitError("is a column of lists", _FROM_ARROW)
     if kinds == {"str"}:
         return _UnfitError("holds text, which is not numeric", _codes(given))
@@ -302,7 +302,7 @@ def _objects(array: _NumPy, given: Any) -> _UnfitError:
 
 
 def _codes(given: Any) -> str:
-    """Says how to get the numbers that stand for text in a column of categories."""
+    """Returns a hint how to get the numbers of a column of categories."""
     if type(getattr(given, "dtype", None)).__name__ in ("Categorical", "Enum"):  # of polars
         return "give the numbers of its categories, to_physical(), or leave it out"
     if hasattr(given, "codes") or hasattr(getattr(given, "cat", None), "codes"):  # of pandas

@@ -1,4 +1,4 @@
-"""Shows the browser page of a layout at an address of this machine."""
+"""Serves the browser page of a layout at an address of this machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ HOST = "127.0.0.1"
 
 
 class Server:
-    """A page at an address of this machine, until it is closed or the program ends.
+    """Serves a page at an address of this machine until it is closed or the program ends.
 
-    Only browsers of this machine reach it. In a notebook it shows itself as a link.
+    Only browsers of this machine reach it. A notebook shows it as a link.
 
     Args:
         text: the page.
-        port: where it listens; 0 for a port that is free.
+        port: the port; 0 for a free one.
 
     Raises:
         ReadError: the port cannot be used.
@@ -44,14 +44,14 @@ class Server:
         return f"http://{HOST}:{self._server.server_port}/"
 
     def wait(self) -> None:
-        """Waits for Ctrl-C, and closes: what a script calls that shows a page."""
+        """Waits for Ctrl-C, then closes the server."""
         try:
             self._thread.join()
         except KeyboardInterrupt:
             self.close()
 
     def close(self) -> None:
-        """Takes the page away. Closing again does nothing."""
+        """Stops serving. A second call does nothing."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -70,9 +70,10 @@ class Server:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers with the page, and to this machine's own names alone.
+    """Answers requests to this machine's own names with the page.
 
-    A site could point a name of its own here, and its script would then read the page.
+    Requests to other names are rejected: a web site could point its name at this address, and its
+    script could then read the page.
     """
 
     page: bytes
@@ -96,4 +97,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(self.page)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Says nothing: a library does not write to the program's terminal."""
+        """Logs nothing: a library does not write to the program's terminal."""

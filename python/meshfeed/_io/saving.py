@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, whenever the process ends."""
+"""Atomic writes of files: a process that ends at any time leaves the old text or the new one."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from pathlib import Path
 
 from meshfeed.errors import NotFoundError, ReadError
 
-LONGEST = 1.0  # seconds that a save waits for another one
-ABANDONED = 3600.0  # seconds after which a scratch file of another host is nobody's
+LONGEST = 1.0  # seconds that a save waits for another save
+ABANDONED = 3600.0  # seconds after which a scratch file of another host is removed
 
 
 def write_whole(
     path: Path, text: str, *, op: str, stays: Callable[[str], bool] | None = None
 ) -> None:
-    """Puts a text into a file in one step that survives a power cut.
+    """Replaces the text of a file in one step that survives a power cut.
 
-    The text goes to a scratch file beside it, which then takes its name. Readers see the old
-    text or the new one, and so does whoever comes after a crash. Any number of processes may
-    write the same file at once: each has a scratch file of its own, and the last one stays.
-    What dead processes left behind is removed. A link stays, and the file that it names is written.
+    The text is written to a scratch file beside it, which is then renamed. Readers see the old
+    text or the new one, also after a crash. Several processes may write the same file at once:
+    each has its own scratch file, and the last rename wins. Scratch files of dead processes are
+    removed. If the path is a link, the file behind it is written.
 
     Args:
         path: the file.
-        text: what it is to hold.
-        op: the call in whose name errors speak.
-        stays: says of what the file holds whether it stays. Between that and the change no other
-            process of this machine comes.
+        text: its new text.
+        op: the call that errors name.
+        stays: decides from the old text whether it stays. No other process of this machine changes
+            the file between the decision and the rename.
 
     Raises:
         NotFoundError: there is no such folder.
-        ReadError: the file cannot be written; the old one is as it was.
+        ReadError: the file cannot be written, and is unchanged.
     """
     try:
         path = _target(path)
@@ -47,10 +47,10 @@ def write_whole(
         )
         try:
             _write(scratch, text)
-            with _alone(path.parent) if stays else contextlib.nullcontext():
+            with _locked(path.parent) if stays else contextlib.nullcontext():
                 if not (stays and path.exists() and stays(path.read_text(errors="replace"))):
                     scratch.replace(path)
-        finally:  # after success there is none
+        finally:  # after success it does not exist
             with contextlib.suppress(OSError):
                 scratch.unlink()
         _sync_folder(path.parent)
@@ -63,7 +63,7 @@ def write_whole(
 
 
 def _target(path: Path) -> Path:
-    """Gives the file to write: where a link leads, but nothing that its place would delete."""
+    """Returns the file to write, behind a link; rejects folders, devices and pipes."""
     if path.is_dir():
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     if path.exists() and not path.is_file():
@@ -79,8 +79,8 @@ def _write(scratch: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keeps others from changing a folder, where its file system can and nobody takes long."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Locks a folder, if its file system can and no other process holds it for long."""
     if os.name != "posix":
         yield
         return
@@ -94,7 +94,7 @@ def _alone(folder: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 time.sleep(0.001)
-            except OSError:  # as on a network
+            except OSError:  # some network file systems have no locks
                 break
         yield
     finally:
@@ -102,7 +102,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the new name last. Some file systems and Windows cannot, and need not."""
+    """Makes the rename durable. Some file systems and Windows cannot, and need not."""
     if os.name != "posix":
         return
     opened = os.open(folder, os.O_RDONLY)
@@ -131,10 +131,10 @@ def _unwritable(path: Path, e: OSError, op: str) -> ReadError:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Removes scratch files of this file whose processes are gone."""
+    """Removes scratch files of this file whose processes have ended."""
     with contextlib.suppress(OSError):
         scratch = re.compile(re.escape(f".{path.name}.") + r"([0-9a-f]{8})-(\d+)-\d+\.tmp")
-        now = path.stat().st_mtime  # by the clock of the file system, as the times of the others
+        now = path.stat().st_mtime  # by the file system's clock, as the times of scratch files
         for other in path.parent.iterdir():
             named = scratch.fullmatch(other.name)
             if named and _is_gone(other, now, *named.groups()):
@@ -145,7 +145,7 @@ def _is_gone(scratch: Path, now: float, host: str, process: str) -> bool:
     if host != _host() or os.name != "posix":
         return now - scratch.stat().st_mtime > ABANDONED
     try:
-        os.kill(int(process), 0)  # asks whether it is there
+        os.kill(int(process), 0)  # tests whether the process exists
     except ProcessLookupError:
         return True
     except OSError:
@@ -154,8 +154,8 @@ def _is_gone(scratch: Path, now: float, host: str, process: str) -> bool:
 
 
 def _host() -> str:
-    """Gives a short name of where process numbers have one meaning: a machine or a container."""
+    """Returns a short name of the space of process numbers: a machine or a container."""
     space = ""
-    with contextlib.suppress(OSError):  # only Linux has them
+    with contextlib.suppress(OSError):  # only Linux has namespaces
         space = os.readlink("/proc/self/ns/pid")
     return f"{zlib.crc32(f'{platform.node()} {space}'.encode()):08x}"
