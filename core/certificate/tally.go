@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/meshfeed/meshfeed/core/internal/cpu"
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
 )
 
@@ -97,41 +96,6 @@ func EpochOf(epoch int64) Epoch {
 // two ways, so that what is equal in one differs in the other. All steps are
 // bijections of the record, so the records at a position have different hashes.
 func (e Epoch) Count(t *Tally, position int64, records []int64) {
-	e.countBy(cpu.Best(), t, position, records)
-}
-
-// countBy is Count with the kernels of a level.
-func (e Epoch) countBy(level cpu.Level, t *Tally, position int64, records []int64) {
-	for level > cpu.None && len(records) >= fewRows {
-		n := min(len(records)&^7, callRows)
-		e.countFast(level, t, position, records[:n])
-		records, position = records[n:], position+int64(n)
-	}
-	e.count(t, position, records)
-}
-
-const (
-	fewRows  = 16   // below, the kernel does not pay
-	callRows = 8192 // per call, since assembly cannot be preempted
-)
-
-// countFast counts with the kernel, unless some of the rows are padding.
-func (e Epoch) countFast(level cpu.Level, t *Tally, position int64, records []int64) {
-	var s sums
-	if countKernel(level, &s, &records[0], len(records), e.high+uint64(position)*stepHigh, e.low+uint64(position)*stepLow) {
-		e.count(t, position, records)
-		return
-	}
-	t.Rows += int64(len(records))
-	for i := range 4 {
-		upper, lower := s[2][i], s[1][i]-s[2][i]<<32 // of the low halves, each sum exact
-		t.add(s[0][i]+upper>>32, upper<<32)
-		t.add(0, lower)
-	}
-}
-
-// count counts in plain Go.
-func (e Epoch) count(t *Tally, position int64, records []int64) {
 	sum := *t
 	high, low := e.high+uint64(position)*stepHigh, e.low+uint64(position)*stepLow
 	for _, record := range records {

@@ -31,8 +31,7 @@ var allowed = map[string][]string{
 	"internal/wording":  {},
 	"internal/jsontext": {"core/status", "internal/wording"},
 	// tier 1
-	"core/internal/cpu":         {},
-	"core/internal/permutation": {"core/internal/cpu"},
+	"core/internal/permutation": {},
 	"core/sharding":             {"core/mesh"},
 	"core/sampler":              {"core/internal/permutation"},
 	"core/source":               {"core/dtype"},
@@ -43,7 +42,7 @@ var allowed = map[string][]string{
 	"core/layout":          {"core/sharding", "core/sampler", "core/dtype"},
 	"core/layout/document": {"core/layout"},
 	"core/layout/picture":  {"core/layout"},
-	"core/certificate":     {"core/sampler", "core/internal/permutation", "core/internal/cpu"},
+	"core/certificate":     {"core/sampler", "core/internal/permutation"},
 	"core/batch":           {"core/dtype"},
 	"internal/block":       {"core/source", "internal/gather"},
 	"core/source/cut":      {"internal/block"},

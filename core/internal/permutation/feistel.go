@@ -3,27 +3,25 @@ package permutation
 import (
 	"math"
 	"math/bits"
-
-	"github.com/meshfeed/meshfeed/core/internal/cpu"
 )
 
 const (
 	rounds = 10
-	lanes  = 64 // positions that go through a round together, for speed alone
+	lanes  = 64 // positions that pass through a round together, for speed only
 )
 
-// feistel permutes the elements l·b + r of an a × b rectangle, and walks
-// elements that land at n or beyond through the network until one lands below.
+// feistel permutes the elements l·b + r of an a × b rectangle. An image at n or
+// beyond passes through the network again, until an image is below n.
 type feistel struct {
 	n, a, b uint64
 	keys    [rounds]uint64
-	kernel  cpu.Level // None: plain Go
+	kernel  bool // use the kernel instead of plain Go
 }
 
-// newFeistel picks a even, since with a and b odd every round would be an even
-// permutation and so would be the whole.
+// newFeistel makes a even. If a and b were odd, every round would be an even
+// permutation, and so would be their product.
 func newFeistel(n int64, key [2]uint64) *feistel {
-	f := &feistel{n: uint64(n), kernel: cpu.Best()}
+	f := &feistel{n: uint64(n), kernel: haveKernel()}
 	f.a = uint64(math.Ceil(math.Sqrt(float64(n))))
 	f.a += f.a % 2
 	f.b = (f.n + f.a - 1) / f.a
@@ -40,7 +38,7 @@ func (f *feistel) At(position int64) int64 {
 	return int64(f.walk(uint64(position)))
 }
 
-// walk gives the first element below n of the cycle that starts at x.
+// walk returns the first element below n of the cycle that starts at x.
 func (f *feistel) walk(x uint64) uint64 {
 	for {
 		l, r := x/f.b, x%f.b
@@ -54,11 +52,11 @@ func (f *feistel) walk(x uint64) uint64 {
 	}
 }
 
-// add gives x plus a hash of y, modulo m; x is below m.
+// add returns x plus a hash of y, modulo m. x must be below m.
 func add(x, y, key, m uint64) uint64 {
 	h, _ := bits.Mul64(Mix(y^key), m)
 	x += h - m
-	return x + m&uint64(int64(x)>>63) // plus m if negative: a jump could not be predicted
+	return x + m&uint64(int64(x)>>63) // plus m if negative, without a jump that the processor cannot predict
 }
 
 func (f *feistel) Fill(dst []int64, position int64) {
@@ -74,10 +72,10 @@ func (f *feistel) Fill(dst []int64, position int64) {
 	}
 }
 
-// fill does what walk does for count positions at once: the rounds of different
+// fill does what walk does for count positions at once. The rounds of different
 // positions do not depend on each other, so the processor overlaps them. The
-// other lanes are worth nothing: they may lie outside the rectangle, from where
-// no walk leads back.
+// other lanes must not be walked: they may lie outside the rectangle, where walk
+// might not end.
 func (f *feistel) fill(dst *[lanes]int64, position uint64, count int) {
 	if !f.once(dst, position/f.b, position%f.b) {
 		return
@@ -89,13 +87,13 @@ func (f *feistel) fill(dst *[lanes]int64, position uint64, count int) {
 	}
 }
 
-// once takes lanes elements that follow each other, from h·b + t on, once
-// through the network, and reports whether any lands at n or beyond.
+// once passes the elements from h·b + t on, one per lane, through the network
+// once. It reports whether any image is at n or beyond.
 func (f *feistel) once(dst *[lanes]int64, h, t uint64) (outside bool) {
-	if f.kernel == cpu.None {
-		return f.oncePortable(dst, h, t)
+	if f.kernel {
+		return f.onceKernel(dst, h, t)
 	}
-	return f.onceKernel(dst, h, t)
+	return f.oncePortable(dst, h, t)
 }
 
 func (f *feistel) oncePortable(dst *[lanes]int64, h, t uint64) (outside bool) {

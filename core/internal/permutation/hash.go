@@ -1,8 +1,8 @@
 package permutation
 
-// Hash gives a 64-bit hash of a list of words. It is a chain of bijections: for
-// fixed earlier words, different last words never give the same hash. It is
-// frozen, because orders and keys of records are made of it.
+// Hash returns a 64-bit hash of a list of words. It is a chain of bijections: if
+// only the last words differ, the hashes differ. It is frozen, because orders and
+// the keys of records depend on it.
 func Hash(words ...uint64) uint64 {
 	h := uint64(0)
 	for _, w := range words {

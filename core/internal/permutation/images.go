@@ -1,11 +1,11 @@
 package permutation
 
-// abreast is how many networks go through their rounds together: one alone
-// keeps the processor waiting for each product.
+// abreast is the number of networks whose rounds are interleaved. With one
+// network alone, the processor waits for each product.
 const abreast = 8
 
-// Images sets dst[i] to of[i].At(at[i]), at a fraction of the cost where
-// neighbours are different permutations. All must be of one size.
+// Images sets dst[i] to of[i].At(at[i]). It is several times faster than At if
+// neighbors are different permutations. All must have the same size.
 func Images(dst []int64, of []Permutation, at []int64) {
 	if len(of) == 0 {
 		return
@@ -23,13 +23,13 @@ func Images(dst []int64, of []Permutation, at []int64) {
 	images(dst[:len(of)], of, at)
 }
 
-// images does as many as dst has room for, at most abreast.
+// images computes as many images as dst holds, at most abreast.
 func images(dst []int64, of []Permutation, at []int64) {
 	var f [abreast]*feistel
 	var l, r [abreast]uint64
 	n, a, b := of[0].Len(), of[0].(*feistel).a, of[0].(*feistel).b
 	for j := range f {
-		k := min(j, len(dst)-1) // who is missing is done twice
+		k := min(j, len(dst)-1) // indexes past the end are clamped
 		check(at[k], 1, n)
 		f[j] = of[k].(*feistel)
 		l[j], r[j] = uint64(at[k])/b, uint64(at[k])%b

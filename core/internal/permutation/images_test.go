@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// Images agrees with At, for any number of permutations, tables and networks,
-// and where an element lands outside and walks.
+// Images agrees with At for any number of permutations, for tables and networks,
+// and for elements that walk.
 func TestImages(t *testing.T) {
 	r := random.New(t)
 	for _, n := range []int64{1, permutation.TableSize, permutation.TableSize + 1, 5000, 1 << 33} {

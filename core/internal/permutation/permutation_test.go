@@ -7,9 +7,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
 )
 
-// Every size up to a few hundred, and every size round the end of the table
-// and round squares, is a bijection under several keys. (Package samplertest
-// holds the other promises.)
+// Every size up to 200, and every size around the end of the table and around
+// squares, is a bijection for several keys. Package samplertest has the tests of
+// the other promises.
 func TestBijection(t *testing.T) {
 	check := func(n int64) {
 		for key := range uint64(3) {
@@ -18,7 +18,7 @@ func TestBijection(t *testing.T) {
 			for i := range n {
 				x := p.At(i)
 				if x < 0 || x >= n || seen[x] {
-					t.Fatalf("size %d, key %d: position %d has image %d, out of range or for the second time", n, key, i, x)
+					t.Fatalf("size %d, key %d: position %d has image %d, which is out of range or an image already", n, key, i, x)
 				}
 				seen[x] = true
 			}
@@ -47,8 +47,7 @@ func TestSizeOutOfRange(t *testing.T) {
 	}
 }
 
-// The last word is hashed by a bijection, every bit of every word matters, and
-// so does the order of the words.
+// Order and number of the words matter, and so does every bit of every word.
 func TestHash(t *testing.T) {
 	if permutation.Hash(1, 2) == permutation.Hash(2, 1) || permutation.Hash(0) == permutation.Hash(0, 0) {
 		t.Error("the order or the number of the words does not matter")
@@ -70,8 +69,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// Fill takes positions through the network together and must agree with At,
-// also where it wraps a row of the rectangle or walks.
+// Fill agrees with At, also where a row of the rectangle ends, and for elements
+// that walk.
 func TestFill(t *testing.T) {
 	for _, n := range []int64{0, 5, permutation.TableSize, permutation.TableSize + 1, 5000, 1 << 33} {
 		p := permutation.New(n, 3)
@@ -83,7 +82,7 @@ func TestFill(t *testing.T) {
 			p.Fill(dst, start)
 			for i, x := range dst {
 				if want := p.At(start + int64(i)); x != want {
-					t.Fatalf("size %d: Fill gives %d at position %d, At gives %d", n, x, start+int64(i), want)
+					t.Fatalf("size %d: Fill returns %d at position %d, At %d", n, x, start+int64(i), want)
 				}
 			}
 		}

@@ -1,8 +1,86 @@
 #include "go_asm.h"
 #include "textflag.h"
-#include "mix_amd64.h"
 
-// Positions 0 to 3, and what is added for the next four.
+// The macros compute Mix of four vectors at once: with one vector alone, the
+// processor waits for each product. Y0 to Y3 hold z, Y4 to Y7 an intermediate
+// value t, Y15 another.
+//
+// A vector multiplication takes the low 32 bits of both operands and returns all
+// 64 bits of the product. With z = zh·2^32 + zl and f = fh·2^32 + fl,
+//
+//	z·f mod 2^64 = zl·fl + (zh·fl + zl·fh mod 2^32)·2^32
+#define FACTOR1 $0xbf58476d1ce4e5b9
+#define FACTOR2 $0x94d049bb133111eb
+
+#define FACTOR1L Y8
+#define FACTOR1H Y9
+#define FACTOR2L Y10
+#define FACTOR2H Y11
+
+// For all four vectors: Z is z = z OP c, T is t = z OP c, TT is t = t OP c, and ZT
+// is z = z OP t.
+#define Z(OP, c) \
+	OP c, Y0, Y0 \
+	OP c, Y1, Y1 \
+	OP c, Y2, Y2 \
+	OP c, Y3, Y3
+
+#define T(OP, c) \
+	OP c, Y0, Y4 \
+	OP c, Y1, Y5 \
+	OP c, Y2, Y6 \
+	OP c, Y3, Y7
+
+#define TT(OP, c) \
+	OP c, Y4, Y4 \
+	OP c, Y5, Y5 \
+	OP c, Y6, Y6 \
+	OP c, Y7, Y7
+
+#define ZT(OP) \
+	OP Y4, Y0, Y0 \
+	OP Y5, Y1, Y1 \
+	OP Y6, Y2, Y2 \
+	OP Y7, Y3, Y3
+
+// CROSS adds the product of z and c to t.
+#define CROSS(c, z, t) \
+	VPMULUDQ c, z, Y15 \
+	VPADDQ   Y15, t, t
+
+// BROADCAST copies a register to the four lanes of a vector. half names the low
+// half of the vector.
+#define BROADCAST(from, half, vector) \
+	VMOVQ from, half       \
+	VPBROADCASTQ half, vector
+
+// FACTORS loads the factors of Mix and their high halves.
+#define FACTORS \
+	MOVQ FACTOR1, AX               \
+	BROADCAST(AX, X8, FACTOR1L)    \
+	VPSRLQ $32, FACTOR1L, FACTOR1H \
+	MOVQ FACTOR2, AX               \
+	BROADCAST(AX, X10, FACTOR2L)   \
+	VPSRLQ $32, FACTOR2L, FACTOR2H
+
+// PRODUCT is z = z * f.
+#define PRODUCT(fl, fh) \
+	T(VPSRLQ, $32)      \
+	TT(VPMULUDQ, fl)    \
+	CROSS(fh, Y0, Y4)   \
+	CROSS(fh, Y1, Y5)   \
+	CROSS(fh, Y2, Y6)   \
+	CROSS(fh, Y3, Y7)   \
+	Z(VPMULUDQ, fl)     \
+	TT(VPSLLQ, $32)     \
+	ZT(VPADDQ)
+
+// SHIFTED is z = z ^ z>>shift.
+#define SHIFTED(shift) \
+	T(VPSRLQ, shift) \
+	ZT(VPXOR)
+
+// Positions 0 to 3.
 DATA iota<>+0(SB)/8, $0
 DATA iota<>+8(SB)/8, $1
 DATA iota<>+16(SB)/8, $2
@@ -11,8 +89,8 @@ GLOBL iota<>(SB), RODATA|NOPTR, $32
 
 // func splitAVX2(l, r *[lanes]uint64, b, h, t uint64)
 //
-// The halves of the elements: where t + j reaches b, the next row of the
-// rectangle begins.
+// It computes the halves of the elements. When t + j reaches b, the next row of
+// the rectangle begins.
 TEXT ·splitAVX2(SB), NOSPLIT, $0-40
 	MOVQ l+0(FP), DI
 	MOVQ r+8(FP), SI
@@ -43,13 +121,13 @@ split:
 	VZEROUPPER
 	RET
 
-// Sixteen positions at a time.
+// The rounds take sixteen positions at a time.
 //
 // DI halves that change      R8 their modulus m      BX key of the round
 // SI halves that are hashed  R9 the other modulus    CX rounds left
 // DX offset of the sixteen   R10 low half of FACTOR1
 //
-// The product with a modulus is wanted div 2^64. With z = zh·2^32 + zl,
+// Each step needs the product with a modulus, div 2^64. With z = zh·2^32 + zl,
 //
 //	z·m div 2^64 = (zh·m + (zl·m div 2^32)) div 2^32      for m below 2^32
 #define KEY     Y12
@@ -70,8 +148,8 @@ TEXT ·roundsAVX2(SB), NOSPLIT, $0-40
 	FACTORS
 
 	// A half has at most 30 bits. So the first step of Mix, z ^ z>>30 of
-	// z = half ^ key, is half ^ (key ^ key>>30), and its upper 32 bits are those
-	// of the key: their part of the product is the same for all positions.
+	// z = half ^ key, is half ^ (key ^ key>>30). Its upper 32 bits are those of
+	// the key, and their part of the product is the same for all positions.
 round:
 	MOVQ (BX), AX
 	MOVQ AX, DX
@@ -110,8 +188,8 @@ sixteen:
 	ZT(VPADDQ)
 	Z(VPSRLQ, $32)
 
-	// The other half plus z, below 2m, modulo m: the lesser of z and z - m,
-	// which wraps round where it is negative.
+	// The other half plus z is below 2m. Modulo m, it is the lesser of z and
+	// z - m, because a negative z - m wraps around.
 	VPADDQ (DI)(DX*1), Y0, Y0
 	VPADDQ 32(DI)(DX*1), Y1, Y1
 	VPADDQ 64(DI)(DX*1), Y2, Y2
@@ -137,7 +215,7 @@ sixteen:
 
 // func joinAVX2(dst *[lanes]int64, l, r *[lanes]uint64, b, n uint64) (outside bool)
 //
-// The elements of the halves, and whether one lies at n or beyond.
+// It computes the elements of the halves, and whether one is at n or beyond.
 TEXT ·joinAVX2(SB), NOSPLIT, $0-41
 	MOVQ dst+0(FP), BX
 	MOVQ l+8(FP), DI
