@@ -63,7 +63,7 @@ func (f *File) sameContent(now, was identity) bool {
 
 func (f *File) truncated() error {
 	return status.Errorf(status.DataLoss, "arrowio", "%s ends before the %d bytes that it had when it was opened", f.path, f.size).
-		WithHint("do not write to a file while it is read: write another and rename it").With("path", f.path)
+		WithHint("do not write to a file while it is read: write another and rename it").With("path", f.path).With("truncated", true)
 }
 
 func (f *File) changed(format string, args ...any) error {

@@ -68,16 +68,19 @@ func (f *File) Close() error {
 
 // Check fails with DataLoss if the content may have changed since the file was
 // opened, or if bytes of its mapping were missing when they were read, so that
-// zeros may have been gathered.
+// zeros may have been gathered. The latter matters more than a change, but less
+// than a file that is too short now.
 func (f *File) Check() error {
-	if err := f.Blob.Check(); err != nil {
+	err := f.Blob.Check()
+	if f.faulted == nil || atomic.LoadUint32(f.faulted) == 0 {
 		return err
 	}
-	if f.faulted != nil && atomic.LoadUint32(f.faulted) != 0 {
-		return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.Name()).
-			WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.Name())
+	var e *status.Error
+	if errors.As(err, &e) && e.Attr("truncated") != nil {
+		return err
 	}
-	return nil
+	return status.Errorf(status.DataLoss, "arrowio", "%s could not be read from its mapping", f.Name()).
+		WithHint("the disk failed, or the file was cut and grew again: open it again").With("path", f.Name())
 }
 
 // recheckAfter is the shortest time between two checks of a file that is read.
