@@ -1,4 +1,4 @@
-// What the page asks, and the answers: they are worked out beside the page, in a worker.
+// Answers the page's questions. This code runs in the worker.
 
 import { type Columns, columns } from "./blocks.js";
 import { type Draft, LOADINGS, deviceCount, parse, processCount, text } from "./draft.js";
@@ -6,12 +6,12 @@ import { type Described, Guest, type ProcessReport, type Schema, type Totals } f
 import { type Reads, reads } from "./reads.js";
 import { type Records, records } from "./records.js";
 
-/** Wanted says what of a layout is looked at, and which parts of that are asked for. */
+/** Wanted is a question: a layout, what of it is shown, and the parts that are needed. */
 export interface Wanted {
   document: string;
-  fresh: boolean; // the layout itself is asked for
-  array: string; // "" or a name that there is not: the first
-  from: number; // the first of the processes shown
+  fresh: boolean; // the description of the layout is needed
+  array: string; // "" or an unknown name means the first
+  from: number; // the first process shown
   epoch: number;
   step: number;
   parts: Part[];
@@ -19,9 +19,9 @@ export interface Wanted {
 
 export type Part = "blocks" | "reads" | "records";
 
-/** Shown is the answer, with the parts that were asked for. */
+/** Shown is the answer, with the parts that the question needs. */
 export interface Shown {
-  reply: Described | null; // where it was asked for
+  reply: Described | null; // null unless Wanted.fresh
   array: string;
   from: number;
   step: number;
@@ -31,12 +31,12 @@ export interface Shown {
   ways: Record<string, Totals | null>;
 }
 
-/** The largest mesh for which the costs of all ways of loading are part of an answer. */
+/** Up to this many devices, an answer contains the costs of all ways of loading. */
 export const AT_ONCE = 4096;
 
 export class Answers {
   private readonly guest: Guest;
-  private readonly aside: Guest; // for other documents than the one that is shown
+  private readonly aside: Guest; // for documents that are not shown
   private known: { document: string; reply: Described; draft: Draft | null } | null = null;
 
   constructor(module: WebAssembly.Module) {
@@ -49,7 +49,7 @@ export class Answers {
     return this.aside.describe(document);
   }
 
-  /** show gives a layout, and what of it is looked at. A core that fails at a part fails at the whole. */
+  /** show answers a question. If the core fails at one part, the whole answer fails. */
   show(wanted: Wanted): Shown {
     const { reply, draft } = this.of(wanted.document);
     const shown: Shown = { reply: wanted.fresh ? reply : null, array: wanted.array, from: wanted.from, step: wanted.step, blocks: null, reads: null, records: null, ways: {} };
@@ -63,7 +63,7 @@ export class Answers {
     return shown;
   }
 
-  /** costs gives what a layout costs. */
+  /** costs returns the totals of a layout. */
   costs(document: string): Totals | null {
     return this.aside.describe(document).report?.totals ?? null;
   }
@@ -88,12 +88,12 @@ export class Answers {
     else shown.records = records(this.aside, processes, draft, shown.from, epoch, shown.step, reply.report!.totals.steps_per_epoch ?? 0);
   }
 
-  /** processes tells of some processes. With a mesh too large for the report, it does not say which of them read the same rows. */
+  /** processes returns the rows of some processes. For a mesh that is too large for the report, same_rows_as is missing. */
   private processes(reply: Described, from: number, count: number): ProcessReport[] {
     return reply.report!.processes?.slice(from, from + count) ?? this.guest.processes(reply, from, count);
   }
 
-  /** blocks gives an array cut up; null where it cannot be. */
+  /** blocks returns the blocks of an array, or null if the array cannot be partitioned. */
   private blocks(reply: Described, draft: Draft, name: string): Columns | null {
     const report = reply.report!.arrays[name];
     if (!report?.shard_shape) return null;

@@ -1,9 +1,10 @@
-// The arrays: name, shape, type, and which axes of the mesh partition which dimension.
+// The form of the arrays: name, shape, type, and the axes that partition each dimension.
 
 import { css, html, nothing } from "lit";
 import { type ArrayDraft, addArray, newBatch, resize, sizes } from "./draft.js";
-import { idOf, pointer } from "./element.js";
+import { idOf } from "./element.js";
 import { Form } from "./form.js";
+import { pointer } from "./pointer.js";
 import { type Dim, parseShape, parseSpec, specText } from "./spec-text.js";
 import { controls } from "./style.js";
 import "./term-help.js";
@@ -114,13 +115,13 @@ export class ArrayForm extends Form {
     const old = this.model.wanted.arrays[i]!.name;
     if (name === old) return;
     const path = pointer("arrays", old);
-    if (this.model.wanted.arrays.some((a) => a.name === name)) return this.refuse(path, `There is an array ${name} already.`);
+    if (this.model.wanted.arrays.some((a) => a.name === name)) return this.refuse(path, `Another array has the name ${name}.`);
     this.refuse(path, "");
     void this.model.edit((d) => void (d.arrays[i]!.name = name), this.model.look.array === old ? { array: name } : {});
   }
 }
 
-/** caption names an input, with what its name means. */
+/** caption labels an input and explains the term. */
 function caption(id: string, term: Term): unknown {
   return html`<div class="cap"><label for=${id}>${term}</label><term-help term=${term}></term-help></div>`;
 }

@@ -1,4 +1,4 @@
-// The loader: batch, remainder, dataset, prefetch, way of loading, and budgets.
+// The form of the loader: batch, remainder, dataset, prefetch, way of loading, and budgets.
 
 import { css, html, nothing } from "lit";
 import { type Draft, LOADINGS, newBatch } from "./draft.js";
@@ -90,19 +90,19 @@ export class BatchForm extends Form {
   };
 }
 
-/** caption names an input, and where its name is a term, with what it means. */
+/** caption labels an input and explains the label if it is a term. */
 function caption(id: string, name: string): unknown {
   return html`<div class="cap"><label for=${id}>${name}</label>${name in TERMS ? html`<term-help term=${name as Term}></term-help>` : nothing}</div>`;
 }
 
-/** dims says what the batch dimensions are called, where there are several. */
+/** dims describes the batch dimensions if there are several. */
 function dims(size: number[]): string {
   if (size.length === 1) return "";
   const names = size.map((_, i) => `B${i}`);
   return `${size.map((n, i) => `B${i} = ${whole(n)}`).join(", ")}: ${whole(size.reduce((a, b) => a * b, 1))} rows. Shapes begin with ${names.join(", ")}.`;
 }
 
-/** orders gives the orders to choose from: the usual ones, and that of the document. */
+/** orders returns the selectable orders: the standard ones and the document's. */
 function orders(d: Draft): string[] {
   return [...new Set([...ORDERS, d.dataset?.order ?? ORDERS[0]!])];
 }

@@ -1,9 +1,9 @@
-// Who holds which block of an array: the guest's table, numbered.
+// The blocks of an array and the devices that hold them, from the guest's table.
 
 import type { ArrayReport } from "./guest.js";
 import { type Swatch, palette } from "./palette.js";
 
-/** Columns is what the core tells of an array: its cut, and what every device holds. */
+/** Columns describes the blocks of an array, with the block of each device. */
 export interface Columns {
   shape: number[];
   shard: number[];
@@ -15,7 +15,7 @@ export interface Columns {
   replica: Int32Array;
 }
 
-/** columns reads the core's table of an array. */
+/** columns converts the core's table of an array. */
 export function columns(report: ArrayReport, table: Float64Array): Columns {
   const shape = report.global_shape;
   const shard = report.shard_shape ?? shape;
@@ -34,7 +34,7 @@ export function columns(report: ArrayReport, table: Float64Array): Columns {
   return { shape, shard, counts, bytes: table[3] ?? 0, block, process, id, replica };
 }
 
-/** Blocks is an array cut up. Blocks are numbered row-major, devices in mesh order. */
+/** Blocks is a partitioned array. Blocks are numbered row-major, devices in mesh order. */
 export class Blocks {
   readonly rank: number;
   readonly shape: number[];
@@ -59,17 +59,17 @@ export class Blocks {
     this.devices = c.block.length;
   }
 
-  /** replicas gives how many devices hold each block. */
+  /** replicas returns the number of devices that hold each block. */
   get replicas(): number {
     return this.devices / this.total;
   }
 
-  /** cut lists the dimensions that are partitioned. */
+  /** cut lists the partitioned dimensions. */
   get cut(): number[] {
     return this.counts.flatMap((n, d) => (n > 1 ? [d] : []));
   }
 
-  /** holders gives the devices of a block, in mesh order. */
+  /** holders returns the devices of a block, in mesh order. */
   holders(block: number): Int32Array {
     if (!this.start || !this.byBlock) {
       this.start = new Int32Array(this.total + 1);
@@ -82,7 +82,7 @@ export class Blocks {
     return this.byBlock.subarray(this.start[block]!, this.start[block + 1]!);
   }
 
-  /** coordinates gives a block's place along every dimension. */
+  /** coordinates returns a block's position along every dimension. */
   coordinates(block: number): number[] {
     const out = new Array<number>(this.rank);
     for (let d = this.rank - 1; d >= 0; d--) {
@@ -92,17 +92,17 @@ export class Blocks {
     return out;
   }
 
-  /** number gives the block at a place. */
+  /** number returns the block at these coordinates. */
   number(coordinates: number[]): number {
     return coordinates.reduce((n, c, d) => n * this.counts[d]! + c, 0);
   }
 
-  /** range gives [start, stop) of a block along a dimension. */
+  /** range returns [start, stop) of a block along a dimension. */
   range(coordinate: number, dim: number): [number, number] {
     return [coordinate * this.shard[dim]!, (coordinate + 1) * this.shard[dim]!];
   }
 
-  /** color gives a block's color. */
+  /** color returns a block's color. */
   color(block: number): Swatch {
     const first = this.counts[this.cut[0] ?? 0] ?? 1;
     this.colors ??= palette(first, this.total / first);

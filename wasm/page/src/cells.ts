@@ -1,14 +1,14 @@
-// What there is to draw of a grid of cells, for a drawing of shapes and for one of pixels.
+// A grid of cells, for drawing as SVG shapes or as pixels.
 
 import type { Swatch } from "./palette.js";
 
 export interface CellText {
   main: string;
   sub: string;
-  name: string; // all of it, for who does not see it
+  name: string; // the full text, for screen readers
 }
 
-/** Grid says what to draw; a cell is a number, row-major, and -1 stands for no block. */
+/** Grid describes a drawing. Cells are numbered row-major. Block -1 means an empty cell. */
 export interface Grid {
   label: string;
   rows: number;
@@ -24,7 +24,7 @@ export interface Grid {
   color(block: number): Swatch;
 }
 
-/** Part is a rectangle of cells, the ends not in it. */
+/** Part is a rectangle of cells; bottom and right are exclusive. */
 export interface Part {
   top: number;
   left: number;
@@ -32,15 +32,15 @@ export interface Part {
   right: number;
 }
 
-/** Lettering says how a text goes into a cell: its size, 0 where there is no room, and whether there
- * is room for the second part, below the first or beside it. */
+/** Lettering describes how a text fits into a cell: its size, or 0 if it does not fit, and whether the
+ * second part fits below the first or beside it. */
 export interface Lettering {
   size: number;
   two: boolean;
   beside: boolean;
 }
 
-/** The side of the smallest cell that has room for a letter. */
+/** The side of the smallest cell with text. */
 export const LEGIBLE = 13;
 
 /** lettering fits a text into a cell of w × h pixels. */
@@ -52,19 +52,19 @@ export function lettering(text: CellText, w: number, h: number): Lettering {
   return { size: two ? Math.min(size, h * 0.4) : size, two, beside: !two && text.sub !== "" && width(text.main.length + text.sub.length + 1) < w - 4 };
 }
 
-/** gap is what is left free between cells of w × h pixels, on every side of each. */
+/** gap returns the margin on every side of a cell of w × h pixels. */
 export function gap(w: number, h: number): number {
   return w > 14 && h > 10 ? 1 : 0.25;
 }
 
-/** Outline is the lines round the cells of every process: a path, and how much of the part it covers
- * where it is one pixel wide. */
+/** Outline is a path around the cells of each process. cover is the fraction of the part that lines of
+ * one pixel would cover. */
 export interface Outline {
   path: string;
   cover: number;
 }
 
-/** outline goes round the processes of a part, whose corner is at x, y; cells are w × h. */
+/** outline computes the outline of a part. The part's corner is at x, y; cells are w × h. */
 export function outline(grid: Grid, part: Part, x: number, y: number, w: number, h: number): Outline {
   const { rows, cols, process } = grid;
   if (!process) return { path: "", cover: 0 };
@@ -86,7 +86,7 @@ export function outline(grid: Grid, part: Part, x: number, y: number, w: number,
   return { path, cover: length / Math.max(1, (right - left) * w * (bottom - top) * h) };
 }
 
-/** runs gives start and length of every run where a test holds. */
+/** runs yields start and length of every run in which a test holds. */
 function* runs(from: number, to: number, test: (i: number) => boolean): Generator<[number, number]> {
   for (let i = from, start = -1; i <= to; i++) {
     const on = i < to && test(i);

@@ -1,9 +1,8 @@
-// The layout core beside the page: questions go to a worker, so that the page takes input while an
-// answer is worked out.
+// Runs the layout core in a worker, so that the page accepts input while the core computes.
 
 import type { Answers } from "./answers.js";
 
-declare const WORKER: string; // the worker's program, which the build puts here
+declare const WORKER: string; // the worker's program, inserted by the build
 
 type Method = "describe" | "show" | "costs" | "schema";
 
@@ -14,24 +13,24 @@ interface Task {
   reject(cause: Error): void;
 }
 
-/** PATIENCE is how long an answer that nobody wants may still hold up the next one, in milliseconds. */
-const PATIENCE = 150;
+/** An aborted question may delay the next one by this many milliseconds. Then the worker is replaced. */
+const ABORT_DELAY = 150;
 
-/** Dropped is what a question gets whose answer is not wanted any more. */
+/** Dropped rejects a question that was aborted. */
 export class Dropped extends Error {}
 
-/** Core asks one question at a time, in order. */
+/** Core sends one question at a time to the worker, in order. */
 export class Core {
   private static address = "";
   private worker: Worker | null = null;
   private running: Task | null = null;
   private waiting: Task[] = [];
-  private impatience = 0;
+  private abortTimer = 0;
 
   constructor(private readonly module: WebAssembly.Module) {}
 
-  /** ask puts a question. Once its signal is aborted it is dropped, and a worker that is still busy
-   * with it is replaced. */
+  /** ask sends a question. If its signal is aborted, the question is dropped. A worker that is still
+   * busy with it is replaced. */
   ask<M extends Method>(name: M, args: Parameters<Answers[M]>, signal: AbortSignal): Promise<ReturnType<Answers[M]>> {
     return new Promise((resolve, reject) => {
       const task: Task = { message: { name, args }, signal, resolve: resolve as (answer: unknown) => void, reject };
@@ -57,12 +56,12 @@ export class Core {
   private drop(task: Task): void {
     task.reject(new Dropped());
     this.waiting = this.waiting.filter((t) => t !== task);
-    if (this.running === task) this.impatience = setTimeout(() => this.finish(null, true), PATIENCE);
+    if (this.running === task) this.abortTimer = setTimeout(() => this.finish(null, true), ABORT_DELAY);
   }
 
-  /** finish ends the running question, and where the worker is of no more use, the worker. */
+  /** finish ends the running question, and terminates the worker if replace is true. */
   private finish(answer: ((task: Task) => void) | null, replace = false): void {
-    clearTimeout(this.impatience);
+    clearTimeout(this.abortTimer);
     const task = this.running;
     this.running = null;
     if (replace) {

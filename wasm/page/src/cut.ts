@@ -1,12 +1,13 @@
-// The array and the mesh as grids.
+// Builds the grids of the array and of the mesh.
 
 import type { Blocks } from "./blocks.js";
 import type { Draft } from "./draft.js";
-import type { Look } from "./model.js";
+import type { Look } from "./look.js";
 import type { Grid } from "./cells.js";
 import { bytes, count, span } from "./units.js";
 
-/** shownDims gives the dimensions that run down and across: those chosen, else the first two cut. */
+/** shownDims returns the dimensions that run down and across. The default is the first two partitioned
+ * dimensions. */
 export function shownDims(blocks: Blocks, look: Look): [number, number] {
   if (look.dims) return look.dims;
   const [a = 0, b] = blocks.cut;
@@ -15,19 +16,19 @@ export function shownDims(blocks: Blocks, look: Look): [number, number] {
   return [a, other ?? -1];
 }
 
-/** hidden lists the cut dimensions that are not shown, and are chosen by a slider. */
+/** hidden lists the partitioned dimensions that are not drawn; each has a slider. */
 export function hidden(blocks: Blocks, look: Look): number[] {
   const dims = shownDims(blocks, look);
   return blocks.cut.filter((d) => !dims.includes(d));
 }
 
-/** where says in words which part of the array a block is. */
+/** where describes the part of the array that a block covers. */
 export function where(blocks: Blocks, block: number): string {
   const at = blocks.coordinates(block);
   return at.map((c, d) => `${d === 0 ? "rows " : ""}${span(...blocks.range(c, d))}`).join(" × ") || "the scalar";
 }
 
-/** deviceName says in words what a device holds. */
+/** deviceName describes a device and its block. */
 export function deviceName(blocks: Blocks, device: number): string {
   const copy = blocks.replicas > 1 ? `, replica ${blocks.replica[device]! + 1} of ${blocks.replicas}` : "";
   return `device ${blocks.id[device]}, process ${blocks.process[device]}, ${where(blocks, blocks.block[device]!)}${copy}, ${bytes(blocks.bytes)}`;
@@ -45,7 +46,7 @@ function processText(blocks: Blocks, block: number): string {
   return all.length > 2 ? `p${all[0]}…p${all.at(-1)}` : all.map((p) => `p${p}`).join(" ");
 }
 
-/** arrayGrid shows the blocks of an array. What is far longer than wide is folded into columns. */
+/** arrayGrid builds the grid of an array's blocks. A long narrow grid is folded into columns. */
 export function arrayGrid(blocks: Blocks, look: Look, name: string): Grid {
   const [down, across] = shownDims(blocks, look);
   const rows = blocks.counts[down] ?? 1;
@@ -91,8 +92,8 @@ function edge([start, stop]: [number, number]): string {
   return `${start}:${stop}`;
 }
 
-/** foldOf gives the columns in which rows are laid side by side: as many as make a square, or the
- * nearest number above that leaves no gap. */
+/** foldOf returns the number of columns to fold rows into, for a nearly square grid. It prefers a number
+ * that divides the rows. */
 export function foldOf(rows: number, cols: number): number {
   if (rows <= 32 || rows <= 4 * cols) return 1;
   const square = Math.max(2, Math.round(Math.sqrt(rows / cols / 1.2)));
@@ -100,7 +101,7 @@ export function foldOf(rows: number, cols: number): number {
   return square;
 }
 
-/** meshGrid shows every device, the first axes of the mesh down and the others across. */
+/** meshGrid builds the grid of all devices, with the first axes down and the others across. */
 export function meshGrid(blocks: Blocks, split: number, draft: Draft): Grid {
   const size = (axes: { size: number }[]): number => axes.reduce((n, a) => n * a.size, 1);
   const [down, across] = [draft.axes.slice(0, split), draft.axes.slice(split)];
@@ -134,7 +135,7 @@ export function meshGrid(blocks: Blocks, split: number, draft: Draft): Grid {
   };
 }
 
-/** coordinates gives the place along axes, such as 1,3. */
+/** coordinates formats a position along axes, such as 1,3. */
 function coordinates(n: number, axes: { size: number }[]): string {
   const out: number[] = [];
   for (const a of [...axes].reverse()) {

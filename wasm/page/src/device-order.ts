@@ -1,13 +1,13 @@
-// The order of a mesh's devices as people paste it, and as it is told in few words.
+// Parses the device order of a mesh, and formats it in a short form.
 
 import type { Draft } from "./draft.js";
 import { count, span } from "./units.js";
 
 export type Device = [process: number, id: number];
 
-/** readOrder reads the devices of a mesh in its order: [process, id] pairs, ids, or what NumPy prints
- * of mesh.devices or mesh.device_ids. Ids alone are dealt to the processes. It throws what says what
- * was expected. */
+/** readOrder parses the devices in mesh order: [process, id] pairs, ids, or NumPy's output of
+ * mesh.devices or mesh.device_ids. Ids without processes are distributed in equal parts. It throws if the
+ * text has another form. */
 export function readOrder(text: string, devices: number, processes: number): Device[] {
   const expected = `${count(devices, "id")}, or ${count(devices, "[process, id] pair")}, in mesh order`;
   const printed = [...text.matchAll(/\bid=(\d+)(?:,\s*process_index=(\d+))?/g)];
@@ -30,23 +30,23 @@ function named(printed: RegExpExecArray[], devices: number, processes: number): 
 }
 
 function unique(ids: number[]): number[] {
-  const places = new Map<number, number>();
+  const positions = new Map<number, number>();
   for (const [i, id] of ids.entries()) {
-    if (places.has(id)) throw new Error(`device ${id} stands in places ${places.get(id)} and ${i}, counted from 0`);
-    places.set(id, i);
+    if (positions.has(id)) throw new Error(`device ${id} is at positions ${positions.get(id)} and ${i}, counted from 0`);
+    positions.set(id, i);
   }
   return ids;
 }
 
-/** owned gives each device an owner: the lowest ids are the first process's, and so on, in equal parts. */
+/** owned assigns devices to processes in equal parts, in ascending order of ids. */
 export function owned(ids: number[], processes: number): Device[] {
-  if (ids.length % processes !== 0) throw new Error(`${count(ids.length, "device")} cannot be dealt to ${count(processes, "process", "processes")} in equal parts; give [process, id] pairs`);
+  if (ids.length % processes !== 0) throw new Error(`${count(ids.length, "device")} cannot be distributed over ${count(processes, "process", "processes")} in equal parts; give [process, id] pairs`);
   const each = ids.length / processes;
   const ranks = new Map([...unique(ids)].sort((a, b) => a - b).map((id, rank) => [id, rank]));
   return ids.map((id) => [Math.floor(ranks.get(id)! / each), id]);
 }
 
-/** setOrder gives a draft's mesh its devices. Those in row-major order need no list. */
+/** setOrder sets the devices of a draft's mesh. Row-major devices need no list. */
 export function setOrder(d: Draft, devices: Device[]): void {
   const processes = new Set(devices.map(([p]) => p)).size;
   const each = devices.length / processes;
@@ -54,12 +54,12 @@ export function setOrder(d: Draft, devices: Device[]): void {
   d.devices = devices.every(([p, id], i) => id === i && p === Math.floor(i / each)) ? null : devices;
 }
 
-/** orderText tells an order in runs: p0: 0–1 · p1: 4–5, 7, 6 · p0: 3. */
+/** orderText formats an order in runs: p0: 0–1 · p1: 4–5, 7, 6 · p0: 3. */
 export function orderText(devices: Device[], most: number): string {
   const runs: { process: number; ids: string[] }[] = [];
-  let told = 0;
+  let shown = 0;
   let at = 0;
-  for (; at < devices.length && told < most; told++) {
+  for (; at < devices.length && shown < most; shown++) {
     const [process, first] = devices[at]!;
     let end = at + 1;
     while (end < devices.length && devices[end]![0] === process && devices[end]![1] === first + end - at) end++;

@@ -1,5 +1,5 @@
-// A draft is a layout document as the form edits it. Its text goes to the guest, which alone says
-// what is right: a draft may hold anything that a document can say, also what is wrong.
+// A draft is a layout document in the form. Only the guest checks it: a draft may hold any content of
+// a document, also invalid content.
 
 import { type Json, type JsonObject, read, write } from "./json.js";
 
@@ -8,7 +8,7 @@ export interface Axis {
   size: number;
 }
 
-/** Entry names the axes that partition one dimension; none for a dimension that is whole. */
+/** Entry names the axes that partition one dimension; it is empty for a whole dimension. */
 export type Entry = string[];
 
 export interface ArrayDraft {
@@ -16,7 +16,7 @@ export interface ArrayDraft {
   field: string | null;
   columns: Json;
   shape: (number | string)[];
-  names: (string | null)[]; // of the sizes; they belong to the form, and no document has them
+  names: (string | null)[]; // names of sizes; only the form has them, documents do not
   dtype: string;
   spec: Entry[];
 }
@@ -40,7 +40,7 @@ export interface DatasetDraft {
 export interface Draft {
   axes: Axis[];
   processes: number;
-  perProcess: number | null; // devices of a process as typed; it belongs to the form, and no document has it
+  perProcess: number | null; // typed number of devices per process; only the form has it
   devices: [number, number][] | null;
   arrays: ArrayDraft[];
   batch: BatchDraft | null;
@@ -51,17 +51,17 @@ export interface Draft {
   hostBytes: number | null;
 }
 
-/** EMPTY is the document to begin with where nothing is known yet. */
+/** EMPTY is the smallest document. */
 export const EMPTY = '{"meshfeed":1,"mesh":{"axes":[["data",1]]},"arrays":{}}';
 
 export const LOADINGS = ["process", "global", "device", "reshard"] as const;
 
-/** batchRows gives the rows of a batch, 0 where there is none. */
+/** batchRows returns the rows of a batch, or 0 if there is no batch. */
 export function batchRows(draft: Draft): number {
   return draft.batch?.size.reduce((a, b) => a * b, 1) ?? 0;
 }
 
-/** parse gives the draft of a document that the guest has accepted. */
+/** parse builds the draft of a document that the guest accepts. */
 export function parse(text: string): Draft {
   const doc = read(text) as JsonObject;
   const mesh = doc.get("mesh") as JsonObject;
@@ -121,7 +121,7 @@ function parseDataset(d: JsonObject | undefined): DatasetDraft | null {
   };
 }
 
-/** compose gives the document of a draft, with what is left at its default left out. */
+/** compose builds the document of a draft, without default values. */
 export function compose(d: Draft): JsonObject {
   const doc: JsonObject = new Map<string, Json>([["meshfeed", 1]]);
   const mesh: JsonObject = new Map<string, Json>([["axes", d.axes.map((a) => [a.name, a.size])]]);
@@ -138,7 +138,7 @@ export function compose(d: Draft): JsonObject {
   return doc;
 }
 
-/** text gives the text of a draft's document. */
+/** text returns the text of a draft's document. */
 export function text(d: Draft): string {
   return write(compose(d));
 }
@@ -181,30 +181,30 @@ function composeDataset(d: DatasetDraft): JsonObject {
   ]);
 }
 
-/** sizes gives the sizes that have names. */
+/** sizes returns the named sizes. */
 export function sizes(d: Draft): Map<string, number> {
   const named = d.arrays.flatMap((a) => a.shape.map((size, i) => [a.names[i], size] as const));
   return new Map(named.filter((pair): pair is [string, number] => typeof pair[0] === "string" && typeof pair[1] === "number"));
 }
 
-/** resize gives a named size its value everywhere. */
+/** resize sets a named size in all arrays. */
 export function resize(d: Draft, name: string, size: number | string): void {
   for (const a of d.arrays) a.shape = a.shape.map((old, i) => (a.names[i] === name ? size : old));
 }
 
-/** deviceCount gives the devices of a draft's mesh. */
+/** deviceCount returns the number of devices of a draft's mesh. */
 export function deviceCount(d: Draft): number {
   return d.axes.reduce((n, a) => n * a.size, 1);
 }
 
-/** addAxis adds an axis at a place, with a name that no other axis has. */
+/** addAxis inserts an axis with a new name. */
 export function addAxis(d: Draft, at: number, size: number): Axis {
   const name = ["data", "model", "fsdp", "seq", "expert", "stage"].find((n) => !d.axes.some((a) => a.name === n)) ?? `axis${d.axes.length}`;
   d.axes.splice(at, 0, { name, size });
   return d.axes[at]!;
 }
 
-/** addArray adds an array of the batch, partitioned as the first one is. */
+/** addArray adds an array of the batch, partitioned like the first one. */
 export function addArray(d: Draft): void {
   let n = d.arrays.length;
   while (d.arrays.some((a) => a.name === `x${n}`)) n++;
@@ -213,18 +213,18 @@ export function addArray(d: Draft): void {
   d.arrays.push({ name: `x${n}`, field: null, columns: null, shape: batchDims(d), names: [], dtype: "float32", spec: first });
 }
 
-/** newBatch gives the batch of a layout that had none. */
+/** newBatch returns the default batch. */
 export function newBatch(): BatchDraft {
   return { size: [256], remainder: "drop", mask: null, maskSpec: null, extras: [] };
 }
 
-/** batchDims names the batch dimensions with which a shape begins. */
+/** batchDims returns the names of the batch dimensions, which begin a shape. */
 export function batchDims(d: Draft): string[] {
   const n = d.batch?.size.length ?? 0;
   return n === 1 ? ["B"] : Array.from({ length: n }, (_, i) => `B${i}`);
 }
 
-/** processCount gives the processes of a draft's mesh. */
+/** processCount returns the number of processes of a draft's mesh. */
 export function processCount(d: Draft): number {
   return d.devices ? new Set(d.devices.map(([p]) => p)).size : d.processes;
 }

@@ -1,4 +1,4 @@
-// The base of the page's parts: they look at the model, and are drawn anew when it changes.
+// The base class of the page's parts. A part renders again when the model changes.
 
 import { LitElement, html, nothing } from "lit";
 import { property } from "lit/decorators.js";
@@ -20,7 +20,7 @@ export abstract class Part extends LitElement {
     this.model.removeEventListener("change", this.redraw);
   }
 
-  /** trouble gives what is wrong at a place of the document, or below it. */
+  /** trouble returns the first error at a path of the document or below it. */
   protected trouble(path: string): Problem | null {
     const here = (p: string): boolean => p === path || p.startsWith(`${path}/`);
     return this.wrong(here);
@@ -31,12 +31,12 @@ export abstract class Part extends LitElement {
     return problems.find((p) => p.severity === "error" && here(p.path)) ?? null;
   }
 
-  /** why shows the trouble of an input below it; the input names it by aria-describedby. */
+  /** why renders the error of an input. The input refers to it by aria-describedby. */
   protected why(path: string): unknown {
     return this.say(path, this.trouble(path));
   }
 
-  /** whyHere shows the trouble of a place itself, and not of what is below it. */
+  /** whyHere renders the error at exactly this path. */
   protected whyHere(path: string): unknown {
     return this.say(path, this.wrong((p) => p === path));
   }
@@ -46,22 +46,14 @@ export abstract class Part extends LitElement {
   }
 }
 
-/** words gives the message of a problem without its place. */
+/** words returns the message of a problem without its path. */
 export function words(p: Problem): string {
   return p.message.replace(`${p.path}: `, "");
 }
 
-/** idOf gives the id of the message at a place. */
+/** idOf returns the element id of the message at a path. */
 export function idOf(path: string): string {
   return `why${path.replaceAll(/[^\w]/g, "-")}`;
 }
 
-/** pointer joins parts as a JSON Pointer. */
-export function pointer(...parts: (string | number)[]): string {
-  return parts.map((p) => `/${String(p).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
-}
 
-/** steps takes a JSON Pointer apart. */
-export function steps(path: string): string[] {
-  return path.split("/").slice(1).map((s) => s.replaceAll("~1", "/").replaceAll("~0", "~"));
-}

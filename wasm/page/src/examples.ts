@@ -1,4 +1,4 @@
-// Ready layouts. The build puts the documents of docs/layouts here.
+// Example layouts. The build inserts the documents of docs/layouts.
 
 export interface Example {
   name: string;
@@ -8,7 +8,7 @@ export interface Example {
 
 declare const EXAMPLES: Example[];
 
-/** examples lists the layouts that came with the page. */
+/** examples lists the layouts in the page. */
 export function examples(): Example[] {
   return EXAMPLES;
 }

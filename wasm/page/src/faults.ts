@@ -1,11 +1,11 @@
-// What is wrong with a layout, each thing once: the form's own objections, then the core's.
+// The problems of a layout, without duplicates: the form's own problems, then the core's.
 
 import type { Draft } from "./draft.js";
 import { type Fix, failureFixes, fixes } from "./fixes.js";
 import type { Described, Problem } from "./guest.js";
 import { type Disagreement, disagreement } from "./hosts.js";
 
-/** Fault is one thing that is wrong, at one or several places. */
+/** Fault is one problem, at one or several paths. */
 export interface Fault {
   problems: [Problem, ...Problem[]];
   fixes: Fix[];
@@ -13,27 +13,27 @@ export interface Fault {
 
 const ORDER = { error: 0, warning: 1, info: 2 } as const;
 
-/** faults lists what is wrong, errors first. Problems that differ in the array alone are one fault. */
+/** faults lists the problems, errors first. Problems that differ only in the array form one fault. */
 export function faults(reply: Described, draft: Draft): Fault[] {
   const own = disagreementOf(reply, draft);
   const found = new Map<string, Fault>();
   if (own) found.set("", { problems: [own.problem], fixes: own.fixes });
   for (const problem of core(reply)) {
-    if (own && problem.path === own.problem.path) continue; // said already, and with what was typed
+    if (own && problem.path === own.problem.path) continue; // the form's problem is more precise
     const key = `${problem.severity} ${problem.code} ${anyArray(problem.message)} ${problem.hint}`;
-    const mends = reply.error ? failureFixes(reply.error, draft) : fixes(problem, draft);
+    const offered = reply.error ? failureFixes(reply.error, draft) : fixes(problem, draft);
     const same = found.get(key);
     if (!same) {
-      found.set(key, { problems: [problem], fixes: mends });
+      found.set(key, { problems: [problem], fixes: offered });
       continue;
     }
     same.problems.push(problem);
-    same.fixes = together(same.fixes, mends);
+    same.fixes = together(same.fixes, offered);
   }
   return [...found.values()].sort((a, b) => ORDER[a.problems[0].severity] - ORDER[b.problems[0].severity]);
 }
 
-/** disagreementOf compares the machine with the axes, where these are sound in themselves. */
+/** disagreementOf compares the processes with the axes, unless the axes themselves are invalid. */
 export function disagreementOf(reply: Described, draft: Draft): Disagreement | null {
   return reply.error?.path.startsWith("/mesh/axes") ? null : disagreement(draft);
 }
@@ -43,12 +43,12 @@ function core({ error, report }: Described): Problem[] {
   return report?.problems ?? [];
 }
 
-/** anyArray takes the name and the shape of the array out of a message. */
+/** anyArray removes the name and the shape of the array from a message. */
 function anyArray(message: string): string {
   return message.replace(/array "(?:[^"\\]|\\.)*"(?: of shape \([^)]*\))?/, "array");
 }
 
-/** together joins the mends of two problems: those with one label are applied together. */
+/** together joins the fixes of two problems. Fixes with the same label are applied together. */
 function together(a: Fix[], b: Fix[]): Fix[] {
   const joined = a.map((fix) => {
     const other = b.find((f) => f.label === fix.label);

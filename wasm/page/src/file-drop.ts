@@ -1,4 +1,4 @@
-// Files that are dropped on the page. Of a data file only its last bytes are read.
+// Opens dropped files. Only the last bytes of a data file are read.
 
 import { newBatch } from "./draft.js";
 import type { Schema, SchemaField } from "./guest.js";
@@ -8,10 +8,10 @@ import { count } from "./units.js";
 const TAIL = 64 << 10;
 const MOST_JSON = 8 << 20;
 
-/** take reads a file into the layout, and gives what is to be said about it. */
+/** take reads a file into the layout and returns a message about it. */
 export async function take(file: File, model: Model): Promise<string> {
   if (/\.json$/i.test(file.name)) {
-    if (file.size > MOST_JSON) return `${file.name} has more than 8 MiB, which no layout has.`;
+    if (file.size > MOST_JSON) return `${file.name} is larger than 8 MiB, the limit for a layout.`;
     const error = await model.load(await file.text());
     return error ? `${file.name}: ${error.message}${error.hint ? `; ${error.hint}` : ""}` : `${file.name} is open.`;
   }
@@ -29,7 +29,8 @@ async function schemaOf(file: File, model: Model): Promise<Schema> {
   }
 }
 
-/** adopt makes the fields of a file the arrays of the layout; those of the same name keep their specs. */
+/** adopt turns the fields of a file into the arrays of the layout. Arrays of the same name keep their
+ * specs. */
 async function adopt(schema: Schema, name: string, model: Model): Promise<string> {
   const usable = schema.fields.flatMap((f) => (f.loadable && f.dtype && fixed(f.shape) ? [{ name: f.name, shape: f.shape, dtype: f.dtype }] : []));
   if (usable.length === 0) return `${name} has no field that can be loaded: ${schema.fields.map(refusal).join(", ")}`;

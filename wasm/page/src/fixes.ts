@@ -1,8 +1,8 @@
-// What mends a problem by one click.
+// Fixes of problems, each applied by one click.
 
 import { type ArrayDraft, type Draft, addArray, batchDims, resize } from "./draft.js";
-import { steps } from "./element.js";
 import type { Failure, Problem } from "./guest.js";
+import { steps } from "./pointer.js";
 import { bytes, whole } from "./units.js";
 
 export interface Fix {
@@ -12,19 +12,19 @@ export interface Fix {
 
 type Maker = (p: Problem, d: Draft) => Fix[];
 
-/** fixes gives the ways to mend a problem, the likeliest first. */
+/** fixes returns the fixes of a problem, the likeliest first. */
 export function fixes(p: Problem, d: Draft): Fix[] {
   return makers[p.code]?.(p, d) ?? [];
 }
 
-/** failureFixes gives the ways to mend a document that cannot be laid out at all. */
+/** failureFixes returns the fixes of a document that cannot be planned. */
 export function failureFixes(f: Failure, d: Draft): Fix[] {
   if (/^\/arrays\/[^/]*\/shape(\/\d+)?$/.test(f.path) && f.message.includes("batch dimension") && d.batch) return [batchDimsFix(d)];
   return [];
 }
 
-/** batchDimsFix lets every shape that begins with batch dimensions begin with those of the batch. The
- * specs keep the axes of all other dimensions. */
+/** batchDimsFix replaces the leading batch dimensions of every shape by those of the batch. The specs
+ * keep the axes of all other dimensions. */
 function batchDimsFix(d: Draft): Fix {
   const dims = batchDims(d);
   return {
@@ -109,7 +109,7 @@ function axisOf(p: Problem): string {
   return /^axis "([^"]*)"/.exec(p.message)?.[1] ?? "";
 }
 
-/** byLikeness sorts names by how many letters they share with a name, in order. */
+/** byLikeness sorts names by the number of letters that they share, in order, with a name. */
 function byLikeness(name: string, names: string[]): string[] {
   const score = (other: string): number => {
     let at = 0;
@@ -123,7 +123,7 @@ function setBatch(size: number): Fix {
   return { label: `batch ${whole(size)}`, apply: (d) => void (d.batch && (d.batch.size = [size])) };
 }
 
-/** batchFixes takes the batch sizes that suit all arrays out of the core's hint. */
+/** batchFixes uses the batch sizes in the core's hint, which suit all arrays. */
 function batchFixes(p: Problem, d: Draft): Fix[] {
   const found = /batch of (\d+)(?: or (\d+))?/.exec(p.hint);
   if (!found || d.batch?.size.length !== 1) return [];
@@ -139,7 +139,7 @@ function sizeFixes(p: Problem, d: Draft): Fix[] {
     .map((n) => ({ label: `size ${whole(n)}`, apply: (x) => setSize(x, target(p, x).array, dim, n) }));
 }
 
-/** setSize changes a size, with all that have its name. */
+/** setSize changes a size, and all sizes with the same name. */
 function setSize(d: Draft, a: ArrayDraft | undefined, dim: number, size: number): void {
   const name = a?.names[dim];
   if (name) resize(d, name, size);

@@ -1,4 +1,4 @@
-// The base of the forms: what was typed and cannot be used stays in its input, with the reason below.
+// The base class of the forms. Unusable text stays in its input, with the reason below it.
 
 import { type PropertyValues, html } from "lit";
 import { state } from "lit/decorators.js";
@@ -9,10 +9,10 @@ export abstract class Form extends Part {
   @state() private refused: ReadonlyMap<string, string> = new Map(); // by the path of the input
   private replaced = 0;
 
-  /** inputs draws the form. */
+  /** inputs renders the form. */
   protected abstract inputs(): unknown;
 
-  /** Another layout brings inputs of its own: what was refused in the old ones is gone with them. */
+  /** When another layout replaces the draft, the inputs are new and old messages are dropped. */
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
     if (this.replaced === this.model.replaced) return;
@@ -24,7 +24,7 @@ export abstract class Form extends Part {
     return keyed(this.model.replaced, this.inputs());
   }
 
-  /** refuse says why what was typed at a path cannot be used; "" takes that back. */
+  /** refuse shows why the text at a path is unusable; "" removes the message. */
   protected refuse(path: string, why: string): void {
     if ((this.refused.get(path) ?? "") === why) return;
     const refused = new Map(this.refused);
@@ -33,24 +33,25 @@ export abstract class Form extends Part {
     this.refused = refused;
   }
 
-  /** isRefused says whether the input at a path holds what cannot be used. */
+  /** isRefused reports whether the input at a path holds unusable text. */
   protected isRefused(path: string): boolean {
     return this.refused.has(path);
   }
 
-  /** bad says whether anything is wrong at a path. */
+  /** bad reports whether there is an error at a path. */
   protected bad(path: string): boolean {
     return this.isRefused(path) || this.trouble(path) !== null;
   }
 
-  /** reason shows what is wrong at a path. */
+  /** reason renders the error at a path. */
   protected reason(path: string): unknown {
     const refused = this.refused.get(path);
     return refused === undefined ? this.why(path) : html`<p class="why" id=${idOf(path)}>${refused}</p>`;
   }
 }
 
-/** wholeNumber reads a whole number, with or without separators; null where the text is none, or it is too small. */
+/** wholeNumber parses a whole number with optional separators. It returns null for another text or a
+ * number below least. */
 export function wholeNumber(text: string, least: number): number | null {
   const n = Number(text.replaceAll(/[,_\s]/g, ""));
   return text.trim() !== "" && Number.isSafeInteger(n) && n >= least ? n : null;

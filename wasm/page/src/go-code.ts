@@ -1,15 +1,15 @@
-// The layout as a Go program.
+// Generates a Go program for the layout.
 
 import { type ArrayDraft, type Draft, type Entry, processCount } from "./draft.js";
 import { plain, quoted } from "./quote.js";
 
-const MOST_DEVICES = 64; // spelled out; a longer list comes as a document
+const MAX_LISTED = 64; // devices in a literal; a longer list is parsed from a document
 
 const TYPES: Record<string, string> = { bfloat16: "BFloat16" };
 
-/** goCode gives a program that loads the batches of a layout, whose document is given too. */
+/** goCode returns a program that loads the batches of a layout. document is the layout's text. */
 export function goCode(d: Draft, document: string): string {
-  const parsed = (d.devices?.length ?? 0) > MOST_DEVICES || d.dataset?.fields != null;
+  const parsed = (d.devices?.length ?? 0) > MAX_LISTED || d.dataset?.fields != null;
   const layout = parsed ? fromDocument(document) : fromValues(d);
   const loads = d.arrays.some((a) => typeof a.shape[0] === "string");
   return [
@@ -52,7 +52,7 @@ function loop(processes: number): string[] {
 }
 
 interface Build {
-  imports: string[]; // of packages of meshfeed
+  imports: string[]; // packages of meshfeed
   lines: string[];
   start: string[];
 }
@@ -129,7 +129,7 @@ function restLines(d: Draft): string[] {
   ], "\t");
 }
 
-/** columnsOf writes keys and values as gofmt lines them up. */
+/** columnsOf aligns keys and values as gofmt does. */
 function columnsOf(pairs: [string, string][], indent: string): string[] {
   const widest = Math.max(...pairs.map(([k]) => k.length));
   return pairs.map(([k, v]) => `${indent}${`${k}:`.padEnd(widest + 1)} ${v},`);

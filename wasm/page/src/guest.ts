@@ -1,4 +1,4 @@
-// The layout core, compiled to WebAssembly from the Go code that plans every run.
+// Calls the layout core: the Go code that plans every run, compiled to WebAssembly.
 
 import { Host } from "./wasi.js";
 
@@ -57,7 +57,7 @@ export interface Failure {
   path: string;
 }
 
-/** ArrayFacts is an array in the core's order: those of the document, the mask, the extras. */
+/** ArrayFacts describes an array. The core's order is: arrays of the document, mask, extras. */
 export interface ArrayFacts {
   name: string;
   field: string | null;
@@ -81,7 +81,7 @@ export interface Described {
 export interface SchemaField {
   name: string;
   type: string;
-  shape: (number | null)[] | null; // of a row; null where rows differ
+  shape: (number | null)[] | null; // of a row; null if rows differ
   dtype: string | null;
   loadable: boolean;
   why: string;
@@ -91,7 +91,7 @@ export interface Schema {
   format: "arrow" | "parquet" | null;
   fields: SchemaField[];
   rows: number | null;
-  need: number; // the last bytes that it takes, where those given were too few
+  need: number; // bytes needed from the end of the file, if the given ones were too few
   error: Failure | null;
 }
 
@@ -115,35 +115,35 @@ interface Exports extends WebAssembly.Exports {
   mf_schema(n: number, size: number): bigint;
 }
 
-/** Above this much memory an instance is replaced: WebAssembly memory never shrinks. */
-const ROOM = 128 << 20;
+/** An instance with more memory than this is replaced, because WebAssembly memory never shrinks. */
+const MAX_MEMORY = 128 << 20;
 
-/** A table comes in parts of at most this many numbers. */
-const MOST_NUMBERS = 1 << 22;
+/** A table is read in parts of at most this many numbers. */
+const MAX_NUMBERS = 1 << 22;
 
-/** Guest asks the core. An instance that fails is replaced, so that the next question is answered. */
+/** Guest calls the core. An instance that fails is replaced, so that the next call works. */
 export class Guest {
   private exports: Exports | null = null;
   private host = new Host();
-  private last: Described | null = null; // whose tables the instance gives
+  private last: Described | null = null; // the document whose tables the instance holds
 
   constructor(private readonly module: WebAssembly.Module) {}
 
   /** describe checks a layout document and computes its report. */
   describe(document: string | Uint8Array): Described {
     const bytes = typeof document === "string" ? new TextEncoder().encode(document) : document;
-    if ((this.exports?.memory.buffer.byteLength ?? 0) > ROOM) this.exports = null;
+    if ((this.exports?.memory.buffer.byteLength ?? 0) > MAX_MEMORY) this.exports = null;
     this.last = null;
     this.last = this.ask((e) => JSON.parse(this.text(e.mf_describe(this.put(bytes)))) as Described);
     return this.last;
   }
 
-  /** table gives the devices of an array: process, id, replica, bytes, then start and stop for every
+  /** table returns the devices of an array: process, id, replica, bytes, then start and stop for every
    * dimension. */
   table(of: Described, array: number, rank: number, devices: number): Float64Array {
     const width = 4 + 2 * rank;
     const out = new Float64Array(devices * width);
-    const most = Math.floor(MOST_NUMBERS / width);
+    const most = Math.floor(MAX_NUMBERS / width);
     for (let from = 0; from < devices; from += most) {
       this.askOf(of, (e) => {
         const [at, size] = split(e.mf_table(array, 0, from, Math.min(most, devices - from)));
@@ -153,7 +153,7 @@ export class Guest {
     return out;
   }
 
-  /** processes gives what some processes read. */
+  /** processes returns the rows and the costs of some processes. */
   processes(of: Described, from: number, count: number): ProcessReport[] {
     const numbers = this.askOf(of, (e) => {
       const [at, size] = split(e.mf_table(0, 1, from, count));
@@ -179,8 +179,8 @@ export class Guest {
     return out;
   }
 
-  /** samples gives the records at some positions, as many as are left in the epoch. It throws what
-   * is wrong with the question. */
+  /** samples returns the records at some positions, up to the end of the epoch. It throws if the
+   * question is invalid. */
   samples(question: Question): number[] {
     const bytes = new TextEncoder().encode(JSON.stringify(question));
     const { records, error } = this.ask((e) => JSON.parse(this.text(e.mf_samples(this.put(bytes)))) as { records: number[]; error: Failure | null });
@@ -195,8 +195,8 @@ export class Guest {
     });
   }
 
-  /** askOf asks about a document. An instance knows the tables of the one that it described last only:
-   * where that is another one, or the instance is new, it describes this one first. */
+  /** askOf asks about a document. An instance holds the tables of the last described document only. If
+   * that is another document, or the instance is new, askOf describes this one first. */
   private askOf<T>(of: Described, question: (e: Exports) => T): T {
     if (this.last !== of) {
       this.describe(of.document!);
@@ -211,8 +211,8 @@ export class Guest {
       return question(this.exports);
     } catch (cause) {
       this.exports = this.last = null;
-      const words = this.host.words.trim();
-      throw new Error(words ? `the layout core failed: ${words.split("\n")[0]}` : String(cause), { cause });
+      const output = this.host.output.trim();
+      throw new Error(output ? `the layout core failed: ${output.split("\n")[0]}` : String(cause), { cause });
     }
   }
 

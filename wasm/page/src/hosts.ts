@@ -1,4 +1,4 @@
-// Where the processes and their devices disagree with the axes of the mesh, and what mends it.
+// Compares the processes and their devices with the axes of the mesh, and offers fixes.
 
 import { type Axis, type Draft, addAxis, deviceCount } from "./draft.js";
 import type { Fix } from "./fixes.js";
@@ -7,13 +7,13 @@ import { count, whole } from "./units.js";
 
 const PATH = "/mesh/processes";
 
-/** Disagreement is a problem that the form finds before the core is asked. */
+/** Disagreement is a problem that the form detects without the core. */
 export interface Disagreement {
   problem: Problem;
   fixes: Fix[];
 }
 
-/** disagreement compares processes × devices with the axes; null where they agree. */
+/** disagreement compares processes × devices with the axes. It returns null if they agree. */
 export function disagreement(d: Draft): Disagreement | null {
   const total = deviceCount(d);
   if (d.devices || (d.perProcess === null ? total % d.processes === 0 : d.processes * d.perProcess === total)) return null;
@@ -28,7 +28,7 @@ export function disagreement(d: Draft): Disagreement | null {
   return { problem: { severity: "error", code: "mesh-size", path: PATH, message, hint, facts }, fixes: d.perProcess === null ? shareable(d, total) : matching(d, total, d.perProcess) };
 }
 
-/** matching lists what makes processes × devices and the axes equal, the likeliest first. */
+/** matching lists the fixes that make processes × devices equal to the axes, the likeliest first. */
 function matching(d: Draft, total: number, each: number): Fix[] {
   const want = d.processes * each;
   const fixes = pair(d, each);
@@ -42,7 +42,8 @@ function matching(d: Draft, total: number, each: number): Fix[] {
   return fixes;
 }
 
-/** pair gives one axis the processes and one the devices of each, where there are at most two. */
+/** pair offers one axis for the processes and one for the devices per process, if there are at most two
+ * axes. */
 function pair(d: Draft, each: number): Fix[] {
   const [outer, inner] = d.axes;
   if (!outer || d.axes.length > 2 || d.processes === 1 || each === 1 || inner?.size === each) return [];
@@ -60,7 +61,7 @@ function pair(d: Draft, each: number): Fix[] {
   ];
 }
 
-/** shareable lists what makes the processes own equally many devices. */
+/** shareable lists the fixes that give all processes the same number of devices. */
 function shareable(d: Draft, total: number): Fix[] {
   const fixes: Fix[] = [];
   for (const [i, a] of d.axes.entries()) {
@@ -73,7 +74,7 @@ function shareable(d: Draft, total: number): Fix[] {
   return fixes;
 }
 
-/** divisor gives the greatest number that divides both. */
+/** divisor returns the greatest common divisor. */
 function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b);
 }

@@ -1,19 +1,19 @@
-// The layout as a Python program for JAX.
+// Generates a Python program with JAX for the layout.
 
 import type { ArrayDraft, BatchDraft, Draft, Entry } from "./draft.js";
 import { quoted } from "./quote.js";
 
-const MOST_DEVICES = 64; // spelled out; a longer list is read from the document
+const MAX_LISTED = 64; // devices in a literal; a longer list is read from the document
 const WIDE = 88; // columns
-const SHUFFLE = "shuffle.1"; // the order that shuffle=True stands for
+const SHUFFLE = "shuffle.1"; // the order that shuffle=True selects
 
 const NARROWED = /^(u?int64|float64|complex128)$/; // without x64
 
-/** jaxCode gives a program that loads the layout's batches. */
+/** jaxCode returns a program that loads the layout's batches. */
 export function jaxCode(d: Draft): string {
   const fixed = d.arrays.filter((a) => typeof a.shape[0] !== "string");
   const loads = d.batch !== null && fixed.length < d.arrays.length;
-  const long = (d.devices?.length ?? 0) > MOST_DEVICES;
+  const long = (d.devices?.length ?? 0) > MAX_LISTED;
   return [
     ...(long ? ["import json", ""] : []),
     "import jax",
@@ -43,7 +43,7 @@ function meshLines(d: Draft, long: boolean): string[] {
   ];
 }
 
-/** bracketed writes items on one line, or on as few as it takes. */
+/** bracketed writes items on as few lines as possible. */
 function bracketed(start: string, items: string[], end: string): string[] {
   const line = `${start}${items.join(", ")}${end}`;
   if (line.length <= WIDE) return [line];
@@ -96,7 +96,7 @@ function loaderLines(d: Draft, b: BatchDraft): string[] {
   ];
 }
 
-/** call writes a call on one line where there is room, else with one argument to a line. */
+/** call writes a call on one line if it fits, else with one argument per line. */
 function call(start: string, args: string[]): string[] {
   const line = `${start}${args.join(", ")})`;
   if (line.length <= WIDE) return [line];

@@ -1,12 +1,12 @@
-// JSON whose objects keep the order of their keys. JSON.parse puts keys that look like numbers
-// first, but the order of a document's arrays is the user's.
+// JSON whose objects keep the order of their keys. JSON.parse moves keys that look like numbers to the
+// front, but the order of a document's arrays matters.
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export type JsonObject = Map<string, Json>;
 
-/** read gives the value of a JSON text that JSON.parse accepts, and throws what it throws. */
+/** read parses a JSON text. It accepts the same texts as JSON.parse and throws the same errors. */
 export function read(text: string): Json {
-  JSON.parse(text); // checks the grammar, so that the reader below need not
+  JSON.parse(text); // checks the grammar; the reader below relies on it
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? [];
   let at = 0;
   const value = (): Json => {
@@ -38,7 +38,7 @@ export function read(text: string): Json {
   return value();
 }
 
-/** write gives the text of a value, without spaces. */
+/** write formats a value without spaces. */
 export function write(value: Json): string {
   if (value instanceof Map) {
     return `{${[...value].map(([k, v]) => `${JSON.stringify(k)}:${write(v)}`).join(",")}}`;
@@ -47,7 +47,7 @@ export function write(value: Json): string {
   return JSON.stringify(value);
 }
 
-/** pretty gives the text of a value for people: one line for what is short. */
+/** pretty formats a value for people, with short values on one line. */
 export function pretty(value: Json, indent = "", room = 96): string {
   const flat = spaced(value);
   if (flat.length + indent.length <= room || !(value instanceof Map || Array.isArray(value))) return flat;

@@ -1,4 +1,4 @@
-// The page as a whole.
+// The whole page.
 
 import { type LitElement, css, html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
@@ -84,13 +84,13 @@ export class LayoutApp extends Part {
     `,
   ];
 
-  @property({ attribute: false }) source = ""; // of the page itself, to save it with a layout inside
+  @property({ attribute: false }) source = ""; // HTML of the page itself, to save it with a layout
   @state() notice = "";
   @state() private dropping = false;
-  @state() private seconds: number | null = null; // that the answer takes, once that is worth a word
+  @state() private seconds: number | null = null; // time that the answer has taken; null before SLOW
   private ticking = 0;
   @state() private narrow = NARROW.matches;
-  @state() private unfolded: ReadonlySet<string> = new Set(); // the editors that are open in a narrow window
+  @state() private unfolded: ReadonlySet<string> = new Set(); // open editors in a narrow window
   private taken = Promise.resolve();
   @query("paste-box") private box!: PasteBox;
   @query("shard-view") private view!: ShardView;
@@ -123,7 +123,7 @@ export class LayoutApp extends Part {
         <div class="center stack ${this.seconds === null ? "" : "old"}" aria-busy=${this.seconds !== null}>
           <section class="panel" aria-label="picture"><shard-view .model=${this.model}></shard-view></section>
           ${this.model.reply.report ? html`<section class="panel" aria-label="data"><reads-view .model=${this.model}></reads-view></section>` : nothing}
-          <section class="panel" aria-label="take along"><out-panel .model=${this.model}></out-panel></section>
+          <section class="panel" aria-label="export"><out-panel .model=${this.model}></out-panel></section>
         </div>
       </main>
       <paste-box .model=${this.model}></paste-box>
@@ -131,13 +131,13 @@ export class LayoutApp extends Part {
       ${this.dropping ? html`<div class="drop" aria-hidden="true">Drop an .arrow or .parquet file, or a layout: it stays on this machine.</div>` : nothing}`;
   }
 
-  /** from says which ready layout is shown. */
+  /** from names the example that is shown. */
   private from(): unknown {
     const { name, document } = this.model.origin;
     return name ? html`<p class="from">Example: ${name}${this.model.reply.document === document ? "" : ", changed"}</p>` : nothing;
   }
 
-  /** editor shows a form: in a narrow window folded to one line, until it is needed. */
+  /** editor renders a form. In a narrow window the form is folded to one line. */
   private editor(name: string, title: string, brief: string, form: unknown): unknown {
     const toggle = (e: Event): void => {
       if (this.narrow) this.unfold(name, (e.target as HTMLDetailsElement).open);
@@ -153,7 +153,7 @@ export class LayoutApp extends Part {
     this.unfolded = unfolded;
   }
 
-  /** working says that an answer is on its way, where it takes long; what is shown is of the layout before. */
+  /** working renders a notice while an answer takes long. Meanwhile the page shows the previous layout. */
   private working(): unknown {
     const devices = count(deviceCount(this.model.wanted), "device");
     return html`<div class="working" role="status">${this.seconds === null ? nothing : html`<span>Working out the layout of ${devices}<span aria-hidden="true" class="num"> · ${this.seconds} s</span></span>
@@ -162,9 +162,9 @@ export class LayoutApp extends Part {
 
   private tick = (): void => {
     const { since } = this.model;
-    this.seconds = since === null || performance.now() - since < WORTH ? null : Math.round((performance.now() - since) / 1000);
+    this.seconds = since === null || performance.now() - since < SLOW ? null : Math.round((performance.now() - since) / 1000);
     clearTimeout(this.ticking);
-    if (since !== null) this.ticking = setTimeout(this.tick, this.seconds === null ? WORTH : 1000);
+    if (since !== null) this.ticking = setTimeout(this.tick, this.seconds === null ? SLOW : 1000);
   };
 
   private onWidth = (): void => void (this.narrow = NARROW.matches);
@@ -172,8 +172,8 @@ export class LayoutApp extends Part {
   private tools(): unknown {
     const local = location.protocol === "file:";
     return html`${this.examples()}
-      <button title="begin with one device and no arrays" @click=${() => this.open(EMPTY)}>Start empty</button>
-      <button ?disabled=${!this.model.undoable} title="take the last change back: Ctrl-Z" @click=${() => this.model.undo()}>Undo</button>
+      <button title="start with one device and no arrays" @click=${() => this.open(EMPTY)}>Start empty</button>
+      <button ?disabled=${!this.model.undoable} title="undo the last change: Ctrl-Z" @click=${() => this.model.undo()}>Undo</button>
       <button @click=${() => this.box.open()}>Paste…</button>
       <button @click=${() => this.files.click()}>Open file…</button>
       <input type="file" hidden accept=".arrow,.feather,.parquet,.json" aria-label="file to open" @change=${(e: Event) => this.take((e.target as HTMLInputElement).files)} />
@@ -218,7 +218,7 @@ export class LayoutApp extends Part {
     this.take(e.dataTransfer?.files ?? null);
   };
 
-  /** take opens a file: one after the other, so that the last one is what stays. */
+  /** take opens a file. Files open one after the other, so the last one remains. */
   private take(files: FileList | null): void {
     const file = files?.[0];
     if (!file) return;
@@ -235,11 +235,11 @@ export class LayoutApp extends Part {
   private share = async (): Promise<void> => {
     if (location.protocol === "file:") {
       save("layout.html", new Blob([withLayout(this.source, this.document)], { type: "text/html" }));
-      this.notice = "The page is saved with this layout inside. Send the file: it works by itself, without a network.";
+      this.notice = "The page is saved with this layout. The file works alone, without a network.";
       return;
     }
     history.replaceState(null, "", await fragment(this.document));
-    this.notice = (await copy(location.href)) ? "The link is copied. It holds the layout behind the #, which no server gets to see." : "The link stands in the address bar.";
+    this.notice = (await copy(location.href)) ? "The link is copied. It holds the layout after the #, which browsers do not send to servers." : "The link is in the address bar.";
   };
 
   private savePicture = async (e: Event): Promise<void> => {
@@ -276,7 +276,7 @@ export class LayoutApp extends Part {
     this.notice = (await this.model.load(document, name))?.message ?? "";
   }
 
-  /** goTo puts the focus on the input of a place, or of the nearest place above it. */
+  /** goTo focuses the input of a path, or of the nearest path above it. */
   private async goTo(path: string): Promise<void> {
     const inputs = [this.mesh, this.arrays, this.batch].flatMap((f) => [...f.renderRoot.querySelectorAll<HTMLElement>("[data-path]")]);
     for (let p = path; p !== ""; p = p.slice(0, p.lastIndexOf("/"))) {
@@ -297,8 +297,8 @@ function axesText(d: Draft): string {
   return d.axes.map((a) => `${a.name} ${whole(a.size)}`).join(" × ") || "no axes";
 }
 
-/** WORTH is how long an answer takes that the page speaks of, in milliseconds. */
-const WORTH = 500;
+/** Answers that take longer than this, in milliseconds, show a notice. */
+const SLOW = 500;
 
 /** NARROW windows show one column. */
 const NARROW = matchMedia("(max-width: 820px)");

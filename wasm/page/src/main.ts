@@ -1,4 +1,4 @@
-// Starts the page: unpacks the layout core and shows the layout that came along.
+// Starts the page: unpacks the layout core and opens the first layout.
 
 import { Core } from "./core.js";
 import { LayoutApp } from "./layout-app.js";
@@ -7,7 +7,7 @@ import { examples } from "./examples.js";
 import { unpack } from "./share.js";
 import { setTheme, theme } from "./theme.js";
 
-/** core gives the module: from inside the page, or beside it. */
+/** core returns the WebAssembly module: embedded in the page, or a file beside it. */
 async function core(): Promise<WebAssembly.Module> {
   const inside = document.getElementById("core")?.textContent.trim();
   if (!inside) return WebAssembly.compileStreaming(fetch("meshfeed.wasm"));
@@ -16,7 +16,7 @@ async function core(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
 }
 
-/** first gives the layout to begin with, and why another one could not be used. */
+/** first returns the initial layout. If the link's layout is unusable, it also returns the reason. */
 async function first(module: WebAssembly.Module): Promise<[Model, string]> {
   const example = examples()[1]!;
   const [main, aside] = [new Core(module), new Core(module)];
@@ -29,7 +29,7 @@ async function first(module: WebAssembly.Module): Promise<[Model, string]> {
   }
 }
 
-/** follow opens the layout of the link that the page stands at. */
+/** follow opens the layout of the page's current link. */
 async function follow(app: LayoutApp): Promise<void> {
   try {
     const document = await unpack(location.hash);
@@ -47,11 +47,11 @@ async function start(): Promise<void> {
   app.source = source;
   document.body.replaceChildren(app);
   addEventListener("keydown", (e) => undo(e, app));
-  let opened = Promise.resolve(); // one after the other, so that the last one is what stays
+  let opened = Promise.resolve(); // links open one after the other, so the last one remains
   addEventListener("hashchange", () => (opened = opened.then(() => follow(app))));
 }
 
-/** undo takes an edit back by Ctrl-Z. Inside an input the key is the browser's. */
+/** undo reverts an edit on Ctrl-Z. Inside an input the browser handles the key. */
 function undo(e: KeyboardEvent, app: LayoutApp): void {
   if (e.key.toLowerCase() !== "z" || !(e.ctrlKey || e.metaKey) || e.shiftKey || e.altKey) return;
   const at = e.composedPath()[0];

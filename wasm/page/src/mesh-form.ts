@@ -1,12 +1,13 @@
-// The mesh: axes in order, outermost first, and the processes that own the devices.
+// The form of the mesh: axes in order, outermost first, and the processes that own the devices.
 
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { orderText, readOrder, setOrder } from "./device-order.js";
 import { type Axis, type Draft, type Entry, addAxis, deviceCount, processCount } from "./draft.js";
-import { idOf, pointer } from "./element.js";
+import { idOf } from "./element.js";
 import { disagreementOf } from "./faults.js";
 import { Form, wholeNumber } from "./form.js";
+import { pointer } from "./pointer.js";
 import { controls } from "./style.js";
 import "./term-help.js";
 import { count, whole } from "./units.js";
@@ -29,15 +30,15 @@ const PRESETS: Preset[] = [
 ];
 
 const PROCESSES = "/mesh/processes";
-const PER_PROCESS = "/mesh/processes/each"; // no place in a document: the form alone has this number
+const PER_PROCESS = "/mesh/processes/each"; // not a path of documents: only the form has this number
 const DEVICES = "/mesh/devices";
 
-const MOST_SHOWN = 2048; // devices whose order stands in the input
-const RUNS = 24; // of it in the summary
+const MAX_SHOWN = 2048; // devices in the input
+const RUNS = 24; // in the summary of the order
 
 export class MeshForm extends Form {
-  @state() private at = Infinity; // where the next axis goes: before the axis of this number
-  private dragged: number | null = null; // axis
+  @state() private at = Infinity; // index of the next new axis
+  private dragged: number | null = null; // index of the dragged axis
 
   static override styles = [
     controls,
@@ -86,7 +87,7 @@ export class MeshForm extends Form {
       ${this.isRefused(path) ? this.reason(path) : nothing}</div>`;
   }
 
-  /** mends says where the processes and their devices disagree with the axes, with what mends it. */
+  /** mends renders the disagreement of processes and axes, with its fixes. */
   private mends(): unknown {
     const own = disagreementOf(this.model.reply, this.model.wanted);
     if (!own) return this.why(PROCESSES);
@@ -94,7 +95,7 @@ export class MeshForm extends Form {
       <div class="row">${own.fixes.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div></div>`;
   }
 
-  /** adding shows the button for another axis, and where that goes. */
+  /** adding renders the button for a new axis and the choice of its position. */
   private adding(): unknown {
     const { axes } = this.model.wanted;
     const help = html`<term-help term="axes"></term-help>`;
@@ -102,7 +103,7 @@ export class MeshForm extends Form {
     const at = Math.min(this.at, axes.length);
     const places = [...axes.map((a, i) => (i === 0 ? "outermost" : `between ${axes[i - 1]!.name} and ${a.name}`)), "innermost"];
     return html`<div class="row"><button @click=${this.add}>+ axis</button>
-      <select aria-label="place of the new axis" style="width:auto" @change=${(e: Event) => (this.at = (e.target as HTMLSelectElement).selectedIndex)}>
+      <select aria-label="position of the new axis" style="width:auto" @change=${(e: Event) => (this.at = (e.target as HTMLSelectElement).selectedIndex)}>
         ${places.map((place, i) => html`<option ?selected=${i === at}>${place}</option>`)}
       </select>${help}</div>`;
   }
@@ -111,7 +112,7 @@ export class MeshForm extends Form {
     const draft = this.model.wanted;
     const { devices } = draft;
     const path = DEVICES;
-    const value = devices && devices.length <= MOST_SHOWN ? JSON.stringify(devices).replaceAll("],[", "], [") : "";
+    const value = devices && devices.length <= MAX_SHOWN ? JSON.stringify(devices).replaceAll("],[", "], [") : "";
     return html`<details ?open=${this.trouble(path) !== null}>
       <summary>${count(deviceCount(draft), "device")}, ${devices ? html`in this order: <span class="code">${orderText(devices, RUNS)}</span>` : "row-major: change the order"}</summary>
       <textarea spellcheck="false" aria-label="order of the devices" data-path=${path} .value=${value} aria-invalid=${this.bad(path)} aria-describedby=${idOf(path)}
@@ -154,24 +155,24 @@ export class MeshForm extends Form {
       ${[name, size].map((p) => this.reason(p))}</li>`;
   }
 
-  /** set takes a whole number out of an input, or says why it cannot be used. */
+  /** set reads a whole number from an input. If the text is not usable, it shows the reason. */
   private set(e: Event, path: string, still: string, change: (d: Draft, n: number) => void): void {
     const n = wholeNumber((e.target as HTMLInputElement).value, 1);
     this.refuse(path, n === null ? `expected a whole number from 1; ${still}` : "");
     if (n !== null) this.model.edit((d) => (this.free(d), change(d, n)));
   }
 
-  /** free drops a list of devices, which cannot outlive a change of the mesh. */
+  /** free drops the list of devices, which a change of the mesh makes invalid. */
   private free(d: Draft): void {
     if (d.devices) d.processes = processCount(d);
     d.devices = null;
   }
 
-  /** rename gives an axis another name, in the specs too; so it must be one that no other has. */
+  /** rename renames an axis, also in the specs. The new name must be unique. */
   private rename(i: number, name: string): void {
     const { axes } = this.model.wanted;
     const taken = axes.some((a, j) => j !== i && a.name === name);
-    const why = name === "" ? "An axis needs a name." : taken ? `There is an axis ${name} already.` : "";
+    const why = name === "" ? "An axis needs a name." : taken ? `Another axis has the name ${name}.` : "";
     this.refuse(pointer("mesh", "axes", i, 0), why);
     if (why) return;
     this.model.edit((d) => {
@@ -188,7 +189,7 @@ export class MeshForm extends Form {
     if (from !== to) this.model.edit((d) => (this.free(d), d.axes.splice(to, 0, ...d.axes.splice(from, 1))));
   }
 
-  /** step moves an axis by one, and keeps the focus on it. */
+  /** step moves an axis by one position and keeps the focus on it. */
   private step(i: number, by: number): void {
     this.move(i, i + by);
     void this.updateComplete.then(() => {
@@ -215,7 +216,7 @@ export class MeshForm extends Form {
     });
   }
 
-  /** acceptNames forgets what was refused of the axes, which are about to change places. */
+  /** acceptNames drops the messages about axis names before the axes change positions. */
   private acceptNames(): void {
     for (const i of this.model.wanted.axes.keys()) for (const part of [0, 1]) this.refuse(pointer("mesh", "axes", i, part), "");
   }
@@ -251,7 +252,7 @@ export class MeshForm extends Form {
   };
 }
 
-/** perProcess gives the devices of each process, and nothing where they differ. */
+/** perProcess returns the number of devices per process, or "" if it differs. */
 function perProcess(d: Draft): string {
   const total = deviceCount(d);
   if (!d.devices) return d.perProcess !== null ? String(d.perProcess) : total % d.processes === 0 ? String(total / d.processes) : "";

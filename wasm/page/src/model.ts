@@ -1,4 +1,4 @@
-// What the page knows: the draft, what the core says of it, and what of it is looked at.
+// The state of the page: the draft, the core's answer, and the look.
 
 import { AT_ONCE, type Part, type Shown, type Wanted } from "./answers.js";
 import { Blocks } from "./blocks.js";
@@ -7,53 +7,39 @@ import { foldOf } from "./cut.js";
 import { type Draft, LOADINGS, deviceCount, parse, text } from "./draft.js";
 import { type Fault, faults } from "./faults.js";
 import type { Described, Schema, Totals } from "./guest.js";
+import { DEFAULT_LOOK, type Look } from "./look.js";
 import type { Reads } from "./reads.js";
 import type { Records } from "./records.js";
 
-/** Look is how the layout is looked at; it is no part of it. */
-export interface Look {
-  array: string;
-  dims: [number, number] | null; // down and across; null for the first two that are cut
-  slice: number[]; // block coordinate for every dimension
-  split: number | null; // axes of the mesh that run down; null for what shows it best
-  pinned: number | null; // block
-  tab: string;
-  from: number; // the first process shown
-  epoch: number; // of which records are told
-  step: number;
-}
+const MAX_UNDO = 100;
 
-const USUAL: Look = { array: "", dims: null, slice: [], split: null, pinned: null, tab: "jax", from: 0, epoch: 0, step: 0 };
-
-const MOST_UNDONE = 100;
-
-/** Model sends the event "change". What is drawn comes from draft, reply, look and the parts
- * beside them, which change together: no part of the page can show another layout than the part beside
- * it. While an answer is on its way they are those of the layout before; the forms show what is wanted. */
+/** Model sends the event "change" when its state changes. The page draws draft, reply, look and the
+ * other public parts, which change together, so all parts of the page show the same layout. While a
+ * question is open, they show the previous layout, and the forms show the wanted one. */
 export class Model extends EventTarget {
-  draft: Draft; // with its reply
-  wanted: Draft; // as the forms have it
+  draft: Draft; // the draft that reply describes
+  wanted: Draft; // the draft in the forms
   reply: Described;
   look: Look;
-  blocks: Blocks | null = null; // the array looked at, cut up; null where it cannot be
+  blocks: Blocks | null = null; // of the shown array; null if it cannot be partitioned
   reads: Reads | null = null;
   records: Records | null = null;
   ways: Record<string, Totals | null> = {};
-  origin: { name: string; document: string }; // what was opened last
-  replaced = 0; // how often another layout took the place of the draft
-  since: number | null = null; // when the question that is not answered yet was put
+  origin: { name: string; document: string }; // the layout that was opened last
+  replaced = 0; // counts replacements of the draft by another layout
+  since: number | null = null; // start of the open question; null if there is none
 
-  private aim: Look; // as it is wanted
+  private aim: Look; // the wanted look
   private asking = new AbortController();
   private weighing = new AbortController();
   private answered: Promise<unknown> = Promise.resolve();
   private found: { reply: Described; draft: Draft; faults: Fault[] } | null = null;
-  private past: Draft[] = []; // what edits and loads replaced
-  private kept = 0; // of them, when the draft was answered
+  private past: Draft[] = []; // previous drafts, for undo
+  private kept = 0; // length of past when draft was answered
 
   private constructor(
     readonly core: Core,
-    private readonly aside: Core, // for what other ways of loading would cost
+    private readonly aside: Core, // for the costs of other ways of loading
     name: string,
     shown: Shown,
   ) {
@@ -61,17 +47,17 @@ export class Model extends EventTarget {
     this.reply = shown.reply!;
     if (!this.reply.document) throw new Error(this.reply.error?.message ?? "not a layout document");
     this.draft = this.wanted = parse(this.reply.document);
-    this.look = this.aim = USUAL;
+    this.look = this.aim = DEFAULT_LOOK;
     this.origin = { name, document: this.reply.document };
-    this.accept(this.draft, shown, USUAL);
+    this.accept(this.draft, shown, DEFAULT_LOOK);
   }
 
-  /** open gives the model of a document. It throws the core's objection. */
+  /** open creates the model of a document. It throws if the core rejects the document. */
   static async open(core: Core, aside: Core, document: string, name = ""): Promise<Model> {
-    return new Model(core, aside, name, await core.ask("show", [question(document, USUAL)], new AbortController().signal));
+    return new Model(core, aside, name, await core.ask("show", [question(document, DEFAULT_LOOK)], new AbortController().signal));
   }
 
-  /** edit changes what is wanted, and asks the core about it. What is given back ends with the answer. */
+  /** edit changes the wanted draft and asks the core about it. The promise resolves with the answer. */
   edit(change: (d: Draft) => void, look: Partial<Look> = {}): Promise<void> {
     const draft = structuredClone(this.wanted);
     change(draft);
@@ -79,7 +65,7 @@ export class Model extends EventTarget {
     return this.want(draft, { ...this.aim, ...look });
   }
 
-  /** undo takes the last edit back, or what was loaded since. */
+  /** undo reverts the last edit or load. */
   async undo(): Promise<void> {
     const draft = this.past.pop();
     if (!draft) return;
@@ -88,12 +74,12 @@ export class Model extends EventTarget {
     await this.want(draft, this.aim);
   }
 
-  /** undoable says whether there is something to take back. */
+  /** undoable reports whether there is an edit to revert. */
   get undoable(): boolean {
     return this.past.length > 0;
   }
 
-  /** stop goes back to the layout that is shown, from one that is not answered yet. */
+  /** stop aborts the open question and goes back to the layout that is shown. */
   stop(): void {
     this.since = null;
     this.asking.abort();
@@ -105,15 +91,15 @@ export class Model extends EventTarget {
 
   private remember(): void {
     this.past.push(this.wanted);
-    if (this.past.length <= MOST_UNDONE) return;
+    if (this.past.length <= MAX_UNDO) return;
     this.past.shift();
     this.kept--;
   }
 
-  /** load takes the text of a document, and gives the core's objection to it if there is one. The name
-   * is that of a ready layout. */
+  /** load opens the text of a document. It returns the core's error, if any. The name is the title of
+   * an example. */
   async load(document: string, name = ""): Promise<Described["error"]> {
-    const look: Look = { ...USUAL, tab: this.aim.tab };
+    const look: Look = { ...DEFAULT_LOOK, tab: this.aim.tab };
     let objection: Described["error"] = null;
     await this.ask(question(document, look), (shown) => {
       objection = shown.reply!.error;
@@ -131,22 +117,22 @@ export class Model extends EventTarget {
     return objection;
   }
 
-  /** resume asks again for an edit whose answer a load took the place of. */
+  /** resume repeats the question of an edit that a load aborted. */
   private resume(): void {
     if (this.wanted !== this.draft) void this.want(this.wanted, this.aim);
   }
 
-  /** see changes the look: at once, but for the parts that the core has to be asked for. */
+  /** see changes the look: at once, except for parts that need the core. */
   see(change: Partial<Look>): Promise<void> {
     const { array, from, epoch, step } = this.look;
     this.aim = { ...this.aim, ...change };
     this.look = this.fitted({ ...this.look, ...change, array, from, epoch, step });
     if (this.since === null) return this.show();
     this.tell();
-    return this.settled(); // an answer is on its way: the parts are asked for after it
+    return this.settled(); // a question is open; the missing parts are requested after its answer
   }
 
-  /** settled ends when no answer is on its way. */
+  /** settled resolves when no question is open. */
   async settled(): Promise<void> {
     for (let last: unknown = null; last !== this.answered; ) await (last = this.answered);
   }
@@ -156,12 +142,12 @@ export class Model extends EventTarget {
     return this.aside.ask("schema", [tail, size], new AbortController().signal);
   }
 
-  /** names lists the arrays: those asked for, the mask, the extras. */
+  /** names lists the arrays: arrays of the document, mask, extras. */
   get names(): string[] {
     return this.reply.arrays.map((a) => a.name);
   }
 
-  /** faults lists what is wrong with the layout. */
+  /** faults lists the problems of the layout. */
   get faults(): Fault[] {
     if (this.found?.reply !== this.reply || this.found.draft !== this.draft) {
       this.found = { reply: this.reply, draft: this.draft, faults: faults(this.reply, this.draft) };
@@ -169,12 +155,12 @@ export class Model extends EventTarget {
     return this.found.faults;
   }
 
-  /** split gives how many axes of the mesh run down. */
+  /** split returns the number of mesh axes that run down. */
   get split(): number {
-    return this.look.split ?? usualSplit(this.draft);
+    return this.look.split ?? defaultSplit(this.draft);
   }
 
-  /** want asks for the answer to a draft. */
+  /** want asks the core about a draft. */
   private want(draft: Draft, look: Look): Promise<void> {
     [this.wanted, this.aim] = [draft, look];
     return this.ask(
@@ -184,7 +170,7 @@ export class Model extends EventTarget {
     );
   }
 
-  /** show asks for what is new in the look that is aimed at, where anything is. */
+  /** show asks for the parts that the wanted look needs and the model does not have. */
   private show(): Promise<void> {
     const [look, aim] = [this.look, this.aim];
     const same = (...keys: (keyof Look)[]): boolean => keys.every((key) => look[key] === aim[key]);
@@ -202,7 +188,7 @@ export class Model extends EventTarget {
     );
   }
 
-  /** ask puts a question in place of the one before. */
+  /** ask sends a question and aborts the previous one. */
   private ask(wanted: Wanted, use: (shown: Shown) => void, fail: (cause: unknown) => void): Promise<void> {
     this.asking.abort();
     this.asking = new AbortController();
@@ -216,7 +202,7 @@ export class Model extends EventTarget {
     return this.settled();
   }
 
-  /** end takes the answer of the last question. */
+  /** end handles the answer, unless a newer question replaced this one. */
   private end(signal: AbortSignal, use: () => void): void {
     if (signal.aborted) return;
     this.since = null;
@@ -227,14 +213,14 @@ export class Model extends EventTarget {
   /** accept shows a draft with its answer. */
   private accept(draft: Draft, shown: Shown, asked: Look): void {
     const names = (d: Draft): string => JSON.stringify(d.axes.map((a) => a.name));
-    if (names(draft) !== names(this.draft)) this.aim = { ...this.aim, split: null }; // it was chosen for other axes
+    if (names(draft) !== names(this.draft)) this.aim = { ...this.aim, split: null }; // the old split fits other axes only
     [this.draft, this.reply, this.ways] = [draft, shown.reply!, shown.ways];
     this.kept = this.past.length;
     this.take(shown, PARTS, asked);
     this.weigh();
   }
 
-  /** take shows parts of an answer, and then asks for what else was wanted to be seen meanwhile. */
+  /** take shows parts of an answer. If the wanted look changed meanwhile, it then asks for the rest. */
   private take(shown: Shown, parts: readonly Part[], asked: Look): void {
     if (parts.includes("blocks")) this.blocks = shown.blocks && new Blocks(shown.blocks);
     if (parts.includes("reads")) this.reads = shown.reads;
@@ -246,7 +232,7 @@ export class Model extends EventTarget {
     if (later.length > 0) void this.show();
   }
 
-  /** weigh asks what each way of loading would cost, where the answer did not say it. */
+  /** weigh asks for the costs of each way of loading, if the answer does not contain them. */
   private weigh(): void {
     this.weighing.abort();
     this.weighing = new AbortController();
@@ -263,7 +249,7 @@ export class Model extends EventTarget {
     }
   }
 
-  /** fitted makes a look fit the layout. */
+  /** fitted limits a look to the layout. */
   private fitted(look: Look): Look {
     const fit = { ...look };
     if (fit.split !== null && fit.split > this.draft.axes.length) fit.split = null;
@@ -282,25 +268,25 @@ export class Model extends EventTarget {
 
 const PARTS: readonly Part[] = ["blocks", "reads", "records"];
 
-/** question asks for a layout, and for all parts of a look. */
+/** question builds the question for a layout with all parts of a look. */
 function question(document: string, { array, from, epoch, step }: Look): Wanted {
   return { document, fresh: true, array, from, epoch, step, parts: [...PARTS] };
 }
 
-/** nothing is the answer of a core that failed. */
+/** nothing is the answer of a failed core. */
 function nothing(cause: unknown, { array, from, step }: Look): Shown {
   return { reply: failed(cause), array, from, step, blocks: null, reads: null, records: null, ways: {} };
 }
 
-/** failed is the reply of a core that failed: an error like any other, so that the page goes on. */
+/** failed is the reply of a failed core. It is an ordinary error, so the page stays usable. */
 function failed(cause: unknown): Described {
-  const error = { code: "Internal", op: "page", message: (cause as Error).message, hint: "this is a fault of meshfeed, please report it with the layout", path: "" };
+  const error = { code: "Internal", op: "page", message: (cause as Error).message, hint: "this is a bug in meshfeed; please report it with the layout", path: "" };
   return { document: null, digest: "", arrays: [], report: null, text: null, error };
 }
 
-/** usualSplit makes the mesh as square as whole axes can; of two ways it takes the taller. Where only a
- * strip comes of that, all axes run down, and are folded into columns. */
-function usualSplit(d: Draft): number {
+/** defaultSplit draws the mesh as square as possible; of two equal splits it takes the taller. If the
+ * result would be a strip, all axes run down and are folded into columns. */
+function defaultSplit(d: Draft): number {
   const total = deviceCount(d);
   let best = 0;
   let least = Infinity;
@@ -312,5 +298,5 @@ function usualSplit(d: Draft): number {
   return least > Math.log(STRIP) && folds > 1 && total % folds === 0 ? d.axes.length : best;
 }
 
-/** A grid that is longer than wide by more than this factor is a strip. */
+/** A grid whose sides differ by more than this factor is a strip. */
 const STRIP = 8;

@@ -1,4 +1,4 @@
-// What to take along: code, the document, a table.
+// The export panel: code, the document, a table.
 
 import { css, html } from "lit";
 import { state } from "lit/decorators.js";
@@ -54,7 +54,7 @@ export class OutPanel extends Part {
   protected override render(): unknown {
     const { tab } = this.model.look;
     return html`<div class="head">
-        <div role="tablist" aria-label="take along" @keydown=${this.onKey}>
+        <div role="tablist" aria-label="export" @keydown=${this.onKey}>
           ${TABS.map((t) => html`<button role="tab" id="tab-${t.key}" aria-controls="shown" aria-selected=${t.key === tab} tabindex=${t.key === tab ? 0 : -1} @click=${() => this.model.see({ tab: t.key })}>${t.title}</button>`)}
         </div>
         <div class="row"><button @click=${this.copy}>${this.copied ? "copied ✓" : "copy"}</button><button @click=${this.save}>save</button></div>

@@ -1,14 +1,14 @@
-// Which rows several processes read.
+// Finds rows that several processes read.
 
 import type { Pair, ProcessReport } from "./guest.js";
 
-/** Shared is what another process reads of a process's rows; rows is null where it reads them all. */
+/** Shared lists the rows of a process that another process reads too; rows is null if it reads all. */
 export interface Shared {
   process: number;
   rows: Pair[] | null;
 }
 
-/** shared gives, for a process, who else reads rows of it. */
+/** shared returns the other processes that read rows of a process. */
 export function shared(of: ProcessReport, all: ProcessReport[]): Shared[] {
   const mine = of.rows ?? [];
   return all.flatMap((other) => {
@@ -20,7 +20,7 @@ export function shared(of: ProcessReport, all: ProcessReport[]): Shared[] {
   });
 }
 
-/** both gives the rows in two lists of ascending ranges. */
+/** both intersects two lists of ascending ranges. */
 function both(a: Pair[], b: Pair[]): Pair[] {
   const out: Pair[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length; ) {
@@ -37,7 +37,8 @@ export function size(rows: Pair[]): number {
   return rows.reduce((n, [from, to]) => n + to - from, 0);
 }
 
-/** repeated gives the rows that more than one process reads, and by how many each is read. */
+/** repeated returns the rows that more than one process reads, with the least and the largest number of
+ * readers. */
 export function repeated(all: ProcessReport[]): { rows: Pair[]; least: number; most: number } {
   const ends = all.flatMap((p) => (p.rows ?? []).flatMap(([from, to]) => [{ at: from, by: 1 }, { at: to, by: -1 }])).sort((a, b) => a.at - b.at);
   const rows: Pair[] = [];

@@ -1,23 +1,23 @@
-// Paints the cells that a view shows: as many colors as there are pixels, and, the nearer one comes,
-// what a drawing of few cells has too: gaps, outlines, hatches, numbers.
+// Paints the visible cells: colors at any zoom, and gaps, outlines, hatches and numbers if the cells are
+// large enough.
 
 import { type Grid, LEGIBLE, type Part, gap, lettering, outline } from "./cells.js";
 import type { View } from "./view.js";
 
-/** Outlines are left out where they would take more than this of the colors. */
-const MOST_COVER = 0.25;
+/** Outlines that would cover more than this fraction of the colors are omitted. */
+const MAX_COVER = 0.25;
 
-const HATCHED = 7; // the side of the smallest cell whose hatch can be seen
+const HATCHED = 7; // the side of the smallest cell with a hatch
 
-const MOST_FRAMES = 256; // more cells of one block are seen without
+const MAX_FRAMES = 256; // more cells than this are visible without frames
 
-/** Pen is how the page writes and draws lines. */
+/** Pen is the color and the font of lines and text. */
 export interface Pen {
   color: string;
   font: string;
 }
 
-/** paint draws what a view shows of a grid. Where a block is lit, the others fade. */
+/** paint draws the visible part of a grid. If a block is lit, the others fade. */
 export function paint(canvas: HTMLCanvasElement, grid: Grid, view: View, lit: number, pen: Pen): void {
   const scale = devicePixelRatio;
   [canvas.width, canvas.height] = [Math.round(view.width * scale), Math.round(view.height * scale)];
@@ -27,16 +27,16 @@ export function paint(canvas: HTMLCanvasElement, grid: Grid, view: View, lit: nu
   const [x, y] = [(part.left - view.x) * w, (part.top - view.y) * h];
   context.imageSmoothingEnabled = false;
   context.drawImage(colors(grid, part, lit), x, y, (part.right - part.left) * w, (part.bottom - part.top) * h);
-  if (lit >= 0 && Math.min(w, h) < HATCHED) point(context, grid, part, x, y, w, h, lit, pen);
+  if (lit >= 0 && Math.min(w, h) < HATCHED) frame(context, grid, part, x, y, w, h, lit, pen);
   if (Math.min(w, h) >= HATCHED) details(context, grid, part, x, y, w, h, lit, pen);
   const { path, cover } = outline(grid, part, x, y, w, h);
-  if (cover > MOST_COVER) return;
+  if (cover > MAX_COVER) return;
   context.strokeStyle = pen.color;
   context.lineWidth = Math.min(w, h) > 14 ? 2 : 1;
   context.stroke(new Path2D(path));
 }
 
-/** colors gives a part of the grid with one pixel for a cell. */
+/** colors draws a part of the grid with one pixel per cell. */
 function colors(grid: Grid, part: Part, lit: number): OffscreenCanvas {
   const [cols, rows] = [part.right - part.left, part.bottom - part.top];
   const canvas = new OffscreenCanvas(cols, rows);
@@ -57,10 +57,10 @@ function colors(grid: Grid, part: Part, lit: number): OffscreenCanvas {
   return canvas;
 }
 
-/** point puts a frame round the cells of a block that are too small to be seen. */
-function point(context: CanvasRenderingContext2D, grid: Grid, part: Part, x: number, y: number, w: number, h: number, lit: number, pen: Pen): void {
+/** frame draws frames around the cells of a block that are too small to see. */
+function frame(context: CanvasRenderingContext2D, grid: Grid, part: Part, x: number, y: number, w: number, h: number, lit: number, pen: Pen): void {
   const frames = new Path2D();
-  let left = MOST_FRAMES;
+  let left = MAX_FRAMES;
   for (let r = part.top; r < part.bottom && left > 0; r++) {
     for (let c = part.left; c < part.right && left > 0; c++) {
       if (grid.block[r * grid.cols + c] !== lit) continue;
@@ -94,7 +94,7 @@ function details(context: CanvasRenderingContext2D, grid: Grid, part: Part, x: n
   context.globalAlpha = 1;
 }
 
-/** hatch rules a rectangle with slanted lines. */
+/** hatch fills a rectangle with slanted lines. */
 function hatch(context: CanvasRenderingContext2D, x: number, y: number, w: number, h: number): void {
   const lines = new Path2D();
   for (let at = 4; at < w + h; at += 8.5) {

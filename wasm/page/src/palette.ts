@@ -1,6 +1,6 @@
-// Colors of data. A block's place in the global array is its color: the first dimension that is cut
-// runs through the hues while the lightness climbs, the others add lightness. From blue to yellow,
-// neighbors differ for every kind of color blindness; every cell also says in words what it is.
+// Colors of blocks. A block's position in the global array determines its color. The first partitioned
+// dimension changes hue and lightness, the others change lightness. The hues run from blue to yellow, so
+// that neighbors differ with every kind of color blindness. Every cell also has a text.
 
 export interface Swatch {
   fill: string;
@@ -8,13 +8,13 @@ export interface Swatch {
   rgb: [number, number, number];
 }
 
-/** The colors of what is written on a fill. */
+/** The colors of text on a fill. */
 export const INKS = ["#ffffff", "#0c1220"] as const;
 
-/** What eyes can tell apart, and more: blocks beyond share colors with their neighbors. */
+/** More colors than eyes can distinguish. With more blocks, neighbors share colors. */
 const [HUES, LIGHTS] = [512, 64];
 
-/** palette gives the color of each of first × rest blocks, rest running fastest. */
+/** palette returns the colors of first × rest blocks; rest varies fastest. */
 export function palette(first: number, rest: number): (block: number) => Swatch {
   const [hues, lights] = [Math.min(first, HUES), Math.min(rest, LIGHTS)];
   const all: Swatch[] = [];
@@ -39,7 +39,7 @@ function swatch(i: number, first: number, j: number, rest: number): Swatch {
   };
 }
 
-/** fromOklch gives the sRGB bytes of a color, with the chroma lowered until the screen has it.
+/** fromOklch converts a color to sRGB bytes. It reduces the chroma until the color is in the sRGB gamut.
  * The matrices are Björn Ottosson's: https://bottosson.github.io/posts/oklab/ */
 function fromOklch(light: number, chroma: number, hue: number): [number, number, number] {
   for (let c = chroma; ; c -= 0.01) {

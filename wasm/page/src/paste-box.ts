@@ -1,9 +1,9 @@
-// The box for what people paste.
+// The dialog for pasted text.
 
 import { LitElement, css, html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
 import type { Model } from "./model.js";
-import { UNDERSTOOD, apply, paste } from "./paste.js";
+import { ACCEPTED, apply, paste } from "./paste.js";
 import { controls } from "./style.js";
 
 export class PasteBox extends LitElement {
@@ -23,7 +23,7 @@ export class PasteBox extends LitElement {
     `,
   ];
 
-  /** open shows the box. */
+  /** open shows the dialog. */
   open(): void {
     this.why = "";
     this.dialog.showModal();
@@ -33,7 +33,7 @@ export class PasteBox extends LitElement {
   protected override render(): unknown {
     return html`<dialog aria-labelledby="title">
       <h2 id="title">Paste a layout or a sharding</h2>
-      <p class="muted">Understood are ${UNDERSTOOD}.</p>
+      <p class="muted">Accepted: ${ACCEPTED}.</p>
       <textarea aria-label="text to read" spellcheck="false" aria-describedby="refused" placeholder="mesh = jax.make_mesh((4, 2), ('data', 'model'))&#10;image = NamedSharding(mesh, P('data', None, 'model'))"
         @keydown=${(e: KeyboardEvent) => e.key === "Enter" && (e.ctrlKey || e.metaKey) && this.use()}></textarea>
       ${this.why ? html`<p class="why" id="refused" role="alert">${this.why}</p>` : nothing}
@@ -46,7 +46,7 @@ export class PasteBox extends LitElement {
     if (!this.why) this.dialog.close();
   };
 
-  /** read takes the text, and gives what is wrong with it. */
+  /** read uses the text and returns an error message, or "". */
   private async read(text: string): Promise<string> {
     try {
       const found = isJson(text) ? null : paste(text);
@@ -54,7 +54,7 @@ export class PasteBox extends LitElement {
         const error = await this.model.load(text);
         return error ? [error.message, error.hint].filter(Boolean).join("; ") : "";
       }
-      if (!found) return `There is nothing in it that is understood: ${UNDERSTOOD}.`;
+      if (!found) return `The text contains no layout, mesh or sharding. Accepted: ${ACCEPTED}.`;
       await this.model.edit((d) => apply(found, d, this.model.look.array));
       return "";
     } catch (cause) {

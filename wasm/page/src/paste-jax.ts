@@ -1,14 +1,14 @@
-// Meshes and specs in lines of Python.
+// Finds meshes and specs in Python code.
 
 import type { Axis, Entry } from "./draft.js";
 import { parseSpec } from "./spec-text.js";
 
-/** jaxMesh finds make_mesh(…), AbstractMesh(…), Mesh(…), or what JAX prints of them. */
+/** jaxMesh finds make_mesh(…), AbstractMesh(…), Mesh(…), or JAX's output of them. */
 export function jaxMesh(text: string): Axis[] | null {
   const meshes = [...text.matchAll(/\b(?:make_mesh|AbstractMesh|Mesh)\(/g)].map((m) => meshOf(inside(text, m.index + m[0].length), text));
   const [first, ...others] = meshes;
   if (!first) return null;
-  if (others.some((axes) => JSON.stringify(axes) !== JSON.stringify(first))) throw new Error("there are several different meshes in it; paste the one that is meant");
+  if (others.some((axes) => JSON.stringify(axes) !== JSON.stringify(first))) throw new Error("the text contains several different meshes; paste one of them");
   return first;
 }
 
@@ -26,7 +26,7 @@ function meshOf(call: string, text: string): Axis[] {
   return called.map((name, i) => ({ name, size: sizes[i]! }));
 }
 
-/** numbers reads the sizes of a mesh: a tuple, or those that an array of devices is given. */
+/** numbers parses the sizes of a mesh: a tuple, or the shape of an array of devices. */
 function numbers(value: string, text: string): number[] {
   const tuple = /^[([]([\d,\s]*)[)\]]$/.exec(value);
   const shaped = tuple ?? reshaped(value) ?? reshaped(text);
@@ -38,7 +38,7 @@ function reshaped(value: string): RegExpExecArray | null {
   return /(?:reshape|create_device_mesh|create_hybrid_device_mesh)\(\s*(?:mesh_shape\s*=\s*)?[([]?\s*(\d[\d,\s]*)[)\]]/.exec(value);
 }
 
-/** argumentsOf takes the arguments of a call apart. */
+/** argumentsOf splits the arguments of a call. */
 function argumentsOf(call: string): { key: string; value: string }[] {
   const parts = [""];
   for (let at = 0, depth = 0; at < call.length; at++) {
@@ -54,26 +54,26 @@ function argumentsOf(call: string): { key: string; value: string }[] {
   });
 }
 
-/** jaxSpecs finds P(…) and PartitionSpec(…), with the names they are given. */
+/** jaxSpecs finds P(…) and PartitionSpec(…), with the names that they are assigned to. */
 export function jaxSpecs(text: string): { name: string | null; spec: Entry[] }[] {
   const calls = [...text.matchAll(/\bNamedSharding\(/g)].map((m) => ({ at: m.index, end: m.index + m[0].length + inside(text, m.index + m[0].length).length }));
   return [...text.matchAll(/(?:\b[\w.]*\.)?\b(?:P|PartitionSpec)\(/g)].map((m) => {
     const body = inside(text, m.index + m[0].length);
     if (/\bUNCONSTRAINED\b/.test(body)) throw new Error(`P(${body}) leaves a dimension to the compiler; expected None or axes`);
     const spec = parseSpec(body);
-    if (!spec) throw new Error(`P(${body}) is no spec; expected axes and None, such as P('data', None)`);
+    if (!spec) throw new Error(`P(${body}) is not a spec; expected axes and None, such as P('data', None)`);
     const call = calls.find((c) => c.at < m.index && m.index < c.end);
     return { name: nameBefore(text.slice(0, call?.at ?? m.index)), spec };
   });
 }
 
-/** nameBefore gives the name that what follows a text is given: 'x': or x = . */
+/** nameBefore returns the name at the end of a text that is assigned to: 'x': or x = . */
 function nameBefore(text: string): string | null {
   const m = /(?:(['"])([^'"\n]+)\1\s*:|\b(\w+)\s*(?::\s*[\w.]+\s*)?[:=])\s*(?:[\w.]+\.)?$/.exec(text);
   return m?.[2] ?? m?.[3] ?? null;
 }
 
-/** inside gives what stands between a parenthesis, which ends before a place, and its partner. */
+/** inside returns the text up to the matching parenthesis. start follows the opening one. */
 function inside(text: string, start: number): string {
   let at = start;
   for (let depth = 1; at < text.length; at++) {
@@ -84,7 +84,7 @@ function inside(text: string, start: number): string {
   return text.slice(start, at);
 }
 
-/** strings gives the quoted strings of a text. */
+/** strings returns the quoted strings of a text. */
 export function strings(text: string): string[] {
   return [...text.matchAll(/(['"])(.*?)\1/g)].map((m) => m[2]!);
 }

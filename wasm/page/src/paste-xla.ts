@@ -1,11 +1,11 @@
-// Shardings in the text of compiled programs: Shardy's, and those of XLA before it.
+// Finds shardings in the text of compiled programs: in Shardy's form and in XLA's older form.
 
 import type { Axis, Entry } from "./draft.js";
 import { strings } from "./paste-jax.js";
 
 const MOST_DEVICES = 1 << 20;
 
-/** shardyMesh finds <["data"=4, "model"=2]>, and the devices' order where it is told. */
+/** shardyMesh finds <["data"=4, "model"=2]>, with the device order if the text has one. */
 export function shardyMesh(text: string): { axes: Axis[]; ids: number[] | null } | null {
   const found = /<\[((?:\s*"[^"]+"\s*=\s*\d+\s*,?)+)\]\s*(?:,\s*device_ids\s*=\s*\[([\d,\s]+)\])?/.exec(text);
   if (!found) return null;
@@ -13,26 +13,26 @@ export function shardyMesh(text: string): { axes: Axis[]; ids: number[] | null }
   return { axes, ids: found[2] ? integers(found[2]) : null };
 }
 
-/** shardySpecs finds <@mesh, [{"data"}, {}]>, which may name its mesh or hold it. */
+/** shardySpecs finds <@mesh, [{"data"}, {}]>. The mesh may be a name or inline. */
 export function shardySpecs(text: string): Entry[][] {
   return [...text.matchAll(/<(?:@[\w."-]+|mesh<\[[^\]]*\][^>]*>),\s*\[((?:\s*\{[^}]*\}(?:p\d+)?\s*,?)*)\s*\]([^>]*)/g)].map((m) => {
     if (/"\s*:\s*\(/.test(m[1]!)) throw new Error('a part of an axis, such as "x":(1)2, cannot be written as a partition spec');
-    if (/unreduced\s*=\s*\{\s*"/.test(m[2]!)) throw new Error("sums that are not reduced yet are no input, so a layout has none");
+    if (/unreduced\s*=\s*\{\s*"/.test(m[2]!)) throw new Error("unreduced sums cannot be an input, so a layout cannot contain them");
     return [...m[1]!.matchAll(/\{([^}]*)\}/g)].map((e) => strings(e[1]!));
   });
 }
 
-/** Tiles are a sharding whose axes have no names yet. */
+/** Tiles is a sharding whose axes have generated names. */
 export interface Tiles {
   axes: Axis[] | null;
   ids: number[] | null;
   spec: Entry[];
 }
 
-/** tiles reads {devices=[2,2]<=[4]}, with an order T(1,0) or a list of devices, or {replicated}. */
+/** tiles parses {devices=[2,2]<=[4]}, with an order T(1,0) or a list of devices, or {replicated}. */
 export function tiles(text: string): Tiles | null {
   const found = [...text.matchAll(/devices=\[([\d,\s]+)\]\s*(?:<=\s*\[([\d,\s]+)\]\s*(?:T\(([\d,\s]+)\))?|([\d,\s]*))([^}]*\}?)/g)];
-  if (found.length > 1) throw new Error("there are several shardings in it; paste them one by one");
+  if (found.length > 1) throw new Error("the text contains several shardings; paste them one by one");
   if (/\bmanual\b|\{\s*maximal\b|\bunreduced\b/.test(text)) throw new Error("only tiles and replicas can be written as a partition spec: expected {devices=[…]…} or {replicated}");
   if (!found[0]) return /\{\s*replicated\s*\}/.test(text) ? { axes: null, ids: null, spec: [] } : null;
   const [, cutText, fromText, orderText, idText, rest] = found[0];
@@ -51,11 +51,11 @@ function check(cut: number[], from: number[], order: number[], ids: number[] | n
   const total = product(cut);
   if (!(total >= 1 && total <= MOST_DEVICES)) throw new Error(`[${cut.join(",")}] are ${total} tiles, but 1 to ${MOST_DEVICES} are expected`);
   if (product(from) !== total) throw new Error(`[${cut.join(",")}] are ${total} tiles, but [${from.join(",")}] are ${product(from)} devices`);
-  if (order.length !== from.length || from.some((_, i) => !order.includes(i))) throw new Error(`T(${order.join(",")}) is no order of the dimensions of [${from.join(",")}]`);
+  if (order.length !== from.length || from.some((_, i) => !order.includes(i))) throw new Error(`T(${order.join(",")}) is not an order of the dimensions of [${from.join(",")}]`);
   if (ids && ids.length !== total) throw new Error(`[${cut.join(",")}] are ${total} tiles, but ${ids.length} devices are listed`);
 }
 
-/** factored finds axes whose order in the mesh is that of the devices, and which the tiles are made of. */
+/** factored finds mesh axes, in the order of the devices, whose products are the tiles. */
 function factored(cut: number[], from: number[], order: number[]): { axes: Axis[]; entries: Entry[] } {
   const pieces: { dim: number; size: number; at: number }[] = [];
   const left = order.map((dim) => ({ dim, size: from[dim]! }));

@@ -1,23 +1,23 @@
-// What people paste: lines of JAX, an XLA sharding, Shardy text.
+// Reads pasted text: JAX code, an XLA sharding, Shardy text.
 
 import { type Axis, type Draft, type Entry, deviceCount, processCount } from "./draft.js";
 import { owned, setOrder } from "./device-order.js";
 import { jaxMesh, jaxSpecs } from "./paste-jax.js";
 import { shardyMesh, shardySpecs, tiles } from "./paste-xla.js";
 
-/** Pasted is what was found in a text. */
+/** Pasted is the mesh and the specs of a text. */
 export interface Pasted {
   axes: Axis[] | null;
-  unnamed: boolean; // the names of the axes are made up
+  unnamed: boolean; // the names of the axes are generated
   ids: number[] | null; // of the devices in mesh order
   specs: { name: string | null; spec: Entry[] }[];
 }
 
-/** UNDERSTOOD says what paste reads. */
-export const UNDERSTOOD = "a layout document, jax.make_mesh(…), Mesh('x': 4), NamedSharding(mesh, P(…)), P(…), {devices=[2,2]<=[4]}, or Shardy's sdy.mesh and #sdy.sharding";
+/** ACCEPTED lists the forms that paste reads. */
+export const ACCEPTED = "a layout document, jax.make_mesh(…), Mesh('x': 4), NamedSharding(mesh, P(…)), P(…), {devices=[2,2]<=[4]}, or Shardy's sdy.mesh and #sdy.sharding";
 
-/** paste finds meshes and specs in a text; null where there are none. It throws what says why
- * something that it knows cannot be used. */
+/** paste finds meshes and specs in a text. It returns null if there are none. It throws if a mesh or a
+ * spec cannot be used. */
 export function paste(text: string): Pasted | null {
   const code = text.replaceAll(/(^|\s)#(?!sdy\b).*$/gm, "$1"); // without Python's comments
   const mesh = shardyMesh(code);
@@ -28,8 +28,8 @@ export function paste(text: string): Pasted | null {
   return cut && { axes: cut.axes, unnamed: true, ids: cut.ids, specs: [{ name: null, spec: cut.spec }] };
 }
 
-/** apply puts what was found into a draft. Specs without a name go to the array that is shown, and
- * then to those after it. */
+/** apply puts meshes and specs into a draft. Specs without a name go to the shown array and the arrays
+ * after it. */
 export function apply(found: Pasted, d: Draft, shown: string): void {
   if (found.specs.length > d.arrays.length) throw new Error(`there are ${found.specs.length} specs, but ${d.arrays.length} arrays; add arrays first, or paste fewer`);
   const { axes, ids, specs } = found.unnamed ? named(found, d.axes) : found;
@@ -49,7 +49,7 @@ function setMesh(d: Draft, axes: Axis[], ids: number[] | null): void {
   if (ids) setOrder(d, owned(ids, d.processes));
 }
 
-/** named gives axes the names of a mesh of the same sizes. */
+/** named renames generated axes to the axes of a mesh with the same sizes. */
 function named(found: Pasted, like: Axis[]): Pasted {
   const { axes } = found;
   if (!axes || axes.length !== like.length || axes.some((a, i) => a.size !== like[i]!.size)) return found;

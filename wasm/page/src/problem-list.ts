@@ -1,4 +1,4 @@
-// What is wrong with the layout, each with what mends it.
+// The list of problems, each with its fixes.
 
 import { css, html, nothing } from "lit";
 import { Part, words } from "./element.js";
@@ -30,7 +30,7 @@ export class ProblemList extends Part {
 
   protected override render(): unknown {
     const { faults } = this.model;
-    if (faults.length === 0) return html`<p class="fine"><span aria-hidden="true">✓</span> Nothing is wrong with this layout.</p>`;
+    if (faults.length === 0) return html`<p class="fine"><span aria-hidden="true">✓</span> No problems found.</p>`;
     return html`<ul>${faults.map((f) => this.item(f))}</ul>`;
   }
 

@@ -1,7 +1,7 @@
-// Names as string literals that Python and Go read alike.
+// Writes names as string literals that are valid in Python and in Go.
 
-/** quoted writes a string literal. What an editor would not show, or would show elsewhere, is
- * spelled out: a byte order mark, which Go refuses, or marks that turn the direction of text. */
+/** quoted writes a string literal. Characters that editors do not show are escaped: control and direction
+ * marks, and the byte order mark, which Go rejects. */
 export function quoted(s: string): string {
   return JSON.stringify(s).replaceAll(UNSEEN, (c) => {
     const code = c.codePointAt(0)!;
@@ -9,7 +9,7 @@ export function quoted(s: string): string {
   });
 }
 
-/** plain says whether an editor shows all of a text. */
+/** plain reports whether an editor shows all characters of a text. */
 export function plain(s: string): boolean {
   return s.search(UNSEEN) < 0;
 }

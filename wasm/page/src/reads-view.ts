@@ -1,4 +1,4 @@
-// The data side: what every process reads, what is read twice, and the other ways of loading.
+// The data panel: the reads of every process, repeated reads, and the ways of loading.
 
 import { css, html, nothing } from "lit";
 import { LOADINGS, batchRows, processCount } from "./draft.js";
@@ -11,13 +11,13 @@ import "./samples-view.js";
 import { controls } from "./style.js";
 import { bytes, count, span, times, whole } from "./units.js";
 
-const STRIPES = 64; // of 2 pixels each
+const STRIPES = 64; // in a bar, at least 2 pixels each
 
 const WAYS: Record<string, string> = {
   process: "each process reads what its devices hold, once",
   global: "every process reads the whole batch",
-  device: "each device's part is read by itself",
-  reshard: "equal rows for every device, moved in the step",
+  device: "each device's part is read separately",
+  reshard: "every device reads equal rows, and the step moves them",
 };
 
 export class ReadsView extends Part {
@@ -80,7 +80,7 @@ export class ReadsView extends Part {
     const { ways, draft } = this.model;
     return html`<h2>Ways of loading<small>the four of JAX's guide, same arrays in the end</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="ways of loading"><table class="ways">
-        <thead><tr><th>loading</th><th class="n">read</th><th class="n">of the batch</th><th class="n">host memory</th><th class="n" title="between devices, in every step">moved</th><th class="n" title="of it, between processes">network</th></tr></thead>
+        <thead><tr><th>loading</th><th class="n">read</th><th class="n">of the batch</th><th class="n">host memory</th><th class="n" title="between devices, in every step">moved</th><th class="n" title="the part of moved between processes">network</th></tr></thead>
         <tbody>${LOADINGS.map((way) => this.way(way, ways[way] ?? null, way === draft.loading))}</tbody>
       </table></div>`;
   }
@@ -92,7 +92,7 @@ export class ReadsView extends Part {
   }
 }
 
-/** bar pictures rows as stripes. Many ranges share a stripe, as strong as it is full of them. */
+/** bar draws rows as stripes. Many ranges share a stripe, whose opacity is the fraction of rows in it. */
 function bar(rows: Pair[] | null, batch: number): unknown {
   if (!rows || batch === 0) return nothing;
   const each = Math.ceil(rows.length / STRIPES);

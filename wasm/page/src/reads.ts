@@ -1,4 +1,4 @@
-// What processes read, and what of it others read too.
+// The rows that processes read, and the other readers of these rows.
 
 import { type Draft, batchRows, processCount } from "./draft.js";
 import type { ProcessReport, Totals } from "./guest.js";
@@ -7,30 +7,30 @@ import { listed } from "./rows-text.js";
 import { times } from "./units.js";
 
 export const FEW = 16; // processes shown at once
-const MANY = 1 << 13; // processes that are compared with each other
-const PART = 256; // of them asked for at once
-const TOLD = 64; // readers of a process's rows that are named
+const MAX_COMPARED = 1 << 13; // processes that are compared with each other
+const PART = 256; // processes per question
+const NAMED = 64; // readers of a process's rows that are named
 
-/** Readers are the other readers of a process's rows: the first of them, and how many there are. */
+/** Readers lists the first of the other readers of a process's rows, with their number. */
 export interface Readers {
   first: Shared[];
   count: number;
 }
 
-/** Reads is what some processes read. */
+/** Reads describes the reads of some processes. */
 export interface Reads {
   processes: ProcessReport[];
-  others: (Readers | null)[]; // of each; null where they are not known
+  others: (Readers | null)[]; // per process; null if unknown
   twice: string; // what several processes read, in words
 }
 
 type Processes = (from: number, count: number) => ProcessReport[];
 
-/** reads tells of the processes from one on, and compares them with all. */
+/** reads describes the processes from one on, and compares them with all others. */
 export function reads(processes: Processes, draft: Draft, totals: Totals, from: number): Reads {
   const total = processCount(draft);
   const shown = processes(from, Math.min(FEW, total - from));
-  const all = everybody(processes, total);
+  const all = allProcesses(processes, total);
   return {
     processes: shown,
     others: shown.map((p) => (all ? first(shared(p, all)) : p.same_rows_as && first(p.same_rows_as.map((process) => ({ process, rows: null }))))),
@@ -39,18 +39,18 @@ export function reads(processes: Processes, draft: Draft, totals: Totals, from: 
 }
 
 function first(list: Shared[]): Readers {
-  return { first: list.slice(0, TOLD), count: list.length };
+  return { first: list.slice(0, NAMED), count: list.length };
 }
 
-/** everybody gives all processes, to compare them; null where they are too many, or their rows unknown. */
-function everybody(processes: Processes, total: number): ProcessReport[] | null {
+/** allProcesses returns all processes, or null if there are too many or their rows are unknown. */
+function allProcesses(processes: Processes, total: number): ProcessReport[] | null {
   const all: ProcessReport[] = [];
-  if (total <= MANY) for (let from = 0; from < total; from += PART) all.push(...processes(from, Math.min(PART, total - from)));
+  if (total <= MAX_COMPARED) for (let from = 0; from < total; from += PART) all.push(...processes(from, Math.min(PART, total - from)));
   return all.length === total && all.every((p) => p.rows) ? all : null;
 }
 
-/** twice tells which rows several processes read. Where an array is split along its rows' columns,
- * they need not read the same bytes, so the sum is told too. */
+/** twice describes the rows that several processes read. If the spec splits rows, these processes may
+ * read different bytes, so the text also contains the total. */
 function twice(all: ProcessReport[], batch: number, { read_bytes, batch_bytes }: Totals): string {
   const { rows, least, most } = repeated(all);
   if (rows.length === 0) return "No row is read twice.";

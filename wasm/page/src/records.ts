@@ -1,4 +1,4 @@
-// Which records a step delivers to some processes.
+// The records that a step delivers to some processes.
 
 import { type Draft, batchRows, processCount } from "./draft.js";
 import type { Guest, Pair, ProcessReport } from "./guest.js";
@@ -6,23 +6,23 @@ import { FEW } from "./reads.js";
 import { rowsText } from "./rows-text.js";
 import { count, whole } from "./units.js";
 
-const RECORDS = 6; // told of each process
+const RECORDS = 6; // listed per process
 
-/** Records is what a step delivers, in words. */
+/** Records describes the records of a step. */
 export interface Records {
   rows: { process: number; rows: string; records: string }[];
-  rest: { left: number; some: string } | null; // what fills no step
-  error: string; // why there is nothing to tell
+  rest: { left: number; some: string } | null; // records that do not fill a step
+  error: string; // why the records are unknown
 }
 
-/** records tells of a step, to the processes from one on; null where there is no dataset or no step. */
+/** records describes a step for the processes from one on. It returns null without a dataset or a step. */
 export function records(guest: Guest, processes: (from: number, count: number) => ProcessReport[], draft: Draft, from: number, epoch: number, step: number, steps: number): Records | null {
   if (!draft.dataset || !draft.batch || steps < 1) return null;
   const order = new Order(guest, draft.dataset, epoch);
   const batch = batchRows(draft);
   try {
     const shown = processes(from, Math.min(FEW, processCount(draft) - from));
-    const rows = shown.map((p) => ({ process: p.process, rows: rowsText(p, 3), records: p.rows ? order.told(p.rows, step * batch) : rowsText(p, 0) }));
+    const rows = shown.map((p) => ({ process: p.process, rows: rowsText(p, 3), records: p.rows ? order.listed(p.rows, step * batch) : rowsText(p, 0) }));
     return { rows, rest: step === steps - 1 ? order.rest((step + 1) * batch) : null, error: "" };
   } catch (cause) {
     return { rows: [], rest: null, error: (cause as Error).message };
@@ -36,23 +36,23 @@ class Order {
     private readonly epoch: number,
   ) {}
 
-  /** told tells the first records in some rows of a batch whose first position is given. */
-  told(rows: Pair[], first: number): string {
-    const told: string[] = [];
+  /** listed lists the first records in some rows of the batch at position first. */
+  listed(rows: Pair[], first: number): string {
+    const list: string[] = [];
     let padding = 0;
     for (const [from, to] of rows) {
       const real = Math.max(0, Math.min(to, this.dataset.records - first) - from);
       padding += to - from - real;
-      const some = Math.min(real, RECORDS - told.length);
-      if (some > 0) told.push(...this.ask(first + from, some).map(String));
+      const some = Math.min(real, RECORDS - list.length);
+      if (some > 0) list.push(...this.ask(first + from, some).map(String));
     }
-    const left = rows.reduce((n, [from, to]) => n + to - from, 0) - padding - told.length;
-    if (left > 0) told.push(`… ${whole(left)} more`);
-    if (padding > 0) told.push(count(padding, "row of padding", "rows of padding"));
-    return told.join(", ") || "none";
+    const left = rows.reduce((n, [from, to]) => n + to - from, 0) - padding - list.length;
+    if (left > 0) list.push(`… ${whole(left)} more`);
+    if (padding > 0) list.push(count(padding, "row of padding", "rows of padding"));
+    return list.join(", ") || "none";
   }
 
-  /** rest tells the records of an epoch that fill no step. */
+  /** rest lists the records of an epoch that do not fill a step. */
   rest(end: number): Records["rest"] {
     const left = this.dataset.records - end;
     if (left <= 0) return null;

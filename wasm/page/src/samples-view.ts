@@ -1,4 +1,4 @@
-// Which records a step delivers, and to whom.
+// Shows the records that a step delivers to each process.
 
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
@@ -8,7 +8,7 @@ import { controls } from "./style.js";
 import { count, whole } from "./units.js";
 
 export class SamplesView extends Part {
-  @state() private refused = ""; // why a number that was typed cannot be used
+  @state() private refused = ""; // why a typed number is unusable
 
   static override styles = [
     controls,
@@ -33,7 +33,7 @@ export class SamplesView extends Part {
     const { dataset, batch } = this.model.draft;
     if (!batch) return nothing;
     return html`<h2>Which records<small>${dataset ? `${dataset.order ?? "sequential.1"}, seed ${dataset.seed}` : ""}</small></h2>
-      ${dataset ? this.told() : html`<p>Say how many records the dataset has, to see which of them each process reads.</p>`}`;
+      ${dataset ? this.told() : html`<p>Enter the number of records of the dataset to see the records of each process.</p>`}`;
   }
 
   private told(): unknown {
@@ -71,7 +71,7 @@ export class SamplesView extends Part {
       <button class="quiet" aria-label="${name} after" ?disabled=${end} @click=${() => turn(value + 1)}>›</button></span>`;
   }
 
-  /** go shows a step; before the first and after the last lie other epochs. */
+  /** go shows a step. It changes the epoch before the first and after the last step. */
   private go(step: number, steps: number): void {
     const { epoch } = this.model.look;
     if (step < 0) void this.model.see({ epoch: epoch - 1, step: steps - 1 });

@@ -1,6 +1,6 @@
-// What the page hands out: text to the clipboard, files to the folder of downloads.
+// Exports: text to the clipboard, files to the download folder.
 
-/** copy puts text on the clipboard, and says whether the browser let it. */
+/** copy puts text on the clipboard and reports whether the browser allowed it. */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -10,7 +10,7 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-/** save hands a file to the browser. */
+/** save downloads a file. */
 export function save(name: string, content: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
@@ -21,8 +21,8 @@ export function save(name: string, content: Blob): void {
 
 const STYLES = ["fill", "stroke", "stroke-width", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "color"];
 
-/** picture gives drawings side by side as one SVG that stands by itself. A drawing is an SVG, whose
- * styles are written into it, or a canvas, which becomes an image. */
+/** picture combines drawings side by side into one standalone SVG. The styles of an SVG drawing are written
+ * into it; a canvas becomes an image. */
 export function picture(drawings: (SVGSVGElement | HTMLCanvasElement)[], title: string, paper: string, ink: string): string {
   const gap = 28;
   const top = 44;
@@ -59,7 +59,7 @@ function image(canvas: HTMLCanvasElement, box: DOMRect): string {
   return `<image href="${canvas.toDataURL()}" width="${box.width}" height="${box.height}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`;
 }
 
-/** png paints an SVG at twice its size. */
+/** png renders an SVG at twice its size. */
 export async function png(svg: string): Promise<Blob> {
   const picture = new Image();
   picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
@@ -67,5 +67,5 @@ export async function png(svg: string): Promise<Blob> {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [picture.width * 2, picture.height * 2];
   canvas.getContext("2d")!.drawImage(picture, 0, 0, canvas.width, canvas.height);
-  return new Promise((done, fail) => canvas.toBlob((b) => (b ? done(b) : fail(new Error("the browser made no picture")))));
+  return new Promise((done, fail) => canvas.toBlob((b) => (b ? done(b) : fail(new Error("the browser could not create the picture")))));
 }

@@ -1,5 +1,5 @@
-// A grid of cells, each of which shows the color of a block: the array cut up, or the mesh.
-// Up to 1,024 cells are SVG, which can be walked through cell by cell; more are painted as pixels.
+// A grid of cells in the colors of their blocks: the blocks of an array, or the devices of a mesh. Up to
+// 1,024 cells are SVG elements with keyboard focus; more cells are painted as pixels.
 
 import { LitElement, type PropertyValues, type SVGTemplateResult, css, html, nothing, svg } from "lit";
 import { property, query, state } from "lit/decorators.js";
@@ -10,25 +10,25 @@ import { controls } from "./style.js";
 import { watchTheme } from "./theme.js";
 import { View } from "./view.js";
 
-export const MOST_SVG = 1024;
+export const MAX_SVG = 1024;
 
-const HEAD = 22; // for column labels
+const HEAD = 22; // pixels for column labels
 
-const LEAST_MARK = 7; // pixels of the frame round the marked cell
+const MIN_MARK = 7; // pixels of the frame around the marked cell
 
-/** A pointer that moved less is a click and no drag, in pixels. */
+/** A pointer that moves less than this, in pixels, is a click and not a drag. */
 const CLICK = 4;
 
 export class ShardGrid extends LitElement {
   @property({ attribute: false }) grid!: Grid;
-  @property({ type: Number }) lit = -1; // the block to light
+  @property({ type: Number }) lit = -1; // the highlighted block
   @property({ type: Number }) pinned = -1;
   @state() private width = 420;
   @state() private cursor = 0;
   @state() private view = new View(1, 1, 1, 1);
   @query("canvas") private canvas?: HTMLCanvasElement;
   private pointers = new Map<number, { x: number; y: number }>();
-  private dragged = 0; // pixels since the pointer went down
+  private dragged = 0; // pixels since pointerdown
   private unwatch = (): void => {};
 
   static override styles = [
@@ -58,7 +58,7 @@ export class ShardGrid extends LitElement {
       .zoom button:disabled { opacity: 1; color: var(--edge); }
       .zoom button:focus-visible { outline-offset: -2px; }
       .zoom button + button { border-left: 1px solid var(--line); }
-      .mark { position: absolute; border: 2px solid var(--text); outline: 1px solid var(--panel); box-sizing: border-box; pointer-events: none; min-width: ${LEAST_MARK}px; min-height: ${LEAST_MARK}px; }
+      .mark { position: absolute; border: 2px solid var(--text); outline: 1px solid var(--panel); box-sizing: border-box; pointer-events: none; min-width: ${MIN_MARK}px; min-height: ${MIN_MARK}px; }
       @media (prefers-reduced-motion: no-preference) { .cell { transition: opacity 0.12s; } }
       @media (forced-colors: active) { rect.fill { stroke: CanvasText; } }
       @media print { .zoom, .mark { display: none; } }
@@ -82,7 +82,7 @@ export class ShardGrid extends LitElement {
   }
 
   private get small(): boolean {
-    return this.grid.rows * this.grid.cols <= MOST_SVG;
+    return this.grid.rows * this.grid.cols <= MAX_SVG;
   }
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -159,11 +159,11 @@ export class ShardGrid extends LitElement {
     const [row, col] = this.place;
     const share = (part: number, whole: number): string => `${(part * 100) / whole}%`;
     const mark =
-      `left:min(${share((col - view.x) * view.w, view.width)}, 100% - ${LEAST_MARK}px);top:min(${share((row - view.y) * view.h, view.height)}, 100% - ${LEAST_MARK}px);` +
+      `left:min(${share((col - view.x) * view.w, view.width)}, 100% - ${MIN_MARK}px);top:min(${share((row - view.y) * view.h, view.height)}, 100% - ${MIN_MARK}px);` +
       `width:${share(view.w, view.width)};height:${share(view.h, view.height)}`;
     return html`<p class="axes">${this.axes()}</p>
       <div class="frame"><div class="pixels ${view.zoom > 1 ? "near" : ""}" tabindex="0" role="application" aria-roledescription="grid of cells"
-        aria-label="${label}, ${rows} rows and ${cols} columns; the arrow keys walk through them, plus and minus zoom, 0 shows all"
+        aria-label="${label}, ${rows} rows and ${cols} columns; arrow keys move between cells, plus and minus zoom, 0 shows all"
         @keydown=${this.onKey} @focus=${() => this.over(this.cursor)} @blur=${() => this.over(-1)} @wheel=${this.onWheel}
         @pointerdown=${this.onDown} @pointermove=${this.onMove} @pointerup=${this.onUp} @pointercancel=${this.onUp} @pointerleave=${() => this.over(-1)}
         @click=${(e: PointerEvent) => this.dragged < CLICK && this.pin(this.under(e))}>
@@ -177,7 +177,7 @@ export class ShardGrid extends LitElement {
       </div></div>`;
   }
 
-  /** axes says what runs down and across, and which part of it is seen. */
+  /** axes names what runs down and across, and the visible part. */
   private axes(): unknown {
     const { down, across, rowLabels, colLabels } = this.grid;
     const { top, left, bottom, right } = this.view.part;
@@ -187,12 +187,12 @@ export class ShardGrid extends LitElement {
       ${across ? html`<span>→ ${across}${seen(colLabels, left, right)}</span>` : nothing}`;
   }
 
-  /** place gives the row and column of the marked cell. */
+  /** place returns the row and column of the marked cell. */
   private get place(): [number, number] {
     return [Math.floor(this.cursor / this.grid.cols), this.cursor % this.grid.cols];
   }
 
-  /** point gives where in the picture an event was. */
+  /** point returns the position of an event in the picture. */
   private point(e: PointerEvent | WheelEvent): { x: number; y: number } {
     const box = this.canvas!.getBoundingClientRect();
     const scale = this.view.width / box.width;
@@ -211,14 +211,14 @@ export class ShardGrid extends LitElement {
     paint(this.canvas, this.grid, this.view, this.lit, { color: style.color, font: style.getPropertyValue("--mono") });
   }
 
-  /** zoom comes nearer to the marked cell; 0 shows all. */
+  /** zoom zooms around the marked cell; factor 0 shows all. */
   private zoom(factor: number): void {
     const [row, col] = this.place;
     const { view } = this;
     this.view = view.zoomed(factor, (col + 0.5 - view.x) * view.w, (row + 0.5 - view.y) * view.h).holding(row, col);
   }
 
-  /** look moves the view, and takes the mark along. */
+  /** look changes the view and moves the mark into it. */
   private look(view: View): void {
     this.view = view;
     const [row, col] = view.nearby(...this.place);
@@ -227,7 +227,7 @@ export class ShardGrid extends LitElement {
   }
 
   private onWheel = (e: WheelEvent): void => {
-    if (!e.ctrlKey && !e.metaKey) return; // the page scrolls
+    if (!e.ctrlKey && !e.metaKey) return; // the browser scrolls the page
     e.preventDefault();
     const { x, y } = this.point(e);
     this.look(this.view.zoomed(Math.min(2, Math.max(0.5, Math.exp(-e.deltaY / 100))), x, y));
@@ -238,9 +238,9 @@ export class ShardGrid extends LitElement {
     this.dragged = 0;
   };
 
-  /** onMove points, drags with one pointer, and pinches with two. */
+  /** onMove handles pointing, dragging with one pointer, and pinching with two. */
   private onMove = (e: PointerEvent): void => {
-    if (e.buttons === 0) this.pointers.clear(); // it went up elsewhere
+    if (e.buttons === 0) this.pointers.clear(); // pointerup happened outside of the picture
     const from = this.pointers.get(e.pointerId);
     const to = this.point(e);
     if (!from) return this.over(this.under(e));
@@ -308,7 +308,7 @@ export class ShardGrid extends LitElement {
   }
 }
 
-/** widest gives the length of the longest label. */
+/** widest returns the length of the longest label. */
 function widest(n: number, text: (i: number) => string): number {
   return Math.max(...Array.from({ length: Math.min(n, 64) }, (_, i) => text(Math.floor((i * n) / Math.min(n, 64))).length));
 }

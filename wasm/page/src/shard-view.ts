@@ -1,12 +1,13 @@
-// The picture: an array cut into blocks, and the mesh in the colors of the blocks that its devices hold.
+// The picture: the blocks of an array, and the mesh in the colors of the blocks on its devices.
 
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import type { Blocks } from "./blocks.js";
 import { arrayGrid, deviceName, hidden, holderText, meshGrid, shownDims, where } from "./cut.js";
-import { Part, pointer, words } from "./element.js";
-import { MOST_SVG } from "./shard-grid.js";
+import { Part, words } from "./element.js";
+import { MAX_SVG } from "./shard-grid.js";
 import type { Grid } from "./cells.js";
+import { pointer } from "./pointer.js";
 import { specText } from "./spec-text.js";
 import { controls } from "./style.js";
 import { bytes, count, span } from "./units.js";
@@ -14,7 +15,7 @@ import { bytes, count, span } from "./units.js";
 type Side = "array" | "mesh";
 
 export class ShardView extends Part {
-  @state() private over: { side: Side; cell: number } | null = null; // what the pointer or the focus is on
+  @state() private over: { side: Side; cell: number } | null = null; // the cell with the pointer or the focus
   private grids: { key: unknown[]; array: Grid; mesh: Grid } | null = null;
 
   static override styles = [
@@ -44,12 +45,12 @@ export class ShardView extends Part {
     `,
   ];
 
-  /** drawings gives the pictures as they stand. */
+  /** drawings returns the current pictures. */
   get drawings(): (SVGSVGElement | HTMLCanvasElement)[] {
     return [...this.renderRoot.querySelectorAll("shard-grid")].map((g) => g.shadowRoot!.querySelector<SVGSVGElement | HTMLCanvasElement>("svg, canvas")!);
   }
 
-  /** caption says what the pictures show. */
+  /** caption describes the pictures. */
   get caption(): string {
     const { draft, look } = this.model;
     const array = draft.arrays.find((a) => a.name === look.array);
@@ -63,17 +64,17 @@ export class ShardView extends Part {
     </div>`;
     if (!blocks) {
       const why = this.trouble(pointer("arrays", look.array)) ?? this.model.faults[0]?.problems[0];
-      return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why ? words(why) : `${look.array || "An array"} cannot be cut as its spec says: see the problems.`}</p>`;
+      return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why ? words(why) : `${look.array || "An array"} cannot be partitioned by its spec: see the problems.`}</p>`;
     }
     const grids = this.drawn(blocks);
     const block = this.over ? (grids[this.over.side].block[this.over.cell] ?? -1) : -1;
     const lit = block >= 0 ? block : (look.pinned ?? -1);
     return html`${tabs}${this.facts(blocks)}
       <div class="pair">
-        <section aria-label="the array cut up">${this.arrayTitle(blocks)}${this.grid("array", grids.array, lit)}<div>${this.sliders(blocks)}</div></section>
+        <section aria-label="blocks of the array">${this.arrayTitle(blocks)}${this.grid("array", grids.array, lit)}<div>${this.sliders(blocks)}</div></section>
         <section aria-label="the mesh in the same colors">${this.meshTitle()}${this.grid("mesh", grids.mesh, lit)}${this.key(blocks)}</section>
       </div>
-      <p class="said" aria-live="polite">${block >= 0 ? grids[this.over!.side].text(this.over!.cell).name : this.usual(blocks)}</p>`;
+      <p class="said" aria-live="polite">${block >= 0 ? grids[this.over!.side].text(this.over!.cell).name : this.hint(blocks)}</p>`;
   }
 
   private drawn(blocks: Blocks): { array: Grid; mesh: Grid } {
@@ -95,12 +96,12 @@ export class ShardView extends Part {
     this.model.see({ pinned: block < 0 || block === this.model.look.pinned ? null : block });
   }
 
-  private usual(blocks: Blocks): string {
+  private hint(blocks: Blocks): string {
     const { pinned } = this.model.look;
     if (pinned !== null) return `Pinned: ${where(blocks, pinned)}, on device ${holderText(blocks, pinned, 12)}.`;
     if (blocks.devices === 1) return deviceName(blocks, 0);
-    const near = blocks.devices > MOST_SVG ? " Come nearer for numbers, processes and replicas: + and −, or Ctrl and the wheel; drag to move." : "";
-    return `Point at a block to see every device that holds it; click to keep it lit. Arrow keys walk through the cells.${near}`;
+    const zoom = blocks.devices > MAX_SVG ? " Zoom in for numbers, processes and replicas: + and −, or Ctrl and the wheel; drag to move." : "";
+    return `Point at a block to see every device that holds it; click to pin it. Arrow keys move between cells.${zoom}`;
   }
 
   private facts(blocks: Blocks): unknown {

@@ -1,26 +1,26 @@
-// A layout in a link: #v1= and the document, deflated, in base64url. The part of a link after # never
-// leaves the browser.
+// A layout in a link: #v1= and the deflated document in base64url. Browsers do not send the part of a
+// link after #.
 
 const MARK = "#v1=";
-const MOST = 8 << 20; // bytes of a document
+const MAX_BYTES = 8 << 20; // of a document
 
-/** fragment packs a document. */
+/** fragment encodes a document. */
 export async function fragment(document: string): Promise<string> {
   const packed = await through(new TextEncoder().encode(document), new CompressionStream("deflate-raw"), Infinity);
   const base64 = btoa(Array.from(packed, (b) => String.fromCharCode(b)).join(""));
   return MARK + base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** unpack gives the document of a link's fragment, and null where it has none. It throws what says
- * why a fragment cannot be read. */
+/** unpack decodes the document of a link's fragment. It returns null if there is none, and throws if the
+ * fragment is damaged. */
 export async function unpack(hash: string): Promise<string | null> {
   if (!hash.startsWith(MARK)) return null;
   try {
     const binary = atob(hash.slice(MARK.length).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
-    return new TextDecoder("utf-8", { fatal: true }).decode(await through(bytes, new DecompressionStream("deflate-raw"), MOST));
+    return new TextDecoder("utf-8", { fatal: true }).decode(await through(bytes, new DecompressionStream("deflate-raw"), MAX_BYTES));
   } catch (cause) {
-    throw new Error("the link is damaged: its layout cannot be unpacked", { cause });
+    throw new Error("the link is damaged: its layout cannot be decoded", { cause });
   }
 }
 
@@ -38,7 +38,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformS
 
 const SLOT = '<script type="application/json" id="layout">';
 
-/** withLayout puts a document into the page's own text, which then begins with it. */
+/** withLayout inserts a document into the page's HTML, as the first layout. */
 export function withLayout(page: string, document: string): string {
   const at = page.indexOf(SLOT) + SLOT.length;
   const safe = document.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e");

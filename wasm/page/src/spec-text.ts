@@ -1,8 +1,8 @@
-// Specs and shapes as people type them: P(('data', 'fsdp'), None) and B, 8192.
+// Parses and formats specs and shapes: P(('data', 'fsdp'), None) and B, 8192.
 
 import type { Entry } from "./draft.js";
 
-/** specText writes a spec as JAX does. */
+/** specText formats a spec as JAX does. */
 export function specText(spec: Entry[]): string {
   const entry = (e: Entry): string =>
     e.length === 0 ? "None" : e.length === 1 ? quote(e[0]!) : `(${e.map(quote).join(", ")})`;
@@ -10,14 +10,14 @@ export function specText(spec: Entry[]): string {
   return `P(${inner})`;
 }
 
-/** quote writes a name as Python does: in double quotes where it has a single one. */
+/** quote writes a name as Python does: in double quotes if it contains a single quote. */
 function quote(name: string): string {
   const mark = name.includes("'") ? '"' : "'";
   return mark + name.replaceAll(/[\\"]/g, (c) => (c === "\\" || c === mark ? `\\${c}` : c)) + mark;
 }
 
-/** parseSpec reads P(…), PartitionSpec(…) or what stands between the parentheses. Names may stand
- * without quotes. Null where it is no spec. */
+/** parseSpec parses P(…), PartitionSpec(…) or only the text between the parentheses. Quotes around names
+ * are optional. It returns null if the text is not a spec. */
 export function parseSpec(text: string): Entry[] | null {
   const body = text.trim().replace(/^(?:[\w.]*\.)?(?:P|PartitionSpec)\s*\(([^]*)\)$/, "$1");
   const tokens = body.match(/[()[\],]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s()[\],'"]+/g) ?? [];
@@ -33,7 +33,7 @@ export function parseSpec(text: string): Entry[] | null {
   return out;
 }
 
-/** What is neither quoted nor a name: code, or a dimension that is left to the compiler. */
+/** Matches tokens that are neither quoted nor names: code, or UNCONSTRAINED. */
 const NO_NAME = /^[^'"]*(?:[=*{}]|\bUNCONSTRAINED$)/;
 
 function entryAt(tokens: string[], at: number): { entry: Entry; next: number } | null {
@@ -54,14 +54,14 @@ function nameOf(token: string): Entry {
   return [quoted[2]!.replaceAll(/\\(.)/g, "$1")];
 }
 
-/** Dim is one dimension of a shape: its size, or the batch dimension, and its name where it has one. */
+/** Dim is one dimension of a shape: its size or a batch dimension, and its name or null. */
 export interface Dim {
   size: number | string;
   name: string | null;
 }
 
-/** parseShape reads sizes and batch dimensions: "B, 8192", "(B, 8, 8)" or "B0 B1 3". A size may have a
- * name, which stands for it from then on: "B, S=8192" and "B, S". It throws what says what was expected. */
+/** parseShape parses sizes and batch dimensions: "B, 8192", "(B, 8, 8)" or "B0 B1 3". A size may have a
+ * name, which can replace it later: "B, S=8192" and "B, S". It throws if the text has another form. */
 export function parseShape(text: string, sizes: ReadonlyMap<string, number>): Dim[] {
   const tokens = text.replaceAll(/\s*=\s*/g, "=").replace(/^\s*[([]|[)\]]\s*$/g, "").split(/\s*[,×]\s*|\s+(?:x\s+)?|(?<=\d)x(?=\d)/).filter((t) => t !== "");
   return tokens.map((token) => dimOf(token, sizes));
@@ -69,9 +69,9 @@ export function parseShape(text: string, sizes: ReadonlyMap<string, number>): Di
 
 function dimOf(token: string, sizes: ReadonlyMap<string, number>): Dim {
   const [, name, number] = /^(?:([\p{L}_][\p{L}\d_]*)(?:=|$))?([\d_]*)$/u.exec(token) ?? [];
-  if (name === undefined && !number) throw new Error(`"${token}" is no size; expected whole numbers, or B for the batch: B, 8, 8`);
+  if (name === undefined && !number) throw new Error(`"${token}" is not a size; expected whole numbers, or B for the batch: B, 8, 8`);
   const batch = /^B\d*$/.test(name ?? "");
-  if (batch && number) throw new Error(`${name} is the batch, whose size is the global batch; write ${name} alone`);
+  if (batch && number) throw new Error(`${name} is a batch dimension, whose size is the global batch; write ${name} alone`);
   if (!number) return batch ? { size: name!, name: null } : { size: known(name!, sizes), name: name! };
   const size = Number(number.replaceAll("_", ""));
   if (!Number.isSafeInteger(size)) throw new Error(`${token} is larger than 2^53`);

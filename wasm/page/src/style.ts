@@ -1,4 +1,4 @@
-// What all parts of the page share: plain controls in the page's colors.
+// The styles that all parts of the page share.
 
 import { css } from "lit";
 

@@ -1,4 +1,4 @@
-// What a word means: a button beside it, and one line that the button shows.
+// Explains a term: a button and a tooltip that the button shows.
 
 import { LitElement, css, html } from "lit";
 import { property, query } from "lit/decorators.js";
@@ -10,8 +10,8 @@ export const TERMS = {
   shape: "B is the batch dimension; with two batch sizes there are B0 and B1. A size may have a name, which stands for it everywhere: B, S=2048.",
   spec: "One entry for each dimension: the axes it is split over, or None to leave it whole. Devices along axes that are not named hold copies.",
   "global batch": "The rows of all processes together. Two sizes, such as 4, 64, make two batch dimensions: B0 is 4 and B1 is 64.",
-  remainder: "The records that do not fill the last batch. drop leaves them out, pad adds empty rows and a mask, error refuses such a dataset.",
-  order: "sequential.1 takes the records as they are stored; shuffle.1 takes a new permutation in each epoch, from the seed. 1 is the version of the rule.",
+  remainder: "The records that do not fill the last batch. drop omits them, pad adds empty rows and a mask, error rejects such a dataset.",
+  order: "sequential.1 takes the records as they are stored; shuffle.1 uses a new permutation in each epoch, derived from the seed. 1 is the version of the order.",
   prefetch: "The number of batches that are read ahead while a step runs.",
   loading: "How rows reach devices. process: each process reads what its devices hold. global: each reads the whole batch. device: each device's part is read by itself. reshard: equal rows for each device, moved between devices in the step.",
   extras: "Arrays that the loader adds to each batch. key is a hash for each row, to seed random augmentation; record is the number of the record.",
@@ -21,7 +21,7 @@ export const TERMS = {
 
 export type Term = keyof typeof TERMS;
 
-const ROOM = 8; // pixels between the line and the edge of the window
+const MARGIN = 8; // pixels between the tooltip and the edge of the window
 
 export class TermHelp extends LitElement {
   @property() term: Term = "spec";
@@ -35,7 +35,7 @@ export class TermHelp extends LitElement {
       button:hover:not(:disabled) { background: none; color: var(--text); }
       button > :first-child { display: grid; place-items: center; width: 1rem; height: 1rem; border: 1px solid var(--line); border-radius: 50%; font-size: 0.66rem; font-weight: 650; line-height: 1; }
       button:hover > :first-child { border-color: var(--edge); }
-      p { margin: 0; position: fixed; inset: auto; max-width: min(21rem, calc(100vw - ${2 * ROOM}px)); padding: 0.55rem 0.7rem; border: 1px solid var(--edge); border-radius: 8px; background: var(--panel); color: var(--text); box-shadow: 0 6px 22px rgb(0 0 0 / 0.18); font-size: 0.78rem; line-height: 1.45; white-space: normal; }
+      p { margin: 0; position: fixed; inset: auto; max-width: min(21rem, calc(100vw - ${2 * MARGIN}px)); padding: 0.55rem 0.7rem; border: 1px solid var(--edge); border-radius: 8px; background: var(--panel); color: var(--text); box-shadow: 0 6px 22px rgb(0 0 0 / 0.18); font-size: 0.78rem; line-height: 1.45; white-space: normal; }
       @media print { :host { display: none; } }
     `,
   ];
@@ -45,20 +45,20 @@ export class TermHelp extends LitElement {
       <p id="text" popover @beforetoggle=${this.open} @toggle=${this.place}>${TERMS[this.term]}</p>`;
   }
 
-  /** open keeps the line out of sight until it has its place. */
+  /** open hides the tooltip until it has its position. */
   private open = (e: ToggleEvent): void => {
     (e.target as HTMLElement).style.opacity = e.newState === "open" ? "0" : "";
   };
 
-  /** place puts the line below its button, or above it where there is no room. */
+  /** place puts the tooltip below its button, or above it if there is no space below. */
   private place = (e: ToggleEvent): void => {
     if (e.newState !== "open") return;
-    const line = e.target as HTMLElement;
-    const [box, { width, height }] = [this.button.getBoundingClientRect(), line.getBoundingClientRect()];
+    const tip = e.target as HTMLElement;
+    const [box, { width, height }] = [this.button.getBoundingClientRect(), tip.getBoundingClientRect()];
     const below = box.bottom + 6;
-    line.style.left = `${Math.max(ROOM, Math.min(box.left - 12, innerWidth - width - ROOM))}px`;
-    line.style.top = `${below + height + ROOM <= innerHeight ? below : Math.max(ROOM, box.top - height - 6)}px`;
-    line.style.opacity = "";
+    tip.style.left = `${Math.max(MARGIN, Math.min(box.left - 12, innerWidth - width - MARGIN))}px`;
+    tip.style.top = `${below + height + MARGIN <= innerHeight ? below : Math.max(MARGIN, box.top - height - 6)}px`;
+    tip.style.opacity = "";
   };
 }
 

@@ -1,4 +1,4 @@
-// Light, dark, or what the system says.
+// The theme: light, dark, or the system's setting.
 
 const KEY = "meshfeed-theme";
 export const THEMES = ["auto", "light", "dark"] as const;
@@ -7,13 +7,13 @@ export type Theme = (typeof THEMES)[number];
 const changed = new EventTarget();
 const system = matchMedia("(prefers-color-scheme: dark)");
 
-/** watchTheme calls back whenever the colors of the page change, until what it gives is called. */
+/** watchTheme calls redraw whenever the colors of the page change. The returned function ends this. */
 export function watchTheme(redraw: () => void): () => void {
   for (const target of [changed, system]) target.addEventListener("change", redraw);
   return () => [changed, system].forEach((target) => target.removeEventListener("change", redraw));
 }
 
-/** theme gives what was chosen. A page from a file may have no memory. */
+/** theme returns the chosen theme. A page from a file may have no local storage. */
 export function theme(): Theme {
   try {
     return THEMES.find((t) => t === localStorage.getItem(KEY)) ?? "auto";
@@ -22,7 +22,7 @@ export function theme(): Theme {
   }
 }
 
-/** setTheme chooses, and remembers the choice where it can. */
+/** setTheme sets the theme and stores it if possible. */
 export function setTheme(t: Theme): void {
   if (t === "auto") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = t;
@@ -30,6 +30,6 @@ export function setTheme(t: Theme): void {
   try {
     localStorage.setItem(KEY, t);
   } catch {
-    // then it holds as long as the page
+    // without storage the theme applies to this page only
   }
 }

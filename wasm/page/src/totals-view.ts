@@ -1,4 +1,4 @@
-// The figures of the whole: a batch, what is read of it, memory of devices and hosts, an epoch.
+// The totals: batch bytes, read bytes, memory of devices and hosts, steps of an epoch.
 
 import { css, html, nothing } from "lit";
 import { Part } from "./element.js";

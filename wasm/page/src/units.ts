@@ -1,8 +1,8 @@
-// Numbers as people read them.
+// Formats and parses numbers for people.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/** bytes gives a size as the core writes it: 960 B, 8.25 KiB, 48.8 KiB. */
+/** bytes formats a size as the core does: 960 B, 8.25 KiB, 48.8 KiB. */
 export function bytes(n: number | null): string {
   if (n === null) return "–";
   if (n < 1024) return `${n} B`;
@@ -12,7 +12,7 @@ export function bytes(n: number | null): string {
   return `${Number(evenly(n, digits))} ${UNITS[unit]}`;
 }
 
-/** evenly rounds as Go does: what lies in the middle goes to the even digit. */
+/** evenly rounds as Go does: half to even. */
 function evenly(n: number, digits: number): string {
   const scaled = n * 10 ** digits;
   const low = Math.floor(scaled);
@@ -20,39 +20,39 @@ function evenly(n: number, digits: number): string {
   return ((low + (up ? 1 : 0)) / 10 ** digits).toFixed(digits);
 }
 
-/** whole gives an integer with thousands separated. */
+/** whole formats an integer with commas between thousands. */
 export function whole(n: number | null): string {
   return n === null ? "–" : n.toLocaleString("en-US");
 }
 
-/** times gives a factor such as 1×, 4.5× or 8,192×. */
+/** times formats a factor such as 1×, 4.5× or 8,192×. */
 export function times(part: number | null, of: number | null): string {
   if (part === null || !of) return "–";
   const factor = part / of;
   return `${factor < 100 ? Number(factor.toPrecision(3)) : whole(Math.round(factor))}×`;
 }
 
-/** count gives a number with its noun. */
+/** count formats a number with its noun. */
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${whole(n)} ${n === 1 ? one : many}`;
 }
 
-/** span gives a half-open range as the last index that is in it. */
+/** span formats a half-open range by its first and its last index. */
 export function span(start: number, stop: number): string {
   return stop - start === 1 ? whole(start) : `${whole(start)}–${whole(stop - 1)}`;
 }
 
-/** spans gives the first of some half-open ranges. */
+/** spans formats the first ranges of a list. */
 export function spans(ranges: [number, number][], most: number): string {
   return ranges.slice(0, most).map(([start, stop]) => span(start, stop)).join(", ");
 }
 
-/** parseBytes reads a size with its unit, such as "16 GiB", "512M" or "1000 B". It throws what says what was expected. */
+/** parseBytes parses a size with its unit, such as "16 GiB", "512M" or "1000 B". It throws for other texts. */
 export function parseBytes(text: string): number {
   const [, number, unit, byte] = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?b)?\s*$/i.exec(text) ?? [];
   if (!number) throw new Error("expected a size with its unit, such as 16 GiB");
-  if (!unit && !byte) throw new Error(`${number} of what? Write ${number} GiB, ${number} MiB or ${number} B`);
+  if (!unit && !byte) throw new Error(`${number} has no unit; write ${number} GiB, ${number} MiB or ${number} B`);
   const n = Math.round(Number(number) * (unit ? 1024 ** ("kmgtp".indexOf(unit.toLowerCase()) + 1) : 1));
-  if (n < 1) throw new Error("expected a size of at least 1 B; leave it empty for no bound");
+  if (n < 1) throw new Error("expected a size of at least 1 B; leave the input empty for no bound");
   return n;
 }

@@ -1,12 +1,12 @@
-// The window through which a grid is seen that has more cells than its picture has room for.
+// The visible part of a grid that has more cells than fit into its picture.
 
 import type { Part } from "./cells.js";
 
-/** The side of a cell, in pixels, at which there is nothing more to see by coming nearer. */
-const NEAR = 48;
+/** The side of a cell, in pixels, at the largest zoom. */
+const MAX_CELL = 48;
 
-/** View is a window of width × height pixels on rows × cols cells. At zoom 1 all cells are seen; x and y
- * are where its corner lies, in cells. It does not change: what moves it gives another one. */
+/** View is a window of width × height pixels on rows × cols cells. At zoom 1 all cells are visible. x and
+ * y are the top left corner, in cells. A view is immutable. */
 export class View {
   constructor(
     readonly rows: number,
@@ -29,10 +29,10 @@ export class View {
 
   /** nearest is the largest zoom. */
   get nearest(): number {
-    return Math.max(1, (NEAR * this.zoom) / Math.min(this.w, this.h));
+    return Math.max(1, (MAX_CELL * this.zoom) / Math.min(this.w, this.h));
   }
 
-  /** part gives the cells that are seen, if only by their edge. */
+  /** part returns the cells that are at least partly visible. */
   get part(): Part {
     return {
       top: Math.floor(this.y),
@@ -42,38 +42,38 @@ export class View {
     };
   }
 
-  /** at gives the row and column at a point of the picture. */
+  /** at returns the row and column at a point of the picture. */
   at(px: number, py: number): [number, number] {
     const within = (n: number, end: number): number => Math.min(end - 1, Math.max(0, Math.floor(n)));
     return [within(this.y + py / this.h, this.rows), within(this.x + px / this.w, this.cols)];
   }
 
-  /** resized gives the window on the same cells in a picture of another size. */
+  /** resized returns the view of the same cells in a picture of another size. */
   resized(width: number, height: number): View {
     return new View(this.rows, this.cols, width, height, this.zoom, this.x, this.y).moved(0, 0);
   }
 
-  /** zoomed comes nearer by a factor, and leaves the cell at a point of the picture where it is. */
+  /** zoomed returns a view that is zoomed by a factor, with a point of the picture fixed. */
   zoomed(factor: number, px: number, py: number): View {
     const zoom = Math.min(this.nearest, Math.max(1, this.zoom * factor));
     const by = 1 - this.zoom / zoom;
     return new View(this.rows, this.cols, this.width, this.height, zoom, this.x + (px / this.w) * by, this.y + (py / this.h) * by).moved(0, 0);
   }
 
-  /** moved shifts the cells by pixels, as far as there are cells. */
+  /** moved returns a view that is shifted by pixels, limited to the grid. */
   moved(dx: number, dy: number): View {
     const within = (n: number, end: number): number => Math.min(end - end / this.zoom, Math.max(0, n));
     const [x, y] = [within(this.x - dx / this.w, this.cols), within(this.y - dy / this.h, this.rows)];
     return new View(this.rows, this.cols, this.width, this.height, this.zoom, x, y);
   }
 
-  /** holding gives the window moved as little as shows a cell whole. */
+  /** holding returns the view after the smallest shift that makes a whole cell visible. */
   holding(row: number, col: number): View {
     const short = (n: number, from: number, room: number): number => Math.min(0, n - from) + Math.max(0, n + 1 - from - room);
     return this.moved(-short(col, this.x, this.width / this.w) * this.w, -short(row, this.y, this.height / this.h) * this.h);
   }
 
-  /** nearby gives the cell that is seen whole and is nearest to a cell. */
+  /** nearby returns the completely visible cell that is nearest to a cell. */
   nearby(row: number, col: number): [number, number] {
     const within = (n: number, from: number, room: number): number => Math.max(Math.ceil(from - 1e-9), Math.min(Math.floor(from + room + 1e-9) - 1, n));
     return [within(row, this.y, this.height / this.h), within(col, this.x, this.width / this.w)];

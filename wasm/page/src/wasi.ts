@@ -1,20 +1,20 @@
-// The ten functions of WASI that a Go guest needs to start: clocks, randomness and a place for its
-// last words. It has no files, no arguments and no network.
+// The ten WASI functions that a Go guest needs to start: clocks, randomness and output. The guest has
+// no files, no arguments and no network.
 
 const OK = 0;
-const BAD_FILE = 8; // what every other call gets; ENOSYS would end Go's os package at its start
+const BAD_FILE = 8; // the result of every other call; with ENOSYS Go's os package fails to initialize
 
-/** Exit is thrown where the guest ends itself. */
+/** Exit is thrown when the guest exits. */
 export class Exit extends Error {
   constructor(readonly code: number) {
     super(`the layout core ended with code ${code}`);
   }
 }
 
-/** Host serves one instance. */
+/** Host implements WASI for one instance. */
 export class Host {
   memory: WebAssembly.Memory | null = null;
-  words = "";
+  output = "";
 
   imports(): WebAssembly.Imports {
     const known: Record<string, (...args: never[]) => number> = {
@@ -63,7 +63,7 @@ export class Host {
     for (let i = 0; i < n; i++) {
       const start = this.view().getUint32(list + 8 * i, true);
       const size = this.view().getUint32(list + 8 * i + 4, true);
-      this.words += new TextDecoder().decode(new Uint8Array(this.memory!.buffer, start, size));
+      this.output += new TextDecoder().decode(new Uint8Array(this.memory!.buffer, start, size));
       total += size;
     }
     this.view().setUint32(at, total, true);

@@ -1,4 +1,4 @@
-// The worker: it has the core, and answers one question after the other.
+// The worker: runs the core and answers questions in order.
 
 import { Answers } from "./answers.js";
 

@@ -73,7 +73,7 @@ for (const colorScheme of ["light", "dark"]) {
           return [style.overflowX, style.overflowY].some((o) => o !== "visible") && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1);
         });
         const outside = window.all().filter((e) => window.shown(e) && !e.closest("defs, .gone") && e.getBoundingClientRect().right > innerWidth + 1);
-        const parts = ["figures", "problems", "picture", "data", "take along"].filter((p) => {
+        const parts = ["figures", "problems", "picture", "data", "export"].filter((p) => {
           const e = document.querySelector("layout-app").shadowRoot.querySelector(`section[aria-label="${p}"]`);
           return !e || !window.shown(e);
         });

@@ -119,7 +119,7 @@ inBrowser("a worker that dies is an error of that layout alone", { impatient: tr
   await open(page, text("02"));
   await type(page.getByLabel("name of array 1"), "crash");
   await page.locator("problem-list").getByText("out of memory").waitFor();
-  await page.locator("problem-list").getByText("this is a fault of meshfeed, please report it with the layout").waitFor();
+  await page.locator("problem-list").getByText("this is a bug in meshfeed; please report it with the layout").waitFor();
   await type(page.getByLabel("name of array 1"), "image");
   await sound(page);
 });

@@ -90,7 +90,7 @@ inBrowser("the records of a step are told, over the ends of epochs", async (page
   await load(page, SMALL({ records: 90, order: ',"order":"local"' }));
   await view.locator(".why").filter({ hasText: 'there is no order "local"' }).waitFor();
   await load(page, UNEVEN);
-  await view.getByText("Say how many records the dataset has, to see which of them each process reads.").waitFor();
+  await view.getByText("Enter the number of records of the dataset to see the records of each process.").waitFor();
 });
 
 inBrowser("a shuffled epoch delivers every record once, another one in another order", async (page) => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { examples, golden, inBrowser, load, open } from "./browser.mjs";
 
-const PARTS = ["picture", "data", "problems", "figures", "take along"];
+const PARTS = ["picture", "data", "problems", "figures", "export"];
 
 inBrowser("every example says what it should", async (page) => {
   await open(page);

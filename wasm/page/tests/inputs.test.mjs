@@ -28,7 +28,7 @@ inBrowser("an order of devices is pasted, shown in runs, refused with a reason, 
   await form.locator("summary").click();
   const use = form.getByRole("button", { name: "use this order" });
   const order = form.getByLabel("order of the devices");
-  for (const [wrong, why] of [["0 1 2", "expected 8 ids, or 8 [process, id] pairs, in mesh order, but found 3 numbers"], ["0 1 2 3 4 5 6 6", "device 6 stands in places 6 and 7, counted from 0"], ["all", "expected 8 ids, or 8 [process, id] pairs, in mesh order"]]) {
+  for (const [wrong, why] of [["0 1 2", "expected 8 ids, or 8 [process, id] pairs, in mesh order, but found 3 numbers"], ["0 1 2 3 4 5 6 6", "device 6 is at positions 6 and 7, counted from 0"], ["all", "expected 8 ids, or 8 [process, id] pairs, in mesh order"]]) {
     await order.fill(wrong);
     await use.click();
     await form.getByText(why, { exact: true }).waitFor();
@@ -91,7 +91,7 @@ inBrowser("names of axes and arrays: what is wrong stands at the input", async (
   const said = (form) => page.locator(`${form} .why`).allInnerTexts();
   const axis = page.getByLabel("name of axis 2");
   await type(axis, "data");
-  assert.deepEqual(await said("mesh-form"), ["There is an axis data already."]);
+  assert.deepEqual(await said("mesh-form"), ["Another axis has the name data."]);
   assert.equal(await axis.getAttribute("aria-invalid"), "true");
   await type(axis, "");
   assert.deepEqual(await said("mesh-form"), ["An axis needs a name."]);
@@ -103,7 +103,7 @@ inBrowser("names of axes and arrays: what is wrong stands at the input", async (
 
   const array = page.getByLabel("name of array 2");
   await type(array, "image");
-  assert.deepEqual(await said("array-form"), ["There is an array image already."]);
+  assert.deepEqual(await said("array-form"), ["Another array has the name image."]);
   await type(array, "");
   assert.deepEqual(await said("array-form"), ["an array has no name"]);
   assert.equal(await array.getAttribute("aria-invalid"), "true");
@@ -140,8 +140,8 @@ inBrowser("numbers that are none are refused at their input", async (page) => {
     ["seed", "1.5", "expected a whole number"],
     ["prefetch", "", "expected a whole number from 0"],
     ["device budget", "16 apples", "expected a size with its unit, such as 16 GiB"],
-    ["device budget", "16", "16 of what? Write 16 GiB, 16 MiB or 16 B"],
-    ["host budget", "0 GiB", "expected a size of at least 1 B; leave it empty for no bound"],
+    ["device budget", "16", "16 has no unit; write 16 GiB, 16 MiB or 16 B"],
+    ["host budget", "0 GiB", "expected a size of at least 1 B; leave the input empty for no bound"],
     ["processes", "0", "expected a whole number from 1; still 4"],
     ["devices per process", "two", "expected a whole number from 1; still 2"],
     ["size of axis data", "1.5", "expected a whole number from 1; data is still 4"],
@@ -195,11 +195,11 @@ test("shapes", () => {
     "B, 8, 8": "B 8 8", "(B, 8192)": "B 8192", "[B0, B1, 3]": "B0 B1 3", "8x8": "8 8", "B × 8 x 8": "B 8 8", "8_192": "8192", "": "", "B, S": "B S=2048", "B,T = 7": "B T=7", "B, größe=3": "B größe=3", "x=4 8": "x=4 8",
   })) assert.equal(read(text), want, text);
   for (const [text, why] of Object.entries({
-    "B, eight!": '"eight!" is no size; expected whole numbers, or B for the batch: B, 8, 8',
-    "B, -1": '"-1" is no size; expected whole numbers, or B for the batch: B, 8, 8',
-    "B, 1.5": '"1.5" is no size; expected whole numbers, or B for the batch: B, 8, 8',
-    "B, =4": '"=4" is no size; expected whole numbers, or B for the batch: B, 8, 8',
-    "B=256, 8": "B is the batch, whose size is the global batch; write B alone",
+    "B, eight!": '"eight!" is not a size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B, -1": '"-1" is not a size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B, 1.5": '"1.5" is not a size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B, =4": '"=4" is not a size; expected whole numbers, or B for the batch: B, 8, 8',
+    "B=256, 8": "B is a batch dimension, whose size is the global batch; write B alone",
     "B, T": "T has no size yet; write T=2048 once",
     "9007199254740993": "9007199254740993 is larger than 2^53",
   })) assert.throws(() => read(text), { message: why }, text);

@@ -103,7 +103,7 @@ const PASTES = [
 ];
 
 const REFUSED = [
-  ["hello", "There is nothing in it that is understood: "],
+  ["hello", "The text contains no layout, mesh or sharding. Accepted: "],
   ["make_mesh((4, 2), ('x',))", "the mesh has 2 sizes and 1 names"],
   ['{"meshfeed": 1}', 'a layout document needs the key "mesh"'],
   ['{"meshfeed": 1', "expected ',' or '}', but the text ends"],
@@ -155,7 +155,7 @@ inBrowser("a link brings the layout along, and a damaged one says so", { online:
   assert.equal(await canonical(page), want);
   await page.goto("about:blank");
   await open(page, null, `${link.slice(0, -9)}`);
-  assert.equal(await page.locator(".notice span").innerText(), "the link is damaged: its layout cannot be unpacked");
+  assert.equal(await page.locator(".notice span").innerText(), "the link is damaged: its layout cannot be decoded");
 });
 
 inBrowser("a dropped layout is read, and a broken one says why", async (page) => {

@@ -69,23 +69,23 @@ const REFUSED = {
   "Mesh(devices, ('x', 'y'))": "the sizes of the mesh are devices, but numbers are expected: make_mesh((4, 2), …), or reshape(4, 2)",
   "Mesh(np.array(jax.devices()).reshape(-1, 2), ('x', 'y'))": "the sizes of the mesh are np.array(jax.devices()).reshape(-1, 2), but numbers are expected: make_mesh((4, 2), …), or reshape(4, 2)",
   "jax.make_mesh((4, 2), ('x', 'y')": "a parenthesis is not closed: jax.make_mesh((4, 2), ('x', 'y')…",
-  "Mesh('a': 4) Mesh('a': 2)": "there are several different meshes in it; paste the one that is meant",
+  "Mesh('a': 4) Mesh('a': 2)": "the text contains several different meshes; paste one of them",
   "P(P.UNCONSTRAINED, 'x')": "P(P.UNCONSTRAINED, 'x') leaves a dimension to the compiler; expected None or axes",
-  "P('x', unreduced={'y'})": "P('x', unreduced={'y'}) is no spec; expected axes and None, such as P('data', None)",
-  "P(*names)": "P(*names) is no spec; expected axes and None, such as P('data', None)",
+  "P('x', unreduced={'y'})": "P('x', unreduced={'y'}) is not a spec; expected axes and None, such as P('data', None)",
+  "P(*names)": "P(*names) is not a spec; expected axes and None, such as P('data', None)",
   "P('a'), P('b'), P('c')": "there are 3 specs, but 2 arrays; add arrays first, or paste fewer",
   "{devices=[2,2]<=[8]}": "[2,2] are 4 tiles, but [8] are 8 devices",
-  "{devices=[2,2]<=[2,2]T(0,0)}": "T(0,0) is no order of the dimensions of [2,2]",
+  "{devices=[2,2]<=[2,2]T(0,0)}": "T(0,0) is not an order of the dimensions of [2,2]",
   "{devices=[2,2]0,1,2}": "[2,2] are 4 tiles, but 3 devices are listed",
-  "{devices=[2,2]0,1,2,2}": "device 2 stands in places 2 and 3, counted from 0",
+  "{devices=[2,2]0,1,2,2}": "device 2 is at positions 2 and 3, counted from 0",
   "{devices=[3,2]<=[2,3]}": "tiles [3,2] do not divide into devices [2,3], so no axes make them",
   "{devices=[0]<=[0]}": "[0] are 0 tiles, but 1 to 1048576 are expected",
   "{devices=[2048,1024]<=[2097152]}": "[2048,1024] are 2097152 tiles, but 1 to 1048576 are expected",
-  "{{devices=[2]<=[2]}, {devices=[4]<=[4]}}": "there are several shardings in it; paste them one by one",
+  "{{devices=[2]<=[2]}, {devices=[4]<=[4]}}": "the text contains several shardings; paste them one by one",
   "{maximal device=0}": "only tiles and replicas can be written as a partition spec: expected {devices=[…]…} or {replicated}",
   "{devices=[2,2]<=[4] last_tile_dims={manual}}": "only tiles and replicas can be written as a partition spec: expected {devices=[…]…} or {replicated}",
   '#sdy.sharding<@mesh, [{"x":(1)2}, {}]>': 'a part of an axis, such as "x":(1)2, cannot be written as a partition spec',
-  '#sdy.sharding<@mesh, [{}], unreduced={"x"}>': "sums that are not reduced yet are no input, so a layout has none",
+  '#sdy.sharding<@mesh, [{}], unreduced={"x"}>': "unreduced sums cannot be an input, so a layout cannot contain them",
 };
 
 test("what is known is read", () => {
@@ -191,14 +191,14 @@ const ORDERS = [
 
 const NO_ORDERS = [
   ["0, 1, 2", 4, 2, "expected 4 ids, or 4 [process, id] pairs, in mesh order, but found 3 numbers"],
-  ["0, 1, 2, 1", 4, 2, "device 1 stands in places 1 and 3, counted from 0"],
-  ["[[0, 5], [1, 5]]", 2, 2, "device 5 stands in places 0 and 1, counted from 0"],
-  ["0, 1, 2, 3", 4, 3, "4 devices cannot be dealt to 3 processes in equal parts; give [process, id] pairs"],
+  ["0, 1, 2, 1", 4, 2, "device 1 is at positions 1 and 3, counted from 0"],
+  ["[[0, 5], [1, 5]]", 2, 2, "device 5 is at positions 0 and 1, counted from 0"],
+  ["0, 1, 2, 3", 4, 3, "4 devices cannot be distributed over 3 processes in equal parts; give [process, id] pairs"],
   ["0, 1, -2, 3", 4, 2, "expected 4 ids, or 4 [process, id] pairs, in mesh order"],
   ["a, b", 2, 2, "expected 2 ids, or 2 [process, id] pairs, in mesh order"],
   ["", 2, 2, "expected 2 ids, or 2 [process, id] pairs, in mesh order"],
   ["[CpuDevice(id=1)]", 2, 2, "expected 2 devices, but found 1"],
-  ["[CpuDevice(id=1) CpuDevice(id=1)]", 2, 2, "device 1 stands in places 0 and 1, counted from 0"],
+  ["[CpuDevice(id=1) CpuDevice(id=1)]", 2, 2, "device 1 is at positions 0 and 1, counted from 0"],
 ];
 
 test("an order of devices is read, and told in runs", () => {

@@ -107,7 +107,7 @@ inBrowser("the machine stays what it was said to be when the axes change", async
 inBrowser("a new axis goes where it is asked to", async (page) => {
   await open(page, text("02"));
   const names = () => page.locator("mesh-form li input.code").evaluateAll((inputs) => inputs.map((i) => i.value).join());
-  const place = page.getByLabel("place of the new axis");
+  const place = page.getByLabel("position of the new axis");
   await page.getByRole("button", { name: "+ axis" }).click();
   assert.equal(await names(), "data,model,fsdp");
   await place.selectOption("outermost");
