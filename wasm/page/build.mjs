@@ -1,5 +1,5 @@
 // Builds the page: dist/layout.html, one file that works from file://, and dist/hosted/, a folder for a web server.
-// Checks the types first, and does nothing where the inputs are those of the last build.
+// Checks the types first. Does nothing if the inputs have not changed since the last build.
 // usage: node build.mjs MESHFEED.wasm [DIST]
 
 import { build } from "esbuild";

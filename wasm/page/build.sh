@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds the page: the one recipe, for make and the wheel.
+# Builds the page, for make and for the wheel.
 #
 #   wasm/page/build.sh NODE MESHFEED.wasm
 #
-# NODE is a folder with bin/node and bin/npm, which node.sh makes. Writes dist/
-# and, where package-lock.json changed, node_modules/.
+# NODE is a folder with bin/node and bin/npm, which node.sh creates. Writes dist/
+# and, if package-lock.json changed, node_modules/.
 set -eu
 
 if [ $# -ne 2 ]; then

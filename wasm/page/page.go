@@ -1,11 +1,9 @@
-// Package page holds the layout page: a browser page that checks and draws a
-// layout, with the layout core inside as WebAssembly. It is written in
-// TypeScript (src) and built by `make page` into one HTML file, which works
-// from file:// without a network.
+// Package page contains the layout page: a browser page that checks and draws a
+// layout, with the layout core as WebAssembly. It is written in TypeScript (src).
+// `make page` builds one HTML file, which works from file:// without a network.
 //
-// The page is part of a binary that is built with the tag `page`, as those of
-// the Makefile and of the wheels are. Elsewhere everything here says
-// Unsupported.
+// Binaries built with the tag `page` contain the page; the Makefile and the wheel
+// set this tag. In other builds every function returns Unsupported.
 package page
 
 import (
@@ -15,13 +13,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// slot is where the page looks for a layout to begin with.
+// slot is the element from which the page reads its first layout.
 const slot = `<script type="application/json" id="layout">`
 
-// HTML gives the page as one file that begins with a layout document, or with
-// an example where document is empty. Whether the document is right is for the
-// page to say; its bytes are kept, but for the characters that could end a
-// script, which are escaped as JSON allows.
+// HTML returns the page as one file that opens with a layout document, or with an
+// example if document is empty. The page checks the document. HTML changes its
+// bytes only to escape characters that could end a script, in a way that JSON
+// allows.
 func HTML(document []byte) ([]byte, error) {
 	page, err := single()
 	if err != nil || len(document) == 0 {
@@ -34,13 +32,13 @@ func HTML(document []byte) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(slot), escape(document), after}, nil), nil
 }
 
-// escape writes the characters that mean something in HTML as \u escapes. In
-// JSON they stand in strings only, where both are the same.
+// escape replaces characters with a meaning in HTML by \u escapes. In JSON these
+// characters occur in strings only, where an escape is equivalent.
 func escape(document []byte) []byte {
 	document = bytes.ReplaceAll(document, []byte("<"), []byte(`\u003c`))
 	return bytes.ReplaceAll(document, []byte(">"), []byte(`\u003e`))
 }
 
-// Hosted gives the files of the page for a web server: index.html, its script
-// and meshfeed.wasm, which the browser compiles while it arrives.
+// Hosted returns the files of the page for a web server: index.html, its script
+// and meshfeed.wasm, which the browser compiles while it downloads.
 func Hosted() (fs.FS, error) { return hosted() }

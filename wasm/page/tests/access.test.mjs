@@ -1,4 +1,4 @@
-// The page for everyone: enlarged, printed, by keyboard, without colors or with other ones, without motion.
+// Accessibility: enlarged text, print, keyboard, forced colors, color blindness, reduced motion.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { examples, inBrowser, load, open } from "./browser.mjs";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 
-/** tools gives every page functions that look through shadow roots. */
+/** tools adds functions to every page that search through shadow roots. */
 const tools = (page) =>
   page.addInitScript(() => {
     window.all = (root = document) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...(e.shadowRoot ? window.all(e.shadowRoot) : [])]);
@@ -177,7 +177,7 @@ const EYES = {
   tritanopia: [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
 };
 
-/** oklab gives the color that eyes see, in a space where distances are as large as they look. */
+/** oklab converts a color to a space in which distances match perceived differences. */
 function oklab(rgb, eyes) {
   const linear = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   const [r, g, b] = eyes.map((row) => Math.min(1, Math.max(0, row.reduce((sum, m, i) => sum + m * linear[i], 0))));
@@ -187,7 +187,7 @@ function oklab(rgb, eyes) {
   return [0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s, 1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s, 0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s];
 }
 
-// Blocks along the two dimensions that are cut, and the least distance of neighbors: 0.02 is just seen.
+// Blocks along the two partitioned dimensions, and the least distance of neighbors. 0.02 is just visible.
 const CUTS = [[2, 1, 0.3], [4, 1, 0.12], [8, 1, 0.045], [16, 1, 0.018], [2, 2, 0.15], [4, 2, 0.08], [8, 2, 0.025], [4, 4, 0.055], [8, 4, 0.025], [2, 8, 0.024]];
 
 inBrowser("neighbors differ in color for every kind of eyes", async (page) => {

@@ -1,4 +1,4 @@
-// The browser of the tests: the system's Chromium, once per file of tests.
+// The browser of the tests: the system's Chromium, started once per test file.
 //
 //   MESHFEED_CHROMIUM  its path, if it is not one of the usual paths
 //   MESHFEED_STRICT    1: a missing browser fails the tests instead of skipping them
@@ -23,7 +23,7 @@ const must = process.env.MESHFEED_STRICT === "1";
 let browser;
 after(() => browser?.close());
 
-/** examples lists the ready layouts: name and text. */
+/** examples lists the example layouts: name and text. */
 export function examples() {
   return readdirSync(layouts)
     .filter((f) => f.endsWith(".json"))
@@ -31,8 +31,8 @@ export function examples() {
     .map((f) => ({ name: f.slice(0, -5), text: readFileSync(join(layouts, f), "utf8") }));
 }
 
-/** inBrowser runs a test with a page that has no network. What the page says on the console, and
- * every request that is not for the page itself, fails the test. */
+/** inBrowser runs a test with a page that has no network. Console output, and every request other than
+ * for the page itself, fails the test. */
 export function inBrowser(name, options, run) {
   if (typeof options === "function") [options, run] = [{}, options];
   const skip = !path && !must ? "NOT TESTED: there is no Chromium; install one, or name it by MESHFEED_CHROMIUM" : false;
@@ -55,7 +55,7 @@ export function inBrowser(name, options, run) {
   });
 }
 
-/** patient lets every action wait for the core's answer to it. */
+/** patient makes every action wait for the core's answer. */
 function patient(page) {
   const after = (object, name) => {
     const usual = object[name].bind(object);
@@ -80,7 +80,7 @@ function patient(page) {
   }
 }
 
-/** settled waits until the page has the core's answer, and shows it. */
+/** settled waits until the page shows the core's answer. */
 export const settled = (page) =>
   page.evaluate(async () => {
     const app = document.querySelector("layout-app");
@@ -88,8 +88,8 @@ export const settled = (page) =>
     await app?.updateComplete;
   });
 
-/** spoil puts a program in front of that of the page's workers. In it spoil(exports) gives what takes the
- * place of some exports of the core. */
+/** spoil prepends a program to that of the page's workers. Its function spoil(exports) returns replacements
+ * for some exports of the core. */
 export async function spoil(page, program) {
   await page.addInitScript((program) => {
     const usual = URL.createObjectURL;
@@ -106,14 +106,14 @@ export async function spoil(page, program) {
   }, program);
 }
 
-/** open shows the page, with a layout where one is given. */
+/** open shows the page, optionally with a layout. */
 export async function open(page, text, url = single) {
   await page.goto(url);
   await page.locator("layout-app").waitFor();
   if (text) await load(page, text);
 }
 
-/** load puts a layout into an open page. */
+/** load opens a layout in an open page. */
 export async function load(page, text) {
   const error = await page.evaluate(async (text) => {
     const app = document.querySelector("layout-app");
@@ -124,7 +124,7 @@ export async function load(page, text) {
   assert.equal(error, null);
 }
 
-/** serve gives the address of a server of the hosted folder, which ends with the test. */
+/** serve starts a server of the hosted folder and returns its address. The server ends with the test. */
 export async function serve(t) {
   const types = { html: "text/html", js: "text/javascript", wasm: "application/wasm" };
   const server = createServer((request, response) => {
@@ -138,7 +138,7 @@ export async function serve(t) {
   return `http://localhost:${server.address().port}/`;
 }
 
-/** golden compares a text with a file of snapshots; REWRITE=1 writes it. */
+/** golden compares a text with a snapshot file; REWRITE=1 writes the file. */
 export function golden(name, text) {
   const file = join(here, "snapshots", name);
   if (process.env.REWRITE === "1") return writeFileSync(file, `${text}\n`);

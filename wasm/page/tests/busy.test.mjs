@@ -1,18 +1,18 @@
-// While the core works, the page does too: it takes input, shows the layout before, drops answers that
-// are not wanted any more, and goes on where the core does not.
+// While the core computes, the page stays usable: it takes input, shows the previous layout, drops outdated
+// answers, and recovers from a failing core.
 
 import assert from "node:assert/strict";
 import { examples, inBrowser, open, serve, settled, spoil } from "./browser.mjs";
 
 const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 
-/** A core that never ends with a layout that has an array "forever". */
+/** A core that hangs on a layout with an array "forever". */
 const FOREVER = `const spoil = ({ mf_describe }, asked) => ({ mf_describe(n) {
   while (asked(n).includes('"forever"'));
   return mf_describe(n);
 } })`;
 
-/** type puts a text into an input, and leaves it, without waiting for an answer. */
+/** type enters a text into an input without waiting for an answer. */
 async function type(input, value) {
   await input.fill(value);
   await input.press("Enter");
@@ -28,7 +28,7 @@ for (const hosted of [false, true]) {
     await type(page.getByLabel("name of array 1"), "forever");
     await page.getByRole("status").getByText("Working out the layout of 8 devices").waitFor();
 
-    // The forms have what was typed; all else is of the layout before, and says so.
+    // The forms show the typed text. All other parts show the previous layout and are marked as old.
     assert.equal(await page.getByLabel("name of array 1").inputValue(), "forever");
     assert.deepEqual(await page.locator("shard-view .tabs button").allInnerTexts(), ["image", "label"]);
     assert.equal(await page.locator(".center").getAttribute("aria-busy"), "true");
@@ -38,7 +38,7 @@ for (const hosted of [false, true]) {
     await page.getByRole("grid", { name: "device mesh" }).locator('[data-cell="7"]').focus();
     assert.equal(await page.locator(".said").innerText(), "device 7, process 3, rows 192–255 × 0–7 × 4–7, 8 KiB");
 
-    // What was wanted to be seen meanwhile is seen once there is an answer.
+    // The look that was requested meanwhile is shown with the answer.
     await page.locator("shard-view").getByRole("button", { name: "label" }).click();
     await type(page.getByLabel("name of array 1"), "fine");
     await page.locator("shard-view .tabs").getByText("fine").waitFor();

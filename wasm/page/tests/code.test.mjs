@@ -1,7 +1,7 @@
-// The programs that the page gives do what the page says: those for JAX run, those in Go compile and
-// run, and the layouts that come of them are the page's own.
+// The generated programs match the page: JAX programs run, Go programs compile and run, and their layouts
+// equal the page's.
 //
-//   PYTHON  an interpreter with meshfeed and JAX; else that of .venv
+//   PYTHON  an interpreter with meshfeed and JAX; default: the one in .venv
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -16,7 +16,7 @@ const root = join(here, "../../..");
 const python = resolve(root, process.env.PYTHON ?? ".venv/bin/python");
 const nasty = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
 
-/** scattered gives devices in an order that no axis explains. */
+/** scattered returns devices in an order that does not follow from axes. */
 const scattered = (n, processes) => Array.from({ length: n }, (_, i) => ((i * 37 + 11) % n)).map((id) => [Math.floor((id * processes) / n), id]);
 
 const one = (rest) => JSON.stringify({ meshfeed: 1, mesh: { axes: [["data", 4], ["model", 2]] }, ...rest });
@@ -40,7 +40,7 @@ const OWN = {
   "names that editors do not show": one({ arrays: { "\u202e\ufeff\u2028`\\": x, "\u0001\u007f": x }, batch: { size: 8 } }),
 };
 
-/** Has the fields of FILE, so that its programs run as they are. */
+/** A layout with the fields of FILE, so that its programs run unchanged. */
 const WHOLE = "a program as it is";
 const FILE = "internal/arrowmeta/testdata/fixed.arrow";
 OWN[WHOLE] = one({
@@ -50,8 +50,8 @@ OWN[WHOLE] = one({
   dataset: { records: 5, order: "shuffle.1", seed: 4 },
 });
 
-/** programs gives for every document what the page makes of it: the canonical document, the report,
- * what a draft of it says, and the programs. */
+/** programs returns the page's results for every document: the canonical document, the report, the draft's
+ * document, and the programs. */
 async function programs(cases) {
   const { Guest, parse, text, jaxCode, goCode } = await modules("guest", "draft", "jax-code", "go-code");
   const guest = core(Guest);
@@ -69,23 +69,22 @@ const cases = await programs([
   ...Object.entries(OWN).map(([name, text]) => ({ name, text })),
 ]);
 
-/** folder gives a folder that goes with the test. */
+/** folder creates a folder that is removed after the test. */
 function folder(t) {
   const made = mkdtempSync(join(tmpdir(), "meshfeed-"));
   t.after(() => rmSync(made, { recursive: true }));
   return made;
 }
 
-/** run gives what a command prints. */
+/** run returns the output of a command. */
 function run(command, args, options) {
   const done = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28, ...options });
   assert.equal(done.status, 0, `${command} ${args.join(" ")}: ${done.error?.message ?? done.stderr}`);
   return done.stdout;
 }
 
-/** told gives what of a document a JAX program can tell in a single process: which process has a
- * device, the budgets that only a plan has, and what the data are is left out. Devices that are
- * listed in the order of their numbers, for their processes' sake, are then those of a plain mesh. */
+/** told removes from a document what a JAX program in one process cannot express: the processes of
+ * devices, the budgets and the dataset. A device list in ascending order is then a plain mesh. */
 function told(document) {
   const { budget, dataset, mesh, ...rest } = JSON.parse(document);
   const { order, seed, records } = dataset ?? {};

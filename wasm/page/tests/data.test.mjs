@@ -1,4 +1,4 @@
-// The data side: who else reads a row, which records a step delivers, and the colors' memory.
+// The data panel: shared rows, the records of a step, and the memory of the color palette.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,23 +8,23 @@ import { core, modules } from "./modules.mjs";
 const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 const { shared, repeated, Guest } = await modules("overlap", "guest");
 
-/** readers makes reports of processes that read some rows. */
+/** readers builds reports of processes that read some rows. */
 const readers = (...rows) => rows.map((r, process) => ({ process, rows: r }));
 
-test("who else reads a process's rows", () => {
+test("the other readers of a process's rows", () => {
   const all = readers([[0, 8]], [[4, 6], [7, 20]], [[0, 8]], [[8, 9]], [], [[0, 99]]);
   assert.deepEqual(shared(all[0], all), [{ process: 1, rows: [[4, 6], [7, 8]] }, { process: 2, rows: null }, { process: 5, rows: null }]);
   assert.deepEqual(shared(all[1], all), [{ process: 0, rows: [[4, 6], [7, 8]] }, { process: 2, rows: [[4, 6], [7, 8]] }, { process: 3, rows: [[8, 9]] }, { process: 5, rows: null }]);
   assert.deepEqual(shared(all[4], all), []);
 });
 
-test("which rows are read by several", () => {
+test("the rows that several processes read", () => {
   assert.deepEqual(repeated(readers([[0, 4]], [[4, 8]])), { rows: [], least: Infinity, most: 0 });
   assert.deepEqual(repeated(readers([[0, 4]], [[2, 8]], [[3, 4], [9, 12]], [[11, 12]])), { rows: [[2, 4], [11, 12]], least: 2, most: 3 });
   assert.deepEqual(repeated(readers([[0, 8]], [[0, 4]], [[4, 8]])), { rows: [[0, 8]], least: 2, most: 2 });
 });
 
-test("the sweep says what counting row by row says", () => {
+test("the sweep agrees with counting row by row", () => {
   let seed = 1;
   const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
   for (let round = 0; round < 300; round++) {
@@ -41,7 +41,7 @@ test("the sweep says what counting row by row says", () => {
   }
 });
 
-/** table gives the texts of a region's table. */
+/** table returns the texts of a region's table. */
 const table = (page, name) => page.getByRole("region", { name, exact: true }).locator("tbody tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.innerText.trim())));
 
 const UNEVEN = '{"meshfeed":1,"mesh":{"axes":[["data",2],["model",2]],"devices":[[0,0],[1,1],[1,2],[1,3]]},"arrays":{"x":{"shape":["B",4],"dtype":"int8","spec":["data"]}},"batch":{"size":8}}';

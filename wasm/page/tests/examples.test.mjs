@@ -1,4 +1,4 @@
-// Every example: what it says to a screen reader, and that it is drawn without a complaint.
+// Every example: its accessibility tree, and that it is drawn without console output.
 
 import assert from "node:assert/strict";
 import { examples, golden, inBrowser, load, open } from "./browser.mjs";

@@ -1,5 +1,4 @@
-// The page's own host of the core, without a browser: an instance that trapped, or that has grown,
-// is replaced by a new one.
+// The page's host of the core, without a browser. An instance that trapped or has grown is replaced.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,9 +13,9 @@ after(() => rmSync(made, { recursive: true }));
 await build({ entryPoints: [join(here, "../src/guest.ts")], bundle: true, format: "esm", target: "es2022", outfile: join(made, "guest.mjs") });
 const { Guest } = await import(join(made, "guest.mjs"));
 
-/** core makes a module with the exports of the core. mf_describe says how often this instance was
- * asked before, as a digit; mf_schema traps, with the last words of whoever traps where there are
- * any; mf_table grows the memory by as many pages as its first argument says. */
+/** core builds a module with the exports of the core. mf_describe returns, as a digit, the number of earlier
+ * calls of this instance. mf_schema traps, with a message on standard error if one is given. mf_table grows
+ * the memory; its first argument is the number of pages. */
 function core() {
   const size = (n) => (n < 128 ? [n] : [(n & 127) | 128, n >> 7]);
   const list = (parts) => [...size(parts.length), ...parts.flat()];
@@ -58,15 +57,15 @@ function core() {
 const PAGE = 64 << 10;
 const ROOM = 128 << 20;
 
-/** grow adds pages to the memory of the instance that described last. */
+/** grow adds pages to the memory of the current instance. */
 const grow = (guest, of, pages) => guest.table(of, pages, 0, 1);
 
-test("an instance is asked again while it is sound", () => {
+test("a sound instance is used again", () => {
   const guest = new Guest(core());
   assert.deepEqual([guest.describe("x"), guest.describe("x"), guest.describe("x")], [0, 1, 2]);
 });
 
-test("an instance that trapped is replaced, and its last words are told", () => {
+test("an instance that trapped is replaced, and its output is reported", () => {
   const guest = new Guest(core());
   assert.equal(guest.describe("x"), 0);
   for (let i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-// What is typed, dragged and pasted into the form, and what the form says of it.
+// Typing, dragging and pasting in the forms, and their messages.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,13 +8,13 @@ import { modules } from "./modules.mjs";
 const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
 
-/** type puts a text into an input, and leaves it. */
+/** type enters a text into an input and leaves the input. */
 async function type(input, value) {
   await input.fill(value);
   await input.press("Enter");
 }
 
-/** focused gives the name of the element that has the focus. */
+/** focused returns the name of the focused element. */
 const focused = (page) =>
   page.evaluate(() => {
     let e = document.activeElement;

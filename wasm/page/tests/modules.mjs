@@ -1,4 +1,4 @@
-// The page's own modules in Node, without a page.
+// Loads the page's modules in Node, without a page.
 
 import { build } from "esbuild";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { dist, here } from "./browser.mjs";
 
-/** modules gives what some of the page's modules export. */
+/** modules returns the exports of some modules of the page. */
 export async function modules(...names) {
   const folder = mkdtempSync(join(tmpdir(), "meshfeed-"));
   await build({

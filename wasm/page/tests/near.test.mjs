@@ -1,4 +1,4 @@
-// A grid of more than 1,024 cells is painted: what is seen from afar, and what from near.
+// Painted grids of more than 1,024 cells, at small and large zoom.
 
 import assert from "node:assert/strict";
 import { examples, inBrowser, open } from "./browser.mjs";
@@ -7,7 +7,7 @@ const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 const COPIES = '{"meshfeed":1,"mesh":{"axes":[["data",64],["model",32]],"processes":512},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":64}}';
 const FEW = '{"meshfeed":1,"mesh":{"axes":[["data",128],["model",64]],"processes":4},"arrays":{"x":{"shape":["B",64],"dtype":"int8","spec":["data","model"]}},"batch":{"size":128}}';
 
-/** begin opens the page, and lets canvases be read without a word on the console. */
+/** begin opens the page and makes reading canvases free of console warnings. */
 const begin = async (page, document) => {
   await open(page, document);
   await page.evaluate(() => {
@@ -21,7 +21,7 @@ const begin = async (page, document) => {
 
 const meshOf = (page) => page.getByRole("application", { name: /^device mesh/ });
 
-/** seen gives the view of the mesh, and the number of its marked cell. */
+/** seen returns the view of the mesh and the number of its marked cell. */
 const seen = (page) =>
   meshOf(page).evaluate(async (e) => {
     const grid = e.getRootNode().host;
@@ -30,15 +30,15 @@ const seen = (page) =>
     return { zoom, x, y, part, cursor: grid.cursor };
   });
 
-/** marked says whether the marked cell lies inside the picture. */
+/** marked reports whether the marked cell is inside the picture. */
 const marked = (page) =>
   meshOf(page).evaluate((e) => {
     const [mark, box] = [e.querySelector(".mark"), e].map((x) => x.getBoundingClientRect());
     return mark.left >= box.left - 2 && mark.right <= box.right + 2 && mark.top >= box.top - 2 && mark.bottom <= box.bottom + 2;
   });
 
-/** lines compares the painted lines with the processes: a dark line between cells of two of them, and
- * none between cells of one. It gives how many of each there are. */
+/** lines compares the painted lines with the processes: a dark line between cells of two processes, and no
+ * line between cells of one. It returns the number of each. */
 const lines = (page) =>
   meshOf(page).evaluate((e) => {
     const { grid, view } = e.getRootNode().host;

@@ -1,4 +1,4 @@
-// What a person does with the page.
+// Use of the page by a person.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,14 +10,14 @@ import { examples, inBrowser, layouts, load, open, serve } from "./browser.mjs";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 
-/** canonical gives the document as the core writes it. */
+/** canonical returns the document in canonical form. */
 const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
 
 const violations = (page) =>
   page.evaluate(async () => {
     const found = await axe.run({
       runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-      // a cell shows "3 p1", which its name spells out: device 3, process 1, …
+      // a cell shows "3 p1"; its accessible name is: device 3, process 1, …
       rules: { "label-content-name-mismatch": { enabled: false } },
     });
     return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).slice(0, 3).join(" | ")}`);

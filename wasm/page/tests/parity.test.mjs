@@ -1,5 +1,5 @@
-// The core in the browser says what the core says elsewhere: the table of nasty documents, and the
-// reports and pictures of the ready layouts.
+// The core in the browser agrees with the core elsewhere: on the table of hostile documents, and on the
+// reports and pictures of the examples.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,8 +9,8 @@ import { examples, here, inBrowser, open } from "./browser.mjs";
 const root = join(here, "../../..");
 const nasty = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
 
-/** describe asks the page's own core about documents that are given in parts: text, bytes in
- * hexadecimal, and what is repeated. */
+/** describe asks the page's core about documents that are given in parts: text, hexadecimal bytes, and
+ * repetitions. */
 const describe = (page, documents) =>
   page.evaluate(async (documents) => {
     const bytes = (part) => {

@@ -1,4 +1,4 @@
-// What the page reads of what people paste, and what it says of what it cannot read.
+// Pasted text: what the page accepts, and its messages for the rest.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ const { paste, apply, parse, parseSpec, readOrder, setOrder, orderText } = await
 
 const BASE = '{"meshfeed":1,"mesh":{"axes":[["data",4],["model",2]],"processes":4},"arrays":{"image":{"shape":["B",8,8],"dtype":"float32","spec":["data",null,"model"]},"label":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":256}}';
 
-/** pasted gives what a draft is after a paste: its mesh, and the specs of its arrays. */
+/** pasted returns the mesh and the specs of a draft after a paste. */
 function pasted(text, shown = "image") {
   const d = parse(BASE);
   apply(paste(text), d, shown);
@@ -88,7 +88,7 @@ const REFUSED = {
   '#sdy.sharding<@mesh, [{}], unreduced={"x"}>': "unreduced sums cannot be an input, so a layout cannot contain them",
 };
 
-test("what is known is read", () => {
+test("accepted forms are parsed", () => {
   for (const [text, want] of Object.entries(READ)) assert.equal(pasted(text), want, text);
 });
 
@@ -97,12 +97,12 @@ test("a spec without a name goes to the array that is shown", () => {
   assert.equal(pasted("P('model')\nP()", "label"), "data 4, model 2 on 4; image: ; label: model");
 });
 
-test("what cannot be used is refused with what was expected", () => {
+test("unusable text is rejected with what is expected", () => {
   for (const [text, want] of Object.entries(REFUSED)) assert.throws(() => pasted(text), { message: want }, text);
   for (const text of ["", "hello", "x = 1", "SUP('x')", "Remesh((4,), ('x',))", "devices=", "<>", "[[[["]) assert.equal(paste(text), null, text);
 });
 
-/** tile gives the tile that each device of an XLA sharding holds, as XLA defines it. */
+/** tile returns the tile of each device of an XLA sharding, by XLA's definition. */
 function tile(cut, from, order) {
   const grid = order.map((d) => from[d]);
   const strides = from.map((_, d) => from.slice(d + 1).reduce((a, b) => a * b, 1));
@@ -115,7 +115,7 @@ function tile(cut, from, order) {
   return out;
 }
 
-/** held gives the tile that each device of a mesh holds by a spec. */
+/** held returns the tile of each device of a mesh by a spec. */
 function held(axes, spec, devices) {
   return Array.from({ length: devices }, (_, device) => {
     const at = {};
@@ -155,7 +155,7 @@ function cuts(total, rank) {
   return Array.from({ length: total }, (_, i) => i + 1).filter((n) => total % n === 0).flatMap((n) => cuts(total / n, rank - 1).map((rest) => [n, ...rest]));
 }
 
-test("a typed spec is read, or is none", () => {
+test("a typed spec is parsed, or is null", () => {
   const read = (text) => JSON.stringify(parseSpec(text));
   for (const [text, want] of Object.entries({
     "P('data', None)": '[["data"],[]]',
@@ -201,12 +201,12 @@ const NO_ORDERS = [
   ["[CpuDevice(id=1) CpuDevice(id=1)]", 2, 2, "device 1 is at positions 0 and 1, counted from 0"],
 ];
 
-test("an order of devices is read, and told in runs", () => {
+test("a device order is parsed, and formatted in runs", () => {
   for (const [text, devices, processes, want] of ORDERS) assert.equal(orderText(readOrder(text, devices, processes), 99), want, text);
   assert.equal(orderText(readOrder("5 4 3 2 1 0", 6, 1), 3), "p0: 5, 4, 3, … (3 devices more)");
 });
 
-test("an order that is row-major needs no list", () => {
+test("a row-major order needs no list", () => {
   for (const [devices, listed] of [[[[0, 0], [0, 1], [1, 2], [1, 3]], false], [[[0, 0], [1, 1], [0, 2], [1, 3]], true], [[[0, 0], [0, 1], [0, 2], [1, 3]], true], [[[0, 0], [0, 2], [1, 1], [1, 3]], true]]) {
     const d = { devices: null, processes: 1 };
     setOrder(d, devices);
@@ -214,6 +214,6 @@ test("an order that is row-major needs no list", () => {
   }
 });
 
-test("no order of devices is refused with what was expected", () => {
+test("an invalid device order is rejected with what is expected", () => {
   for (const [text, devices, processes, want] of NO_ORDERS) assert.throws(() => readOrder(text, devices, processes), { message: want }, text);
 });

@@ -1,4 +1,4 @@
-// A person plans a run: the machine, the mesh, the arrays and the batch, and what the page says on the way.
+// A person plans a run: the machine, the mesh, the arrays and the batch, with the page's messages.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ const canonical = (page) => page.evaluate(() => document.querySelector("layout-a
 const problems = (page) => page.locator('section[aria-label="problems"]');
 const sum = (page) => page.locator(".sum").innerText();
 
-/** type puts a text into an input, and leaves it. */
+/** type enters a text into an input and leaves the input. */
 async function type(input, value) {
   await input.fill(value);
   await input.press("Enter");
@@ -22,14 +22,14 @@ inBrowser("8 hosts × 8 devices with FSDP and a model axis are planned from empt
   await page.getByText("Example: Replicas in a process", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Start empty" }).click();
 
-  // The machine first: 8 hosts with 8 devices each. The mesh still has one device, which the page says.
+  // The machine first: 8 hosts with 8 devices each. The mesh still has one device, which the page reports.
   await type(page.getByLabel("processes", { exact: true }), "8");
   await type(page.getByLabel("devices per process"), "8");
   const form = page.locator("mesh-form");
   assert.equal(await form.locator(".why").innerText(), "8 processes × 8 devices are 64 devices, but the axes make 1 device: data 1");
   assert.match(await sum(page), /1 error$/);
 
-  // The mesh: fsdp over the hosts, model within them. The second axis takes what is left of the 64.
+  // The mesh: fsdp over the hosts, model within them. The second axis takes the rest of the 64 devices.
   await type(page.getByLabel("name of axis 1"), "fsdp");
   await type(page.getByLabel("size of axis fsdp"), "8");
   await page.getByRole("button", { name: "+ axis" }).click();
@@ -37,7 +37,7 @@ inBrowser("8 hosts × 8 devices with FSDP and a model axis are planned from empt
   assert.equal(await page.getByLabel("size of axis model").inputValue(), "8");
   assert.equal(await form.locator(".why").count(), 0);
 
-  // The page asks for an array, and gives one. It becomes the tokens.
+  // The page offers an array. The test renames it to tokens.
   await problems(page).getByText("there is no array to deliver").waitFor();
   await problems(page).getByRole("button", { name: "add an array" }).click();
   await type(page.getByLabel("name of array 1"), "tokens");
@@ -45,12 +45,12 @@ inBrowser("8 hosts × 8 devices with FSDP and a model axis are planned from empt
   await type(page.getByLabel("shape", { exact: true }), "B, 2048");
   await type(page.getByLabel("global batch"), "500");
 
-  // 500 rows do not divide by the 8 of fsdp: one card, and one click.
+  // 500 rows do not divide by 8, the size of fsdp: one problem, fixed by one click.
   assert.equal(await problems(page).locator("li.error").count(), 1);
   await problems(page).getByRole("button", { name: "batch 504" }).click();
   assert.match(await sum(page), /^fsdp 8 × model 8 · 64 devices · 8 processes · loads$/);
 
-  // A weight that is split over both axes.
+  // A weight that is partitioned over both axes.
   await page.getByRole("button", { name: "+ array" }).click();
   const weight = page.getByRole("group", { name: "array x1" });
   await type(weight.getByLabel("shape", { exact: true }), "4096, 4096");

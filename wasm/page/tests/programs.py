@@ -1,12 +1,12 @@
-"""Runs the JAX programs that the page gives, and tells what they load.
+"""Runs the JAX programs that the page generates, and reports what they load.
 
     python programs.py CASES.json          in an empty folder
 
-A case is {"name", "document", "errors", "bytes", "jax"}: the canonical document, how many errors it
-has, the bytes of a batch, and the program. Every program runs on fake devices of the CPU, where its
-batches are small to the first of them. One that cannot run, because its layout has errors or more
-devices than there are, is planned instead. Prints for every case the layout document that came of
-it, the specs of what is no batch, and the shapes of a batch.
+A case is {"name", "document", "errors", "bytes", "jax"}: the canonical document, its number of
+errors, the bytes of a batch, and the program. Programs run on fake CPU devices and load the first
+of their small batches. A program that cannot run, because its layout has errors or needs more
+devices, is only planned. The output has, for every case, the layout document of the program, the
+specs of arrays outside of the batch, and the shapes of a batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Fields = dict[str, tuple[str, tuple[int, ...]]]
 
 
 def fields_of(document: Mapping[str, Any]) -> Fields:
-    """Gives type and row shape of the fields that a document's arrays are made of."""
+    """Returns type and row shape of the fields that a document's arrays use."""
     known = document.get("dataset", {}).get("fields", {})
     found = {name: (f["dtype"], tuple(f["shape"])) for name, f in known.items()}
     for name, a in document["arrays"].items():
@@ -52,13 +52,13 @@ def fields_of(document: Mapping[str, Any]) -> Fields:
 
 
 def records_of(document: Mapping[str, Any]) -> int:
-    """Gives the records of a document's dataset, or enough for two batches if that may be."""
+    """Returns the records of a document's dataset, or enough for two batches."""
     enough = min(2 * int(np.prod(document.get("batch", {}).get("size", 1))), MOST)
     return int(document.get("dataset", {}).get("records", enough))
 
 
 def dataset(fields: Fields, records: int) -> mf.Dataset:
-    """Makes a dataset of any size, whose rows are one row in memory."""
+    """Creates a dataset of any size whose rows share one row in memory."""
     arrays = {}
     for name, (dtype, row) in fields.items():
         one = np.zeros((1,) * (1 + len(row)), jax.numpy.dtype(dtype))
@@ -82,7 +82,7 @@ class Loaded:
 
 
 class Planned:
-    """A layout in place of a loader."""
+    """Replaces a loader by its layout."""
 
     def __init__(self, fields: Fields, records: int, arguments: Mapping[str, Any]) -> None:
         given = dict(arguments)
@@ -96,7 +96,7 @@ class Planned:
         return iter(())
 
     def reshard(self, batch: Any) -> Any:
-        """Stands for the loader's, and is never run."""
+        """Replaces the loader's method and is never run."""
 
 
 def run(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,12 +137,12 @@ def run(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spec(sharding: NamedSharding) -> list[Any]:
-    """Gives a sharding's spec as documents write it."""
+    """Returns a sharding's spec in the form of documents."""
     return [list(e) if isinstance(e, tuple) else e for e in sharding.spec]
 
 
 def shapes(array: jax.Array) -> dict[str, Any]:
-    """Gives the shape of an array and of its shards, as reports name them."""
+    """Returns the shape of an array and of its shards, as in reports."""
     return {
         "global_shape": list(array.shape),
         "shard_shape": list(array.sharding.shard_shape(array.shape)),

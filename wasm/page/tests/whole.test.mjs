@@ -1,4 +1,4 @@
-// All parts of the page show one layout, whatever was tried before and in whatever order it came.
+// All parts of the page show the same layout, after any sequence of edits and answers.
 
 import assert from "node:assert/strict";
 import { examples, inBrowser, open, spoil } from "./browser.mjs";
@@ -6,7 +6,7 @@ import { examples, inBrowser, open, spoil } from "./browser.mjs";
 const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 const BROKEN = '{"meshfeed":1,"mesh":{"axes":[["data",0]]}}';
 
-/** shown gives what the parts show, each in its words. */
+/** shown returns the text of each part. */
 const shown = (page) =>
   page.evaluate(async () => {
     const app = document.querySelector("layout-app");
@@ -19,10 +19,10 @@ const shown = (page) =>
     return { sum, facts: picture.querySelector(".facts")?.textContent.replaceAll(/\s+/g, " "), grids, table, figures: words("totals-view"), problems: words("problem-list") };
   });
 
-/** see changes how the picture is looked at, after which every part is drawn anew. */
+/** see changes the look, after which every part renders again. */
 const see = (page, look) => page.evaluate((look) => document.querySelector("layout-app").model.see(look), look);
 
-/** tried loads a document, and gives the page's objection. */
+/** tried loads a document and returns the page's error message. */
 const tried = (page, document) => page.evaluate((d) => document.querySelector("layout-app").model.load(d).then((error) => error?.message ?? null), document);
 
 inBrowser("a document that is refused leaves all of the one before", async (page) => {
@@ -46,7 +46,7 @@ inBrowser("questions about another document do not change what is shown", async 
   await spoil(page, 'const spoil = () => ({ mf_schema() { throw new WebAssembly.RuntimeError("unreachable"); } })');
   await open(page, text("08"));
   const before = await shown(page);
-  // the costs of other ways of loading are asked for a while after
+  // the page asks for the costs of other ways of loading later
   await page.waitForFunction(() => Object.keys(document.querySelector("layout-app").model.ways).length === 4);
   const ask = (name, question) => page.evaluate(([name, question]) => document.querySelector("layout-app").model.core.ask(name, question, new AbortController().signal).catch((cause) => cause.message), [name, question]);
   await ask("describe", [text("07")]);
@@ -61,7 +61,7 @@ inBrowser("questions about another document do not change what is shown", async 
   assert.deepEqual(await shown(page), before);
 });
 
-/** trap lets the core fail at the first pictures of 65,536 devices. */
+/** trap makes the core fail at the first tables of 65,536 devices. */
 const trap = (page, times) =>
   spoil(page, `let times = ${times};
     const spoil = ({ mf_table }) => ({ mf_table(array, what, from, count) {
@@ -122,7 +122,7 @@ inBrowser("in any order the examples look as they do alone", async (page) => {
   }
 });
 
-/** changes begins a list of the meshes shown, and last gives its end once there are two. */
+/** changes records the meshes that are shown; last returns the latest one after the second. */
 const changes = (page) =>
   page.evaluate(() => {
     const { model } = document.querySelector("layout-app");
