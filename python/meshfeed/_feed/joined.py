@@ -1,4 +1,4 @@
-"""The cursor of a loader in a job of several processes; others have nothing of this in the way."""
+"""The cursor of a loader in a job of several processes. A loader of one process does not use it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from meshfeed._native.owner import Owner
 
 
 class JoinedCursor(Cursor):
-    """A cursor whose batches other processes may have a part of.
+    """A cursor that takes its batches in step with the other processes of a job.
 
     Args:
         handle: as for `Cursor`, and so are the others.
@@ -31,8 +31,8 @@ class JoinedCursor(Cursor):
     def __init__(self, handle: Handle, feed: Feed, **rest: Any) -> None:
         self._sampling = _Sampling()
         self._cluster: Cluster | None = None
-        self._leads = False
-        self._agreed_in = -1  # the round in which it took its last batch
+        self._leads = False  # whether this is the cursor of the loader, and not of a pass
+        self._agreed_in = -1  # the generation of the last batch
         self._rows = 1
         super().__init__(handle, feed, **rest)
 
@@ -40,11 +40,11 @@ class JoinedCursor(Cursor):
         return _Inspector(feed.make, keep, self._sampling)
 
     def join(self, cluster: Cluster | None, rows: int) -> None:
-        """Takes batches together with these processes from now on.
+        """Takes batches in step with these processes from now on.
 
         Args:
-            cluster: the processes; None where there are no others.
-            rows: of the global batch.
+            cluster: the processes; None if there are no others.
+            rows: the rows of the global batch.
         """
         self._cluster = self._sampling.cluster = cluster
         self._sampling.stream = 0
@@ -52,15 +52,15 @@ class JoinedCursor(Cursor):
         self._leads, self._rows = True, rows
         if cluster is not None:
             cluster.moved(calls.loader_state(self.handle.value))
-            cluster.place = weakref.WeakMethod(self.place)
+            cluster.place = weakref.WeakMethod(self.epoch_and_step)
 
     def share(self, leader: JoinedCursor) -> None:
-        """Takes the batches of a pass together with the processes of the loader's cursor."""
+        """Takes the batches of a pass in step with the processes of the loader's cursor."""
         self._cluster = self._sampling.cluster = leader._cluster
         self._rows = leader._rows
 
     def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
-        """Gives what says whether a file with a state stays; None without other processes."""
+        """Returns the function that says whether a file with a state stays; None if alone."""
         return self._cluster.passed(path, state) if self._cluster is not None else None
 
     def leave(self, *, wait: bool) -> None:
@@ -70,12 +70,12 @@ class JoinedCursor(Cursor):
         self._cluster = self._sampling.cluster = None
 
     def take(self) -> Item | None:
-        """Gives the next batch, or None at the end of the pass."""
+        """Returns the next batch, or None at the end of the run."""
         cluster, sampling = self._cluster, self._sampling
         if cluster is None or cluster.left:
             return super().take()
         agreed_in = cluster.begin()
-        if self._leads and agreed_in != self._agreed_in:  # a pass has not moved
+        if self._leads and agreed_in != self._agreed_in:  # the loader was moved
             sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
             self._make.inspect_early()
@@ -90,12 +90,12 @@ class JoinedCursor(Cursor):
             item = super().take()
         except Exception as e:
             progress.get(0)
-            cluster.failed(e, *self.place())
+            cluster.failed(e, *self.epoch_and_step())
             raise
         if gone and item is not None:
             progress.get(0)
             self._at, self.last, self.ends, self.unseen = before
-            item, self._out_of_sync = None, True  # the batch comes again
+            item, self._out_of_sync = None, True  # the next take returns this batch again
             raise gone
         progress.get(item is not None)
         sampling.taken += item is not None
@@ -104,9 +104,9 @@ class JoinedCursor(Cursor):
         return item
 
     def peek(self) -> Item | None:
-        """Gives the batch that the next take gives; the other processes have no part in it.
+        """Returns the batch that the next take returns. The other processes do not notice.
 
-        Before they have agreed on that batch, it is compared with theirs when they have.
+        If the processes have not agreed on this batch yet, its replicas are compared afterwards.
         """
         cluster = self._cluster
         early = cluster is not None and self._leads and not cluster.agreed
@@ -116,8 +116,8 @@ class JoinedCursor(Cursor):
         finally:
             self._make.early = False
 
-    def place(self) -> tuple[int, int]:
-        """Gives epoch and step of the next batch."""
+    def epoch_and_step(self) -> tuple[int, int]:
+        """Returns epoch and step of the next batch."""
         epoch, position = self.at
         return epoch, position // self._rows
 
@@ -133,7 +133,7 @@ class JoinedCursor(Cursor):
             self._cluster.moved(calls.loader_state(self.handle.value))
 
     def close(self, cause: BaseException | None = None) -> None:
-        """Releases the handle, and the loader's own cursor leaves the others."""
+        """Releases the handle. The cursor of the loader leaves the job."""
         try:
             if cause is not None and self._cluster is not None and self._leads:
                 self._cluster.abandon(cause)
@@ -143,12 +143,13 @@ class JoinedCursor(Cursor):
 
 
 class _Sampling:
-    """Which batches of a cursor have their replicas compared, whatever it follows.
+    """Counts the batches of a cursor, to choose those whose replicas are compared.
 
     Attributes:
         cluster: the processes that compare.
-        stream: 0 is the loader's own; a pass gets its own with a batch.
-        made: batches since the processes agreed, or in the pass.
+        stream: the number of the loader or pass: 0 for the loader. A pass gets its number with
+            the first batch that is compared.
+        made: how many batches were made since the processes agreed, or in the pass.
         taken: how many of them were delivered.
     """
 
@@ -163,11 +164,12 @@ class _Inspector:
 
     Args:
         make: makes a batch.
-        keep: as many live batches are nothing unusual.
-        sampling: says which are compared.
+        keep: the number of live batches that is usual.
+        sampling: chooses the batches that are compared.
 
     Attributes:
-        early: whether the processes have yet to agree on the batch that is made.
+        make: makes a batch.
+        early: whether the processes have not agreed yet on the batch that is made.
     """
 
     def __init__(self, make: Make, keep: int, sampling: _Sampling) -> None:
@@ -184,13 +186,13 @@ class _Inspector:
         return batch
 
     def inspect_early(self) -> None:
-        """Inspects the batch that was made before the processes agreed, if there is one."""
+        """Has the batch compared that was made before the processes agreed, if there is one."""
         if (owner := self._waiting) is not None:
             self._waiting = None
             self._inspect(owner)
 
     def drop_early(self) -> None:
-        """Forgets that batch, which will be made anew."""
+        """Drops that batch, which will be made again."""
         self._waiting = None
 
     def _inspect(self, owner: Owner) -> None:
