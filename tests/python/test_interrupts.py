@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import gc
-import itertools
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -23,6 +18,7 @@ import meshfeed as mf
 from meshfeed._feed.joined import JoinedCursor
 from meshfeed._native import calls
 from tests.python.conftest import flushed
+from tests.python.interrupts import trials
 from tests.python.test_process import HANG, START, run, started
 from tests.python.test_remesh import Device, Silent
 
@@ -97,117 +93,67 @@ def test_leaving_during_a_release_that_does_not_end() -> None:
 
 # ---- Ctrl-C at every place ----
 
-_OPS = dis.opmap
-_CALLS = {_OPS[name] for name in _OPS if name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX")}
-_PACKAGE = str(Path(mf.__file__).parent)
-_MODULES = """
-    _native/calls _native/dlpack _native/handle _native/library _native/owner
-    _feed/batches _feed/cursor _feed/engine _feed/position placed
-"""
-_WATCHED = {f"{_PACKAGE}/{name}.py" for name in _MODULES.split()}
 
-
-class Interrupt:
-    """Raises KeyboardInterrupt at the n-th place where Python looks for signals.
-
-    That is at the beginning of every function and behind every call, in the modules where
-    something may be lost.
-    """
-
-    def __init__(self, n: int) -> None:
-        self.left, self.where = n, ""
-        self._last: dict[int, int] = {}
-
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
-        caller = frame.f_back.f_code.co_name if frame.f_back else ""
-        if frame.f_code.co_filename not in _WATCHED or "__del__" in (frame.f_code.co_name, caller):
-            return None  # an exception in a finalizer is lost, whose ever it is
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        self._last.pop(id(frame), None)  # of another one, which is gone
-        return self._opcode
-
-    def _opcode(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "opcode" and self._hears(frame):
-            if self.left == 0:
-                self.where = f"{frame.f_code.co_qualname}, line {frame.f_lineno}"
-                sys.settrace(None)
-                raise KeyboardInterrupt
-            self.left -= 1
-        return self._opcode
-
-    def _hears(self, frame: FrameType) -> bool:
-        code, at = frame.f_code, frame.f_lasti
-        before, self._last[id(frame)] = self._last.get(id(frame), at), at
-        if code.co_code[at] == _OPS["RESUME"]:
-            return True
-        # Behind a call is still within it, for what handles exceptions.
-        behind_call = code.co_code[before] in _CALLS
-        return behind_call and _handlers(code)[before] == _handlers(code)[at]
-
-
-@functools.cache
-def _handlers(code: CodeType) -> dict[int, tuple[int, ...]]:
-    """Gives for every instruction the exception handlers that it stands in."""
-    entries = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
-    return {
-        at: tuple(e.target for e in entries if e.start <= at < e.end)
-        for at in range(0, len(code.co_code), 2)
-    }
-
-
-@functools.cache
 def _source() -> mf.Dataset:
     return mf.from_arrays({"x": np.arange(400, dtype=np.int32)})
 
 
-def _loader(ahead: int) -> mf.Loader:
+def _loader(source: mf.Dataset, ahead: int) -> mf.Loader:
     mesh = jax.make_mesh((4, 2), ("data", "model"))
     return mf.Loader(
-        _source(), mesh, P("data"), batch_size=8, shuffle=True, device_prefetch=ahead, prefetch=4
+        source, mesh, P("data"), batch_size=8, shuffle=True, device_prefetch=ahead, prefetch=4
     )
 
 
-def _remesh(loader: mf.Loader, _: mf.Devices) -> None:
-    loader.remesh(jax.make_mesh((2, 4), ("data", "model")))
+class On(NamedTuple):
+    """What the functions work on."""
+
+    loader: mf.Loader
+    devices: mf.Devices
+    source: mf.Dataset
 
 
-def _export(loader: mf.Loader, devices: mf.Devices) -> None:
-    shard = next(loader.place(devices))["x"].shards[0]
+def _remesh(on: On) -> None:
+    on.loader.remesh(jax.make_mesh((2, 4), ("data", "model")))
+
+
+def _export(on: On) -> None:
+    shard = next(on.loader.place(on.devices))["x"].shards[0]
     np.asarray(shard)
     np.from_dlpack(shard)
 
 
-def _with(loader: mf.Loader, _: mf.Devices) -> None:
-    with mf.Loader(_source(), batch_size=8) as other:
+def _with(on: On) -> None:
+    with mf.Loader(on.source, batch_size=8) as other:
         next(iter(other))
 
 
-WORK: dict[str, Callable[[mf.Loader, mf.Devices], object]] = {
-    "next": lambda loader, _: next(iter(loader)),
-    "peek": lambda loader, _: loader.peek(),
-    "peek and next": lambda loader, _: (loader.peek(), next(iter(loader))),
-    "seek": lambda loader, _: loader.seek(epoch=1, position=40),
-    "skip": lambda loader, _: loader.skip(3),
-    "restore": lambda loader, _: loader.restore({**loader.state(), "position": 40}),
+WORK: dict[str, Callable[[On], object]] = {
+    "next": lambda on: next(iter(on.loader)),
+    "peek": lambda on: on.loader.peek(),
+    "peek and next": lambda on: (on.loader.peek(), next(iter(on.loader))),
+    "seek": lambda on: on.loader.seek(epoch=1, position=40),
+    "skip": lambda on: on.loader.skip(3),
+    "restore": lambda on: on.loader.restore({**on.loader.state(), "position": 40}),
     "remesh": _remesh,
-    "one_epoch": lambda loader, _: next(loader.one_epoch(1)),
-    "one_epoch padded": lambda loader, _: next(loader.one_epoch(1, remainder="pad")),
-    "place": lambda loader, devices: next(loader.place(devices)),
+    "one_epoch": lambda on: next(on.loader.one_epoch(1)),
+    "one_epoch padded": lambda on: next(on.loader.one_epoch(1, remainder="pad")),
+    "place": lambda on: next(on.loader.place(on.devices)),
     "export": _export,
     "with": _with,
-    "slice": lambda loader, _: _source().slice(0, 10).fingerprint(),
+    "slice": lambda on: on.source.slice(0, 10).fingerprint(),
 }
 
 
-def _goes_on(loader: mf.Loader, where: str) -> None:
-    """Checks that the next batches are those of the place that the loader names."""
+def _continues(loader: mf.Loader, where: str) -> None:
+    """Checks that the next batches are those of the position that the loader reports."""
     for _ in range(3):
         state = loader.state()
         expected = loader.records(state["epoch"], state["position"])
         batch = next(iter(loader))
         assert isinstance(batch["x"], jax.Array), where
         assert np.array_equal(np.asarray(batch["x"]), expected), where
-    assert not loader._engine.cursor.lock.locked(), where
+    loader.seek(epoch=0)  # waits for ever if the interrupt left the loader locked
 
 
 @pytest.mark.parametrize(
@@ -215,66 +161,62 @@ def _goes_on(loader: mf.Loader, where: str) -> None:
     [*((what, 0) for what in WORK), ("next", 2), ("seek", 2), ("skip", 2), ("place", 2)],
 )
 def test_at_every_place(what: str, ahead: int) -> None:
-    """The loader goes on where it says that it stands, and nothing stays behind.
+    """The loader continues at the position that it reports, and nothing is left behind.
 
-    The exception is kept while it does so, as a notebook keeps the last one.
+    The trial keeps the exception meanwhile, as a notebook keeps the last one.
     """
-    _source()
-    with mf.devices("virtual:8") as devices:
-        before = flushed()
+    with mf.devices("virtual:8") as devices, _source() as source:
+        loaders: list[mf.Loader] = []
+
+        def prepare() -> Callable[[], object]:
+            loaders.append(_loader(source, ahead))
+            next(iter(loaders[-1]))
+            return functools.partial(WORK[what], On(loaders[-1], devices, source))
+
+        n, before = 0, flushed()
         gc.freeze()  # what a collection would look at in vain, a hundred times
         try:
-            for n in itertools.count():
-                loader, interrupt, kept = _loader(ahead), Interrupt(n), None
-                next(iter(loader))
-                sys.settrace(interrupt)
-                try:
-                    WORK[what](loader, devices)
-                except KeyboardInterrupt as e:
-                    kept = e
-                finally:
-                    sys.settrace(None)
-                where = interrupt.where
-                assert (kept is None) == (not where), f"lost at {where}"
-                _goes_on(loader, where)
-                loader.close()
-                del loader, interrupt, kept
+            for trial in trials(prepare):
+                n, where = n + 1, trial.where
+                for loader in loaders:
+                    _continues(loader, where)
+                    loader.close()
+                loaders.clear()
+                del loader
+                assert trial.arrived == (trial.caught is not None), f"lost at {where}"
+                trial.caught = None
                 for thread in threading.enumerate():
                     if thread.name == "meshfeed.release":
                         thread.join(HANG)
                 assert flushed() == before, where
-                if not where:
-                    break
         finally:
             gc.unfreeze()
-    assert n > 5
-    _source.cache_clear()
+    assert n > 15
 
 
 def test_a_remesh_in_a_job_at_every_place() -> None:
     """The loader is on the old mesh or on the new one, with all that belongs to it."""
     meshes = [Mesh(np.array([Device(i) for i in range(n)]), ("data",)) for n in (16, 32)]
-    for n in itertools.count():
-        interrupt, kept = Interrupt(n), None
-        options: dict[str, Any] = {"batch_size": 32, "coordinator": Silent(), "prefetch": 0}
-        with mf.Loader(_source(), meshes[0], P("data"), **options) as loader:
-            sys.settrace(interrupt)
-            try:
-                loader.remesh(meshes[1])
-            except KeyboardInterrupt as e:
-                kept = e
-            finally:
-                sys.settrace(None)
-            where, engine = interrupt.where, loader._engine
-            assert (kept is None) == (not where), f"lost at {where}"
-            cursor = engine.cursor
-            assert isinstance(cursor, JoinedCursor)
-            assert engine.batch.info == calls.loader_info(cursor.handle.value), where
-            assert cursor.feed is engine.batch.feed, where
-            joined = cursor._cluster
-            assert joined is None or joined._evidence.layout == engine.batch.document, where
-        if not where:
-            break
-    assert n > 10
+    options: dict[str, Any] = {"batch_size": 32, "coordinator": Silent(), "prefetch": 0}
+    loaders: list[mf.Loader] = []
+    n = 0
+    with _source() as source:
+
+        def prepare() -> Callable[[], object]:
+            loaders.append(mf.Loader(source, meshes[0], P("data"), **options))
+            return lambda: loaders[-1].remesh(meshes[1])
+
+        for trial in trials(prepare):
+            n += 1
+            for loader in loaders:
+                engine = loader._engine
+                cursor = engine.cursor
+                assert isinstance(cursor, JoinedCursor)
+                assert engine.batch.info == calls.loader_info(cursor.handle.value), trial.where
+                assert cursor.feed is engine.batch.feed, trial.where
+                joined = cursor._cluster
+                assert joined is None or joined._evidence.layout == engine.batch.document
+                loader.close()
+            loaders.clear()
+    assert n > 15
     assert joined is not None
-    _source.cache_clear()

@@ -1,0 +1,144 @@
+"""Ctrl-C at every place of a function where CPython can raise KeyboardInterrupt."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+import meshfeed as mf
+
+PACKAGE = Path(mf.__file__).parent
+
+# Where batches and handles have owners. The other modules only compute.
+WATCHED = tuple(str(PACKAGE / name) for name in ("_feed", "_native", "loader.py", "placed.py"))
+
+Step = tuple[CodeType, int]  # an instruction that is about to run
+
+
+_FINALIZERS = ("__del__", "_give_back")  # the library calls the second one
+
+
+def _pending() -> Iterator[None]:
+    """Returns an iterator whose first item makes Ctrl-C pending.
+
+    CPython looks for signals behind every call, but not behind a step of a loop. A loop over this
+    iterator therefore ends its function before Ctrl-C is seen.
+    """
+    return map(_thread.interrupt_main, (signal.SIGINT,))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raises KeyboardInterrupt, but not in a finalizer, where Python would drop it."""
+    at = frame
+    while at is not None:
+        if at.f_code.co_name in _FINALIZERS:
+            for _ in _pending():  # comes again behind it
+                return
+        at = at.f_back
+    raise KeyboardInterrupt
+
+
+class Trial:
+    """Runs a function with one Ctrl-C, which arrives before the n-th instruction that is watched.
+
+    Nothing is raised here. The signal becomes pending, and CPython raises KeyboardInterrupt where
+    it looks for signals next: after a call, or where a function begins.
+
+    Args:
+        work: the function.
+        n: the number of the instruction.
+
+    Attributes:
+        caught: the KeyboardInterrupt.
+        arrived: whether there were as many instructions.
+        steps: the instructions before that one; all of them if Ctrl-C did not arrive.
+    """
+
+    def __init__(self, work: Callable[[], object], n: int) -> None:
+        self.steps: list[Step] = []
+        self.arrived, self._n = False, n
+        self.caught = self._run(work)
+
+    def _run(self, work: Callable[[], object]) -> KeyboardInterrupt | None:
+        usual = signal.signal(signal.SIGINT, _interrupt)
+        sys.settrace(self._enter)
+        try:
+            try:
+                work()
+            finally:
+                sys.settrace(None)
+        except KeyboardInterrupt as e:
+            return e
+        finally:
+            signal.signal(signal.SIGINT, usual)
+        return None
+
+    def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(WATCHED) or frame.f_code.co_name in _FINALIZERS:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event != "opcode":
+            return self._step
+        if len(self.steps) < self._n:
+            self.steps.append((frame.f_code, frame.f_lasti))
+            return self._step
+        self.arrived = True
+        sys.settrace(None)
+        for _ in _pending():
+            return None
+        return None
+
+    @property
+    def where(self) -> str:
+        """Where KeyboardInterrupt was raised in the package."""
+        step = self.raised_at()
+        return "behind the work" if step is None else f"{step[0].co_qualname}+{step[1]}"
+
+    def raised_at(self) -> Step | None:
+        """Returns the last watched instruction under way when KeyboardInterrupt was raised."""
+        found, trace = None, self.caught.__traceback__ if self.caught is not None else None
+        while isinstance(trace, TracebackType):
+            code = trace.tb_frame.f_code
+            if code.co_filename.startswith(WATCHED):
+                found = code, trace.tb_lasti
+            trace = trace.tb_next
+        return found
+
+
+def trials(work: Callable[[], Callable[[], object]]) -> Iterator[Trial]:
+    """Yields a trial for every place where KeyboardInterrupt can be raised, and one without it.
+
+    Ctrl-C before several instructions in a row leads to the same place. The instructions of a run
+    without Ctrl-C tell where the next place begins.
+
+    Args:
+        work: prepares a run, and returns the function to interrupt.
+    """
+    Trial(work(), sys.maxsize)  # imports what it needs
+    steps, n = Trial(work(), sys.maxsize).steps, 0
+    while True:
+        trial = Trial(work(), n)
+        at = trial.raised_at()
+        yield trial
+        if not trial.arrived:
+            return
+        n = _behind(steps, n, at)
+
+
+def _behind(steps: list[Step], n: int, at: Step | None) -> int:
+    """Returns the first instruction from n on before which Ctrl-C leads to another place."""
+    if at is None:
+        return n + 1
+    code, offset = at
+    for i in range(n, len(steps)):
+        if steps[i][0] is code and steps[i][1] >= offset:
+            return max(i + (steps[i][1] == offset), n + 1)
+    return n + 1
