@@ -33,7 +33,7 @@ def _pending() -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, but not in a finalizer, where Python would drop it."""
+    """Raises KeyboardInterrupt, but not in our finalizers, which would then release nothing."""
     at = frame
     while at is not None:
         if at.f_code.co_name in _FINALIZERS:
@@ -41,6 +41,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
                 return
         at = at.f_back
     raise KeyboardInterrupt
+
+
+def _resend(dropped: Any) -> None:
+    """Makes Ctrl-C pending again after Python dropped it in a finalizer of another library."""
+    assert dropped.exc_type is KeyboardInterrupt
+    for _ in _pending():
+        return
 
 
 class Trial:
@@ -65,7 +72,8 @@ class Trial:
         self.caught = self._run(work)
 
     def _run(self, work: Callable[[], object]) -> KeyboardInterrupt | None:
-        usual = signal.signal(signal.SIGINT, _interrupt)
+        usual = signal.signal(signal.SIGINT, _interrupt), sys.unraisablehook
+        sys.unraisablehook = _resend
         sys.settrace(self._enter)
         try:
             try:
@@ -75,7 +83,8 @@ class Trial:
         except KeyboardInterrupt as e:
             return e
         finally:
-            signal.signal(signal.SIGINT, usual)
+            signal.signal(signal.SIGINT, usual[0])
+            sys.unraisablehook = usual[1]
         return None
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
