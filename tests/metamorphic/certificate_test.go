@@ -14,10 +14,10 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// TestCertificates plays 150 random jobs, or 5,000 with MESHFEED_DEEP=1: each
-// goes over several topologies, batch sizes and remainders, and skips steps. The
-// certificates of all processes of all of them must be a proof together, and
-// none without one of them, or with one of them twice.
+// TestCertificates plays 150 random jobs, or 5,000 with MESHFEED_DEEP=1. Each
+// job uses several topologies, batch sizes and remainders, and skips steps. The
+// certificates of all processes together must be a proof. Without one of them,
+// or with one of them twice, they must not.
 func TestCertificates(t *testing.T) { random.Rounds(t, 150, 5000, testCertificates) }
 
 func testCertificates(t *testing.T, r *rand.Rand) {
@@ -62,13 +62,13 @@ func testCertificates(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// certified is the certificate of a process.
+// certified is the certificate of one process.
 type certified struct {
 	certificate.Certificate
 	holds bool // the process is in the mesh and delivered a batch
 }
 
-// actions is some steps, and how many steps are skipped before each.
+// actions is a number of steps, and the steps skipped before each.
 func (p *player) actions() (skips []int64) {
 	for range p.w.r.IntN(8) {
 		skips = append(skips, max(0, p.w.r.Int64N(9)-5))
@@ -76,7 +76,7 @@ func (p *player) actions() (skips []int64) {
 	return skips
 }
 
-// certify plays some steps in every process, from a state on.
+// certify plays some steps in every process, starting from a state.
 func (p *player) certify(u run, state []byte, skips []int64) (parts []certified, after []byte) {
 	for _, process := range processes(u) {
 		l := p.open(u, process, p.w.source(), loader.Options{Epochs: -1, State: state})
@@ -103,7 +103,8 @@ func (p *player) certify(u run, state []byte, skips []int64) (parts []certified,
 	return parts, after
 }
 
-// checkRows counts what was delivered, dropped and skipped: every position once.
+// checkRows checks that every position was delivered, dropped or skipped
+// exactly once.
 func (p *player) checkRows(c certificate.Certificate, last certificate.Place) {
 	coverage, err := c.Coverage(certificate.Place{}, last)
 	if err != nil {
@@ -120,7 +121,7 @@ func (p *player) checkRows(c certificate.Certificate, last certificate.Place) {
 	}
 }
 
-// sum adds up all certificates but one, in any order.
+// sum adds up all certificates except one, in random order.
 func (p *player) sum(parts []certified, without int) certificate.Certificate {
 	sum := certificate.Certificate{Sequence: parts[0].Sequence}
 	for _, i := range p.w.r.Perm(len(parts)) {

@@ -16,7 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// cluster is a run of w on devices in equal parts, all of the batch over them.
+// cluster is a run of w on equal parts of the devices, with the batch over all
+// of them.
 func (w *world) cluster(t *testing.T, processes, size int, remainder string) run {
 	d := &layout.Document{
 		Mesh:  layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 8}}, Processes: processes},
@@ -36,9 +37,9 @@ func (w *world) cluster(t *testing.T, processes, size int, remainder string) run
 	return run{doc: d, lay: lay, prefetch: w.r.IntN(5) - 1, workers: 1 + w.r.IntN(3)}
 }
 
-// TestRestoreOnOtherProcesses stops a run on every number of processes and goes
-// on with every other, with other meshes, prefetch depths and batch sizes: the
-// next records come, whatever happens to the remainder.
+// TestRestoreOnOtherProcesses stops a run on every number of processes and
+// continues on every other number, with other meshes, prefetch depths and batch
+// sizes. The run must continue with the next records, whatever the remainder.
 func TestRestoreOnOtherProcesses(t *testing.T) {
 	counts := []int{1, 2, 3, 4, 8}
 	for _, remainder := range []string{layout.Drop, layout.Pad, layout.Refuse} {
@@ -61,7 +62,8 @@ func TestRestoreOnOtherProcesses(t *testing.T) {
 	}
 }
 
-// TestIndivisibleBatch restores where the batch does not divide: the layout says so.
+// TestIndivisibleBatch restores on a mesh that does not divide the batch: the
+// layout reports it.
 func TestIndivisibleBatch(t *testing.T) {
 	w := newWorld(random.From(7))
 	w.records = 480
@@ -77,12 +79,12 @@ func TestIndivisibleBatch(t *testing.T) {
 	}
 }
 
-// TestChains takes runs through random sequences of restarts and new meshes,
-// in the middle of epochs and between them, and compares every global batch
-// with that of the order: 60 chains, or 2,000 with MESHFEED_DEEP=1.
+// TestChains takes runs through random sequences of restarts and new meshes, in
+// the middle of epochs and between them. It compares every global batch with
+// the order: 60 chains, or 2,000 with MESHFEED_DEEP=1.
 func TestChains(t *testing.T) { random.Rounds(t, 60, 2000, testChain) }
 
-// chain is a run on some mesh: a loader for every process.
+// chain is a run on some mesh: one loader per process.
 type chain struct {
 	*player
 	run     run
@@ -113,8 +115,8 @@ func testChain(t *testing.T, r *rand.Rand) {
 	c.close()
 }
 
-// advance takes batches on every process and compares them, and sees every
-// epoch end where it ends.
+// advance takes batches on every process and compares them, including the ends
+// of epochs.
 func (c *chain) advance(steps int) {
 	for range steps {
 		want := c.want(c.run, c.cursor, c.cursor.Epoch+1)
@@ -150,8 +152,8 @@ func (c *chain) step(l *loader.Loader, want []step) {
 	b.Release()
 }
 
-// settle says where the loaders of the next run stand: at the next epoch where
-// its batch size leaves no step in this one.
+// settle computes the start of the next run. If its batch size leaves no step
+// in this epoch, the run starts with the next epoch.
 func (c *chain) settle(next run) {
 	if left := c.w.records - c.cursor.Position; c.cursor.Position > 0 && next.steps(left) == 0 {
 		c.cursor = batch.Cursor{Epoch: c.cursor.Epoch + 1}
@@ -171,7 +173,7 @@ func (c *chain) restart(next run) {
 	}
 }
 
-// remesh lets loaders go on as processes of the next run, any loader as any.
+// remesh turns the loaders into processes of the next run, in random order.
 func (c *chain) remesh(next run) {
 	var list []*loader.Loader
 	for _, process := range processes(next) {

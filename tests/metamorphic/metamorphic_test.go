@@ -1,14 +1,15 @@
-// Package metamorphic plays whole runs on random meshes and compares them with
-// what must never depend on the mesh.
+// Package metamorphic plays whole runs on random meshes and checks properties
+// that must not depend on the mesh.
 //
-// A test draws a dataset, and topologies for it: meshes with permuted devices
+// A test draws a dataset and topologies for it: meshes with permuted devices
 // and any ownership, specs that also split trailing dimensions, columns, batch
 // sizes with several dimensions, remainders, prefetch depths, workers. It plays
-// every process of every topology, restarts some in the middle on another one,
-// and checks the promises of the design: rows, shards, sequence, restarts,
-// memory, ends. The expected bytes come from a formula, element by element.
+// every process of every topology and restarts some of them on another
+// topology. It checks the promises of the design: rows, shards, sequence,
+// restarts, memory, ends. A formula yields the expected bytes, element by
+// element.
 //
-// Every failure prints its seed, which -seed plays again.
+// Every failure prints its seed. The flag -seed repeats it.
 package metamorphic
 
 import (
@@ -35,7 +36,7 @@ func TestWorlds(t *testing.T) {
 	noMoreGoroutines(t, before)
 }
 
-// noMoreGoroutines waits for those that are just ending.
+// noMoreGoroutines waits for goroutines that are about to end.
 func noMoreGoroutines(t *testing.T, before int) {
 	for late := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(late) {
@@ -62,12 +63,12 @@ func testWorld(t *testing.T, r *rand.Rand) {
 	const epochs = 2
 	p.play(a, batch.Cursor{}, epochs)
 
-	// The same batch size on another topology: the same global batches.
+	// The same batch size on another topology yields the same global batches.
 	b := w.topology(t, int(a.lay.BatchSize()), remainder)
 	t.Logf("then %v", b)
 	p.play(b, batch.Cursor{}, epochs)
 
-	// Stop a at some step, go on with b, then with any batch size.
+	// Stop a at some step, continue with b, then with any batch size.
 	stop := r.IntN(int(a.steps(w.records))*epochs + 1)
 	state := p.stop(a, stop)
 	p.resume(b, state, epochs)
@@ -100,10 +101,11 @@ func (p *player) open(u run, process int, src *synthetic.Source, o loader.Option
 	return l
 }
 
-// runProcesses is how many processes every run has: more than any mesh.
+// runProcesses is the number of processes of every run, larger than any mesh.
 const runProcesses = 1 << 12
 
-// processes lists those of the mesh, and the first number that has no devices.
+// processes lists the processes of the mesh, and the first number without
+// devices.
 func processes(u run) []int {
 	list := u.lay.Mesh().Processes()
 	for n := 0; ; n++ {
@@ -113,7 +115,7 @@ func processes(u run) []int {
 	}
 }
 
-// want says which batches must come from a cursor on, straight from the order.
+// want computes the batches that follow a cursor, directly from the order.
 func (p *player) want(u run, c batch.Cursor, epochs int64) (list []step) {
 	order, err := sampler.New(p.w.order, p.w.seed, p.w.records)
 	if err != nil {
@@ -144,7 +146,7 @@ type step struct {
 	records []int64
 }
 
-// play runs every process from a cursor to the end and checks everything.
+// play runs every process from a cursor to the end and checks all properties.
 func (p *player) play(u run, c batch.Cursor, epochs int64) {
 	p.check(u, loader.Options{Epochs: int(epochs)}, p.want(u, c, epochs))
 }
@@ -172,7 +174,7 @@ func (p *player) check(u run, o loader.Options, want []step) {
 	}
 }
 
-// all takes every batch, and keeps some of them to the end.
+// all takes every batch and keeps some of them until the end.
 func (p *player) all(u run, l *loader.Loader, want []step) {
 	type kept struct {
 		b *batch.Batch
@@ -205,8 +207,8 @@ func (p *player) all(u run, l *loader.Loader, want []step) {
 	}
 }
 
-// stop runs one process for some steps and gives its state, which is the same
-// as behind that batch, and on every process.
+// stop runs one process for some steps and returns its state. The state equals
+// that of the last batch and is the same on every process.
 func (p *player) stop(u run, steps int) []byte {
 	var states []loader.State
 	for _, process := range processes(u) {
@@ -234,7 +236,7 @@ func (p *player) stop(u run, steps int) []byte {
 	return states[0].JSON()
 }
 
-// resume goes on from a state: nothing comes again, nothing is left out.
+// resume continues from a state: no record is repeated and none is missing.
 func (p *player) resume(u run, state []byte, epochs int64) {
 	s, err := loader.ParseState(state)
 	if err != nil {

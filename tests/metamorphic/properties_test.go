@@ -34,7 +34,7 @@ func (p *player) bytes(u run, process int, b *batch.Batch, s step) {
 	}
 }
 
-// asked checks that the process read just its rows, each once per step.
+// asked checks that the process read exactly its rows, each once per step.
 func (p *player) asked(u run, process int, src *synthetic.Source, want []step) {
 	counts := map[int64]int{}
 	for _, s := range want {
@@ -54,7 +54,7 @@ func (p *player) asked(u run, process int, src *synthetic.Source, want []step) {
 	}
 }
 
-// rowsOf lists the rows of the batch whose data a process holds, straight from
+// rowsOf lists the rows of the batch whose data a process holds, directly from
 // its devices. Rows of a mask or an extra alone are not read.
 func rowsOf(u run, process int) (list []int) {
 	needed := map[int]bool{}
@@ -83,7 +83,7 @@ func addRows(needed map[int]bool, shape []int, part sharding.Index, row int) {
 }
 
 // once checks that the processes together read every row of the batch, and
-// that over an epoch each position comes once.
+// every position of an epoch once.
 func (p *player) once(u run, want []step) {
 	covered := map[int]bool{}
 	for _, process := range processes(u) {
@@ -106,7 +106,8 @@ func (p *player) once(u run, want []step) {
 	}
 }
 
-// reported checks that the report says who reads the same rows, and how much.
+// reported checks the report: the processes that read the same rows, and the
+// bytes.
 func (p *player) reported(u run) {
 	var report struct {
 		Processes []struct {

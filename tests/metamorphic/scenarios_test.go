@@ -18,15 +18,15 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// scene is a kind of topology that people use, and what it promises beyond
-// what holds for any.
+// scene is a common kind of topology, with promises beyond those of every
+// topology.
 type scene struct {
 	name  string
 	draw  func(r *rand.Rand) plan
 	claim func(t *testing.T, u run)
 }
 
-// plan is a mesh, and the spec of the arrays on it.
+// plan is a mesh and the spec of its arrays.
 type plan struct {
 	axes    []mesh.Axis
 	owners  []int // of the devices in mesh order
@@ -56,7 +56,7 @@ func scenes() []scene {
 	}
 }
 
-// TestScenes plays every scene on several clusters, all processes of each.
+// TestScenes plays every scene on several clusters, with all processes.
 func TestScenes(t *testing.T) {
 	for _, s := range scenes() {
 		t.Run(s.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func testScene(t *testing.T, s scene, r *rand.Rand) {
 	(&player{t: t, w: w}).play(u, batch.Cursor{}, 2)
 }
 
-// devices gives the owners sparse ids, and their processes sparse numbers.
+// devices assigns sparse ids to devices and sparse numbers to processes.
 func (p plan) devices(r *rand.Rand) []mesh.Device {
 	step, ids := 1+r.IntN(3), r.Perm(5*len(p.owners))
 	list := make([]mesh.Device, len(p.owners))
@@ -85,7 +85,7 @@ func (p plan) devices(r *rand.Rand) []mesh.Device {
 	return list
 }
 
-// world makes a dataset of images, sequences and labels, and the run on it.
+// world creates a dataset of images, sequences and labels, and the run on it.
 func (p plan) world(t *testing.T, r *rand.Rand, devices []mesh.Device) (*world, run) {
 	t.Helper()
 	rows := sharding.PartitionSpec{{"data"}}
@@ -122,7 +122,7 @@ func (p plan) world(t *testing.T, r *rand.Rand, devices []mesh.Device) (*world, 
 	}, run{doc: d, lay: lay, prefetch: r.IntN(4), workers: 1 + r.IntN(2)}
 }
 
-// blocks hands devices to processes in runs of equal length.
+// blocks assigns devices to processes in runs of equal length.
 func blocks(processes, each int) []int {
 	owners := make([]int, processes*each)
 	for i := range owners {
@@ -179,8 +179,8 @@ func sequencesFar(r *rand.Rand) plan {
 	return plan{axes: axes("sd", n, each), owners: blocks(n, each), image: byRows, tokens: spec}
 }
 
-// zigzag cuts the sequence into 2n parts, of which each process gets one from
-// the front and its mirror from the back.
+// zigzag cuts the sequence into 2n parts. Each process gets one part from the
+// front and its mirror from the back.
 func zigzag(r *rand.Rand) plan {
 	p := sequencesFar(r)
 	n := p.axes[0].Size
@@ -201,7 +201,7 @@ func permuted(r *rand.Rand) plan {
 	return p
 }
 
-// scattered deals one device to each process in turn.
+// scattered assigns devices to processes in turn.
 func scattered(r *rand.Rand) plan {
 	p := dataParallel(r)
 	n := slices.Max(p.owners) + 1
@@ -230,7 +230,7 @@ func differentCounts(r *rand.Rand) plan {
 	return p
 }
 
-// claimDisjoint says that no two processes read a row.
+// claimDisjoint promises that no two processes read the same row.
 func claimDisjoint(t *testing.T, u run) {
 	taken := map[int]int{}
 	for _, p := range u.lay.Mesh().Processes() {
@@ -243,7 +243,8 @@ func claimDisjoint(t *testing.T, u run) {
 	}
 }
 
-// claimGroups says that process i reads what process i + n/2 does, no other.
+// claimGroups promises that processes i and i + n/2 read the same rows, and no
+// others do.
 func claimGroups(t *testing.T, u run) {
 	list := u.lay.Mesh().Processes()
 	for i, p := range list {
@@ -256,7 +257,7 @@ func claimGroups(t *testing.T, u run) {
 	}
 }
 
-// claimAllRows says that every process reads every row.
+// claimAllRows promises that every process reads every row.
 func claimAllRows(t *testing.T, u run) {
 	for _, p := range u.lay.Mesh().Processes() {
 		if n := len(rowsOf(u, p)); int64(n) != u.lay.BatchSize() {
@@ -265,7 +266,7 @@ func claimAllRows(t *testing.T, u run) {
 	}
 }
 
-// claimScattered says that every device's rows are a run of their own.
+// claimScattered promises that every device's rows are a separate run.
 func claimScattered(t *testing.T, u run) {
 	for _, p := range u.lay.Mesh().Processes() {
 		if got, want := len(u.lay.Process(p).Rows), u.lay.Mesh().NumLocal(p); got != want {
@@ -274,7 +275,7 @@ func claimScattered(t *testing.T, u run) {
 	}
 }
 
-// TestTPUOrders plays the meshes that JAX makes of TPU slices, as recorded by
+// TestTPUOrders plays JAX's meshes of TPU slices, as recorded by
 // tests/distributed/tpu_orders.py.
 func TestTPUOrders(t *testing.T) {
 	text, err := os.ReadFile("../distributed/testdata/tpu_orders.json")

@@ -16,7 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// world is a dataset and what is wanted of it. A run chooses a topology for it.
+// world is a dataset and the arrays to load from it. A run chooses a topology
+// for it.
 type world struct {
 	r       *rand.Rand
 	records int64
@@ -26,7 +27,7 @@ type world struct {
 	seed    int64
 }
 
-// Sizes are multiples of these, so that many meshes divide them.
+// Sizes are multiples of these numbers, so that many meshes divide them.
 var dims = []int{1, 2, 4, 6, 8, 12}
 
 func newWorld(r *rand.Rand) *world {
@@ -56,7 +57,8 @@ func (w *world) array(name string) layout.ArraySpec {
 	return a
 }
 
-// columns chooses ranges in any order, also overlapping, whose sum divides well.
+// columns chooses ranges in any order, possibly overlapping, whose sum has many
+// divisors.
 func (w *world) columns(size int) (list [][2]int, sum int) {
 	want := random.One(w.r, dims...)
 	for sum < want {
@@ -68,7 +70,7 @@ func (w *world) columns(size int) (list [][2]int, sum int) {
 	return list, sum
 }
 
-// run is one topology and one way of cutting epochs.
+// run is one topology and one way of dividing epochs into steps.
 type run struct {
 	doc      *layout.Document
 	lay      *layout.Layout
@@ -79,7 +81,7 @@ type run struct {
 func (u run) String() string { return string(document.Canonical(u.doc)) }
 
 // topology chooses a mesh with permuted devices of any ownership, a batch and
-// specs. Size 0 leaves the batch size open.
+// specs. Size 0 means any batch size.
 func (w *world) topology(t *testing.T, size int, remainder string) run {
 	for range 100 {
 		d := &layout.Document{Mesh: w.mesh(), Arrays: slices.Clone(w.arrays), Batch: w.batch(size, remainder)}
@@ -132,7 +134,7 @@ func divisors(n int) (list []int) {
 	return list
 }
 
-// source opens the dataset anew, as every process does.
+// source opens the dataset again, as every process does.
 func (w *world) source() *synthetic.Source { return synthetic.New(w.records, w.fields...) }
 
 func (w *world) String() string {

@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Damage gives a changed copy of a file: bits and bytes set at random or to
-// values that are apt to be misread, or a range cut out, doubled or overwritten
-// by another.
+// Damage returns a changed copy of a file. It sets bits and bytes to random or
+// critical values, or removes, duplicates or overwrites a range.
 func Damage(r *rand.Rand, data []byte) []byte {
 	data = bytes.Clone(data)
 	for range 1 + r.IntN(3) {

@@ -11,10 +11,10 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// One gives one of the values.
+// One returns one of the values.
 func One[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// Some gives a third of the values, more or less, in their order.
+// Some returns about a third of the values, in their order.
 func Some[T any](r *rand.Rand, of ...T) []T {
 	var some []T
 	for _, v := range of {
@@ -25,8 +25,8 @@ func Some[T any](r *rand.Rand, of ...T) []T {
 	return some
 }
 
-// Axes gives up to three axes, x, y and z, and the number of devices of their
-// mesh, which is at most 64 and at most the given number.
+// Axes returns up to three axes, x, y and z, and the number of devices of their
+// mesh. The number is at most 64 and at most the given number.
 func Axes(r *rand.Rand, devices int) (axes []mesh.Axis, size int) {
 	size = 1
 	for _, name := range []string{"x", "y", "z"}[:r.IntN(4)] {
@@ -38,7 +38,7 @@ func Axes(r *rand.Rand, devices int) (axes []mesh.Axis, size int) {
 	return axes, size
 }
 
-// Spec puts axes on dimensions of the shape that they divide, leaving some out.
+// Spec assigns some of the axes to dimensions of the shape that they divide.
 func Spec(r *rand.Rand, axes []mesh.Axis, shape []int) sharding.PartitionSpec {
 	spec, left := make(sharding.PartitionSpec, len(shape)), slices.Clone(shape)
 	for _, i := range r.Perm(len(axes)) {
@@ -50,11 +50,11 @@ func Spec(r *rand.Rand, axes []mesh.Axis, shape []int) sharding.PartitionSpec {
 	return spec
 }
 
-// Type gives an element type.
+// Type returns an element type.
 func Type(r *rand.Rand) dtype.Type { return One(r, dtype.All()...) }
 
-// Fields gives one to three fields, f0, f1 and f2, of any type. Their rows have
-// up to two dimensions of the sizes.
+// Fields returns one to three fields, f0, f1 and f2, of any type. Their rows
+// have up to two dimensions of these sizes.
 func Fields(r *rand.Rand, sizes ...int) []source.Field {
 	fields := make([]source.Field, 1+r.IntN(3))
 	for i := range fields {

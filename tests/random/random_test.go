@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A seed that is given takes the place of all others, and gives the same numbers.
+// A given seed replaces all others and yields the same numbers.
 func TestSeed(t *testing.T) {
 	defer func(before uint64) { *seed = before }(*seed)
 	*seed = 17
@@ -27,7 +27,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// Without a seed every round has numbers of its own.
+// Without a seed every round draws different numbers.
 func TestRounds(t *testing.T) {
 	t.Setenv("MESHFEED_DEEP", "")
 	defer func(before uint64) { *seed = before }(*seed)
@@ -39,8 +39,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// What is drawn fits together: axes divide the dimensions that they split, and
-// a mesh has room for them.
+// Draws are consistent: axes divide the dimensions that they partition, and fit
+// the number of devices.
 func TestDraws(t *testing.T) {
 	Rounds(t, 300, 3000, func(t *testing.T, r *rand.Rand) {
 		devices := 1 + r.IntN(70)
@@ -68,7 +68,7 @@ func TestDraws(t *testing.T) {
 	})
 }
 
-// Damage leaves the file alone, and nearly always changes the copy.
+// Damage does not change the file, and nearly always changes the copy.
 func TestDamage(t *testing.T) {
 	r, changed := New(t), 0
 	file := []byte("ARROW1\x00\x00 and what follows it")

@@ -1,11 +1,11 @@
-// Package random draws what tests leave to chance: numbers, meshes, specs,
-// fields, damage. All of it follows from a seed, which the log of a failed test
-// names and the flag -seed takes back:
+// Package random draws the random inputs of tests: numbers, meshes, specs, fields,
+// damage. A seed determines all of them. The log of a failed test names the seed,
+// and the flag -seed repeats the test:
 //
 //	go test ./core/loader -run TestLoadings -seed=17
 //
-// [New] is for a test that draws once, [Rounds] for one that plays many random
-// worlds, each with a seed of its own.
+// [New] is for a test that draws once. [Rounds] is for a test with many random
+// rounds, each with its own seed.
 package random
 
 import (
@@ -18,8 +18,8 @@ import (
 
 var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
 
-// New gives a generator, and logs the flags that run the test again with the
-// same numbers. Of parts that run at the same time each takes one of its own.
+// New returns a generator, and logs the flags that run the test again with the
+// same numbers. Parallel parts of a test need a generator each.
 func New(t testing.TB) *rand.Rand {
 	s := *seed
 	if s == 0 {
@@ -29,11 +29,11 @@ func New(t testing.TB) *rand.Rand {
 	return From(s)
 }
 
-// From gives the generator of a seed.
+// From returns the generator of a seed.
 func From(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// Rounds plays as many rounds as quick says, or as deep says with
-// MESHFEED_DEEP=1, or the one round of -seed, and ends with the first that fails.
+// Rounds runs quick rounds, or deep rounds with MESHFEED_DEEP=1, or the one
+// round of -seed. It stops at the first failure.
 func Rounds(t *testing.T, quick, deep int, play func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
 	rounds, first := quick, rand.Uint64()

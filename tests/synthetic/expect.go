@@ -8,15 +8,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// Batch says which global batch is meant: its records row by row, -1 for
-// padding, and what keys depend on.
+// Batch describes a global batch: its records row by row, with -1 for padding,
+// and the inputs of keys.
 type Batch struct {
 	Records     []int64
 	Seed, Epoch int64
 }
 
-// Expect gives the bytes that a part of an array must have, element by element
-// from the formula: slow, and without anything of the loader's.
+// Expect computes the bytes of a part of an array, element by element from the
+// formula. It is slow and shares no code with the loader.
 func Expect(a layout.Array, index sharding.Index, b Batch) []byte {
 	size := a.Type.Size()
 	var out []byte
@@ -49,9 +49,8 @@ func put(dst []byte, a layout.Array, b Batch, record int64, at []int) {
 	}
 }
 
-// element gives the flat index in the field's row. With columns the field's
-// first dimension is another, but elements are numbered with the width of the
-// later ones, which are the same.
+// element returns the flat index in the field's row. With columns the array's
+// first dimension differs from the field's, but the later ones are equal.
 func element(a layout.Array, at []int) int {
 	shape := a.RowShape()
 	if a.Columns == nil {
@@ -64,7 +63,7 @@ func element(a layout.Array, at []int) int {
 	return column(a.Columns, at[0])*rest + flat(at[1:], shape[1:])
 }
 
-// column finds where the i-th chosen column stands in the field.
+// column returns the field's column of the i-th chosen column.
 func column(columns [][2]int, i int) int {
 	for _, c := range columns {
 		for k := c[0]; k < c[1]; k++ {

@@ -1,9 +1,9 @@
-// Package synthetic is a dataset for tests whose every element is a formula of
-// the field, the record and the place in the row. A test knows what a batch
-// must hold without keeping any data, and may have as many records as it likes.
+// Package synthetic is a dataset for tests. A formula computes every element from
+// the field, the record and the index in the row. So a test can compare batches
+// without stored data, with any number of records.
 //
-// The source counts what is asked of it, and a hook may delay, fail or panic in
-// place of a disk.
+// The source counts its calls. A hook can simulate a disk: it may delay, fail or
+// panic.
 package synthetic
 
 import (
@@ -32,7 +32,7 @@ type Source struct {
 	closed bool
 }
 
-// Counts says what was asked of a source.
+// Counts holds the numbers of calls of a source.
 type Counts struct {
 	Gathers   int             // calls of Gather
 	Rows      map[int64]int   // times each record was asked for, with -1 for padding
@@ -41,14 +41,14 @@ type Counts struct {
 	Parts     [][]source.Part // of every gatherer
 }
 
-// New gives a dataset of some records with these fields.
+// New returns a dataset with these fields and a number of records.
 func New(records int64, fields ...source.Field) *Source {
 	return &Source{records: records, fields: fields, counts: newCounts()}
 }
 
 func newCounts() Counts { return Counts{Rows: map[int64]int{}, Ahead: map[int64]int{}} }
 
-// Value gives the number behind an element: the flat index counts the row's
+// Value returns the number of an element. The flat index counts the row's
 // elements in C order.
 func Value(field string, record int64, element int) uint32 {
 	h := fnv.New64a()
@@ -82,7 +82,7 @@ func Put(dst []byte, t dtype.Type, v uint32) {
 // Schema lists the fields.
 func (s *Source) Schema() source.Schema { return source.Schema{Fields: s.fields} }
 
-// Len gives the number of records.
+// Len returns the number of records.
 func (s *Source) Len() int64 { return s.records }
 
 // Fingerprint depends on the fields and the number of records.
@@ -100,8 +100,7 @@ func (s *Source) Fingerprint(context.Context) (source.Fingerprint, error) {
 	return source.Fingerprint(h.Sum(nil)), nil
 }
 
-// Counts gives what was asked so far, and starts counting afresh, but for the
-// gatherers that are open.
+// Counts returns the calls since the last Counts. Open gatherers stay counted.
 func (s *Source) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *Source) Counts() Counts {
 	return c
 }
 
-// Close refuses later gathers.
+// Close rejects later gathers.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,12 +16,12 @@ func fields() []source.Field {
 	return list
 }
 
-// A test's dataset must be one.
+// A test's dataset must satisfy the conformance suite.
 func TestSource(t *testing.T) {
 	sourcetest.Run(t, func(*testing.T) source.Source { return New(50, fields()...) })
 }
 
-// So must a part of it.
+// A slice of it must too.
 func TestSlice(t *testing.T) {
 	for _, r := range [][2]int64{{0, 50}, {10, 30}, {50, 50}} {
 		sourcetest.Run(t, func(t *testing.T) source.Source {
