@@ -97,9 +97,9 @@ func (r *ringObject) place(ctx context.Context, b *C.mfi_batch) (*placedObject, 
 	if err != nil {
 		return nil, err
 	}
-	at := batch.Place{
+	at := batch.Step{
 		Cursor: batch.Cursor{Epoch: int64(b.epoch), Position: int64(b.position)},
-		Step:   int64(b.step), Valid: int64(b.rows),
+		Index:  int64(b.step), Valid: int64(b.rows),
 		After: batch.Cursor{Epoch: int64(b.next_epoch), Position: int64(b.next_position)},
 	}
 	placed, err := r.Place(ctx, at, func(i int) []byte { return blocks[i] })

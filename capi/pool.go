@@ -125,15 +125,15 @@ type memory struct {
 }
 
 // describe writes down which batch the memory holds, once.
-func (m *memory) describe(place batch.Place, after loader.State) {
+func (m *memory) describe(step batch.Step, after loader.State) {
 	if m.described {
 		return
 	}
 	m.described = true
 	state := after.JSON()
 	C.mfi_slot_describe(m.slot, C.mfi_place{
-		epoch: C.int64_t(place.Epoch), step: C.int64_t(place.Step), position: C.int64_t(place.Position), rows: C.int64_t(place.Valid),
-		next_epoch: C.int64_t(place.After.Epoch), next_position: C.int64_t(place.After.Position),
+		epoch: C.int64_t(step.Epoch), step: C.int64_t(step.Index), position: C.int64_t(step.Position), rows: C.int64_t(step.Valid),
+		next_epoch: C.int64_t(step.After.Epoch), next_position: C.int64_t(step.After.Position),
 	}, bytesOf(state), C.size_t(len(state)))
 }
 

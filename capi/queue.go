@@ -59,7 +59,7 @@ func (q *readyQueue) drop(made bool) {
 // Offer implements loader.ReadyQueue.
 func (q *readyQueue) Offer(b *batch.Batch, after loader.State) bool {
 	m := b.Memory().(*memory)
-	m.describe(b.Place(), after)
+	m.describe(b.Step(), after)
 	return bool(C.mfi_queue_offer(q.c, m.slot))
 }
 

@@ -6,51 +6,51 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Cursor is a place in the order of epochs: the next batch starts at Position
+// Cursor is a position in the order of epochs: the next batch starts at Position
 // of Epoch.
 type Cursor struct {
 	Epoch, Position int64
 }
 
-// Place says which batch of a run a batch is.
-type Place struct {
-	Cursor        // where its first row stands
-	Step   int64  // Position / batch size: the index within the epoch, for display
+// Step says which part of a run a batch is.
+type Step struct {
+	Cursor        // of its first row
+	Index  int64  // within the epoch: Position divided by the batch size, rounded down
 	Valid  int64  // rows of the global batch that are records; the rest is padding
-	After  Cursor // where the next batch starts: what a state saved after this batch says
+	After  Cursor // of the next batch; a state saved after this batch contains it
 }
 
-// Batch is one step's blocks. It has one owner at a time: whoever got it from
-// the loader, until Release gives the memory back or Take moves it elsewhere.
-// Its methods are safe for concurrent use, but bytes that were fetched before
-// a Release must not be touched after it.
+// Batch is one step's blocks. It has one owner at a time: the caller that got it
+// from the loader, until Release frees the memory or Take moves it to another
+// owner. Its methods are safe for concurrent use. Bytes that were returned before a
+// Release must not be used after it.
 type Batch struct {
 	blocks []Block
-	place  Place
+	step   Step
 	memory Memory
 	size   int64
 	count  *Count
 	gone   atomic.Bool // released or taken
 }
 
-// New makes the batch that owns memory, and counts it. The blocks are shared
-// by all batches of a loader and must not change. Count may be nil.
-func New(blocks []Block, memory Memory, place Place, count *Count) *Batch {
-	b := &Batch{blocks: blocks, place: place, memory: memory, size: SlabBytes(blocks), count: count}
+// New returns the batch that owns memory, and counts it. All batches of a loader
+// share the blocks, which must not change. Count may be nil.
+func New(blocks []Block, memory Memory, step Step, count *Count) *Batch {
+	b := &Batch{blocks: blocks, step: step, memory: memory, size: SlabBytes(blocks), count: count}
 	count.add(1, b.size)
 	return b
 }
 
-// Blocks lists the distinct indexes of this process, in the order of
+// Blocks returns the distinct indexes of this process, in the order of
 // layout.Process.Blocks. The list is shared and must not be changed.
 func (b *Batch) Blocks() []Block { return b.blocks }
 
-// Place says which batch of the run this is.
-func (b *Batch) Place() Place { return b.place }
+// Step returns which step of the run this is.
+func (b *Batch) Step() Step { return b.step }
 
-// Bytes gives the bytes of a block, in C order: Blocks()[i].Bytes of them. It
-// gives nil for a batch that was released or taken. They must not be changed
-// where others may share the memory, and not be touched after Release.
+// Bytes returns the Blocks()[i].Bytes bytes of a block, in C order, or nil if the
+// batch was released or taken. The bytes must not be changed if the memory is
+// shared, and not be used after Release.
 func (b *Batch) Bytes(i int) []byte {
 	if b.gone.Load() {
 		return nil
@@ -58,30 +58,30 @@ func (b *Batch) Bytes(i int) []byte {
 	return b.memory.Dst(i)
 }
 
-// Memory gives the memory, which stays the batch's.
+// Memory returns the memory, which the batch still owns.
 func (b *Batch) Memory() Memory { return b.memory }
 
-// Take moves the memory out of the batch: from now on the caller owns it and
-// calls its Free once. The batch is then as good as released. The error is
-// InvalidState where it was released or taken before.
+// Take moves the memory to the caller, which calls its Free once. The batch is then
+// like a released one. The error is InvalidState if the batch was released or taken
+// before.
 func (b *Batch) Take() (Memory, error) {
-	if !b.leave() {
+	if !b.end() {
 		return nil, status.New(status.InvalidState, "batch", "the memory of this batch was released or taken before").
 			WithHint("a batch has one owner: take it once, and not after Release")
 	}
 	return b.memory, nil
 }
 
-// Release gives the memory back, so that a later batch may use it. Releasing
-// a batch again, or one that was taken, does nothing.
+// Release frees the memory, so that a later batch may use it. It does nothing if the
+// batch was released or taken before.
 func (b *Batch) Release() {
-	if b.leave() {
+	if b.end() {
 		b.memory.Free()
 	}
 }
 
-// leave ends the ownership; it says false if it had ended before.
-func (b *Batch) leave() bool {
+// end ends the ownership. It reports false if it ended before.
+func (b *Batch) end() bool {
 	if !b.gone.CompareAndSwap(false, true) {
 		return false
 	}

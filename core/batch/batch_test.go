@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// blocks of all awkward sizes.
+// blocks returns blocks of the given sizes.
 func blocks(bytes ...int) []batch.Block {
 	list := make([]batch.Block, len(bytes))
 	for i, n := range bytes {
@@ -73,7 +73,7 @@ func TestBlocksAreAlignedAndApart(t *testing.T) {
 	m.Free()
 }
 
-func TestHeapUsesSlabsAgain(t *testing.T) {
+func TestHeapReusesSlabs(t *testing.T) {
 	h := batch.NewHeap(2)
 	b := blocks(100, 1)
 	var all []batch.Memory
@@ -84,30 +84,30 @@ func TestHeapUsesSlabsAgain(t *testing.T) {
 	last := address(all[1].Dst(0))
 	for i := range 4 {
 		all[i].Free()
-		all[i].Free() // does nothing
+		all[i].Free() // the second Free does nothing
 	}
 	wantLive(t, h, 0, 0)
 	if h.Idle() != 2 {
-		t.Errorf("%d slabs wait, want 2", h.Idle())
+		t.Errorf("%d slabs are kept, want 2", h.Idle())
 	}
 	m := alloc(t, h, b)
 	if address(m.Dst(0)) != last {
-		t.Error("the slab released last, which is the warmest, was not used again")
+		t.Error("the slab released last was not reused")
 	}
-	all[1].Free() // an old owner cannot free the new one's slab
+	all[1].Free() // by an earlier user of the slab
 	wantLive(t, h, 1, 192)
 	m.Free()
 
 	late := alloc(t, h, b)
-	other := alloc(t, h, blocks(7)) // other blocks: the old slabs are of no use
+	other := alloc(t, h, blocks(7)) // for other blocks, the kept slabs are dropped
 	late.Free()
 	if h.Idle() != 0 {
-		t.Errorf("%d slabs wait, want 0", h.Idle())
+		t.Errorf("%d slabs are kept, want 0", h.Idle())
 	}
 	other.Free()
 }
 
-func TestHeapRefusesWhatEndsTheProcess(t *testing.T) {
+func TestHeapRefusesHugeBatches(t *testing.T) {
 	_, err := batch.NewHeap(1).Alloc(blocks(40<<30, 40<<30))
 	const want = "batch: a batch of 85899345920 bytes is larger than the limit of 68719476736; use a smaller batch or more processes"
 	if status.CodeOf(err) != status.ResourceExhausted || err.Error() != want {
@@ -118,12 +118,12 @@ func TestHeapRefusesWhatEndsTheProcess(t *testing.T) {
 func TestOwnership(t *testing.T) {
 	h, count := batch.NewHeap(4), &batch.Count{}
 	b := blocks(10, 20)
-	place := batch.Place{Cursor: batch.Cursor{Epoch: 1, Position: 8}, Step: 1, Valid: 8, After: batch.Cursor{Epoch: 2}}
-	released := batch.New(b, alloc(t, h, b), place, count)
-	taken := batch.New(b, alloc(t, h, b), place, count)
+	step := batch.Step{Cursor: batch.Cursor{Epoch: 1, Position: 8}, Index: 1, Valid: 8, After: batch.Cursor{Epoch: 2}}
+	released := batch.New(b, alloc(t, h, b), step, count)
+	taken := batch.New(b, alloc(t, h, b), step, count)
 	wantLive(t, count, 2, 256)
-	if len(released.Bytes(1)) != 20 || len(released.Blocks()) != 2 || released.Place() != place {
-		t.Error("the batch lost something")
+	if len(released.Bytes(1)) != 20 || len(released.Blocks()) != 2 || released.Step() != step {
+		t.Error("the batch differs from what it was made of")
 	}
 
 	released.Release()
@@ -131,7 +131,7 @@ func TestOwnership(t *testing.T) {
 	wantLive(t, count, 1, 128)
 	wantLive(t, h, 1, 128)
 	if released.Bytes(0) != nil {
-		t.Error("a released batch shows memory that may be another's")
+		t.Error("a released batch returns memory that another may use")
 	}
 
 	m, err := taken.Take()
@@ -139,7 +139,7 @@ func TestOwnership(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLive(t, count, 0, 0)
-	wantLive(t, h, 1, 128) // the allocator still counts it
+	wantLive(t, h, 1, 128) // the allocator counts it until Free
 	taken.Release()
 	wantLive(t, h, 1, 128)
 	const want = "batch: the memory of this batch was released or taken before; a batch has one owner: take it once, and not after Release"
@@ -152,12 +152,12 @@ func TestOwnership(t *testing.T) {
 	wantLive(t, h, 0, 0)
 }
 
-// Of many who release and take, one wins.
+// Of concurrent calls of Release and Take, one succeeds.
 func TestOneOwner(t *testing.T) {
 	h, count := batch.NewHeap(4), &batch.Count{}
 	b := blocks(10)
 	for range 200 {
-		x := batch.New(b, alloc(t, h, b), batch.Place{}, count)
+		x := batch.New(b, alloc(t, h, b), batch.Step{}, count)
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
@@ -178,7 +178,7 @@ func TestCountIsOptional(t *testing.T) {
 	h := batch.NewHeap(1)
 	b := blocks(1)
 	var none *batch.Count
-	batch.New(b, alloc(t, h, b), batch.Place{}, none).Release()
+	batch.New(b, alloc(t, h, b), batch.Step{}, none).Release()
 	wantLive(t, none, 0, 0)
 }
 
@@ -187,6 +187,6 @@ func BenchmarkHeap(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m := alloc(b, h, list)
-		batch.New(list, m, batch.Place{}, nil).Release()
+		batch.New(list, m, batch.Step{}, nil).Release()
 	}
 }

@@ -2,13 +2,13 @@ package batch
 
 import "sync/atomic"
 
-// Count counts batches and their bytes while Go owns them. The zero value is
-// ready, and so is nil, which counts nothing. It is safe for concurrent use.
+// Count counts batches and their bytes while Go owns them. The zero value is ready
+// to use. A nil Count counts nothing. It is safe for concurrent use.
 type Count struct {
 	batches, bytes atomic.Int64
 }
 
-// Live gives what was made and neither released nor taken.
+// Live returns how many batches were neither released nor taken, and their bytes.
 func (c *Count) Live() (batches, bytes int64) {
 	if c == nil {
 		return 0, 0

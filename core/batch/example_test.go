@@ -7,7 +7,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// Two blocks lie in one slab, each in an aligned slot of its own.
+// Two blocks in one slab have an aligned slot each.
 func ExampleSlots() {
 	offsets, size := batch.Slots([]batch.Block{
 		{Type: dtype.Float32, Shape: []int{5}, Bytes: 20},
@@ -17,7 +17,7 @@ func ExampleSlots() {
 	// Output: [0 64] 128
 }
 
-// An allocator's memory is used again once its batch was released.
+// The memory of a released batch is reused.
 func ExampleHeap() {
 	heap := batch.NewHeap(2)
 	blocks := []batch.Block{{Type: dtype.Float32, Shape: []int{5}, Bytes: 20}}
@@ -27,7 +27,7 @@ func ExampleHeap() {
 			fmt.Println(err)
 			return
 		}
-		b := batch.New(blocks, memory, batch.Place{}, nil)
+		b := batch.New(blocks, memory, batch.Step{}, nil)
 		copy(b.Bytes(0), "filled by a gatherer")
 		b.Release()
 	}

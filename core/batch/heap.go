@@ -9,31 +9,31 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// MaxSlab is the largest slab that Heap makes: a request beyond it is an
-// error, not the end of the process.
+// MaxSlab is the largest slab that Heap allocates. A larger request is an error;
+// Go would end the process.
 const MaxSlab = 64 << 30
 
-// Heap is the allocator of Go programs: one aligned slab per batch, from Go's
-// heap, used again after its release. It never zeroes, and it never waits.
-// Make it with [NewHeap].
+// Heap is the allocator of Go programs. It allocates one aligned slab per batch from
+// Go's heap, and reuses it after its release, without zeroing. Make it with
+// [NewHeap].
 type Heap struct {
-	idle int // slabs that may wait for reuse
+	idle int // how many released slabs are kept
 
 	mu     sync.Mutex
-	blocks []Block // that offsets and size belong to
+	blocks []Block // of offset and size
 	offset []int
 	size   int
-	free   [][]byte // released slabs of that size, the warmest last
+	free   [][]byte // released slabs of that size, the last released last
 
 	live Count
 }
 
-// NewHeap gives an allocator that keeps at most idle released slabs for reuse;
-// the garbage collector gets the others. A loader's own is NewHeap(prefetch + 3).
+// NewHeap returns an allocator that keeps at most idle released slabs for reuse.
+// A loader's default allocator is NewHeap(prefetch + 3).
 func NewHeap(idle int) *Heap { return &Heap{idle: idle} }
 
-// Alloc gives the memory of one batch. It is ResourceExhausted for blocks of
-// more than MaxSlab in all.
+// Alloc returns the memory of one batch. The error is ResourceExhausted if the
+// blocks need more than MaxSlab.
 func (h *Heap) Alloc(blocks []Block) (Memory, error) {
 	if n := SlabBytes(blocks); n > MaxSlab || n < 0 {
 		return nil, status.Errorf(status.ResourceExhausted, "batch", "a batch of %d bytes is larger than the limit of %d", n, int64(MaxSlab)).
@@ -47,17 +47,17 @@ func (h *Heap) Alloc(blocks []Block) (Memory, error) {
 	return &heapMemory{heap: h, blocks: blocks, offset: offset, slab: slab}, nil
 }
 
-// Live counts the batches that were not freed yet, and their bytes.
+// Live returns how many batches were not freed, and their bytes.
 func (h *Heap) Live() (batches, bytes int64) { return h.live.Live() }
 
-// Idle gives the number of slabs that wait for reuse.
+// Idle returns the number of slabs that are kept for reuse.
 func (h *Heap) Idle() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.free)
 }
 
-// take gives where the blocks lie, and a released slab if there is one.
+// take returns the offsets of the blocks, and a released slab if there is one.
 func (h *Heap) take(blocks []Block) (offset []int, slab []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,21 +81,20 @@ func (h *Heap) put(slab []byte) {
 	}
 }
 
-// same says whether both are the same list, which is all that the loader uses.
+// same reports whether both are the same list. The loader always passes the same.
 func same(a, b []Block) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// aligned gives n bytes that begin at a multiple of Align. Go's heap does not
-// move, so they stay there.
+// aligned allocates n bytes at a multiple of Align. Go's heap does not move them.
 func aligned(n int) []byte {
 	raw := make([]byte, n+Align-1)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(raw)))) & (Align - 1)
 	return raw[skip : skip+n : skip+n]
 }
 
-// heapMemory is made anew for every batch, so that a late Free of an old one
-// cannot free the slab's next user.
+// heapMemory is one use of a slab. So a second Free by an earlier user of the slab
+// does not free it for the current one.
 type heapMemory struct {
 	heap   *Heap
 	blocks []Block

@@ -16,19 +16,19 @@ import (
 // All methods may be called from any goroutine. A tensor that was fetched before
 // Release must not be used after it.
 type Batch struct {
-	plan  *plan
-	place batch.Place
+	plan *plan
+	step batch.Step
 
 	mu     sync.Mutex
 	memory *memory // nil after Release or Take
 }
 
-func newBatch(m *memory, at batch.Place) *Batch {
-	return &Batch{plan: m.ring.plan, place: at, memory: m}
+func newBatch(m *memory, at batch.Step) *Batch {
+	return &Batch{plan: m.ring.plan, step: at, memory: m}
 }
 
-// Place returns the batch's position in the run.
-func (b *Batch) Place() batch.Place { return b.place }
+// Step returns which step of the run the batch is.
+func (b *Batch) Step() batch.Step { return b.step }
 
 // Names lists the arrays, in the layout's order.
 func (b *Batch) Names() []string { return b.plan.names() }

@@ -250,4 +250,4 @@ func (f *feed) loop(p *placer, yield func([]*dtensor.Tensor, error) bool) (more 
 }
 
 // ends reports whether a batch is the last one of an iterator.
-func (f *feed) ends(b *Batch) bool { return f.epochs > 0 && b.Place().After.Epoch >= f.epochs }
+func (f *feed) ends(b *Batch) bool { return f.epochs > 0 && b.Step().After.Epoch >= f.epochs }

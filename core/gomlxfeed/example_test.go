@@ -52,7 +52,7 @@ func ExamplePlaced() {
 			return
 		}
 		x := b.Tensor("x") // a *dtensor.Tensor, for an Exec
-		fmt.Println("step", b.Place().Step, x.Shape(), "in shards of", x.ShardShape())
+		fmt.Println("step", b.Step().Index, x.Shape(), "in shards of", x.ShardShape())
 		b.Release()
 	}
 	// Output:

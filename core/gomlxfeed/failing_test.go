@@ -46,7 +46,7 @@ func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
 			break
 		}
 		held = append(held, b)
-		steps = append(steps, b.Place().Step)
+		steps = append(steps, b.Step().Index)
 	}
 	if failure == nil || !strings.Contains(failure.Error(), "the witness ") {
 		t.Fatalf("k=%d: %v", k, failure)
@@ -60,7 +60,7 @@ func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
 		}
 		if err == nil {
 			held = append(held, b)
-			steps = append(steps, b.Place().Step)
+			steps = append(steps, b.Step().Index)
 		}
 	}
 	if want := "[0 1 2 3 4 5]"; !panics && fmt.Sprint(steps) != want {
@@ -158,7 +158,7 @@ func TestRingErrors(t *testing.T) {
 	_, err = l.Next(context.Background())
 	wantText(t, err, status.InvalidArgument, "loader: step 0 of epoch 0: gomlxfeed: the ring holds 6 blocks of process 0 of its layout, but a loader of another layout or process asks for 4; create the ring with the loader's layout")
 
-	_, err = ring.Place(context.Background(), batch.Place{}, func(int) []byte { return make([]byte, 8) })
+	_, err = ring.Place(context.Background(), batch.Step{}, func(int) []byte { return make([]byte, 8) })
 	wantText(t, err, status.InvalidArgument, "gomlxfeed: block 0 of the batch has 8 bytes, but float32[2,3] takes 24; a batch that was released or taken has no bytes")
 
 	if err := ring.Close(); err != nil {

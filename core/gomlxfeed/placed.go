@@ -79,12 +79,12 @@ func (p *placer) place(ctx context.Context, b *batch.Batch) (*Batch, error) {
 		return nil, err
 	}
 	if m, ok := taken.(*memory); ok && p.placed(m.ring) {
-		return newBatch(m, b.Place()), nil
+		return newBatch(m, b.Step()), nil
 	}
 	defer taken.Free()
-	placed, err := p.ring.Place(ctx, b.Place(), taken.Dst)
+	placed, err := p.ring.Place(ctx, b.Step(), taken.Dst)
 	if err != nil {
-		_ = p.l.Rewind(b.Place().Cursor) // fails only if the loader is closed
+		_ = p.l.Rewind(b.Step().Cursor) // fails only if the loader is closed
 		return nil, err
 	}
 	return placed, nil

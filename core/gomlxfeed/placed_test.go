@@ -45,7 +45,7 @@ func TestPlacedStopsInTheMiddle(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					steps = append(steps, b.Place().Epoch*6+b.Place().Step)
+					steps = append(steps, b.Step().Epoch*6+b.Step().Index)
 					compare(t, l, 0, b)
 					b.Release()
 					if len(steps) > round*3/2 {
@@ -91,7 +91,7 @@ func TestPlacedIsCancelled(t *testing.T) {
 				wantText(t, err, status.Cancelled, "loader: the wait for a batch was cancelled: context canceled")
 				continue // the loop is over
 			}
-			steps = append(steps, b.Place().Step)
+			steps = append(steps, b.Step().Index)
 			b.Release()
 			if len(steps) == 2 {
 				cancel()
@@ -101,10 +101,10 @@ func TestPlacedIsCancelled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.Place().Step != int64(len(steps)) {
-				t.Errorf("step %d follows %v", b.Place().Step, steps)
+			if b.Step().Index != int64(len(steps)) {
+				t.Errorf("step %d follows %v", b.Step().Index, steps)
 			}
-			steps = append(steps, b.Place().Step)
+			steps = append(steps, b.Step().Index)
 			b.Release()
 		}
 		if len(steps) != 6 {

@@ -195,8 +195,8 @@ func (r *Ring) drain() {
 // Place returns. With shared memory this costs one copy more than a loader that
 // gathers into the ring.
 //
-//	placed, err := ring.Place(ctx, b.Place(), b.Bytes) // b is a *batch.Batch
-func (r *Ring) Place(ctx context.Context, at batch.Place, bytes func(block int) []byte) (*Batch, error) {
+//	placed, err := ring.Place(ctx, b.Step(), b.Bytes) // b is a *batch.Batch
+func (r *Ring) Place(ctx context.Context, at batch.Step, bytes func(block int) []byte) (*Batch, error) {
 	for i, b := range r.plan.blocks {
 		if n := len(bytes(i)); n != b.Bytes {
 			return nil, fail("block %d of the batch has %d bytes, but %s takes %d", i, n, arrayText(b.Type, b.Shape), b.Bytes).

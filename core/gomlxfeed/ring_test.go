@@ -210,8 +210,8 @@ func TestPlaceForgets(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		ring := ringOf(t, d, squareLayout(t))
 		data := make([]byte, 64)
-		b, err := ring.Place(context.Background(), batch.Place{Step: 3}, func(i int) []byte { return data[:ring.plan.blocks[i].Bytes] })
-		if err != nil || b.Place().Step != 3 {
+		b, err := ring.Place(context.Background(), batch.Step{Index: 3}, func(i int) []byte { return data[:ring.plan.blocks[i].Bytes] })
+		if err != nil || b.Step().Index != 3 {
 			t.Fatal(err)
 		}
 		for _, dst := range b.memory.slot.dst {

@@ -75,11 +75,11 @@ func compareAll(t *testing.T, l *loader.Loader, seed int64, held []*Batch) []*Ba
 
 func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 	t.Helper()
-	records, err := l.Records(b.Place().Cursor)
+	records, err := l.Records(b.Step().Cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := synthetic.Batch{Records: records, Seed: seed, Epoch: b.Place().Epoch}
+	from := synthetic.Batch{Records: records, Seed: seed, Epoch: b.Step().Epoch}
 	lay := l.Layout()
 	var names []string
 	for _, a := range lay.Arrays() {
@@ -92,7 +92,7 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got, want) {
-				t.Fatalf("step %d, array %q, position %d: got %x, want %x\n%s", b.Place().Step, a.Name, i, got, want, document.Canonical(lay.Document()))
+				t.Fatalf("step %d, array %q, position %d: got %x, want %x\n%s", b.Step().Index, a.Name, i, got, want, document.Canonical(lay.Document()))
 			}
 			if on, err := t2.Device(); err != nil || on != compute.DeviceNum(lay.Mesh().Device(i).ID) {
 				t.Fatalf("position %d of %s is on device %d (%v)", i, lay.Mesh(), on, err)

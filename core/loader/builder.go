@@ -37,13 +37,13 @@ type builder struct {
 // build builds the batch at a cursor, and the evidence of its rows. A panic in any
 // part of it, such as the gatherer or the allocator, becomes an error.
 func (b *builder) build(ctx context.Context, c batch.Cursor) (built *batch.Batch, evidence certificate.Tally, err error) {
-	place := b.grid.place(c)
+	step := b.grid.stepAt(c)
 	err = guard.Call("loader", func() error {
-		built, evidence, err = b.buildAt(ctx, place)
+		built, evidence, err = b.buildAt(ctx, step)
 		return err
 	})
 	if err != nil {
-		return nil, certificate.Tally{}, atStep(place, err)
+		return nil, certificate.Tally{}, atStep(step, err)
 	}
 	return built, evidence, nil
 }
@@ -54,7 +54,7 @@ func (b *builder) lookAhead() {
 	b.aheadErr = guard.Call("loader", func() error { b.window.extend(); return nil })
 }
 
-func (b *builder) buildAt(ctx context.Context, place batch.Place) (built *batch.Batch, evidence certificate.Tally, err error) {
+func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Batch, evidence certificate.Tally, err error) {
 	if err := b.aheadErr; err != nil {
 		b.aheadErr = nil
 		return nil, evidence, err
@@ -62,7 +62,7 @@ func (b *builder) buildAt(ctx context.Context, place batch.Place) (built *batch.
 	if err := b.checkLimit(); err != nil {
 		return nil, evidence, err
 	}
-	records := b.window.at(place.Cursor)
+	records := b.window.at(step.Cursor)
 	memory, err := b.alloc.Alloc(b.plan.blocks)
 	if err != nil {
 		return nil, evidence, err
@@ -72,15 +72,15 @@ func (b *builder) buildAt(ctx context.Context, place batch.Place) (built *batch.
 			memory.Free()
 		}
 	}()
-	if err := b.fill(ctx, memory, records, place); err != nil {
+	if err := b.fill(ctx, memory, records, step); err != nil {
 		return nil, evidence, err
 	}
-	evidence = b.plan.evidence(records, b.computedRecords, place)
-	return batch.New(b.plan.blocks, memory, place, b.count), evidence, nil
+	evidence = b.plan.evidence(records, b.computedRecords, step)
+	return batch.New(b.plan.blocks, memory, step, b.count), evidence, nil
 }
 
 // fill writes all blocks of a batch.
-func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64, place batch.Place) error {
+func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64, step batch.Step) error {
 	target, err := b.target(memory)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (b *builder) fill(ctx context.Context, memory batch.Memory, records []int64
 		return err
 	}
 	b.gathered.Add(int64(time.Since(began)))
-	b.compute(target, records, place)
+	b.compute(target, records, step)
 	b.plan.copyBlocks(memory, target)
 	return memory.Commit(ctx)
 }
@@ -110,17 +110,17 @@ func (b *builder) target(memory batch.Memory) (batch.Memory, error) {
 
 // compute fills the mask and the extras. Their rows nearly always are those of
 // the data. If they have more rows, their record list is computed here.
-func (b *builder) compute(memory batch.Memory, records []int64, place batch.Place) {
+func (b *builder) compute(memory batch.Memory, records []int64, step batch.Step) {
 	if len(b.plan.computed) > 0 && b.plan.all.count > len(records) {
 		if b.spareRecords == nil {
 			b.spareRecords = make([]int64, b.plan.all.count)
 		}
 		records = b.spareRecords
-		b.window.fill(records, b.plan.all, place.Cursor)
+		b.window.fill(records, b.plan.all, step.Cursor)
 	}
 	b.computedRecords = records
 	for _, c := range b.plan.computed {
-		c.fill(memory.Dst(c.block), records, b.seed, place.Epoch)
+		c.fill(memory.Dst(c.block), records, b.seed, step.Epoch)
 	}
 }
 

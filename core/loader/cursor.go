@@ -16,7 +16,7 @@ func (l *Loader) State() (s State) {
 // StateAfter returns what State returned when b was the last batch delivered. If a
 // Restore changed the order's parameters since, the result is wrong.
 func (l *Loader) StateAfter(b *batch.Batch) State {
-	return l.prefetcher.sequence.Load().at(b.Place().After)
+	return l.prefetcher.sequence.Load().at(b.Step().After)
 }
 
 // Epoch returns the epoch of the next batch.
@@ -111,7 +111,7 @@ func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
 		return nil, fail(status.ResourceExhausted, "a batch of %d rows is too large to list", l.grid.batch)
 	}
 	list := make([]int64, l.grid.batch)
-	valid := l.grid.place(c).Valid
+	valid := l.grid.stepAt(c).Valid
 	l.prefetcher.sequence.Load().order.Epoch(c.Epoch).Fill(list[:valid], c.Position)
 	for i := valid; i < l.grid.batch; i++ {
 		list[i] = padding

@@ -57,18 +57,18 @@ func withCode(err error) error {
 // atStep adds the step to an error. Code, attributes and hint stay those of the
 // cause. An error without a code comes from a program's own source or allocator,
 // and gets the code IO.
-func atStep(p batch.Place, err error) error {
+func atStep(s batch.Step, err error) error {
 	e := &status.Error{
 		Code: status.CodeOf(err), Op: "loader", Err: err,
-		Msg: fmt.Sprintf("step %d of epoch %d: %v", p.Step, p.Epoch, err),
+		Msg: fmt.Sprintf("step %d of epoch %d: %v", s.Index, s.Epoch, err),
 	}
 	if own := new(status.Error); e.Code == status.Internal && !errors.As(err, &own) {
 		e.Code = status.IO
 	}
 	if cause, ok := err.(*status.Error); ok {
-		e.Msg = fmt.Sprintf("step %d of epoch %d: %s: %s", p.Step, p.Epoch, cause.Op, cause.Msg)
+		e.Msg = fmt.Sprintf("step %d of epoch %d: %s: %s", s.Index, s.Epoch, cause.Op, cause.Msg)
 		e.Hint = cause.Hint
 		e.Attrs = append(e.Attrs, cause.Attrs...)
 	}
-	return e.With("epoch", p.Epoch).With("step", p.Step).With("position", p.Position)
+	return e.With("epoch", s.Epoch).With("step", s.Index).With("position", s.Position)
 }

@@ -68,15 +68,15 @@ func appendVouched(list []vouched, v vouched) []vouched {
 
 // evidence counts the records of a batch at the positions of their rows. Gathered
 // is the record list of the data, and computed that of the mask and the extras.
-func (p *plan) evidence(gathered, computed []int64, place batch.Place) (t certificate.Tally) {
+func (p *plan) evidence(gathered, computed []int64, step batch.Step) (t certificate.Tally) {
 	if len(p.vouched)+len(p.vouchedComputed) == 0 {
 		return t
 	}
-	epoch := certificate.EpochOf(place.Epoch)
+	epoch := certificate.EpochOf(step.Epoch)
 	add := func(list []vouched, records []int64) {
 		for _, v := range list {
 			var rows certificate.Tally
-			epoch.Count(&rows, place.Position+int64(v.row), records[v.list[0]:v.list[1]])
+			epoch.Count(&rows, step.Position+int64(v.row), records[v.list[0]:v.list[1]])
 			t = t.Plus(rows.Times(v.weight))
 		}
 	}

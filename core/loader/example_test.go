@@ -59,7 +59,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println("step", b.Place().Step, "records", records(b))
+		fmt.Println("step", b.Step().Index, "records", records(b))
 		b.Release()
 	}
 	// Output:

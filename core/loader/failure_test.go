@@ -38,8 +38,8 @@ func TestErrorsInPlace(t *testing.T) {
 			}
 		}
 		broken = false
-		if p := next(t, l); p.Step != 2 {
-			t.Errorf("step %d came after the failure, want 2", p.Step)
+		if p := next(t, l); p.Index != 2 {
+			t.Errorf("step %d came after the failure, want 2", p.Index)
 		}
 	})
 }
@@ -200,15 +200,15 @@ func TestMaxHostBytes(t *testing.T) {
 				"and one more of 192 would exceed max_host_bytes = 576; release batches, or drop references to their arrays; then ask again")
 		}
 		kept[0].Release() // room before it is asked for: no failure is waiting from before
-		if p := next(t, l); p.Step != 3 {
-			t.Errorf("step %d came, want 3", p.Step)
+		if p := next(t, l); p.Index != 3 {
+			t.Errorf("step %d came, want 3", p.Index)
 		}
 		for _, b := range kept {
 			b.Release()
 		}
 		for step := int64(4); step < 10; step++ {
-			if p := next(t, l); p.Step != step {
-				t.Errorf("step %d came, want %d", p.Step, step)
+			if p := next(t, l); p.Index != step {
+				t.Errorf("step %d came, want %d", p.Index, step)
 			}
 		}
 	})

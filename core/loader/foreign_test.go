@@ -138,6 +138,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/layout"
+	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/source"
 )
@@ -154,7 +155,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	doc, err := layoutjson.Parse([]byte(text))
+	doc, err := document.Parse([]byte(text))
 	if err != nil {
 		panic(err)
 	}

@@ -185,8 +185,8 @@ func (s *script) next() {
 
 func (s *script) batch(b *batch.Batch) {
 	checkBytes(s.t, s.l, b)
-	p := b.Place()
+	p := b.Step()
 	after := s.l.StateAfter(b)
 	fmt.Fprintf(s.out, "%d.%d [%d, %d) %d records; then %d.%d\n",
-		p.Epoch, p.Step, p.Position, p.Position+s.l.Layout().BatchSize(), p.Valid, after.Epoch, after.Position)
+		p.Epoch, p.Index, p.Position, p.Position+s.l.Layout().BatchSize(), p.Valid, after.Epoch, after.Position)
 }

@@ -77,7 +77,7 @@ func hammer(t *testing.T, l *loader.Loader, q *readyQueue, r *rand.Rand) {
 		switch n := r.IntN(100); {
 		case n < 20 && q != nil:
 			if b, _ := q.take(); b != nil {
-				checkMemory(t, l, b.Place(), b.Memory())
+				checkMemory(t, l, b.Step(), b.Memory())
 				b.Memory().Free()
 			}
 		case n < 60:
@@ -135,8 +135,8 @@ func TestOneEpoch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.Place().Epoch != epoch {
-				t.Errorf("%+v is of another epoch", b.Place())
+			if b.Step().Epoch != epoch {
+				t.Errorf("%+v is of another epoch", b.Step())
 			}
 			checkBytes(t, pass, b)
 			b.Release()
@@ -156,8 +156,8 @@ func TestOneEpoch(t *testing.T) {
 	}
 	_, err := l.OneEpoch(-1)
 	wantError(t, err, status.OutOfRange, "loader: epoch -1 is outside 0…2^53")
-	if p := next(t, l); p.Step != 1 {
-		t.Errorf("step %d came, want 1", p.Step)
+	if p := next(t, l); p.Index != 1 {
+		t.Errorf("step %d came, want 1", p.Index)
 	}
 }
 

@@ -69,7 +69,7 @@ func closeLoader(t testing.TB, l *loader.Loader) {
 }
 
 // next takes one batch, checks every byte of it, and releases it.
-func next(t testing.TB, l *loader.Loader) batch.Place {
+func next(t testing.TB, l *loader.Loader) batch.Step {
 	t.Helper()
 	b, err := l.Next(t.Context())
 	if err != nil {
@@ -77,34 +77,34 @@ func next(t testing.TB, l *loader.Loader) batch.Place {
 	}
 	defer b.Release()
 	checkBytes(t, l, b)
-	return b.Place()
+	return b.Step()
 }
 
 func checkBytes(t testing.TB, l *loader.Loader, b *batch.Batch) {
 	t.Helper()
-	place := b.Place()
-	records, err := l.Records(place.Cursor)
+	step := b.Step()
+	records, err := l.Records(step.Cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := synthetic.Batch{Records: records, Seed: l.State().Seed, Epoch: place.Epoch}
+	want := synthetic.Batch{Records: records, Seed: l.State().Seed, Epoch: step.Epoch}
 	for i, block := range l.Layout().Process(l.Process()).Blocks {
 		a := l.Layout().Arrays()[block.Array]
 		if !bytes.Equal(b.Bytes(i), synthetic.Expect(a, block.Index, want)) {
-			t.Fatalf("epoch %d position %d: block %d (%s%v) is wrong", place.Epoch, place.Position, i, a.Name, block.Index)
+			t.Fatalf("epoch %d position %d: block %d (%s%v) is wrong", step.Epoch, step.Position, i, a.Name, block.Index)
 		}
 	}
 }
 
 // places runs one loop and gives where its batches start.
-func places(t testing.TB, l *loader.Loader) []batch.Place {
+func places(t testing.TB, l *loader.Loader) []batch.Step {
 	t.Helper()
-	var list []batch.Place
+	var list []batch.Step
 	for b, err := range l.All(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, b.Place())
+		list = append(list, b.Step())
 		b.Release()
 	}
 	return list

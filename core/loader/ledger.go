@@ -78,7 +78,7 @@ const maxDone = 4096
 
 // entry is one batch.
 type entry struct {
-	place    batch.Place
+	step     batch.Step
 	evidence certificate.Tally
 }
 
@@ -147,17 +147,17 @@ func (g *ledger) skip(s skip) {
 }
 
 // deliver records the next batch.
-func (g *ledger) deliver(place batch.Place, evidence certificate.Tally) {
+func (g *ledger) deliver(step batch.Step, evidence certificate.Tally) {
 	if g.count == len(g.recent) {
 		e := g.at(0)
 		e.addTo(&g.run, g.sequence.Records)
-		g.start = e.place.After
+		g.start = e.step.After
 		g.first = (g.first + 1) % len(g.recent)
 		g.count--
 	}
 	g.count++
-	*g.at(g.count - 1) = entry{place, evidence}
-	g.now = place.After
+	*g.at(g.count - 1) = entry{step, evidence}
+	g.now = step.After
 }
 
 // at returns the i-th recent batch.
@@ -166,7 +166,7 @@ func (g *ledger) at(i int) *entry { return &g.recent[(g.first+i)%len(g.recent)] 
 // addTo adds the batch to a run. If it is the last of its epoch, the remainder of
 // the epoch is dropped.
 func (e *entry) addTo(r *certificate.Run, records int64) {
-	p := e.place
+	p := e.step
 	r.Deliver(p.Epoch, p.Position, p.Position+p.Valid, e.evidence)
 	if p.After.Epoch != p.Epoch {
 		r.Drop(certificate.Span{Epoch: p.Epoch, Epochs: 1, First: p.Position + p.Valid, Last: records})
@@ -182,7 +182,7 @@ func (g *ledger) upTo(c batch.Cursor) (n int, ok bool) {
 		return 0, true
 	}
 	for i := range g.count {
-		if g.at(i).place.After == c {
+		if g.at(i).step.After == c {
 			return i + 1, true
 		}
 	}

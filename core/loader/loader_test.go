@@ -210,9 +210,9 @@ func TestLargestDataset(t *testing.T) {
 		if err := l.Seek(batch.Cursor{Position: sampler.MaxRecords - 16 - 24}); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []batch.Place{
-			{Cursor: batch.Cursor{Position: sampler.MaxRecords - 40}, Step: l.StepsPerEpoch() - 2, Valid: 24, After: batch.Cursor{Position: sampler.MaxRecords - 16}},
-			{Cursor: batch.Cursor{Position: sampler.MaxRecords - 16}, Step: l.StepsPerEpoch() - 1, Valid: 16, After: batch.Cursor{Epoch: 1}},
+		for _, want := range []batch.Step{
+			{Cursor: batch.Cursor{Position: sampler.MaxRecords - 40}, Index: l.StepsPerEpoch() - 2, Valid: 24, After: batch.Cursor{Position: sampler.MaxRecords - 16}},
+			{Cursor: batch.Cursor{Position: sampler.MaxRecords - 16}, Index: l.StepsPerEpoch() - 1, Valid: 16, After: batch.Cursor{Epoch: 1}},
 		} {
 			if got := next(t, l); got != want {
 				t.Errorf("got %+v, want %+v", got, want)

@@ -285,8 +285,8 @@ func TestLoadingMayChange(t *testing.T) {
 			next(t, l)
 			d.Loading = after
 			o.Layout, o.State = newLayout(t, d), l.State().JSON()
-			if place := next(t, newLoader(t, digits(40), o)); place.Position != 8 || place.Step != 1 {
-				t.Errorf("from %q to %q: the next batch is %+v", before, after, place)
+			if step := next(t, newLoader(t, digits(40), o)); step.Position != 8 || step.Index != 1 {
+				t.Errorf("from %q to %q: the next batch is %+v", before, after, step)
 			}
 		}
 	}

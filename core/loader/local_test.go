@@ -49,12 +49,12 @@ func TestLocalOrderIsLocal(t *testing.T) {
 func sequenceOf(t *testing.T, l *loader.Loader, rows int) (list []int64) {
 	t.Helper()
 	for len(list) < rows {
-		place := next(t, l)
-		records, err := l.Records(place.Cursor)
+		step := next(t, l)
+		records, err := l.Records(step.Cursor)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, records[:place.Valid]...)
+		list = append(list, records[:step.Valid]...)
 	}
 	return list
 }

@@ -225,10 +225,10 @@ func (p *prefetcher) deliver() result {
 	r := p.ready[0]
 	p.ready = slices.Delete(p.ready, 0, 1)
 	if r.err == nil {
-		place := r.batch.Place()
-		p.loop, p.cursor = place.Epoch, place.After
-		p.ledger.deliver(place, r.evidence)
-		p.counts.deliver(p.builder.plan, place.Valid)
+		step := r.batch.Step()
+		p.loop, p.cursor = step.Epoch, step.After
+		p.ledger.deliver(step, r.evidence)
+		p.counts.deliver(p.builder.plan, step.Valid)
 	}
 	return r
 }

@@ -158,8 +158,8 @@ func TestCancelLosesNothing(t *testing.T) {
 			b.Release()
 		}
 		for step := int64(1); step < 10; step++ {
-			if p := next(t, l); p.Step != step {
-				t.Errorf("step %d came, want %d", p.Step, step)
+			if p := next(t, l); p.Index != step {
+				t.Errorf("step %d came, want %d", p.Index, step)
 			}
 		}
 	})
@@ -253,7 +253,7 @@ func TestConcurrentNext(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				c := b.Place().Cursor
+				c := b.Step().Cursor
 				if c.Epoch < last.Epoch || (c.Epoch == last.Epoch && c.Position <= last.Position) {
 					t.Errorf("%v came after %v", c, last)
 				}
@@ -298,8 +298,8 @@ func TestCancelAtHandOver(t *testing.T) {
 		if status.CodeOf(err) == status.Cancelled {
 			continue
 		}
-		if err != nil || b.Place().Step != step {
-			t.Fatalf("step %d came, want %d: %v", b.Place().Step, step, err)
+		if err != nil || b.Step().Index != step {
+			t.Fatalf("step %d came, want %d: %v", b.Step().Index, step, err)
 		}
 		b.Release()
 		step++

@@ -77,7 +77,7 @@ func (p *prefetcher) nextOrder(mayRest bool) order {
 func (p *prefetcher) nextBuild() order {
 	p.counts.resume()
 	o := order{state: producing, run: p.run, cursor: p.frontier, sampler: p.sequence.Load().order}
-	p.frontier = p.builder.grid.place(p.frontier).After
+	p.frontier = p.builder.grid.stepAt(p.frontier).After
 	return o
 }
 

@@ -38,6 +38,18 @@ func inNoTime(t *testing.T, what string, fn func()) {
 	}
 }
 
+// A queue does not start the producer; a loader reads nothing before it is asked.
+func TestQueueStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := digits(100)
+		_, q := queuedOver(t, src, loader.Options{})
+		synctest.Wait()
+		if n := src.Counts().Gathers; n != 0 || look(q, &q.expected) {
+			t.Errorf("%d gathers before the first call, batch expected: %t, want none", n, q.expected)
+		}
+	})
+}
+
 // Between two quick steps the producer rests. After a second without a step it has
 // ended, and the next call starts another.
 func TestRest(t *testing.T) {
@@ -122,8 +134,8 @@ func TestWaitInTheQueue(t *testing.T) {
 			}
 			want(t, l, q, step)
 		}
-		if place, err := get(t, l, q); status.CodeOf(err) != status.End {
-			t.Fatalf("got %v, want the end: %v", place, err)
+		if step, err := get(t, l, q); status.CodeOf(err) != status.End {
+			t.Fatalf("got %v, want the end: %v", step, err)
 		}
 		if n := look(q, &q.taken); n < 8 { // not those before which the producer starts, wakes or ends
 			t.Errorf("%d of 12 batches were taken from the queue", n)
@@ -151,8 +163,8 @@ func TestNoWaitInVain(t *testing.T) {
 		}
 		synctest.Wait()
 		inNoTime(t, "the end of a loop", func() {
-			if place, err := get(t, l, q); status.CodeOf(err) != status.End {
-				t.Fatalf("got %v, want the end: %v", place, err)
+			if step, err := get(t, l, q); status.CodeOf(err) != status.End {
+				t.Fatalf("got %v, want the end: %v", step, err)
 			}
 		})
 
@@ -264,8 +276,8 @@ func TestPanicOfRest(t *testing.T) {
 		first.Release()
 		_, err = l.Next(t.Context())
 		wantError(t, err, status.Internal, queuePanic)
-		if p := next(t, l); p.Step != 1 {
-			t.Errorf("step %d came, want 1", p.Step)
+		if p := next(t, l); p.Index != 1 {
+			t.Errorf("step %d came, want 1", p.Index)
 		}
 	})
 }
@@ -301,8 +313,8 @@ func TestPanicAfterBuild(t *testing.T) {
 		_, err := get(t, l, q)
 		wantError(t, err, status.Internal, queuePanic)
 		for step := int64(1); step < 12; step++ {
-			if p := next(t, l); p.Step != step {
-				t.Errorf("step %d came, want %d", p.Step, step)
+			if p := next(t, l); p.Index != step {
+				t.Errorf("step %d came, want %d", p.Index, step)
 			}
 		}
 	})

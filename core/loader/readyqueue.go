@@ -34,7 +34,7 @@ type ReadyQueue interface {
 	// Rest waits until callers have taken more batches than the given number
 	// since the queue was made, or until Wake is called. It reports false if
 	// neither happens within the limit. It blocks its thread, so that its
-	// goroutine keeps its place in Go's scheduler.
+	// goroutine keeps its P.
 	Rest(taken int64, limit time.Duration) bool
 
 	// Wake ends a Rest: the next one if none is under way.
@@ -48,13 +48,15 @@ type ReadyQueue interface {
 // closed with the loader. It is called at most once. A pass and a remeshed
 // loader need queues of their own.
 func (l *Loader) SetReadyQueue(q ReadyQueue) {
-	err := l.prefetcher.change(func() error {
-		l.prefetcher.queue = q
-		return nil
-	})
-	if err != nil {
+	p := l.prefetcher
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == closed {
 		q.Close()
+		return
 	}
+	p.queue = q
+	p.publish()
 }
 
 // countTaken counts the batches that callers took from the queue as delivered.
@@ -101,8 +103,8 @@ func (p *prefetcher) offer() bool {
 		if r.err != nil || p.endsBefore(c, loop) {
 			return false
 		}
-		place := r.batch.Place()
-		c, loop = place.After, place.Epoch
+		step := r.batch.Step()
+		c, loop = step.After, step.Epoch
 		if i < p.offered {
 			continue
 		}

@@ -147,46 +147,46 @@ func queuedOver(t *testing.T, src source.Source, o loader.Options) (*loader.Load
 }
 
 // get takes a batch from the queue, else from Next, and checks every byte.
-func get(t *testing.T, l *loader.Loader, q *readyQueue) (place batch.Place, err error) {
+func get(t *testing.T, l *loader.Loader, q *readyQueue) (step batch.Step, err error) {
 	t.Helper()
 	b, after := q.take()
 	if b == nil {
 		if b, err = l.Next(t.Context()); err != nil {
-			return place, err
+			return step, err
 		}
 		after = l.StateAfter(b)
 		if _, err := b.Take(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	place = b.Place()
-	if after.Cursor() != place.After {
-		t.Fatalf("the state after the batch that ends at %v says %v", place.After, after.Cursor())
+	step = b.Step()
+	if after.Cursor() != step.After {
+		t.Fatalf("the state after the batch that ends at %v says %v", step.After, after.Cursor())
 	}
-	checkMemory(t, l, place, b.Memory())
+	checkMemory(t, l, step, b.Memory())
 	b.Memory().Free()
-	return place, nil
+	return step, nil
 }
 
 // want gets a batch, which must be of the given step.
 func want(t *testing.T, l *loader.Loader, q *readyQueue, step int64) {
 	t.Helper()
-	if place, err := get(t, l, q); err != nil || place.Step != step {
-		t.Fatalf("got %v, want step %d: %v", place, step, err)
+	if got, err := get(t, l, q); err != nil || got.Index != step {
+		t.Fatalf("got %v, want step %d: %v", got, step, err)
 	}
 }
 
-func checkMemory(t *testing.T, l *loader.Loader, place batch.Place, m batch.Memory) {
+func checkMemory(t *testing.T, l *loader.Loader, step batch.Step, m batch.Memory) {
 	t.Helper()
-	records, err := l.Records(place.Cursor)
+	records, err := l.Records(step.Cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := synthetic.Batch{Records: records, Epoch: place.Epoch}
+	want := synthetic.Batch{Records: records, Epoch: step.Epoch}
 	for i, block := range l.Layout().Process(l.Process()).Blocks {
 		a := l.Layout().Arrays()[block.Array]
 		if !bytes.Equal(m.Dst(i), synthetic.Expect(a, block.Index, want)) {
-			t.Fatalf("epoch %d position %d: block %d (%s%v) is wrong", place.Epoch, place.Position, i, a.Name, block.Index)
+			t.Fatalf("epoch %d position %d: block %d (%s%v) is wrong", step.Epoch, step.Position, i, a.Name, block.Index)
 		}
 	}
 }
@@ -197,17 +197,17 @@ func TestQueueDeliversLikeNext(t *testing.T) {
 	r := random.New(t)
 	for round := range 60 {
 		o := loader.Options{Shuffle: true, Epochs: round%4 - 1, Prefetch: 1 + round%5}
-		l, q := queued(t, o)
-		q.capacity = 1 + r.IntN(8)
-		o.Layout = l.Layout()
-		plain := newLoader(t, digits(100), o)
+		o.Layout = newLayout(t, document(8))
+		l, plain := newLoader(t, digits(100), o), newLoader(t, digits(100), o)
+		q := newReadyQueue(1 + r.IntN(8))
+		l.SetReadyQueue(q)
 		for range 120 {
 			stepOfBoth(t, r, l, q, plain)
 		}
-		if round == 4 && q.taken == 0 {
+		if round == 4 && look(q, &q.taken) == 0 {
 			t.Error("no batch was taken from the queue")
 		}
-		if q.broken {
+		if look(q, &q.broken) {
 			t.Error("a batch was offered after one for which the queue had no room")
 		}
 	}
@@ -218,14 +218,14 @@ func stepOfBoth(t *testing.T, r *rand.Rand, l *loader.Loader, q *readyQueue, pla
 	t.Helper()
 	switch n := r.IntN(100); {
 	case n < 80:
-		place, err := get(t, l, q)
+		step, err := get(t, l, q)
 		b, want := plain.Next(t.Context())
 		if status.CodeOf(err) != status.CodeOf(want) {
 			t.Fatalf("got %v, want %v", err, want)
 		}
 		if want == nil {
-			if place != b.Place() {
-				t.Fatalf("got the batch %v, want %v", place, b.Place())
+			if step != b.Step() {
+				t.Fatalf("got the batch %v, want %v", step, b.Step())
 			}
 			b.Release()
 		}
@@ -301,8 +301,8 @@ func TestQueueAtTheEnd(t *testing.T) {
 			runtime.Gosched()
 		}
 		want(t, l, q, 11)
-		if place, err := get(t, l, q); status.CodeOf(err) != status.End {
-			t.Fatalf("got %v, want the end: %v", place, err)
+		if step, err := get(t, l, q); status.CodeOf(err) != status.End {
+			t.Fatalf("got %v, want the end: %v", step, err)
 		}
 	}
 }
@@ -337,13 +337,13 @@ func TestQueueOfManyCallers(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for {
-				place, err := get(t, l, q)
+				step, err := get(t, l, q)
 				if err != nil {
 					wantError(t, err, status.End, "loader: there is no further batch in this loop")
 					return
 				}
 				mu.Lock()
-				seen[place.Cursor]++
+				seen[step.Cursor]++
 				mu.Unlock()
 			}
 		})

@@ -36,12 +36,12 @@ func (g grid) normalize(c batch.Cursor) batch.Cursor {
 	return c
 }
 
-// place describes the batch that starts at a normalized cursor.
-func (g grid) place(c batch.Cursor) batch.Place {
+// stepAt returns the step that starts at a normalized cursor.
+func (g grid) stepAt(c batch.Cursor) batch.Step {
 	valid := min(g.batch, g.records-c.Position)
-	return batch.Place{
+	return batch.Step{
 		Cursor: c,
-		Step:   c.Position / g.batch,
+		Index:  c.Position / g.batch,
 		Valid:  valid,
 		After:  g.normalize(batch.Cursor{Epoch: c.Epoch, Position: c.Position + valid}),
 	}

@@ -74,7 +74,7 @@ func (w *window) add() []int64 {
 		s.records = make([]int64, w.rows.count)
 	}
 	w.fill(s.records, w.rows, s.cursor)
-	w.next = w.grid.place(s.cursor).After
+	w.next = w.grid.stepAt(s.cursor).After
 	return s.records
 }
 
@@ -83,7 +83,7 @@ func (w *window) fill(dst []int64, rows rows, c batch.Cursor) {
 	if w.inEpoch == nil || w.epoch != c.Epoch {
 		w.epoch, w.inEpoch = c.Epoch, w.order.Epoch(c.Epoch)
 	}
-	valid := int(w.grid.place(c).Valid)
+	valid := int(w.grid.stepAt(c).Valid)
 	for i, r := range rows.ranges {
 		list := dst[rows.first[i]:][:r[1]-r[0]]
 		n := min(max(valid-r[0], 0), len(list))

@@ -145,8 +145,8 @@ func (c *chain) step(l *loader.Loader, want []step) {
 	if err != nil {
 		c.t.Fatalf("process %d: %v", l.Process(), err)
 	}
-	if b.Place().Cursor != want[0].cursor {
-		c.t.Fatalf("process %d: the batch at %v comes, want %v", l.Process(), b.Place().Cursor, want[0].cursor)
+	if b.Step().Cursor != want[0].cursor {
+		c.t.Fatalf("process %d: the batch at %v comes, want %v", l.Process(), b.Step().Cursor, want[0].cursor)
 	}
 	c.bytes(c.run, l.Process(), b, want[0])
 	b.Release()

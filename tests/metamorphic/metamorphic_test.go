@@ -186,8 +186,8 @@ func (p *player) all(u run, l *loader.Loader, want []step) {
 		if err != nil {
 			p.t.Fatalf("process %d: %v", l.Process(), err)
 		}
-		if i == len(want) || b.Place().Cursor != want[i].cursor {
-			p.t.Fatalf("process %d: batch %d is %+v", l.Process(), i, b.Place())
+		if i == len(want) || b.Step().Cursor != want[i].cursor {
+			p.t.Fatalf("process %d: batch %d is %+v", l.Process(), i, b.Step())
 		}
 		p.bytes(u, l.Process(), b, want[i])
 		keep = append(keep, kept{b, want[i]})

@@ -100,7 +100,7 @@ func shardJobs(dst func(shard int) []byte) []source.Job {
 // verify compares every byte of a placed batch with what was put into the
 // dataset.
 func verify(l *loader.Loader, b *gomlxfeed.Batch) error {
-	records, err := l.Records(b.Place().Cursor)
+	records, err := l.Records(b.Step().Cursor)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func verify(l *loader.Loader, b *gomlxfeed.Batch) error {
 			return err
 		}
 		if !bytes.Equal(got, want) {
-			return fmt.Errorf("step %d: the shard at position %d is not that of its records", b.Place().Step, position)
+			return fmt.Errorf("step %d: the shard at position %d is not that of its records", b.Step().Index, position)
 		}
 	}
 	return nil

@@ -182,7 +182,7 @@ func (f *feed) close() error {
 
 // compare reads every shard of a batch back and compares it with the source.
 func (f *feed) compare(b *gomlxfeed.Batch) error {
-	records, err := f.Records(b.Place().Cursor)
+	records, err := f.Records(b.Step().Cursor)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (f *feed) compare(b *gomlxfeed.Batch) error {
 				return err
 			}
 			if string(got) != string(want) {
-				return fmt.Errorf("%w: array %q at mesh position %d differs from the source, step %d of %s", errMismatch, a.Name, i, b.Place().Step, document.Canonical(f.layout.Document()))
+				return fmt.Errorf("%w: array %q at mesh position %d differs from the source, step %d of %s", errMismatch, a.Name, i, b.Step().Index, document.Canonical(f.layout.Document()))
 			}
 			if on, err := shard.Device(); err != nil || int(on) != f.layout.Mesh().Device(i).ID {
 				return fmt.Errorf("%w: the shard of mesh position %d is on device %d (%v)", errMismatch, i, on, err)

@@ -175,11 +175,11 @@ func oneWorld(t *testing.T, r *rand.Rand, d *gomlxfeed.Devices) {
 
 func compare(t *testing.T, l *loader.Loader, seed int64, b *gomlxfeed.Batch) {
 	t.Helper()
-	records, err := l.Records(b.Place().Cursor)
+	records, err := l.Records(b.Step().Cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lay, from := l.Layout(), synthetic.Batch{Records: records, Seed: seed, Epoch: b.Place().Epoch}
+	lay, from := l.Layout(), synthetic.Batch{Records: records, Seed: seed, Epoch: b.Step().Epoch}
 	for _, a := range lay.Arrays() {
 		for i, shard := range b.Tensor(a.Name).Shards() {
 			want := synthetic.Expect(a, a.Delivered.IndexAt(a.Shape, i), from)
