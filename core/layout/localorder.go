@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"fmt"
+
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -18,10 +20,14 @@ const OrderLocal = "local"
 // The order follows from the specs and not from the way of loading, so all ways
 // deliver the same batches. The error is InvalidArgument for a layout with
 // errors, and if there would be more than 2^20 parts.
-func (l *Layout) LocalOrder() (string, error) {
+func (l *Layout) LocalOrder() (string, error) { return l.DerivedOrder(OrderLocal) }
+
+// DerivedOrder returns the full name of an order whose parameters follow from
+// this layout ([sampler.IsDerived]).
+func (l *Layout) DerivedOrder(short string) (string, error) {
 	batch := l.BatchSize()
 	if batch == 0 || !l.costs.known {
-		return "", status.New(status.InvalidArgument, "layout", `order "local" needs a batch of arrays without errors`)
+		return "", status.New(status.InvalidArgument, "layout", fmt.Sprintf("order %q needs a batch of arrays without errors", short))
 	}
 	cuts, ok := l.rowTilings(l.tilings)
 	block := batch
@@ -33,10 +39,10 @@ func (l *Layout) LocalOrder() (string, error) {
 		}
 	}
 	if !ok || batch/block > sampler.MaxLocalParts {
-		return "", status.New(status.InvalidArgument, "layout", `the rows of every process lie in too many pieces for order "local"`).
+		return "", status.Errorf(status.InvalidArgument, "layout", "the rows of every process lie in too many pieces for order %q", short).
 			WithHint("partition the first batch dimension rather than a later one, or shuffle")
 	}
-	return sampler.Local(batch/block, batch), nil
+	return sampler.Derive(short, sampler.Grouping{Groups: batch / block, Batch: batch}).String(), nil
 }
 
 func gcd(a, b int64) int64 {
@@ -46,24 +52,24 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// nameOrder replaces OrderLocal in the document by the full name.
+// nameOrder replaces a derived order in the document by its full name.
 func (l *Layout) nameOrder() {
-	if d := l.doc.Dataset; d != nil && d.Order == OrderLocal {
-		if name, err := l.LocalOrder(); err == nil {
+	if d := l.doc.Dataset; d != nil && sampler.IsDerived(d.Order) {
+		if name, err := l.DerivedOrder(d.Order); err == nil {
 			d.Order = name
 		}
 	}
 }
 
-// checkOrder reports names that no order has. It says nothing about OrderLocal
-// if LocalOrder fails because of another error of the layout.
+// checkOrder reports names that no order has. It says nothing about a derived
+// order that has no full name because of another error of the layout.
 func (l *Layout) checkOrder(d *DatasetSpec) {
 	_, err := sampler.New(d.order(), d.Seed, d.Records)
-	if d.Order == OrderLocal {
+	if sampler.IsDerived(d.Order) {
 		if !l.costs.known {
 			return
 		}
-		_, err = l.LocalOrder()
+		_, err = l.DerivedOrder(d.Order)
 	}
 	if e, ok := err.(*status.Error); ok {
 		l.report(Error, UnknownOrder, "/dataset/order", e.Msg, e.Hint)

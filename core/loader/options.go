@@ -93,8 +93,8 @@ func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64, err err
 		seed = d.Seed
 	}
 	switch {
-	case o.Order == layout.OrderLocal:
-		name, err = o.local()
+	case sampler.IsDerived(o.Order):
+		name, err = o.derived()
 	case o.Order != "":
 		name = o.Order
 	case o.Shuffle:
@@ -103,12 +103,13 @@ func (o *Options) order(d *layout.DatasetSpec) (name string, seed int64, err err
 	return name, seed, err
 }
 
-// local returns the name of the local order: the state's, or else the layout's.
-func (o *Options) local() (string, error) {
-	if s, err := ParseState(o.State); err == nil && sampler.IsLocal(s.Order) {
+// derived returns the full name of a derived order: the state's, or else the
+// layout's.
+func (o *Options) derived() (string, error) {
+	if s, err := ParseState(o.State); err == nil && sampler.Accepts(o.Order, s.Order) {
 		return s.Order, nil // a bad state is an error elsewhere
 	}
-	return o.Layout.LocalOrder()
+	return o.Layout.DerivedOrder(o.Order)
 }
 
 // workerBytes is how many bytes of a batch each worker has at least. For fewer, a

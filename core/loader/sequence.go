@@ -3,7 +3,6 @@ package loader
 import (
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/certificate"
-	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
@@ -37,11 +36,10 @@ func (q *sequence) certified() certificate.Sequence {
 }
 
 // resume returns the sequence of a saved state, if a run of this sequence can
-// continue there. If the order was requested as local, its parameters are the
-// state's.
+// continue there. A derived order takes the parameters of the state.
 func (q *sequence) resume(s State, o *Options, ignoreDataset bool) (*sequence, error) {
 	live := q.state
-	if o.Order == layout.OrderLocal && sampler.IsLocal(s.Order) {
+	if sampler.Accepts(o.Order, s.Order) {
 		live.Order = s.Order
 	}
 	if err := s.fits(live, ignoreDataset); err != nil {

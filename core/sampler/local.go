@@ -1,46 +1,43 @@
 package sampler
 
 import (
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
 )
 
-// The name of a local order carries its parameters, because they belong to the
-// first loader of a run and every later one needs the same: [Local] writes it.
+// An order "local.1:G:B" over N records has G parts of n = N/G records, rounded
+// down, one after the other. The last N mod G records belong to no part. Every
+// part is shuffled separately, anew in every epoch.
 //
-// An order "local.1:G:B" over N records cuts them into G parts of n = N/G
-// records, rounded down, one behind the other; the last N mod G belong to no
-// part. Every part is shuffled by itself, anew in every epoch. A batch of B
-// rows consists of G blocks of b = B/G rows, and block g takes the next b
-// records of part g. So whoever holds only block g of every batch reads only
-// part g. The positions behind the last whole batch hold what is left over:
-// first of part 0, then of part 1, and so on; then the N mod G records in
-// their own order. These are fewer than B, so nothing but the remainder's
-// place is special. Loaders that drop the remainder never deliver the
-// N mod G.
+// A batch of B rows consists of G blocks of b = B/G rows, and block g takes the
+// next b records of part g. So a process that holds only block g of every batch
+// reads only part g. The positions after the last whole batch hold the remaining
+// records: first those of part 0, then of part 1, and so on, then the N mod G
+// records in their own order. There are fewer than B of these N mod G, so a
+// loader that drops the remainder never delivers them.
 //
-// The order is a function of the position like any other. A loader with other
-// batches or on another mesh follows the same sequence; only what it reads is
-// then spread over several parts.
-const localPrefix = "local.1:"
+// The order is a function of the position like any other. A loader with another
+// batch size or on another mesh follows the same sequence; a process then reads
+// from several parts.
+var localKind = kind{
+	name: "local.1", form: "local.1:G:B with G parts for batches of B", parameters: 2,
+	make:   newLocal,
+	derive: func(g Grouping) []int64 { return []int64{g.Groups, g.Batch} },
+}
 
-// Limits of a local order's parameters.
+// Limits of the parameters of a local order.
 const (
 	MaxLocalParts = 1 << 20
 	MaxLocalBatch = 1 << 53
 )
 
-// Local gives the name of the local order of some parts for a batch.
+// Local returns the name of the local order with some parts for a batch size.
+// The parameters belong to the first loader of a run. Later loaders need the
+// same, so the name carries them.
 func Local(parts, batch int64) string {
-	return localPrefix + strconv.FormatInt(parts, 10) + ":" + strconv.FormatInt(batch, 10)
+	return Name{Kind: localKind.name, Parameters: []int64{parts, batch}}.String()
 }
-
-// IsLocal says whether a name is that of a local order. Its parameters may
-// still be wrong.
-func IsLocal(name string) bool { return strings.HasPrefix(name, localPrefix) }
 
 // local is a local order.
 type local struct {
@@ -48,24 +45,15 @@ type local struct {
 	parts, batch  int64
 }
 
-// newLocal reads the parameters in the name.
-func newLocal(name string, seed, records int64) (Order, error) {
-	wrong := func(format string, args ...any) (Order, error) {
-		return nil, fail("order %q "+format, append([]any{name}, args...)...).With("order", name).
-			WithHint("use the name in the state of the first loader")
-	}
-	first, second, _ := strings.Cut(strings.TrimPrefix(name, localPrefix), ":")
-	parts, err1 := strconv.ParseInt(first, 10, 64)
-	batch, err2 := strconv.ParseInt(second, 10, 64)
+func newLocal(name Name, seed, records int64) (Order, error) {
+	parts, batch := name.Parameters[0], name.Parameters[1]
 	switch {
-	case err1 != nil || err2 != nil || Local(parts, batch) != name:
-		return wrong("is not local.1:G:B with a number of parts G and a batch size B")
 	case parts < 1 || parts > MaxLocalParts:
-		return wrong("has %d parts, but may have from 1 to %d", parts, MaxLocalParts)
+		return nil, wrong(name.String(), "has %d parts, but may have from 1 to %d", parts, MaxLocalParts)
 	case batch < 1 || batch > MaxLocalBatch:
-		return wrong("is for batches of %d rows, but they may have from 1 to 2^53", batch)
+		return nil, wrong(name.String(), "is for batches of %d rows, but they may have from 1 to 2^53", batch)
 	case batch%parts != 0:
-		return wrong("has %d parts, which do not divide a batch of %d: %d %% %d = %d", parts, batch, batch, parts, batch%parts)
+		return nil, wrong(name.String(), "has %d parts, which do not divide a batch of %d: %d %% %d = %d", parts, batch, batch, parts, batch%parts)
 	}
 	return local{seed, records, parts, batch}, nil
 }
@@ -80,15 +68,14 @@ func (l local) Epoch(epoch int64) Epoch {
 	return e
 }
 
-// localEpoch is one epoch of a local order. The shuffle of a part is made when
-// a position of it is asked for: a process that needs one part of many makes
-// one.
+// localEpoch is one epoch of a local order. It makes the permutation of a part
+// at the first use, because a process may need one part of many.
 type localEpoch struct {
 	local
 	number   int64
 	part     int64 // records of a part
 	block    int64 // rows of a batch that come from one part
-	taken    int64 // records of a part in whole batches
+	taken    int64 // records of a part that are in whole batches
 	shuffles []atomic.Pointer[permutation.Permutation]
 }
 
@@ -116,8 +103,9 @@ func (e *localEpoch) Fill(dst []int64, position int64) {
 	}
 }
 
-// fewRows is where filling the rows of a block begins to cost less than taking
-// blocks of different parts together.
+// fewRows is the number of rows of a block from which on Fill takes block by
+// block. For fewer rows, interleaving the permutations of several parts is
+// faster.
 const fewRows = 4
 
 // scatter is Fill for blocks of few rows, in whole batches.
@@ -146,7 +134,7 @@ func (e *localEpoch) scatter(dst []int64, position int64) {
 	}
 }
 
-// fill writes the records at index i of part g and behind it.
+// fill writes the records of part g from index i on.
 func (e *localEpoch) fill(dst []int64, g, i int64) {
 	if g == e.parts {
 		for k := range dst {
@@ -160,9 +148,9 @@ func (e *localEpoch) fill(dst []int64, g, i int64) {
 	}
 }
 
-// locate gives the part of a position, its index in that part, and how many
-// positions follow each other there. The records that belong to no part count
-// as one part more.
+// locate returns the part of a position, its index in that part, and the number
+// of positions up to the next part. The records that belong to no part are part
+// number e.parts.
 func (e *localEpoch) locate(position int64) (g, i, run int64) {
 	if position < e.taken*e.parts {
 		step, row := position/e.batch, position%e.batch
@@ -177,8 +165,8 @@ func (e *localEpoch) locate(position int64) (g, i, run int64) {
 	return e.parts, position - (e.part-e.taken)*e.parts, e.records
 }
 
-// shuffle gives the permutation of a part. Two goroutines that ask for it first
-// make it twice, which does no harm.
+// shuffle returns the permutation of a part. Two goroutines may both make it,
+// with equal results.
 func (e *localEpoch) shuffle(g int64) permutation.Permutation {
 	if p := e.shuffles[g].Load(); p != nil {
 		return *p

@@ -2,6 +2,7 @@ package sampler_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// locals are names with their edges: one part, a part per row, sizes that are
-// no powers of two, more parts than records.
+// locals are names with edge cases: one part, a part per row, sizes that are not
+// powers of two, more parts than records.
 var locals = []string{"local.1:1:1", "local.1:1:32", "local.1:4:32", "local.1:3:21", "local.1:8:8", "local.1:512:1024"}
 
 func TestLocalOrders(t *testing.T) {
@@ -20,14 +21,14 @@ func TestLocalOrders(t *testing.T) {
 			samplertest.Run(t, func(seed, records int64) (sampler.Order, error) { return sampler.New(name, seed, records) })
 			order, err := sampler.New(name, 0, 10)
 			if err != nil || order.Name() != name {
-				t.Errorf("the order calls itself %v (%v)", order, err)
+				t.Errorf("the order has the name %v (%v)", order, err)
 			}
 		})
 	}
 }
 
-// partOf says which part the row of a batch, or what is left over, comes from,
-// written down from the definition: -1 for the records of no part.
+// partOf returns the part of a position by the definition of the order, or -1 for
+// the records of no part.
 func partOf(position, records, parts, batch int64) int64 {
 	n, rows := records/parts, batch/parts
 	steps := n / rows
@@ -41,9 +42,9 @@ func partOf(position, records, parts, batch int64) int64 {
 	return -1
 }
 
-// Every position takes a record of the part that the definition names; the
-// records of no part come last, in order.
-func TestLocalPlaces(t *testing.T) {
+// Every position has a record of the part that the definition says. The records
+// of no part come last, in order.
+func TestLocalParts(t *testing.T) {
 	for _, c := range []struct{ records, parts, batch int64 }{
 		{1797, 4, 32}, {1797, 1, 32}, {1000, 7, 21}, {64, 8, 8}, {5, 8, 8}, {31, 4, 32}, {100_003, 3, 12}, {35, 4, 32},
 	} {
@@ -61,8 +62,7 @@ func TestLocalPlaces(t *testing.T) {
 	}
 }
 
-// Parts, epochs, seeds and sizes have nothing in common, and no part is in its
-// own order.
+// The permutations of different parts, epochs, seeds and sizes are unrelated.
 func TestLocalPartsAreUnrelated(t *testing.T) {
 	const n, parts = 5003, 3
 	part := func(name string, seed, number, records, g int64) []int64 {
@@ -98,7 +98,7 @@ func TestLocalPartsAreUnrelated(t *testing.T) {
 
 func TestLocalNames(t *testing.T) {
 	const hint = "; use the name in the state of the first loader"
-	const form = " is not local.1:G:B with a number of parts G and a batch size B"
+	const form = " is not local.1:G:B with G parts for batches of B"
 	for name, want := range map[string]string{
 		"local.1:":                       form,
 		"local.1:4":                      form,
@@ -130,14 +130,43 @@ func TestLocalNames(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	for name, want := range map[string]bool{"local.1:4:32": true, "local.1:x": true, "local.1": false, "shuffle.1": false} {
-		if sampler.IsLocal(name) != want {
-			t.Errorf("IsLocal(%q) = %v", name, !want)
+}
+
+// A short name stands for orders of one kind, and for no others.
+func TestDerivedNames(t *testing.T) {
+	for _, c := range []struct {
+		short, full string
+		want        bool
+	}{
+		{"local", "local.1:4:32", true}, {"local", "local.1:x", false}, {"local", "shuffle.1", false},
+		{"local.1:4:32", "local.1:4:32", false}, {"shuffle", "shuffle.1", false}, {"", "local.1:4:32", false},
+	} {
+		if got := sampler.Accepts(c.short, c.full); got != c.want {
+			t.Errorf("Accepts(%q, %q) = %t", c.short, c.full, got)
+		}
+	}
+	for short, want := range map[string]bool{"local": true, "local.1": false, "shuffle": false, "": false} {
+		if sampler.IsDerived(short) != want {
+			t.Errorf("IsDerived(%q) = %t", short, !want)
+		}
+	}
+	if got := sampler.Derive("local", sampler.Grouping{Groups: 4, Batch: 32}).String(); got != "local.1:4:32" {
+		t.Errorf("the name is %s", got)
+	}
+}
+
+func TestParseName(t *testing.T) {
+	for text, want := range map[string]sampler.Name{
+		"shuffle.1": {Kind: "shuffle.1"}, "local.1:4:32": {Kind: "local.1", Parameters: []int64{4, 32}},
+	} {
+		got, err := sampler.ParseName(text)
+		if err != nil || !reflect.DeepEqual(got, want) || got.String() != text {
+			t.Errorf("%s is parsed as %+v, %v", text, got, err)
 		}
 	}
 }
 
-// The largest parameters work: nothing is made that grows with a batch.
+// The largest parameters work, because no allocation grows with the batch.
 func TestLocalExtremes(t *testing.T) {
 	order, err := sampler.New(sampler.Local(sampler.MaxLocalParts, sampler.MaxLocalBatch), 1, sampler.MaxRecords)
 	if err != nil {

@@ -1,7 +1,11 @@
 package sampler
 
-// sequential is the order in which record i stands at position i; its value
-// is the number of records. It is its own epoch.
+var sequentialKind = kind{name: Sequential, form: Sequential, make: func(_ Name, _, records int64) (Order, error) {
+	return sequential(records), nil
+}}
+
+// sequential is the order with record i at position i. Its value is the number
+// of records. It is its own epoch.
 type sequential int64
 
 func (s sequential) Name() string      { return Sequential }

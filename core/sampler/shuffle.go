@@ -2,7 +2,11 @@ package sampler
 
 import "github.com/meshfeed/meshfeed/core/internal/permutation"
 
-// shuffle is a fresh permutation for every epoch.
+var shuffleKind = kind{name: Shuffle, form: Shuffle, make: func(_ Name, seed, records int64) (Order, error) {
+	return shuffle{seed, records}, nil
+}}
+
+// shuffle is a new permutation for every epoch.
 type shuffle struct{ seed, records int64 }
 
 func (s shuffle) Name() string { return Shuffle }

@@ -153,8 +153,8 @@ def devices(mesh: Mapping[str, Any]) -> list[Any]:
 
 
 def with_order(text: str, order: str) -> str:
-    """Replaces the order of a document by a local order, if both have one."""
-    if not order.startswith("local."):
+    """Replaces the order of a document, if it has one, by an order with parameters."""
+    if ":" not in order:
         return text
     document = json.loads(text)
     if "order" not in document.get("dataset", {}):

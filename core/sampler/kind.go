@@ -1,0 +1,133 @@
+package sampler
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is a construction of orders. The name of an order is the name of its
+// kind, followed by the parameters: "shuffle.1", "local.1:4:64". To add a kind,
+// write its file and append it to kinds.
+type kind struct {
+	name       string
+	form       string // of a whole name, for messages
+	parameters int    // number of parameters
+
+	// make makes an order of this kind, or returns why the parameters are wrong.
+	make func(name Name, seed, records int64) (Order, error)
+
+	// derive returns the parameters that follow from a layout. If it is not
+	// nil, a layout document may say the name without its version, "local",
+	// instead of the full name.
+	derive func(Grouping) []int64
+}
+
+// kinds lists all kinds.
+var kinds = []kind{sequentialKind, shuffleKind, localKind}
+
+// Name is the parsed name of an order.
+type Name struct {
+	Kind       string
+	Parameters []int64
+}
+
+// String returns the name as saved states have it.
+func (n Name) String() string {
+	text := n.Kind
+	for _, p := range n.Parameters {
+		text += ":" + strconv.FormatInt(p, 10)
+	}
+	return text
+}
+
+// Grouping is what a layout says about the rows of a batch: the number of
+// groups of rows, equal in size, that the same processes need.
+type Grouping struct{ Groups, Batch int64 }
+
+// Names lists the names of the orders without parameters.
+func Names() []string {
+	var names []string
+	for _, k := range kinds {
+		if k.parameters == 0 {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// ParseName parses the name of an order. It does not check the values of
+// parameters, which New does. The error is InvalidArgument.
+func ParseName(text string) (Name, error) {
+	n, _, err := parse(text)
+	return n, err
+}
+
+func parse(text string) (Name, kind, error) {
+	before, after, parameters := strings.Cut(text, ":")
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == before && (k.parameters > 0) == parameters })
+	if i < 0 {
+		return Name{}, kind{}, fail("there is no order %q", text).WithHint("use one of %s", forms()).With("order", text)
+	}
+	n := Name{Kind: before}
+	for word := range strings.SplitSeq(after, ":") {
+		if p, err := strconv.ParseInt(word, 10, 64); err == nil {
+			n.Parameters = append(n.Parameters, p)
+		}
+	}
+	if len(n.Parameters) != kinds[i].parameters || n.String() != text {
+		return Name{}, kind{}, wrong(text, "is not %s", kinds[i].form)
+	}
+	return n, kinds[i], nil
+}
+
+// forms lists the forms of all names.
+func forms() string {
+	text := ""
+	for i, k := range kinds {
+		switch {
+		case i == len(kinds)-1:
+			text += ", or "
+		case i > 0:
+			text += ", "
+		}
+		text += k.form
+	}
+	return text
+}
+
+// wrong makes the error of an order with wrong parameters.
+func wrong(name, format string, args ...any) error {
+	return fail("order %q "+format, append([]any{name}, args...)...).With("order", name).
+		WithHint("use the name in the state of the first loader")
+}
+
+// IsDerived reports whether a name stands for an order whose parameters follow
+// from a layout, such as "local".
+func IsDerived(short string) bool {
+	return slices.ContainsFunc(kinds, func(k kind) bool { return k.derived(short) })
+}
+
+// derived reports whether short is the name of the kind without its version.
+func (k kind) derived(short string) bool {
+	name, _, _ := strings.Cut(k.name, ".")
+	return k.derive != nil && name == short
+}
+
+// Derive returns the full name of an order whose parameters follow from a
+// layout.
+func Derive(short string, g Grouping) Name {
+	for _, k := range kinds {
+		if k.derived(short) {
+			return Name{Kind: k.name, Parameters: k.derive(g)}
+		}
+	}
+	return Name{Kind: short}
+}
+
+// Accepts reports whether an order that is asked for by a short name may have
+// this full name.
+func Accepts(short, full string) bool {
+	_, k, err := parse(full)
+	return err == nil && k.derived(short)
+}
