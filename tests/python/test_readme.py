@@ -215,6 +215,7 @@ def test_a_go_module_names_a_checkout(tmp_path: Path) -> None:
         "README.md",
         "CONTRIBUTING.md",
         "RATIONALE.md",
+        "CHANGELOG.md",
         *sorted(ROOT.glob("docs/**/*.md")),
         "capi/README.md",
     ],
@@ -231,6 +232,20 @@ def test_links_lead_somewhere(page: str | Path) -> None:
         assert target.exists(), link
         if heading:
             assert heading in headings(target), link
+
+
+PATHS = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]*|[\w-]+\.(?:md|toml|py))`")
+
+
+def test_the_paths_that_contributors_need() -> None:
+    """All files and folders that CONTRIBUTING.md names exist, and so do its make targets."""
+    text = prose(ROOT / "CONTRIBUTING.md")
+    made = {"layouts.md"}  # named without its folder
+    named = {path for path in PATHS.findall(text) if path not in made}
+    assert len(named) > 60
+    assert [path for path in sorted(named) if not any(ROOT.glob(path.rstrip("/")))] == []
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`(?:REWRITE=1 )?make ([a-z-]+)`", text)) <= set(targets)
 
 
 def prose(page: Path) -> str:

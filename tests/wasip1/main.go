@@ -2,7 +2,7 @@
 // test can run the core's own tests as WebAssembly:
 //
 //	go build -o /tmp/wasip1 ./tests/wasip1
-//	GOOS=wasip1 GOARCH=wasm go test -tags guest -exec /tmp/wasip1 ./core/layout
+//	GOOS=wasip1 GOARCH=wasm go test -exec /tmp/wasip1 ./core/layout/...
 //
 // The program sees the files of this machine, read-only, and a folder for
 // temporary ones.
