@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
@@ -122,37 +121,8 @@ func closeFiles(files []*file) (err error) {
 	return err
 }
 
-// parallel calls do for 0 to n-1. Several calls run at a time, because each waits
-// for a disk. It returns the error of the lowest number.
+// parallel calls do for 0 to n-1, several at a time because each waits for a disk.
+// It returns the error of the lowest number.
 func parallel(n int, do func(i int) error) error {
-	var mu sync.Mutex
-	next, failed, first := 0, n, error(nil)
-	fail := func(i int, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if i < failed {
-			failed, first = i, err
-		}
-	}
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1, next-1 < min(n, failed)
-	}
-	var wait sync.WaitGroup
-	for range min(n, 4*runtime.GOMAXPROCS(0), 32) {
-		wait.Add(1)
-		guard.Go("arrowio", func() error {
-			defer wait.Done()
-			for i, ok := take(); ok; i, ok = take() {
-				if err := guard.Call("arrowio", func() error { return do(i) }); err != nil {
-					fail(i, err)
-				}
-			}
-			return nil
-		}, func(error) {})
-	}
-	wait.Wait()
-	return first
+	return guard.Parallel(context.Background(), "arrowio", n, min(4*runtime.GOMAXPROCS(0), 32), do)
 }

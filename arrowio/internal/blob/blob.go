@@ -121,31 +121,22 @@ func (r reader) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // readAt reads on a goroutine of its own, unless ctx never ends.
-func readAt(ctx context.Context, b Blob, p []byte, offset int64) (int, error) {
+func readAt(ctx context.Context, b Blob, p []byte, offset int64) (n int, err error) {
 	if ctx.Done() == nil {
 		return b.ReadAt(ctx, p, offset)
 	}
-	if err := ctx.Err(); err != nil {
-		return 0, ended(err)
-	}
-	type result struct {
-		n   int
-		err error
-	}
-	done := make(chan result, 1)
-	guard.Go("arrowio", func() error {
+	read := make(chan int, 1)
+	err = guard.Parallel(ctx, "arrowio", 1, 1, func(int) error {
 		n, err := b.ReadAt(ctx, p, offset)
-		done <- result{n, err}
-		return nil
-	}, func(err error) { done <- result{0, err} })
-	select {
-	case r := <-done:
-		return r.n, r.err
-	case <-ctx.Done():
-		return 0, ended(ctx.Err())
+		read <- n
+		return err
+	})
+	if ended := ctx.Err(); ended != nil && err != nil {
+		return 0, &status.Error{Code: status.CodeOf(ended), Op: "arrowio", Msg: "the read was cancelled", Err: ended}
 	}
-}
-
-func ended(err error) error {
-	return &status.Error{Code: status.CodeOf(err), Op: "arrowio", Msg: "the read was cancelled", Err: err}
+	select {
+	case n = <-read:
+	default: // a panic
+	}
+	return n, err
 }

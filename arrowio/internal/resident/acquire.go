@@ -144,48 +144,32 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 // the time of one.
 const readers = 32
 
-// load makes the regions resident on several goroutines. It waits for all of
-// them, for the end of ctx or for the gate to be closed. A goroutine whose system
-// call does not return stays inside the gate until it does.
+// load makes the regions resident on several goroutines. It returns early if ctx
+// ends or the gate is closed. A goroutine whose system call does not return stays
+// inside the gate until it does.
 func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 	open, detach := s.gate.Join(ctx)
 	defer detach()
-	var next, left atomic.Int64
-	done := make(chan error, 1) // the first error, or nil after the last region
-	left.Store(int64(len(list)))
-	work := func() error {
+	var next atomic.Int64
+	workers := min(readers, len(list))
+	err := guard.Parallel(open, "arrowio", workers, workers, func(int) error {
+		if err := s.gate.Enter(); err != nil {
+			return err
+		}
 		defer s.gate.Leave()
 		for k := next.Add(1) - 1; k < int64(len(list)) && open.Err() == nil; k = next.Add(1) - 1 {
 			if err := list[k].load(open, b); err != nil {
+				next.Store(int64(len(list))) // for the others
 				return err
-			}
-			if left.Add(-1) == 0 {
-				done <- nil
 			}
 		}
 		return nil
-	}
-	failed := func(err error) {
-		select {
-		case done <- err:
-		default:
-		}
-	}
-	for range min(readers, len(list)) {
-		if s.gate.Enter() != nil {
-			break // closed, so that open ends below
-		}
-		guard.Go("arrowio", work, failed)
-	}
-	select {
-	case err := <-done:
-		if err == nil || open.Err() == nil {
-			return err
-		}
-	case <-open.Done():
-	}
-	if err := ctx.Err(); err != nil {
-		return &status.Error{Code: status.CodeOf(err), Op: "arrowio", Msg: "the read was cancelled", Err: err}
+	})
+	switch {
+	case err == nil || open.Err() == nil:
+		return err
+	case ctx.Err() != nil:
+		return &status.Error{Code: status.CodeOf(ctx.Err()), Op: "arrowio", Msg: "the read was cancelled", Err: ctx.Err()}
 	}
 	return status.New(status.Cancelled, "arrowio", "the dataset was closed during the read")
 }
