@@ -10,7 +10,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/meshfeed/meshfeed/core/source"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // wholeBytes of files are hashed whole: a file of labels, say, which differs on
@@ -91,9 +90,6 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 	}
 	sums := make([][16]byte, len(pieces))
 	err := parallel(len(pieces), func(i int) error {
-		if err := ctx.Err(); err != nil {
-			return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
-		}
 		p := pieces[i]
 		data := make([]byte, p.length)
 		if err := p.file.readFull(ctx, data, p.offset); err != nil {
@@ -130,9 +126,6 @@ func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 		samples = make([][]byte, 2*sampled)
 	}
 	err := parallel(len(samples), func(i int) (err error) {
-		if err := ctx.Err(); err != nil {
-			return status.Errorf(status.CodeOf(err), "arrowio", "the fingerprint was ended: %w", err)
-		}
 		drawn := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
 		which, where := binary.LittleEndian.Uint64(drawn[:]), binary.LittleEndian.Uint64(drawn[8:])
 		if i < sampled {

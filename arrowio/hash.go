@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"sync"
-
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // Hash is the SHA-256 of every byte of a dataset's files. Where the fingerprint
@@ -78,9 +76,6 @@ func (d *Dataset) hashFiles(ctx context.Context, each func(n int, do func(i int)
 func (f *file) hash(ctx context.Context, progress func(bytes int64)) (sum [sha256.Size]byte, err error) {
 	h, buffer := sha256.New(), make([]byte, 1<<20)
 	for off := int64(0); off < f.content.Size(); {
-		if err := ctx.Err(); err != nil {
-			return sum, status.Errorf(status.CodeOf(err), "arrowio", "the hash of the files was ended: %w", err)
-		}
 		b := buffer[:min(int64(len(buffer)), f.content.Size()-off)]
 		if err := f.readFull(ctx, b, off); err != nil {
 			return sum, err
