@@ -251,7 +251,7 @@ func TestExportsAreGuarded(t *testing.T) {
 			}
 			found++
 			if !guarded(f.Body.List) {
-				t.Errorf("%s: %s must consist of one call of call()", name, f.Name.Name)
+				t.Errorf("%s: %s must consist of one call of call or with", name, f.Name.Name)
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func guarded(body []ast.Stmt) bool {
 		return false
 	}
 	name, ok := c.Fun.(*ast.Ident)
-	return ok && name.Name == "call"
+	return ok && slices.Contains([]string{"call", "with", "withLoader", "withDevices"}, name.Name)
 }
 
 // TestGoStoresNoPointers looks for assignments of Go code to what an

@@ -12,7 +12,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/cstream"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -36,10 +35,10 @@ func mfgo_dataset_open_arrays(list *C.mfi_array, n C.int32_t, release C.mfi_rele
 	})
 }
 
-// readArrays reads the caller's descriptions, whose struct may be longer than
-// the one this library knows.
+// readArrays reads the caller's descriptions. The caller's struct may be longer
+// than the library's.
 func readArrays(list *C.mfi_array, n C.int32_t) ([]cstream.Array, error) {
-	if n <= 0 || n > cstream.MaxArrays { // before any memory is taken for so many
+	if n <= 0 || n > cstream.MaxArrays { // before memory is allocated for them
 		return nil, status.Errorf(status.InvalidArgument, "arrays", "a dataset has from 1 to %d arrays, but there are %d", cstream.MaxArrays, n)
 	}
 	size := uintptr(list.struct_size)
@@ -62,27 +61,18 @@ func readArrays(list *C.mfi_array, n C.int32_t) ([]cstream.Array, error) {
 }
 
 func readArray(a *C.mfi_array) (cstream.Array, error) {
-	const maxRank = 32
+	const maxRank = C.MFI_MAX_RANK
 	out := cstream.Array{Name: C.GoString(a.name), Data: a.data}
 	if a.ndim < 0 || a.ndim > maxRank || a.ndim > 0 && a.shape == nil {
 		return out, status.Errorf(status.InvalidArgument, "arrays", "array %q has %d dimensions and the shape at %p: expected 1 to %d and a shape", out.Name, a.ndim, a.shape, maxRank)
 	}
-	t, ok := dtype.FromDLPack(uint8(a.dtype.code), uint8(a.dtype.bits))
-	if !ok || a.dtype.lanes != 1 {
-		return out, status.Errorf(status.Unsupported, "arrays", "array %q has an element type of DLPack code %d, %d bits, %d lanes, which is not one of meshfeed's",
-			out.Name, a.dtype.code, a.dtype.bits, a.dtype.lanes)
+	var err error
+	if out.Type, err = elementType("arrays", "array", out.Name, a.dtype); err != nil {
+		return out, err
 	}
-	out.Type, out.Shape = t, ints(a.shape, a.ndim)
+	out.Shape = ints(unsafe.Slice(a.shape, int(a.ndim)))
 	if a.strides != nil {
-		out.Strides = ints(a.strides, a.ndim)
+		out.Strides = ints(unsafe.Slice(a.strides, int(a.ndim)))
 	}
 	return out, nil
-}
-
-func ints(p *C.int64_t, n C.int32_t) []int {
-	out := make([]int, n)
-	for i, v := range unsafe.Slice(p, int(n)) {
-		out[i] = int(v)
-	}
-	return out
 }

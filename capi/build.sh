@@ -1,13 +1,13 @@
 #!/bin/sh
-# Builds the C library: the one recipe, for make, the wheel and the tests.
+# Builds the C library, for make, the wheel and the tests.
 #
 #   capi/build.sh OUT [further flags of go build]
 #
-# On Linux OUT, such as build/libmeshfeed.so, is what -lmeshfeed finds: a link to
-# OUT.1, the library under the name by which programs load it.
+# On Linux the library is OUT.1, the name by which programs load it. OUT, such as
+# build/libmeshfeed.so, is a link to it, which -lmeshfeed finds.
 #
-# GO names the go command, CC the C compiler. The header that Go generates
-# beside OUT is removed: the public ones are in capi/include.
+# GO is the go command, CC the C compiler. The header that Go generates beside OUT
+# is removed, because the public headers are in capi/include.
 set -eu
 
 if [ $# -lt 1 ]; then
@@ -23,8 +23,8 @@ shift
 cd "$(dirname "$0")/.."
 mkdir -p "$(dirname "$out")"
 
-# The linker does not run in this folder, so the script's path is absolute. The
-# quotes are for go build and for the linker, whose paths may hold spaces.
+# The linker runs in another folder, so the path of the version script is absolute.
+# go build and the linker each remove one level of quotes; paths may contain spaces.
 link="-s -w"
 library=$out
 if [ "$(uname -s)" = Linux ]; then

@@ -7,21 +7,24 @@ import "C"
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/capi/internal/handle"
+	"github.com/meshfeed/meshfeed/core/gomlxfeed"
+	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// handles is every object that the program holds.
+// handles holds every object of the program.
 var handles handle.Table
 
 // call runs the body of an exported function, turns a panic into an error, and
-// tells the caller how it went.
+// reports the outcome to the caller.
 func call(e *C.mf_error, fn func() error) C.mf_status {
 	err := guard.Call("capi", fn)
 	if err == nil {
@@ -31,54 +34,31 @@ func call(e *C.mf_error, fn func() error) C.mf_status {
 	return report(e, err)
 }
 
-// report fills the caller's error.
-func report(e *C.mf_error, err error) C.mf_status {
-	code := C.mf_status(status.CodeOf(err))
-	if code > 0 || e == nil {
-		C.mfi_error_clear(e)
-		return code
-	}
-	op, message, hint, path := "", err.Error(), "", ""
-	var known *status.Error
-	if errors.As(err, &known) {
-		op, message, hint, path = known.Op, known.Msg, known.Hint, place(known)
-	}
-	message, hint, path = whole(message), whole(hint), whole(path)
-	return C.mfi_error_set(e, code, chars(op), C.size_t(len(op)), chars(message), C.size_t(len(message)),
-		chars(hint), C.size_t(len(hint)), chars(path), C.size_t(len(path)))
+// with is call with the object behind a handle.
+func with[T handle.Object](h C.uint64_t, e *C.mf_error, fn func(context.Context, T) error) C.mf_status {
+	return call(e, func() error { return use(h, fn) })
 }
 
-// place gives the file or the place in a document that an error is about.
-func place(e *status.Error) string {
-	for _, key := range []string{"path", "file"} {
-		if s, ok := e.Attr(key).(string); ok {
-			return s
+// withLoader is with for a loader, which it waits for.
+func withLoader(h C.uint64_t, e *C.mf_error, fn func(*loaderObject, *loader.Loader) error) C.mf_status {
+	return with(h, e, func(ctx context.Context, o *loaderObject) error {
+		l, err := o.Wait(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	return ""
+		return fn(o, l)
+	})
 }
 
-// whole writes out the characters that would end a text in C: a path that a
-// caller gave may have them.
-func whole(s string) string { return strings.ReplaceAll(s, "\x00", `\0`) }
-
-// chars gives the bytes of a string to a C function that keeps none of them.
-func chars(s string) *C.char { return (*C.char)(unsafe.Pointer(unsafe.StringData(s))) }
-
-// bytesOf is chars for bytes.
-func bytesOf(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
-
-// text copies what the caller passed in.
-func text(p *C.mfi_text, n C.size_t) []byte {
-	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(p)), int(n))...)
-}
-
-// give makes a text the caller's.
-func give(out *C.mf_bytes, b []byte) error {
-	if !C.mfi_bytes_set(out, bytesOf(b), C.size_t(len(b))) {
-		return status.Errorf(status.ResourceExhausted, "capi", "there is no memory for a text of %d bytes", len(b))
-	}
-	return nil
+// withDevices is with for devices, which it waits for.
+func withDevices(h C.uint64_t, e *C.mf_error, fn func(context.Context, *gomlxfeed.Devices) error) C.mf_status {
+	return with(h, e, func(ctx context.Context, o *devicesObject) error {
+		d, err := o.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, d)
+	})
 }
 
 // use finds the object behind a handle and keeps it while fn runs.
@@ -99,11 +79,79 @@ func use[T handle.Object](h C.uint64_t, fn func(context.Context, T) error) error
 	return fn(e.Context, object)
 }
 
-// within bounds a context by the caller's timeout: negative is none.
+// report fills the caller's error.
+func report(e *C.mf_error, err error) C.mf_status {
+	code := C.mf_status(status.CodeOf(err))
+	if code > 0 || e == nil {
+		C.mfi_error_clear(e)
+		return code
+	}
+	op, message, hint, path := "", err.Error(), "", ""
+	var known *status.Error
+	if errors.As(err, &known) {
+		op, message, hint, path = known.Op, known.Msg, known.Hint, pathOf(known)
+	}
+	message, hint, path = escaped(message), escaped(hint), escaped(path)
+	return C.mfi_error_set(e, code, chars(op), C.size_t(len(op)), chars(message), C.size_t(len(message)),
+		chars(hint), C.size_t(len(hint)), chars(path), C.size_t(len(path)))
+}
+
+// pathOf returns the file or the JSON Pointer of an error.
+func pathOf(e *status.Error) string {
+	for _, key := range []string{"path", "file"} {
+		if s, ok := e.Attr(key).(string); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// escaped replaces NUL, which would end a text in C. A path from a caller may
+// contain it.
+func escaped(s string) string { return strings.ReplaceAll(s, "\x00", `\0`) }
+
+// chars passes the bytes of a string to a C function that does not keep them.
+func chars(s string) *C.char { return (*C.char)(unsafe.Pointer(unsafe.StringData(s))) }
+
+// text copies a text argument.
+func text(p *C.mfi_text, n C.size_t) []byte {
+	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(p)), int(n))...)
+}
+
+// list returns a list of n elements that a caller's argument points at.
+func list[T any](name string, p *T, n int64) ([]T, error) {
+	if n < 0 || n > 0 && p == nil {
+		return nil, status.Errorf(status.InvalidArgument, "meshfeed", "%s has %d elements at %p", name, n, p)
+	}
+	return unsafe.Slice(p, int(n)), nil
+}
+
+// give copies a text to the caller's memory.
+func give(out *C.mf_bytes, b []byte) error {
+	if !C.mfi_bytes_set(out, (*C.char)(unsafe.Pointer(unsafe.SliceData(b))), C.size_t(len(b))) {
+		return noMemory("a text of %d bytes", len(b))
+	}
+	return nil
+}
+
+// giveJSON gives a value as JSON.
+func giveJSON(out *C.mf_bytes, value any) error {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return give(out, b)
+}
+
+func noMemory(format string, args ...any) *status.Error {
+	return status.Errorf(status.ResourceExhausted, "capi", "there is no memory for "+format, args...)
+}
+
+// within bounds a context by the caller's timeout; negative is without limit.
 func within(ctx context.Context, ms C.int64_t) (context.Context, context.CancelFunc) {
 	if ms < 0 {
 		return ctx, func() {}
 	}
-	const most = 1 << 40 // milliseconds: 34 years, and no overflow
+	const most = 1 << 40 // milliseconds: 34 years, without overflow
 	return context.WithTimeout(ctx, time.Duration(min(int64(ms), most))*time.Millisecond)
 }

@@ -10,48 +10,38 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/capi/internal/future"
-	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// checkObject is what an mf_check names: a check of a certificate that runs in
-// the background.
-type checkObject struct {
-	done   *future.Future[struct{}]
-	giveUp context.CancelFunc
-}
+// checkObject is a check of a certificate that runs in the background.
+type checkObject struct{ *future.Future[struct{}] }
 
 func (*checkObject) String() string { return "a check" }
 
-// Patience implements handle.Object: a check ends as soon as it is given up.
+// Patience implements handle.Object. A check ends soon after it is cancelled.
 func (*checkObject) Patience() time.Duration { return -1 }
-
-func (o *checkObject) wait(ctx context.Context) error {
-	_, err := o.done.Wait(ctx)
-	return err
-}
 
 // Close ends the check.
 func (o *checkObject) Close() error {
-	o.giveUp()
-	o.done.Drop(-1, func(struct{}, error) {})
+	o.Drop(-1, func(struct{}, error) {})
 	return nil
 }
 
 // stop implements stopper.
-func (o *checkObject) stop() error { return o.Close() }
+func (o *checkObject) stop() error {
+	o.Cancel()
+	return o.Ready(context.Background())
+}
 
 //export mfgo_loader_certificate
 func mfgo_loader_certificate(h C.uint64_t, epoch, position C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
-			c, err := l.CertificateAt(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
-			if err != nil {
-				return err
-			}
-			return giveCertificate(out, c)
-		})
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error {
+		c, err := l.CertificateAt(cursor(epoch, position))
+		if err != nil {
+			return err
+		}
+		return giveCertificate(out, c)
 	})
 }
 
@@ -61,15 +51,6 @@ func giveCertificate(out *C.mf_bytes, c certificate.Certificate) error {
 		return err
 	}
 	return give(out, json)
-}
-
-//export mfgo_loader_rewind
-func mfgo_loader_rewind(h C.uint64_t, epoch, position C.int64_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
-			return l.Rewind(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
-		})
-	})
 }
 
 //export mfgo_certificate_add
@@ -91,28 +72,31 @@ func mfgo_certificate_add(a *C.mfi_text, n C.size_t, b *C.mfi_text, m C.size_t, 
 	})
 }
 
-// rangeOf gives the places of a range; without one, the positions from the first
-// to the last that was delivered.
-func rangeOf(c certificate.Certificate, r *C.mfi_range) (first, last certificate.Place) {
-	if r == nil {
-		return certificate.Place{}, c.Last()
+// parseRange parses a certificate and the range of positions that a call is
+// about. Without a range it is everything up to the last delivered position.
+func parseRange(json *C.mfi_text, n C.size_t, r *C.mfi_range) (c certificate.Certificate, first, last certificate.Place, err error) {
+	c, err = certificate.Parse(text(json, n))
+	switch {
+	case err != nil:
+	case r == nil:
+		last = c.Last()
+	default:
+		first = certificate.Place{Epoch: int64(r.first_epoch), Position: int64(r.first_position)}
+		last = certificate.Place{Epoch: int64(r.last_epoch), Position: int64(r.last_position)}
 	}
-	return certificate.Place{Epoch: int64(r.first_epoch), Position: int64(r.first_position)},
-		certificate.Place{Epoch: int64(r.last_epoch), Position: int64(r.last_position)}
+	return c, first, last, err
 }
 
 //export mfgo_certificate_check
 func mfgo_certificate_check(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
-		c, err := certificate.Parse(text(json, n))
+		c, first, last, err := parseRange(json, n, r)
 		if err != nil {
 			return err
 		}
-		first, last := rangeOf(c, r)
-		ctx, cancel := context.WithCancel(context.Background())
-		o := &checkObject{giveUp: cancel}
-		o.done = future.Start("capi", func() (struct{}, error) { return struct{}{}, c.Covers(ctx, first, last) })
-		put(o, out)
+		put(&checkObject{future.Start("capi", func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, c.Covers(ctx, first, last)
+		})}, out)
 		return nil
 	})
 }
@@ -120,11 +104,10 @@ func mfgo_certificate_check(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *C
 //export mfgo_certificate_report
 func mfgo_certificate_report(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
-		c, err := certificate.Parse(text(json, n))
+		c, first, last, err := parseRange(json, n, r)
 		if err != nil {
 			return err
 		}
-		first, last := rangeOf(c, r)
 		report, err := c.Report(first, last)
 		if err != nil {
 			return err

@@ -6,99 +6,77 @@ package main
 import "C"
 
 import (
-	"context"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/loader"
 )
 
-// useLoader finds a loader, and waits until it stands.
-func useLoader(h C.uint64_t, fn func(*loaderObject, *loader.Loader) error) error {
-	return use(h, func(ctx context.Context, o *loaderObject) error {
-		l, err := o.made.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		return fn(o, l)
-	})
+func cursor(epoch, position C.int64_t) batch.Cursor {
+	return batch.Cursor{Epoch: int64(epoch), Position: int64(position)}
 }
 
 //export mfgo_loader_state
 func mfgo_loader_state(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error { return give(out, l.State().JSON()) })
-	})
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error { return give(out, l.State().JSON()) })
 }
 
 //export mfgo_loader_restore
 func mfgo_loader_restore(h C.uint64_t, state *C.mfi_text, n C.size_t, flags C.uint32_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
-			o.inject("restore")
-			return l.Restore(text(state, n), flags&C.MF_IGNORE_DATASET != 0)
-		})
+	return withLoader(h, e, func(o *loaderObject, l *loader.Loader) error {
+		o.inject("restore")
+		return l.Restore(text(state, n), flags&C.MF_IGNORE_DATASET != 0)
 	})
 }
 
 //export mfgo_loader_seek
 func mfgo_loader_seek(h C.uint64_t, epoch, position C.int64_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
-			return l.Seek(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
-		})
-	})
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error { return l.Seek(cursor(epoch, position)) })
+}
+
+//export mfgo_loader_rewind
+func mfgo_loader_rewind(h C.uint64_t, epoch, position C.int64_t, e *C.mf_error) C.mf_status {
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error { return l.Rewind(cursor(epoch, position)) })
 }
 
 //export mfgo_loader_skip
 func mfgo_loader_skip(h C.uint64_t, steps C.int64_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
-			return l.Skip(int64(steps))
-		})
-	})
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error { return l.Skip(int64(steps)) })
 }
 
 //export mfgo_loader_len
 func mfgo_loader_len(h C.uint64_t, out *C.int64_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
-			*out = C.int64_t(l.Len())
-			return nil
-		})
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error {
+		*out = C.int64_t(l.Len())
+		return nil
 	})
 }
 
 //export mfgo_loader_records
 func mfgo_loader_records(h C.uint64_t, epoch, position C.int64_t, out *C.int64_t, capacity C.int64_t, count *C.int64_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(_ *loaderObject, l *loader.Loader) error {
-			list, err := l.Records(batch.Cursor{Epoch: int64(epoch), Position: int64(position)})
-			if err != nil {
-				return err
-			}
-			*count = C.int64_t(len(list))
-			copy(unsafe.Slice((*int64)(unsafe.Pointer(out)), int(min(max(capacity, 0), *count))), list)
-			return nil
-		})
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error {
+		records, err := l.Records(cursor(epoch, position))
+		if err != nil {
+			return err
+		}
+		*count = C.int64_t(len(records))
+		copy(unsafe.Slice((*int64)(unsafe.Pointer(out)), int(min(max(capacity, 0), *count))), records)
+		return nil
 	})
 }
 
 //export mfgo_loader_stats
 func mfgo_loader_stats(h C.uint64_t, out *C.mf_stats, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
-			s := l.Stats()
-			live, idle, all := o.memory.counts()
-			*out = C.mf_stats{
-				struct_size: out.struct_size,
-				epoch:       C.int64_t(s.Epoch), step: C.int64_t(s.Step), position: C.int64_t(s.Position),
-				batches: C.int64_t(s.Batches), rows: C.int64_t(s.Rows), bytes: C.int64_t(s.Bytes),
-				wait_ns: C.int64_t(s.ConsumerWait), stall_ns: C.int64_t(s.ProducerWait), gather_ns: C.int64_t(s.Gather),
-				queued: C.int64_t(s.Queued), live_batches: C.int64_t(live), idle_batches: C.int64_t(idle),
-				host_bytes: C.int64_t(all * o.memory.bytes()), gathered_bytes: C.int64_t(s.GatheredBytes),
-			}
-			return nil
-		})
+	return withLoader(h, e, func(o *loaderObject, l *loader.Loader) error {
+		s, memory := l.Stats(), o.pool.counts()
+		*out = C.mf_stats{
+			struct_size: out.struct_size,
+			epoch:       C.int64_t(s.Epoch), step: C.int64_t(s.Step), position: C.int64_t(s.Position),
+			batches: C.int64_t(s.Batches), rows: C.int64_t(s.Rows), bytes: C.int64_t(s.Bytes),
+			wait_ns: C.int64_t(s.ConsumerWait), stall_ns: C.int64_t(s.ProducerWait), gather_ns: C.int64_t(s.Gather),
+			queued: C.int64_t(s.Queued), live_batches: memory.live, idle_batches: memory.idle,
+			host_bytes: memory.all * C.int64_t(o.pool.bytes()), gathered_bytes: C.int64_t(s.GatheredBytes),
+		}
+		return nil
 	})
 }

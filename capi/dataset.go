@@ -8,7 +8,6 @@ import "C"
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,20 +19,20 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// dataset is what an mf_dataset names. Loaders and slices made of it count as
-// owners too, so that its source is closed with the last of them.
+// dataset is a dataset object. Loaders and slices made from it are owners too.
+// The last owner closes its source.
 type dataset struct {
 	owners   atomic.Int32
 	opened   *future.Future[source.Source]
-	borrowed bool     // in the caller's memory: whoever releases it waits for it
-	parent   *dataset // of a slice, which closes nothing itself
+	borrowed bool     // in the caller's memory: its release waits for it without limit
+	parent   *dataset // of a slice, which itself closes nothing
 
 	mu          sync.Mutex
-	fingerprint *future.Future[source.Fingerprint] // once it was asked for
+	fingerprint *future.Future[source.Fingerprint] // nil until a call asks for it
 	hash        *future.Future[arrowio.Hash]       // likewise
 }
 
-// newDataset makes a dataset with one owner.
+// newDataset returns a dataset with one owner.
 func newDataset(opened *future.Future[source.Source], borrowed bool) *dataset {
 	d := &dataset{opened: opened, borrowed: borrowed}
 	d.owners.Store(1)
@@ -50,28 +49,27 @@ func (d *dataset) Patience() time.Duration {
 	return patience
 }
 
-func (d *dataset) wait(ctx context.Context) error {
-	_, err := d.opened.Wait(ctx)
-	return err
-}
+// Ready implements object.
+func (d *dataset) Ready(ctx context.Context) error { return d.opened.Ready(ctx) }
 
-// keep adds an owner.
-func (d *dataset) keep() *dataset {
+// retain adds an owner.
+func (d *dataset) retain() *dataset {
 	d.owners.Add(1)
 	return d
 }
 
 // Close implements handle.Object.
-func (d *dataset) Close() error { return d.leave(time.Now().Add(patience)) }
+func (d *dataset) Close() error { return d.release(time.Now().Add(patience)) }
 
-// leave drops an owner. The last one closes the source: on this thread where
-// memory is borrowed, else in the background, for which it waits until a time.
-func (d *dataset) leave(until time.Time) error {
+// release drops an owner. The last one closes the source. Borrowed memory is
+// closed on this thread. Files are closed in the background, and release waits
+// for that until the given time.
+func (d *dataset) release(until time.Time) error {
 	if d.owners.Add(-1) > 0 {
 		return nil
 	}
 	if d.parent != nil {
-		return d.parent.leave(until)
+		return d.parent.release(until)
 	}
 	var failed error
 	d.opened.Drop(d.Patience(), func(s source.Source, err error) {
@@ -86,19 +84,20 @@ func (d *dataset) leave(until time.Time) error {
 	return failed
 }
 
-// closeUntil closes a source of files, and goes on at the time given.
+// closeUntil closes a source of files, and returns at the given time if the
+// file system does not respond.
 func closeUntil(until time.Time, s source.Source) error {
-	closing := future.Start("capi", func() (struct{}, error) { return struct{}{}, s.Close() })
+	closing := future.Start("capi", func(context.Context) (struct{}, error) { return struct{}{}, s.Close() })
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
-	_, err := closing.Wait(ctx)
+	err := closing.Ready(ctx)
 	if ctx.Err() != nil {
-		return nil // it ends when the file system answers
+		return nil
 	}
 	return err
 }
 
-// slice makes a dataset of some of the records.
+// slice returns a dataset of some of the records.
 func (d *dataset) slice(ctx context.Context, start, stop int64) (*dataset, error) {
 	src, err := d.opened.Wait(ctx)
 	if err != nil {
@@ -109,30 +108,24 @@ func (d *dataset) slice(ctx context.Context, start, stop int64) (*dataset, error
 		return nil, err
 	}
 	s := newDataset(future.Of(part), d.borrowed)
-	s.parent = d.keep()
+	s.parent = d.retain()
 	return s, nil
 }
 
-// identify gives the fingerprint, which is worked out in the background so that a
-// caller whose time is over finds it begun.
-func (d *dataset) identify(ctx context.Context) (source.Fingerprint, error) {
-	src, err := d.opened.Wait(ctx)
-	if err != nil {
-		return source.Fingerprint{}, err
-	}
+// once waits for a value that is computed once, in the background. A caller
+// that times out does not stop the computation.
+func once[T any](ctx context.Context, d *dataset, f **future.Future[T], compute func(context.Context) (T, error)) (T, error) {
 	d.mu.Lock()
-	if d.fingerprint == nil {
-		d.fingerprint = future.Start("capi", func() (source.Fingerprint, error) {
-			return src.Fingerprint(context.Background())
-		})
+	if *f == nil {
+		*f = future.Start("capi", compute)
 	}
-	f := d.fingerprint
+	computed := *f
 	d.mu.Unlock()
-	return f.Wait(ctx)
+	return computed.Wait(ctx)
 }
 
-// hashFiles gives the hash of all bytes of the files, those of the whole dataset
-// where this is a slice. It is worked out in the background, too.
+// hashFiles returns the hash of all bytes of the files. A slice has the hash of
+// the whole dataset.
 func (d *dataset) hashFiles(ctx context.Context) (arrowio.Hash, error) {
 	for d.parent != nil {
 		d = d.parent
@@ -146,16 +139,10 @@ func (d *dataset) hashFiles(ctx context.Context) (arrowio.Hash, error) {
 		return arrowio.Hash{}, status.New(status.Unsupported, "capi", "the data lie in memory, and there are no files to hash").
 			WithHint("the fingerprint covers data in memory")
 	}
-	d.mu.Lock()
-	if d.hash == nil {
-		d.hash = future.Start("capi", func() (arrowio.Hash, error) { return files.Hash(context.Background()) })
-	}
-	f := d.hash
-	d.mu.Unlock()
-	return f.Wait(ctx)
+	return once(ctx, d, &d.hash, files.Hash)
 }
 
-// hashInfo is the answer of mf_dataset_hash.
+// hashInfo is the result of mf_dataset_hash.
 type hashInfo struct {
 	SHA256 string   `json:"sha256"`
 	Files  []string `json:"files"`
@@ -169,7 +156,7 @@ func hashInfoOf(h arrowio.Hash) hashInfo {
 	return out
 }
 
-// info is the answer of mf_dataset_info.
+// info is the result of mf_dataset_info.
 type info struct {
 	Records       int64         `json:"records"`
 	Fields        []fieldInfo   `json:"fields"`
@@ -224,64 +211,52 @@ func infoOf(s source.Source) info {
 
 //export mfgo_dataset_info
 func mfgo_dataset_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return use(h, func(ctx context.Context, d *dataset) error {
-			src, err := d.opened.Wait(ctx)
-			if err != nil {
-				return err
-			}
-			text, err := json.Marshal(infoOf(src))
-			if err != nil {
-				return err
-			}
-			return give(out, text)
-		})
+	return with(h, e, func(ctx context.Context, d *dataset) error {
+		src, err := d.opened.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		return giveJSON(out, infoOf(src))
 	})
 }
 
 //export mfgo_dataset_fingerprint
 func mfgo_dataset_fingerprint(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return use(h, func(ctx context.Context, d *dataset) error {
-			ctx, cancel := within(ctx, ms)
-			defer cancel()
-			f, err := d.identify(ctx)
-			if err != nil {
-				return err
-			}
-			return give(out, []byte(f.String()))
-		})
+	return with(h, e, func(ctx context.Context, d *dataset) error {
+		ctx, cancel := within(ctx, ms)
+		defer cancel()
+		src, err := d.opened.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		f, err := once(ctx, d, &d.fingerprint, src.Fingerprint)
+		if err != nil {
+			return err
+		}
+		return give(out, []byte(f.String()))
 	})
 }
 
 //export mfgo_dataset_hash
 func mfgo_dataset_hash(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return use(h, func(ctx context.Context, d *dataset) error {
-			ctx, cancel := within(ctx, ms)
-			defer cancel()
-			hash, err := d.hashFiles(ctx)
-			if err != nil {
-				return err
-			}
-			text, err := json.Marshal(hashInfoOf(hash))
-			if err != nil {
-				return err
-			}
-			return give(out, text)
-		})
+	return with(h, e, func(ctx context.Context, d *dataset) error {
+		ctx, cancel := within(ctx, ms)
+		defer cancel()
+		hash, err := d.hashFiles(ctx)
+		if err != nil {
+			return err
+		}
+		return giveJSON(out, hashInfoOf(hash))
 	})
 }
 
 //export mfgo_dataset_slice
 func mfgo_dataset_slice(h C.uint64_t, start, stop C.int64_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return use(h, func(ctx context.Context, d *dataset) error {
-			s, err := d.slice(ctx, int64(start), int64(stop))
-			if err == nil {
-				put(s, out)
-			}
-			return err
-		})
+	return with(h, e, func(ctx context.Context, d *dataset) error {
+		s, err := d.slice(ctx, int64(start), int64(stop))
+		if err == nil {
+			put(s, out)
+		}
+		return err
 	})
 }

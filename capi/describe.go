@@ -6,14 +6,12 @@ package main
 import "C"
 
 import (
-	"encoding/json"
-
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// loaderInfo is the answer of mf_loader_info.
+// loaderInfo is the result of mf_loader_info.
 type loaderInfo struct {
 	Process       int         `json:"process"`
 	StepsPerEpoch int64       `json:"steps_per_epoch"`
@@ -47,7 +45,7 @@ var kindNames = map[layout.Kind]string{
 	layout.Data: "data", layout.Mask: "mask", layout.Key: "key", layout.Record: "record", layout.Static: "static",
 }
 
-// describe says what every batch looks like.
+// describe returns the description of every batch.
 func describe(l *loader.Loader, memory *pool) loaderInfo {
 	lay := l.Layout()
 	out := loaderInfo{
@@ -71,7 +69,7 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 	return out
 }
 
-// entries gives a spec as documents write it.
+// entries returns a spec as documents have it.
 func entries(spec sharding.PartitionSpec) []any {
 	out := make([]any, len(spec))
 	for i, axes := range spec {
@@ -88,13 +86,5 @@ func entries(spec sharding.PartitionSpec) []any {
 
 //export mfgo_loader_info
 func mfgo_loader_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return useLoader(h, func(o *loaderObject, l *loader.Loader) error {
-			text, err := json.Marshal(describe(l, o.memory.pool))
-			if err != nil {
-				return err
-			}
-			return give(out, text)
-		})
-	})
+	return withLoader(h, e, func(o *loaderObject, l *loader.Loader) error { return giveJSON(out, describe(l, o.pool)) })
 }

@@ -1,116 +1,107 @@
 /*
- * devices.c: the public functions about devices, and shards that are lent as
- * DLPack tensors.
+ * devices.c: the public functions for devices, and shards as DLPack tensors.
  */
 #include "_cgo_export.h"
-#include "internal.h"
 #include "shim.h"
 
 #include <string.h>
 
-mf_status mf_devices_open(const char* spec, size_t spec_size, const char* options, size_t size,
+mf_status mf_devices_open(const char* spec, size_t spec_size, const mf_devices_options* options,
                           mf_devices* devices, mf_error* error) {
-  MAKE(devices);
+  mf_devices_options known;
+  CREATES(devices);
   TEXT(spec, spec_size);
-  TEXT(options, size);
   NEED(devices);
-  return mfgo_devices_open(spec, spec_size, options, size, &devices->id, error);
+  OPTIONS(known, options, timeout_ms);
+  FLAGS(known.flags, MF_NO_PREFLIGHT);
+  return mfgo_devices_open(spec, spec_size, &known, &devices->id, error);
 }
 
 mf_status mf_devices_info(mf_devices devices, mf_bytes* json, mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_devices_info(devices.id, json, error);
 }
 
 mf_status mf_ring_create(mf_devices devices, mf_layout layout, mf_ring* ring, mf_error* error) {
-  MAKE(ring);
+  CREATES(ring);
   NEED(ring);
   return mfgo_ring_create(devices.id, layout.id, &ring->id, error);
 }
 
 mf_status mf_ring_info(mf_ring ring, mf_bytes* json, mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_ring_info(ring.id, json, error);
 }
 
-mf_status mf_batch_place(const mf_batch* batch, mf_ring ring, mf_placed* placed, mf_error* error) {
-  CLEAR_HANDLE(placed);
+mf_status mf_ring_transfer(mf_ring ring, const mf_batch* batch, mf_device_batch* device_batch,
+                           mf_error* error) {
+  CLEAR_HANDLE(device_batch);
   GUARD;
   NEED(batch);
-  NEED(placed);
-  return mfgo_batch_place(batch, ring.id, &placed->id, error);
+  NEED(device_batch);
+  return mfgo_ring_transfer(ring.id, batch, &device_batch->id, error);
 }
 
-mf_status mf_placed_read(mf_placed placed, int32_t array, int64_t position, void* data, int64_t size,
-                         mf_error* error) {
+mf_status mf_device_batch_read(mf_device_batch device_batch, int32_t array, int64_t position, void* data,
+                               int64_t size, mf_error* error) {
   GUARD;
   if (size < 0)
     return mfi_fail(error, MF_INVALID_ARGUMENT, "devices", "argument \"size\" is negative", "");
-  TEXT(data, size);
-  return mfgo_placed_read(placed.id, array, position, data, size, error);
+  if (size > 0)
+    NEED(data);
+  return mfgo_device_batch_read(device_batch.id, array, position, data, size, error);
 }
 
 /* ---- DLPack ---- */
 
-void mfi_loan_set(mfi_loan* loan, void* data, uint64_t number, mf_dtype dtype, int32_t ndim,
+void mfi_loan_set(mfi_loan* loan, void* data, uint64_t handle, mf_dtype dtype, int32_t ndim,
                   const int64_t* shape) {
   loan->data = data;
-  loan->number = number;
+  loan->handle = handle;
   loan->dtype = dtype;
   loan->ndim = ndim;
   memcpy(loan->shape, shape, (size_t)ndim * sizeof *shape);
 }
 
-/* Ends a loan. The number is the context of the DLPack tensor. In a forked child
-   the memory is a copy that ends with the process. */
-static void end_loan(void* number) {
+/* Ends a loan, whose handle is the context of the DLPack tensor. In a forked child the
+   memory is a copy that ends with the process. */
+static void end_loan(void* handle) {
   if (!mfi_forked())
-    mfgo_placed_end((uint64_t)(uintptr_t)number);
+    mfgo_loan_end((uint64_t)(uintptr_t)handle);
 }
 
-static mf_status lend(mf_placed placed, int32_t array, int64_t position, mfi_loan* loan, mf_tensor* block,
+/* Lends a shard. Exactly one of the out-parameters is not NULL. */
+static mf_status lend(mf_device_batch device_batch, int32_t array, int64_t position,
+                      struct DLManagedTensorVersioned** versioned, struct DLManagedTensor** legacy,
                       mf_error* error) {
-  const mf_status status = mfgo_placed_lend(placed.id, array, position, loan, error);
-  if (status == MF_OK)
-    *block = (mf_tensor){.data = loan->data, .dtype = loan->dtype, .ndim = loan->ndim, .shape = loan->shape};
-  return status;
-}
-
-static mf_status take_back(const mfi_loan* loan, mf_error* error) {
-  end_loan((void*)(uintptr_t)loan->number);
+  mfi_loan loan;
+  const mf_status status = mfgo_device_batch_lend(device_batch.id, array, position, &loan, error);
+  if (status != MF_OK)
+    return status;
+  void* const handle = (void*)(uintptr_t)loan.handle;
+  const mf_tensor block = {.data = loan.data, .dtype = loan.dtype, .ndim = loan.ndim, .shape = loan.shape};
+  if (versioned && (*versioned = mfi_dlpack(&block, end_loan, handle)))
+    return MF_OK;
+  if (legacy && (*legacy = mfi_dlpack_legacy(&block, end_loan, handle)))
+    return MF_OK;
+  end_loan(handle);
   return mfi_fail(error, MF_RESOURCE_EXHAUSTED, "devices", "there is no memory for a DLPack tensor", "");
 }
 
-mf_status mf_placed_dlpack(mf_placed placed, int32_t array, int64_t position,
-                           struct DLManagedTensorVersioned** tensor, mf_error* error) {
+mf_status mf_device_batch_dlpack(mf_device_batch device_batch, int32_t array, int64_t position,
+                                 struct DLManagedTensorVersioned** tensor, mf_error* error) {
   if (tensor)
     *tensor = NULL;
   GUARD;
   NEED(tensor);
-  mfi_loan loan;
-  mf_tensor block;
-  const mf_status status = lend(placed, array, position, &loan, &block, error);
-  if (status != MF_OK)
-    return status;
-  *tensor = mfi_dlpack(&block, end_loan, (void*)(uintptr_t)loan.number);
-  return *tensor ? MF_OK : take_back(&loan, error);
+  return lend(device_batch, array, position, tensor, NULL, error);
 }
 
-mf_status mf_placed_dlpack_legacy(mf_placed placed, int32_t array, int64_t position,
-                                  struct DLManagedTensor** tensor, mf_error* error) {
+mf_status mf_device_batch_dlpack_legacy(mf_device_batch device_batch, int32_t array, int64_t position,
+                                        struct DLManagedTensor** tensor, mf_error* error) {
   if (tensor)
     *tensor = NULL;
   GUARD;
   NEED(tensor);
-  mfi_loan loan;
-  mf_tensor block;
-  const mf_status status = lend(placed, array, position, &loan, &block, error);
-  if (status != MF_OK)
-    return status;
-  *tensor = mfi_dlpack_legacy(&block, end_loan, (void*)(uintptr_t)loan.number);
-  return *tensor ? MF_OK : take_back(&loan, error);
+  return lend(device_batch, array, position, NULL, tensor, error);
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// piece is what is hashed between two points at which Go's collector can stop
-// the goroutine: the hash is assembly, and a block may be gigabytes.
-const piece = 1 << 20
+// maxPiece bounds how many bytes are hashed at once. The hash is assembly, which
+// Go's collector cannot preempt, and a block may have gigabytes.
+const maxPiece = 1 << 20
 
 //export mfgo_digest
 func mfgo_digest(batch *C.mfi_batch, tensors *C.mfi_int32, n C.int32_t, out *C.uint8_t, e *C.mf_error) C.mf_status {
@@ -32,14 +32,14 @@ func mfgo_digest(batch *C.mfi_batch, tensors *C.mfi_int32, n C.int32_t, out *C.u
 	})
 }
 
-// digest gives XXH3-128 with seed 0, in the canonical order of its bytes.
+// digest returns XXH3-128 with seed 0, in canonical byte order.
 func digest(block []byte) [16]byte {
-	if len(block) <= piece {
+	if len(block) <= maxPiece {
 		return xxh3.Hash128(block).Bytes()
 	}
 	hash := xxh3.New()
 	for len(block) > 0 {
-		n := min(len(block), piece)
+		n := min(len(block), maxPiece)
 		hash.Write(block[:n])
 		block = block[n:]
 	}

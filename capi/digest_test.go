@@ -6,14 +6,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// TestDigestOfPieces: a block that is hashed in pieces has the digest that it has
-// as a whole.
+// TestDigestOfPieces: a block that is hashed in pieces has the same digest as one
+// that is hashed at once.
 func TestDigestOfPieces(t *testing.T) {
-	block := make([]byte, 2*piece+5)
+	block := make([]byte, 2*maxPiece+5)
 	for i := range block {
 		block[i] = byte(i * i >> 3)
 	}
-	for _, n := range []int{0, 1, piece - 1, piece, piece + 1, 2 * piece, len(block)} {
+	for _, n := range []int{0, 1, maxPiece - 1, maxPiece, maxPiece + 1, 2 * maxPiece, len(block)} {
 		if got, want := digest(block[:n]), xxh3.Hash128(block[:n]).Bytes(); got != want {
 			t.Errorf("%d bytes: got %x, want %x", n, got, want)
 		}

@@ -1,16 +1,18 @@
 /*
- * error.c: fills the caller's structs of text.
+ * error.c: copies texts and structs between the caller and the library.
  */
 #include "internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of an mf_error in ABI 1.0. */
-enum { ERROR_1_0 = offsetof(mf_error, path) + sizeof((mf_error*)0)->path };
-
-static size_t covered(const mf_error* error) {
-  return mfi_covered(error->struct_size, ERROR_1_0, sizeof *error);
+void mfi_read(void* to, size_t known, const void* from, size_t first) {
+  uint32_t struct_size;
+  memset(to, 0, known);
+  if (!from)
+    return;
+  memcpy(&struct_size, from, sizeof struct_size);
+  memcpy(to, from, mfi_covered(struct_size, first, known));
 }
 
 const char* mf_code_name(mf_status code) {
@@ -38,13 +40,17 @@ const char* mf_code_name(mf_status code) {
   return "MF_UNKNOWN";
 }
 
+static size_t covered(const mf_error* error) {
+  return mfi_covered(error->struct_size, MFI_SIZE_TO(mf_error, path), sizeof *error);
+}
+
 void mfi_error_clear(mf_error* error) {
   const size_t head = sizeof error->struct_size;
   if (error && covered(error) > head)
     memset((char*)error + head, 0, covered(error) - head);
 }
 
-/* Length of the longest whole characters of a text that fit into size bytes. */
+/* Returns the length of the longest prefix of whole characters that fits into size bytes. */
 static size_t cut(const char* text, size_t n, size_t size) {
   if (n <= size)
     return n;
@@ -71,7 +77,7 @@ mf_status mfi_error_set(mf_error* error, mf_status code, const char* op, size_t 
   if (!error)
     return code;
   mfi_error_clear(error);
-  if (covered(error) >= offsetof(mf_error, code) + sizeof error->code)
+  if (covered(error) >= MFI_SIZE_TO(mf_error, code))
     error->code = code;
   put(error, offsetof(mf_error, op), sizeof error->op, op, n_op);
   put(error, offsetof(mf_error, message), sizeof error->message, message, n_message);
@@ -91,8 +97,7 @@ bool mfi_bytes_set(mf_bytes* bytes, const char* text, size_t size) {
   if (size)
     memcpy(copy, text, size);
   copy[size] = 0;
-  bytes->data = copy;
-  bytes->size = size;
+  *bytes = (mf_bytes){copy, size};
   return true;
 }
 
@@ -100,6 +105,5 @@ void mf_bytes_free(mf_bytes* bytes) {
   if (!bytes)
     return;
   free(bytes->data);
-  bytes->data = NULL;
-  bytes->size = 0;
+  *bytes = (mf_bytes){NULL, 0};
 }

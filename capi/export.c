@@ -1,9 +1,9 @@
 /*
  * export.c: blocks of batches as DLPack tensors and Arrow arrays.
  *
- * Every export of a batch holds a reference to it. The callbacks are plain C:
- * consumers call them from any thread, JAX from one of its own without any
- * lock.
+ * Every export holds a reference to its batch. The callbacks are plain C, because
+ * consumers call them from any thread. JAX calls them from its own threads without
+ * the interpreter lock.
  */
 #include "internal.h"
 
@@ -41,29 +41,38 @@ struct DLManagedTensorVersioned {
   dl_tensor tensor;
 };
 
-enum { DL_CPU = 1, DL_BOOL = 6, DL_READ_ONLY = 1 };
+enum { DL_CPU = 1, DL_READ_ONLY = 1 };
 
-/* What an export keeps alive. */
+/* A DLPack tensor, with what its deleter releases. The tensor comes first, because the
+   deleter gets its address. */
 typedef struct {
+  union {
+    struct DLManagedTensorVersioned versioned;
+    struct DLManagedTensor legacy;
+  } tensor;
   mfi_release release;
   void* context;
-} keeper;
-
-typedef struct {
-  struct DLManagedTensorVersioned tensor; /* first: the deleter gets its address */
-  keeper kept;
   int64_t dims[]; /* shape, strides */
-} versioned;
+} export;
 
-typedef struct {
-  struct DLManagedTensor tensor;
-  keeper kept;
-  int64_t dims[];
-} legacy;
+static void delete_export(void* tensor) {
+  export* self = tensor;
+  self->release(self->context);
+  free(self);
+}
 
-static size_t dims_size(const mf_tensor* from) { return 2 * (size_t)from->ndim * sizeof(int64_t); }
+static void delete_versioned(struct DLManagedTensorVersioned* self) { delete_export(self); }
+static void delete_legacy(struct DLManagedTensor* self) { delete_export(self); }
 
-/* Fills a tensor whose shape and strides stand in dims. */
+static export* new_export(const mf_tensor* block, mfi_release release, void* context) {
+  export* self = calloc(1, sizeof *self + 2 * (size_t)block->ndim * sizeof(int64_t));
+  if (self) {
+    self->release = release;
+    self->context = context;
+  }
+  return self;
+}
+
 static void fill_tensor(dl_tensor* to, const mf_tensor* from, int64_t* dims) {
   to->data = from->data;
   to->device.type = DL_CPU;
@@ -79,77 +88,60 @@ static void fill_tensor(dl_tensor* to, const mf_tensor* from, int64_t* dims) {
   }
 }
 
-static void delete_versioned(struct DLManagedTensorVersioned* self) {
-  versioned* made = (versioned*)self;
-  made->kept.release(made->kept.context);
-  free(made);
-}
-
-static void delete_legacy(struct DLManagedTensor* self) {
-  legacy* made = (legacy*)self;
-  made->kept.release(made->kept.context);
-  free(made);
-}
-
 struct DLManagedTensorVersioned* mfi_dlpack(const mf_tensor* block, mfi_release release, void* context) {
-  versioned* made = calloc(1, sizeof *made + dims_size(block));
-  if (!made)
+  export* self = new_export(block, release, context);
+  if (!self)
     return NULL;
-  made->tensor.version.major = 1;
-  made->tensor.flags = DL_READ_ONLY;
-  made->tensor.deleter = delete_versioned;
-  made->kept = (keeper){release, context};
-  fill_tensor(&made->tensor.tensor, block, made->dims);
-  return &made->tensor;
+  struct DLManagedTensorVersioned* tensor = &self->tensor.versioned;
+  tensor->version.major = 1;
+  tensor->flags = DL_READ_ONLY;
+  tensor->deleter = delete_versioned;
+  fill_tensor(&tensor->tensor, block, self->dims);
+  return tensor;
 }
 
 struct DLManagedTensor* mfi_dlpack_legacy(const mf_tensor* block, mfi_release release, void* context) {
-  legacy* made = calloc(1, sizeof *made + dims_size(block));
-  if (!made)
+  export* self = new_export(block, release, context);
+  if (!self)
     return NULL;
-  made->tensor.deleter = delete_legacy;
-  made->kept = (keeper){release, context};
-  fill_tensor(&made->tensor.tensor, block, made->dims);
-  return &made->tensor;
+  struct DLManagedTensor* tensor = &self->tensor.legacy;
+  tensor->deleter = delete_legacy;
+  fill_tensor(&tensor->tensor, block, self->dims);
+  return tensor;
 }
 
 static void release_batch(void* batch) { mf_batch_release(batch); }
 
-/* Finds a block of a batch to export. */
-static mf_status find(mf_batch* batch, int32_t i, mf_tensor* block) {
+/* Exports a block of a batch. One of the out-parameters is NULL. */
+static mf_status export_block(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** versioned,
+                              struct DLManagedTensor** legacy) {
+  mf_tensor block;
   if (!batch)
     return MF_INVALID_ARGUMENT;
-  return mfi_batch_block(batch, i, block) ? MF_OK : MF_OUT_OF_RANGE;
+  if (!mfi_batch_block(batch, i, &block))
+    return MF_OUT_OF_RANGE;
+  if (versioned)
+    *versioned = mfi_dlpack(&block, release_batch, batch);
+  else
+    *legacy = mfi_dlpack_legacy(&block, release_batch, batch);
+  if (versioned ? !*versioned : !*legacy)
+    return MF_RESOURCE_EXHAUSTED;
+  mf_batch_retain(batch);
+  return MF_OK;
 }
 
 mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** out) {
   if (!out)
     return MF_INVALID_ARGUMENT;
   *out = NULL;
-  mf_tensor block;
-  const mf_status found = find(batch, i, &block);
-  if (found != MF_OK)
-    return found;
-  *out = mfi_dlpack(&block, release_batch, batch);
-  if (!*out)
-    return MF_RESOURCE_EXHAUSTED;
-  mf_batch_retain(batch);
-  return MF_OK;
+  return export_block(batch, i, out, NULL);
 }
 
 mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** out) {
   if (!out)
     return MF_INVALID_ARGUMENT;
   *out = NULL;
-  mf_tensor block;
-  const mf_status found = find(batch, i, &block);
-  if (found != MF_OK)
-    return found;
-  *out = mfi_dlpack_legacy(&block, release_batch, batch);
-  if (!*out)
-    return MF_RESOURCE_EXHAUSTED;
-  mf_batch_retain(batch);
-  return MF_OK;
+  return export_block(batch, i, NULL, out);
 }
 
 /* ---- Arrow C data interface ---- */
@@ -179,7 +171,7 @@ struct ArrowArray {
   void* private_data;
 };
 
-/* The private data of a node: whatever its pointers need, in one allocation. */
+/* The private data of a node: all memory that its pointers refer to. */
 typedef struct {
   struct ArrowSchema child;
   struct ArrowSchema* children[1];
@@ -195,8 +187,8 @@ typedef struct {
   mf_batch* batch;
 } array_node;
 
-/* Parents release the children that nobody has moved out, as the interface
-   asks; then what they own themselves. */
+/* As the interface demands, a parent first releases the children that a consumer did not
+   move out. */
 static void release_schema(struct ArrowSchema* self) {
   if (!self->release)
     return;
@@ -237,28 +229,28 @@ static void put_bool8(char* to) {
   put_text(to, "");
 }
 
-/* The format string of an element, or NULL where Arrow has no such type. */
+/* Returns the format string of an element type, or NULL if Arrow has no such type. */
 static const char* format_of(mf_dtype type) {
   static const char* const signed_integers[] = {"c", "s", "i", "l"};
   static const char* const unsigned_integers[] = {"C", "S", "I", "L"};
   static const char* const floats[] = {NULL, "e", "f", "g"};
   const int size = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : 3;
   switch (type.code) {
-  case 0:
+  case MF_INT:
     return signed_integers[size];
-  case 1:
+  case MF_UINT:
     return unsigned_integers[size];
-  case 2:
+  case MF_FLOAT:
     return floats[size];
-  case DL_BOOL:
+  case MF_BOOL:
     return "c";
   default:
     return NULL;
   }
 }
 
-/* Makes the schema of dimension d of a block, and of those below it. */
-static bool make_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t d) {
+/* Builds the schema of dimension d of a block and of the dimensions below it. */
+static bool build_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t d) {
   schema_node* node = calloc(1, sizeof *node + strlen(block->name) + 1);
   if (!node)
     return false;
@@ -271,7 +263,7 @@ static bool make_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t
     strcpy(node->name, block->name);
   if (d + 1 == block->ndim) {
     strcpy(node->format, format_of(block->dtype));
-    if (block->dtype.code == DL_BOOL) {
+    if (block->dtype.code == MF_BOOL) {
       put_bool8(node->metadata);
       out->metadata = node->metadata;
     }
@@ -279,7 +271,7 @@ static bool make_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t
   }
   snprintf(node->format, sizeof node->format, "+w:%lld", (long long)block->shape[d + 1]);
   node->children[0] = &node->child;
-  if (!make_schema(&node->child, block, d + 1)) {
+  if (!build_schema(&node->child, block, d + 1)) {
     free(node);
     return false;
   }
@@ -288,9 +280,9 @@ static bool make_schema(struct ArrowSchema* out, const mf_tensor* block, int32_t
   return true;
 }
 
-/* Makes the array of dimension d of a block, and of those below it. */
-static bool make_array(struct ArrowArray* out, mf_batch* batch, const mf_tensor* block, int32_t d,
-                       int64_t above) {
+/* Builds the array of dimension d of a block and of the dimensions below it. */
+static bool build_array(struct ArrowArray* out, mf_batch* batch, const mf_tensor* block, int32_t d,
+                        int64_t above) {
   array_node* node = calloc(1, sizeof *node);
   if (!node)
     return false;
@@ -305,7 +297,7 @@ static bool make_array(struct ArrowArray* out, mf_batch* batch, const mf_tensor*
     node->buffers[1] = block->data;
   } else {
     node->children[0] = &node->child;
-    if (!make_array(&node->child, batch, block, d + 1, out->length)) {
+    if (!build_array(&node->child, batch, block, d + 1, out->length)) {
       free(node);
       return false;
     }
@@ -329,11 +321,11 @@ mf_status mf_batch_arrow(mf_batch* batch, int32_t i, struct ArrowArray* array, s
     return MF_OUT_OF_RANGE;
   if (!format_of(block.dtype) || block.ndim < 1)
     return MF_UNSUPPORTED;
-  if (!make_schema(schema, &block, 0)) {
+  if (!build_schema(schema, &block, 0)) {
     memset(schema, 0, sizeof *schema);
     return MF_RESOURCE_EXHAUSTED;
   }
-  if (!make_array(array, batch, &block, 0, 1)) {
+  if (!build_array(array, batch, &block, 0, 1)) {
     schema->release(schema);
     memset(schema, 0, sizeof *schema);
     memset(array, 0, sizeof *array);

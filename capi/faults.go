@@ -19,21 +19,21 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// armed holds, per loader, what happens to it next: a panic in "next",
-// "restore" or "worker", or a gather that begins "late" or never ends ("stuck").
+// armed holds the next fault of each loader: a panic in "next", "restore" or
+// "worker", or a gather that begins "late" or never ends ("stuck").
 var armed sync.Map
 
-// injecting says whether every call must come where faults are injected.
+// injecting reports whether every call must enter Go, where faults are injected.
 const injecting = true
 
-// inject panics once if the loader is armed for the place.
-func (l *loaderObject) inject(place string) {
-	if armed.CompareAndDelete(l, place) {
-		panic("injected in " + place)
+// inject panics once if the fault of the loader is a panic in this step.
+func (l *loaderObject) inject(step string) {
+	if armed.CompareAndDelete(l, step) {
+		panic("injected in " + step)
 	}
 }
 
-// instrument lets gathers of the loader's workers panic.
+// instrument injects faults into the gathers of the loader.
 func (l *loaderObject) instrument(s source.Source) source.Source { return faultySource{s, l} }
 
 type faultySource struct {
@@ -63,9 +63,9 @@ func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []sour
 	g.loader.inject("worker")
 	if armed.CompareAndDelete(g.loader, "late") {
 		defer lateEnded.Store(true)
-		<-ctx.Done() // the end of its loader, or of the program
-		time.Sleep(late)
-		ctx = context.WithoutCancel(ctx) // as a copy under way, which looks at no context
+		<-ctx.Done() // the loader or the program ends
+		time.Sleep(lateness)
+		ctx = context.WithoutCancel(ctx) // like a copy in progress, which does not check its context
 	}
 	if armed.CompareAndDelete(g.loader, "stuck") {
 		select {}
@@ -73,13 +73,13 @@ func (g faultyGatherer) Gather(ctx context.Context, records []int64, jobs []sour
 	return g.Gatherer.Gather(ctx, records, jobs)
 }
 
-// late is how long after its end was asked for a late gather begins: less than
-// the exit of a program waits.
-const late = 100 * time.Millisecond
+// lateness is how long a late gather waits after its context has ended. The exit
+// of a program waits longer.
+const lateness = 100 * time.Millisecond
 
 var lateEnded atomic.Bool
 
-// mf_fault_late_ended says whether a late gather has come to its end.
+// mf_fault_late_ended reports whether a late gather has ended.
 //
 //export mf_fault_late_ended
 func mf_fault_late_ended() C.int {
@@ -90,30 +90,30 @@ func mf_fault_late_ended() C.int {
 }
 
 // openFiles hangs for the path "hang", as a network file system may.
-func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
+func openFiles(ctx context.Context, paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
 	if paths[0] == "hang" {
 		select {}
 	}
-	o.FaultHandler = cutting{signals()}
-	return arrowio.OpenFiles(context.Background(), paths, o)
+	o.FaultHandler = truncating{faultHandler()}
+	return arrowio.OpenFiles(ctx, paths, o)
 }
 
-// cut is a file that is cut in the next gather from any mapping, after its
-// size was checked and before its bytes are read.
-var cut atomic.Pointer[cutFile]
+// truncation is a file that the next gather from any mapping truncates, after
+// the size check and before the copy.
+var truncation atomic.Pointer[truncatedFile]
 
-type cutFile struct {
+type truncatedFile struct {
 	path string
 	size int64
 }
 
-type cutting struct{ arrowio.FaultHandler }
+type truncating struct{ arrowio.FaultHandler }
 
-// Arm takes the file before it arms: a program that puts up a handler of its
-// own and then asks for a cut gets it in a gather that was armed after both.
-func (c cutting) Arm() {
-	file := cut.Swap(nil)
-	c.FaultHandler.Arm()
+// Arm takes the file first. If a program installs a handler and then requests a
+// truncation, the gather that truncates was armed after both.
+func (t truncating) Arm() {
+	file := truncation.Swap(nil)
+	t.FaultHandler.Arm()
 	if file == nil {
 		return
 	}
@@ -122,11 +122,26 @@ func (c cutting) Arm() {
 	}
 }
 
-// mf_fault_cut makes the next gather that begins cut a file.
+// mark is the mark of the last mapping that was made.
+var mark atomic.Pointer[uint32]
+
+// Watch notes the mark of the mapping.
+func (t truncating) Watch(mapping []byte) (faulted *uint32, end func()) {
+	faulted, end = t.FaultHandler.Watch(mapping)
+	mark.Store(faulted)
+	return faulted, end
+}
+
+// mf_fault_marked reports whether the last mapping has faulted.
+//
+//export mf_fault_marked
+func mf_fault_marked() C.int { return C.int(atomic.LoadUint32(mark.Load())) }
+
+// mf_fault_cut makes the next gather truncate a file.
 //
 //export mf_fault_cut
 func mf_fault_cut(path *C.char, size C.int64_t) {
-	cut.Store(&cutFile{C.GoString(path), int64(size)})
+	truncation.Store(&truncatedFile{C.GoString(path), int64(size)})
 }
 
 // mf_fault_collect runs Go's garbage collector.
@@ -134,14 +149,12 @@ func mf_fault_cut(path *C.char, size C.int64_t) {
 //export mf_fault_collect
 func mf_fault_collect() { runtime.GC() }
 
-// mf_fault arms a loader. It is no part of the library that ships.
+// mf_fault sets the next fault of a loader. Released libraries do not have it.
 //
 //export mf_fault
-func mf_fault(h C.uint64_t, place *C.char) C.mf_status {
-	return call(nil, func() error {
-		return use(h, func(_ context.Context, l *loaderObject) error {
-			armed.Store(l, C.GoString(place))
-			return nil
-		})
+func mf_fault(h C.uint64_t, fault *C.char) C.mf_status {
+	return with(h, nil, func(_ context.Context, l *loaderObject) error {
+		armed.Store(l, C.GoString(fault))
+		return nil
 	})
 }

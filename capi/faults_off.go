@@ -9,16 +9,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// inject does nothing: faults are injected in test builds only.
+// inject does nothing: only test builds inject faults.
 func (*loaderObject) inject(string) {}
 
-// instrument gives the source as it is.
+// instrument returns the source unchanged.
 func (*loaderObject) instrument(s source.Source) source.Source { return s }
 
-func openFiles(paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
-	o.FaultHandler = signals()
-	return arrowio.OpenFiles(context.Background(), paths, o)
+func openFiles(ctx context.Context, paths []string, o arrowio.Options) (*arrowio.Dataset, error) {
+	o.FaultHandler = faultHandler()
+	return arrowio.OpenFiles(ctx, paths, o)
 }
 
-// injecting says whether every call must come where faults are injected.
+// injecting reports whether every call must enter Go, where faults are injected.
 const injecting = false

@@ -1,8 +1,8 @@
 /*
- * fork.c: notices that this process is a forked child.
+ * fork.c: detects that this process is a forked child.
  *
- * Two detectors, since each has a gap. A handler of pthread_atfork misses a
- * fork by a bare system call. A page that the kernel wipes in children
+ * There are two detectors, because each has a gap. A handler of pthread_atfork does not
+ * see a fork by a bare system call. A page that the kernel wipes in children
  * (MADV_WIPEONFORK) needs Linux 4.14.
  */
 #include "internal.h"

@@ -11,40 +11,48 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed"
+	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/capi/internal/handle"
 )
 
-// patience is how long a release waits for a file system that does not answer.
+// patience is how long a release, and the exit of the program, wait for a file
+// system that does not respond.
 const patience = time.Second
 
 // object is what handles of this library name.
 type object interface {
 	handle.Object
 
-	// wait gives the outcome of making the object.
-	wait(ctx context.Context) error
+	// Ready waits until the object is created, and returns the outcome.
+	Ready(ctx context.Context) error
 }
 
-// placer is an object that keeps something for its callers under its handle.
-type placer interface{ place(h C.uint64_t) }
+// ready is embedded by objects that are complete when their handle exists.
+type ready struct{}
 
-// put gives an object a handle and writes it to the caller's variable.
+func (ready) Ready(context.Context) error { return nil }
+
+// stopper is an object with work in the background.
+type stopper interface {
+	// stop ends that work, and returns when it has ended. The object stays.
+	stop() error
+}
+
+// put adds an object and writes its handle to the caller's variable.
 func put(o object, out *C.uint64_t) {
 	*out = C.uint64_t(handles.Put(o))
-	if p, ok := o.(placer); ok {
-		p.place(*out)
+	if l, ok := o.(*loaderObject); ok {
+		l.ready.bind(*out)
 	}
 	C.mfi_handles_add(1)
 }
 
 //export mfgo_wait
 func mfgo_wait(h C.uint64_t, ms C.int64_t, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return use(h, func(ctx context.Context, o object) error {
-			ctx, cancel := within(ctx, ms)
-			defer cancel()
-			return o.wait(ctx)
-		})
+	return with(h, e, func(ctx context.Context, o object) error {
+		ctx, cancel := within(ctx, ms)
+		defer cancel()
+		return o.Ready(ctx)
 	})
 }
 
@@ -64,11 +72,35 @@ func mfgo_release(h C.uint64_t, e *C.mf_error) C.mf_status {
 	})
 }
 
+// stopAll ends all calls and all gathers, for a program that is about to exit
+// and to free memory that they use. It waits for them, but not longer than
+// patience. It frees nothing, because other threads may hold batches, and runs
+// no callback.
+func stopAll() {
+	until, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var stops []*future.Future[struct{}]
+	for _, o := range handles.CancelAll() {
+		if s, ok := o.(stopper); ok {
+			stops = append(stops, future.Start("capi", func(context.Context) (struct{}, error) { return struct{}{}, s.stop() }))
+		}
+	}
+	for _, stop := range stops {
+		_ = stop.Ready(until) // the exit has no use for an error
+	}
+	handles.Idle(until)
+}
+
+//export mfgo_cancel_all
+func mfgo_cancel_all() {
+	call(nil, func() error { stopAll(); return nil })
+}
+
 //export mfgo_version
 func mfgo_version(out *C.char, size C.size_t) {
 	call(nil, func() error {
-		room := unsafe.Slice((*byte)(unsafe.Pointer(out)), int(size))
-		room[copy(room[:size-1], meshfeed.Version())] = 0
+		buffer := unsafe.Slice((*byte)(unsafe.Pointer(out)), int(size))
+		buffer[copy(buffer[:size-1], meshfeed.Version())] = 0
 		return nil
 	})
 }

@@ -4,9 +4,8 @@
 #
 #   capi/install.sh [flags of go build]
 #
-# PREFIX is where they will be used, /usr/local by default. They are written
-# below DESTDIR, for packagers. Nothing that is installed names PREFIX: the
-# whole tree may be moved.
+# PREFIX is the folder of the installation, /usr/local by default. For packagers, files
+# are written below DESTDIR. No installed file contains PREFIX, so the tree can be moved.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,11 +1,10 @@
 /*
- * internal.h: what the C files of this package and its Go code say to each
- * other. Nothing of it is visible outside the library.
+ * internal.h: the functions that the C files and the Go code of this package share.
+ * Nothing here is visible outside the library.
  *
- * Two rules keep Go's collector away from C memory. Go code never stores a
- * pointer into a struct of C: it calls a function of this header that does.
- * And Go never sees the inside of a caller's out-parameter before it was
- * cleared here.
+ * Two rules keep Go's garbage collector away from C memory. Go code never stores a
+ * pointer into a C struct; a C function of this header stores it. And every
+ * out-parameter of a caller is cleared in C before Go sees it.
  */
 #ifndef MESHFEED_INTERNAL_H
 #define MESHFEED_INTERNAL_H
@@ -16,55 +15,67 @@
 
 #include <stdbool.h>
 
-/* Parameters of exported Go functions, which cannot say const. */
+/* Types of parameters of exported Go functions, which cannot be declared const. */
 typedef const char mfi_text;
+typedef const char* const mfi_texts;
 typedef const mf_array mfi_array;
 typedef const mf_batch mfi_batch;
 typedef const int32_t mfi_int32;
 typedef const mf_range mfi_range;
+typedef const mf_picture mfi_picture;
+typedef const mf_dataset_options mfi_dataset_options;
+typedef const mf_loader_options mfi_loader_options;
+typedef const mf_devices_options mfi_devices_options;
 
 typedef void (*mfi_release)(void* context);
 
 /* ---- fork.c ---- */
 
-/* Says whether this process is a forked child of the one that loaded the
-   library. Costs less than a nanosecond. */
+/* Reports whether this process is a forked child of the one that loaded the library.
+   Costs less than a nanosecond. */
 bool mfi_forked(void);
 
 /* ---- error.c ---- */
 
-/* How many bytes of a caller's struct the library reads and writes. first is the
-   size of the struct in ABI 1.0, known its size in this library. */
+/* The size of a struct up to and including a field. */
+#define MFI_SIZE_TO(type, field) (offsetof(type, field) + sizeof(((type*)0)->field))
+
+/* Returns how many bytes of a caller's struct the library reads and writes. first is
+   the size of the struct in ABI 1.0, known its size in this library. */
 static inline size_t mfi_covered(uint32_t struct_size, size_t first, size_t known) {
   if (struct_size == 0)
     return first;
   return struct_size < known ? struct_size : known;
 }
 
+/* Copies the part of a caller's struct that the library knows, and clears the rest. NULL
+   stands for zeros. */
+void mfi_read(void* to, size_t known, const void* from, size_t first);
+
 /* Clears as much of an error as the caller's struct_size covers. */
 void mfi_error_clear(mf_error* error);
 
-/* Fills an error and gives its code. Texts are cut at UTF-8 boundaries. */
+/* Fills an error and returns its code. Texts are cut at UTF-8 boundaries. */
 mf_status mfi_error_set(mf_error* error, mf_status code, const char* op, size_t n_op, const char* message,
                         size_t n_message, const char* hint, size_t n_hint, const char* path, size_t n_path);
 
 /* The same for the C files, whose texts end with NUL. */
 mf_status mfi_fail(mf_error* error, mf_status code, const char* op, const char* message, const char* hint);
 
-/* Copies a text into memory that mf_bytes_free frees. */
+/* Copies a text into memory that mf_bytes_free frees. False if out of memory. */
 bool mfi_bytes_set(mf_bytes* bytes, const char* text, size_t size);
 
 /* ---- pool.c ---- */
 
-/* The memory of one loader's batches: pieces of equal size with the same
-   blocks, some queued in Go, some handed out, some idle. It lives until the
-   loader has closed it and the last batch is gone. */
+/* The memory of the batches of a loader and its passes. It consists of slots of equal
+   size with the same blocks: some wait in Go, some are delivered, some are idle. The
+   pool exists until the loader has closed it and the last batch is released. */
 typedef struct mfi_pool mfi_pool;
 
-/* One piece of memory, which is a batch once it was handed out. */
+/* The memory of one batch. Once it is delivered, it is an mf_batch. */
 typedef struct mfi_slot mfi_slot;
 
-/* What the loader says about block i when it makes the pool. */
+/* The description of a block. */
 typedef struct mfi_block {
   int32_t array;
   mf_dtype dtype;
@@ -73,24 +84,24 @@ typedef struct mfi_block {
   int64_t bytes;
 } mfi_block;
 
-/* Makes a pool for n blocks that keeps at most max_idle idle pieces. NULL
-   without memory. */
+/* Creates a pool for n blocks that keeps at most max_idle idle slots. NULL if out of
+   memory. */
 mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle);
 
-/* Adds the next block. dims holds shape, start and global shape, ndim each,
-   then the holders. Gives the block's offset, or -1 without memory. */
+/* Adds the next block. dims holds shape, start and global shape, with ndim numbers each,
+   then the holders. Returns the offset of the block, or -1 if out of memory. */
 int64_t mfi_pool_add(mfi_pool* pool, mfi_block block, const char* name, size_t n_name, const int64_t* dims);
 
-/* Bytes of one piece of memory. */
+/* Returns the size of a slot. */
 int64_t mfi_pool_bytes(const mfi_pool* pool);
 
-/* Gives a piece of memory, an idle one if there is one. NULL without memory. */
+/* Returns an idle slot, or else a new one. NULL if out of memory. */
 mfi_slot* mfi_pool_get(mfi_pool* pool);
 
-/* Gives back a piece that was not handed out. */
+/* Takes back a slot that was not delivered. */
 void mfi_pool_put(mfi_slot* slot);
 
-/* Ends the pool for the loader: idle pieces are freed, others when they come. */
+/* Closes the pool: frees idle slots now, and others when they come back. */
 void mfi_pool_close(mfi_pool* pool);
 
 typedef struct mfi_counts {
@@ -100,18 +111,18 @@ mfi_counts mfi_pool_counts(mfi_pool* pool);
 
 void* mfi_slot_data(mfi_slot* slot);
 
-/* Which batch a piece of memory became. */
-typedef struct mfi_place {
+/* The step that a batch is. */
+typedef struct mfi_step {
   int64_t epoch, step, position, rows, next_epoch, next_position;
-} mfi_place;
+} mfi_step;
 
-/* Writes that down; state is a text of at most 256 bytes. */
-void mfi_slot_describe(mfi_slot* slot, mfi_place place, const char* state, size_t n_state);
+/* Records which batch the slot holds. state is a text of at most 256 bytes. */
+void mfi_slot_describe(mfi_slot* slot, mfi_step step, const char* state, size_t n_state);
 
-/* Hands a piece that is described out as a batch. */
+/* Delivers a described slot as a batch. */
 void mfi_slot_deliver(mfi_slot* slot, mf_batch** out);
 
-/* Describes block i in full; false if there is no such block. */
+/* Describes block i in full. False if there is no such block. */
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 
 /* ---- queue.c ---- */
@@ -161,27 +172,27 @@ mf_status mfi_queue_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot);
 
 /* ---- signals.c ---- */
 
-/* Has every handler of the program run on the stack for signals, if the thread
-   that it interrupts has one, as all of Go's have. */
+/* Adds SA_ONSTACK to every signal handler of the program. */
 void mfi_keep_handlers_off_goroutines(void);
 
-/* Does so in the first of its calls. */
-void mfi_look_at_handlers_once(void);
+/* The same, once in the life of the process. */
+void mfi_check_handlers_once(void);
 
 /* ---- sigbus_linux.c ---- */
 
-/* A mapped file whose faults become a mark. */
+/* A mapped file whose faults set a mark. */
 typedef struct mfi_watch mfi_watch;
 
-/* Begins to watch a mapping; NULL without memory. Stop before it is unmapped. */
+/* Starts to watch a mapping. NULL if out of memory. Call mfi_watch_remove before the
+   mapping is unmapped. */
 mfi_watch* mfi_watch_add(const void* begin, size_t size);
 void mfi_watch_remove(mfi_watch* watch);
 
-/* The mark: not 0 once some bytes were not there and zeros were read. It is
-   written at any time, and read atomically. */
+/* Returns the mark: not 0 after zeros were read in place of missing bytes. It changes at
+   any time; read it atomically. */
 uint32_t* mfi_watch_mark(mfi_watch* watch);
 
-/* Puts the signal handler in place, if it is not. */
+/* Installs the signal handler, unless it is installed. */
 void mfi_watch_arm(void);
 
 /* ---- export.c ---- */
@@ -189,41 +200,40 @@ void mfi_watch_arm(void);
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/* Makes a DLPack tensor of a block, flagged read-only where the version has a
-   flag. Its deleter calls release(context), once. NULL without memory: then
-   nothing was kept. */
+/* Creates a DLPack tensor of a block. The versioned one is flagged read-only. Its deleter
+   calls release(context) once. NULL if out of memory: then release is never called. */
 struct DLManagedTensorVersioned* mfi_dlpack(const mf_tensor* block, mfi_release release, void* context);
 struct DLManagedTensor* mfi_dlpack_legacy(const mf_tensor* block, mfi_release release, void* context);
 
 /* ---- devices.c ---- */
 
-enum { MFI_RANK = 32 }; /* of an array, at most */
+enum { MFI_MAX_RANK = 32 };
 
-/* Memory of a shard that Go lends, and the number by which the loan is ended. */
+/* Memory of a shard that Go lends, and the handle that ends the loan. */
 typedef struct mfi_loan {
   void* data;
-  uint64_t number;
+  uint64_t handle;
   mf_dtype dtype;
   int32_t ndim;
-  int64_t shape[MFI_RANK];
+  int64_t shape[MFI_MAX_RANK];
 } mfi_loan;
 
-void mfi_loan_set(mfi_loan* loan, void* data, uint64_t number, mf_dtype dtype, int32_t ndim,
+void mfi_loan_set(mfi_loan* loan, void* data, uint64_t handle, mf_dtype dtype, int32_t ndim,
                   const int64_t* shape);
 
 /* ---- shim.c ---- */
 
-/* What a function says in a forked child, and where a pointer is needed. */
+/* The errors of a forked child, of a NULL argument, of a text that is too long, and of an
+   unknown flag. */
 mf_status mfi_is_forked(mf_error* error);
 mf_status mfi_is_null(mf_error* error, const char* name);
-
-/* What it says of a text that is longer than any that is understood: a size such
-   as (size_t)-1 is a mistake. */
-enum { MFI_TEXT = 64 << 20 };
 mf_status mfi_is_long(mf_error* error, const char* name, size_t size);
+mf_status mfi_is_unknown(mf_error* error, uint32_t flags);
 
-/* Counts handles that exist, also in a forked child. The first one arranges
-   that mf_cancel_all is called at exit. */
+enum { MFI_MAX_TEXT = 64 << 20 };
+
+/* Counts handles, also in a forked child. The first one registers mf_cancel_all with
+   atexit. */
 void mfi_handles_add(int64_t n);
 
 #endif

@@ -30,7 +30,7 @@ func mfgo_loader_next(h C.uint64_t, ms C.int64_t, out **C.mf_batch, e *C.mf_erro
 func (o *loaderObject) next(ctx context.Context, ms C.int64_t) (*batch.Batch, *loader.Loader, error) {
 	ctx, cancel := within(ctx, ms)
 	defer cancel()
-	l, err := o.made.Wait(ctx)
+	l, err := o.Wait(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

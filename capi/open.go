@@ -6,38 +6,88 @@ package main
 import "C"
 
 import (
+	"context"
+	"unsafe"
+
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/arrowio/cstream"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
-	"github.com/meshfeed/meshfeed/capi/internal/options"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 //export mfgo_dataset_open
-func mfgo_dataset_open(opts *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_error) C.mf_status {
+func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_options, out *C.uint64_t, e *C.mf_error) C.mf_status {
 	return call(e, func() error {
-		o := options.Parse("dataset", text(opts, n))
-		paths := o.Strings("paths")
-		if len(paths) == 0 {
-			o.Refuse("paths", "expected at least one path")
-		}
-		open := arrowio.Options{IO: o.String("io", "auto"), Duplicates: o.String("duplicates", "refuse"), Shapes: shapes(o)}
-		if err := o.Err(); err != nil {
+		names, err := readPaths(paths, n)
+		if err != nil {
 			return err
 		}
-		put(newDataset(future.Start("capi", func() (source.Source, error) {
-			return openFiles(paths, open)
+		o := arrowio.Options{}
+		if o.Shapes, err = shapes(opts); err != nil {
+			return err
+		}
+		if o.IO, err = choice("io", opts.io, "auto", "map", "read"); err != nil {
+			return err
+		}
+		if opts.flags&C.MF_ALLOW_DUPLICATES != 0 {
+			o.Duplicates = "allow"
+		}
+		put(newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
+			return openFiles(ctx, names, o)
 		}), false), out)
 		return nil
 	})
 }
 
-// shapes reads the row shapes of lists.
-func shapes(o *options.Object) map[string][]int {
-	list := o.Object("shapes")
-	out := map[string][]int{}
-	for _, field := range list.Keys() {
-		out[field] = list.Ints(field)
+func readPaths(paths *C.mfi_texts, n C.int32_t) ([]string, error) {
+	if n < 1 {
+		return nil, status.Errorf(status.InvalidArgument, "dataset", "expected at least one path, but n is %d", n)
 	}
-	o.Join(list)
-	return out
+	names := make([]string, n)
+	for i, p := range unsafe.Slice(paths, int(n)) {
+		names[i] = C.GoString(p) // arrowio refuses an empty path
+	}
+	return names, nil
+}
+
+// choice returns the name of an enumerator.
+func choice(field string, n C.int32_t, names ...string) (string, error) {
+	if n < 0 || int(n) >= len(names) {
+		return "", status.Errorf(status.InvalidArgument, "meshfeed", "%s is %d, but must be from 0 to %d", field, n, len(names)-1)
+	}
+	return names[n], nil
+}
+
+// shapes reads the row shapes of lists.
+func shapes(o *C.mfi_dataset_options) (map[string][]int, error) {
+	given, err := list("shapes", o.shapes, int64(o.n_shapes))
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string][]int, len(given))
+	for _, s := range given {
+		shape, err := list("a row shape", s.shape, int64(s.ndim))
+		if err != nil {
+			return nil, err
+		}
+		out[C.GoString(s.field)] = ints(shape)
+	}
+	return out, nil
+}
+
+//export mfgo_dataset_open_stream
+func mfgo_dataset_open_stream(stream *C.struct_ArrowArrayStream, opts *C.mfi_dataset_options, out *C.uint64_t, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		rows, err := shapes(opts)
+		if err != nil {
+			return err
+		}
+		src, err := cstream.Read(unsafe.Pointer(stream), cstream.Options{Shapes: rows})
+		if err != nil {
+			return err
+		}
+		put(newDataset(future.Of(src), true), out)
+		return nil
+	})
 }

@@ -1,13 +1,13 @@
 /*
  * pool.c: the memory of batches.
  *
- * A piece of memory (a slot) goes round: from the pool to the loader, which
- * fills it; to the caller as a batch, with a reference count; back to the
- * pool when the count is zero. Nothing here enters Go, so that a batch can be
- * dropped by any thread, with or without an interpreter's lock.
+ * A slot is the memory of one batch. The pool gives it to the loader, which fills it. The
+ * caller receives it as a batch with a reference count. When the count is zero, it goes
+ * back to the pool. Nothing here enters Go, so any thread can release a batch, with or
+ * without an interpreter lock.
  *
- * In a forked child the lock may be held by a thread that does not exist
- * there. A release then only counts down, and the memory is left alone.
+ * In a forked child, a thread that does not exist there may hold the lock. A release then
+ * only counts down, and does not touch the memory.
  */
 #include "internal.h"
 
@@ -20,7 +20,7 @@
 enum { ALIGN = 64, PAGE = 4096, HUGE = 2 << 20, STATE = 256 };
 
 typedef struct block {
-  mfi_block facts;
+  mfi_block info;
   int64_t offset;
   char* name;
   int64_t* dims; /* shape, start, global shape, holders */
@@ -32,7 +32,7 @@ struct mfi_pool {
   mfi_counts counts;
   bool closed;
 
-  atomic_int_fast64_t refs; /* the loader, and every slot that is not idle */
+  atomic_int_fast64_t refs; /* one of the loader, and one of every slot that is not idle */
   int64_t max_idle;
   int64_t bytes; /* of one slot */
   int32_t n, capacity;
@@ -40,10 +40,10 @@ struct mfi_pool {
 };
 
 struct mfi_slot {
-  mf_batch head; /* first: a batch is a slot */
+  mf_batch head; /* the first member: an mf_batch* is an mfi_slot* */
   atomic_int_fast64_t refs;
   mfi_pool* pool;
-  mfi_slot* next; /* among the idle */
+  mfi_slot* next; /* in the list of idle slots */
   char state[STATE + 1];
 };
 
@@ -54,7 +54,7 @@ int64_t mf_live_bytes(void) { return atomic_load(&live_bytes); }
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/* ---- making and ending a pool ---- */
+/* ---- pools ---- */
 
 mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle) {
   mfi_pool* pool = calloc(1, sizeof *pool + (size_t)n * sizeof(block));
@@ -67,28 +67,28 @@ mfi_pool* mfi_pool_new(int32_t n, int64_t max_idle) {
   return pool;
 }
 
-int64_t mfi_pool_add(mfi_pool* pool, mfi_block facts, const char* name, size_t n_name, const int64_t* dims) {
+int64_t mfi_pool_add(mfi_pool* pool, mfi_block info, const char* name, size_t n_name, const int64_t* dims) {
   if (pool->n == pool->capacity)
     return -1;
-  const size_t n_dims = 3 * (size_t)facts.ndim + (size_t)facts.n_holders;
+  const size_t n_dims = 3 * (size_t)info.ndim + (size_t)info.n_holders;
   block* b = &pool->blocks[pool->n];
-  b->facts = facts;
+  b->info = info;
   b->name = malloc(n_name + 1);
   b->dims = malloc(n_dims * sizeof *dims + 1);
-  pool->n++; /* from here on, drop frees it */
+  pool->n++; /* from here on, drop_pool frees the block */
   if (!b->name || !b->dims)
     return -1;
   memcpy(b->name, name, n_name);
   b->name[n_name] = 0;
   memcpy(b->dims, dims, n_dims * sizeof *dims);
   b->offset = pool->bytes;
-  pool->bytes += round_up(facts.bytes, ALIGN);
+  pool->bytes += round_up(info.bytes, ALIGN);
   return b->offset;
 }
 
 int64_t mfi_pool_bytes(const mfi_pool* pool) { return pool->bytes; }
 
-static void drop(mfi_pool* pool) {
+static void drop_pool(mfi_pool* pool) {
   if (atomic_fetch_sub(&pool->refs, 1) != 1)
     return;
   for (int32_t i = 0; i < pool->n; i++) {
@@ -118,12 +118,12 @@ void mfi_pool_close(mfi_pool* pool) {
     free_slot(idle);
     idle = next;
   }
-  drop(pool);
+  drop_pool(pool);
 }
 
 /* ---- slots ---- */
 
-/* Big pieces get huge pages: filling one touches every page of it. */
+/* Large slots get huge pages, because filling a slot touches every page. */
 static void* memory(int64_t bytes) {
   const size_t size = (size_t)(bytes > 0 ? bytes : ALIGN);
   void* data = NULL;
@@ -155,33 +155,33 @@ static mfi_slot* new_slot(mfi_pool* pool) {
 }
 
 #ifdef __ELF__
-/* A program under AddressSanitizer has these; elsewhere they are NULL. */
+/* Defined in a program under AddressSanitizer, and NULL in any other. */
 extern void __asan_poison_memory_region(const volatile void*, size_t) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void*, size_t) __attribute__((weak));
 
-/* Lets AddressSanitizer report an access to a batch after its last release. */
-static void forbid(const mfi_slot* slot) {
+/* Makes AddressSanitizer report an access to a batch after its last release. */
+static void poison(const mfi_slot* slot) {
   if (__asan_poison_memory_region)
     __asan_poison_memory_region(slot->head.data, (size_t)slot->head.bytes);
 }
 
-static void allow(const mfi_slot* slot) {
+static void unpoison(const mfi_slot* slot) {
   if (__asan_unpoison_memory_region)
     __asan_unpoison_memory_region(slot->head.data, (size_t)slot->head.bytes);
 }
 #else
-static void forbid(const mfi_slot* slot) { (void)slot; }
-static void allow(const mfi_slot* slot) { (void)slot; }
+static void poison(const mfi_slot* slot) { (void)slot; }
+static void unpoison(const mfi_slot* slot) { (void)slot; }
 #endif
 
-/* Takes an idle slot, or counts a new one and gives NULL. */
+/* Returns an idle slot. If there is none, counts a new one and returns NULL. */
 static mfi_slot* reserve(mfi_pool* pool) {
   pthread_mutex_lock(&pool->lock);
   mfi_slot* slot = pool->idle;
   if (slot) {
     pool->idle = slot->next;
     pool->counts.idle--;
-    allow(slot);
+    unpoison(slot);
   } else {
     pool->counts.all++;
   }
@@ -203,15 +203,15 @@ mfi_slot* mfi_pool_get(mfi_pool* pool) {
   return slot;
 }
 
-/* Gives a slot back to its pool, which keeps it or frees it. */
-static void give_back(mfi_slot* slot, bool was_live) {
+/* Returns a slot to its pool, which keeps it or frees it. */
+static void return_slot(mfi_slot* slot, bool was_live) {
   mfi_pool* pool = slot->pool;
   pthread_mutex_lock(&pool->lock);
   const bool keep = !pool->closed && pool->counts.idle < pool->max_idle;
   if (was_live)
     pool->counts.live--;
   if (keep) {
-    forbid(slot);
+    poison(slot);
     slot->next = pool->idle;
     pool->idle = slot;
     pool->counts.idle++;
@@ -221,10 +221,10 @@ static void give_back(mfi_slot* slot, bool was_live) {
   pthread_mutex_unlock(&pool->lock);
   if (!keep)
     free_slot(slot);
-  drop(pool);
+  drop_pool(pool);
 }
 
-void mfi_pool_put(mfi_slot* slot) { give_back(slot, false); }
+void mfi_pool_put(mfi_slot* slot) { return_slot(slot, false); }
 
 mfi_counts mfi_pool_counts(mfi_pool* pool) {
   pthread_mutex_lock(&pool->lock);
@@ -237,14 +237,14 @@ void* mfi_slot_data(mfi_slot* slot) { return slot->head.data; }
 
 /* ---- batches ---- */
 
-void mfi_slot_describe(mfi_slot* slot, mfi_place place, const char* state, size_t n_state) {
+void mfi_slot_describe(mfi_slot* slot, mfi_step step, const char* state, size_t n_state) {
   mf_batch* head = &slot->head;
-  head->epoch = place.epoch;
-  head->step = place.step;
-  head->position = place.position;
-  head->rows = place.rows;
-  head->next_epoch = place.next_epoch;
-  head->next_position = place.next_position;
+  head->epoch = step.epoch;
+  head->step = step.step;
+  head->position = step.position;
+  head->rows = step.rows;
+  head->next_epoch = step.next_epoch;
+  head->next_position = step.next_position;
   head->state_size = (int64_t)(n_state < STATE ? n_state : STATE);
   memcpy(slot->state, state, (size_t)head->state_size);
   slot->state[head->state_size] = 0;
@@ -275,7 +275,7 @@ void mf_batch_release(mf_batch* batch) {
     return;
   atomic_fetch_sub(&live_batches, 1);
   if (!mfi_forked())
-    give_back(slot, true);
+    return_slot(slot, true);
 }
 
 bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
@@ -283,32 +283,29 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
   if (i < 0 || i >= pool->n)
     return false;
   const block* b = &pool->blocks[i];
-  const int32_t ndim = b->facts.ndim;
+  const int32_t ndim = b->info.ndim;
   *tensor = (mf_tensor){
       .struct_size = sizeof *tensor,
-      .array = b->facts.array,
+      .array = b->info.array,
       .name = b->name,
       .data = (char*)batch->data + b->offset,
-      .bytes = b->facts.bytes,
-      .dtype = b->facts.dtype,
+      .bytes = b->info.bytes,
+      .dtype = b->info.dtype,
       .ndim = ndim,
       .shape = b->dims,
       .start = b->dims + ndim,
       .global_shape = b->dims + 2 * ndim,
       .holders = b->dims + 3 * ndim,
-      .n_holders = b->facts.n_holders,
+      .n_holders = b->info.n_holders,
   };
   return true;
 }
-
-/* Bytes of an mf_tensor in ABI 1.0. */
-enum { TENSOR_1_0 = offsetof(mf_tensor, n_holders) + sizeof(int64_t) };
 
 mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor) {
   if (!tensor)
     return MF_INVALID_ARGUMENT;
   const size_t head = sizeof tensor->struct_size;
-  const size_t size = mfi_covered(tensor->struct_size, TENSOR_1_0, sizeof *tensor);
+  const size_t size = mfi_covered(tensor->struct_size, MFI_SIZE_TO(mf_tensor, n_holders), sizeof *tensor);
   if (size <= head)
     return MF_INVALID_ARGUMENT;
   memset((char*)tensor + head, 0, size - head);

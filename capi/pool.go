@@ -7,7 +7,7 @@ import "C"
 
 import (
 	"context"
-	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -16,20 +16,22 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// spare is how many idle pieces of memory a pool keeps beyond the prefetch
-// depth: JAX drops what it was given up to three batches late.
+// spare is how many idle slots a pool keeps beyond the prefetch depth. JAX
+// drops its arrays up to three batches late.
 const spare = 3
 
-// pool is the memory of one loader's batches, in C. It is the loader's
-// allocator.
+// pool is the memory, in C, of the batches of a loader and its passes, which
+// own it together. It is their allocator.
 type pool struct {
 	c       *C.mfi_pool
+	owners  atomic.Int32
 	offsets []int
 	sizes   []int
 }
 
-// newPool makes the pool for the blocks of one process.
-func newPool(l *layout.Layout, blocks []layout.Block, prefetch int) (*pool, error) {
+// newPool creates the pool for the blocks of a process, with one owner.
+func newPool(l *layout.Layout, process, prefetch int) (*pool, error) {
+	blocks := l.Process(process).Blocks
 	p := &pool{c: C.mfi_pool_new(C.int32_t(len(blocks)), C.int64_t(prefetch+spare))}
 	if p.c == nil {
 		return nil, noMemory("the description of %d blocks", len(blocks))
@@ -37,34 +39,25 @@ func newPool(l *layout.Layout, blocks []layout.Block, prefetch int) (*pool, erro
 	arrays := l.Arrays()
 	for _, b := range blocks {
 		if err := p.add(&arrays[b.Array], b); err != nil {
-			p.close()
+			C.mfi_pool_close(p.c)
 			return nil, err
 		}
 	}
-	return p, nil
-}
-
-func noMemory(format string, args ...any) error {
-	return status.Errorf(status.ResourceExhausted, "capi", "there is no memory for %s", fmt.Sprintf(format, args...))
+	return p.retain(), nil
 }
 
 // add describes the next block to C.
 func (p *pool) add(a *layout.Array, b layout.Block) error {
-	shape, bytes := b.Index.Shape(), a.Type.Size()
-	for _, n := range shape {
+	bytes := a.Type.Size()
+	for _, n := range b.Index.Shape() {
 		bytes *= n
 	}
-	var start []int
-	for _, r := range b.Index {
-		start = append(start, r[0])
+	_, dims := blockDims(a.Shape, b)
+	description := C.mfi_block{
+		array: C.int32_t(b.Array), dtype: dlpack(a.Type),
+		ndim: C.int32_t(len(b.Index)), n_holders: C.int64_t(len(b.Holders)), bytes: C.int64_t(bytes),
 	}
-	dims := int64s(shape, start, a.Shape, b.Holders)
-	code, bits := a.Type.DLPack()
-	facts := C.mfi_block{
-		array: C.int32_t(b.Array), dtype: C.mf_dtype{code: C.uint8_t(code), bits: C.uint8_t(bits), lanes: 1},
-		ndim: C.int32_t(len(shape)), n_holders: C.int64_t(len(b.Holders)), bytes: C.int64_t(bytes),
-	}
-	at := C.mfi_pool_add(p.c, facts, chars(a.Name), C.size_t(len(a.Name)), (*C.int64_t)(unsafe.SliceData(dims)))
+	at := C.mfi_pool_add(p.c, description, chars(a.Name), C.size_t(len(a.Name)), dims)
 	if at < 0 {
 		return noMemory("the description of array %q", a.Name)
 	}
@@ -72,19 +65,34 @@ func (p *pool) add(a *layout.Array, b layout.Block) error {
 	return nil
 }
 
-// int64s joins lists of numbers. It is never empty, so that it has an address.
-func int64s(lists ...[]int) []int64 {
-	out := make([]int64, 0, 1)
-	for _, list := range lists {
-		for _, n := range list {
-			out = append(out, int64(n))
-		}
+// blockDims lists the numbers that describe a block: its shape, its start, the
+// global shape, and its holders.
+func blockDims(global []int, b layout.Block) ([]int64, *C.int64_t) {
+	var start []int
+	for _, r := range b.Index {
+		start = append(start, r[0])
 	}
-	return out[:max(len(out), 1)][:len(out):cap(out)]
+	return int64s(b.Index.Shape(), start, global, b.Holders)
 }
 
-// bytes gives the size of one batch.
+// retain adds an owner.
+func (p *pool) retain() *pool {
+	p.owners.Add(1)
+	return p
+}
+
+// release drops an owner. The last one closes the pool. Delivered batches keep
+// what they need.
+func (p *pool) release() {
+	if p.owners.Add(-1) == 0 {
+		C.mfi_pool_close(p.c)
+	}
+}
+
+// bytes returns the size of one batch.
 func (p *pool) bytes() int64 { return int64(C.mfi_pool_bytes(p.c)) }
+
+func (p *pool) counts() C.mfi_counts { return C.mfi_pool_counts(p.c) }
 
 // Alloc implements batch.Allocator.
 func (p *pool) Alloc(blocks []batch.Block) (batch.Memory, error) {
@@ -93,29 +101,20 @@ func (p *pool) Alloc(blocks []batch.Block) (batch.Memory, error) {
 	}
 	slot := C.mfi_pool_get(p.c)
 	if slot == nil {
-		return nil, noMemory("a batch of %d bytes", p.bytes()).(*status.Error).
+		return nil, noMemory("a batch of %d bytes", p.bytes()).
 			WithHint("release batches earlier, or make the batch or the prefetch depth smaller")
 	}
 	return &memory{pool: p, slot: slot, data: C.mfi_slot_data(slot)}, nil
 }
 
-// Live implements batch.Counter: batches that are read ahead or handed out.
+// Live implements batch.Counter: batches that are read ahead or delivered.
 func (p *pool) Live() (batches, bytes int64) {
-	c := C.mfi_pool_counts(p.c)
+	c := p.counts()
 	n := int64(c.all - c.idle)
 	return n, n * p.bytes()
 }
 
-// counts gives what the statistics of a loader need.
-func (p *pool) counts() (live, idle, all int64) {
-	c := C.mfi_pool_counts(p.c)
-	return int64(c.live), int64(c.idle), int64(c.all)
-}
-
-// close ends the pool for the loader. Batches that are out keep what they need.
-func (p *pool) close() { C.mfi_pool_close(p.c) }
-
-// memory is one piece of a pool's memory while Go owns it.
+// memory is one slot of a pool while Go owns it.
 type memory struct {
 	pool *pool
 	slot *C.mfi_slot
@@ -124,17 +123,17 @@ type memory struct {
 	described bool
 }
 
-// describe writes down which batch the memory holds, once.
+// describe records which batch the slot holds, once.
 func (m *memory) describe(step batch.Step, after loader.State) {
 	if m.described {
 		return
 	}
 	m.described = true
 	state := after.JSON()
-	C.mfi_slot_describe(m.slot, C.mfi_place{
+	C.mfi_slot_describe(m.slot, C.mfi_step{
 		epoch: C.int64_t(step.Epoch), step: C.int64_t(step.Index), position: C.int64_t(step.Position), rows: C.int64_t(step.Valid),
 		next_epoch: C.int64_t(step.After.Epoch), next_position: C.int64_t(step.After.Position),
-	}, bytesOf(state), C.size_t(len(state)))
+	}, (*C.char)(unsafe.Pointer(unsafe.SliceData(state))), C.size_t(len(state)))
 }
 
 // Dst implements batch.Memory.

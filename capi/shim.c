@@ -1,12 +1,11 @@
 /*
- * shim.c: the public functions that lead into Go.
+ * shim.c: the public functions that enter Go.
  *
- * Each does the same, in this order: notice a fork, refuse NULL where a
- * pointer is needed, clear the out-parameters, call Go.
+ * Each takes the same steps: check for a fork, check that no needed pointer is NULL,
+ * clear the out-parameters, call Go.
  */
 #include "shim.h"
 #include "_cgo_export.h"
-#include "internal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what every function does first ---- */
+/* ---- errors of arguments ---- */
 
 mf_status mfi_is_forked(mf_error* error) {
   return mfi_fail(
@@ -22,25 +21,35 @@ mf_status mfi_is_forked(mf_error* error) {
       "create loaders in the child, with multiprocessing start method \"spawn\" or \"forkserver\"");
 }
 
+static mf_status invalid(mf_error* error, const char* message) {
+  return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed", message, "");
+}
+
 mf_status mfi_is_null(mf_error* error, const char* name) {
   char message[96];
   snprintf(message, sizeof message, "argument \"%s\" is NULL", name);
-  return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed", message, "");
+  return invalid(error, message);
 }
 
 mf_status mfi_is_long(mf_error* error, const char* name, size_t size) {
   char message[128];
   snprintf(message, sizeof message, "argument \"%s\" has %zu bytes, but a text may have at most %d", name,
-           size, MFI_TEXT);
-  return mfi_fail(error, MF_INVALID_ARGUMENT, "meshfeed", message, "");
+           size, MFI_MAX_TEXT);
+  return invalid(error, message);
+}
+
+mf_status mfi_is_unknown(mf_error* error, uint32_t flags) {
+  char message[96];
+  snprintf(message, sizeof message, "flags are 0x%x, but this function does not have all of them", flags);
+  return invalid(error, message);
 }
 
 /* ---- version ---- */
 
 static char version[32];
 
-static void ask_version(void) {
-  mfi_look_at_handlers_once();
+static void read_version(void) {
+  mfi_check_handlers_once();
   mfgo_version(version, sizeof version);
 }
 
@@ -50,7 +59,7 @@ const char* mf_version(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (mfi_forked())
     return "";
-  pthread_once(&once, ask_version);
+  pthread_once(&once, read_version);
   return version;
 }
 
@@ -58,9 +67,10 @@ const char* mf_version(void) {
 
 static atomic_int_fast64_t live_handles;
 
-static atomic_int_fast64_t made, cancelled; /* handles so far, and how many of them before a mf_cancel_all */
+/* The number of handles created so far, and that number at the last mf_cancel_all. */
+static atomic_int_fast64_t created, cancelled;
 
-static void watch_exit(void) { atexit(mf_cancel_all); }
+static void register_exit(void) { atexit(mf_cancel_all); }
 
 int64_t mf_live_handles(void) { return atomic_load(&live_handles); }
 
@@ -68,8 +78,8 @@ void mfi_handles_add(int64_t n) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   atomic_fetch_add(&live_handles, n);
   if (n > 0) {
-    atomic_fetch_add(&made, n);
-    pthread_once(&once, watch_exit);
+    atomic_fetch_add(&created, n);
+    pthread_once(&once, register_exit);
   }
 }
 
@@ -84,12 +94,12 @@ mf_status mf_cancel(uint64_t id, mf_error* error) {
   return mfgo_cancel(id, error);
 }
 
-/* Who comes while another cancels waits as he does. When that is over, it is not
-   done again at exit, where it might take another second. */
+/* Concurrent callers all wait. If no handle was created since the last call, this one
+   returns immediately, so that a program that calls it before exit does not wait twice. */
 void mf_cancel_all(void) {
   if (mfi_forked())
     return;
-  const int64_t now = atomic_load(&made);
+  const int64_t now = atomic_load(&created);
   if (now == atomic_load(&cancelled))
     return;
   mfi_queue_unbind_all();
@@ -108,51 +118,46 @@ mf_status mf_release(uint64_t id, mf_error* error) {
 /* ---- layouts ---- */
 
 mf_status mf_layout_create(const char* json, size_t size, mf_layout* layout, mf_error* error) {
-  MAKE(layout);
+  CREATES(layout);
   TEXT(json, size);
   NEED(layout);
   return mfgo_layout_create(json, size, &layout->id, error);
 }
 
 mf_status mf_layout_json(mf_layout layout, mf_bytes* json, mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_layout_json(layout.id, json, error);
 }
 
-mf_status mf_layout_report(mf_layout layout, const char* options, size_t size, mf_bytes* json,
-                           mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  TEXT(options, size);
-  NEED(json);
-  return mfgo_layout_report(layout.id, options, size, json, error);
+mf_status mf_layout_report(mf_layout layout, uint32_t flags, mf_bytes* json, mf_error* error) {
+  RETURNS_TEXT(json);
+  FLAGS(flags, MF_ALL_DEVICES);
+  return mfgo_layout_report(layout.id, flags, json, error);
 }
 
-mf_status mf_layout_draw(mf_layout layout, const char* options, size_t size, mf_bytes* text,
-                         mf_error* error) {
-  clear_bytes(text);
-  GUARD;
-  TEXT(options, size);
-  NEED(text);
-  return mfgo_layout_draw(layout.id, options, size, text, error);
+mf_status mf_layout_draw(mf_layout layout, const mf_picture* picture, mf_bytes* text, mf_error* error) {
+  mf_picture known;
+  RETURNS_TEXT(text);
+  OPTIONS(known, picture, width);
+  return mfgo_layout_draw(layout.id, &known, text, error);
 }
 
 mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error) {
-  clear_bytes(html);
-  GUARD;
-  NEED(html);
+  RETURNS_TEXT(html);
   return mfgo_layout_page(layout.id, html, error);
 }
 
 /* ---- datasets ---- */
 
-mf_status mf_dataset_open(const char* options, size_t size, mf_dataset* dataset, mf_error* error) {
-  MAKE(dataset);
-  TEXT(options, size);
+mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_options* options,
+                          mf_dataset* dataset, mf_error* error) {
+  mf_dataset_options known;
+  CREATES(dataset);
+  NEED(paths);
   NEED(dataset);
-  return mfgo_dataset_open(options, size, &dataset->id, error);
+  OPTIONS(known, options, shapes);
+  FLAGS(known.flags, MF_ALLOW_DUPLICATES);
+  return mfgo_dataset_open(paths, n, &known, &dataset->id, error);
 }
 
 /* The Arrow C stream interface. */
@@ -164,29 +169,29 @@ struct ArrowArrayStream {
   void* private_data;
 };
 
-mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const char* options, size_t size,
+mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const mf_dataset_options* options,
                                  mf_dataset* dataset, mf_error* error) {
-  MAKE(dataset);
+  mf_dataset_options known;
+  CREATES(dataset);
   NEED(stream);
   if (!stream->release)
     return mfi_fail(error, MF_INVALID_ARGUMENT, "arrowio", "the stream was released or moved before",
                     "ask the producer for a new stream");
+  OPTIONS(known, options, shapes);
   mf_status status;
-  if (!dataset || (!options && size))
-    status = mfi_is_null(error, dataset ? "options" : "dataset");
-  else if (size > MFI_TEXT)
-    status = mfi_is_long(error, "options", size);
+  if (dataset)
+    status = mfgo_dataset_open_stream(stream, &known, &dataset->id, error);
   else
-    status = mfgo_dataset_open_stream(stream, options, size, &dataset->id, error);
+    status = mfi_is_null(error, "dataset");
   if (stream->release)
-    stream->release(stream); /* refused before it was read */
+    stream->release(stream); /* the stream was not read */
   stream->release = NULL;
   return status;
 }
 
 mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void*), void* context,
                                  mf_dataset* dataset, mf_error* error) {
-  MAKE(dataset);
+  CREATES(dataset);
   mf_status status;
   if (!arrays || !dataset)
     status = mfi_is_null(error, arrays ? "dataset" : "arrays");
@@ -198,47 +203,41 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
 }
 
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_dataset_info(dataset.id, json, error);
 }
 
 mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error) {
-  clear_bytes(text);
-  GUARD;
-  NEED(text);
+  RETURNS_TEXT(text);
   return mfgo_dataset_fingerprint(dataset.id, timeout_ms, text, error);
 }
 
 mf_status mf_dataset_hash(mf_dataset dataset, int64_t timeout_ms, mf_bytes* json, mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_dataset_hash(dataset.id, timeout_ms, json, error);
 }
 
 mf_status mf_dataset_slice(mf_dataset dataset, int64_t start, int64_t stop, mf_dataset* slice,
                            mf_error* error) {
-  MAKE(slice);
+  CREATES(slice);
   NEED(slice);
   return mfgo_dataset_slice(dataset.id, start, stop, &slice->id, error);
 }
 
 /* ---- loaders ---- */
 
-mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const char* options, size_t size,
+mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader_options* options,
                            mf_loader* loader, mf_error* error) {
-  MAKE(loader);
-  TEXT(options, size);
+  mf_loader_options known;
+  CREATES(loader);
   NEED(loader);
-  return mfgo_loader_create(dataset.id, layout.id, options, size, &loader->id, error);
+  OPTIONS(known, options, workers);
+  FLAGS(known.flags, MF_IGNORE_DATASET);
+  return mfgo_loader_create(dataset.id, layout.id, &known, &loader->id, error);
 }
 
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_loader_info(loader.id, json, error);
 }
 
@@ -259,9 +258,7 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
 }
 
 mf_status mf_loader_state(mf_loader loader, mf_bytes* json, mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_loader_state(loader.id, json, error);
 }
 
@@ -270,6 +267,7 @@ mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, ui
   GUARD;
   NEED(state);
   TEXT(state, size);
+  FLAGS(flags, MF_IGNORE_DATASET);
   return mfgo_loader_restore(loader.id, state, size, flags, error);
 }
 
@@ -297,14 +295,14 @@ mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error) {
 }
 
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error) {
-  MAKE(pass);
+  CREATES(pass);
   NEED(pass);
   return mfgo_loader_one_epoch(loader.id, epoch, &pass->id, error);
 }
 
 mf_status mf_loader_remesh(mf_loader loader, mf_layout layout, int64_t process, mf_loader* next,
                            mf_error* error) {
-  MAKE(next);
+  CREATES(next);
   NEED(next);
   return mfgo_loader_remesh(loader.id, layout.id, process, &next->id, error);
 }
@@ -320,14 +318,11 @@ mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, i
   return mfgo_loader_records(loader.id, epoch, position, records, capacity, count, error);
 }
 
-/* Bytes of an mf_stats in ABI 1.0. */
-enum { STATS_1_0 = offsetof(mf_stats, gathered_bytes) + sizeof(int64_t) };
-
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
   const size_t head = sizeof stats->struct_size;
   size_t size = 0;
   if (stats) {
-    size = mfi_covered(stats->struct_size, STATS_1_0, sizeof *stats);
+    size = mfi_covered(stats->struct_size, MFI_SIZE_TO(mf_stats, gathered_bytes), sizeof *stats);
     if (size > head)
       memset((char*)stats + head, 0, size - head);
   }
@@ -347,25 +342,22 @@ mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error) {
 
 mf_status mf_loader_certificate(mf_loader loader, int64_t epoch, int64_t position, mf_bytes* json,
                                 mf_error* error) {
-  clear_bytes(json);
-  GUARD;
-  NEED(json);
+  RETURNS_TEXT(json);
   return mfgo_loader_certificate(loader.id, epoch, position, json, error);
 }
 
 mf_status mf_certificate_add(const char* a, size_t a_size, const char* b, size_t b_size, mf_bytes* sum,
                              mf_error* error) {
-  clear_bytes(sum);
-  FIRST;
+  RETURNS_TEXT(sum);
+  MAY_BE_FIRST;
   TEXT(a, a_size);
   TEXT(b, b_size);
-  NEED(sum);
   return mfgo_certificate_add(a, a_size, b, b_size, sum, error);
 }
 
 mf_status mf_certificate_check(const char* json, size_t size, const mf_range* range, mf_check* check,
                                mf_error* error) {
-  MAKE(check);
+  CREATES(check);
   TEXT(json, size);
   NEED(check);
   return mfgo_certificate_check(json, size, range, &check->id, error);
@@ -373,14 +365,13 @@ mf_status mf_certificate_check(const char* json, size_t size, const mf_range* ra
 
 mf_status mf_certificate_report(const char* json, size_t size, const mf_range* range, mf_bytes* report,
                                 mf_error* error) {
-  clear_bytes(report);
-  FIRST;
+  RETURNS_TEXT(report);
+  MAY_BE_FIRST;
   TEXT(json, size);
-  NEED(report);
   return mfgo_certificate_report(json, size, range, report, error);
 }
 
-/* ---- batches ---- */
+/* ---- digests and orders ---- */
 
 mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, uint8_t* digests,
                     mf_error* error) {
@@ -395,11 +386,9 @@ mf_status mf_digest(const mf_batch* batch, const int32_t* tensors, int32_t n, ui
   return mfgo_digest(batch, tensors, n, digests, error);
 }
 
-/* ---- orders ---- */
-
 mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t records, int64_t epoch,
                         int64_t position, int64_t* out, int64_t count, mf_error* error) {
-  FIRST;
+  MAY_BE_FIRST;
   NEED(order);
   TEXT(order, size);
   if (count > 0)
@@ -410,7 +399,7 @@ mf_status mf_order_fill(const char* order, size_t size, int64_t seed, int64_t re
 mf_status mf_record_key(int64_t seed, int64_t epoch, int64_t record, uint32_t key[2], mf_error* error) {
   if (key)
     key[0] = key[1] = 0;
-  FIRST;
+  MAY_BE_FIRST;
   NEED(key);
   return mfgo_record_key(seed, epoch, record, key, error);
 }

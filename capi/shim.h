@@ -1,44 +1,57 @@
 /*
- * shim.h: what every function that leads into Go does first. A macro's names are
- * the parameters of the function that it stands in.
+ * shim.h: the first steps of every function that enters Go. The macros use the
+ * parameter names of the function that contains them.
  */
 #ifndef MESHFEED_SHIM_H
 #define MESHFEED_SHIM_H
 
 #include "internal.h"
 
+/* Fails in a forked child. */
 #define GUARD                                                                                                \
   if (mfi_forked())                                                                                          \
   return mfi_is_forked(error)
+
 #define NEED(pointer)                                                                                        \
   if (!(pointer))                                                                                            \
   return mfi_is_null(error, #pointer)
+
+/* Checks a text argument. A size such as (size_t)-1 is a mistake. */
 #define TEXT(pointer, size)                                                                                  \
   if (!(pointer) && (size))                                                                                  \
     return mfi_is_null(error, #pointer);                                                                     \
-  if ((size) > MFI_TEXT)                                                                                     \
+  if ((size) > MFI_MAX_TEXT)                                                                                 \
   return mfi_is_long(error, #pointer, size)
+
+#define FLAGS(flags, known)                                                                                  \
+  if ((flags) & ~(uint32_t)(known))                                                                          \
+  return mfi_is_unknown(error, flags)
+
+/* Copies the caller's options into a struct of the library's size. */
+#define OPTIONS(known, given, last)                                                                          \
+  mfi_read(&(known), sizeof(known), given, MFI_SIZE_TO(__typeof__(known), last))
+
+/* For functions that return a text. */
+#define RETURNS_TEXT(out)                                                                                    \
+  if (out)                                                                                                   \
+    *(out) = (mf_bytes){NULL, 0};                                                                            \
+  GUARD;                                                                                                     \
+  NEED(out)
 
 #define CLEAR_HANDLE(handle)                                                                                 \
   if (handle)                                                                                                \
   (handle)->id = 0
 
-/* Of the functions that make what Go works for: what GUARD does, and a look at
-   the program's signal handlers. */
-#define MAKE(handle)                                                                                         \
+/* For functions that create an object for which goroutines run: also checks the
+   program's signal handlers. */
+#define CREATES(handle)                                                                                      \
   CLEAR_HANDLE(handle);                                                                                      \
   GUARD;                                                                                                     \
   mfi_keep_handlers_off_goroutines()
 
-/* Of those that need nothing that was made, and may be short: the same, but that
-   only the first call of any of them looks. */
-#define FIRST                                                                                                \
+/* For functions that need no object, and may be the first call of a program. */
+#define MAY_BE_FIRST                                                                                         \
   GUARD;                                                                                                     \
-  mfi_look_at_handlers_once()
-
-static inline void clear_bytes(mf_bytes* bytes) {
-  if (bytes)
-    *bytes = (mf_bytes){NULL, 0};
-}
+  mfi_check_handlers_once()
 
 #endif

@@ -1,27 +1,26 @@
 /*
- * sigbus_linux.c: a mapped file that is cut while rows are copied from it.
+ * sigbus_linux.c: survives a mapped file that is truncated while rows are copied.
  *
- * Sizes are checked before and after every gather, but a file can be cut in
- * between. Reading beyond its new end is then SIGBUS. Go's own handler would
- * make an error of it, unless the program has put another in its place, as
- * Python's faulthandler does when it is enabled after this library was opened.
+ * The size of a file is checked before and after every gather. If the file is truncated
+ * in between, reading beyond its new end raises SIGBUS. Go's handler turns SIGBUS into
+ * an error, but the program may replace Go's handler. Python's faulthandler does, if it
+ * is enabled after this library was loaded.
  *
- * So there is a handler here, too. It knows the mappings. Where the address
- * lies in one, it marks the mapping as faulted and puts zeros in place of the
- * rest of it; the copy goes on, and the check after the gather finds the mark.
- * Every other SIGBUS goes to the handler that was there before, as if this one
- * were not.
+ * The handler in this file knows all mappings. If the faulting address lies in one, it
+ * marks the mapping and puts zeros in place of the rest of it. The copy continues, and
+ * the check after the gather finds the mark. Any other SIGBUS goes to the handler that
+ * was installed before.
  *
- * Somebody may install a handler on top. It will pass on to ours what it does
- * not know, or end the process first, as faulthandler does. Hence
- * mfi_watch_arm, which is called before every gather from a mapping and takes
- * the top place again. (A handler that comes in the middle of a gather is on
- * top until the next one: a file cut in just that gather is not survived.) The
- * handler below has ours as the next one, so each place in this chain needs a
- * handler of its own that remembers its own next.
+ * The program may install another handler on top of this one. That handler passes the
+ * signal on, or ends the process, as faulthandler does. Therefore mfi_watch_arm, which
+ * runs before every gather from a mapping, installs this handler on top again. The next
+ * handler in the chain may then call this one as its own next handler. So each level of
+ * the chain has its own function with its own next handler. A handler that is installed
+ * during a gather stays on top until the next gather: truncation in that one gather ends
+ * the process.
  *
- * The handler runs on the thread that faulted, on its signal stack, and calls
- * nothing but mmap and sigaction.
+ * The handler runs on the thread that faulted, on its signal stack, and calls only mmap,
+ * sigaction and raise.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -34,20 +33,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A mapping, or room for one. It is never freed: the handler may look at it. */
+/* A mapping, or an unused entry. Entries are never freed, because the handler may read
+   them at any time. */
 struct mfi_watch {
-  mfi_watch* next;              /* of all */
-  mfi_watch* idle;              /* of those that watch nothing */
-  _Atomic uintptr_t begin, end; /* begin is 0 if it watches nothing */
+  mfi_watch* next;              /* in the list of all entries */
+  mfi_watch* unused;            /* in the list of unused entries */
+  _Atomic uintptr_t begin, end; /* begin is 0 in an unused entry */
   _Atomic uint32_t faulted;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all but the handler */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* not used by the handler */
 static _Atomic(mfi_watch*) all;
-static mfi_watch* idle;
+static mfi_watch* unused;
 static uintptr_t page;
 
-static mfi_watch* make(void) {
+static mfi_watch* new_entry(void) {
   page = (uintptr_t)sysconf(_SC_PAGESIZE);
   mfi_watch* w = calloc(1, sizeof *w);
   if (w) {
@@ -59,11 +59,11 @@ static mfi_watch* make(void) {
 
 mfi_watch* mfi_watch_add(const void* begin, size_t size) {
   pthread_mutex_lock(&lock);
-  mfi_watch* w = idle;
+  mfi_watch* w = unused;
   if (w)
-    idle = w->idle;
+    unused = w->unused;
   else
-    w = make();
+    w = new_entry();
   pthread_mutex_unlock(&lock);
   if (w) {
     w->faulted = 0;
@@ -78,16 +78,15 @@ uint32_t* mfi_watch_mark(mfi_watch* w) { return (uint32_t*)&w->faulted; }
 void mfi_watch_remove(mfi_watch* w) {
   w->begin = 0;
   pthread_mutex_lock(&lock);
-  w->idle = idle;
-  idle = w;
+  w->unused = unused;
+  unused = w;
   pthread_mutex_unlock(&lock);
 }
 
 /* ---- the handler ---- */
 
-/* Finds the mapping of an address, and where it ends. Another thread may be
-   changing other entries: one is believed if its begin is the same before and
-   after its end was read. */
+/* Finds the mapping of an address, and its end. Other threads may change other entries
+   meanwhile. An end is valid if begin is the same before and after it is read. */
 static mfi_watch* find(uintptr_t address, uintptr_t* end) {
   for (mfi_watch* w = all; w; w = w->next) {
     const uintptr_t begin = w->begin;
@@ -98,9 +97,9 @@ static mfi_watch* find(uintptr_t address, uintptr_t* end) {
   return NULL;
 }
 
-/* Puts zeros from the page of an address to the end of its mapping. The mark
-   comes first: whoever reads zeros finds it. */
-static bool mend(uintptr_t address) {
+/* Puts zeros from the page of an address to the end of its mapping. The mark is set
+   first, so that a reader of zeros finds it. */
+static bool replace_by_zeros(uintptr_t address) {
   uintptr_t end;
   mfi_watch* w = find(address, &end);
   if (!w)
@@ -111,12 +110,12 @@ static bool mend(uintptr_t address) {
   return mmap((void*)from, end - from, PROT_READ, flags, -1, 0) != MAP_FAILED;
 }
 
-/* Does what would have happened without our handler. */
+/* Does what would happen without this handler. */
 static void pass_on(const struct sigaction* next, int number, siginfo_t* info, void* context) {
   if (next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN) {
-    sigaction(number, next, NULL); /* the instruction faults again when we return */
+    sigaction(number, next, NULL); /* the instruction faults again after this handler */
     if (info->si_code <= 0)
-      raise(number); /* it was no fault */
+      raise(number); /* the signal was sent, and was no fault */
   } else if (next->sa_flags & SA_SIGINFO) {
     next->sa_sigaction(number, info, context);
   } else {
@@ -124,60 +123,60 @@ static void pass_on(const struct sigaction* next, int number, siginfo_t* info, v
   }
 }
 
-enum { PLACES = 8 };
+enum { LEVELS = 8 };
 
-static struct sigaction next[PLACES]; /* of each place in the chain */
-static int taken;                     /* places */
+static struct sigaction next[LEVELS]; /* the next handler of each level of the chain */
+static int levels;                    /* in use */
 
-static void on_bus(int place, int number, siginfo_t* info, void* context) {
+static void on_bus(int level, int number, siginfo_t* info, void* context) {
   const int before = errno;
-  const bool mended = info->si_code == BUS_ADRERR && mend((uintptr_t)info->si_addr);
+  const bool done = info->si_code == BUS_ADRERR && replace_by_zeros((uintptr_t)info->si_addr);
   errno = before;
-  if (!mended)
-    pass_on(&next[place], number, info, context);
+  if (!done)
+    pass_on(&next[level], number, info, context);
 }
 
-#define PLACE(i)                                                                                             \
+#define LEVEL(i)                                                                                             \
   static void on_bus_##i(int number, siginfo_t* info, void* context) { on_bus(i, number, info, context); }
-PLACE(0)
-PLACE(1)
-PLACE(2)
-PLACE(3)
-PLACE(4)
-PLACE(5)
-PLACE(6)
-PLACE(7)
+LEVEL(0)
+LEVEL(1)
+LEVEL(2)
+LEVEL(3)
+LEVEL(4)
+LEVEL(5)
+LEVEL(6)
+LEVEL(7)
 
 typedef void (*handler)(int, siginfo_t*, void*);
-static const handler handlers[PLACES] = {on_bus_0, on_bus_1, on_bus_2, on_bus_3,
+static const handler handlers[LEVELS] = {on_bus_0, on_bus_1, on_bus_2, on_bus_3,
                                          on_bus_4, on_bus_5, on_bus_6, on_bus_7};
 
 static bool is_ours(const struct sigaction* action) {
-  for (int i = 0; i < PLACES; i++)
+  for (int i = 0; i < LEVELS; i++)
     if (action->sa_sigaction == handlers[i])
       return true;
   return false;
 }
 
-/* Gives the place on top of a handler: the one it had before, if it was taken
-   out and came back, else a new one. -1 if there is none left. */
-static int place_above(const struct sigaction* below) {
-  for (int i = 0; i < taken; i++)
+/* Returns the level above a handler. A handler that was removed and installed again
+   keeps its level. -1 if no level is left. */
+static int level_above(const struct sigaction* below) {
+  for (int i = 0; i < levels; i++)
     if (next[i].sa_sigaction == below->sa_sigaction)
       return i;
-  if (taken == PLACES)
+  if (levels == LEVELS)
     return -1;
-  next[taken] = *below;
-  return taken++;
+  next[levels] = *below;
+  return levels++;
 }
 
-/* Flags and mask stay those of the handler below, for which ours stands in. */
+/* Installs the handler above another one, and keeps that one's flags and mask. */
 static void install(const struct sigaction* below) {
-  const int place = place_above(below);
-  if (place < 0)
+  const int level = level_above(below);
+  if (level < 0)
     return;
   struct sigaction action = *below;
-  action.sa_sigaction = handlers[place];
+  action.sa_sigaction = handlers[level];
   action.sa_flags = (int)((unsigned)action.sa_flags & ~(unsigned)SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;
   sigaction(SIGBUS, &action, NULL);
 }

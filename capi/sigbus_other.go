@@ -4,5 +4,5 @@ package main
 
 import "github.com/meshfeed/meshfeed/arrowio"
 
-// signals is nothing where no file is mapped.
-func signals() arrowio.FaultHandler { return nil }
+// faultHandler is nil: files are mapped on Linux only.
+func faultHandler() arrowio.FaultHandler { return nil }

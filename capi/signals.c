@@ -1,17 +1,15 @@
 /*
- * signals.c: where the program's signal handlers run.
+ * signals.c: keeps the program's signal handlers off the stacks of goroutines.
  *
- * A goroutine has a stack of a few KiB. A handler that was installed without
- * SA_ONSTACK runs on the stack of whatever it interrupts: in the middle of Go
- * its frame, which holds all vector registers (2.7 KB with AVX-512), goes over
- * the end of that stack and into other memory. Go itself interrupts its
- * threads by SIGURG, so a program that takes SIGURG is hit soon.
+ * A goroutine has a stack of a few KiB. A handler without SA_ONSTACK runs on the stack
+ * that it interrupts. Its frame holds all vector registers (2.7 KB with AVX-512). On the
+ * stack of a goroutine it overwrites other memory. The Go scheduler sends SIGURG to its
+ * threads, so a program that handles SIGURG fails soon.
  *
- * Go gives the flag to the handlers that it finds when it is loaded. Here it is
- * done again for those that came later, whenever something is made that Go will
- * work for, and before Go works without that. Threads of the program have no
- * stack of their own for signals, unless they asked for one, and to them the
- * flag means nothing.
+ * When Go is loaded, it adds the flag to existing handlers. The functions below repeat
+ * this for handlers that were installed later: whenever an object is created, and before
+ * the first call that needs no object. Threads of the program without a signal stack
+ * ignore the flag.
  */
 #define _DEFAULT_SOURCE
 #include "internal.h"
@@ -23,7 +21,7 @@ void mfi_keep_handlers_off_goroutines(void) {
   struct sigaction action;
   for (int number = 1; number < NSIG; number++) {
     if (sigaction(number, NULL, &action) != 0 || (action.sa_flags & SA_ONSTACK))
-      continue; /* none of the C library's own */
+      continue; /* sigaction fails for signals that the C library reserves */
     if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
       continue;
     action.sa_flags |= SA_ONSTACK;
@@ -31,7 +29,7 @@ void mfi_keep_handlers_off_goroutines(void) {
   }
 }
 
-void mfi_look_at_handlers_once(void) {
+void mfi_check_handlers_once(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, mfi_keep_handlers_off_goroutines);
 }

@@ -12,7 +12,7 @@ int main(void) {
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
-  const mf_loader loader = make_loader(dataset, layout, "{\"prefetch\":0}");
+  const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.prefetch = -1});
   mf_batch* batch;
   for (int step = 0; step < 8; step++) { /* the memory of one batch serves all */
     OK(mf_loader_next(loader, -1, &batch, &error));

@@ -91,9 +91,8 @@ int main(void) {
   mf_loader loaders[2];
   mf_bytes parts[2];
   for (int i = 0; i < 2; i++) {
-    char options[64];
-    snprintf(options, sizeof options, "{\"process\":%d,\"order\":\"local\",\"epochs\":-1}", i);
-    loaders[i] = make_loader(dataset, halves, options);
+    const mf_loader_options options = {.process = i, .order = "local", .epochs = -1};
+    loaders[i] = make_loader(dataset, halves, &options);
     parts[i] = certified(loaders[i], 20);
     CHECK(strstr(parts[i].data, "\"order\":\"local.1:2:8\"") &&
           strstr(parts[i].data, "\"delivered\":[[0,1,0,96],[1,1,0,56]],\"dropped\":[[0,1,96,100]],"

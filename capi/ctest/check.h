@@ -88,10 +88,10 @@ static inline mf_layout make_layout(const char* document) {
   return layout;
 }
 
-static inline mf_loader make_loader(mf_dataset dataset, mf_layout layout, const char* options) {
+static inline mf_loader make_loader(mf_dataset dataset, mf_layout layout, const mf_loader_options* options) {
   mf_error error = MF_ERROR_INIT;
   mf_loader loader;
-  OK(mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
+  OK(mf_loader_create(dataset, layout, options, &loader, &error));
   OK(mf_wait(loader.id, -1, &error));
   return loader;
 }

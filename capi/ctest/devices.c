@@ -20,10 +20,10 @@ static mf_dataset dataset;
 static mf_layout layout;
 static mf_loader loader;
 
-static mf_devices open_devices(const char* spec, const char* options) {
+static mf_devices open_devices(const char* spec) {
   mf_error error = MF_ERROR_INIT;
   mf_devices devices;
-  OK(mf_devices_open(spec, strlen(spec), options, strlen(options), &devices, &error));
+  OK(mf_devices_open(spec, strlen(spec), NULL, &devices, &error));
   return devices;
 }
 
@@ -46,13 +46,13 @@ static mf_ring make_ring(mf_devices devices, mf_layout of) {
 }
 
 /* Places the next batch, and gives the position of its first row. */
-static mf_placed place_next(mf_ring ring, int64_t* position) {
+static mf_device_batch place_next(mf_ring ring, int64_t* position) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
-  mf_placed placed;
+  mf_device_batch placed;
   OK(mf_loader_next(loader, -1, &batch, &error));
   *position = batch->position;
-  OK(mf_batch_place(batch, ring, &placed, &error));
+  OK(mf_ring_transfer(ring, batch, &placed, &error));
   mf_batch_release(batch);
   return placed;
 }
@@ -66,14 +66,14 @@ static void check_image(const float* shard, int64_t first, int p) {
               r->image[first + p / 2 * SHARD_ROWS + row][y * 6 + p % 2 * 3 + x]);
 }
 
-static void check_placed(mf_placed placed, int64_t first) {
+static void check_placed(mf_device_batch placed, int64_t first) {
   mf_error error = MF_ERROR_INIT;
   for (int p = 0; p < POSITIONS; p++) {
     float image[SHARD];
     int32_t label[SHARD_ROWS];
-    OK(mf_placed_read(placed, IMAGE, p, image, sizeof image, &error));
+    OK(mf_device_batch_read(placed, IMAGE, p, image, sizeof image, &error));
     check_image(image, first, p);
-    OK(mf_placed_read(placed, LABEL, p, label, sizeof label, &error));
+    OK(mf_device_batch_read(placed, LABEL, p, label, sizeof label, &error));
     for (int row = 0; row < SHARD_ROWS; row++)
       CHECK(label[row] == r->label[first + p / 2 * SHARD_ROWS + row]);
   }
@@ -102,11 +102,11 @@ static void on_a_thread(void* (*body)(void*), void* argument) {
 /* Batches go through a ring: the memory of one is that of a later one. */
 static void check_many(void) {
   mf_error error = MF_ERROR_INIT;
-  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t position, most = 0;
   for (int i = 0; i < 200; i++) {
-    const mf_placed placed = place_next(ring, &position);
+    const mf_device_batch placed = place_next(ring, &position);
     check_placed(placed, position);
     OK(mf_release(placed.id, &error));
     if (i == 0)
@@ -121,20 +121,20 @@ static void check_many(void) {
 /* What is lent stays as it is, whatever is released, until it is given back. */
 static void check_lending(void) {
   mf_error error = MF_ERROR_INIT;
-  const mf_devices devices = open_devices("virtual:8", "{}");
+  const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first, other;
-  const mf_placed placed = place_next(ring, &first);
+  const mf_device_batch placed = place_next(ring, &first);
   struct DLManagedTensorVersioned* lent[2];
   struct DLManagedTensor* legacy;
-  OK(mf_placed_dlpack(placed, IMAGE, 5, &lent[0], &error));
-  OK(mf_placed_dlpack(placed, IMAGE, 5, &lent[1], &error));
-  OK(mf_placed_dlpack_legacy(placed, IMAGE, 2, &legacy, &error));
+  OK(mf_device_batch_dlpack(placed, IMAGE, 5, &lent[0], &error));
+  OK(mf_device_batch_dlpack(placed, IMAGE, 5, &lent[1], &error));
+  OK(mf_device_batch_dlpack_legacy(placed, IMAGE, 2, &legacy, &error));
   CHECK(lent[0]->major == 1 && lent[0]->minor == 0 && lent[0]->flags == 1);
   CHECK(lent[0]->tensor.data == lent[1]->tensor.data);
   OK(mf_release(placed.id, &error));
   for (int i = 0; i < 30; i++) {
-    const mf_placed next = place_next(ring, &other);
+    const mf_device_batch next = place_next(ring, &other);
     check_placed(next, other);
     OK(mf_release(next.id, &error));
   }
@@ -157,12 +157,12 @@ static void check_orders(void) {
   mf_error error = MF_ERROR_INIT;
   for (int order = 0; order < 120; order++) {
     int64_t first[2];
-    const mf_devices devices = open_devices("virtual:8", "");
+    const mf_devices devices = open_devices("virtual:8");
     const mf_ring ring = make_ring(devices, layout);
-    const mf_placed one = place_next(ring, &first[0]), two = place_next(ring, &first[1]);
+    const mf_device_batch one = place_next(ring, &first[0]), two = place_next(ring, &first[1]);
     const uint64_t handles[] = {devices.id, ring.id, one.id, two.id};
     struct DLManagedTensorVersioned* lent;
-    OK(mf_placed_dlpack(one, IMAGE, 3, &lent, &error));
+    OK(mf_device_batch_dlpack(one, IMAGE, 3, &lent, &error));
     int left[] = {0, 1, 2, 3, 4};
     for (int n = 5, rest = order; n > 0; rest /= n, n--) {
       const int i = rest % n, which = left[i];
@@ -191,12 +191,12 @@ static void* work(void* argument) {
     mf_batch* batch;
     OK(mf_loader_next(loader, -1, &batch, &error));
     const int64_t first = batch->position;
-    mf_placed placed;
-    mf_status status = mf_batch_place(batch, w->ring, &placed, &error);
+    mf_device_batch placed;
+    mf_status status = mf_ring_transfer(w->ring, batch, &placed, &error);
     mf_batch_release(batch);
     if (status == MF_OK) {
       struct DLManagedTensorVersioned* lent;
-      OK(mf_placed_dlpack(placed, IMAGE, 7, &lent, &error));
+      OK(mf_device_batch_dlpack(placed, IMAGE, 7, &lent, &error));
       OK(mf_release(placed.id, &error));
       check_lent(&lent->tensor, first, 7);
       lent->deleter(lent);
@@ -210,7 +210,7 @@ static void* work(void* argument) {
 
 static void check_threads(void) {
   mf_error error = MF_ERROR_INIT;
-  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_devices devices = open_devices("virtual:8");
   worker workers[4];
   pthread_t threads[4];
   for (int i = 0; i < 4; i++) {
@@ -220,7 +220,7 @@ static void check_threads(void) {
   }
   int64_t first;
   for (int i = 0; i < 100; i++) {
-    const mf_placed placed = place_next(workers[i % 4].ring, &first);
+    const mf_device_batch placed = place_next(workers[i % 4].ring, &first);
     check_placed(placed, first);
     OK(mf_release(placed.id, &error));
   }
@@ -243,12 +243,14 @@ static void check_threads(void) {
 static void check_open_errors(void) {
   mf_error error = MF_ERROR_INIT;
   mf_devices devices;
-  FAILS(MF_INVALID_ARGUMENT, "options /speed: \"speed\" is not an option",
-        mf_devices_open("go", 2, "{\"speed\":1}", 11, &devices, &error));
+  FAILS(MF_INVALID_ARGUMENT, "timeout_ms is -1, but must be from 0 to 2147483647",
+        mf_devices_open("go", 2, &(mf_devices_options){.timeout_ms = -1}, &devices, &error));
   CHECK(devices.id == 0 && strcmp(error.op, "devices") == 0);
-  FAILS(MF_INVALID_ARGUMENT, "argument \"spec\" is NULL", mf_devices_open(NULL, 2, "", 0, &devices, &error));
-  FAILS(MF_INVALID_ARGUMENT, "argument \"devices\" is NULL", mf_devices_open("go", 2, "", 0, NULL, &error));
-  devices = open_devices("virtual:0", "");
+  FAILS(MF_INVALID_ARGUMENT, "flags are 0x3, but this function does not have all of them",
+        mf_devices_open("go", 2, &(mf_devices_options){.flags = 3}, &devices, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"spec\" is NULL", mf_devices_open(NULL, 2, NULL, &devices, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"devices\" is NULL", mf_devices_open("go", 2, NULL, NULL, &error));
+  devices = open_devices("virtual:0");
   FAILS(MF_INVALID_ARGUMENT, "\"virtual:0\": the number of devices must be 1 to 1048576, but is \"0\"",
         mf_wait(devices.id, -1, &error));
   mf_bytes json;
@@ -264,7 +266,7 @@ static void check_open_errors(void) {
 
 static void check_ring_errors(void) {
   mf_error error = MF_ERROR_INIT;
-  const mf_devices few = open_devices("virtual:4", ""), devices = open_devices("virtual:8", "");
+  const mf_devices few = open_devices("virtual:4"), devices = open_devices("virtual:8");
   mf_ring ring;
   EXPECT(MF_OUT_OF_RANGE, mf_ring_create(few, layout, &ring, &error));
   CHECK(ring.id == 0 && strstr(error.message, "is device 4"));
@@ -273,19 +275,20 @@ static void check_ring_errors(void) {
   ring = make_ring(devices, wide);
   mf_batch* batch;
   OK(mf_loader_next(loader, -1, &batch, &error));
-  mf_placed placed;
+  mf_device_batch placed;
   FAILS(MF_INVALID_ARGUMENT,
         "block 0 of the batch is not the part of array \"image\" that the ring has there",
-        mf_batch_place(batch, ring, &placed, &error));
+        mf_ring_transfer(ring, batch, &placed, &error));
   CHECK(placed.id == 0 && live(devices) == 0);
   OK(mf_release(ring.id, &error));
   OK(mf_release(wide.id, &error));
   const mf_layout more = make_layout(DOCUMENT(100, 8, ",\"extras\":[\"key\"]"));
   ring = make_ring(devices, more);
   FAILS(MF_INVALID_ARGUMENT, "the batch has 12 blocks, and the ring is for 16",
-        mf_batch_place(batch, ring, &placed, &error));
-  FAILS(MF_INVALID_ARGUMENT, "argument \"batch\" is NULL", mf_batch_place(NULL, ring, &placed, &error));
-  FAILS(MF_INVALID_ARGUMENT, "argument \"placed\" is NULL", mf_batch_place(batch, ring, NULL, &error));
+        mf_ring_transfer(ring, batch, &placed, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"batch\" is NULL", mf_ring_transfer(ring, NULL, &placed, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"device_batch\" is NULL",
+        mf_ring_transfer(ring, batch, NULL, &error));
   OK(mf_release(ring.id, &error));
   OK(mf_release(more.id, &error));
   mf_batch_release(batch);
@@ -301,13 +304,13 @@ static void check_ring_errors(void) {
 static void check_other_blocks(const char* loaded, const char* placed_by, const char* message) {
   mf_error error = MF_ERROR_INIT;
   const mf_layout one = make_layout(loaded), other = make_layout(placed_by);
-  const mf_loader labels = make_loader(dataset, one, "");
-  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_loader labels = make_loader(dataset, one, NULL);
+  const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, other);
   mf_batch* batch;
-  mf_placed placed;
+  mf_device_batch placed;
   OK(mf_loader_next(labels, -1, &batch, &error));
-  FAILS(MF_INVALID_ARGUMENT, message, mf_batch_place(batch, ring, &placed, &error));
+  FAILS(MF_INVALID_ARGUMENT, message, mf_ring_transfer(ring, batch, &placed, &error));
   mf_batch_release(batch);
   const uint64_t all[] = {ring.id, devices.id, labels.id, one.id, other.id};
   for (int i = 0; i < 5; i++)
@@ -330,45 +333,47 @@ static void check_other_rows(void) {
 
 static void check_read_errors(void) {
   mf_error error = MF_ERROR_INIT;
-  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first;
-  const mf_placed placed = place_next(ring, &first);
+  const mf_device_batch placed = place_next(ring, &first);
   float image[SHARD + 1];
   struct DLManagedTensorVersioned* lent;
   FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 76",
-        mf_placed_read(placed, IMAGE, 0, image, sizeof image, &error));
+        mf_device_batch_read(placed, IMAGE, 0, image, sizeof image, &error));
   FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 0",
-        mf_placed_read(placed, IMAGE, 0, NULL, 0, &error));
+        mf_device_batch_read(placed, IMAGE, 0, NULL, 0, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"size\" is negative",
-        mf_placed_read(placed, IMAGE, 0, image, -1, &error));
-  FAILS(MF_INVALID_ARGUMENT, "argument \"data\" is NULL", mf_placed_read(placed, IMAGE, 0, NULL, 72, &error));
+        mf_device_batch_read(placed, IMAGE, 0, image, -1, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"data\" is NULL",
+        mf_device_batch_read(placed, IMAGE, 0, NULL, 72, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no array 2 among the 2 of the layout",
-        mf_placed_read(placed, 2, 0, image, 72, &error));
+        mf_device_batch_read(placed, 2, 0, image, 72, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no array -1 among the 2 of the layout",
-        mf_placed_dlpack(placed, -1, 0, &lent, &error));
+        mf_device_batch_dlpack(placed, -1, 0, &lent, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no position 8 in a mesh of 8 devices",
-        mf_placed_read(placed, IMAGE, 8, image, 72, &error));
+        mf_device_batch_read(placed, IMAGE, 8, image, 72, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no position -1 in a mesh of 8 devices",
-        mf_placed_dlpack(placed, IMAGE, -1, &lent, &error));
+        mf_device_batch_dlpack(placed, IMAGE, -1, &lent, &error));
   CHECK(lent == NULL);
-  FAILS(MF_INVALID_ARGUMENT, "argument \"tensor\" is NULL", mf_placed_dlpack(placed, IMAGE, 0, NULL, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"tensor\" is NULL",
+        mf_device_batch_dlpack(placed, IMAGE, 0, NULL, &error));
   OK(mf_release(placed.id, &error));
-  EXPECT(MF_INVALID_STATE, mf_placed_read(placed, IMAGE, 0, image, 72, &error));
-  EXPECT(MF_INVALID_STATE, mf_placed_dlpack(placed, IMAGE, 0, &lent, &error));
+  EXPECT(MF_INVALID_STATE, mf_device_batch_read(placed, IMAGE, 0, image, 72, &error));
+  EXPECT(MF_INVALID_STATE, mf_device_batch_dlpack(placed, IMAGE, 0, &lent, &error));
   OK(mf_release(devices.id, &error));
   mf_batch* batch;
-  mf_placed late;
+  mf_device_batch late;
   OK(mf_loader_next(loader, -1, &batch, &error));
   FAILS(MF_INVALID_STATE, "cannot place a batch: the devices are closed",
-        mf_batch_place(batch, ring, &late, &error));
+        mf_ring_transfer(ring, batch, &late, &error));
   mf_batch_release(batch);
   OK(mf_release(ring.id, &error));
 }
 
 static void check_info(void) {
   mf_error error = MF_ERROR_INIT;
-  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_devices devices = open_devices("virtual:8");
   mf_bytes json;
   OK(mf_wait(devices.id, -1, &error));
   OK(mf_devices_info(devices, &json, &error));
@@ -385,23 +390,23 @@ static void check_info(void) {
   OK(mf_release(devices.id, &error));
 }
 
-static void in_child(mf_devices devices, mf_ring ring, mf_placed placed,
+static void in_child(mf_devices devices, mf_ring ring, mf_device_batch placed,
                      struct DLManagedTensorVersioned* lent, int64_t first) {
   alarm(10); /* for a call that hangs in Go */
   mf_error error = MF_ERROR_INIT;
   mf_devices other;
   mf_ring none;
-  mf_placed made;
+  mf_device_batch made;
   mf_bytes json;
   float image[SHARD];
   struct DLManagedTensorVersioned* more;
-  EXPECT(MF_FORKED, mf_devices_open("go", 2, "", 0, &other, &error));
+  EXPECT(MF_FORKED, mf_devices_open("go", 2, NULL, &other, &error));
   EXPECT(MF_FORKED, mf_devices_info(devices, &json, &error));
   EXPECT(MF_FORKED, mf_ring_create(devices, layout, &none, &error));
   EXPECT(MF_FORKED, mf_ring_info(ring, &json, &error));
-  EXPECT(MF_FORKED, mf_batch_place((mf_batch*)image, ring, &made, &error));
-  EXPECT(MF_FORKED, mf_placed_read(placed, IMAGE, 0, image, sizeof image, &error));
-  EXPECT(MF_FORKED, mf_placed_dlpack(placed, IMAGE, 0, &more, &error));
+  EXPECT(MF_FORKED, mf_ring_transfer(ring, (mf_batch*)image, &made, &error));
+  EXPECT(MF_FORKED, mf_device_batch_read(placed, IMAGE, 0, image, sizeof image, &error));
+  EXPECT(MF_FORKED, mf_device_batch_dlpack(placed, IMAGE, 0, &more, &error));
   CHECK(strcmp(error.message, "the library was loaded before fork() and does not work in the child") == 0);
   CHECK(other.id == 0 && none.id == 0 && made.id == 0 && json.data == NULL && more == NULL);
   check_lent(&lent->tensor, first, 1);
@@ -444,12 +449,12 @@ static void check_fork(void) {
   mf_error error = MF_ERROR_INIT;
   volatile int stop = 0;
   pthread_t busy;
-  const mf_devices devices = open_devices("virtual:8", "");
+  const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first;
-  const mf_placed placed = place_next(ring, &first);
+  const mf_device_batch placed = place_next(ring, &first);
   struct DLManagedTensorVersioned* lent;
-  OK(mf_placed_dlpack(placed, IMAGE, 1, &lent, &error));
+  OK(mf_device_batch_dlpack(placed, IMAGE, 1, &lent, &error));
   CHECK(!pthread_create(&busy, NULL, keep_busy, (void*)&stop));
   for (int i = 0; i < 5; i++) {
     usleep(20000); /* the thread is in Go by now, and if not, the next time */
@@ -488,7 +493,7 @@ int main(int argc, char** argv) {
   r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 8, ""));
-  loader = make_loader(dataset, layout, "{\"epochs\":-1}");
+  loader = make_loader(dataset, layout, &(mf_loader_options){.epochs = -1});
   const bool apart = argc > 1 && strcmp(argv[1], "fork") == 0;
   if (apart)
     check_fork();

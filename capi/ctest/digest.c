@@ -68,7 +68,7 @@ int main(void) {
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
-  const mf_loader loader = make_loader(dataset, layout, "");
+  const mf_loader loader = make_loader(dataset, layout, NULL);
   mf_batch* batch;
   OK(mf_loader_next(loader, -1, &batch, &error));
   frozen(batch);

@@ -107,21 +107,45 @@ static void sizes(mf_loader loader, mf_batch* batch, records* r) {
 
 /* Which dimensions a picture shows is refused where there are no such two. */
 static void dimensions(mf_layout layout) {
-  const char* const wrong[] = {"[0,3]", "[0]", "[-1,0]", "[1,1]", "[0,1,2]", "[]"};
-  char options[64];
+  const int32_t wrong[][2] = {{0, 3}, {-1, 0}, {1, 1}}, first[] = {0, 1}, last[] = {2, 0};
+  mf_picture picture = MF_PICTURE_INIT;
   mf_bytes text;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    snprintf(options, sizeof options, "{\"dims\":%s}", wrong[i]);
-    EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, options, strlen(options), &text, &error));
+    picture.dims = wrong[i];
+    EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &picture, &text, &error));
     CHECK(strstr(error.message, "expected two different dimensions from 0 to 2, but found ["));
   }
-  const char* one = "{\"dims\":[0,1],\"array\":\"label\"}";
-  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, one, strlen(one), &text, &error));
-  expect_text("layout", "options /dims: expected none, since there are no two dimensions to choose", "",
-              "/dims");
-  const char* all = "{\"dims\":[2,0]}"; /* label has one dimension */
-  OK(mf_layout_draw(layout, all, strlen(all), &text, &error));
+  picture.dims = first;
+  picture.array = "label";
+  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &picture, &text, &error));
+  expect_text("layout", "dims are [0 1], but there are no two dimensions to choose", "", "");
+  picture.dims = last;
+  picture.array = NULL; /* label has one dimension */
+  OK(mf_layout_draw(layout, &picture, &text, &error));
   mf_bytes_free(&text);
+}
+
+/* The fields of a picture reach the drawing, and other values are refused. */
+static void pictures(mf_layout layout) {
+  mf_bytes all, one, svg, text;
+  OK(mf_layout_draw(layout, NULL, &all, &error));
+  OK(mf_layout_draw(layout, &(mf_picture){.array = "label", .width = 60}, &one, &error));
+  OK(mf_layout_draw(layout, &(mf_picture){.format = MF_SVG}, &svg, &error));
+  CHECK(strstr(all.data, "image") && strstr(one.data, "label") && !strstr(one.data, "image"));
+  CHECK(strncmp(svg.data, "<svg", 4) == 0);
+  mf_bytes_free(&all);
+  mf_bytes_free(&one);
+  mf_bytes_free(&svg);
+  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &(mf_picture){.format = 2}, &text, &error));
+  expect_text("layout", "format is 2, but must be MF_TEXT or MF_SVG", "", "");
+  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &(mf_picture){.width = -1}, &text, &error));
+  expect_text("layout", "width is -1, but must be positive, or 0 for 80 columns", "", "");
+  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &(mf_picture){.array = "x"}, &text, &error));
+  expect_text("layout", "there is no array \"x\"", "", "");
+  OK(mf_layout_report(layout, MF_ALL_DEVICES, &text, &error));
+  mf_bytes_free(&text);
+  EXPECT(MF_INVALID_ARGUMENT, mf_layout_report(layout, 6, &text, &error));
+  expect_text("meshfeed", "flags are 0x6, but this function does not have all of them", "", "");
 }
 
 /* Structs that are all zeros are filled as far as ABI 1.0 knows them, except an
@@ -187,18 +211,20 @@ static void handles(mf_loader loader, mf_layout layout) {
   mf_bytes_free(&bytes);
 }
 
-/* Texts that do not fit are cut between characters, and a caller with a
-   shorter struct gets what fits. */
+/* Texts that do not fit are cut at character boundaries, and a caller with a shorter
+   struct gets what fits. */
 static void long_texts(mf_layout layout) {
-  char json[5000] = "{\"x"; /* so that the limits fall into a character */
-  for (int i = 0; i < 1500; i++)
-    strcat(json, "\xc3\xa4"); /* a umlaut */
-  strcat(json, "\": 1}");
-  mf_bytes bytes;
-  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, json, strlen(json), &bytes, &error));
+  char path[2400] = "xx"; /* the limits are within a character */
+  const char* const file = path;
+  for (int i = 0; i < 1100; i++)
+    strcat(path, "\xc3\xa4"); /* a umlaut */
+  mf_dataset dataset;
+  OK(mf_dataset_open(&file, 1, NULL, &dataset, &error));
+  CHECK(mf_wait(dataset.id, -1, &error) < 0);
+  OK(mf_release(dataset.id, NULL));
   const size_t n = strlen(error.message), p = strlen(error.path);
   CHECK(n == sizeof error.message - 2);
-  CHECK(p == sizeof error.path - 2 && error.path[0] == '/');
+  CHECK(p == sizeof error.path - 2 && error.path[0] == 'x');
   CHECK((unsigned char)error.message[n - 1] == 0xa4 && (unsigned char)error.message[n - 2] == 0xc3);
   CHECK((unsigned char)error.path[p - 1] == 0xa4);
 
@@ -208,47 +234,61 @@ static void long_texts(mf_layout layout) {
   } small;
   memset(&small, 0x5a, sizeof small);
   small.error.struct_size = offsetof(mf_error, message) + 10;
-  CHECK(mf_layout_draw(layout, "{\"x\": 1}", 8, &bytes, &small.error) == MF_INVALID_ARGUMENT);
-  CHECK(small.error.code == MF_INVALID_ARGUMENT && strcmp(small.error.message, "options /") == 0);
+  mf_bytes bytes;
+  CHECK(mf_layout_report(layout, 2, &bytes, &small.error) == MF_INVALID_ARGUMENT);
+  CHECK(small.error.code == MF_INVALID_ARGUMENT && strcmp(small.error.message, "flags are") == 0);
   CHECK(small.error.message[10] == 0x5a && small.guard[0] == 0x5a);
-  CHECK(mf_layout_draw(layout, "{\"x\": 1}", 8, &bytes, NULL) == MF_INVALID_ARGUMENT);
+  CHECK(mf_layout_report(layout, 2, &bytes, NULL) == MF_INVALID_ARGUMENT);
+}
+
+/* A loader whose options are wrong reports it from every call. */
+static void refused_options(mf_dataset dataset, mf_layout layout, mf_loader_options options,
+                            const char* message) {
+  mf_loader loader;
+  OK(mf_loader_create(dataset, layout, &options, &loader, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_wait(loader.id, -1, &error));
+  CHECK(strcmp(error.op, "loader") == 0 && strcmp(error.message, message) == 0);
+  OK(mf_release(loader.id, &error));
 }
 
 static void refused(mf_dataset dataset, mf_layout layout) {
   mf_dataset handle;
   mf_loader loader;
-  const char* options = "{\"seed\": \"1\"}";
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
-  expect_text("loader", "options /seed: expected an integer, but found \"1\"", "", "/seed");
-  options = "{\"epochs\": 0}";
-  EXPECT(MF_INVALID_ARGUMENT, mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
-  expect_text("loader", "options /epochs: expected a number of epochs, or -1 for no end, but found 0", "",
-              "/epochs");
-  options = "{\"paths\": []}";
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open(options, strlen(options), &handle, &error));
-  expect_text("dataset", "options /paths: expected at least one path", "", "/paths");
-  options = "{\"path\": [\"a.arrow\"]}";
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open(options, strlen(options), &handle, &error));
-  expect_text("dataset", "options /path: \"path\" is not an option",
-              "the options here are paths, io, duplicates, shapes", "/path");
-  options = "{\"paths\": [\"/nowhere/at/all.arrow\"]}";
-  OK(mf_dataset_open(options, strlen(options), &handle, &error));
+  refused_options(dataset, layout, (mf_loader_options){.epochs = -2},
+                  "epochs is -2, but must be positive, 0 for one epoch per loop, or -1 for no end");
+  refused_options(dataset, layout, (mf_loader_options){.prefetch = -2},
+                  "prefetch is -2, but must be from -1 to 65536");
+  refused_options(dataset, layout, (mf_loader_options){.workers = 65},
+                  "workers is 65, but must be from 1 to 64, or 0 to choose");
+  EXPECT(MF_INVALID_ARGUMENT,
+         mf_loader_create(dataset, layout, &(mf_loader_options){.flags = 2}, &loader, &error));
+  expect_text("meshfeed", "flags are 0x2, but this function does not have all of them", "", "");
+  EXPECT(MF_INVALID_ARGUMENT,
+         mf_loader_create(dataset, layout, &(mf_loader_options){.n_fill = 1}, &loader, &error));
+  CHECK(strncmp(error.message, "fill has 1 elements at ", 23) == 0 && loader.id == 0);
+
+  const char* path = "";
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open(&path, 0, NULL, &handle, &error));
+  expect_text("dataset", "expected at least one path, but n is 0", "", "");
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open(&path, 1, &(mf_dataset_options){.io = 3}, &handle, &error));
+  expect_text("meshfeed", "io is 3, but must be from 0 to 2", "", "");
+  path = "/nowhere/at/all.arrow";
+  OK(mf_dataset_open(&path, 1, NULL, &handle, &error));
   EXPECT(MF_NOT_FOUND, mf_wait(handle.id, -1, &error));
   CHECK(strcmp(error.op, "arrowio") == 0 && strcmp(error.path, "/nowhere/at/all.arrow") == 0);
   mf_bytes bytes;
   EXPECT(MF_NOT_FOUND, mf_dataset_info(handle, &bytes, &error));
-  mf_batch* batch; /* a loader of nothing has to be released, too */
-  OK(mf_loader_create(handle, layout, NULL, 0, &loader, &error));
+  mf_batch* batch; /* a loader of a failed dataset must be released, too */
+  OK(mf_loader_create(handle, layout, NULL, &loader, &error));
   EXPECT(MF_NOT_FOUND, mf_loader_next(loader, -1, &batch, &error));
   OK(mf_release(loader.id, &error));
   OK(mf_release(handle.id, &error));
   CHECK(error.code == MF_OK && error.message[0] == 0 && error.path[0] == 0);
 
-  options = "{\"paths\": [\"a\\u0000b\"]}"; /* no text in C */
-  OK(mf_dataset_open(options, strlen(options), &handle, &error));
-  CHECK(mf_wait(handle.id, -1, &error) < 0 && strncmp(error.message, "a\\0b: ", 6) == 0);
-  CHECK(strcmp(error.path, "a\\0b") == 0);
-  OK(mf_release(handle.id, &error));
+  const char* document = "{\"a\\u0000b\": 1}"; /* a NUL cannot be in a text of C */
+  mf_layout none;
+  EXPECT(MF_INVALID_ARGUMENT, mf_layout_create(document, strlen(document), &none, &error));
+  CHECK(strcmp(error.path, "/a\\0b") == 0);
 
   int64_t out[4];
   EXPECT(MF_OUT_OF_RANGE, mf_order_fill("shuffle.1", 9, 0, 3, 0, 0, out, 4, &error));
@@ -262,8 +302,7 @@ static void refused(mf_dataset dataset, mf_layout layout) {
 static void processes(mf_dataset dataset, mf_layout layout) {
   mf_batch* batch;
   mf_loader loader;
-  const char* options = "{\"process\": 1}";
-  OK(mf_loader_create(dataset, layout, options, strlen(options), &loader, &error));
+  OK(mf_loader_create(dataset, layout, &(mf_loader_options){.process = 1}, &loader, &error));
   EXPECT(MF_OUT_OF_RANGE, mf_wait(loader.id, -1, &error));
   expect_text(
       "loader", "process is 1, but the layout has process 0 alone",
@@ -271,7 +310,7 @@ static void processes(mf_dataset dataset, mf_layout layout) {
       "");
   EXPECT(MF_OUT_OF_RANGE, mf_loader_next(loader, -1, &batch, &error));
   OK(mf_release(loader.id, &error));
-  loader = make_loader(dataset, layout, "{\"process\": 1, \"processes\": 2}");
+  loader = make_loader(dataset, layout, &(mf_loader_options){.process = 1, .processes = 2});
   OK(mf_loader_next(loader, -1, &batch, &error));
   CHECK(batch->tensors == 0 && batch->rows == 4);
   mf_batch_release(batch);
@@ -324,7 +363,7 @@ int main(void) {
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
-  const mf_loader loader = make_loader(dataset, layout, "");
+  const mf_loader loader = make_loader(dataset, layout, NULL);
   mf_batch* batch;
   OK(mf_loader_next(loader, -1, &batch, &error));
   null_arguments(batch);
@@ -334,6 +373,7 @@ int main(void) {
   mf_batch_release(batch);
   room(loader);
   dimensions(layout);
+  pictures(layout);
   handles(loader, layout);
   long_texts(layout);
   refused(dataset, layout);

@@ -51,7 +51,7 @@ static mf_loader faulty(char* fault) {
   mf_error error = MF_ERROR_INIT;
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
-  const mf_loader loader = make_loader(dataset, layout, "{\"prefetch\":0}");
+  const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.prefetch = -1});
   OK(mf_fault(loader.id, fault));
   return loader;
 }

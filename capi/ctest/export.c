@@ -97,7 +97,7 @@ int main(void) {
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ",\"remainder\":\"pad\",\"extras\":[\"key\"]"));
-  const mf_loader loader = make_loader(dataset, layout, "");
+  const mf_loader loader = make_loader(dataset, layout, NULL);
   OK(mf_loader_next(loader, -1, &batch, &error));
   CHECK(batch->tensors == 8 + 4 + 4 + 4);
   struct DLManagedTensorVersioned* exported[3];

@@ -29,8 +29,8 @@ int main(void) {
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
-  const mf_loader broken = make_loader(dataset, layout, "{\"prefetch\":0}");
-  const mf_loader sound = make_loader(dataset, layout, "");
+  const mf_loader broken = make_loader(dataset, layout, &(mf_loader_options){.prefetch = -1});
+  const mf_loader sound = make_loader(dataset, layout, NULL);
   mf_batch* batch;
   mf_bytes state;
   char next[] = "next", restore[] = "restore", worker[] = "worker";

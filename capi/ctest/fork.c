@@ -38,7 +38,7 @@ static void in_child(void) {
   CHECK(strcmp(error.message, "the library was loaded before fork() and does not work in the child") == 0);
   CHECK(other == NULL);
   EXPECT(MF_FORKED, mf_loader_state(loader, &bytes, &error));
-  EXPECT(MF_FORKED, mf_loader_create(dataset, layout, "", 0, &made, &error));
+  EXPECT(MF_FORKED, mf_loader_create(dataset, layout, NULL, &made, &error));
   EXPECT(MF_FORKED, mf_layout_page(layout, &bytes, &error));
   EXPECT(MF_FORKED, mf_wait(loader.id, -1, &error));
   CHECK(mf_abi_version() >> 16 == MF_ABI_MAJOR && mf_version()[0] == 0);
@@ -53,7 +53,7 @@ static void in_child(void) {
   OK(mf_release(dataset.id, &error));
   mf_cancel_all();
   stream.release = release_stream;
-  EXPECT(MF_FORKED, mf_dataset_open_stream(&stream, NULL, 0, &opened, &error));
+  EXPECT(MF_FORKED, mf_dataset_open_stream(&stream, NULL, &opened, &error));
   EXPECT(MF_FORKED, mf_dataset_open_arrays(NULL, 0, released, r, &opened, &error));
   CHECK(r->released == 0 && stream.release == release_stream);
   _exit(0);
@@ -72,7 +72,7 @@ int main(void) {
   r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
-  loader = make_loader(dataset, layout, "");
+  loader = make_loader(dataset, layout, NULL);
   OK(mf_loader_next(loader, -1, &batch, &error));
   pid_t child = fork();
   if (child == 0)

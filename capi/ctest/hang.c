@@ -18,8 +18,8 @@ static double seconds(void) {
 static mf_dataset open_hanging(void) {
   mf_error error = MF_ERROR_INIT;
   mf_dataset dataset;
-  const char* options = "{\"paths\":[\"hang\"]}";
-  OK(mf_dataset_open(options, strlen(options), &dataset, &error));
+  const char* const path = "hang";
+  OK(mf_dataset_open(&path, 1, NULL, &dataset, &error));
   return dataset;
 }
 
@@ -38,10 +38,10 @@ int main(void) {
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
   mf_loader waiting;
   mf_batch* batch;
-  OK(mf_loader_create(stuck, layout, NULL, 0, &waiting, &error));
+  OK(mf_loader_create(stuck, layout, NULL, &waiting, &error));
   EXPECT(MF_TIMEOUT, mf_loader_next(waiting, 50, &batch, &error));
   const mf_dataset dataset = open_records(r);
-  const mf_loader loader = make_loader(dataset, layout, "");
+  const mf_loader loader = make_loader(dataset, layout, NULL);
   OK(mf_loader_next(loader, -1, &batch, &error));
   mf_batch_release(batch);
 

@@ -36,7 +36,7 @@ static void deliver_one_epoch(mf_loader loader, const records* r) {
 static void cancel(mf_dataset dataset, mf_layout layout) {
   mf_error error = MF_ERROR_INIT;
   for (int round = 0; round < 50; round++) {
-    const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1}");
+    const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.epochs = -1});
     mf_batch* batch;
     for (int step = 0; step < 30; step++) {
       OK(mf_loader_next(loader, -1, &batch, &error));
@@ -78,7 +78,8 @@ int main(void) {
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ""));
-  const mf_loader loader = make_loader(dataset, layout, "{\"shuffle\":true,\"seed\":5}");
+  const mf_loader loader =
+      make_loader(dataset, layout, &(mf_loader_options){.order = "shuffle.1", .seed = 5});
   cancel(dataset, layout);
   OK(mf_release(layout.id, &error));
   deliver_one_epoch(loader, r);

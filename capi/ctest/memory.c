@@ -71,9 +71,7 @@ static void reuse(mf_loader loader) {
 
 /* At the bound next fails, and goes on when something was released. */
 static void bound(mf_dataset dataset, mf_layout layout) {
-  char options[64];
-  snprintf(options, sizeof options, "{\"max_host_bytes\":%d}", 3 * SLAB);
-  const mf_loader loader = make_loader(dataset, layout, options);
+  const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.max_host_bytes = 3 * SLAB});
   mf_batch *kept[3], *batch;
   for (int i = 0; i < 3; i++)
     kept[i] = next(loader);
@@ -93,9 +91,7 @@ static void bound(mf_dataset dataset, mf_layout layout) {
 static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   OK(mf_loader_seek(loader, 3, 40, &error));
   mf_batch* batch = next(loader);
-  char options[400];
-  snprintf(options, sizeof options, "{\"state\":%s}", batch->state);
-  const mf_loader other = make_loader(dataset, layout, options);
+  const mf_loader other = make_loader(dataset, layout, &(mf_loader_options){.state = batch->state});
   mf_batch *here = next(loader), *there = next(other);
   CHECK(there->epoch == 3 && there->position == 48 && here->position == 48);
   CHECK(memcmp(here->data, there->data, 72) == 0 && here->data != there->data);
@@ -145,7 +141,7 @@ static void nested(mf_layout layout) {
   mf_dataset outer;
   OK(mf_dataset_open_arrays(&array, 1, release_more, r, &outer, &error));
   const mf_dataset inner = open_records(r);
-  dropped_with_it = make_loader(inner, layout, "");
+  dropped_with_it = make_loader(inner, layout, NULL);
   mf_batch_release(next(dropped_with_it));
   OK(mf_release(inner.id, &error));
   OK(mf_release(outer.id, &error));
@@ -157,7 +153,7 @@ int main(void) {
   r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ""));
-  const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1}");
+  const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.epochs = -1});
   keep(loader);
   reuse(loader);
   bound(dataset, layout);

@@ -54,7 +54,9 @@ int main() {
   {
     const Owned dataset(open_records(data.get()));
     const Owned plan = layout(DOCUMENT(100, 4, ""));
-    const Owned loader(make_loader(dataset.get(), plan.get(), "{\"epochs\":1}"));
+    mf_loader_options options = MF_LOADER_OPTIONS_INIT;
+    options.epochs = 1;
+    const Owned loader(make_loader(dataset.get(), plan.get(), &options));
     int batches = 0;
     while (Batch batch = next(loader)) {
       const int64_t order[] = {batch->position, batch->position + 1, batch->position + 2,

@@ -51,7 +51,7 @@ int main(void) {
   r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout whole = make_layout(DOCUMENT(100, 8, "")), halves = make_layout(HALVES);
-  const mf_loader first = make_loader(dataset, whole, "{\"prefetch\":3}");
+  const mf_loader first = make_loader(dataset, whole, &(mf_loader_options){.prefetch = 3});
   mf_batch* before = next(first);
   mf_loader pass, second;
   OK(mf_loader_one_epoch(first, 0, &pass, &error));

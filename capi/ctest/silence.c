@@ -20,7 +20,7 @@ int main(void) {
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
-  const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":-1,\"prefetch\":8}");
+  const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.epochs = -1, .prefetch = 8});
   mf_batch* batch;
   mf_layout none;
   for (int i = 0; i < 100; i++) {

@@ -28,11 +28,11 @@ static mf_layout layout;
 
 static mf_loader open_slow(void) {
   mf_error error = MF_ERROR_INIT;
-  char options[1024];
-  snprintf(options, sizeof options, "{\"paths\":[\"%s\"],\"io\":\"read\"}", getenv("FILE"));
+  const char* const path = getenv("FILE");
   mf_dataset file;
-  OK(mf_dataset_open(options, strlen(options), &file, &error));
-  return make_loader(file, make_layout(SLOW), "{\"shuffle\":true,\"epochs\":-1,\"prefetch\":0}");
+  OK(mf_dataset_open(&path, 1, &(mf_dataset_options){.io = MF_IO_READ}, &file, &error));
+  return make_loader(file, make_layout(SLOW),
+                     &(mf_loader_options){.order = "shuffle.1", .epochs = -1, .prefetch = -1});
 }
 
 /* Waits for a batch that does not come; the end of the process ends it. */
@@ -47,7 +47,7 @@ static void* read_others(void* unused) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   (void)unused;
-  const mf_loader loader = make_loader(dataset, layout, "");
+  const mf_loader loader = make_loader(dataset, layout, NULL);
   for (int64_t step = 0; step < 25; step++) {
     const int64_t order[] = {step * 4, step * 4 + 1, step * 4 + 2, step * 4 + 3};
     OK(mf_loader_next(loader, -1, &batch, &error));

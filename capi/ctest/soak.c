@@ -40,11 +40,8 @@ static long resident_pages(void) {
 
 static mf_dataset open_path(const char* path) {
   mf_error error = MF_ERROR_INIT;
-  char options[512];
-  const char* const io[] = {"auto", "map", "read"};
   mf_dataset dataset;
-  snprintf(options, sizeof options, "{\"paths\":[\"%s\"],\"io\":\"%s\"}", path, io[rand_r(&seed) % 3]);
-  OK(mf_dataset_open(options, strlen(options), &dataset, &error));
+  OK(mf_dataset_open(&path, 1, &(mf_dataset_options){.io = rand_r(&seed) % 3}, &dataset, &error));
   return dataset;
 }
 
@@ -54,7 +51,7 @@ static void nowhere(mf_layout layout) {
   mf_batch* batch;
   mf_loader loader;
   const mf_dataset dataset = open_path("/nowhere/x.arrow");
-  OK(mf_loader_create(dataset, layout, NULL, 0, &loader, &error));
+  OK(mf_loader_create(dataset, layout, NULL, &loader, &error));
   EXPECT(MF_NOT_FOUND, mf_loader_next(loader, -1, &batch, &error));
   EXPECT(MF_NOT_FOUND, mf_wait(dataset.id, -1, &error));
   OK(mf_release(loader.id, &error));
@@ -116,7 +113,7 @@ static void once(mf_layout memory, mf_layout small, const char* file) {
   const mf_dataset dataset = from_file ? open_path(file) : open_records(r);
   mf_loader loader;
   pthread_t thread;
-  OK(mf_loader_create(dataset, layout, "{\"shuffle\":true}", 16, &loader, &error));
+  OK(mf_loader_create(dataset, layout, &(mf_loader_options){.order = "shuffle.1"}, &loader, &error));
   if (cancelled)
     CHECK(!pthread_create(&thread, NULL, cancel, &loader));
   if (rand_r(&seed) % 2) {

@@ -182,13 +182,13 @@ static void sound(const records* data) {
   mf_error error = MF_ERROR_INIT;
   producer* p = produce(data, SOUND);
   mf_dataset dataset, slice;
-  OK(mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
+  OK(mf_dataset_open_stream(&p->stream, NULL, &dataset, &error));
   CHECK(p->stream.release == NULL && p->streams_released == 1);
   CHECK(p->schemas_released == 1 && p->arrays_released == 0);
   OK(mf_dataset_slice(dataset, 0, 100, &slice, &error));
   OK(mf_release(dataset.id, &error));
   const mf_layout layout = make_layout(document);
-  const mf_loader loader = make_loader(slice, layout, "");
+  const mf_loader loader = make_loader(slice, layout, NULL);
   OK(mf_release(slice.id, &error));
   mf_batch* batch;
   int64_t order[20], count;
@@ -218,17 +218,17 @@ static void sound(const records* data) {
   OK(mf_release(layout.id, &error));
   OK(mf_release(loader.id, &error));
   CHECK(p->arrays_released == BATCHES);
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, NULL, &dataset, &error));
   CHECK(strcmp(error.message, "the stream was released or moved before") == 0);
   free(p);
 }
 
 /* A call that is refused releases a stream that nobody has read. */
-static void refused(const records* data, const char* options, size_t size, mf_dataset* dataset,
+static void refused(const records* data, const mf_dataset_options* options, mf_dataset* dataset,
                     const char* message) {
   mf_error error = MF_ERROR_INIT;
   producer* p = produce(data, SOUND);
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, options, size, dataset, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(&p->stream, options, dataset, &error));
   CHECK(strncmp(error.message, message, strlen(message)) == 0);
   CHECK(p->given == 0 && p->streams_released == 1 && p->stream.release == NULL);
   free(p);
@@ -238,7 +238,7 @@ static void failing(const records* data, enum fault fault, mf_status want, const
   mf_error error = MF_ERROR_INIT;
   producer* p = produce(data, fault);
   mf_dataset dataset = {5};
-  EXPECT(want, mf_dataset_open_stream(&p->stream, NULL, 0, &dataset, &error));
+  EXPECT(want, mf_dataset_open_stream(&p->stream, NULL, &dataset, &error));
   if (strcmp(error.message, message) != 0) {
     fprintf(stderr, "fault %d\ngot  %s\nwant %s\n", (int)fault, error.message, message);
     exit(1);
@@ -252,10 +252,9 @@ int main(void) {
   records* r = make_records();
   mf_dataset none;
   sound(r);
-  refused(r, "{\"paths\":[]}", 12, &none, "options /paths: \"paths\" is not an option");
-  refused(r, NULL, 1, &none, "argument \"options\" is NULL");
-  refused(r, "", (size_t)-1, &none, "argument \"options\" has 18446744073709551615 bytes");
-  refused(r, NULL, 0, NULL, "argument \"dataset\" is NULL");
+  refused(r, &(mf_dataset_options){.n_shapes = -1}, &none, "shapes has -1 elements at ");
+  refused(r, &(mf_dataset_options){.n_shapes = 1}, &none, "shapes has 1 elements at ");
+  refused(r, NULL, NULL, "argument \"dataset\" is NULL");
   failing(r, NO_SCHEMA, MF_IO, "the stream failed: the disk is on fire (error 5)");
   failing(r, NO_NEXT, MF_IO, "the stream failed: the disk is on fire (error 5)");
   failing(r, BAD_FORMAT, MF_UNSUPPORTED,

@@ -27,7 +27,8 @@ static mf_loader get(void) {
 
 static void replace(void) {
   mf_error error = MF_ERROR_INIT;
-  const mf_loader fresh = make_loader(dataset, layout, "{\"shuffle\":true,\"epochs\":-1}");
+  const mf_loader fresh =
+      make_loader(dataset, layout, &(mf_loader_options){.order = "shuffle.1", .epochs = -1});
   pthread_mutex_lock(&lock);
   const mf_loader old = current;
   current = fresh;
@@ -162,7 +163,7 @@ static void released_while_waiting(void) {
   int cancelled = 0, others = 0;
   while (cancelled + others < OUTCOMES) {
     const mf_dataset data = open_wide(memory);
-    waiting w = {make_loader(data, wide, "{\"epochs\":-1}"), MF_OK, MF_ERROR_INIT, 0};
+    waiting w = {make_loader(data, wide, &(mf_loader_options){.epochs = -1}), MF_OK, MF_ERROR_INIT, 0};
     pthread_t thread;
     mf_batch* batch;
     for (int i = 0; i < 3; i++) { /* and what was read ahead is taken */
@@ -209,14 +210,14 @@ static void guessed(void) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   pthread_t thread;
-  mf_loader next = make_loader(dataset, layout, "");
+  mf_loader next = make_loader(dataset, layout, NULL);
   CHECK(!pthread_create(&thread, NULL, guesser, NULL));
   for (int i = 0; i < 300; i++) {
     mf_release(next.id, NULL); /* which may have been guessed */
     pthread_mutex_lock(&lock);
     guess.id = next.id + ((uint64_t)1 << 32);
     pthread_mutex_unlock(&lock);
-    OK(mf_loader_create(dataset, layout, NULL, 0, &next, &error));
+    OK(mf_loader_create(dataset, layout, NULL, &next, &error));
     allowed(mf_loader_next(next, -1, &batch, &error), &error);
     mf_batch_release(batch);
   }
@@ -232,7 +233,7 @@ int main(void) {
   records* r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
-  current = make_loader(dataset, layout, "");
+  current = make_loader(dataset, layout, NULL);
   OK(mf_release(dataset.id, &error));
   dataset = open_records(r);
   for (size_t round = 0; round < ROUNDS; round++) {

@@ -66,17 +66,21 @@ static void prepare(const char* what, char** arguments) {
 
 static void of_layout(void) { OK_RELEASED(make_layout(DOCUMENT(100, 4, ""))); }
 static void of_arrays(void) { OK_RELEASED(open_records(r)); }
-static void of_files(void) { MADE(mf_dataset, mf_dataset_open("{\"paths\":[\"/\"]}", 15, &made, &error)); }
+static void of_files(void) {
+  const char* const path = "/";
+  MADE(mf_dataset, mf_dataset_open(&path, 1, NULL, &made, &error));
+}
+
 static void of_slice(void) { MADE(mf_dataset, mf_dataset_slice(dataset, 0, 50, &made, &error)); }
-static void of_loader(void) { MADE(mf_loader, mf_loader_create(dataset, layout, NULL, 0, &made, &error)); }
+static void of_loader(void) { MADE(mf_loader, mf_loader_create(dataset, layout, NULL, &made, &error)); }
 static void of_pass(void) { MADE(mf_loader, mf_loader_one_epoch(loader, 0, &made, &error)); }
 static void of_remesh(void) { MADE(mf_loader, mf_loader_remesh(loader, layout, 0, &made, &error)); }
-static void of_devices(void) { MADE(mf_devices, mf_devices_open("go", 2, NULL, 0, &made, &error)); }
+static void of_devices(void) { MADE(mf_devices, mf_devices_open("go", 2, NULL, &made, &error)); }
 
 static void of_stream(void) {
   mf_error error = MF_ERROR_INIT;
   mf_dataset made;
-  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(NULL, NULL, 0, &made, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(NULL, NULL, &made, &error));
 }
 
 static void of_ring(void) {
@@ -152,7 +156,7 @@ static void* work(void* unused) {
   mf_batch* batch;
   (void)unused;
   while (!over) {
-    const mf_loader loader = make_loader(dataset, layout, "{\"epochs\":1}");
+    const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.epochs = 1});
     for (int64_t step = 0; mf_loader_next(loader, -1, &batch, &error) == MF_OK; step++) {
       const int64_t order[] = {step * 4, step * 4 + 1, step * 4 + 2, step * 4 + 3};
       check_batch(batch, r, order);
@@ -174,7 +178,7 @@ int main(int count, char** arguments) {
   r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
-  loader = make_loader(dataset, layout, "");
+  loader = make_loader(dataset, layout, NULL);
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
     check_handlers(makers[i]);
   r->released = 0;

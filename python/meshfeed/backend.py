@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from meshfeed._command import BINARY
 from meshfeed._io.arguments import Checks
@@ -44,28 +44,27 @@ def devices(
         Devices('virtual:4', 4 x virtual, shared memory) 4 True
     """
     with Checks("mf.devices") as check:
-        options: dict[str, Any] = {}
-        if check.boolean("preflight", preflight) is False:
-            options["preflight"] = False
+        preflight = check.boolean("preflight", preflight) is not False
         if prober is not None:
-            options["prober"] = check.name("prober", prober)
+            prober = check.name("prober", prober)
         elif found := next((p for p in _probers() if os.access(p, os.X_OK)), None):
-            options["prober"] = str(found)
-        options["timeout_ms"] = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
+            prober = str(found)
+        limit = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
+        name = check.name("spec", spec)
         try:
-            handle = calls.devices_open(check.name("spec", spec), options)
+            handle = calls.devices_open(name, prober=prober, timeout_ms=limit, preflight=preflight)
         except Error as e:
-            for name, ours in _WORDS.items():
-                e.hint = e.hint.replace(name, ours)
+            for theirs, ours in _WORDS.items():
+                e.hint = e.hint.replace(theirs, ours)
             raise
         return Devices(spec, handle)
 
 
 # The options of the C API by their names here.
 _WORDS = {
-    '"timeout_ms"': "timeout=",
-    '"prober"': "prober=",
-    '"preflight": false': "preflight=False",
+    "timeout_ms": "timeout=",
+    "set prober": "set prober=",
+    "MF_NO_PREFLIGHT": "preflight=False",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import math
 import operator
@@ -276,15 +275,12 @@ def open(
         DataLossError: a file is damaged; the message names the file and where.
     """
     with Checks("mf.open") as check:
-        options: dict[str, Any] = {
-            "paths": _listed(check, paths),
-            "io": check.choice("io", io, "auto", "map", "read"),
-            "duplicates": check.choice("duplicates", duplicates, "refuse", "allow"),
-        }
-        if shapes is not None:
-            options["shapes"] = _shapes(check, shapes)
+        listed = _listed(check, paths)
+        mode = check.choice("io", io, "auto", "map", "read")
+        allowed = check.choice("duplicates", duplicates, "refuse", "allow") == "allow"
+        rows = _shapes(check, shapes)
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
-        ds = Dataset(calls.dataset_open(json.dumps(options)))
+        ds = Dataset(calls.dataset_open(listed, io=mode, allow_duplicates=allowed, shapes=rows))
         if full:
             ds._origin.compared = [file["path"] for file in ds._facts["files"]]
         return ds
@@ -305,7 +301,9 @@ def _listed(check: Checks, paths: Any) -> list[str]:
     return listed
 
 
-def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]]:
+def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:
+    if shapes is None:
+        return None
     try:
         given = {name: [operator.index(n) for n in shape] for name, shape in shapes.items()}
     except (AttributeError, TypeError):
@@ -333,15 +331,15 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
           label: int32
     """
     with Checks("mf.from_arrow") as check:
-        options = json.dumps({} if shapes is None else {"shapes": _shapes(check, shapes)})
+        rows = _shapes(check, shapes)
         _check_objects(check, data)
         if hasattr(data, "__arrow_c_stream__"):
             capsule = data.__arrow_c_stream__()
             stream = arrow.address(capsule, "arrow_array_stream")
-            return _unspent(check, data, Dataset(calls.dataset_from_stream(stream, options)))
+            return _unspent(check, data, Dataset(calls.dataset_from_stream(stream, rows)))
         if hasattr(data, "__arrow_c_array__"):
             with arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
-                return Dataset(calls.dataset_from_stream(stream, options))
+                return Dataset(calls.dataset_from_stream(stream, rows))
         message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
         table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
         if isinstance(data, list | tuple) and all(hasattr(b, "__arrow_c_array__") for b in data):

@@ -117,8 +117,8 @@ class Shard:
             message = f"the shard lies on DLPack device {dlpack.CPU}, not {tuple(dl_device)}"
             raise BufferError(message)
         if dlpack.VERSIONED and max_version is not None and max_version[0] >= 1:
-            return dlpack.capsule(self._lent("mf_placed_dlpack"), dlpack.Versioned)
-        return dlpack.capsule(self._lent("mf_placed_dlpack_legacy"), dlpack.Legacy)
+            return dlpack.capsule(self._lent(), dlpack.Versioned)
+        return dlpack.capsule(self._lent(legacy=True), dlpack.Legacy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.CPU
@@ -127,19 +127,20 @@ class Shard:
         index = ", ".join(f"{part.start}:{part.stop}" for part in self.index)
         return f"Shard(device={self.device}, index=[{index}])"
 
-    def _lent(self, function: str) -> int:
+    def _lent(self, *, legacy: bool = False) -> int:
         with Checks("Shard.__dlpack__"):
             batch = self._batch.handle.value
-            return calls.placed_lend(function, batch, self._array.number, self.position)
+            number, position = self._array.number, self.position
+            return calls.device_batch_lend(batch, number, position, legacy=legacy)
 
     def _view(self) -> np.ndarray[Any, Any]:
-        return dlpack.view(self._lent("mf_placed_dlpack"), self.shape, self.dtype)
+        return dlpack.view(self._lent(), self.shape, self.dtype)
 
     def _copy(self) -> np.ndarray[Any, Any]:
         out = np.empty(self.shape, self.dtype)
         with Checks("Shard.__array__"):
             batch = self._batch.handle.value
-            calls.placed_read(batch, self._array.number, self.position, out)
+            calls.device_batch_read(batch, self._array.number, self.position, out)
         return out
 
 
@@ -239,6 +240,6 @@ class Placing:
             if self._engine.batch.document != self._document:
                 self._open()
             batch = owner.release._as_parameter_
-            placed = calls.batch_place(batch, self._ring.value)
+            placed = calls.ring_transfer(self._ring.value, batch)
         owner_of_all = _Batch(placed, shared=self._devices.shared)
         return self._engine.batch.feed.build([PlacedArray(owner_of_all, a) for a in self._arrays])

@@ -104,9 +104,7 @@ class Layout:
         Args:
             tables: whether to list every device also in meshes of more than 1,024.
         """
-        text = calls.layout_report(self._text, tables=tables)
-        report: dict[str, Any] = json.loads(text)
-        return report
+        return calls.layout_report(self._text, tables=tables)
 
     @property
     def processes(self) -> Sequence[int]:
@@ -175,17 +173,15 @@ class Layout:
 
     def _drawn(self, form: str, array: Any, dims: Any) -> str:
         check = Checks("mf.Layout")
-        options: dict[str, Any] = {"format": form}
         shapes = self._shapes() if array is not None or dims is not None else {}
         if array is not None:
             if array not in shapes:
                 hint = nearest(array, tuple(shapes))
                 raise check.wrong("array", array, "the name of an array", hint)
-            options["array"] = array
             shapes = {array: shapes[array]}
         if dims is not None:
-            options["dims"] = check.dims(dims, max(map(len, shapes.values())))
-        return calls.layout_drawing(self._text, options)
+            dims = check.dims(dims, max(map(len, shapes.values())))
+        return calls.layout_drawing(self._text, svg=form == "svg", array=array, dims=dims)
 
     def _shapes(self) -> dict[str, list[int]]:
         """Returns the global shape of every array, including mask and extras."""

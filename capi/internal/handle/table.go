@@ -1,13 +1,12 @@
 // Package handle names objects by numbers that a foreign program may keep.
 //
-// A handle is a place in a table and the generation of that place. A handle
-// that was released stays invalid for ever, also when its place is taken
-// again, so that a foreign program that holds on to one gets an error and not
-// somebody else's object.
+// A handle is the index of a slot in a table and the generation of that slot.
+// Releasing a handle starts the next generation. A released handle therefore
+// stays invalid even if another object uses its slot.
 //
-// Whoever works with an object pins its handle. [Table.Release] refuses new
-// pins, cancels the context of the old ones and waits for them before the
-// object is closed.
+// A call pins the handle of the object that it uses. [Table.Release] refuses
+// new pins, cancels the context of the existing ones, and waits until they end
+// before it closes the object.
 package handle
 
 import (
@@ -16,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -26,8 +26,8 @@ type Table struct {
 	mu    sync.Mutex
 	slots []slot
 	free  []uint32
-	pins  int           // of all entries, also released ones
-	idle  chan struct{} // closed when pins is 0; nil if nobody waits for it
+	pins  int           // of all entries, including released ones
+	idle  chan struct{} // closed when pins is 0; nil if no caller waits for it
 }
 
 type slot struct {
@@ -35,7 +35,7 @@ type slot struct {
 	entry      *Entry
 }
 
-// Entry is a place that is taken.
+// Entry is an object in a slot.
 type Entry struct {
 	Object Object
 
@@ -51,31 +51,31 @@ type Entry struct {
 
 // Object is what a handle names.
 type Object interface {
-	// Patience says how long a release waits for calls that still use the
-	// object; negative is for ever. After that, the object is closed in the
-	// background when the last of them returns.
+	// Patience returns how long a release waits for calls that use the object;
+	// negative is without limit. After that time the object is closed in the
+	// background, when the last of these calls returns.
 	Patience() time.Duration
 
-	// Close ends the object. Nobody uses it any more.
+	// Close ends the object. No call uses it any more.
 	Close() error
 }
 
 var errReleased = status.New(status.Cancelled, "handle", "the handle was released or cancelled during the call")
 
-// Put gives an object a handle, which is never 0.
+// Put adds an object and returns its handle, which is never 0.
 func (t *Table) Put(o Object) uint64 {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	e := &Entry{Object: o, Context: ctx, table: t, cancel: cancel, unused: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	index := t.place()
+	index := t.freeSlot()
 	s := &t.slots[index]
 	s.entry = e
 	return uint64(s.generation)<<32 | uint64(index)
 }
 
-// place finds a free slot or makes one.
-func (t *Table) place() uint32 {
+// freeSlot returns the index of a free slot, and adds one if there is none.
+func (t *Table) freeSlot() uint32 {
 	if n := len(t.free); n > 0 {
 		index := t.free[n-1]
 		t.free = t.free[:n-1]
@@ -85,7 +85,7 @@ func (t *Table) place() uint32 {
 	return uint32(len(t.slots) - 1)
 }
 
-// find gives the slot of a handle; the table is locked.
+// find returns the slot of a handle. The caller holds the lock.
 func (t *Table) find(h uint64) (*slot, error) {
 	index, generation := uint32(h), uint32(h>>32)
 	if uint64(index) < uint64(len(t.slots)) {
@@ -140,7 +140,7 @@ func (t *Table) Cancel(h uint64) error {
 	return err
 }
 
-// CancelAll ends the contexts of all handles, and gives what they name.
+// CancelAll ends the contexts of all handles, and returns their objects.
 func (t *Table) CancelAll() []Object {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,54 +172,21 @@ func (t *Table) Idle(ctx context.Context) {
 	}
 }
 
-// Len gives the number of handles.
-func (t *Table) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := 0
-	for _, s := range t.slots {
-		if s.entry != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// Release takes a handle out of the table and closes its object, once nobody
-// uses it. Gone says whether there was such a handle; err may come from the
-// object's Close too.
+// Release removes a handle and closes its object when no call uses it. It
+// reports whether there was such a handle. The error may be that of Close.
 func (t *Table) Release(h uint64) (gone bool, err error) {
 	e, err := t.remove(h)
 	if err != nil {
 		return false, err
 	}
-	if e.await(e.Object.Patience()) {
+	if future.Within(e.unused, e.Object.Patience()) {
 		return true, e.Object.Close()
 	}
 	guard.Go("handle", func() error {
 		<-e.unused
 		return e.Object.Close()
-	}, func(error) {}) // the caller has gone on
+	}, func(error) {}) // the caller has returned
 	return true, nil
-}
-
-// await waits until nobody uses the object, and says whether that came true.
-func (e *Entry) await(patience time.Duration) bool {
-	select {
-	case <-e.unused:
-		return true
-	default:
-	}
-	if patience < 0 {
-		<-e.unused
-		return true
-	}
-	select {
-	case <-e.unused:
-		return true
-	case <-time.After(patience):
-		return false
-	}
 }
 
 // remove makes a handle invalid.
@@ -232,7 +199,7 @@ func (t *Table) remove(h uint64) (*Entry, error) {
 	}
 	e := s.entry
 	s.entry = nil
-	if s.generation < math.MaxUint32 { // else the place is never taken again
+	if s.generation < math.MaxUint32 { // otherwise the slot is never used again
 		s.generation++
 		t.free = append(t.free, uint32(h))
 	}

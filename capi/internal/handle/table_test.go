@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// object counts how often it was closed.
+// object counts calls of Close.
 type object struct {
 	patience time.Duration
 	closed   atomic.Int32
@@ -31,7 +31,7 @@ func TestStaleHandles(t *testing.T) {
 	}
 	second := table.Put(&object{})
 	if uint32(first) != uint32(second) || first == second {
-		t.Fatalf("handles %#x and %#x: want the same place, another generation", first, second)
+		t.Fatalf("handles %#x and %#x: want the same slot, another generation", first, second)
 	}
 	for _, h := range []uint64{first, 0, 1 << 32, second + 1, math.MaxUint64} {
 		_, err := table.Pin(h)
@@ -49,7 +49,7 @@ func TestStaleHandles(t *testing.T) {
 	}
 }
 
-func TestExhaustedPlaceIsNotTakenAgain(t *testing.T) {
+func TestExhaustedSlotIsNotReused(t *testing.T) {
 	var table Table
 	table.Put(&object{})
 	table.slots[0].generation = math.MaxUint32
@@ -57,7 +57,7 @@ func TestExhaustedPlaceIsNotTakenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h := table.Put(&object{}); uint32(h) != 1 {
-		t.Errorf("handle %#x reuses a place whose generations are used up", h)
+		t.Errorf("handle %#x reuses a slot that has no generation left", h)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestReleaseCancelsAndWaits(t *testing.T) {
 	})
 }
 
-func TestReleaseLosesPatience(t *testing.T) {
+func TestReleaseReturnsAfterPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var table Table
 		o := &object{patience: time.Second}
@@ -109,7 +109,7 @@ func TestReleaseLosesPatience(t *testing.T) {
 	})
 }
 
-func TestReleaseGivesTheErrorOfClose(t *testing.T) {
+func TestReleaseReturnsTheErrorOfClose(t *testing.T) {
 	var table Table
 	want := errors.New("disk")
 	if gone, err := table.Release(table.Put(&object{err: want})); !gone || err != want {
@@ -127,16 +127,16 @@ func TestCancelAll(t *testing.T) {
 	table.CancelAll()
 	for _, e := range entries {
 		if e.Context.Err() == nil {
-			t.Error("a context goes on")
+			t.Error("a context has not ended")
 		}
 		e.Unpin()
 	}
-	if table.Len() != 3 {
-		t.Errorf("%d handles are left, want 3", table.Len())
+	if n := len(table.CancelAll()); n != 3 {
+		t.Errorf("%d handles are left, want 3", n)
 	}
 }
 
-// TestConcurrentUse lets eight goroutines make, use and release handles; an
+// TestConcurrentUse: eight goroutines create, use and release handles. Every
 // object must be closed exactly once, and never while it is in use.
 func TestConcurrentUse(t *testing.T) {
 	var table Table
@@ -146,10 +146,10 @@ func TestConcurrentUse(t *testing.T) {
 	for range 8 {
 		wait.Go(func() {
 			for i := range 2000 {
-				place := &shared[i%len(shared)]
+				current := &shared[i%len(shared)]
 				made.Add(1)
-				table.Release(place.Swap(table.Put(&counted{closed: &closed})))
-				if e, err := table.Pin(place.Load()); err == nil {
+				table.Release(current.Swap(table.Put(&counted{closed: &closed})))
+				if e, err := table.Pin(current.Load()); err == nil {
 					if e.Object.(*counted).gone.Load() {
 						t.Error("pinned an object that was closed")
 					}
@@ -162,8 +162,8 @@ func TestConcurrentUse(t *testing.T) {
 	for i := range shared {
 		table.Release(shared[i].Load())
 	}
-	if table.Len() != 0 || made.Load() != closed.Load() {
-		t.Errorf("%d handles left, %d objects made, %d closed", table.Len(), made.Load(), closed.Load())
+	if n := len(table.CancelAll()); n != 0 || made.Load() != closed.Load() {
+		t.Errorf("%d handles left, %d objects made, %d closed", n, made.Load(), closed.Load())
 	}
 }
 
@@ -191,7 +191,7 @@ func BenchmarkPin(b *testing.B) {
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var table Table
-		table.Idle(t.Context()) // nobody uses anything
+		table.Idle(t.Context()) // no object is in use
 		first, second := table.Put(&object{}), table.Put(&object{patience: time.Second})
 		a, _ := table.Pin(first)
 		b, _ := table.Pin(second)
@@ -203,7 +203,7 @@ func TestIdle(t *testing.T) {
 			}()
 		}
 		a.Unpin()
-		if _, err := table.Release(second); err != nil { // loses its patience: a pin still counts
+		if _, err := table.Release(second); err != nil { // returns after its patience; the pin still counts
 			t.Fatal(err)
 		}
 		if synctest.Wait(); idle.Load() != 0 {
@@ -211,10 +211,10 @@ func TestIdle(t *testing.T) {
 		}
 		b.Unpin()
 		if synctest.Wait(); idle.Load() != 2 {
-			t.Errorf("%d of 2 have seen that all is idle", idle.Load())
+			t.Errorf("%d of 2 waits have ended", idle.Load())
 		}
 		again, _ := table.Pin(first)
-		again.Unpin() // and nobody waits
+		again.Unpin() // no call waits
 	})
 }
 
@@ -230,6 +230,6 @@ func TestIdleEndsWithItsContext(t *testing.T) {
 			t.Errorf("waited %v", waited)
 		}
 		e.Unpin()
-		table.Idle(t.Context()) // whoever gave up is in nobody's way
+		table.Idle(t.Context()) // the wait that timed out has no effect
 	})
 }

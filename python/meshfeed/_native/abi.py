@@ -1,4 +1,4 @@
-"""`meshfeed.h` for ctypes: its structures, and the types of its functions."""
+"""`meshfeed.h` for ctypes: the structs, and the types of the functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from meshfeed import errors
 
-VERSION = 1, 0  # what this module was written for: the same major number, at least this minor one
+VERSION = 1, 0  # the library needs the same major number, and at least this minor number
 
 
 class Failure(ctypes.Structure):
@@ -39,11 +39,11 @@ class Failure(ctypes.Structure):
         super().__init__(ctypes.sizeof(Failure))
 
     def exception(self, code: int, op: str) -> errors.Error:
-        """Makes the exception for a call that returned this code.
+        """Builds the exception of a call that returned this code.
 
         Args:
             code: the code.
-            op: what the user called; by default the part of the library that failed.
+            op: the name of the user's call; by default the part of the library that failed.
         """
         texts = (op.encode() or self.op, self.message, self.hint, self.path)
         return errors.of(code, *(text.decode(errors="replace") for text in texts))
@@ -120,13 +120,91 @@ class Array(ctypes.Structure):
     )
 
 
+class Picture(ctypes.Structure):
+    """`mf_picture`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("format", c_int32),
+        ("array", c_char_p),
+        ("dims", POINTER(c_int32)),
+        ("width", c_int64),
+    )
+
+
+class RowShape(ctypes.Structure):
+    """`mf_row_shape`."""
+
+    _fields_ = (("field", c_char_p), ("shape", POINTER(c_int64)), ("ndim", c_int64))
+
+
+class DatasetOptions(ctypes.Structure):
+    """`mf_dataset_options`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("io", c_int32),
+        ("n_shapes", c_int32),
+        ("shapes", POINTER(RowShape)),
+    )
+
+
+class Fill(ctypes.Structure):
+    """`mf_fill`."""
+
+    _fields_ = (
+        ("field", c_char_p),
+        ("value", c_void_p),
+        ("dtype", DType),
+        ("reserved", c_int32),
+    )
+
+
+class LoaderOptions(ctypes.Structure):
+    """`mf_loader_options`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("process", c_int64),
+        ("processes", c_int64),
+        ("order", c_char_p),
+        ("seed", c_int64),
+        ("epochs", c_int64),
+        ("prefetch", c_int64),
+        ("state", c_char_p),
+        ("fill", POINTER(Fill)),
+        ("n_fill", c_int64),
+        ("max_host_bytes", c_int64),
+        ("workers", c_int64),
+    )
+
+
+class DevicesOptions(ctypes.Structure):
+    """`mf_devices_options`."""
+
+    _fields_ = (
+        ("struct_size", c_uint32),
+        ("flags", c_uint32),
+        ("prober", c_char_p),
+        ("timeout_ms", c_int64),
+    )
+
+
+# Flags. Each is a flag of one function or struct.
+ALL_DEVICES = 1
+ALLOW_DUPLICATES = 1
+IGNORE_DATASET = 1
+NO_PREFLIGHT = 1
+
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
 
 _TEXT = (c_char_p, c_size_t)
 _ERROR = c_void_p
 
-# For every function that is called: the types of its arguments. They return an
-# mf_status unless RESULTS names another type. A handle is c_uint64 here: x86-64
+# The argument types of every function that this package calls. A function returns
+# an mf_status unless RESULTS names another type. A handle is c_uint64 here: x86-64
 # and arm64 pass a struct with one such member in the same register.
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_abi_version": (),
@@ -137,17 +215,17 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_release": (c_uint64, _ERROR),
     "mf_layout_create": (*_TEXT, c_void_p, _ERROR),
     "mf_layout_json": (c_uint64, c_void_p, _ERROR),
-    "mf_layout_report": (c_uint64, *_TEXT, c_void_p, _ERROR),
-    "mf_layout_draw": (c_uint64, *_TEXT, c_void_p, _ERROR),
+    "mf_layout_report": (c_uint64, c_uint32, c_void_p, _ERROR),
+    "mf_layout_draw": (c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_layout_page": (c_uint64, c_void_p, _ERROR),
-    "mf_dataset_open": (*_TEXT, c_void_p, _ERROR),
-    "mf_dataset_open_stream": (c_void_p, *_TEXT, c_void_p, _ERROR),
+    "mf_dataset_open": (c_void_p, c_int32, c_void_p, c_void_p, _ERROR),
+    "mf_dataset_open_stream": (c_void_p, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_arrays": (c_void_p, c_int32, RELEASE, c_void_p, c_void_p, _ERROR),
     "mf_dataset_info": (c_uint64, c_void_p, _ERROR),
     "mf_dataset_fingerprint": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_hash": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_dataset_slice": (c_uint64, c_int64, c_int64, c_void_p, _ERROR),
-    "mf_loader_create": (c_uint64, c_uint64, *_TEXT, c_void_p, _ERROR),
+    "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
     "mf_loader_next": (c_uint64, c_int64, c_void_p, _ERROR),
     "mf_loader_state": (c_uint64, c_void_p, _ERROR),
@@ -166,14 +244,14 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_batch_retain": (c_void_p,),
     "mf_batch_release": (c_void_p,),
     "mf_digest": (c_void_p, c_void_p, c_int32, c_void_p, _ERROR),
-    "mf_devices_open": (*_TEXT, *_TEXT, c_void_p, _ERROR),
+    "mf_devices_open": (*_TEXT, c_void_p, c_void_p, _ERROR),
     "mf_devices_info": (c_uint64, c_void_p, _ERROR),
     "mf_ring_create": (c_uint64, c_uint64, c_void_p, _ERROR),
     "mf_ring_info": (c_uint64, c_void_p, _ERROR),
-    "mf_batch_place": (c_void_p, c_uint64, c_void_p, _ERROR),
-    "mf_placed_read": (c_uint64, c_int32, c_int64, c_void_p, c_int64, _ERROR),
-    "mf_placed_dlpack": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
-    "mf_placed_dlpack_legacy": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
+    "mf_ring_transfer": (c_uint64, c_void_p, c_void_p, _ERROR),
+    "mf_device_batch_read": (c_uint64, c_int32, c_int64, c_void_p, c_int64, _ERROR),
+    "mf_device_batch_dlpack": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
+    "mf_device_batch_dlpack_legacy": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
     "mf_order_fill": (*_TEXT, c_int64, c_int64, c_int64, c_int64, c_void_p, c_int64, _ERROR),
     "mf_record_key": (c_int64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_live_handles": (),
@@ -194,7 +272,7 @@ RESULTS: dict[str, Any] = {
 
 
 def declare(library: ctypes.CDLL) -> None:
-    """Tells ctypes the types of the library's functions."""
+    """Declares the types of the library's functions."""
     for name, arguments in ARGUMENTS.items():
         function = getattr(library, name)
         function.argtypes = arguments

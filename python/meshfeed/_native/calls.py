@@ -1,44 +1,47 @@
-"""The cold calls of the C library, as functions.
+"""The calls of the C library that are not made for every batch, as Python functions.
 
-Every call that may wait does so in slices, so that Ctrl-C is answered.
+A call that may wait is made again every `SLICE_MS`, so that Ctrl-C is handled.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
+import os
+import struct
 from collections.abc import Mapping, Sequence
-from ctypes import byref, c_int64, c_void_p
+from ctypes import byref, c_char_p, c_int32, c_int64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any
 
+from meshfeed._native import abi
 from meshfeed._native.abi import RELEASE, Array, Bytes, DType, Stats
 from meshfeed._native.handle import Handle
 from meshfeed._native.library import SLICE_MS, borrowed, call, library
-from meshfeed.errors import Code
+from meshfeed.errors import Code, NotFoundError
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-def _made(what: str, name: str, *arguments: Any) -> Handle:
-    """Calls a function that makes a handle, and waits until what it names stands."""
+def _created(what: str, name: str, *arguments: Any) -> Handle:
+    """Calls a function that creates an object, and waits until the object is ready."""
     handle = Handle(what)
     try:
         call(name, *arguments, byref(handle.out))
-        _patiently("mf_wait", handle.out)
-    except BaseException as e:  # after Ctrl-C nobody waits for a file that does not answer
+        _wait("mf_wait", handle.out)
+    except BaseException as e:  # after Ctrl-C this must not wait for a file system
         handle.close(type(e))
         raise
     return handle
 
 
-def _patiently(name: str, handle: Any, *arguments: Any) -> None:
+def _wait(name: str, handle: Any, *arguments: Any) -> None:
     while call(name, handle, SLICE_MS, *arguments) == Code.Timeout:
         pass
 
 
-def _taken(out: Bytes) -> str:
-    """Copies a text out of memory of the library, and frees that."""
+def _copied(out: Bytes) -> str:
+    """Copies a text from memory of the library, and frees that memory."""
     try:
         return ctypes.string_at(out.data, out.size).decode() if out.data else ""
     finally:
@@ -48,12 +51,24 @@ def _taken(out: Bytes) -> str:
 def _text(name: str, *arguments: Any) -> str:
     out = Bytes()
     call(name, *arguments, byref(out))
-    return _taken(out)
+    return _copied(out)
+
+
+def _json(name: str, *arguments: Any) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(_text(name, *arguments))
+    return value
 
 
 def _encoded(text: str | bytes) -> tuple[bytes, int]:
     data = text.encode() if isinstance(text, str) else text
     return data, len(data)
+
+
+def _field(name: str) -> bytes:
+    """Encodes the name of a field, which ends with NUL in C."""
+    if "\0" in name:
+        raise NotFoundError(f"the dataset has no field {name!r}", hint="no field name contains NUL")
+    return name.encode()
 
 
 # ---- layouts ----
@@ -75,41 +90,66 @@ class _Layout(Handle):
 
 
 def layout_canonical(document: str | bytes) -> str:
-    """Reads a layout document and gives its canonical form."""
+    """Parses a layout document and returns its canonical form."""
     with _Layout(document) as handle:
         return _text("mf_layout_json", handle)
 
 
-def layout_report(document: str, *, tables: bool) -> str:
-    """Gives the report of a layout, as JSON."""
+def layout_report(document: str, *, tables: bool) -> dict[str, Any]:
+    """Returns the report of a layout, with or without a list of all devices."""
     with _Layout(document) as handle:
-        options = json.dumps({"tables": tables})
-        return _text("mf_layout_report", handle, *_encoded(options))
+        return _json("mf_layout_report", handle, abi.ALL_DEVICES if tables else 0)
 
 
-def layout_drawing(document: str, options: Mapping[str, Any]) -> str:
-    """Draws a layout, as text or SVG."""
+def layout_drawing(
+    document: str, *, svg: bool, array: str | None, dims: Sequence[int] | None
+) -> str:
+    """Draws a layout, as SVG or text: one array or all, in two dimensions or the default ones."""
+    picture = abi.Picture(sizeof(abi.Picture), int(svg))
+    picture.array = None if array is None else array.encode()
+    if dims is not None:
+        picture.dims = (c_int32 * len(dims))(*dims)
     with _Layout(document) as handle:
-        return _text("mf_layout_draw", handle, *_encoded(json.dumps(options)))
+        return _text("mf_layout_draw", handle, byref(picture))
 
 
 def layout_page(document: str) -> str:
-    """Gives the browser page that begins with a layout."""
+    """Returns the browser page with a layout loaded."""
     with _Layout(document) as handle:
         return _text("mf_layout_page", handle)
 
 
 # ---- datasets ----
 
+Shapes = Mapping[str, Sequence[int]]
+_IO = ("auto", "map", "read")  # by the numbers of mf_dataset_options.io
 
-def dataset_open(options: str) -> Handle:
+
+def _dataset_options(shapes: Shapes | None) -> abi.DatasetOptions:
+    rows = (abi.RowShape * len(shapes or ()))()
+    for row, (name, shape) in zip(rows, (shapes or {}).items(), strict=True):
+        row.field, row.ndim = _field(name), len(shape)
+        row.shape = (c_int64 * len(shape))(*shape)
+    options = abi.DatasetOptions(sizeof(abi.DatasetOptions))
+    options.shapes, options.n_shapes = rows, len(rows)
+    return options
+
+
+def dataset_open(
+    paths: Sequence[str], *, io: str, allow_duplicates: bool, shapes: Shapes | None
+) -> Handle:
     """Opens files."""
-    return _made("dataset", "mf_dataset_open", *_encoded(options))
+    options = _dataset_options(shapes)
+    options.io = _IO.index(io)
+    options.flags = abi.ALLOW_DUPLICATES if allow_duplicates else 0
+    names = (c_char_p * len(paths))(*map(os.fsencode, paths))
+    return _created("dataset", "mf_dataset_open", names, len(paths), byref(options))
 
 
-def dataset_from_stream(address: int, options: str) -> Handle:
+def dataset_from_stream(address: int, shapes: Shapes | None) -> Handle:
     """Moves an Arrow C stream into a dataset."""
-    return _made("dataset", "mf_dataset_open_stream", address, *_encoded(options))
+    options = _dataset_options(shapes)
+    return _created("dataset", "mf_dataset_open_stream", address, byref(options))
 
 
 @RELEASE
@@ -118,10 +158,10 @@ def _give_back(context: int) -> None:
 
 
 def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
-    """Lends NumPy arrays to a dataset until its last user is gone."""
+    """Lends NumPy arrays to a dataset until no handle needs them."""
     descriptions = (Array * len(arrays))()
     for out, (name, array) in zip(descriptions, arrays.items(), strict=True):
-        out.struct_size = ctypes.sizeof(Array)
+        out.struct_size = sizeof(Array)
         out.ndim = array.ndim
         out.name = name.encode()
         out.data = array.ctypes.data
@@ -131,81 +171,128 @@ def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
     lent = list(arrays.values())
     borrowed[id(lent)] = lent
     back = _give_back, id(lent)
-    return _made("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *back)
+    return _created("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *back)
 
 
-# DLPack's type codes by NumPy's kind; the only "V" that gets here is bfloat16.
+# DLPack's type codes by NumPy's kind. The only "V" here is bfloat16.
 _DLPACK = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
 
 
 def dataset_facts(handle: int) -> dict[str, Any]:
-    """Gives what is in a dataset."""
-    facts: dict[str, Any] = json.loads(_text("mf_dataset_info", handle))
-    return facts
+    """Describes a dataset."""
+    return _json("mf_dataset_info", handle)
 
 
 def dataset_fingerprint(handle: int) -> str:
-    """Gives the hash of the content."""
+    """Returns the hash of the content."""
     out = Bytes()
-    _patiently("mf_dataset_fingerprint", handle, byref(out))
-    return _taken(out)
+    _wait("mf_dataset_fingerprint", handle, byref(out))
+    return _copied(out)
 
 
 def dataset_hash(handle: int, *, wait: bool) -> dict[str, Any] | None:
-    """Gives the SHA-256 of all bytes of the files, and of each file.
+    """Returns the SHA-256 of all bytes of the files, and of each file.
 
     Args:
-        handle: the dataset's.
-        wait: whether to wait until all is read; else None comes back after a moment.
+        handle: of the dataset.
+        wait: whether to wait until all files are read. If not, the result may be None.
     """
     out = Bytes()
     while call("mf_dataset_hash", handle, SLICE_MS, byref(out)) == Code.Timeout:
         if not wait:
             return None
-    hashes: dict[str, Any] = json.loads(_taken(out))
+    hashes: dict[str, Any] = json.loads(_copied(out))
     return hashes
 
 
 def dataset_slice(handle: int, start: int, stop: int) -> Handle:
-    """Gives the records [start, stop)."""
-    return _made("dataset", "mf_dataset_slice", handle, start, stop)
+    """Creates a dataset of the records [start, stop)."""
+    return _created("dataset", "mf_dataset_slice", handle, start, stop)
 
 
 # ---- loaders ----
 
 
-def loader_create(dataset: int, document: str, options: Mapping[str, Any]) -> Handle:
-    """Begins to load."""
+def loader_create(dataset: int, document: str, given: Mapping[str, Any]) -> Handle:
+    """Creates a loader.
+
+    Args:
+        dataset: the handle of the dataset.
+        document: the layout.
+        given: the fields of `mf_loader_options` that the user gave. `state` is a dict, `fill` is a
+            dict of numbers, and prefetch 0 builds each batch on request.
+    """
+    options = abi.LoaderOptions(sizeof(abi.LoaderOptions))
+    for name in _NUMBERS & given.keys():
+        setattr(options, name, given[name])
+    options.flags = abi.IGNORE_DATASET if given.get("ignore_dataset") else 0
+    if given.get("prefetch") == 0:
+        options.prefetch = -1
+    if "order" in given:
+        options.order = given["order"].encode()
+    if "state" in given:
+        options.state = json.dumps(given["state"]).encode()
+    options.fill, values = _fills(given.get("fill", {}))
+    options.n_fill = len(values) // 16
     with _Layout(document) as layout:
-        return _made("loader", "mf_loader_create", dataset, layout, *_encoded(json.dumps(options)))
+        return _created("loader", "mf_loader_create", dataset, layout, byref(options))
+
+
+_NUMBERS = {"process", "processes", "seed", "epochs", "prefetch", "max_host_bytes", "workers"}
+
+
+def _fills(fill: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Builds an array of `mf_fill`, and the memory that it points at."""
+    fills, values = (abi.Fill * len(fill))(), ctypes.create_string_buffer(16 * len(fill))
+    for i, (name, number) in enumerate(fill.items()):
+        code, form, *parts = _element(number)
+        struct.pack_into(form, values, 16 * i, *parts)
+        dtype = DType(code, 8 * struct.calcsize(form), 1)
+        fills[i] = abi.Fill(_field(name), ctypes.addressof(values) + 16 * i, dtype)
+    return fills, values
+
+
+def _element(number: Any) -> tuple[Any, ...]:
+    """Returns DLPack's code of a number, and what `struct` packs: its format and its parts.
+
+    Args:
+        number: a boolean, a number, a list of the two parts of a complex number, or the name of
+            a number that JSON does not have.
+    """
+    if isinstance(number, bool):
+        return _DLPACK["b"], "?", number
+    if isinstance(number, int) and -(2**63) <= number < 2**64:
+        return (_DLPACK["i"], "q", number) if number < 2**63 else (_DLPACK["u"], "Q", number)
+    if isinstance(number, list):
+        return _DLPACK["c"], "dd", *map(float, number)
+    return _DLPACK["f"], "d", float(number)
 
 
 def loader_one_epoch(handle: int, epoch: int) -> Handle:
-    """Begins an independent pass over one epoch."""
-    return _made("loader", "mf_loader_one_epoch", handle, epoch)
+    """Creates an independent pass over one epoch."""
+    return _created("loader", "mf_loader_one_epoch", handle, epoch)
 
 
 def loader_remesh(handle: int, document: str, process: int) -> Handle:
-    """Begins to go on where a loader stands, on another layout."""
+    """Creates a loader that continues at the position of another one, on another layout."""
     with _Layout(document) as layout:
-        return _made("loader", "mf_loader_remesh", handle, layout, process)
+        return _created("loader", "mf_loader_remesh", handle, layout, process)
 
 
 def loader_info(handle: int) -> dict[str, Any]:
-    """Gives what every batch of a loader looks like."""
-    info: dict[str, Any] = json.loads(_text("mf_loader_info", handle))
-    return info
+    """Describes the batches of a loader."""
+    return _json("mf_loader_info", handle)
 
 
 def loader_state(handle: int) -> dict[str, Any]:
-    """Gives the state after the last batch handed out by C."""
-    state: dict[str, Any] = json.loads(_text("mf_loader_state", handle))
-    return state
+    """Returns the state after the last batch that the library delivered."""
+    return _json("mf_loader_state", handle)
 
 
 def loader_restore(handle: int, state: str, *, ignore_dataset: bool) -> None:
-    """Continues where a state stands."""
-    call("mf_loader_restore", handle, *_encoded(state), int(ignore_dataset))
+    """Continues at a state."""
+    flags = abi.IGNORE_DATASET if ignore_dataset else 0
+    call("mf_loader_restore", handle, *_encoded(state), flags)
 
 
 def loader_seek(handle: int, epoch: int, position: int) -> None:
@@ -214,22 +301,22 @@ def loader_seek(handle: int, epoch: int, position: int) -> None:
 
 
 def loader_skip(handle: int, steps: int) -> None:
-    """Leaves out the next steps."""
+    """Skips the next steps."""
     call("mf_loader_skip", handle, steps)
 
 
 def loader_rewind(handle: int, epoch: int, position: int) -> None:
-    """Goes back to where a batch ended, and takes back those behind it."""
+    """Continues at the end of an earlier batch, and takes back the batches after it."""
     call("mf_loader_rewind", handle, epoch, position)
 
 
 def loader_certificate(handle: int, epoch: int, position: int) -> str:
-    """Gives the certificate of what was handed over up to where a batch ended."""
+    """Returns the certificate of everything delivered up to the end of a batch."""
     return _text("mf_loader_certificate", handle, epoch, position)
 
 
 def certificate_add(a: str, b: str) -> str:
-    """Gives the sum of two certificates."""
+    """Adds two certificates."""
     return _text("mf_certificate_add", *_encoded(a), *_encoded(b))
 
 
@@ -237,29 +324,29 @@ Range = tuple[int, int, int, int]  # first epoch and position, last epoch and po
 
 
 def _range(asked: Range | None) -> Any:
-    """Gives an `mf_range`, or NULL."""
+    """Builds an `mf_range`, or NULL."""
     return None if asked is None else (c_int64 * 4)(*asked)
 
 
 def certificate_check(text: str, asked: Range | None) -> None:
     """Checks a range of a certificate against its order and seed."""
-    _made("certificate", "mf_certificate_check", *_encoded(text), _range(asked)).close()
+    _created("certificate", "mf_certificate_check", *_encoded(text), _range(asked)).close()
 
 
 def certificate_report(text: str | bytes, asked: Range | None = None) -> str:
-    """Gives what a certificate claims of a range."""
+    """Returns what a certificate claims about a range."""
     return _text("mf_certificate_report", *_encoded(text), _range(asked))
 
 
 def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, Any]) -> None:
-    """Writes the records of a batch into an int64 array of as many rows."""
+    """Writes the records of a batch to an int64 array of the same length."""
     count = c_int64()
     call("mf_loader_records", handle, epoch, position, out.ctypes.data, out.size, byref(count))
 
 
 def loader_stats(handle: int) -> dict[str, int]:
-    """Gives the counters of a loader."""
-    stats = Stats(ctypes.sizeof(Stats))
+    """Returns the counters of a loader."""
+    stats = Stats(sizeof(Stats))
     call("mf_loader_stats", handle, byref(stats))
     return {name: getattr(stats, name) for name, _ in Stats._fields_[2:]}
 
@@ -268,20 +355,20 @@ def loader_stats(handle: int) -> dict[str, int]:
 
 
 def batch_retain(batch: int) -> None:
-    """Keeps the batch at this address until one more `batch_release`."""
+    """Adds a reference to the batch at this address."""
     library().mf_batch_retain(batch)
 
 
 def batch_release(batch: int) -> None:
-    """Gives back the batch at this address once."""
+    """Drops a reference to the batch at this address."""
     library().mf_batch_release(batch)
 
 
 def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
-    """Gives XXH3-128 of blocks of the batch at this address, which the caller keeps alive."""
+    """Returns XXH3-128 of blocks of the batch at this address. The caller keeps it alive."""
     n = len(tensors)
     out = (ctypes.c_uint8 * (16 * n))()
-    call("mf_digest", batch, (ctypes.c_int32 * n)(*tensors), n, out)
+    call("mf_digest", batch, (c_int32 * n)(*tensors), n, out)
     data = bytes(out)
     return [data[16 * i : 16 * i + 16] for i in range(n)]
 
@@ -289,45 +376,47 @@ def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
 # ---- devices ----
 
 
-def devices_open(spec: str, options: Mapping[str, Any]) -> Handle:
+def devices_open(spec: str, *, prober: str | None, timeout_ms: int, preflight: bool) -> Handle:
     """Opens devices."""
-    what, texts = "backend of these devices", (*_encoded(spec), *_encoded(json.dumps(options)))
-    return _made(what, "mf_devices_open", *texts)
+    options = abi.DevicesOptions(sizeof(abi.DevicesOptions), 0 if preflight else abi.NO_PREFLIGHT)
+    options.prober = None if prober is None else prober.encode()
+    options.timeout_ms = timeout_ms
+    what = "backend of these devices"
+    return _created(what, "mf_devices_open", *_encoded(spec), byref(options))
 
 
 def devices_info(handle: int) -> dict[str, Any]:
-    """Gives what was opened, and what of meshfeed's is on it."""
-    info: dict[str, Any] = json.loads(_text("mf_devices_info", handle))
-    return info
+    """Describes the devices, and what meshfeed holds on them."""
+    return _json("mf_devices_info", handle)
 
 
 def ring_create(devices: int, document: str) -> Handle:
-    """Makes memory on devices for the batches of a layout."""
+    """Creates a ring: memory on devices for the batches of a layout."""
     with _Layout(document) as layout:
-        return _made("ring", "mf_ring_create", devices, layout)
+        return _created("ring", "mf_ring_create", devices, layout)
 
 
 def ring_info(handle: int) -> dict[str, Any]:
-    """Gives where the shards of a batch are."""
-    info: dict[str, Any] = json.loads(_text("mf_ring_info", handle))
-    return info
+    """Describes the shards of a batch on the devices of a ring."""
+    return _json("mf_ring_info", handle)
 
 
-def batch_place(batch: Any, ring: int) -> Handle:
-    """Copies the batch at this address, which the caller keeps alive, to devices."""
-    placed = Handle("batch")
-    call("mf_batch_place", batch, ring, byref(placed.out))
-    return placed
+def ring_transfer(ring: int, batch: Any) -> Handle:
+    """Copies the batch at this address to devices. The caller keeps the batch alive."""
+    moved = Handle("batch")
+    call("mf_ring_transfer", ring, batch, byref(moved.out))
+    return moved
 
 
-def placed_read(placed: int, array: int, position: int, out: np.ndarray[Any, Any]) -> None:
-    """Copies a shard into an array."""
-    call("mf_placed_read", placed, array, position, out.ctypes.data, out.nbytes)
+def device_batch_read(batch: int, array: int, position: int, out: np.ndarray[Any, Any]) -> None:
+    """Copies a shard to an array."""
+    call("mf_device_batch_read", batch, array, position, out.ctypes.data, out.nbytes)
 
 
-def placed_lend(function: str, placed: int, array: int, position: int) -> int:
-    """Gives the address of a DLPack tensor of a shard, which the caller deletes."""
+def device_batch_lend(batch: int, array: int, position: int, *, legacy: bool) -> int:
+    """Returns the address of a DLPack tensor of a shard. The caller must call its deleter."""
     out = c_void_p()
-    call(function, placed, array, position, byref(out))
+    function = "mf_device_batch_dlpack_legacy" if legacy else "mf_device_batch_dlpack"
+    call(function, batch, array, position, byref(out))
     assert out.value is not None
     return out.value
