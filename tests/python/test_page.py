@@ -203,5 +203,5 @@ def test_no_page_floods_a_terminal() -> None:
     os.close(master)
     assert done.returncode == 2
     assert done.stderr.startswith("meshfeed: page: the page is too long for a terminal, ")
-    remedy = "  write it to a file, with > layout.html behind the command; or look at it with "
+    remedy = "  write it to a file: append > layout.html to the command; or open it with "
     assert done.stderr.endswith(remedy + "meshfeed serve\n")
