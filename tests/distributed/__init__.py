@@ -1,1 +1,1 @@
-"""Real JAX processes on one machine: each gets its part, and together they hold the batch."""
+"""Jobs of real JAX processes on one machine: each gets its part of every batch."""

@@ -1,7 +1,7 @@
 """A process of a job in which some processes have taken more batches than the others.
 
-Each scene is a loop with a collective in its step. Written to `ahead` are, for every scene, how
-many steps the process took and the text of the error that ended them.
+Each scene is a loop with a collective in its step. The file `ahead` gets, for every scene, the
+number of steps and the text of the error that ended them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ P = PartitionSpec
 
 @dataclass(frozen=True)
 class Scene:
-    """What is played.
+    """A loop in which some processes take more batches.
 
     Attributes:
-        mesh: its shape.
+        mesh: the shape of the mesh.
         odd: the processes that take more batches.
         more: how many more.
         before: the step before which they take them.
         blocks: whether the program waits for the result of every step.
         verify: the loader's `verify_replicas`.
-        again: whether they are taken with an iterator of their own.
+        again: whether they take them with a new iterator.
     """
 
     mesh: tuple[int, ...] = (4,)
@@ -58,7 +58,7 @@ SCENES = {
 
 
 def step_on(mesh: Mesh) -> Callable[[Any, Any], Any]:
-    """Gives a step with a collective: every process gets the sum over the global batch."""
+    """Returns a step with a collective: the sum over the global batch."""
 
     @jax.jit
     def step(total: Any, batch: Any) -> Any:
@@ -97,6 +97,6 @@ def play(place: Place, scene: Scene) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    skew.SECONDS = 0.1  # so that a stop comes after some hundred steps, however fast they are
+    skew.SECONDS = 0.1  # so that barriers come every hundred steps
     with joined() as place:
         write(place, "ahead", {name: play(place, scene) for name, scene in SCENES.items()})

@@ -1,8 +1,8 @@
-"""A process of a job in which one process is wrong, late or broken.
+"""A process of a job in which process 2 is wrong, late or broken.
 
-Before that all is well: it plays the ways of loading, and what `tests.distributed.pieces` has.
-What every process then got is written to `got`, by scene. The wrong one is process 2, which holds
-the same rows as process 0.
+First it plays the scenarios of loading and of `tests.distributed.pieces`, without faults. Then
+process 2, which holds the same rows as process 0, is at fault. The file `got` gets what every
+process got, by scene.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WAYS = corruptions.WAYS if DEEP else corruptions.TELLING
 
 
 def mesh() -> Mesh:
-    """Processes 0 and 2 hold the same rows, and so do 1 and 3."""
+    """Makes a mesh in which processes 0 and 2 hold the same rows, and so do 1 and 3."""
     return Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
 
 
@@ -54,7 +54,7 @@ def write_file(path: Path, n: np.ndarray[Any, Any]) -> Path:
 
 
 class Scenes:
-    """What is played; each scene gives what this process got."""
+    """The scenes; each returns what this process got."""
 
     def __init__(self, place: Place) -> None:
         self.place, self.odd = place, place.rank == ODD
@@ -79,7 +79,7 @@ class Scenes:
         return mf.Loader(ds, mesh(), SPECS, **given)
 
     def steps(self, loader: mf.Loader, n: int) -> list[str]:
-        """Takes batches until one fails. Before each one all processes have the one before."""
+        """Takes batches until one fails. All processes have a batch before the next is taken."""
         got: list[str] = []
         for _ in range(n):
             try:
@@ -121,11 +121,11 @@ class Scenes:
 
     def missing(self) -> list[str]:
         with mf.from_arrays({"n": data()}) as ds, self.loader(ds, agree_timeout=3.0) as loader:
-            self.meet()  # so that nobody but the odd process is late
+            self.meet()  # so that only the odd process is late
             return [] if self.odd else self.steps(loader, 1)
 
     def failing(self, ds: mf.Dataset) -> list[str]:
-        """Takes two batches; the odd process fails in the third, which the others never take."""
+        """Takes two batches; the odd process fails in the third, before the others take it."""
         with self.loader(ds) as loader:
             got = self.steps(loader, 2)
             if self.odd:
@@ -145,7 +145,7 @@ class Scenes:
             return self.failing(ds)
 
     def ended(self, end: BaseException) -> list[str]:
-        """Takes two batches; then the odd process's own program ends its block like this."""
+        """Takes two batches; then the odd process's program ends its block with an exception."""
         got: list[str] = []
         try:
             with mf.from_arrays({"n": data()}) as ds, self.loader(ds) as loader:
@@ -184,7 +184,7 @@ class Scenes:
             if self.odd:  # after the fingerprint, which covers every record
                 n[BAD] ^= 1
             got = self.steps(loader, 2)
-            with contextlib.suppress(mf.PeerError):  # where another one was quicker
+            with contextlib.suppress(mf.PeerError):  # if another process was quicker
                 next(iter(loader))
             hear(loader)
             got += self.steps(loader, 1)
@@ -192,7 +192,7 @@ class Scenes:
             return got
 
     def corrupted(self, way: corruptions.Way) -> list[str]:
-        """Takes two batches; the odd process gets other bytes, and who is quick hears of it."""
+        """Takes two batches, of which the odd process gets other bytes."""
         specs = {"x": PartitionSpec("data"), "y": PartitionSpec("data")}
         options: dict[str, Any] = {"batch_size": 8, "epochs": -1, "prefetch": 0}
         with (
@@ -231,9 +231,9 @@ class Scenes:
 
 
 class Told(logging.Handler):
-    """Keeps what is logged of the odd process alone.
+    """Keeps only log records about the odd process.
 
-    On a busy machine others may be late as well, and the odd one may not have answered yet.
+    On a busy machine others may be late as well, or the odd one may not have answered yet.
     """
 
     def __init__(self) -> None:
@@ -253,7 +253,7 @@ def _described(e: mf.Error) -> list[str]:
 
 
 def hear(loader: mf.Loader) -> None:
-    """Waits until this process knows of a failure."""
+    """Waits until this process has received a failure."""
     peers = loader._engine.cursor._cluster.threads.peers  # type: ignore[attr-defined]
     late = time.monotonic() + 60
     while peers._received is None and peers._own is None:

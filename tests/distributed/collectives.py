@@ -1,4 +1,4 @@
-"""Programs across processes: what must fail where collectives are denied, and work elsewhere."""
+"""Programs across processes, which fail without collectives and work with them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-N = 4 * 48  # elements; every cluster's devices divide it
+N = 4 * 48  # elements; a multiple of every job's number of devices
 DENIED = "Multiprocess computations aren't implemented on the CPU backend."
 
 
 def tried() -> dict[str, Any]:
-    """Runs each program once, on all devices; gives its result, or its error's text."""
+    """Runs each program once on all devices; returns its result, or the text of its error."""
     mesh = Mesh(np.array(jax.devices()), ("data",))
     sharding = NamedSharding(mesh, PartitionSpec("data"))
     numbers = np.arange(N, dtype=np.int32)

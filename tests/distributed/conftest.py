@@ -1,4 +1,4 @@
-"""Jobs, each run once for all tests that read what came of it."""
+"""Jobs, each of which runs once for all tests that read its results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for tests/python too, whichever comes first
+os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # also for tests/python, which may run first
 
 import pytest
 
@@ -32,7 +32,7 @@ Run = Callable[[Kind], Played]
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Gives the job of a kind, which runs when it is first asked for."""
+    """Runs the job of a kind at the first call, and returns it."""
 
     @functools.cache
     def run(kind: Kind) -> Played:
@@ -45,5 +45,5 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture
 def job(request: pytest.FixtureRequest, run: Run) -> Played:
-    """The job of a kind."""
+    """Returns the job of a kind."""
     return run(request.param)

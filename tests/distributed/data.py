@@ -1,4 +1,4 @@
-"""The dataset of the jobs, in three Arrow files, and what a right batch of it holds."""
+"""The dataset of the jobs, in three Arrow files, and its correct batches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
 
-RECORDS, BATCH = 164, 48  # three whole batches, and 20 records more
-TOKENS = 49  # inputs are the first 48, targets the last
+RECORDS, BATCH = 164, 48  # three whole batches and 20 records
+TOKENS = 49  # inputs are the first 48, targets the last 48
 
 
 def fields() -> dict[str, Array]:
-    """Rows in which no two elements of a field are equal, but for the flags."""
+    """Makes fields without equal elements, except for the flags."""
     image = np.arange(RECORDS * 64, dtype=np.float32).reshape(RECORDS, 8, 8)
     tokens = np.arange(RECORDS * TOKENS, dtype=np.int32).reshape(RECORDS, TOKENS)
     label = np.arange(RECORDS, dtype=np.int32) * 1000 + 7

@@ -1,8 +1,8 @@
 """A process of a run that is stopped, killed or shrunk, and goes on.
 
-What it is to do stands in `folder/orders.json`. Which rows of which batch its devices got goes
-to `folder/log-rank.jsonl`, a line per step, before the next step begins; truth is the business
-of `tests.distributed.test_elastic`.
+Its tasks are in `folder/orders.json`. It writes which rows of which batch its devices got to
+`folder/log-rank.jsonl`, a line per step, before the next step begins.
+`tests.distributed.test_elastic` checks them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import meshfeed as mf
 from tests.distributed.data import BATCH
 from tests.distributed.process import Place, joined
 
-MOST = 100_000  # steps: those of a loop that is ended from outside
+MOST = 100_000  # steps of a loop that is ended from outside
 
 
 def mesh_of(devices: list[Any]) -> Mesh:
@@ -32,7 +32,7 @@ def mesh_of(devices: list[Any]) -> Mesh:
 
 
 def note(log: Any, before: dict[str, Any], labels: jax.Array) -> None:
-    """Writes down where the batch stands, and what every device of this process got."""
+    """Logs the position of the batch, and what every device of this process got."""
     rows = {
         shard.index[0].start or 0: np.asarray(shard.data) for shard in labels.addressable_shards
     }
@@ -42,7 +42,7 @@ def note(log: Any, before: dict[str, Any], labels: jax.Array) -> None:
 
 
 def batches(loader: mf.Loader, log: Any, steps: int) -> Iterator[int]:
-    """Takes batches, writes them down, and says after each how many they are."""
+    """Takes batches, logs them, and reports their number after each."""
     loop = iter(loader)
     for step in range(1, steps + 1):
         before = loader.state()
@@ -51,14 +51,14 @@ def batches(loader: mf.Loader, log: Any, steps: int) -> Iterator[int]:
 
 
 def run(place: Place, loader: mf.Loader, log: Any, steps: int) -> None:
-    """Runs some steps, and saves."""
+    """Runs some steps, then saves."""
     for _ in batches(loader, log, steps):
         pass
     loader.save_state(place.folder / "state.json")
 
 
 def preempted(place: Place, loader: mf.Loader, log: Any, _: int) -> None:
-    """Runs until JAX says that a SIGTERM has come to one of the processes, and saves."""
+    """Runs until JAX reports a SIGTERM of any process, then saves."""
     for step in batches(loader, log, MOST):
         if step == 5:
             (place.folder / f"ran-{place.rank}").touch()
@@ -79,8 +79,8 @@ def killed(place: Place, loader: mf.Loader, log: Any, _: int) -> None:
 
 
 def survive(place: Place, loader: mf.Loader, log: Any, steps: int) -> None:
-    """Runs, loses processes, and goes on with the devices that are left."""
-    client: Any = distributed.global_state.client  # which has no public name
+    """Runs, loses processes, and goes on with the remaining devices."""
+    client: Any = distributed.global_state.client  # it has no public name
     for step in batches(loader, log, steps):
         if step == 4:
             (place.folder / f"ran-{place.rank}").touch()
@@ -122,8 +122,8 @@ def main() -> None:
             PLAYS[orders["what"]](place, loader, log, orders["steps"])
         if orders["what"] == "survive":
             if place.rank == 0:
-                wait_for_the_end()  # with it ends JAX's service, which the others would notice
-            os._exit(0)  # JAX's shutdown waits for the dead, too
+                wait_for_the_end()  # it hosts JAX's service, whose end the others would notice
+            os._exit(0)  # JAX's shutdown would wait for the dead process
 
 
 if __name__ == "__main__":

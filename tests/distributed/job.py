@@ -1,12 +1,12 @@
-"""A job of real JAX processes on this machine: started, waited for, and ended for sure.
+"""A job of real JAX processes on this machine, which is certain to end.
 
     with Job("tests.distributed.play", devices=[2, 2, 2, 2], folder=tmp_path) as job:
         job.wait(seconds=300)
 
-Process p runs the module and has `devices[p]` CPU devices; it joins the job with
-`tests.distributed.process.joined`. What it prints goes to `folder/process-p.log`, and stands
-in the error when anything goes wrong. When the `with` ends nothing of the job is alive, and
-if the test run itself is killed, its processes die with it.
+Process p runs the module with `devices[p]` CPU devices, and joins the job by
+`tests.distributed.process.joined`. Its output goes to `folder/process-p.log`, and to the error if
+the job fails. At the end of the `with` block all processes are dead. If the test run is killed,
+they die with it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from pathlib import Path
 from types import TracebackType
 
 ROOT = Path(__file__).resolve().parents[2]
-ENV = "MESHFEED_JOB"  # what a process is told, as JSON
-GRACE = 20.0  # seconds that the others have when one has failed
+ENV = "MESHFEED_JOB"  # the arguments of a process, as JSON
+GRACE = 20.0  # seconds for the other processes after one has failed
 TAIL = 6000  # characters of each log in an error
 
 
 class JobError(Exception):
-    """A process failed, or the job did not end; the text holds all logs."""
+    """A process failed, or the job did not end. The text contains all logs."""
 
 
 class Job:
     """Processes of one `jax.distributed` job, started by `with`.
 
     Attributes:
-        folder: holds the logs, and whatever the processes write.
+        folder: contains the logs and other output of the processes.
         processes: the processes by rank.
     """
 
@@ -55,7 +55,7 @@ class Job:
 
     def __enter__(self) -> Job:
         try:
-            # gRPC listens with SO_REUSEPORT, so that the port can stay taken until it does.
+            # gRPC listens with SO_REUSEPORT, so the port can be reserved until it does.
             with socket.socket() as port:
                 port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 port.bind(("127.0.0.1", 0))
@@ -100,7 +100,7 @@ class Job:
             )
 
     def _wait_for_start(self, seconds: float = 120) -> None:
-        """Waits until rank 0 has the port, which it says by a file, or one process fails."""
+        """Waits until rank 0 has the port, which it reports by a file, or a process fails."""
         late = time.monotonic() + seconds
         while not (self.folder / "joined").exists() and not self._failed([0]):
             if time.monotonic() > late:
@@ -108,15 +108,14 @@ class Job:
             time.sleep(0.01)
 
     def wait(self, seconds: float, expect: Sequence[int] | None = None) -> None:
-        """Waits until all have ended.
+        """Waits until all processes have ended.
 
         Args:
-            seconds: how long; a bound for a hang, not a promise. When one has failed, the
-                others have `GRACE` seconds left to notice.
+            seconds: a bound for hangs. After a failure the others have `GRACE` seconds.
             expect: the exit status of every process; by default 0.
 
         Raises:
-            JobError: one ended otherwise, or is still running; the text holds all logs.
+            JobError: a process ended otherwise, or is still running; the text contains all logs.
         """
         late = time.monotonic() + seconds
         wanted = list(expect or [0] * len(self.processes))
@@ -138,26 +137,26 @@ class Job:
         )
 
     def kill(self, rank: int) -> None:
-        """Kills a process, as the kernel does when memory runs out."""
+        """Kills a process, as the kernel does when it runs out of memory."""
         os.killpg(self.processes[rank].pid, signal.SIGKILL)
         self.processes[rank].wait()
 
     def end(self) -> None:
-        """Kills all that still run, with whatever they started."""
+        """Kills all running processes and their children."""
         for process in self.processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
     def logs(self) -> str:
-        """Gives the end of every process's log."""
+        """Returns the end of every process's log."""
         return "\n".join(
             f"---- process {rank} of {self._module}\n{self.log(rank)[-TAIL:]}"
             for rank in range(len(self.processes))
         )
 
     def log(self, rank: int) -> str:
-        """Gives what a process printed."""
+        """Returns the output of a process."""
         return self._log(rank).read_text(errors="replace")
 
     def _log(self, rank: int) -> Path:

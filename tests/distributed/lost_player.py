@@ -1,6 +1,6 @@
-"""A process of a job that takes steps with a collective, until one process does as it is told.
+"""A process of a job that takes steps with a collective until process 2 is lost.
 
-The environment says what process 2 does after some steps: it dies without a word, or it leaves.
+The environment says whether process 2 is killed after some steps, or leaves in order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def play(place: Place, how: str) -> None:
                 sys.exit(0)
             total = step(total, batch)
             total.block_until_ready()
-    time.sleep(3600)  # as a program that has other things to do
+    time.sleep(3600)  # as a program that has other work to do
 
 
 if __name__ == "__main__":

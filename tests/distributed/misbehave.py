@@ -1,4 +1,4 @@
-"""A process of a job that does what its environment says, without JAX."""
+"""A process without JAX that misbehaves as its environment says."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a process of four plays beside the scenarios: certificates, local orders, big arrays.
+"""What each of four processes plays besides the scenarios: certificates, local orders, big arrays.
 
-It gives what it was given, unjudged. Truth is the business of `tests.distributed.test_pieces`.
+It only records what it gets; `tests.distributed.test_pieces` checks that.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tests.distributed.process import Place
 
 P = PartitionSpec
 SPECS = {"label": P("data"), "image": P("data")}
-STEPS, MORE = 5, 3  # on a mesh and on another one; of usual batches the former exceed an epoch
-ROOM = 1024  # bytes of a certificate that is sent
+STEPS, MORE = 5, 3  # on two meshes; the first number exceeds an epoch of usual batches
+LONGEST = 1024  # bytes of a certificate that is sent
 ODD = 2
 ORDER: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "seed": 5, "epochs": -1}
 
-# Of arrays that are no batch: devices, as places in `jax.devices()`, in meshes of 2 x n, and specs.
+# Of single arrays: devices, as indexes into `jax.devices()`, in meshes of 2 x n, and specs.
 MESHES = range(8), (5, 2, 7, 0, 3, 6, 1, 4), range(2, 6)
-RECORDS, RECORD = 16, 77  # of a part of the dataset; one of a part of its own
+RECORDS, RECORD = 16, 77  # records of a slice of the dataset; a single record
 BIG = P("data"), P(), P(("model", "data")), P("model", "data"), P(None, ("data", "model"))
 
 Sent = list[str]  # the certificates of all processes, as JSON
 
 
 def played(place: Place) -> dict[str, Any]:
-    """Plays all."""
+    """Plays all pieces."""
     with mf.open(str(place.folder / "part-*.arrow")) as ds:
         return {
             "certificates": dict(certificates(place, ds)),
@@ -43,18 +43,18 @@ def played(place: Place) -> dict[str, Any]:
 
 
 def mesh(*shape: int) -> Mesh:
-    """All devices; processes 0 and 2 hold the same rows with (2, 4)."""
+    """Makes a mesh of all devices; with (2, 4), processes 0 and 2 hold the same rows."""
     return Mesh(np.array(jax.devices()).reshape(shape), ("model", "data"))
 
 
 def exchanged(certificate: mf.Certificate) -> Sent:
-    """Sends a certificate to all, as a program does that has collectives of its own."""
-    mine = np.frombuffer(certificate.to_json().encode().ljust(ROOM), np.uint8)
+    """Sends a certificate to all processes by a collective of the program."""
+    mine = np.frombuffer(certificate.to_json().encode().ljust(LONGEST), np.uint8)
     return [bytes(one).decode().rstrip() for one in multihost_utils.process_allgather(mine)]
 
 
 def certificates(place: Place, ds: mf.Dataset) -> Iterator[tuple[str, Sent]]:
-    """Plays a job that is right, and others in which one process is not, and nothing watches."""
+    """Plays a correct job, and jobs with a wrong process and without checks."""
     with mf.Loader(ds, mesh(2, 4), SPECS, **ORDER) as loader:
         take(loader, STEPS)
         yield "right", exchanged(loader.certificate())
@@ -65,7 +65,7 @@ def certificates(place: Place, ds: mf.Dataset) -> Iterator[tuple[str, Sent]]:
         take(loader, 1)
         yield "skipped", exchanged(loader.certificate())
 
-    # One row per process, so that a step is a row of each.
+    # One row per process and step.
     one = Mesh(np.array(jax.devices())[::2], ("data",))
     rows = {**ORDER, "batch_size": 4, "coordinator": False}
     with mf.Loader(ds, one, SPECS, **rows) as loader:
@@ -92,7 +92,7 @@ def take(loader: mf.Loader, steps: int) -> None:
 
 
 def local(ds: mf.Dataset) -> list[dict[str, Any]]:
-    """Loads in a local order, and goes on with it on another mesh and batch size."""
+    """Loads in a local order, and goes on with another mesh and batch size."""
     options: dict[str, Any] = {"order": "local", "seed": 5, "epochs": -1}
     seen: list[dict[str, Any]] = []
     with mf.Loader(ds, mesh(2, 4), SPECS, batch_size=16, **options) as loader:
@@ -109,7 +109,7 @@ def local(ds: mf.Dataset) -> list[dict[str, Any]]:
 
 
 def rows(labels: jax.Array) -> dict[int, list[int]]:
-    """Gives what this process holds, by its place in the batch."""
+    """Returns the rows that this process holds, by their index in the batch."""
     return {
         shard.index[0].start or 0: np.asarray(shard.data).tolist()
         for shard in labels.addressable_shards
@@ -117,7 +117,7 @@ def rows(labels: jax.Array) -> dict[int, list[int]]:
 
 
 def big(ds: mf.Dataset) -> list[dict[str, Any]]:
-    """Loads arrays that are no batch, on each of the meshes."""
+    """Loads single arrays on each of the meshes."""
     out = []
     for order in MESHES:
         devices = np.array(jax.devices())[list(order)]
@@ -131,7 +131,7 @@ def big(ds: mf.Dataset) -> list[dict[str, Any]]:
 
 
 def shards(array: jax.Array) -> dict[int, Any]:
-    """Gives index and content of every part, by the place of its device in `jax.devices()`."""
+    """Returns the index and data of every shard, by its device's index in `jax.devices()`."""
     places = {device: i for i, device in enumerate(jax.devices())}
     return {
         places[shard.device]: (

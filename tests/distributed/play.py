@@ -1,7 +1,7 @@
-"""A process of a job that plays scenarios and writes down what it was given, unjudged.
+"""A process of a job that plays scenarios and records what it gets.
 
-What is played stands in `folder/plan.pickle`; what came of scenario i goes to
-`folder/given-i-rank.pickle`. Truth is the business of `tests.distributed.proof`.
+The scenarios are in `folder/plan.pickle`. The result of scenario i goes to
+`folder/given-i-rank.pickle`; `tests.distributed.proof` checks it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tests.distributed.data import BATCH
 from tests.distributed.process import Place, joined
 from tests.distributed.scenarios import Scenario
 
-STEPS = 5  # more than an epoch, where batches are of the usual size
+STEPS = 5  # more than an epoch of batches of the usual size
 
 
 def play(place: Place, *, compute: bool) -> None:
-    """Plays every scenario; one that fails is written down, and the next one follows."""
+    """Plays every scenario; records failures and goes on."""
     plan: list[Scenario] = pickle.loads((place.folder / "plan.pickle").read_bytes())
     with mf.open(str(place.folder / "*.arrow")) as ds:
         for i, scenario in enumerate(plan):
@@ -42,7 +42,7 @@ def write(place: Place, name: str, what: Any) -> None:
 
 
 def deliver(ds: mf.Dataset, scenario: Scenario, *, compute: bool) -> dict[str, Any]:
-    """Loads some batches, and gives all that this process can see of them."""
+    """Loads some batches; returns all that this process can see of them."""
     source = ds if scenario.stop is None else ds.slice(0, scenario.stop)
     options = {"batch_size": BATCH, "shuffle": True, "seed": 5, "epochs": -1} | scenario.options
     mesh = mesh_of(scenario)
@@ -70,7 +70,7 @@ def deliver(ds: mf.Dataset, scenario: Scenario, *, compute: bool) -> dict[str, A
 
 @jax.jit
 def weighted(array: jax.Array) -> jax.Array:
-    """Sums an array with the elements' places as weights: a program over all its devices."""
+    """Sums an array with the elements' indexes as weights, in a program over all its devices."""
     places = jnp.arange(1, array.size + 1, dtype=jnp.uint32).reshape(array.shape)
     return jnp.sum((array * 2).astype(jnp.uint32) * places)
 

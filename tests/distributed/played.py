@@ -1,4 +1,4 @@
-"""The jobs that play scenarios: what there is, and what came of one."""
+"""The kinds of jobs that play scenarios, and their results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ HANG = 300  # seconds; a job takes ten
 
 @dataclass(frozen=True)
 class Kind:
-    """What distinguishes a job.
+    """A kind of job.
 
     Attributes:
-        devices: of each process.
-        denied: whether collectives cannot work.
-        module: what its processes run.
+        devices: the number of devices of each process.
+        denied: whether the backend has no collectives.
+        module: the module that its processes run.
     """
 
     devices: tuple[int, ...]
@@ -36,19 +36,19 @@ class Kind:
         return "+".join(map(str, self.devices)) + how
 
     def plan(self) -> list[Scenario]:
-        """Lists what it plays."""
+        """Lists the scenarios that it plays."""
         cluster = Cluster(self.devices)
         return list(loadings(cluster)) if self == ODD else scenarios(cluster, SEED)
 
 
-# Beside the ways of loading it plays processes that are wrong, late or broken.
+# Besides the ways of loading it plays processes that are wrong, late or broken.
 ODD = Kind((2, 2, 2, 2), module="tests.distributed.cluster_player")
 QUICK = [Kind((2, 2, 2, 2), denied=True), Kind((4, 4)), Kind((1, 2, 1)), ODD]
 SLOW = [Kind((2, 2, 2, 2)), Kind((1,) * 8), Kind((4,) * 4), Kind((3, 1, 4))]
 
 
 class Played:
-    """A job that has ended, and what its processes wrote down."""
+    """A job that has ended, and what its processes recorded."""
 
     def __init__(self, kind: Kind, folder: Path) -> None:
         self.kind, self.folder = kind, folder
@@ -65,7 +65,7 @@ class Played:
             job.wait(HANG)
 
     def read(self, name: str) -> list[Any]:
-        """Gives what each process wrote under a name."""
+        """Returns what each process wrote under a name."""
         ranks = range(len(self.kind.devices))
         return [pickle.loads((self.folder / f"{name}-{p}.pickle").read_bytes()) for p in ranks]
 

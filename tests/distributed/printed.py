@@ -1,4 +1,4 @@
-"""A process that runs the README's program of many processes, as it is printed."""
+"""A process that runs the README's program for several processes as it is printed."""
 
 from __future__ import annotations
 

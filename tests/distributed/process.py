@@ -1,4 +1,4 @@
-"""What a process of a job does first and last: join, and leave together with the others."""
+"""How a process joins a job, and leaves it together with the others."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SET_PDEATHSIG = 1  # of prctl, Linux
 
 @dataclass(frozen=True)
 class Place:
-    """Where a process stands in its job.
+    """A process's rank and folder in its job.
 
     Attributes:
-        rank: its number.
-        processes: how many there are.
-        folder: the job's.
+        rank: its rank.
+        processes: their number.
+        folder: the job's folder.
     """
 
     rank: int
@@ -35,12 +35,12 @@ class Place:
 
 @contextmanager
 def joined(*, dead_after: int = 100, **config: Any) -> Iterator[Place]:
-    """Joins the job, and leaves it when every process has come to the end.
+    """Joins the job, and leaves it when every process has reached the end.
 
     Args:
         dead_after: seconds of silence after which a process counts as dead. On a busy machine
-            one that lives can be silent for some.
-        config: of JAX, such as `jax_cpu_collectives_implementation=None`.
+            a live process can be silent for some seconds.
+        config: options of JAX, such as `jax_cpu_collectives_implementation=None`.
     """
     told = json.loads(os.environ[ENV])
     die_with(told["parent"])
@@ -63,7 +63,7 @@ def joined(*, dead_after: int = 100, **config: Any) -> Iterator[Place]:
 
 
 def _known(**options: int) -> dict[str, Any]:
-    """Gives the options that this release of JAX has."""
+    """Returns the options that this release of JAX has."""
     import jax
 
     there = inspect.signature(jax.distributed.initialize).parameters
@@ -71,7 +71,7 @@ def _known(**options: int) -> dict[str, Any]:
 
 
 def die_with(parent: int) -> None:
-    """Has the kernel kill this process when the one that started it ends."""
+    """Has the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)

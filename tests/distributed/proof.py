@@ -1,8 +1,8 @@
-"""Judges what the processes of a job were given, from the data and the mesh alone.
+"""Checks what the processes of a job got, from the data and the mesh alone.
 
-Nothing here asks JAX or meshfeed which part belongs to whom: the index of a device follows
-from its coordinates in the mesh (the tile number of a dimension is the mixed-radix number of
-the coordinates on its spec's axes, the first axis the most significant).
+The checks use neither JAX nor meshfeed to find the index of a device. It follows from the device's
+coordinates in the mesh: the tile number of a dimension is the mixed-radix number of the coordinates
+on its spec's axes, the first axis most significant.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Index = list[tuple[int, int]]
 
 
 def prove(cluster: Cluster, scenario: Scenario, given: Given, steps: int) -> None:
-    """Fails unless every device of the mesh was given exactly its part, and nobody else any."""
+    """Fails unless every device of the mesh, and no other, got exactly its part."""
     for process in given:
         assert "error" not in process, process["error"]
         assert process["layout"] == given[0]["layout"]
@@ -57,7 +57,7 @@ def _prove_step(cluster: Cluster, scenario: Scenario, together: Given) -> None:
 
 
 def _prove_array(scenario: Scenario, array: dict[str, Any], name: str, mine: set[int]) -> None:
-    """The array has its sharding, and this process one shard on each of its devices."""
+    """Checks the sharding of an array, and one shard on each device of this process."""
     assert array["same mesh"]
     spec = array["spec"]
     if array["moved"]:
@@ -75,7 +75,7 @@ def _prove_array(scenario: Scenario, array: dict[str, Any], name: str, mine: set
 
 
 def _prove_memory(scenario: Scenario, shards: Given) -> None:
-    """Replicas share memory, unless every device is loaded by itself."""
+    """Checks that replicas share memory, unless loading="device"."""
     addresses: dict[str, set[int]] = {}
     for shard in shards:
         addresses.setdefault(str(shard["index"]), set()).add(shard["address"])
@@ -95,7 +95,7 @@ def _prove_shards(array: dict[str, Any], whole: Array) -> None:
 
 
 def _prove_same_keys(together: Given) -> None:
-    """Keys have no formula here: rows that two devices hold must have the same ones."""
+    """Checks that rows on several devices have the same keys, which have no formula here."""
     held: dict[int, bytes] = {}
     for step in together:
         for shard in step["arrays"]["key"]["shards"]:
@@ -107,7 +107,7 @@ def _prove_same_keys(together: Given) -> None:
 
 
 def _prove_computed(scenario: Scenario, process: dict[str, Any]) -> None:
-    """A program over all processes saw the global batch, element by element."""
+    """Checks the result of a program over all elements of the global batch."""
     for step, sums in zip(process["steps"], process.get("computed", []), strict=False):
         whole = reference(scenario, step["records"])
         for name, total in sums.items():
@@ -117,7 +117,7 @@ def _prove_computed(scenario: Scenario, process: dict[str, Any]) -> None:
 
 
 def indexes(scenario: Scenario, spec: tuple[Entry, ...], shape: Any) -> dict[int, Index]:
-    """Gives every device's part of an array."""
+    """Returns the index of every device in an array."""
     sizes = scenario.axes
     cells = itertools.product(*(range(n) for n in sizes.values()))
     parts: dict[int, Index] = {}
@@ -158,7 +158,7 @@ def _columns(want: Want) -> list[tuple[int, int]] | None:
 
 
 def _prove_sequence(scenario: Scenario, steps: list[dict[str, Any]]) -> None:
-    """The records are those of one process without any mesh, and none comes twice an epoch."""
+    """Checks that the records are those of one process without a mesh, each once per epoch."""
     options = {"batch_size": BATCH, "shuffle": True, "seed": 5} | scenario.options
     options = {k: v for k, v in options.items() if k not in ("prefetch", "device_prefetch")}
     source = mf.from_arrays(data.fields())
@@ -173,7 +173,7 @@ def _prove_sequence(scenario: Scenario, steps: list[dict[str, Any]]) -> None:
 
 
 def _prove_plan(scenario: Scenario, given: Given, cluster: Cluster) -> None:
-    """What the plan says of each process is what it was given, to the byte and the row."""
+    """Checks the rows and bytes that the layout's report lists for each process."""
     report = mf.Layout.from_json(given[0]["layout"]).report()
     planned = {process["process"]: process for process in report["processes"]}
     assert set(planned) == {cluster.owners[device] for device in scenario.devices}
@@ -190,16 +190,16 @@ def _prove_plan(scenario: Scenario, given: Given, cluster: Cluster) -> None:
 
 
 def gathered_bytes(scenario: Scenario, step: dict[str, Any], devices: int) -> int:
-    """Counts the bytes that a process with so many devices has to gather for a step."""
+    """Counts the bytes that a process with this many devices gathers for a step."""
     arrays = step["arrays"].values()
     held: list[list[tuple[str, int]]] = [
         [(str(s["index"]), s["data"].nbytes) for s in array["shards"]] for array in arrays
     ]
     if not any(held):
         return 0
-    if scenario.loading == "process":  # every part that it holds, once
+    if scenario.loading == "process":  # every distinct block, once
         return sum(sum(dict(shards).values()) for shards in held)
-    if scenario.loading == "device":  # every part, for every device
+    if scenario.loading == "device":  # every block of every device
         return sum(size for shards in held for _, size in shards)
     whole: int = sum(
         array["shards"][0]["data"].itemsize * math.prod(array["shape"]) for array in arrays
@@ -210,8 +210,10 @@ def gathered_bytes(scenario: Scenario, step: dict[str, Any], devices: int) -> in
 
 
 def delivered(scenario: Scenario) -> tuple[Entry, ...]:
-    """Gives the spec of a batch that is not yet resharded: every axis splits the first of the
-    batch dimensions that it divides, as far as the axes before it have left something."""
+    """Returns the spec of a batch before resharding.
+
+    Every axis splits the first batch dimension that it divides, after the axes before it.
+    """
     left = list(dims_of(scenario))
     spec: list[tuple[str, ...]] = [()] * len(left)
     for axis, size in scenario.axes.items():

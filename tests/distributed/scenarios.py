@@ -1,4 +1,4 @@
-"""What the processes of a job play: meshes over their devices, and what to load on them."""
+"""The scenarios of jobs: meshes over their devices, and loaders on them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Scenario:
     """A mesh and a loader on it.
 
     Attributes:
-        name: what is shown.
+        name: what the scenario shows.
         axes: the mesh's axes and their sizes.
-        devices: the mesh in C order, as places in `jax.devices()`.
-        arrays: what to load.
-        options: of the loader.
-        stop: only the first `stop` records, where the dataset must divide.
+        devices: the mesh in C order, as indexes into `jax.devices()`.
+        arrays: the arrays to load.
+        options: the loader's other arguments.
+        stop: loads only the first `stop` records, so that batches divide them.
         explicit: whether the mesh's axes are of type Explicit.
-        computed: whether a program over all processes is run on the batches.
+        computed: whether a program over all processes runs on the batches.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Scenario:
 
     @property
     def loading(self) -> str:
-        """What every process reads."""
+        """The loader's `loading`."""
         how: str = self.options.get("loading", "process")
         return how
 
@@ -61,9 +61,9 @@ class Cluster:
     """The devices of a job.
 
     Attributes:
-        devices: how many each process has.
-        size: how many there are.
-        owners: the process of each, in the order of `jax.devices()`.
+        devices: the number of devices of each process.
+        size: the number of all devices.
+        owners: the process of each device, in the order of `jax.devices()`.
     """
 
     def __init__(self, devices: Sequence[int]) -> None:
@@ -80,13 +80,13 @@ class Cluster:
         return tuple(i for i, p in enumerate(self.owners) if p in processes)
 
     def dealt(self) -> tuple[int, ...]:
-        """Lists one device of each process in turn: no process has neighbouring rows."""
+        """Lists one device of each process in turn, so that no process has adjacent rows."""
         turn = [self.owners[:i].count(p) for i, p in enumerate(self.owners)]
         return tuple(sorted(self.all, key=lambda i: (turn[i], -self.owners[i])))
 
 
 def scenarios(cluster: Cluster, seed: int) -> list[Scenario]:
-    """Lists what a job plays; every cluster has 4, 8 or 16 devices."""
+    """Lists the scenarios of a job of 4, 8 or 16 devices."""
     return [
         *_batches(cluster),
         *_replicas(cluster),
@@ -129,7 +129,7 @@ def _sequences(c: Cluster) -> Iterator[Scenario]:
         "targets": Want("tokens", ("data", "seq"), ((1, 49),)),
     }
     yield Scenario("sequences across processes", far, c.all, shifted)
-    n = c.size // 2  # in parts of both halves, so that causal attention is balanced
+    n = c.size // 2  # parts of both halves, which balances causal attention
     cuts = [(i * 24 // n, (i + 1) * 24 // n) for i in range(n)]
     halves = [half for a, b in cuts for half in ((a, b), (48 - b, 48 - a))]
     zigzag = {"inputs": Want("tokens", ("data", "seq"), tuple(halves))}
@@ -178,7 +178,7 @@ LOADINGS = "process", "global", "device", "reshard"
 
 
 def loadings(c: Cluster) -> Iterator[Scenario]:
-    """Lists the ways of loading, each on two meshes; only "reshard" needs a program."""
+    """Lists the ways of loading, each on two meshes; only "reshard" needs collectives."""
     far = {"model": 2, "data": c.size // 2}
     split = {
         "image": Want("image", ("data", None, "model")),

@@ -1,7 +1,7 @@
-"""A process of two: the program of 0 fails after a batch, while 1 is in a collective with it.
+"""A process of two: program 0 fails after a batch while program 1 waits in a collective with it.
 
-Neither has its loader in a `with` block, so that nothing but the end of the interpreter, which
-keeps the exception that nobody caught, tells of the failure.
+Neither has its loader in a `with` block. So only the interpreter's exit, which keeps the uncaught
+exception, can report the failure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A process that takes a batch more than the others is named before its steps do much harm."""
+"""A process that takes more batches than the others is named after a few steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHY += "of them"
 
 @pytest.fixture(scope="module")
 def got(tmp_path_factory: pytest.TempPathFactory) -> Got:
-    """What every process saw in each scene."""
+    """What every process got in each scene."""
     folder = tmp_path_factory.mktemp("ahead")
     with Job("tests.distributed.ahead_player", [1] * 4, folder) as job:
         job.wait(HANG)
@@ -30,7 +30,7 @@ def got(tmp_path_factory: pytest.TempPathFactory) -> Got:
 
 
 def test_alike(got: Got) -> None:
-    """Processes that take the same batches hear nothing."""
+    """Processes that take the same batches raise no error."""
     assert [each["alike"] for each in got] == [(STEPS, "")] * 4
 
 
@@ -45,7 +45,7 @@ def test_alike(got: Got) -> None:
     ],
 )
 def test_ahead(got: Got, name: str, said: str) -> None:
-    """All processes raise the same error: within three steps with "always", and usually in 200."""
+    """All processes raise the same error: within three steps with "always", else usually in 200."""
     scene = SCENES[name]
     assert [each[name][1] for each in got] == [f"mf.Loader: {said}{WHY}"] * 4
     steps = [each[name][0] - scene.before for each in got]

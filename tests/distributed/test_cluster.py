@@ -1,4 +1,4 @@
-"""One process of a real job is wrong, late or broken, and every process knows."""
+"""One process of a real job is wrong, late or broken, and all processes report it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Got = list[dict[str, list[str]]]
 
 @pytest.fixture
 def got(run: Callable[[Kind], Played]) -> Got:
-    """What every process got, by scene. The interpreters left with a loader open."""
+    """Returns what every process got, by scene. The interpreters exit with an open loader."""
     return run(ODD).read("got")
 
 
 def heard(step: int, text: str) -> str:
-    """What the others are told of process 2's failure."""
+    """Returns the text of process 2's failure in the others."""
     return f"mf.Loader: process 2, at epoch 0, step {step}: {text.removeprefix('mf.Loader: ')}"
 
 
@@ -36,7 +36,7 @@ def scene(got: Got, name: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", ["alike", "interrupted"])
 def test_alike(got: Got, name: str) -> None:
-    """Processes 0 and 2 begin with row 0 of the batch, 1 and 3 with row 8; and once more."""
+    """Processes 0 and 2 hold rows from 0 on, and 1 and 3 from 8 on, in both loaders."""
     rows = [["0", "16", "32", "48"], ["8", "24", "40", "56"]]
     assert scene(got, name) == [*rows, *rows]
 
@@ -46,7 +46,7 @@ def test_another_seed(got: Got) -> None:
     assert scene(got, "another seed") == [["IncompatibleError Error ValueError", text]] * 4
 
 
-def test_another_place(got: Got) -> None:
+def test_another_position(got: Got) -> None:
     text = f"{DIFFER}position is 32 on processes 0, 1 and 3, 48 on process 2{ALIKE}"
     error = ["IncompatibleError Error ValueError", text]
     rows = [["0", *error, "32"], ["8", *error, "40"]]
@@ -54,7 +54,7 @@ def test_another_place(got: Got) -> None:
 
 
 def test_another_mesh(got: Got) -> None:
-    """Processes agree again after a remesh; then each holds four rows of the batch."""
+    """Processes agree again after a remesh, which gives each four rows of the batch."""
     text = scene(got, "another mesh")[0][2]
     assert text.startswith(f"{DIFFER}mesh.devices[0] is [0, 0] on processes 0, 1 and 3, [3, ")
     assert text.endswith(ALIKE)
@@ -91,7 +91,7 @@ def test_overflow(got: Got) -> None:
     ],
 )
 def test_the_program_ends(got: Got, name: str, raised: list[str]) -> None:
-    """Its own exception comes through, and the others hear of it in their next batch."""
+    """The program gets its own exception, and the others an error in their next batch."""
     assert got[2][name] == ["0", "16", *raised]
     text = heard(2, ": ".join(raised).removesuffix(": "))
     for p, first in [(0, ["0", "16"]), (1, ["8", "24"]), (3, ["8", "24"])]:
@@ -126,7 +126,7 @@ def test_one_byte(got: Got) -> None:
     ],
 )
 def test_corrupted(got: Got, way: str) -> None:
-    """Process 2 gets other bytes than process 0, and all four stop."""
+    """Process 2 gets other bytes than process 0, and all processes stop."""
     kind, text = got[2][way]
     assert kind == "DataLossError Error OSError"
     found = FOUND.fullmatch(text)
@@ -148,9 +148,9 @@ def test_late(got: Got) -> None:
 
 
 def test_a_program_that_is_stuck(tmp_path: Path) -> None:
-    """A process in a collective with one whose program ended by an exception is ended by itself.
+    """A process that waits in a collective for a failed program is ended.
 
-    The loader of neither stands in a `with` block, and neither says what happens then.
+    Neither has its loader in a `with` block, or gives `on_peer_error`.
     """
     with Job("tests.distributed.stuck_player", [1, 1], tmp_path) as job:
         assert job.processes[1].wait(HANG) == mf.EXIT_PEER_ERROR, job.logs()
@@ -160,4 +160,4 @@ def test_a_program_that_is_stuck(tmp_path: Path) -> None:
     said += "meshfeed: process 1 has not come back to the loader for 0.5 s and ends with status "
     said += "113 (on_peer_error='end')\n"
     assert said in log
-    assert "Traceback" not in log  # as JAX's own end of the computation would have left
+    assert "Traceback" not in log  # JAX's own error would leave one

@@ -1,7 +1,7 @@
-"""The loader issues no collective: where none can work, it works.
+"""The loader issues no collective: it works on a backend without collectives.
 
-A job whose backend has no collectives refuses every program across processes, even one that
-exchanges nothing. All scenarios of tests/distributed/test_scenarios.py run in such a job.
+Such a backend rejects every program across processes, even one that exchanges nothing. All
+scenarios of tests/distributed/test_scenarios.py run in such a job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def test_denied(job: Played) -> None:
 
 @pytest.mark.parametrize("job", [Kind((4, 4))], indirect=True)
 def test_allowed(job: Played) -> None:
-    """The same programs work in a usual job, so it is the collectives that were missing."""
+    """The same programs work in a usual job, so only the collectives were missing."""
     total = N * (N - 1) // 2
     right = {"device_put": N, "process_allgather": total, "jit with a sum": total}
     for tried in job.read("tried"):

@@ -1,4 +1,4 @@
-"""Real processes that are stopped, killed and joined by others: the batches go on exactly."""
+"""Real processes are preempted, killed and joined by others: the batches continue exactly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def job(folder: Path, devices: list[int], what: str, steps: int = 0, state: Any 
 
 
 def wait_for(job: Job, ranks: range) -> None:
-    """Waits until processes have come to the step at which they say so."""
+    """Waits until processes have reached the step that they report."""
     late = time.monotonic() + HANG
     while not all((job.folder / f"ran-{rank}").exists() for rank in ranks):
         assert time.monotonic() < late, job.logs()
@@ -43,7 +43,7 @@ def wait_for(job: Job, ranks: range) -> None:
 
 
 def read(folder: Path) -> list[Batch]:
-    """Puts the batches together from what all processes got, whoever had which rows."""
+    """Assembles the batches from the logs of all processes."""
     whole: dict[tuple[int, int], dict[int, list[int]]] = {}
     for log in folder.glob("log-*.jsonl"):
         for text in log.read_text().splitlines():
@@ -58,7 +58,7 @@ def read(folder: Path) -> list[Batch]:
 
 
 def undisturbed(folder: Path, steps: int) -> list[Batch]:
-    """Gives the batches of a run that nobody stops: the records of one process, from the data."""
+    """Returns the batches of an undisturbed run, from the data."""
     labels, out = data.fields()["label"], []
     options: dict[str, Any] = {"batch_size": data.BATCH, "shuffle": True, "seed": 5}
     with mf.open(str(folder / "*.arrow")) as ds, mf.Loader(ds, **options) as loader:
@@ -71,7 +71,7 @@ def undisturbed(folder: Path, steps: int) -> list[Batch]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(tmp_path: Path) -> Iterator[None]:
-    """Fails a test after which shared memory, or a scratch file in a job's folder, is left."""
+    """Fails a test that leaves shared memory, or a scratch file in a job's folder."""
     before = in_shared_memory()
     yield
     assert [*left_since(before), *map(str, tmp_path.glob("*/.*"))] == []
@@ -98,7 +98,7 @@ def test_one_is_killed_and_two_go_on(tmp_path: Path) -> None:
     with job(first, [2, 2, 2, 2], "killed") as four:
         wait_for(four, range(4))
         four.kill(2)
-        aborted = -signal.SIGABRT  # by JAX, which does not let the others go on alone
+        aborted = -signal.SIGABRT  # JAX aborts the others
         four.wait(HANG, expect=[aborted, aborted, -signal.SIGKILL, aborted])
     state = json.loads((first / "state.json").read_text())
     assert (state["epoch"], state["position"]) == (1, data.BATCH)  # of step 4; 6 were run

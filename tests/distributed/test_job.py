@@ -1,4 +1,4 @@
-"""A job ends whatever its processes do, and shows what they printed."""
+"""A job ends whatever its processes do, and shows their output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.distributed.job import ROOT, Job, JobError
 
-HANG = 60  # seconds until something that ends at once counts as hanging
+HANG = 60  # seconds after which something that ends at once counts as hanging
 
 
 def job(how: str, folder: Path) -> Job:
@@ -47,7 +47,7 @@ def test_a_killed_process_is_expected(tmp_path: Path) -> None:
 
 
 def test_no_orphans(tmp_path: Path) -> None:
-    """What a process has started ends with the job, though the process itself ended well."""
+    """The children of a process end with the job, also if the process ended before."""
     with job("orphan", tmp_path) as started:
         started.wait(HANG)
     gone(int((tmp_path / "orphan").read_text()))
@@ -74,7 +74,7 @@ with job("hang", Path({str(tmp_path)!r})) as started:
 
 
 def appears(path: Path) -> str:
-    """Waits until a file has its text."""
+    """Waits until a file has a text."""
     late = time.monotonic() + HANG
     while not path.exists() or not path.read_text():
         assert time.monotonic() < late, f"{path} does not appear"
@@ -83,7 +83,7 @@ def appears(path: Path) -> str:
 
 
 def gone(pid: int) -> None:
-    """Waits until a process has ended; one that waits for its parent only has."""
+    """Waits until a process has ended; a zombie has ended."""
     late = time.monotonic() + HANG
     while _state(pid) not in ("Z", ""):
         assert time.monotonic() < late, f"process {pid} lives on"

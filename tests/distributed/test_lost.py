@@ -1,4 +1,4 @@
-"""A process of a job is gone, and the others say which one it is instead of each other."""
+"""A process of a job is lost, and the others name it instead of each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIED = "loader 'train': process 2 does not answer since "
     ("how", "said"), [("dies", DIED), ("leaves", LEFT), ("exits", LEFT)], ids=lambda each: each[:6]
 )
 def test_lost(how: str, said: str, tmp_path: Path) -> None:
-    """It dies without a word, or leaves its loop or its program while the others are in a step."""
+    """It is killed, or leaves its loop or its program, while the others are in a step."""
     with Job("tests.distributed.lost_player", [1] * 4, tmp_path, env={"MESHFEED_LOST": how}) as job:
         late = time.monotonic() + HANG
         others = [p for p in range(4) if p != ODD]

@@ -1,4 +1,4 @@
-"""Certificates, local orders and arrays that are no batch, of four real processes."""
+"""Certificates, local orders and single arrays of four real processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def played(run: Callable[[Kind], Played]) -> Pieces:
 
 
 def whole(played: Pieces, name: str) -> mf.Certificate:
-    """Adds up what every process was sent, which is the same in all."""
+    """Adds the certificates that every process received, which are the same in all."""
     sent = [each["certificates"][name] for each in played]
     assert all(one == sent[0] for one in sent)
     total = sum(mf.Certificate.from_json(text) for text in sent[0])
@@ -30,8 +30,8 @@ def whole(played: Pieces, name: str) -> mf.Certificate:
     return total
 
 
-def test_a_right_job_has_a_proof(played: Pieces) -> None:
-    """The blocks of replicas count once, in the lowest process that holds them."""
+def test_a_correct_job_has_a_proof(played: Pieces) -> None:
+    """Blocks of replicas count once, in the lowest process that holds them."""
     total = whole(played, "right")
     total.check()
     assert total.delivered == ((0, 1, 0, 144), (1, 1, 0, 96))
@@ -78,14 +78,14 @@ ALL = "add the certificates of all processes; if all are there, these stopped ea
         ),
     ],
 )
-def test_a_wrong_one_is_found(played: Pieces, name: str, text: str) -> None:
+def test_a_wrong_job_is_found(played: Pieces, name: str, text: str) -> None:
     with pytest.raises(mf.DataLossError) as error:
         whole(played, name).check()
     assert str(error.value) == f"Certificate.check: {text}"
 
 
 def test_a_local_order(played: Pieces) -> None:
-    """Each process reads its own half; the sequence stays on another mesh and batch size."""
+    """Each process reads its own half; the sequence stays with another mesh and batch size."""
     labels, half = data.fields()["label"], data.RECORDS // 2
     with mf.from_arrays(data.fields()) as ds:
         options: dict[str, Any] = {"batch_size": 16, "order": "local.1:2:16", "seed": 5}
@@ -106,7 +106,7 @@ def test_a_local_order(played: Pieces) -> None:
                 assert set(mine.tolist()) == {p % 2}
 
 
-def test_arrays_that_are_no_batch(played: Pieces) -> None:
+def test_single_arrays(played: Pieces) -> None:
     tokens, image = (data.fields()[name] for name in ("tokens", "image"))
     cases = [(devices, spec) for devices in pieces.MESHES for spec in pieces.BIG]
     for number, (devices, spec) in enumerate(cases):

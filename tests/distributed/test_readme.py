@@ -1,4 +1,4 @@
-"""The README's program of many processes, in four real ones, run twice over one state."""
+"""The README's program for several processes, run twice with one state by four processes."""
 
 from __future__ import annotations
 

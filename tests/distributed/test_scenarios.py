@@ -1,4 +1,4 @@
-"""Every process is given exactly its part: the same three lines in each, no rank arguments."""
+"""Every process gets exactly its part, with the same three lines and no rank."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_scenario(job: Played, scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("job", [Kind((2, 2, 2, 2), denied=True)], indirect=True)
 def test_replica_groups(job: Played) -> None:
-    """Processes 0 and 2 read the same rows, 1 and 3 the same others."""
+    """Processes 0 and 2 read the same rows, and so do 1 and 3."""
     scenario = next(s for s in job.plan if s.name == "replicas across processes")
     rows = [proof.rows_of(scenario, job.cluster.of(p)) for p in range(4)]
     assert rows[0] == rows[2] == set(range(24))

@@ -1,4 +1,4 @@
-"""The recorded orders of TPU slices are those of the installed JAX."""
+"""The recorded device orders of TPU slices are those of the installed JAX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_recorded() -> None:
 
 
 def test_hosts_take_turns() -> None:
-    """The case that breaks loaders which hand process p the p-th part of the rows."""
+    """Hosts alternate in the mesh, so process p does not hold the p-th part of the rows."""
     rows = json.loads(tpu_orders.TABLE.read_text())["orders"]
     row = next(r for r in rows if r["slice"] == "TPU v4 2x2x4" and r["shape"] == [16])
     assert [process for process, _ in row["devices"]] == [0, 1, 2, 3] * 4

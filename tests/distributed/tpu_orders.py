@@ -1,10 +1,10 @@
-"""Asks the installed JAX in which order it puts the chips of TPU slices into meshes.
+"""Records in which order the installed JAX puts the chips of TPU slices into meshes.
 
     python -m tests.distributed.tpu_orders          # write testdata/tpu_orders.json
 
-A TPU's host holds a block of the torus, and JAX walks the torus, so that a process's devices
-are scattered over the mesh. The slices are imitated as JAX's own tests of mesh_utils do it:
-`jax.devices()` of such a slice, with kind, coordinates, core and process of every device.
+A TPU host holds a block of the torus, and JAX walks the torus. So a process's devices are scattered
+over the mesh. The slices are imitated as in JAX's own tests of mesh_utils: by a list of devices
+with kind, coordinates, core and process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SLICES = [
 
 @dataclass(frozen=True)
 class Chip:
-    """What JAX asks of a TPU's device."""
+    """The attributes of a TPU device that JAX reads."""
 
     device_kind: str
     id: int
@@ -53,7 +53,7 @@ class Chip:
 
 
 def devices(kind: str, size: tuple[int, ...], cores: int, slices: int) -> list[Chip]:
-    """Gives `jax.devices()`: by slice, host, chip and core; a host holds 2 x 2 chips."""
+    """Returns the devices by slice, host, chip and core; a host holds 2 x 2 chips."""
     block = (min(size[0], 2), min(size[1], 2), 1)
     hosts = [n // b for n, b in zip(size, block, strict=True)]
     inner = [range(n) for n in (*reversed(block), cores)]
@@ -67,13 +67,13 @@ def devices(kind: str, size: tuple[int, ...], cores: int, slices: int) -> list[C
 
 
 def shapes(n: int) -> list[tuple[int, ...]]:
-    """Lists the ways to name n devices by one, two or three axes that people use."""
+    """Lists common shapes of n devices, with one, two or three axes."""
     pairs = [(n // m, m) for m in (2, 4, 8, n // 2) if n // m > 1]
     return [(n,), *dict.fromkeys(pairs), (2, n // 4, 2)]
 
 
 def orders() -> list[dict[str, Any]]:
-    """Makes the rows of the table; shapes that JAX refuses on a slice are left out."""
+    """Makes the rows of the table, without the shapes that JAX rejects on a slice."""
     rows = []
     for kind, size, cores, slices in SLICES:
         chips = devices(kind, size, cores, slices)
@@ -99,7 +99,7 @@ def _mesh(shape: tuple[int, ...], chips: list[Chip], slices: int) -> Any:
 
 
 def text() -> str:
-    """Gives the table as it is stored, one row a line."""
+    """Returns the table as stored, one row per line."""
     rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in orders())
     return f'{{"jax":"{jax.__version__}","orders":[\n{rows}\n]}}\n'
 

@@ -1,7 +1,7 @@
-"""Ways in which one process of a job gets other bytes than it should, and what is said of them.
+"""Ways to give one process of a job wrong bytes, and the errors that follow.
 
-They are for the data and the arrays "x" and "y" of `tests.python.players`: four processes, of
-which 0 and 2 hold the same rows, and 1 and 3 the others.
+They work on the data and the arrays "x" and "y" of `tests.python.players`: four processes, where
+0 and 2 hold the same rows, and so do 1 and 3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Way = Callable[[mf.Loader, Bytes, int], None]  # changes the bytes of the batch 
 
 
 def corrupt(loader: mf.Loader, way: Way) -> None:
-    """Has the memory of every batch of a loader changed before it is delivered."""
+    """Changes the memory of every batch of a loader before its delivery."""
     inspector = loader._engine.cursor._make
     make = inspector.make  # type: ignore[attr-defined]
     count = 0
@@ -47,7 +47,7 @@ def corrupt(loader: mf.Loader, way: Way) -> None:
 
 
 def blocks(loader: mf.Loader, memory: Bytes, name: str) -> list[Bytes]:
-    """Gives the blocks of an array in a batch's memory."""
+    """Returns the blocks of an array in a batch's memory."""
     array = next(a for a in loader._engine.batch.info["arrays"] if a["name"] == name)
     return [
         memory[b["offset"] : b["offset"] + b["bytes"]].view(array["dtype"]).reshape(b["shape"])
@@ -94,7 +94,7 @@ def zeroed_row(loader: mf.Loader, memory: Bytes, step: int) -> None:
 
 
 def minus_zero(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    """Equal numbers, other bytes: what differs on the device differs here."""
+    """Changes bytes that compare equal as numbers: bytes are compared, not numbers."""
     x = blocks(loader, memory, "x")[0]
     x[x == 0] = -0.0
 
@@ -105,7 +105,7 @@ def byte_order(loader: mf.Loader, memory: Bytes, step: int) -> None:
 
 
 def rows_of_another_process(loader: mf.Loader, memory: Bytes, step: int) -> None:
-    """What process 1 should hold, as a loader that goes by its rank delivers."""
+    """Delivers the rows of process 1, as a loader does that chooses rows by rank."""
     for name in ("x", "y"):
         for block in blocks(loader, memory, name):
             start = 8 * step + 4
@@ -139,10 +139,10 @@ WAYS = [
     garbage,
 ]
 
-# The most telling: those that a wrong loader or a wrong mesh makes, and not a broken wire.
+# Corruptions that a wrong loader or a wrong mesh makes, and not a broken wire.
 TELLING = [swapped_blocks, shifted_row, rows_of_another_process, stale_step]
 
-# What is said of it by the process that compares.
+# The error of the process that compares.
 FOUND = re.compile(
     r"mf\.Loader: array '(x|y|all)', index \[[0-9:, ]+\](?: \(and [0-9]+ more\))?, differs between "
     r"processes 0 and 2 at epoch 0, step ([0-9]+); compare what these hosts read: meshfeed verify "

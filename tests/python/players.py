@@ -1,4 +1,4 @@
-"""Several loaders in one process that play the processes of a job, and the store between them."""
+"""Loaders in one process that stand for the processes of a job, and the store between them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from meshfeed._jobs.peers import Peers
 
 HANG = 60.0  # seconds; far more than anything here takes
 
-# What an error begins and ends with where the plans of processes differ.
+# The beginning and the end of an error about processes that differ.
 DIFFER = "mf.Loader: the processes of loader 'train' differ: "
 ALIKE = "; give every process the same data, arguments and state"
 
 
 class Memory:
-    """A coordinator in memory. Counts its keys, so that tests see what is left behind."""
+    """A coordinator in memory. Tests check that no key is left."""
 
     def __init__(self) -> None:
         self.keys: dict[str, bytes] = {}
@@ -60,7 +60,7 @@ class Memory:
             return {k: v for k, v in self.keys.items() if k.startswith(prefix + "/")}
 
     def until(self, condition: Callable[[dict[str, bytes]], bool]) -> None:
-        """Waits until the keys are so."""
+        """Waits until the keys meet a condition."""
         with self._change:
             assert self._change.wait_for(lambda: condition(self.keys), HANG), self.keys
 
@@ -69,13 +69,13 @@ RECORDS = 64
 
 
 def rows(records: int = RECORDS) -> dict[str, Any]:
-    """Data in which no two rows are alike."""
+    """Data whose rows all differ."""
     x = np.arange(records * 6, dtype=np.float32).reshape(records, 6)
     return {"x": x, "y": np.arange(records, dtype=np.int32) * 7}
 
 
 def plan(**options: Any) -> mf.Layout:
-    """Four processes of two devices; processes 0 and 2 hold the same rows, 1 and 3 the others.
+    """Lays out four processes of two devices: 0 and 2 hold the same rows, and so do 1 and 3.
 
     The last array is replicated on all of them.
     """
@@ -91,7 +91,7 @@ def plan(**options: Any) -> mf.Layout:
 
 
 class Players:
-    """Loaders that play the processes of a layout, each with data of its own."""
+    """Loaders that stand for the processes of a layout, each with its own data."""
 
     def __init__(self, **options: Any) -> None:
         self.store = Memory()
@@ -109,7 +109,7 @@ class Players:
         return self.loaders[-1]
 
     def step(self) -> list[Any]:
-        """Has every process take a batch at once; gives batches, errors, or None at the end."""
+        """Has all processes take a batch at once; returns batches, errors, or None at the end."""
         out: list[Any] = [None] * len(self.loaders)
 
         def take(p: int) -> None:
@@ -128,7 +128,7 @@ class Players:
 
 
 def together(functions: list[Callable[[], object]]) -> None:
-    """Runs functions in threads of their own, and waits for all."""
+    """Runs each function on its own thread, and waits for all."""
     threads = [threading.Thread(target=f) for f in functions]
     for thread in threads:
         thread.start()
@@ -140,7 +140,7 @@ def together(functions: list[Callable[[], object]]) -> None:
 
 @contextmanager
 def players(*datasets: Mapping[str, Any] | None, **options: Any) -> Iterator[Players]:
-    """Four processes; where datasets are given, each with its own."""
+    """Four processes, each with its own dataset if datasets are given."""
     cast = Players(**options)
     for arrays in datasets or [None] * 4:
         cast.add(arrays)
@@ -152,7 +152,7 @@ def players(*datasets: Mapping[str, Any] | None, **options: Any) -> Iterator[Pla
 
 @contextmanager
 def one_odd(odd: int, **options: Any) -> Iterator[Players]:
-    """Four processes, of which one was given other arguments."""
+    """Four processes, one of them with other arguments."""
     job = Players(name="train")
     for p in range(4):
         job.add(**(options if p == odd else {}))
@@ -163,7 +163,7 @@ def one_odd(odd: int, **options: Any) -> Iterator[Players]:
 
 
 def cluster(loader: mf.Loader) -> Cluster:
-    """The other processes, as a loader sees them."""
+    """Returns the cluster of a loader."""
     cursor = loader._engine.cursor
     assert isinstance(cursor, JoinedCursor)
     assert cursor._cluster is not None
@@ -175,7 +175,7 @@ def peers_of(loader: mf.Loader) -> Peers:
 
 
 def compared(job: Players) -> None:
-    """Waits until every process has compared what it can."""
+    """Waits until every process has compared all its samples."""
     for loader in job.loaders:
         if found := cluster(loader).threads.replicas:
             found._batches.join()
@@ -183,7 +183,7 @@ def compared(job: Players) -> None:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Waits until something is so that nobody is told of."""
+    """Polls until a condition holds."""
     late = time.monotonic() + HANG
     while not condition():
         assert time.monotonic() < late
@@ -191,14 +191,14 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def heard(job: Players, origin: int) -> None:
-    """Waits until all others know of a failure of one process."""
+    """Waits until all others have received the failure of one process."""
     for p, loader in enumerate(job.loaders):
         if p != origin:
             watcher = cluster(loader).threads.peers._thread
-            watcher.join(HANG)  # it has nothing to do any more
+            watcher.join(HANG)  # it ends after a failure
             assert not watcher.is_alive()
 
 
 def threads() -> list[str]:
-    """Names the threads of meshfeed that are alive."""
+    """Returns the names of live threads of meshfeed."""
     return sorted(t.name for t in threading.enumerate() if t.name.startswith("meshfeed"))

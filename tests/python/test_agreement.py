@@ -1,4 +1,4 @@
-"""Before the first batch all processes make sure that they load the same."""
+"""Before the first batch all processes agree that they load the same."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def errors_of(job: Players) -> list[str]:
     return [str(e) for e in got]
 
 
-def test_all_alike() -> None:
+def test_equal_processes_agree() -> None:
     with players(name="train") as job:
-        assert threads() == []  # and no keys: nothing happens before the first batch
+        assert threads() == []  # nor keys: nothing happens before the first batch
         assert job.store.keys == {}
         for step in range(3):
             got = job.step()
@@ -58,7 +58,7 @@ def test_all_alike() -> None:
 
 
 def edited(*path: str, **values: Any) -> mf.Layout:
-    """Gives the layout with other values at a place of its document."""
+    """Returns the layout with other values at a path of its document."""
     document = part = json.loads(plan().to_json())
     for key in path:
         part = part[key]
@@ -107,11 +107,11 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_another_argument(case: str) -> None:
-    """Every process hears of it, in the same words."""
+    """Every process raises the same error."""
     options, text = CASES[case]
     with one_odd(2, **options) as job:
         assert errors_of(job) == [DIFFER + text + ALIKE] * 4
-        assert threads() == []  # nothing began
+        assert threads() == []  # none was started
 
 
 def test_defaults() -> None:
@@ -142,7 +142,7 @@ def test_another_device_order() -> None:
 
 
 def test_another_dataset() -> None:
-    """A changed row is another dataset, where the fingerprint sees it."""
+    """A changed row makes another dataset, if the fingerprint covers it."""
     odd = rows()
     odd["y"] = odd["y"] + 1
     with players(None, odd, None, None, name="train") as job:
@@ -164,7 +164,7 @@ def test_many_differences() -> None:
 
 
 def judged(plans: list[dict[str, Any]]) -> str:
-    """Gives what the lowest of so many processes says when the others have answered."""
+    """Returns the lowest process's verdict on the terms of all processes."""
     texts = [json.dumps(plan, sort_keys=True).encode() for plan in plans]
     store = Memory()
     for p, text in enumerate(texts[1:], 1):
@@ -176,7 +176,7 @@ def judged(plans: list[dict[str, Any]]) -> str:
 
 
 def test_one_of_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What many have alike is looked at once, so that the others do not wait in vain for it."""
+    """Equal terms are parsed once, so that the verdict is in time."""
     parsed = []
     differences = agreement.differences
 
@@ -192,21 +192,21 @@ def test_one_of_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_different() -> None:
-    """Where every process has a plan of its own, an error that can be read names some."""
+    """If all processes differ, the error names only some of them."""
     text = ", ".join(f"{p} on process {p}" for p in range(8))
     text = f"seed is {text}; processes 8, 9 and 10 differ as well"
     assert judged([{"seed": p} for p in range(11)]) == DIFFER + text + ALIKE
     assert judged([{"seed": p} for p in range(9)]).endswith(f"; process 8 differs as well{ALIKE}")
 
 
-def test_plans_that_have_something_in_common() -> None:
+def test_partly_equal_terms() -> None:
     got = judged([{"a": 0, "b": 0}, {"a": 1, "b": 0}, {"a": 0, "b": 1}, {"a": 0, "b": 0}])
     text = "a is 0 on processes 0, 2 and 3, 1 on process 1; "
     assert got == f"{DIFFER}{text}b is 0 on processes 0, 1 and 3, 1 on process 2{ALIKE}"
 
 
-def test_another_place() -> None:
-    """Agreed again after seek and restore; and after a difference, once it is mended."""
+def test_another_position() -> None:
+    """Processes agree again after seek and restore, and after a difference was corrected."""
     with players(name="train") as job:
         job.step()
         state = job.loaders[0].state()
@@ -220,11 +220,11 @@ def test_another_place() -> None:
         for batch in job.step():
             np.testing.assert_array_equal(batch["all"][0][1], 7 * np.arange(8, 16))
         assert {key.split("/")[2] for key in job.store.keys} == {"0"}
-        assert {key.split("/")[3] for key in job.store.keys} == {"2"}  # the third round's alone
+        assert {key.split("/")[3] for key in job.store.keys} == {"2"}  # of the third agreement
 
 
 def test_skipped_alike() -> None:
-    """Agreed again after skip; a process that skips more, or not at all, is named."""
+    """Processes agree again after skip; a process that skips more, or not at all, is named."""
     with players(name="train") as job:
         job.step()
         for p, loader in enumerate(job.loaders):
@@ -238,8 +238,8 @@ def test_skipped_alike() -> None:
             assert loader.certificate().skipped == ((0, 1, 8, 16),)
 
 
-def test_local_matters() -> None:
-    """How far to read ahead is the business of each process."""
+def test_prefetch_may_differ() -> None:
+    """Processes may read ahead by different numbers of batches."""
     job = Players()
     for p in range(4):
         job.add(prefetch=p, max_host_bytes=1 << (20 + p), device_prefetch=p % 2)
@@ -250,7 +250,7 @@ def test_local_matters() -> None:
 
 @pytest.mark.parametrize(("missing", "named"), [(2, "process 2 has"), (0, "process 0 has")])
 def test_missing(missing: int, named: str) -> None:
-    """Who does not come in time is named, everywhere; who comes late hears the same."""
+    """All processes name one that is late, and so does the late process."""
     job = Players(name="train", agree_timeout=1.0)
     for p in range(4):
         job.add(process=p)
@@ -281,7 +281,7 @@ def test_missing(missing: int, named: str) -> None:
     ],
 )
 def test_some_move(moved: set[int], first: str, second: str) -> None:
-    """A process that moves alone is named, and not only those that have not come after it."""
+    """A process that moves alone is named beside those that do not follow."""
     with players(name="train", agree_timeout=1.0) as job:
         assert all(isinstance(batch, dict) for batch in job.step())
         for p in moved:
@@ -296,7 +296,7 @@ def test_some_move(moved: set[int], first: str, second: str) -> None:
 
 
 def test_names_are_counted() -> None:
-    """Two loaders on the same processes do not meet, and one made after the other is another."""
+    """Two loaders on the same processes have different keys, also one after the other."""
     store = Memory()
     with players(coordinator=store) as first, players(coordinator=store, seed=1) as second:
         for job in (second, first, second):
@@ -309,7 +309,7 @@ def test_names_are_counted() -> None:
 
 
 def test_members_count_their_uses() -> None:
-    """Who took no part in a use of a name meets the others in the next one."""
+    """A process that did not take part in one use of a name takes part in the next."""
     some = plan(devices=[(p, 4 * p + d) for p in (1, 3) for d in range(4)])
     store = Memory()
     for layout, members in [(some, (1, 3)), (plan(), range(4))] * 2:
@@ -321,8 +321,8 @@ def test_members_count_their_uses() -> None:
     assert store.keys == {}
 
 
-def test_a_name_is_its_last_user_s() -> None:
-    """The end of one that was closed long ago gives nobody's name away."""
+def test_an_old_loader_does_not_release_a_name() -> None:
+    """Collecting a closed loader does not release the name that a new one has."""
     with players(name="train") as job:
         old = job.loaders.pop()
         evaluation = old.one_epoch()
@@ -346,13 +346,13 @@ def test_a_name_is_used_once_at_a_time() -> None:
 
 
 def test_a_forgotten_loader_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody closes it, and yet its name, its threads and its keys do not stay."""
+    """A loader that is collected unclosed leaves no name, threads or keys."""
     monkeypatch.setattr(skew, "LONGEST", 0.1)
     job = Players(name="train", late_after=0.1)
     for _ in range(4):
         job.add()
     job.step()
-    assert len(threads()) == 13  # three each, and one of the lowest
+    assert len(threads()) == 13  # three per process, and one in the lowest
     job.loaders.clear()
     late = time.monotonic() + HANG
     while threads() and time.monotonic() < late:
@@ -364,7 +364,7 @@ def test_a_forgotten_loader_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_subset_of_processes() -> None:
-    """Who holds no device of the mesh takes no part, and nobody waits for it."""
+    """A process without a device of the mesh takes no part, and the others do not wait for it."""
     devices = [(p, 4 * p + d) for p in (1, 3) for d in range(4)]
     job = Players(layout=plan(devices=devices), name="train")
     for p in (1, 3):
@@ -387,8 +387,8 @@ def test_one_process_has_no_cluster() -> None:
 
 
 @pytest.mark.parametrize("coordinator", [None, False])
-def test_played_processes_are_not_alone(coordinator: Any) -> None:
-    """Playing one process of many needs no others, unless a store is given."""
+def test_one_played_process_needs_no_others(coordinator: Any) -> None:
+    """A loader that plays one process of many runs alone, unless a store is given."""
     with (
         mf.from_arrays(rows()) as ds,
         mf.Loader(ds, layout=plan(), process=2, coordinator=coordinator) as loader,
@@ -431,7 +431,7 @@ def test_wrong_arguments(options: dict[str, Any], want: str) -> None:
 
 
 class Gate:
-    """A lock that says when somebody comes to it."""
+    """A lock that signals when a thread waits for it."""
 
     def __init__(self) -> None:
         self.came = threading.Semaphore(0)
@@ -446,7 +446,7 @@ class Gate:
 
 
 def test_two_threads_begin() -> None:
-    """A loader and a pass of it, each in a thread of its own, agree once."""
+    """A loader and a pass of it, each on its own thread, agree once."""
     with players(name="train") as job:
         first, *others = job.loaders
         gate: Any = Gate()

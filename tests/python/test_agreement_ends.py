@@ -1,4 +1,4 @@
-"""Agreements that end before their time: by Ctrl-C, a close, the end of a program, a fork."""
+"""Agreements that end early: by Ctrl-C, a close, the program's end, or a fork."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def interrupted(job: Players, process: int, key: str) -> None:
-    """Ctrl-C comes to a process in its first agreement, once this was said there."""
+    """Sends Ctrl-C to a process in its first agreement, after a key was set."""
 
     def interrupt() -> None:
         job.store.until(lambda keys: f"meshfeed/train.0-3/0/0/{key}" in keys)
@@ -33,7 +33,7 @@ def interrupted(job: Players, process: int, key: str) -> None:
 
 
 def test_interrupt() -> None:
-    """Ctrl-C is heard while others are waited for, and the loader goes on where it was."""
+    """Ctrl-C ends the wait for others, and the loader goes on at its position."""
     with players(name="train") as job:
         interrupted(job, 0, "terms")
         assert all(isinstance(batch, dict) for batch in job.step())
@@ -41,7 +41,7 @@ def test_interrupt() -> None:
 
 @pytest.mark.parametrize("odd", [0, 2])
 def test_interrupted_and_moved(odd: int) -> None:
-    """What was said before Ctrl-C counts: nobody goes on elsewhere because of it."""
+    """Terms published before Ctrl-C count: no process goes on at another position."""
     with players(name="train") as job:
         got: dict[int, Any] = {}
 
@@ -54,9 +54,9 @@ def test_interrupted_and_moved(odd: int) -> None:
         early = [threading.Thread(target=take, args=(p,)) for p in ((1, 2) if odd == 0 else (0, 1))]
         for thread in early:
             thread.start()
-        interrupted(job, odd, f"answer/{odd or 1}")  # others have read what it says
+        interrupted(job, odd, f"answer/{odd or 1}")  # others have read its terms
         job.loaders[odd].seek(epoch=0, position=32)
-        if odd:  # the others agree on what it said; it is the one that went elsewhere
+        if odd:  # the others agree on its old terms, and it has moved
             late = threading.Thread(target=take, args=(3,))
             late.start()
             for thread in [*early, late]:
@@ -76,7 +76,7 @@ def test_interrupted_and_moved(odd: int) -> None:
 
 @pytest.mark.parametrize("odd", [0, 2])
 def test_interrupted_and_gone(odd: int) -> None:
-    """Ctrl-C ends the program of one that has said yes: the others, who went on, hear of it."""
+    """Ctrl-C ends a program that has answered: the others go on, and hear of the failure."""
     with players(name="train") as job:
         got: dict[int, Any] = {}
 
@@ -138,7 +138,7 @@ def test_closing_ends_the_wait_for_others() -> None:
 
 
 def test_close_is_quick() -> None:
-    """A process leaves although the others stay."""
+    """A process leaves while the others stay."""
     with players() as job:
         job.step()
         began = time.monotonic()
@@ -149,7 +149,7 @@ def test_close_is_quick() -> None:
 
 
 def program(text: str) -> tuple[str, str]:
-    """Runs a program with four players, and gives what it prints, and its errors."""
+    """Runs a program with four players; returns its output and its errors."""
     begin = """
 import multiprocessing, os, threading
 from tests.python.players import HANG, Players, cluster, compared, threads
@@ -162,14 +162,14 @@ for p in range(4):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=HANG / 2,  # which is less than the others are waited for
+        timeout=HANG / 2,  # less than the agreement's timeout
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
 
 def test_exit_ends_the_wait_for_others() -> None:
-    """A program ends at once, and in silence, while a thread of it waits for other processes."""
+    """A program ends at once and silently while a thread of it waits for other processes."""
     text = """
 threading.Thread(target=lambda: next(iter(job.loaders[0])), daemon=True).start()
 job.store.until(lambda keys: "meshfeed/train.0-3/0/0/terms" in keys)
@@ -180,7 +180,7 @@ print("the end")
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_child_takes_no_part() -> None:
-    """Its end is not that of its parent's loaders, and it waits for nobody."""
+    """The child's end does not close its parent's loaders, and it does not wait."""
     out, _ = program("""
 class Child(multiprocessing.get_context("fork").Process):
     def run(self):

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.plain
 PACKAGE = Path(mf.__file__).parent
 PUBLIC = "meshfeed"  # the package itself, which users import
 
-# A part is a package in a folder of its own or a module beside it. Each part may import `errors`
-# and what stands here, when it is imported itself.
+# A part is a subpackage, or a module beside the subpackages. When it is imported, it may import
+# `errors` and the parts listed here.
 MAY_IMPORT = {
     "_native": "",
     "_io": "",
@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "__main__": "_command linking",
 }
 
-# What a part imports later, inside of a function: an optional dependency, or a rare path.
+# What functions of a part may import when they run: optional dependencies and rare paths.
 MAY_IMPORT_LATER = {
     "_command": "selfcheck",
     "coordinator": "jax",
@@ -49,7 +49,7 @@ MAY_IMPORT_LATER = {
     "loader": "placed",
 }
 
-LEVELS = 12  # of modules that import each other
+LEVELS = 12  # of imports
 
 
 def modules() -> dict[str, Path]:
@@ -71,7 +71,7 @@ def level(module: str) -> int:
 
 
 def imports(module: str) -> Iterator[tuple[str, bool]]:
-    """Yields the modules of the package that one imports, and whether a function does it."""
+    """Yields the package's modules that a module imports, and whether a function imports them."""
     for name, later in _imports(ast.parse(MODULES[module].read_text()).body, later=False):
         if name.partition(".")[0] == "meshfeed":
             inside = name.removeprefix("meshfeed.")  # a module, or a name in one
@@ -79,7 +79,7 @@ def imports(module: str) -> Iterator[tuple[str, bool]]:
 
 
 def _imports(body: list[ast.stmt], *, later: bool) -> Iterator[tuple[str, bool]]:
-    """Yields every name that statements import when they run, wherever they import it from."""
+    """Yields every name that statements import at run time, from any package."""
     for node in body:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             yield from _imports(node.orelse, later=later)
@@ -123,7 +123,7 @@ def test_no_border_is_wider_than_needed() -> None:
             assert set(names.split()) <= used.get(part, set()), part
 
 
-def test_no_module_leads_back_to_itself() -> None:
+def test_no_import_cycles() -> None:
     graph = {module: {target for target, _ in imports(module)} for module in MODULES}
     assert "jax" in graph["planning"]  # imported in a function
     graphlib.TopologicalSorter(graph).prepare()  # a CycleError lists the modules

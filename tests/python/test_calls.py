@@ -1,4 +1,4 @@
-"""Every error begins with the call that the user wrote, wherever below it was found."""
+"""Every error begins with the call that the user wrote, wherever it is found."""
 
 from __future__ import annotations
 
@@ -114,9 +114,7 @@ def test_an_error_begins_with_the_call(call: str, attempt: Callable[[], object])
     assert str(caught.value).startswith(f"{call}: {caught.value.message}")
 
 
-def test_a_state_file_that_cannot_be_read_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_state_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     hint = "give what state() gave, or the path that save_state() wrote"
     with pytest.raises(mf.ReadError) as unread:
@@ -139,7 +137,7 @@ def test_a_state_file_that_cannot_be_read_says_so(
         assert error.value.message == "state='state': expected a file that save_state() wrote"
 
 
-def test_a_state_file_with_a_key_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_file_with_a_duplicate_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = "s.json"
     Path(path).write_text(json.dumps(loader().state())[:-1] + ', "position": 4}')
@@ -150,7 +148,7 @@ def test_a_state_file_with_a_key_twice(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_numbers_that_a_state_cannot_hold(tmp_path: Path, number: float) -> None:
+def test_numbers_that_json_cannot_hold(tmp_path: Path, number: float) -> None:
     state = loader().state() | {"epoch": number}
     path = tmp_path / "s.json"
     path.write_text(json.dumps(state))

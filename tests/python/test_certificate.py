@@ -1,4 +1,4 @@
-"""Certificates: sums over processes and runs, what they find, and where they begin anew."""
+"""Certificates: sums over processes and runs, checks, and when a new run begins."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def forward(loader: mf.Loader, batches: int) -> None:
 
 
 def delivered(done: mf.Certificate) -> list[list[tuple[int, ...]]]:
-    """Gives the positions that were delivered, run by run."""
+    """Returns the delivered positions of every run."""
     return [[tuple(span) for span in run.delivered] for run in done.runs]
 
 
@@ -93,7 +93,7 @@ def incomplete(done: mf.Certificate, text: str, **asked: Any) -> None:
 
 
 def test_a_certificate_older_than_the_state() -> None:
-    """A checkpoint with the certificate of an earlier one: what lies between is named."""
+    """The check names the positions between an older certificate and the state."""
     ds = data()
     loader = mf.Loader(ds, batch_size=16, shuffle=True)
     forward(loader, 3)
@@ -162,7 +162,7 @@ def test_nothing_was_delivered() -> None:
 
 
 def test_a_process_that_holds_columns_stops() -> None:
-    """Each of two processes alone holds half of the columns, and process 1 stops at step 10."""
+    """Each of two processes holds half of the columns, and process 1 stops at step 10."""
     ds = mf.from_arrays({"y": np.ones((630, 8), np.float32)})
     lay = mf.layout({"model": 2}, mf.P(None, "model"), ds, batch_size=10, processes=2)
     loaders = [mf.Loader(ds, layout=lay, process=p, shuffle=True) for p in range(2)]
@@ -180,7 +180,7 @@ def test_a_process_that_holds_columns_stops() -> None:
 
 
 def test_replicas_count_positions() -> None:
-    """A process that holds only replicas counts no row, but it is missed where it stopped."""
+    """A process that holds only replicas counts no row, but its missing positions are found."""
     ds = data()
     lay = mf.layout({"copies": 2}, mf.P(), ds, batch_size=20, processes=2)
     loaders = [mf.Loader(ds, layout=lay, process=p) for p in range(2)]
@@ -195,7 +195,7 @@ def test_replicas_count_positions() -> None:
     )
 
 
-def test_what_is_missing_or_too_much() -> None:
+def test_missing_and_repeated_positions() -> None:
     ds = data()
     loaders = players(ds, epochs=1)
     for loader in loaders:
@@ -217,7 +217,7 @@ def test_what_is_missing_or_too_much() -> None:
 
 
 def test_remainders() -> None:
-    """What "drop" leaves out is dropped; a larger batch behind a state drops more."""
+    """With "drop" the remainder is dropped; a larger batch after a state drops more."""
     ds = data()
     loader = mf.Loader(ds, batch_size=24, epochs=2)
     list(loader)
@@ -284,7 +284,7 @@ def test_skip_ends_a_loop_over_one_epoch() -> None:
 
 
 def test_skip_of_batches_made_ahead() -> None:
-    """Steps are counted from the last batch delivered, and the loader's place is behind them."""
+    """Skipped steps are counted from the last delivered batch."""
     jax = pytest.importorskip("jax")
     mesh = jax.make_mesh((1,), ("data",))
     options: dict[str, Any] = {"device_prefetch": 3, "epochs": -1}
@@ -297,7 +297,7 @@ def test_skip_of_batches_made_ahead() -> None:
 
 
 @pytest.mark.parametrize("wrong", [True, 0, -1, 1.5, range(0), range(0, 4, 2), range(-1, 2), "3"])
-def test_what_are_no_epochs(wrong: Any) -> None:
+def test_invalid_epochs(wrong: Any) -> None:
     done = mf.Loader(data(), batch_size=16).certificate()
     with pytest.raises(mf.InvalidArgumentError) as error:
         done.complete(epochs=wrong)
@@ -305,7 +305,7 @@ def test_what_are_no_epochs(wrong: Any) -> None:
     assert str(error.value) == f"Certificate.check: {text}"
 
 
-def test_what_is_no_range() -> None:
+def test_invalid_ranges() -> None:
     loader = mf.Loader(data(), batch_size=16)
     forward(loader, 2)
     done = loader.certificate()
@@ -402,7 +402,7 @@ def test_remesh_goes_on_with_the_certificate() -> None:
     loader.certificate().check()
 
 
-def test_it_is_json_and_a_value() -> None:
+def test_certificates_are_json_and_values() -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=16, seed=5)
     forward(loader, 15)
@@ -441,7 +441,7 @@ HEX = ': dataset "" must have 32 hexadecimal digits'
         (3, ""),
     ],
 )
-def test_what_is_no_certificate(text: Any, why: str) -> None:
+def test_invalid_certificates(text: Any, why: str) -> None:
     with pytest.raises(mf.InvalidArgumentError) as error:
         mf.Certificate.from_json(text)
     hint = "pass on what a loader gave, unchanged"
@@ -480,7 +480,7 @@ def test_bounds_are_those_of_the_library() -> None:
 
 
 def test_only_certificates_add_up() -> None:
-    """A sum begins with 0, which is no certificate either; no other number takes part."""
+    """A sum may begin with 0, and with no other number."""
     one = mf.Loader(data(), batch_size=16).certificate()
     assert sum([one]) == one
     numbers: list[Any] = [1, 0.5, None]
@@ -507,6 +507,6 @@ def test_ctrl_c_ends_a_long_check() -> None:
         timer.start()
         long.check()
     timer.join()
-    for thread in threading.enumerate():  # the release is on a thread of its own
+    for thread in threading.enumerate():  # the library is released on its own thread
         if thread.name == "meshfeed.release":
             thread.join()

@@ -1,4 +1,4 @@
-"""Columns that cannot be arrays, and input that is no table: the words, and that remedies work."""
+"""Columns that cannot be arrays and input that is no table: the errors, and their remedies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.python.data import mesh_of
 
 
 def rows(ds: mf.Dataset, **kwargs: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """All records, in order, through a loader."""
+    """Loads all records in order."""
     with mf.Loader(ds, specs=list(ds.schema), batch_size=len(ds), **kwargs) as loader:
         return {name: np.array(array) for name, array in next(iter(loader)).items()}
 
@@ -100,7 +100,7 @@ def test_objects_of_polars_are_refused() -> None:
         assert list(ds.schema) == ["a"]
 
 
-def test_encoded_images_are_named_as_that(tmp_path: Path) -> None:
+def test_encoded_images_are_named(tmp_path: Path) -> None:
     pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
     features = datasets.Features({"img": datasets.Image(), "label": datasets.Value("int64")})
     whole = datasets.Dataset.from_dict(
@@ -120,7 +120,7 @@ def test_encoded_images_are_named_as_that(tmp_path: Path) -> None:
         np.testing.assert_array_equal(rows(ds)["img"][0], pixels)
 
 
-def test_columns_that_are_left_out_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_skipped_columns_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
     data = pa.table({"x": [1, 2], "t": ["a", "b"], "d": pa.array([None, None])})
     with mf.from_arrow(data) as ds, ds.slice(0, 1) as part:
         mf.Loader(ds, specs=["x"], batch_size=1).close()
@@ -135,7 +135,7 @@ def test_columns_that_are_left_out_are_named_once(caplog: pytest.LogCaptureFixtu
     ]
 
 
-def test_a_fill_value_for_a_column_that_is_no_array() -> None:
+def test_a_fill_value_for_a_skipped_column() -> None:
     with mf.from_arrow(pa.table({"x": [1], "t": ["a"]})) as ds:
         with pytest.raises(mf.UnsupportedError) as caught:
             mf.Loader(ds, batch_size=1, fill={"t": 0})
@@ -211,7 +211,7 @@ def test_a_reader_is_read_once() -> None:
         assert len(ds) == 0
 
 
-def test_what_is_no_table_says_how_to_get_one() -> None:
+def test_other_objects_name_a_remedy() -> None:
     data = pa.table({"x": [1, 2]})
     said = {}
     for name, given in (

@@ -27,7 +27,7 @@ LAYOUT = mf.layout(
 
 
 def write(folder: Path, changed: int | None = None) -> list[Path]:
-    """Writes two files; one value of the second may be another."""
+    """Writes two files; one value of the second may differ."""
     folder.mkdir()
     x = np.arange(2 * N)
     if changed is not None:
@@ -52,11 +52,11 @@ def stale(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @contextmanager
 def job(*paths: list[Path], full: int = 2) -> Iterator[list[mf.Loader]]:
-    """Plays two processes, each with files of its own; the shards of both are unique.
+    """Plays two processes, each with its own files; they share no block.
 
     Args:
-        paths: the files of each.
-        full: how many of them compare every byte.
+        paths: the files of each process.
+        full: how many processes compare every byte.
     """
     store = Memory()
     given: dict[str, Any] = {"name": "train", "epochs": -1, "agree_timeout": HANG}
@@ -71,7 +71,7 @@ def job(*paths: list[Path], full: int = 2) -> Iterator[list[mf.Loader]]:
 
 
 def until_error(loaders: list[mf.Loader]) -> list[Exception]:
-    """Steps until both processes have failed, and gives the errors."""
+    """Steps until both processes have failed; returns the errors."""
     found: list[Any] = [None, None]
 
     def run(p: int) -> None:
@@ -101,7 +101,7 @@ def test_a_stale_copy_on_one_host_is_found_and_named(good: list[Path], stale: li
     assert str(other).endswith(text)
 
 
-def test_equal_files_are_compared_in_every_round(
+def test_equal_files_are_compared_in_every_generation(
     good: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = threading.Semaphore(0)

@@ -1,4 +1,4 @@
-"""How the store of a job is found, and what is asked of it."""
+"""How the store of a job is found, and how it is polled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_no_job() -> None:
     ],
 )
 def test_another_jax(monkeypatch: pytest.MonkeyPatch, state: Any, missing: str) -> None:
-    """A JAX that keeps its client elsewhere is named, with those that were tested."""
+    """If a JAX release keeps its client elsewhere, the error names tested releases."""
     monkeypatch.setattr("jax._src.distributed.global_state", state)
     with pytest.raises(mf.UnsupportedError) as e:
         coordination_client()
@@ -50,7 +50,7 @@ def test_a_store_is_a_coordinator() -> None:
 
 
 def test_another_job_has_another_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After `jax.distributed.shutdown` and `initialize` names are counted anew."""
+    """A new job after `jax.distributed.shutdown` counts names anew."""
     first, second = (SimpleNamespace(**dict.fromkeys(_CLIENT)) for _ in range(2))
     stores = []
     for client in (first, first, second):
@@ -65,7 +65,7 @@ def test_other_errors_of_jax_are_raised() -> None:
     """Only a missing key is None."""
 
     def gone(*_: Any) -> bytes:
-        raise RuntimeError("UNAVAILABLE: gone")  # as JAX's own error is one
+        raise RuntimeError("UNAVAILABLE: gone")  # the base class of JAX's error
 
     client = SimpleNamespace(key_value_try_get_bytes=gone, blocking_key_value_get_bytes=gone)
     store = JaxCoordinator(client)
@@ -76,7 +76,7 @@ def test_other_errors_of_jax_are_raised() -> None:
 
 
 def test_patience() -> None:
-    """A key that does not come is asked for less and less often, and once more at the end."""
+    """A missing key is polled less and less often, and once more at the end."""
     store, slept = Memory(), list[float]()
 
     def sleep(seconds: float) -> bool:
@@ -93,8 +93,8 @@ def test_patience() -> None:
 
 
 @pytest.mark.parametrize(("answer", "kind"), [("text", "str"), ((b"x", 1), "tuple")])
-def test_what_some_clients_make_of_bytes(answer: Any, kind: str) -> None:
-    """It is refused, instead of being taken for a difference."""
+def test_values_that_are_not_bytes(answer: Any, kind: str) -> None:
+    """They are an error, and not a difference between processes."""
 
     class Odd(Memory):
         def try_get(self, key: str) -> bytes | None:

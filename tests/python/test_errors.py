@@ -1,4 +1,4 @@
-"""One vocabulary of errors in Go, C and Python."""
+"""The error codes and classes, equal in Go, C and Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_codes_are_the_same_in_go_c_and_python() -> None:
     }
 
 
-def test_every_negative_code_has_a_class_that_is_a_builtin_too() -> None:
+def test_every_negative_code_has_a_class_with_a_builtin_base() -> None:
     builtin = {
         mf.InvalidArgumentError: ValueError,
         mf.OutOfRangeError: IndexError,

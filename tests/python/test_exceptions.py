@@ -17,18 +17,18 @@ from tests.python.players import HANG, Memory, heard, peers_of, players, threads
 
 
 class BoomError(ValueError):
-    """What a program raises."""
+    """An error of the program."""
 
 
-class TornError(Exception):
-    """One whose text cannot be had."""
+class NoTextError(Exception):
+    """An error whose `__str__` fails."""
 
     def __str__(self) -> str:
-        raise RuntimeError("torn")
+        raise RuntimeError("no text")
 
 
 def leave(loader: mf.Loader, error: BaseException) -> None:
-    """Plays a program whose loop ends with an exception, which comes through as it is."""
+    """Ends a loader's block with an exception, which must be unchanged."""
     began = time.monotonic()
     with pytest.raises(type(error)) as raised, loader:
         raise error
@@ -52,7 +52,7 @@ ENDS: list[tuple[BaseException, type[Exception], str]] = [
 
 @pytest.mark.parametrize(("error", "kind", "text"), ENDS, ids=lambda v: type(v).__name__)
 def test_the_program_fails(error: BaseException, kind: type[Exception], text: str) -> None:
-    """An exception that ends the loop of one process ends every loop, none of them in silence."""
+    """An exception that ends one loop ends all loops with an error."""
     with players(prefetch=0) as job:
         job.step()
         leave(job.loaders[2], error)
@@ -64,7 +64,7 @@ def test_the_program_fails(error: BaseException, kind: type[Exception], text: st
             assert isinstance(e.value, kind)
             assert not isinstance(e.value, StopIteration)
             assert (e.value.process, e.value.epoch, e.value.step) == (2, 0, 1)
-    for thread in threading.enumerate():  # after Ctrl-C nobody has waited for the end
+    for thread in threading.enumerate():  # after Ctrl-C close does not wait
         if thread.name.startswith("meshfeed"):
             thread.join(HANG)
     assert threads() == []
@@ -72,7 +72,7 @@ def test_the_program_fails(error: BaseException, kind: type[Exception], text: st
 
 
 def test_long_texts_are_cut() -> None:
-    """Nobody wants a compiler's whole dump from another process."""
+    """A message carries only the beginning of a long text."""
     with players() as job:
         job.step()
         leave(job.loaders[1], RuntimeError("x" * 100_000))
@@ -89,7 +89,7 @@ def test_long_texts_are_cut() -> None:
     ids=lambda e: repr(e),
 )
 def test_an_end_in_good_order(error: BaseException | None) -> None:
-    """A program that has enough has not failed, and the others hear that it has left."""
+    """A program that ends on purpose has departed, and not failed."""
     with players(epochs=1) as job:
         job.step()
         gone = job.loaders.pop(1)
@@ -106,7 +106,7 @@ def test_an_end_in_good_order(error: BaseException | None) -> None:
 
 
 def test_one_failure_is_told_once() -> None:
-    """What `next` has raised and told leaves the block, too; the first failure is the origin."""
+    """Only the first failure of a process is reported."""
     with players() as job:
         job.step()
         peers_of(job.loaders[0]).report(mf.ReadError("a disk is gone"), 0, 1)
@@ -118,11 +118,11 @@ def test_one_failure_is_told_once() -> None:
         heard(job, 0)
         with pytest.raises(mf.PeerError, match="a disk is gone"):
             next(iter(job.loaders[1]))
-        assert job.store.calls > calls  # it has left
+        assert job.store.calls > calls  # of its departure
 
 
 def test_before_the_first_batch() -> None:
-    """Nobody listens yet: the others are told by the agreement, in its time."""
+    """Before the first batch there are no mailboxes; the agreement will time out."""
     with players() as job:
         leave(job.loaders[1], BoomError())
         assert not any("/mailbox/" in key for key in job.store.keys)
@@ -130,7 +130,7 @@ def test_before_the_first_batch() -> None:
 
 @pytest.mark.parametrize("where", ["block", "next"])
 def test_a_store_that_does_not_answer(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program's exception comes through in bounded time, whatever the store does."""
+    """The program's exception is raised in bounded time, whatever the store does."""
 
     def fail(_: object) -> None:
         raise BoomError("x")
@@ -155,13 +155,13 @@ def test_a_store_that_does_not_answer(where: str, monkeypatch: pytest.MonkeyPatc
             inspector.make = fail
             with pytest.raises(BoomError):
                 next(iter(job.loaders[0]))
-        assert time.monotonic() - began < HANG / 2  # which is less than the store takes
+        assert time.monotonic() - began < HANG / 2  # less than the store takes
         go_on.set()
 
 
 @pytest.mark.parametrize("broken", ["text", "thread", "store"])
 def test_nothing_hides_the_exception(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever fails while the others are told, the program gets its own exception."""
+    """If the report fails, the program still gets its own exception."""
 
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
@@ -174,13 +174,13 @@ def test_nothing_hides_the_exception(broken: str, monkeypatch: pytest.MonkeyPatc
                 patch.setattr(job.store, "set", fail)
             if broken == "thread":
                 patch.setattr(threading.Thread, "start", fail)
-            leave(job.loaders[0], TornError() if broken == "text" else BoomError())
+            leave(job.loaders[0], NoTextError() if broken == "text" else BoomError())
         watcher.join(HANG)
         assert not watcher.is_alive()
 
 
-def test_alone_nothing_is_told() -> None:
-    """A loader without others does nothing when its block ends with an exception."""
+def test_a_loader_without_others_reports_nothing() -> None:
+    """A loader without a cluster starts no thread when its block ends with an exception."""
     before = threads()
     ds = mf.from_arrays({"n": np.arange(8)})
     leave(mf.Loader(ds, batch_size=2), BoomError())
@@ -188,7 +188,7 @@ def test_alone_nothing_is_told() -> None:
 
 
 def test_what_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter keeps what nobody caught; at a prompt the last exception ended nothing."""
+    """The interpreter keeps an uncaught exception; at a prompt it does not end the program."""
     for name in ("ps1", "last_value"):
         monkeypatch.delattr(sys, name, raising=False)
     assert uncaught() is None

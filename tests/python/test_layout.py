@@ -29,7 +29,7 @@ SPECS = {"image": mf.P("data", None, "model"), "label": mf.P("data")}
 
 
 def joined(parts: list[Any]) -> bytes:
-    """The bytes of a document in the table of nasty ones."""
+    """Returns the bytes of a document in the table of hostile documents."""
     out = b""
     for part in parts:
         if isinstance(part, str):
@@ -43,12 +43,12 @@ def joined(parts: list[Any]) -> bytes:
 
 
 @pytest.mark.parametrize("row", DOCUMENTS, ids=lambda row: row["name"])
-def test_nasty_documents(row: dict[str, Any]) -> None:
+def test_hostile_documents(row: dict[str, Any]) -> None:
     if row.get("error"):
         with pytest.raises(mf.Error) as caught:
             mf.Layout.from_json(joined(row["text"]))
         assert str(caught.value) == row["error"].replace("layout: ", "mf.Layout: ", 1)
-        # The C library gives the first 255 bytes of a path.
+        # The C library returns the first 255 bytes of a path.
         path = row.get("path", "").encode()[:255].decode(errors="ignore")
         assert caught.value.path == path
     else:
@@ -146,7 +146,7 @@ def test_columns_give_the_width() -> None:
     assert lay.check() == []
 
 
-def test_problems_name_the_place_the_numbers_and_the_remedy() -> None:
+def test_problems_name_the_path_the_numbers_and_the_remedy() -> None:
     lay = mf.layout({"data": 4}, mf.P("data"), {"x": ("float32", (8,))}, batch_size=30)
     (problem,) = lay.check()
     assert str(problem) == (

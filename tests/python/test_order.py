@@ -1,4 +1,4 @@
-"""`order=`: its words, what it says together with `shuffle=`, and local orders over restarts."""
+"""`order=`: its values, with `shuffle=`, and local orders after restarts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows(batch: Any) -> np.ndarray[Any, Any]:
         ({"order": "shuffle.1"}, "shuffle.1"),
     ],
 )
-def test_words(options: dict[str, Any], name: str) -> None:
+def test_values(options: dict[str, Any], name: str) -> None:
     ds = data()
     loader = mf.Loader(ds, batch_size=10, **options)
     assert loader.state()["order"] == name
@@ -92,7 +92,7 @@ def test_words(options: dict[str, Any], name: str) -> None:
         ),
     ],
 )
-def test_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_values(options: dict[str, Any], message: str) -> None:
     ds = data()
     with pytest.raises(mf.InvalidArgumentError) as error:
         mf.Loader(ds, batch_size=10, **options)
@@ -151,7 +151,7 @@ def test_the_layout_names_the_order_that_is_followed() -> None:
     assert again.state() == state
 
 
-def test_a_layout_may_say_it() -> None:
+def test_a_layout_may_name_the_order() -> None:
     ds = data()
     lay = planned(ds, 4, 40, order="local", seed=3)
     assert '"order":"local.1:4:40","seed":3' in lay.to_json()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.plain
 
 
 def imported_by(statement: str) -> list[str]:
-    """Gives the modules that a statement imports, beyond those Python has from the start."""
+    """Returns the modules that a statement imports."""
     program = (
         f"import sys; before = set(sys.modules); {statement}; print(*set(sys.modules) - before)"
     )

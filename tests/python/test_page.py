@@ -1,4 +1,4 @@
-"""The browser page of a layout: written to a file, and shown at an address of this machine."""
+"""The browser page of a layout: written to a file, and served at an address of this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HANG = 60  # seconds
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that is the layout between two words, for a library that carries none."""
+    """Replaces the page by one that works without the page in the library."""
     monkeypatch.setattr(calls, "layout_page", "<page>{}</page>".format)
 
 
@@ -83,7 +83,7 @@ def test_the_page_is_served_until_it_is_closed() -> None:
         ("", "/", 403),
     ],
 )
-def test_it_answers_to_this_machine_alone(host: str, path: str, status: int) -> None:
+def test_it_serves_this_machine_alone(host: str, path: str, status: int) -> None:
     with Server("the page") as server:
         connection = http.client.HTTPConnection("127.0.0.1", server._server.server_port, HANG)
         connection.request("GET", path, headers={"Host": host})
@@ -148,8 +148,8 @@ print(s._server.fileno())
     assert script.returncode == 0
 
 
-def carried() -> bool:
-    """Whether the command of this checkout carries the page."""
+def has_page() -> bool:
+    """Returns whether the command of this checkout contains the page."""
     done = subprocess.run([REAL, "page"], capture_output=True, check=False)
     return done.returncode == 0
 
@@ -164,8 +164,8 @@ def test_the_real_page(tmp_path: Path) -> None:
     assert text.count(LAYOUT.to_json()) == 1
 
 
-def test_library_and_command_carry_one_page(tmp_path: Path) -> None:
-    if not REAL.exists() or not carried():
+def test_library_and_command_contain_one_page(tmp_path: Path) -> None:
+    if not REAL.exists() or not has_page():
         pytest.skip("NOT TESTED: the page in the command; build it: make page lib")
     LAYOUT.to_html(tmp_path / "layout.html")
     command = [str(REAL), "page", "-"]
@@ -176,7 +176,7 @@ def test_library_and_command_carry_one_page(tmp_path: Path) -> None:
 
 
 def test_the_command_serves_until_control_c(tmp_path: Path) -> None:
-    if not REAL.exists() or not carried():
+    if not REAL.exists() or not has_page():
         pytest.skip("NOT TESTED: the page in the command; build it: make page lib")
     (tmp_path / "layout.json").write_text(LAYOUT.to_json())
     command = [str(REAL), "serve", str(tmp_path / "layout.json")]
@@ -192,7 +192,7 @@ def test_the_command_serves_until_control_c(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals to imitate")
 def test_no_page_floods_a_terminal() -> None:
-    if not REAL.exists() or not carried():
+    if not REAL.exists() or not has_page():
         pytest.skip("NOT TESTED: the page in the command; build it: make page lib")
     master, terminal = os.openpty()
     command = [str(REAL), "page"]

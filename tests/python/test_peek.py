@@ -1,4 +1,4 @@
-"""A look at the next batch, which moves nothing."""
+"""`peek` shows the next batch and changes nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_it_counts_as_not_delivered() -> None:
 
 
 def test_beyond_the_end_of_an_epoch() -> None:
-    """The loop under way ends all the same, and the next one begins with the batch."""
+    """The present loop still ends, and the next one begins with the batch."""
     with loader() as it:
         loop = iter(it)
         next(loop), next(loop)
@@ -99,7 +99,7 @@ def test_after_another_way_of_taking() -> None:
 
 
 def test_beyond_the_end_of_an_epoch_and_on_another_way() -> None:
-    """The end of the loop is not lost when the batch behind it is made anew."""
+    """The end of the loop is kept when the batch after it is made again."""
     mesh = jax.make_mesh((8,), ("data",))
     with mf.Loader(numbers(16), mesh, P("data"), batch_size=8) as it, mf.devices(VIRTUAL) as on:
         loop = it.place(on)
@@ -125,7 +125,7 @@ def test_an_error_is_raised_and_the_batch_comes_later() -> None:
 
 
 def test_one_process_of_a_job_may_look_alone(caplog: pytest.LogCaptureFixture) -> None:
-    """Before the processes have agreed and after, and every batch is compared all the same."""
+    """It may, before and after the processes agree, and every batch is still compared."""
     with players(verify_replicas="always") as job, players(verify_replicas="always") as plain:
         first = job.loaders[0]
         sample = first.peek()

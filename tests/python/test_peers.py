@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def narrowed(records: int, odd: int | None = None) -> dict[str, Any]:
-    """64-bit numbers, which are delivered as 32 bits; one of them may not fit."""
+    """Makes 64-bit numbers that are delivered as 32 bits; one of them may not fit."""
     n = np.arange(records, dtype=np.int64)
     if odd is not None:
         n[odd] = 1 << 40
@@ -46,23 +46,23 @@ def narrow() -> mf.Layout:
     return mf.Layout(json.dumps(document))
 
 
-def unlike(job: Players) -> None:
-    """Plays a fingerprint that saw no difference."""
+def equal_fingerprints(job: Players) -> None:
+    """Replaces the fingerprints by equal ones."""
     for loader in job.loaders:
         cluster(loader).state["dataset"] = "same"
 
 
 def told(where: str, origin: mf.Error) -> str:
-    """What the others hear of an error: who begins it, and where it was."""
+    """Returns the text of an error in the other processes."""
     assert origin.op == "mf.Loader"
     return str(origin).replace("mf.Loader: ", f"mf.Loader: {where}: ", 1)
 
 
 def test_overflow() -> None:
-    """One process fails in step 2: it says so, and the others say where that was."""
+    """One process fails in step 2; the errors of the others say where."""
     good = narrowed(64)
     with players(good, good, narrowed(64, odd=21), good, layout=narrow(), prefetch=0) as job:
-        unlike(job)
+        equal_fingerprints(job)
         for _ in range(2):
             assert all(isinstance(batch, dict) for batch in job.step())
         with pytest.raises(mf.OutOfRangeError) as origin:
@@ -76,16 +76,16 @@ def test_overflow() -> None:
             assert isinstance(e.value, mf.OutOfRangeError)
             assert (e.value.process, e.value.epoch, e.value.step) == (2, 0, 2)
             assert e.value.code == mf.Code.OutOfRange
-            assert job.loaders[p].state()["position"] == 16  # nothing was taken
-        with pytest.raises(mf.OutOfRangeError):  # the origin tries its step again
+            assert job.loaders[p].state()["position"] == 16  # no batch was taken
+        with pytest.raises(mf.OutOfRangeError):  # its next call tries the step again
             next(iter(job.loaders[2]))
 
 
 def test_after_a_failure() -> None:
-    """Where all go on elsewhere, nobody remembers it."""
+    """After all processes have moved, the failure is forgotten."""
     good = narrowed(64)
     with players(good, good, narrowed(64, odd=21), good, layout=narrow(), prefetch=0) as job:
-        unlike(job)
+        equal_fingerprints(job)
         job.step()
         job.step()
         with pytest.raises(mf.OutOfRangeError):
@@ -93,13 +93,13 @@ def test_after_a_failure() -> None:
         heard(job, 2)
         for loader in job.loaders:
             loader.seek(epoch=0, position=24)
-        unlike(job)
+        equal_fingerprints(job)
         assert all(isinstance(batch, dict) for batch in job.step())
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, RuntimeError, KeyError])
 def test_other_errors(kind: type[Exception]) -> None:
-    """What is no error of meshfeed arrives as the builtin that it is."""
+    """Another exception arrives as an instance of its builtin class."""
     with players() as job:
         job.step()
         inspector: Any = job.loaders[3]._engine.cursor._make
@@ -119,12 +119,12 @@ def test_other_errors(kind: type[Exception]) -> None:
 
 
 def test_a_pass_fails_for_all() -> None:
-    """A pass over an epoch tells and hears as the loader does."""
+    """A pass of `one_epoch` reports and receives failures as the loader does."""
     good = narrowed(64)
     with players(good, narrowed(64, odd=2), good, good, layout=narrow(), prefetch=0) as job:
         for loader in job.loaders:
             loader.seek(epoch=1)
-        unlike(job)
+        equal_fingerprints(job)
         passes = [loader.one_epoch() for loader in job.loaders]
         threads_of = [threading.Thread(target=next, args=(p, None)) for p in (passes[0], passes[2])]
         threads_of.append(threading.Thread(target=next, args=(passes[3], None)))
@@ -142,19 +142,19 @@ def test_a_pass_fails_for_all() -> None:
             p.close()
 
 
-def left(job: Players, gone: int) -> None:
-    """Waits until all others know that a process has left."""
+def departed(job: Players, gone: int) -> None:
+    """Waits until all others know that a process has departed."""
     until(lambda: all(p == gone or peers_of(each).departed for p, each in enumerate(job.loaders)))
 
 
 @pytest.mark.parametrize("batches", [1, 2])
 def test_leaving_in_order(batches: int) -> None:
-    """The others hear of a process that has had enough in the batch that it does not take."""
+    """The others raise an error at the first batch that the departed process did not take."""
     with players() as job:
         for _ in range(batches):
             job.step()
         job.loaders[1].close()
-        left(job, 1)
+        departed(job, 1)
         many = "1 batch" if batches == 1 else "2 batches"
         text = f"mf.Loader: process 1 has left the loader in order after {many}, and this one goes "
         text += "on; end the loops of all processes at the same batch"
@@ -164,22 +164,22 @@ def test_leaving_in_order(batches: int) -> None:
                     next(iter(job.loaders[p]))
                 assert str(e.value) == text
                 assert e.value.process == 1
-            assert job.loaders[p].state()["position"] == 8 * batches  # nothing was taken
+            assert job.loaders[p].state()["position"] == 8 * batches  # no batch was taken
 
 
 def test_leaving_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
-    """A process that is done first has the others do what is left."""
+    """After the last batch a departure is no error."""
     with players(epochs=1) as job:
         while job.step()[0] is not None:
             pass
         job.loaders[1].close()
-        left(job, 1)
+        departed(job, 1)
         assert [next(iter(job.loaders[p]), None) for p in (0, 2, 3)] == [None] * 3
     assert caplog.records == []
 
 
-def test_one_that_leaves_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Processes that wait for it in a step hear of it at once, and need no batch for that."""
+def test_a_departure_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A departure is logged at once, without a call of `next`."""
     with players(name="train") as job:
         job.step()
         job.loaders[1].close()
@@ -188,12 +188,12 @@ def test_one_that_leaves_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert [r.getMessage() for r in caplog.records] == [text] * 3
 
 
-def test_misuse_is_no_failure() -> None:
-    """A loader used after its end fails alone: the others hear that it has left."""
+def test_use_after_close_is_not_reported() -> None:
+    """A closed loader that is used fails alone; the others only know of its departure."""
     with players() as job:
         job.step()
         job.loaders[1].close()
-        left(job, 1)
+        departed(job, 1)
         with pytest.raises(mf.InvalidStateError):
             next(iter(job.loaders[1]))
         assert all(peers_of(job.loaders[p])._received is None for p in (0, 2, 3))
@@ -202,8 +202,8 @@ def test_misuse_is_no_failure() -> None:
 @pytest.mark.parametrize(
     "kind", [mf.InvalidStateError, mf.CancelledError, mf.ForkedError, mf.PeerError]
 )
-def test_no_failure_of_the_data(kind: type[mf.Error]) -> None:
-    """What lies in the use of a loader, or was heard from others, is not told."""
+def test_local_errors_are_not_reported(kind: type[mf.Error]) -> None:
+    """Errors in the use of a loader, and received ones, are not reported."""
     with players() as job:
         job.step()
         cluster(job.loaders[0]).failed(kind("x"), 0, 0)
@@ -213,7 +213,7 @@ def test_no_failure_of_the_data(kind: type[mf.Error]) -> None:
 
 
 def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
-    """Who cannot be woken has the origin in its log."""
+    """The log names the origin, for a program that does not call `next` again."""
     with players(name="train") as job:
         job.step()
         message = failures.failure(mf.DataLossError("a file is cut", op="arrowio"), 1, 0, 7)
@@ -225,7 +225,7 @@ def test_log_line(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def check_end(status: int, *program: str) -> None:
-    """Runs a program, which ends with this status; if it was ended, it said so."""
+    """Runs a program and checks its exit status, and whether it prints why it was ended."""
     done = subprocess.run(
         [sys.executable, "-c", *program],
         cwd=ROOT,
@@ -277,9 +277,9 @@ job.close()
     ],
 )
 def test_abort(mode: str, program: str, status: int) -> None:
-    """A program that does not come back is ended, unless it asked for the opposite.
+    """A program that does not call `next` again is ended, unless `on_peer_error` forbids it.
 
-    One that has forgotten its loader need not come back.
+    A program that has forgotten its loader is not ended.
     """
     check_end(status, ABORT, mode, program)
 
@@ -309,8 +309,8 @@ finder._thread.join(HANG)  # which ends the program, or has nothing to do any mo
 
 
 @pytest.mark.parametrize(("program", "status"), [("stuck", mf.EXIT_PEER_ERROR), ("comes back", 0)])
-def test_who_finds_a_difference(program: str, status: int) -> None:
-    """It may be stuck in a computation with the others, which it has ended."""
+def test_the_process_that_finds_a_difference_is_ended_too(program: str, status: int) -> None:
+    """It may wait in a computation for processes that its report has ended."""
     check_end(status, ACCUSE, program)
 
 
@@ -329,7 +329,7 @@ print("stepped")
 
 @pytest.mark.parametrize("forgotten", [4, 2, 0])
 def test_exit_without_close(forgotten: int) -> None:
-    """A program may end with loaders open: their threads end before anything else does."""
+    """A program may end with open loaders: their threads end first."""
     program = EXIT.format(options={"late_after": 3600.0}, forgotten=forgotten)
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-c", program],
@@ -380,13 +380,13 @@ Hung.hung = True
     ids=["open", "failed", "waiting"],
 )
 def test_exit_while_the_store_hangs(program: str) -> None:
-    """A program waits for its store a little while, however many loaders are open."""
+    """The exit waits for the store a bounded time, however many loaders are open."""
     done = subprocess.run(
         [sys.executable, "-c", HANGS + program],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=HANG / 2,  # 16 loaders, each for its own seconds, would take longer
+        timeout=HANG / 2,  # 16 loaders one after another would take longer
     )
     assert done.returncode == ("Zero" in program), done.stderr
 
@@ -409,7 +409,7 @@ class Weak(Memory):
 
 
 def test_dead_store(caplog: pytest.LogCaptureFixture) -> None:
-    """A store that fails in the middle of a run does not stop the batches, nor the close."""
+    """A store that fails during a run stops neither batches nor close."""
     caplog.set_level(logging.DEBUG, "meshfeed")
     store = Weak()
     with players(coordinator=store, verify_replicas="off", name="train") as job:
@@ -425,7 +425,7 @@ def test_dead_store(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_store_that_comes_back() -> None:
-    """One failure of the store makes nobody deaf."""
+    """A transient store error does not stop the watcher."""
     store = Weak()
     with players(coordinator=store, verify_replicas="off", late_after=0.1) as job:
         job.step()
@@ -440,7 +440,7 @@ def test_a_store_that_comes_back() -> None:
 
 @pytest.mark.parametrize("odd", [0, 2])
 def test_one_moves_alone(odd: int) -> None:
-    """Who waits in vain for the others at another place tells them so: they wait for it, too."""
+    """A process whose agreement times out reports it to the others, which may wait for it."""
     with players(name="train") as job:
         job.step()
         job.loaders[odd].seek(epoch=0, position=32)
@@ -456,13 +456,13 @@ def test_one_moves_alone(odd: int) -> None:
 
 
 def test_all_fail_at_once() -> None:
-    """Where one file system fails all, not all of them write to all."""
+    """If all processes fail at once, not every one writes to every mailbox."""
 
     class Counted(Memory):
-        letters = 0
+        messages = 0
 
         def set(self, key: str, value: bytes) -> None:
-            self.letters += "/mailbox/" in key
+            self.messages += "/mailbox/" in key
             super().set(key, value)
 
     store = Counted()
@@ -470,7 +470,7 @@ def test_all_fail_at_once() -> None:
         job.step()
         for p, loader in enumerate(job.loaders):
             peers_of(loader).report(mf.ReadError(f"no answer to {p}"), 0, 1)
-        assert store.letters == 6  # of processes 0 and 1 to the others
+        assert store.messages == 6  # of processes 0 and 1 to the others
         for p, loader in enumerate(job.loaders):
             peers_of(loader)._thread.join(HANG)
             letter = peers_of(loader)._received

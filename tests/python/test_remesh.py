@@ -70,7 +70,7 @@ def test_every_mesh_in_the_middle_of_an_epoch(ahead: int) -> None:
         for batch, on, records in kept:
             check(batch, on, records)
         assert it.epoch == 1
-        assert it.stats()["batches"] == 8 or ahead  # those made ahead and dropped count too
+        assert it.stats()["batches"] == 8 or ahead  # batches made ahead and dropped count too
 
 
 @pytest.mark.parametrize("remainder", ["drop", "pad"])
@@ -92,13 +92,13 @@ def test_a_loop_ends_where_its_epoch_does() -> None:
         steps = 0
         for _ in it:
             steps += 1
-            if it.step == 0:  # the last batch of the epoch was just delivered
+            if it.step == 0:  # the epoch's last batch was just delivered
                 it.remesh(mesh(**MESHES["shrink"]))
         assert (steps, it.epoch) == (8, 1)
         assert sum(1 for _ in it) == 8
 
 
-def test_a_pass_stays_where_it_is() -> None:
+def test_a_pass_keeps_its_mesh() -> None:
     with data() as ds, loader(ds, mesh(**WHOLE)) as it:
         evaluation = it.one_epoch(4)
         check(next(evaluation), mesh(**WHOLE), it.records(4, 0))
@@ -115,7 +115,7 @@ def test_other_specs() -> None:
         first = next(iter(it))
         it.remesh(rows, specs)
         check(next(iter(it)), rows, it.records(0, 24), specs)
-        it.remesh(Mesh(np.array(jax.devices()[2:4]), ("rows",)))  # the specs are these now
+        it.remesh(Mesh(np.array(jax.devices()[2:4]), ("rows",)))  # keeps the new specs
         assert next(iter(it))["x"].sharding.spec == P("rows")
         check(first, mesh(**WHOLE), it.records(0, 0))
 
@@ -141,7 +141,7 @@ def test_shardings_get_the_mesh_and_keep_the_rest() -> None:
         assert x.sharding.mesh == n["n"].sharding.mesh == small
 
 
-def test_what_cannot_be_leaves_the_loader_as_it_was() -> None:
+def test_a_failed_remesh_changes_nothing() -> None:
     with data() as ds, loader(ds, mesh(**WHOLE)) as it:
         loop = iter(it)
         next(loop)
@@ -208,7 +208,7 @@ def test_threads_that_share_the_loader() -> None:
 
 
 class Device:
-    """One of a cluster's devices, eight to a process, as far as planning looks at it."""
+    """A device of a cluster with eight per process, with the attributes that planning reads."""
 
     platform = device_kind = "cpu"
 
@@ -217,7 +217,7 @@ class Device:
 
 
 class Silent:
-    """A store that only threads of the library may ask: in the program's they may not wait."""
+    """A store that the program's thread may not call."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -245,7 +245,7 @@ def test_a_job_is_joined_by_the_next_batch() -> None:
 
 
 def test_a_mesh_of_this_process_may_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a job the next mesh may span processes, which then agree: the store is looked for."""
+    """In a job the next mesh may span processes, so the loader looks for the store."""
     monkeypatch.setattr(jax.distributed, "is_initialized", lambda: True)
     with data() as ds, loader(ds, mesh(**WHOLE)) as it:
         next(iter(it))
@@ -254,7 +254,7 @@ def test_a_mesh_of_this_process_may_grow(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_batch_comes_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread gets none of a new place or mesh on which the processes have not agreed."""
+    """Another thread gets no batch of a new position or mesh before the processes agree."""
     hosts = np.array([Device(i) for i in range(16)])
     with data() as ds:
         with loader(ds, Mesh(hosts, ("data",)), {"n": P()}, coordinator=Silent()) as it:
@@ -288,4 +288,4 @@ def test_four_thousand_devices(coordinator: Any) -> None:
                 times.append(time.perf_counter() - began)
             (mine,) = [p for p in it.layout.report()["processes"] if p["process"] == 0]
             assert sum(stop - start for start, stop in mine["rows"]) == 8
-    assert min(times) < 20 * 0.01  # for a hang; the promise is 10 ms
+    assert min(times) < 20 * 0.01  # a bound for hangs; the promise is 10 ms

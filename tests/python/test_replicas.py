@@ -1,4 +1,4 @@
-"""Processes that hold the same part of a batch are shown to have been given the same bytes."""
+"""Processes that hold the same block of a batch compare its bytes."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def compared_by(loader: mf.Loader) -> int:
 
 
 def after(job: Players) -> list[Any]:
-    """Waits until every process has heard of a failure of the odd one, and takes a step."""
+    """Waits until every process knows of a failure of the odd one, and takes a step."""
     heard(job, ODD)
     return job.step()
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_corrupted(way: Way) -> None:
-    """One process gets other bytes: every process stops, and the error says where they are."""
+    """If one process gets other bytes, all stop, and the error says where they differ."""
     print(f"MESHFEED_SEED={SEED}")
     with players() as job:
         corrupt(job.loaders[ODD], way)
@@ -70,7 +70,7 @@ def test_corrupted(way: Way) -> None:
 @pytest.mark.parametrize("copy", [0, 1])
 @pytest.mark.parametrize("odd", [0, ODD])
 def test_copies_of_a_process(odd: int, copy: int) -> None:
-    """Where every device has memory of its own, each of the copies is looked at."""
+    """If every device has its own memory, each copy is compared."""
     specs = {"x": mf.P("data", None), "y": mf.P("data")}
     axes = {"model": 2, "data": 2, "more": 2}
     fields = {"x": ("float32", (6,)), "y": ("int32", ())}
@@ -106,12 +106,12 @@ def test_message(caplog: pytest.LogCaptureFixture) -> None:
         text += "compare what these hosts read: meshfeed verify --hash"
         assert str(got[2]) == f"mf.Loader: {text}"
         assert str(got[1]) == f"mf.Loader: process 2, at epoch 0, step 0: {text}"
-        assert str(job.step()[0]) == str(got[1])  # and no batch comes after it
-        assert len(caplog.records) == 4  # each process says it once
+        assert str(job.step()[0]) == str(got[1])  # there is no later batch
+        assert len(caplog.records) == 4  # each process logs it once
 
 
 def test_another_file_version() -> None:
-    """A record that the agreement does not see differs: the digests see it."""
+    """The digests find a different record that the fingerprint does not cover."""
     n = 4096
     odd = rows(n)
     odd["x"][:] += (np.arange(n) % 8 == 3)[:, None]
@@ -123,13 +123,13 @@ def test_another_file_version() -> None:
 
 
 def same_fingerprint(job: Players) -> None:
-    """Plays a fingerprint that saw nothing, as that of a large file may."""
+    """Replaces the fingerprints by equal ones, as large files may have."""
     for loader in job.loaders:
         cluster(loader).state["dataset"] = "same"
 
 
 def test_another_seed() -> None:
-    """The agreement finds it; and were it not asked, the digests would."""
+    """The digests find another seed if the agreement does not."""
     with one_odd(ODD, seed=1, shuffle=True) as job:
         for loader in job.loaders:
             cluster(loader).state.update(seed=0, order="any")
@@ -142,7 +142,7 @@ def test_another_seed() -> None:
     [("first", {0, 1, 2}), (3, {0, 3, 6}), ("always", set(range(8))), ("off", set[int]())],
 )
 def test_sampling(monkeypatch: pytest.MonkeyPatch, verify: Any, steps: set[int]) -> None:
-    """The steps that are looked at, on every process."""
+    """All processes compare the same steps."""
     seen = watched(monkeypatch)
     with players(verify_replicas=verify, epochs=1) as job:
         for _ in range(RECORDS // 8):
@@ -151,7 +151,7 @@ def test_sampling(monkeypatch: pytest.MonkeyPatch, verify: Any, steps: set[int])
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
-    """Gives the steps that are looked at from now on, by process."""
+    """Records the steps that every process compares."""
     seen: dict[int, list[int]] = {p: [] for p in range(4)}
     inspect = replicas.Replicas.inspect
 
@@ -164,7 +164,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
 
 
 def move_on(job: Players) -> None:
-    """Takes four steps, and goes elsewhere."""
+    """Takes four steps, then seeks."""
     for _ in range(4):
         job.step()
     for loader in job.loaders:
@@ -172,7 +172,7 @@ def move_on(job: Players) -> None:
 
 
 def test_sampling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first steps after a seek are first steps."""
+    """The first steps after a seek are compared."""
     seen = watched(monkeypatch)
     with players() as job:
         move_on(job)
@@ -181,8 +181,8 @@ def test_sampling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(seen.values()) == [[0, 1, 2, 4, 5, 6]] * 4
 
 
-def test_sampling_begins_anew_behind_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a pass takes the first batch after a seek."""
+def test_sampling_begins_anew_after_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are also if a pass takes the first batch after a seek."""
     seen = watched(monkeypatch)
     with players() as job:
         move_on(job)
@@ -196,23 +196,23 @@ def test_sampling_begins_anew_behind_a_pass(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_sampling_goes_on_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches that were made ahead and lost count once, so that all look at the same steps."""
+    """Batches that are made twice count once, so that all processes compare the same steps."""
     seen = watched(monkeypatch)
     with players(verify_replicas=3, epochs=1, device_prefetch=2) as job:
         while job.step()[0] is not None:
-            job.loaders[1]._engine.cursor._out_of_sync = True  # as Ctrl-C leaves it
+            job.loaders[1]._engine.cursor._out_of_sync = True  # as after Ctrl-C
     assert [sorted(set(steps)) for steps in seen.values()] == [[0, 3, 6]] * 4
 
 
 def test_nothing_is_left_behind() -> None:
-    """Keys of digests go as soon as the last reader has read them."""
+    """The keys of digests are deleted after the last reader."""
     with players(verify_replicas="always", epochs=2) as job:
         for _ in range(2 * RECORDS // 8):
             assert all(isinstance(batch, dict) for batch in job.step())
         compared(job)
         assert not any("/digests/" in key for key in job.store.keys)
-        # Every process compares what it shares with a lower one: "all" with process 0, and of
-        # "x" and "y" two blocks each with the process that holds the same rows.
+        # Every process compares the blocks that a lower one holds too: "all" of process 0, and two
+        # blocks each of "x" and "y" of the process with the same rows.
         want = [0, 16, 16 * 5, 16 * 5]
         assert [compared_by(loader) for loader in job.loaders] == want
     assert job.store.keys == {}
@@ -220,7 +220,7 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_nothing_shared() -> None:
-    """Where no two processes hold the same, nothing is compared."""
+    """Without shared blocks nothing is compared."""
     layout = mf.layout(
         {"data": 8}, mf.P("data"), {"y": ("int32", ())}, batch_size=8, records=64, processes=4
     )
@@ -230,7 +230,7 @@ def test_nothing_shared() -> None:
 
 
 def test_a_batch_is_kept_until_it_is_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing else may hold it, and `next` does not wait, until too many would be kept."""
+    """A batch is kept until its hash is known; `next` waits only if too many are kept."""
     gate, count = threading.Semaphore(0), calls.digests
 
     def digests(batch: int, tensors: Sequence[int]) -> list[bytes]:
@@ -255,18 +255,18 @@ def test_a_batch_is_kept_until_it_is_hashed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_bound_on_memory_waits_for_the_hash() -> None:
-    """Where every batch counts, none is kept behind the program's back."""
+    """With a bound on memory no batch is kept longer than the program keeps it."""
     with players(verify_replicas="always", max_host_bytes=1 << 20) as job:
         for _ in range(RECORDS // 8):
             assert all(isinstance(batch, dict) for batch in job.step())
             assert max(loader.stats()["live_batches"] for loader in job.loaders) == 0
 
 
-def test_passes_of_the_same_place(caplog: pytest.LogCaptureFixture) -> None:
-    """Passes that follow each other at once are compared each by itself."""
+def test_passes_at_the_same_position(caplog: pytest.LogCaptureFixture) -> None:
+    """Each of several passes over one epoch is compared separately."""
     with players(verify_replicas="always", agree_timeout=5.0) as job:
         job.step()
-        unused = [job.loaders[p].one_epoch() for p in (0, 2)]  # which is no reason to count it
+        unused = [job.loaders[p].one_epoch() for p in (0, 2)]  # they do not count
 
         def evaluate(loader: mf.Loader) -> None:
             for _ in range(4):
@@ -283,14 +283,14 @@ def test_passes_of_the_same_place(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:
-    """Who gets no digests in time says so and goes on: it is no failure."""
+    """A process that gets no digests in time logs it, and goes on."""
     with players(name="train") as job:
         job.step()
         compared(job)
         odd = job.loaders[ODD]
         found = cluster(odd).threads.replicas
         assert found is not None
-        found._seconds = 0.5  # from here on: all others have come, however late
+        found._seconds = 0.5  # from here on, because the agreement may take longer
         assert next(iter(odd))
         found._batches.join()
         logged = [r.getMessage() for r in caplog.records]
@@ -303,7 +303,7 @@ def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:
     "size", [1, 3, 16, 17, 128, 129, 240, 241, 1 << 20, (1 << 20) + 1, 3 << 20]
 )
 def test_digest_is_xxh3(size: int) -> None:
-    """The hash is XXH3-128 by its reference implementation, in pieces or at once."""
+    """The hash is that of the reference implementation of XXH3-128."""
     xxhash = pytest.importorskip("xxhash", reason="comes with datasets, which make setup installs")
     data = np.random.default_rng(size).integers(0, 256, (1, size), np.uint8)
     with mf.from_arrays({"x": data}) as ds, mf.Loader(ds, batch_size=1) as loader:
@@ -315,14 +315,14 @@ def test_digest_is_xxh3(size: int) -> None:
 
 
 @pytest.fixture
-def in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has a process leave without a word, so that the others go on."""
+def silent_departure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a process depart without a message, so that the others go on."""
     monkeypatch.setattr(peers.Peers, "depart", lambda _: None)
 
 
-@pytest.mark.usefixtures("in_silence")
+@pytest.mark.usefixtures("silent_departure")
 def test_a_writer_leaves(caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody waits for the digests of a process that has closed its loader."""
+    """The digests of a departed process are not waited for."""
     with players(verify_replicas="always", name="train") as job:
         job.step()
         compared(job)
@@ -337,10 +337,10 @@ def test_a_writer_leaves(caplog: pytest.LogCaptureFixture) -> None:
     assert [r.getMessage() for r in caplog.records] == [text] * 3
 
 
-@pytest.mark.usefixtures("in_silence")
+@pytest.mark.usefixtures("silent_departure")
 @pytest.mark.parametrize("gone", [2, 3])
 def test_a_reader_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is kept for a process that has closed its loader."""
+    """No digest is kept for a departed process."""
     monkeypatch.setattr(replicas, "LOOK", 0.0)
     with players(verify_replicas="always") as job:
         job.step()
@@ -352,7 +352,7 @@ def test_a_reader_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
-    """However long a run is: what waits to be compared is bounded, and so is all that is kept."""
+    """The number of keys is bounded, however long a run is."""
     monkeypatch.setattr(replicas, "BEHIND", 16)
 
     class Counted(Memory):
@@ -367,8 +367,8 @@ def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> N
         for _ in range(10_000 if deep else 200):
             job.step()
         compared(job)
-        # The plan, its verdict and three readers of it; an arrival and a sign of life of each of
-        # the four processes; the last order, two more by their numbers, and two calls for them.
+        # The terms, the verdict and three answers; an arrival and a heartbeat of each of the four
+        # processes; the last decision, two more by number, and two wake keys.
         assert len(store.keys) <= 5 + 8 + 5
     # Two writers are ahead of the slowest reader by what waits in its queues, and one of them has
     # three readers, of which two have said that they are ready.
@@ -376,7 +376,7 @@ def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> N
 
 
 def test_a_store_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
-    """One failure of the store does not end the comparing."""
+    """A transient store error does not end the comparison."""
 
     class Weak(Memory):
         fails = 0
@@ -392,7 +392,7 @@ def test_a_store_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
         job.step()
         compared(job)
         before = compared_by(job.loaders[ODD])
-        store.fails = 3  # one of each that reads
+        store.fails = 3  # one for each reader
         job.step()
         for loader in job.loaders:
             cluster(loader).threads.replicas._batches.join()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Several processes save to one path: the file never goes back in a run, and does so after one."""
+"""Several processes save to one path: the file never goes back in a run, but may in a new run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 30
 
 
 def place(path: Path) -> tuple[int, int]:
-    """Gives epoch and position of the state in a file."""
+    """Returns the epoch and position of the state in a file."""
     state = json.loads(path.read_text())
     return state["epoch"], state["position"]
 
@@ -27,7 +27,7 @@ def take(loader: mf.Loader, batches: int) -> None:
 
 
 def apart(job: Players) -> None:
-    """Has process 1 take six batches where the others take one."""
+    """Has process 1 take six batches, and the others one."""
     job.step()
     take(job.loaders[1], 5)
 
@@ -38,13 +38,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_slow_process(path: Path) -> None:
-    """It does not put the file back, and writes it when it has come further."""
+    """A slow process does not replace a later state."""
     with players() as job:
         apart(job)
         job.loaders[1].save_state(path)
         job.loaders[0].save_state(path)
         assert place(path) == (0, 48)
-        take(job.loaders[0], 9)  # behind the epoch's end
+        take(job.loaders[0], 9)  # into the next epoch
         job.loaders[0].save_state(path)
         assert place(path) == (1, 16)
         job.loaders[1].save_state(path)
@@ -53,7 +53,7 @@ def test_a_slow_process(path: Path) -> None:
 
 
 def test_the_file_of_an_earlier_run(path: Path) -> None:
-    """A new run begins the file anew, however far the earlier one came."""
+    """A new run replaces the state of an earlier run, also a later one."""
     with players() as job:
         apart(job)
         job.loaders[1].save_state(path)
@@ -64,7 +64,7 @@ def test_the_file_of_an_earlier_run(path: Path) -> None:
 
 
 def test_going_back(path: Path) -> None:
-    """Processes that all went back save where they are."""
+    """After a seek of all processes the file may go back."""
     with players() as job:
         apart(job)
         job.loaders[1].save_state(path)
@@ -79,7 +79,7 @@ def test_going_back(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "no state", '{"epoch": 9, "position": "x"}'])
 def test_a_file_of_something_else(path: Path, text: str) -> None:
-    """Whatever is no state of this run is replaced."""
+    """A text that is no state of this run is replaced."""
     path.write_text(text)
     with players() as job:
         job.step()
@@ -88,7 +88,7 @@ def test_a_file_of_something_else(path: Path, text: str) -> None:
 
 
 def test_all_at_once(path: Path) -> None:
-    """While processes run apart, each at its own speed, the file only goes forward."""
+    """While processes run at different speeds, the file only goes forward."""
     with players(verify_replicas="off") as job:
         job.step()
         job.loaders[0].save_state(path)
@@ -117,8 +117,8 @@ def place_of(loader: mf.Loader) -> tuple[int, int]:
     return state["epoch"], state["position"]
 
 
-def test_a_save_that_waits_for_nobody(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where another process holds the folder for long, a save goes on without it."""
+def test_a_folder_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If another process locks the folder for long, a save goes on without the lock."""
     import fcntl
     import os
 

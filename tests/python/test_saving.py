@@ -1,4 +1,4 @@
-"""Saved states: whole whenever the process ends, and nothing left beside them."""
+"""State files are complete after any end of the process, and leave no scratch files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from meshfeed._io import saving
 
 OLD, NEW = "old" * 1000, "new" * 1000
 
-# Saves NEW, and is killed just before or just after the nth call into the system.
+# Saves NEW, and is killed just before or after the nth system call.
 SAVER = """
 import os, pathlib, signal, sys
 from meshfeed._io import saving
@@ -44,8 +44,7 @@ saving.write_whole(path, "new" * 1000, op="test")
 print(calls)
 """
 
-# Saves one state after the other, as long as it lives. The first save is whole, and removes what
-# others left.
+# Saves one state after another until it is killed. The first save removes leftovers of others.
 LOOP = """
 import itertools, pathlib, sys
 from meshfeed._io import saving
@@ -90,13 +89,13 @@ def test_kills_at_random(tmp_path: Path, seed: int, deep: bool) -> None:
         text = path.read_text()
         assert text
         assert text == text[: len(text) // 5000] * 5000
-        assert len(beside(path)) <= 1  # what this process was about to save
+        assert len(beside(path)) <= 1  # the scratch file of this process
     saving.write_whole(path, "", op="test")
     assert beside(path) == []
 
 
 @pytest.mark.plain
-def test_leftovers_of_others_stay_while_they_may_live(tmp_path: Path) -> None:
+def test_scratch_files_of_live_processes_stay(tmp_path: Path) -> None:
     path = tmp_path / "a[1]*.json"
     host, dead = saving._host(), subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -170,7 +169,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.plain
-def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
+def test_a_read_only_folder(tmp_path: Path) -> None:
     path = tmp_path / "none" / "state.json"
     with pytest.raises(mf.NotFoundError) as e:
         saving.write_whole(path, NEW, op="Loader.save_state")
@@ -184,7 +183,7 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
             saving.write_whole(folder, NEW, op="Loader.save_state")
     assert beside(tmp_path / "folder") == []
     if os.geteuid() == 0:
-        return  # who may do everything is not refused
+        return  # root is not denied
     tmp_path.chmod(0o500)
     with pytest.raises(mf.ReadError, match="denied; choose a folder that can be written; what was"):
         saving.write_whole(tmp_path / "state.json", NEW, op="Loader.save_state")
@@ -195,7 +194,7 @@ def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     link, file = tmp_path / "state.json", tmp_path / "disk" / "run.json"
     link.symlink_to(file)
-    for text in (OLD, NEW):  # the first makes the file
+    for text in (OLD, NEW):  # the first creates the file
         saving.write_whole(link, text, op="Loader.save_state")
         assert (link.is_symlink(), file.read_text()) == (True, text)
         assert (beside(link), beside(file)) == (["disk"], [])
@@ -223,7 +222,7 @@ def test_the_file_is_the_state(tmp_path: Path) -> None:
 
 @pytest.mark.plain
 def test_containers_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They may have one name, and the numbers of their processes mean nothing to each other."""
+    """Containers may have equal host names and different process numbers."""
     path, mine = tmp_path / "state.json", saving._host()
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -237,7 +236,7 @@ def test_containers_of_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.plain
 def test_a_clock_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file system's clock says how old a scratch file of another host is."""
+    """The age of another host's scratch file is measured by the file system's clock."""
     path = tmp_path / "state.json"
     scratch = tmp_path / f".{path.name}.0000beef-1-1.tmp"
     scratch.touch()

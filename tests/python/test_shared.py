@@ -1,4 +1,4 @@
-"""The blocks of a batch that several processes hold are found, and no others."""
+"""The blocks of a batch that several processes hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = {"x": np.zeros((RECORDS, 8, 4), np.float32), "y": np.zeros(RECORDS, np.in
 
 
 def shared(layout: mf.Layout, process: int, data: dict[str, Any] = DATA) -> Shared:
-    """Gives what a process of a layout finds."""
+    """Returns the shared blocks of one process of a layout."""
     with (
         mf.from_arrays(data) as ds,
         mf.Loader(ds, layout=layout, process=process, coordinator=Memory()) as loader,
@@ -27,7 +27,7 @@ def shared(layout: mf.Layout, process: int, data: dict[str, Any] = DATA) -> Shar
 
 
 def test_random_layouts(seed: int, deep: bool) -> None:
-    """What the layout's report says of every device decides, in every process."""
+    """Every process finds the blocks that the layout's report lists for several processes."""
     rng, seen = random.Random(seed), 0
     for _ in range(2000 if deep else 60):
         layout = mf.Layout(json.dumps(document(rng)))
@@ -48,7 +48,7 @@ def test_random_layouts(seed: int, deep: bool) -> None:
 
 
 def document(rng: random.Random) -> dict[str, Any]:
-    """Makes a layout of up to three axes and eight processes, of any numbers and order."""
+    """Makes a random layout of up to three axes and eight processes."""
     axes = [(name, rng.choice([1, 2, 2, 4])) for name in "abc"[: rng.randint(1, 3)]]
     n = int(np.prod([size for _, size in axes]))
 
@@ -79,7 +79,7 @@ def document(rng: random.Random) -> dict[str, Any]:
 
 
 def held(layout: mf.Layout) -> dict[str, list[int]]:
-    """Gives the processes of each part of an array that several hold, in ascending order."""
+    """Returns the processes of every block that several hold, in ascending order."""
     holders = defaultdict[str, set[int]](set)
     for name, array in layout.report(tables=True)["arrays"].items():
         for device in array["devices"]:
@@ -92,20 +92,20 @@ OPTIONS: dict[str, Any] = {"batch_size": 8, "records": RECORDS, "processes": 4}
 
 
 def test_reshard() -> None:
-    """Where every process loads an equal part, nothing is loaded twice."""
+    """With loading="reshard" no block is loaded twice."""
     axes, fields = {"data": 4, "model": 2}, {"y": ("int32", ())}
     layout = mf.layout(axes, mf.P(), fields, loading="reshard", **OPTIONS)
     assert shared(layout, 1, {"y": DATA["y"]}).labels == ()
 
 
-def test_rows_of_nothing() -> None:
-    """An array without elements is compared nowhere."""
+def test_empty_rows() -> None:
+    """An array without elements is not compared."""
     layout = mf.layout({"data": 4}, mf.P(), {"x": ("int32", (0,))}, **OPTIONS)
     assert shared(layout, 1, {"x": np.zeros((RECORDS, 0), np.int32)}).labels == ()
 
 
 def test_thousands_of_devices() -> None:
-    """What is shared is known in meshes of thousands too."""
+    """Shared blocks are found in meshes of thousands of devices."""
     axes = {"model": 2, "data": 1024}
     options: dict[str, Any] = {"batch_size": 1024, "records": 1024, "processes": 256}
     layout = mf.layout(axes, mf.P("data"), {"y": ("int32", ())}, **options)

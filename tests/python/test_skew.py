@@ -22,12 +22,12 @@ STEPS = 24
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has processes stop at every batch, and shortens what they wait for each other."""
+    """Shortens the time after which a process counts as waiting for others."""
     monkeypatch.setattr(skew, "PATIENT", 0.2)
 
 
 class Steps:
-    """Steps that wait for each other, as those with a collective do."""
+    """Steps that wait for each other, as steps with a collective do."""
 
     def __init__(self, processes: int = 4) -> None:
         self._meet = threading.Barrier(processes)
@@ -37,7 +37,7 @@ class Steps:
 
 
 def run(job: Players, loop: Loop) -> list[Any]:
-    """Has every process loop, and gives the errors that ended the loops."""
+    """Runs a loop in every process; returns the errors that ended them."""
     got: list[Any] = [None] * len(job.loaders)
 
     def work(p: int) -> None:
@@ -51,7 +51,7 @@ def run(job: Players, loop: Loop) -> list[Any]:
 
 
 def some_go_on(keys: dict[str, bytes]) -> bool:
-    """Says whether the processes that waited were told to take a batch without the others."""
+    """Returns whether the waiting processes may take a batch without the others."""
     decisions = [json.loads(v) for k, v in keys.items() if k.endswith("/decision/last")]
     return any(each["exceptions"] for each in decisions)
 
@@ -72,7 +72,7 @@ def error(said: str) -> str:
     ],
 )
 def test_ahead(odd: set[int], more: int, said: str) -> None:
-    """A process that takes more batches is named in all, with their number."""
+    """All processes name the one that takes more batches, with their number."""
     step, taken = Steps(), [0] * 4
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -87,14 +87,14 @@ def test_ahead(odd: set[int], more: int, said: str) -> None:
         assert [str(e) for e in got] == [error(said)] * 4
         assert all(isinstance(e, mf.IncompatibleError) for e in got)
         assert taken == [3] * 4
-        for loader in job.loaders:  # and so does every further batch
+        for loader in job.loaders:  # every later batch raises it again
             with pytest.raises(mf.IncompatibleError) as again:
                 next(iter(loader))
             assert str(again.value) == error(said)
 
 
-def test_ahead_is_told() -> None:
-    """It is the same error in all, also in a process that hears of it from another one first."""
+def test_the_error_is_the_same_in_all() -> None:
+    """The error is the same in all, also in a process that receives it from another first."""
     step, said = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -114,7 +114,7 @@ def test_ahead_is_told() -> None:
 
 
 def wait_for_failure(of: peers.Peers) -> None:
-    """Waits until a process has heard of a failure elsewhere."""
+    """Waits until a process has received a failure."""
     late = time.monotonic() + HANG
     while time.monotonic() < late:
         try:
@@ -126,7 +126,7 @@ def wait_for_failure(of: peers.Peers) -> None:
 
 
 def loop_of(step: Steps) -> Loop:
-    """Gives a loop without a fault."""
+    """Returns a correct loop."""
 
     def loop(_: int, it: Iterator[Any]) -> None:
         for _ in range(STEPS):
@@ -136,8 +136,8 @@ def loop_of(step: Steps) -> Loop:
     return loop
 
 
-def test_after_it() -> None:
-    """Processes that go on from one position are told nothing more."""
+def test_after_a_seek() -> None:
+    """Processes that go on from one position raise no error."""
     step = Steps()
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -156,7 +156,7 @@ def test_after_it() -> None:
 
 @pytest.mark.parametrize("late", range(4))
 def test_late(late: int) -> None:
-    """A process that comes when the others have waited for long is no process behind."""
+    """A process that is only late is not behind."""
     step = Steps()
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -170,8 +170,8 @@ def test_late(late: int) -> None:
         assert run(job, loop) == [None] * 4
 
 
-def test_apart() -> None:
-    """Processes whose steps wait for nobody, and take any time, run as they like."""
+def test_independent_steps() -> None:
+    """Processes whose steps do not wait for each other are never held up as skewed."""
     print(f"MESHFEED_SEED={SEED}")
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -185,13 +185,13 @@ def test_apart() -> None:
 
 
 def test_one_leads() -> None:
-    """Processes that take a batch only after process 0 has taken it are in order."""
+    """Processes that take each batch after process 0 are not behind."""
     step = Steps()
     first = [threading.Event() for _ in range(STEPS)]
 
     def loop(p: int, it: Iterator[Any]) -> None:
         for n in range(STEPS // 4):
-            assert 0 in (n, p) or first[n].wait(HANG)  # all come to the first batch together
+            assert 0 in (n, p) or first[n].wait(HANG)  # all take the first batch together
             next(it)
             first[n].set()
             step()
@@ -201,8 +201,8 @@ def test_one_leads() -> None:
 
 
 @pytest.mark.parametrize("gone", [0, 2])
-def test_one_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a process leaves without a word, the others are not held up."""
+def test_a_silent_departure(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that departs without a message does not hold up the others."""
     monkeypatch.setattr(peers.Peers, "depart", lambda _: None)
 
     def loop(p: int, it: Iterator[Any]) -> None:
@@ -217,7 +217,7 @@ def test_one_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_off() -> None:
-    """Without checks a process runs alone, and nothing runs beside it."""
+    """With verify_replicas="off" there is no barrier."""
     with players(verify_replicas="off") as job:
         job.step()
         assert cluster(job.loaders[0]).threads.barrier is None

@@ -1,4 +1,4 @@
-"""Trees of specs: what they ask for, and what a batch's tree looks like."""
+"""Trees of specs, and the trees of their batches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_one_spec_is_for_all_fields() -> None:
 
 
 @pytest.mark.parametrize("specs", [None, ["label", "image"], ["label"]])
-def test_names_ask_for_numpy(specs: Any) -> None:
+def test_names_select_fields_as_numpy(specs: Any) -> None:
     tree = resolve(specs, FIELDS)
     assert [leaf.name for leaf in tree.leaves] == (specs or list(FIELDS))
     assert all(leaf.spec is None for leaf in tree.leaves)
@@ -75,7 +75,7 @@ def test_entries_are_those_of_documents() -> None:
     assert entries(jax.P(("a",))) == ["a"]
 
 
-def test_our_own_spec_prints_and_compares_as_jax_s_does() -> None:
+def test_p_prints_and_compares_as_in_jax() -> None:
     for parts in [(), ("a",), ("a", None), (("a", "b"), None)]:
         assert repr(mf.P(*parts)) == repr(P(*parts))
     assert mf.P("a") == mf.P("a")
@@ -193,7 +193,7 @@ def test_a_dataset_without_a_field_says_why(specs: Any) -> None:
         ),
     ],
 )
-def test_what_is_no_spec_is_refused(specs: Any, error: type[mf.Error], text: str) -> None:
+def test_other_leaves_are_rejected(specs: Any, error: type[mf.Error], text: str) -> None:
     with pytest.raises(error) as caught:
         resolve(specs, FIELDS)
     assert str(caught.value) == text

@@ -1,4 +1,4 @@
-"""A process that is late, or says nothing any more, is named."""
+"""A process that is late or silent is logged by the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.python.players import HANG, Players, cluster, peers_of, players
 
 
 class Clock:
-    """Time, and that of processors, which pass when they are told to."""
+    """A clock of time and CPU time that tests advance."""
 
     def __init__(self) -> None:
         self.now, self.used = time.monotonic(), 0.0
@@ -27,21 +27,21 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of who looks for stalls."""
+    """The clock of `stalls`."""
     made = Clock()
     monkeypatch.setattr(stalls, "time", made)
     return made
 
 
 def looks(job: Players, times: int = 2) -> None:
-    """Has every process look as its watcher would."""
+    """Has every process look for stalls."""
     for _ in range(times):
         for loader in job.loaders:
             peers_of(loader)._stalls.look()
 
 
 def waited(loader: mf.Loader, seconds: float, *, inside: bool = False) -> None:
-    """Plays that nothing has happened in a loader for some time."""
+    """Pretends that a loader has been idle for some time."""
     progress = cluster(loader).threads.progress
     progress.since -= seconds
     progress.inside = inside
@@ -54,7 +54,7 @@ def waited(loader: mf.Loader, seconds: float, *, inside: bool = False) -> None:
 def test_stall(
     clock: Clock, caplog: pytest.LogCaptureFixture, inside: bool, busy: float, why: str
 ) -> None:
-    """Who has not taken a step is named by those who have, with what it waits for."""
+    """Processes that are ahead log the one behind, and what it waits for."""
     with players(name="train") as job:
         job.step()
         for p in (0, 1, 3):
@@ -62,17 +62,17 @@ def test_stall(
         for p, loader in enumerate(job.loaders):
             waited(loader, 40 + p, inside=p == 2 and inside)
         looks(job, 1)
-        assert caplog.records == []  # the others need a moment to say where they are
+        assert caplog.records == []  # the others need a moment to publish their progress
         clock.now += 1
         clock.used += busy
         looks(job, 1)
         want = "loader 'train': this process has had 2 batches and waits for {} s: process 2 has "
         want += "had 1 and waits for {} s ({})"
-        first = "read" if inside else "consumer"  # what process 2 wrote when it looked first
+        first = "read" if inside else "consumer"  # what process 2 published first
         said = [(41, 42, first), (42, 42, first), (44, 43, why)]
         assert [r.getMessage() for r in caplog.records] == [want.format(*each) for each in said]
         looks(job)
-        assert len(caplog.records) == 3  # said once, until twice the time has passed
+        assert len(caplog.records) == 3  # logged again after twice the time
         next(iter(job.loaders[2]))
         for p in range(4):
             next(iter(job.loaders[p]))
@@ -82,7 +82,7 @@ def test_stall(
 
 @pytest.mark.usefixtures("clock")
 def test_no_stall(caplog: pytest.LogCaptureFixture) -> None:
-    """Where all have had the same, it is not the loading that is slow."""
+    """Equal progress is no stall."""
     with players() as job:
         job.step()
         for loader in job.loaders:
@@ -95,7 +95,7 @@ def test_no_stall(caplog: pytest.LogCaptureFixture) -> None:
 def test_usual_is_not_late(
     clock: Clock, caplog: pytest.LogCaptureFixture, seconds: float, late: bool
 ) -> None:
-    """A step that takes as long as steps take is not late."""
+    """A step of the usual length is not late."""
     with players() as job:
         job.step()
         looks(job, 1)
@@ -112,13 +112,13 @@ def test_usual_is_not_late(
 
 @pytest.mark.usefixtures("clock")
 def test_silent(caplog: pytest.LogCaptureFixture) -> None:
-    """A process that says nothing is named too."""
+    """A silent process is logged too."""
     with players(name="train") as job:
         job.step()
         for p in (0, 1):
             waited(job.loaders[p], 50)
         looks(job)
-        assert caplog.records == []  # they may have become late a moment ago
+        assert caplog.records == []  # the others may have become late a moment ago
         waited(job.loaders[0], 20)
         peers_of(job.loaders[0])._stalls.look()
     want = (
@@ -128,21 +128,21 @@ def test_silent(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_stall_in_its_own_time(caplog: pytest.LogCaptureFixture) -> None:
-    """The watchers look by themselves."""
+    """The watchers look for stalls by themselves."""
     with players(name="train", late_after=0.2) as job:
         job.step()
         for p in (0, 1, 3):
             next(iter(job.loaders[p]))
         late = time.monotonic() + HANG
-        # Before that they may say that it does not answer, if its own watcher looks late.
+        # Before that they may log that it does not answer, if its own watcher is late.
         while not any("process 2 has had 1 and waits" in r.getMessage() for r in caplog.records):
             assert time.monotonic() < late
             threading.Event().wait(0.01)
 
 
 @pytest.mark.usefixtures("clock")
-def test_who_has_left(caplog: pytest.LogCaptureFixture) -> None:
-    """A process that has closed its loader does not answer for a reason."""
+def test_a_departed_process(caplog: pytest.LogCaptureFixture) -> None:
+    """A departed process is logged as such."""
     with players(name="train") as job:
         job.step()
         job.loaders.pop(2).close()

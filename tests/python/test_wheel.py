@@ -1,4 +1,4 @@
-"""A source distribution, the wheel built from it, and what a new environment with NumPy sees."""
+"""A source distribution, the wheel built from it, and its use in a new environment with NumPy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYOUT = """{"meshfeed":1,"mesh":{"axes":[["data",4]]},
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives a folder with a source distribution and the wheel that was built from it."""
+    """Returns a folder with a source distribution and the wheel built from it."""
     out = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check"]
     done = subprocess.run(
@@ -37,14 +37,14 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stranger(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives the bin folder of an environment with the wheel and NumPy, and nothing else."""
+def fresh(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the bin folder of an environment with only the wheel and NumPy."""
     (wheel,) = dist.glob("*.whl")
-    return installed(wheel, tmp_path_factory.mktemp("stranger"))
+    return installed(wheel, tmp_path_factory.mktemp("fresh"))
 
 
 def installed(wheel: Path, venv: Path) -> Path:
-    """Installs a wheel into a new environment that has NumPy, and gives its bin folder."""
+    """Installs a wheel into a new environment with NumPy; returns its bin folder."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     (site,) = venv.glob("lib/python3.*/site-packages")
     for name in Path(np.__file__).parent.parent.glob("numpy*"):
@@ -55,7 +55,7 @@ def installed(wheel: Path, venv: Path) -> Path:
 
 
 def said(folder: Path, *command: str | Path, text: str = "", status: int = 0) -> str:
-    """Gives what a command prints, in a folder that holds nothing of the checkout."""
+    """Returns the output of a command, in a folder outside the checkout."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -98,9 +98,9 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
     assert [name for name in names if "test" in name] == []
 
 
-def test_c_programs_are_built_against_the_wheel(stranger: Path, tmp_path: Path) -> None:
+def test_c_programs_are_built_against_the_wheel(fresh: Path, tmp_path: Path) -> None:
     test_c_readme.write_programs(tmp_path)
-    python, lines = f"PATH={stranger}:$PATH\n", test_c_readme.LINES[0]
+    python, lines = f"PATH={fresh}:$PATH\n", test_c_readme.LINES[0]
     assert said(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.c"]
     lines = f"{test_c_readme.CXX[0]} && ./program"
     assert said(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.cc"]
@@ -115,10 +115,10 @@ cc program.c $(pkg-config --cflags --libs meshfeed) -o program
     assert said(tmp_path, "sh", "-euc", python + lines) == printed
 
     opened = "import ctypes, meshfeed as mf; print(ctypes.CDLL(mf.get_library()).mf_abi_version())"
-    assert said(tmp_path, stranger / "python", "-c", opened) == f"{1 << 16}\n"
+    assert said(tmp_path, fresh / "python", "-c", opened) == f"{1 << 16}\n"
 
 
-def test_batches_without_jax(stranger: Path, tmp_path: Path) -> None:
+def test_batches_without_jax(fresh: Path, tmp_path: Path) -> None:
     program = """
 import sys
 import numpy as np
@@ -126,11 +126,11 @@ import meshfeed as mf
 loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2, epochs=1)
 print(mf.__file__.startswith(sys.prefix), [batch["x"].tolist() for batch in loader])
 """
-    printed = said(tmp_path, stranger / "python", "-c", program)
+    printed = said(tmp_path, fresh / "python", "-c", program)
     assert printed == "True [[0, 1], [2, 3]]\n"
 
 
-def test_what_is_missing_is_named(stranger: Path, tmp_path: Path) -> None:
+def test_missing_dependencies_are_named(fresh: Path, tmp_path: Path) -> None:
     program = """
 import numpy as np
 import meshfeed as mf
@@ -154,32 +154,32 @@ for call in (
         'a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and '
         "the C library are built with -tags xla, the Python package by MESHFEED_XLA=1 pip install ."
     )
-    assert said(tmp_path, stranger / "python", "-c", program) == (
+    assert said(tmp_path, fresh / "python", "-c", program) == (
         f"mf.Loader: {jax}\nmf.load_array: {jax}\nmf.devices: {xla}\n"
     )
 
 
-def test_the_command(stranger: Path, tmp_path: Path) -> None:
-    version = said(tmp_path, stranger / "meshfeed", "--version")
+def test_the_command(fresh: Path, tmp_path: Path) -> None:
+    version = said(tmp_path, fresh / "meshfeed", "--version")
     assert version == f"meshfeed {mf.__version__}\n"
-    assert said(tmp_path, stranger / "python", "-m", "meshfeed", "--version") == version
+    assert said(tmp_path, fresh / "python", "-m", "meshfeed", "--version") == version
 
 
-def test_the_page_is_inside(stranger: Path, tmp_path: Path) -> None:
-    page = said(tmp_path, stranger / "meshfeed", "page")
+def test_the_page_is_inside(fresh: Path, tmp_path: Path) -> None:
+    page = said(tmp_path, fresh / "meshfeed", "page")
     assert page.startswith("<!doctype html>")
     program = """
 import meshfeed as mf
 mf.layout({"a": 2}, mf.P("a"), {"x": ("int8", ())}, batch_size=2).to_html("layout.html")
 """
-    said(tmp_path, stranger / "python", "-c", program)
+    said(tmp_path, fresh / "python", "-c", program)
     assert (tmp_path / "layout.html").read_text().startswith("<!doctype html>")
 
 
-def test_the_validator_is_inside(stranger: Path, tmp_path: Path) -> None:
-    plain = said(tmp_path, stranger / "meshfeed", "check", "-", text=LAYOUT, status=1)
+def test_the_validator_is_inside(fresh: Path, tmp_path: Path) -> None:
+    plain = said(tmp_path, fresh / "meshfeed", "check", "-", text=LAYOUT, status=1)
     assert "(indivisible)" in plain
-    module = said(tmp_path, stranger / "meshfeed", "check", "--wasm", "-", text=LAYOUT, status=1)
+    module = said(tmp_path, fresh / "meshfeed", "check", "--wasm", "-", text=LAYOUT, status=1)
     assert module == plain
 
 

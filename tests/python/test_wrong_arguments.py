@@ -1,4 +1,4 @@
-"""Arguments of a wrong type or size: an error of the package that says what is expected."""
+"""Arguments of a wrong type or size raise an error that says what is expected."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_an_option_of_a_layout_is_named_as_it_was_typed(
 
 
 @pytest.mark.parametrize("dtype", ["float33", "f32", "U3", "datetime64[s]", object])
-def test_a_type_that_is_none_of_numbers(dtype: Any) -> None:
+def test_a_type_that_is_not_numeric(dtype: Any) -> None:
     fields = {"x": ("float32", ()), "y": (dtype, (3,))}
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.layout({"data": 8}, mf.P("data"), fields, batch_size=8)
@@ -315,7 +315,7 @@ def test_a_wrong_argument_is_named(attempt: Callable[[], object], text: str) -> 
         attempt()
 
 
-def test_a_fill_value_is_for_a_field_there_is() -> None:
+def test_a_fill_value_needs_its_field() -> None:
     with pytest.raises(mf.NotFoundError) as caught:
         loader(fill={"xx": 1})
     assert str(caught.value) == (
@@ -323,7 +323,7 @@ def test_a_fill_value_is_for_a_field_there_is() -> None:
     )
 
 
-def test_a_state_that_is_no_file_is_not_found() -> None:
+def test_a_missing_state_file() -> None:
     with pytest.raises(mf.NotFoundError) as caught:
         loader(state="/no/such")
     assert str(caught.value) == f"mf.Loader: state='/no/such': there is no such file; {STATE}"
@@ -341,12 +341,12 @@ def test_a_value_of_several_lines_stands_on_one() -> None:
     assert str(caught.value) == f"mf.Loader: seed=array([[0., 0.],        [0., 0.]]): {SEED}"
 
 
-def test_an_unknown_option_is_python_s_own_error() -> None:
+def test_an_unknown_option_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'bach_size'"):
         loader(bach_size=3)
 
 
-def test_a_state_may_have_been_made_arrays_of(tmp_path: Path) -> None:
+def test_a_state_of_arrays(tmp_path: Path) -> None:
     with loader() as it:
         next(iter(it))
         np.savez(tmp_path / "all.npz", **it.state())
@@ -365,7 +365,7 @@ def test_scalars_of_numpy_and_jax_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("columns", [[(3, 2)], [(-1, 2)], [(0, 0)]])
-def test_columns_that_are_no_ranges_are_named(columns: list[tuple[int, int]]) -> None:
+def test_invalid_columns_are_named(columns: list[tuple[int, int]]) -> None:
     text = (
         f"mf.Loader: columns of array 'x' are {columns!r}; "
         "give a list of (start, stop) with 0 <= start < stop, such as [(0, 2048)]"

@@ -1,4 +1,4 @@
-"""Limits of the system that leave the C library no room are an error, and not a crash."""
+"""System limits that prevent loading the C library are an error, and not a crash."""
 
 from __future__ import annotations
 
