@@ -1,4 +1,4 @@
-"""One big array that is no batch: weights, a table, an image split over devices."""
+"""A single array outside of the batch loop: weights, a table, an image split over devices."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def load_array(
 ) -> JaxArray:
     """Loads a field of the whole dataset as one global array with the sharding asked for.
 
-    Every process reads exactly the part that its devices hold, once. In a job of many processes
-    each of them calls this; nothing is sent between them. Where JAX runs without x64, 64-bit
-    numbers are narrowed, and integers that do not fit are an error.
+    Every process reads exactly the part that its devices hold, once. In a job every process calls
+    this function; nothing is sent between them. If JAX runs without x64, 64-bit numbers are
+    narrowed, and integers that do not fit are an error.
 
     Args:
-        source: the dataset. Its `slice` gives a part of the records.
+        source: the dataset. Its `slice` returns a part of the records.
         field: the field's name.
         sharding: a `NamedSharding` of the array's shape, which is (records, *row shape).
         record: only the row of this record: an array of the row's shape, and a sharding of that.
@@ -45,8 +45,8 @@ def load_array(
 
     Raises:
         InvalidArgumentError: the sharding does not fit the shape.
-        NotFoundError: there is no such field.
-        UnsupportedError: it is a column there, but no field.
+        NotFoundError: the field does not exist.
+        UnsupportedError: the field is a column that cannot be an array.
         ResourceExhaustedError: the part of this process has more than 64 GiB.
 
     Examples:
@@ -102,7 +102,7 @@ def load_array(
 
 
 def _check_fit(check: Checks, field: str, mesh: MeshPart, array: dict[str, Any]) -> None:
-    """Refuses a sharding that does not fit, in the words of an array that is no batch."""
+    """Refuses a sharding that does not fit, in words that do not speak of batches."""
     for problem in Layout(mesh.document({"arrays": {field: array}})).check():
         if problem.severity == "error":
             raise check.misfit(problem.message, problem.hint)
@@ -118,7 +118,7 @@ def _read(
     *,
     row: bool = False,
 ) -> JaxArray:
-    """Reads the array as the only batch of a loader: of all records, or of one."""
+    """Reads the array as the only batch of a loader, of all records or of one."""
     from meshfeed import jax
 
     shape, spec = array["shape"], array["spec"]
@@ -154,7 +154,7 @@ def _read(
 
 
 def _one(described: dict[str, Any]) -> dict[str, Any]:
-    """Describes a batch of one row as that row."""
+    """Describes the row of a batch that has one row."""
     keys = ("shape", "spec", "target_spec")
     blocks = [block | {"index": block["index"][1:]} for block in described["blocks"]]
     return described | {key: described[key][1:] for key in keys} | {"blocks": blocks}

@@ -1,9 +1,9 @@
-"""Global `jax.Array`s over memory that lies ready: the only module that imports JAX.
+"""Global `jax.Array`s over the memory of batches: the only module that imports JAX.
 
-Every array is made by one `jax.make_array_from_callback` with the user's own sharding. The
-callback hands out prepared views, one per distinct index, so replicas share memory; on CPU
-JAX aliases them, elsewhere it starts the transfer. Nothing here is collective, but for what a
-user's own program does with `resharder`.
+One `jax.make_array_from_callback` with the user's own sharding makes each array. The callback
+returns a view per distinct index, so replicas share memory. On CPU JAX aliases the views; on other
+devices it starts the transfer. Nothing here is collective, except what the user's own program does
+with `resharder`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ except ImportError as e:
 
 
 def has_devices(mesh: Any) -> bool:
-    """Says whether a mesh has devices: an `AbstractMesh` has axes alone, an empty one nothing."""
+    """Returns whether a mesh has devices. An `AbstractMesh` has axes only."""
     return isinstance(mesh, Mesh) and not mesh.empty
 
 
 def describe_mesh(mesh: Mesh) -> MeshPart:
-    """Gives a mesh as layout documents have it: axes, and [process, id] in mesh order.
+    """Returns a mesh as in a layout document: axes, and [process, id] in mesh order.
 
     Args:
         mesh: the `jax.sharding.Mesh`.
@@ -52,16 +52,16 @@ def describe_mesh(mesh: Mesh) -> MeshPart:
 
 
 def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
-    """Gives the mesh that all shardings are on.
+    """Returns the mesh that all shardings are on.
 
     Args:
         check: the call that the arguments come from.
         mesh: the mesh that the user gave, or None.
-        shardings: for every array its `NamedSharding`, or None where it has a bare spec.
+        shardings: for every array its `NamedSharding`, or None if it has a bare spec.
 
     Raises:
-        InvalidArgumentError: there is no mesh for a bare spec, or there are two, or no array can
-            be on the mesh.
+        InvalidArgumentError: a bare spec has no mesh, there are two meshes, or no array can be on
+            the mesh.
     """
     if mesh is not None and not isinstance(mesh, Mesh):
         hint = "jax.make_mesh gives one; mf.layout plans without devices"
@@ -92,15 +92,15 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
 
 
 def on_mesh(check: Checks, specs: Any, mesh: Any) -> Any:
-    """Gives a tree of specs with its shardings on another mesh, each with its memory kind.
+    """Returns a tree of specs with its shardings on another mesh, each with its memory kind.
 
     Args:
         check: the call that the mesh comes from.
         specs: the tree.
-        mesh: the mesh; what is none is left for `one_mesh` to refuse.
+        mesh: the mesh. `one_mesh` rejects values that are not meshes.
 
     Raises:
-        InvalidArgumentError: a sharding names an axis that the mesh has not.
+        InvalidArgumentError: a sharding names an axis that the mesh does not have.
     """
 
     def change(leaf: Any) -> Any:
@@ -118,22 +118,22 @@ def on_mesh(check: Checks, specs: Any, mesh: Any) -> Any:
 
 
 def delivered_name(dtype: str) -> str:
-    """Gives the type that JAX can hold: 64-bit types are narrowed where x64 is off."""
+    """Returns the type that JAX can hold. If x64 is off, 64-bit types are narrowed."""
     return str(jax.dtypes.canonicalize_dtype(dtype_of(dtype)).name)
 
 
 def process_count() -> int:
-    """Gives how many processes the run has, those outside the mesh too."""
+    """Returns the number of processes of the run, including those outside of the mesh."""
     count: int = jax.process_count()
     return count
 
 
 def process_index() -> int:
-    """Gives the number of this process."""
+    """Returns the number of this process."""
     return jax.process_index()
 
 
-_TESTED = "0.8.0, 0.9.0, 0.10.2 and 0.12.0.1"  # releases that the tests have used
+_TESTED = "0.8.0, 0.9.0, 0.10.2 and 0.12.0.1"  # releases that the tests have run on
 _CLIENT = (
     "key_value_set_bytes",
     "blocking_key_value_get_bytes",
@@ -144,12 +144,10 @@ _CLIENT = (
 
 
 def coordination_client() -> Any:
-    """Gives the client of `jax.distributed`'s key-value store, which has no public name.
-
-    Everything that meshfeed touches of JAX without a public name is here.
+    """Returns the client of `jax.distributed`'s key-value store, which has no public name.
 
     Raises:
-        UnsupportedError: there is no job, or this JAX keeps its client elsewhere.
+        UnsupportedError: there is no job, or this JAX has its client elsewhere.
     """
     hint = "pass coordinator= any store with the methods of mf.Coordinator, or False for none"
     try:
@@ -171,7 +169,7 @@ def coordination_client() -> Any:
 
 
 def _trace_state() -> Callable[[], bool]:
-    """Gives what says whether JAX traces nothing, which has no public name since JAX 0.9."""
+    """Returns the function that says whether JAX traces nothing. It has no public name."""
     from jax._src import core
 
     return getattr(core, "trace_state_clean", lambda: True)
@@ -181,16 +179,16 @@ _traces_nothing = _trace_state()
 
 
 def live_arrays() -> list[jax.Array]:
-    """Gives the arrays that the program still uses, finished or not."""
+    """Returns the arrays that the program still uses, finished or not."""
     arrays: list[jax.Array] = jax.live_arrays()
     return arrays
 
 
 def annotation() -> Any:
-    """Makes the profiler's mark round one `next`, which must not be part of a program.
+    """Returns the profiler's mark of one `next`.
 
     Raises:
-        InvalidStateError: JAX records a program, which would hold this batch as a constant.
+        InvalidStateError: JAX records a program, which would contain this batch as a constant.
     """
     if not _traces_nothing() and _records():
         message = "a batch was asked for inside of a function that JAX traces: the program would "
@@ -201,21 +199,21 @@ def annotation() -> Any:
 
 
 def _records() -> bool:
-    """Says whether operations are recorded: `jit` does that, `grad` and `vmap` alone do not."""
+    """Returns whether JAX records operations. `jit` does; `grad` and `vmap` alone do not."""
     with jax.transfer_guard("allow"):
         return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
 
 
 def default_device_prefetch(mesh: Mesh) -> int:
-    """Gives 1 where arrays travel to their devices, and 0 on CPU, where they are aliased."""
-    return 0 if mesh.devices.flat[0].platform == "cpu" else 1  # JAX mixes none
+    """Returns 0 on CPU, where arrays are aliased, and 1 on devices that need a transfer."""
+    return 0 if mesh.devices.flat[0].platform == "cpu" else 1  # a mesh has one platform
 
 
 def settle(mesh: Mesh) -> None:
-    """Waits until the computations that were dispatched to a mesh's devices here are over.
+    """Waits until the computations dispatched to the local devices of a mesh are over.
 
-    A device runs its computations in the order of their dispatch, so that one more, which does
-    nothing, is over after them. It is polled, because Ctrl-C does not end a wait in JAX.
+    A device runs its computations in the order of their dispatch. An empty computation is therefore
+    over after all of them. It is polled, because Ctrl-C does not end a wait in JAX.
 
     Args:
         mesh: the mesh.
@@ -283,14 +281,15 @@ class ShardedFeed(Feed):
 class Placer:
     """Makes one array of every batch from the batch's memory.
 
-    JAX asks a callback for the block of every device, by its index. It asks in the same order for
-    every batch. The first batches find each block by its index. After two batches in the same
-    order, the blocks come from an iterator in that order: no code of ours runs per device.
+    JAX calls a callback once per device, with the index of the device's block. For the first
+    batches the callback looks blocks up by their index and records the order of the calls. After
+    two batches in the same order it is an iterator over the blocks in this order. Then no Python
+    code of this package runs per device.
 
     Args:
         blocks: where the array's blocks lie.
-        target: the sharding asked for. The array gets it, unless it is to be resharded: then it
-            gets the spec by which the blocks are cut.
+        target: the sharding asked for. If the array is resharded later, it gets the spec by which
+            the blocks are cut instead.
     """
 
     def __init__(self, blocks: Blocks, target: NamedSharding) -> None:
@@ -300,19 +299,19 @@ class Placer:
         self.sharding = target
         self._blocks = blocks
         self._wide = blocks.dtype.name in _WIDE
-        # JAX takes the type from the blocks, which is faster than to check one that is given.
-        # Without a block it has to be told.
+        # JAX takes the type from the blocks, which is faster than to check a given one. If there
+        # are no blocks, it needs the type.
         given: dict[str, Any] = {} if blocks.indexes else {"dtype": blocks.dtype}
         self._made: Callable[..., jax.Array] = partial(
             jax.make_array_from_callback, blocks.shape, target, **given
         )
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
-        self._order: list[int] = []  # the blocks in JAX's order, once that is known
-        self._asked: list[int] = []  # in the last batch
-        self._guarded = False  # whether a transfer was refused: asking every time takes longer
+        self._order: list[int] = []  # the blocks in JAX's order, once it is known
+        self._asked: list[int] = []  # the order of the last batch
+        self._guarded = False  # whether JAX has refused a transfer; to ask each time takes longer
 
     def __call__(self, owner: Any) -> jax.Array:
-        """Makes the array over the batch's memory, which lives as long as `owner`."""
+        """Makes the array over the memory of the batch, which `owner` keeps alive."""
         if self._wide:
             self._check_wide()
         shape, dtype, offset, strides = self._blocks.frame
@@ -347,9 +346,9 @@ class Placer:
         return array
 
     def _unguarded(self, callback: Callable[..., Any]) -> jax.Array:
-        """Makes the array where JAX may refuse implicit transfers and lets explicit ones pass.
+        """Makes the array, also if JAX refuses implicit transfers but permits explicit ones.
 
-        What a loader transfers is as explicit as `device_put`, but JAX does not count it so.
+        A loader's transfer is as explicit as `device_put`, but JAX counts it as implicit.
         """
         if not _is_guarded():
             return self._made(callback)
@@ -357,7 +356,7 @@ class Placer:
             return self._made(callback)
 
     def _check_wide(self) -> None:
-        """Raises an error if JAX would cut off the numbers of a 64-bit type."""
+        """Raises an error if JAX would truncate the numbers of a 64-bit type."""
         if not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
             name, dtype = self._blocks.name, self._blocks.dtype
             message = f"array {name!r} was planned as {dtype}, with x64, which is off"
@@ -371,13 +370,13 @@ class Placer:
 
 
 def _is_guarded() -> bool:
-    """Says whether JAX refuses implicit transfers here, and lets explicit ones pass."""
+    """Returns whether JAX refuses implicit transfers here and permits explicit ones."""
     level: str = jax.config.jax_transfer_guard_host_to_device  # type: ignore[attr-defined]
     return level == "disallow"
 
 
 class DevicePlacer(Placer):
-    """Makes an array of blocks that belong to one device each, from an array per device."""
+    """Makes an array from one array per device. Each block belongs to one device."""
 
     def __init__(self, blocks: Blocks, target: NamedSharding) -> None:
         super().__init__(blocks, target)
@@ -388,8 +387,8 @@ class DevicePlacer(Placer):
         ]
 
     def __call__(self, owner: Any) -> jax.Array:
-        """Makes the array over the batch's memory, which lives as long as `owner`."""
-        if not self._targets:  # without a device of its own, JAX does not know the type
+        """Makes the array over the memory of the batch, which `owner` keeps alive."""
+        if not self._targets:  # without a local device JAX does not know the type
             return super().__call__(owner)
         if self._wide:
             self._check_wide()
@@ -398,10 +397,10 @@ class DevicePlacer(Placer):
 
 
 class Move:
-    """Moves an array to a sharding, within a program.
+    """Moves an array to a sharding, inside of a program.
 
-    Axes of type Explicit are moved by `jax.sharding.reshard`, the others by a constraint, which
-    is what JAX has for each. In an entry with both, JAX lets the explicit ones come first.
+    `jax.sharding.reshard` moves axes of type Explicit, a sharding constraint moves the others. If
+    an entry has both, JAX requires the explicit ones to come first.
 
     Args:
         target: the sharding.
@@ -414,7 +413,7 @@ class Move:
         self._automatic = _only(automatic, target) if automatic else None
 
     def __call__(self, array: Any) -> Any:
-        """Gives the array with the sharding, in a program that is being traced."""
+        """Returns the array with the sharding, in a program that is being traced."""
         if self._explicit is not None:
             array = jax.sharding.reshard(array, self._explicit)
         if self._automatic is not None:
@@ -423,7 +422,7 @@ class Move:
 
 
 def check_moves(check: Checks, mesh: Mesh, specs: Mapping[str, Sequence[Any]]) -> None:
-    """Refuses specs to which no `Move` leads.
+    """Refuses specs that no `Move` can reach.
 
     Args:
         check: the call that the specs come from.
@@ -446,14 +445,18 @@ def _explicit(mesh: Any) -> set[Any]:
 
 
 def _only(axes: set[Any], sharding: NamedSharding) -> NamedSharding:
-    """Gives the sharding with some axes of its spec, and without the others."""
+    """Returns the sharding with only these axes in its spec."""
     parts = [tuple(axis for axis in _axes(entry) if axis in axes) for entry in sharding.spec]
     kind = sharding.memory_kind
     return NamedSharding(sharding.mesh, PartitionSpec(*parts), memory_kind=kind)
 
 
 def resharder(moves: Any) -> Callable[[Any], Any]:
-    """Makes the function that moves a batch, from a tree like it of `Move`s."""
+    """Returns the function that moves a batch.
+
+    Args:
+        moves: a tree like the batch, of `Move`s.
+    """
     tree = jax.tree.structure(moves)
 
     def reshard(batch: Any) -> Any:

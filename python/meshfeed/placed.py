@@ -1,4 +1,4 @@
-"""Batches on devices that are not JAX's: global arrays of shards, as `loader.place` gives them."""
+"""Batches on devices that are not JAX's: the global arrays that `loader.place` yields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from meshfeed.specs import P
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """What the shards of one device have in common in all batches."""
+    """The properties of one device's shard, which are the same in all batches."""
 
     position: int
     device: int
@@ -30,7 +30,7 @@ class _Part:
 
 
 class _Array:
-    """What one array has in common in all batches."""
+    """The properties of an array, which are the same in all batches."""
 
     def __init__(self, number: int, described: dict[str, Any]) -> None:
         self.number = number
@@ -46,7 +46,7 @@ class _Array:
 
 
 class _Batch:
-    """What the arrays of a batch share: it ends with the last of them."""
+    """Keeps the memory of a batch on devices until the last of its arrays is gone."""
 
     __slots__ = ("handle", "shared")
 
@@ -58,9 +58,9 @@ class _Batch:
 class Shard:
     """The part of an array that one device holds.
 
-    `numpy.asarray(shard)` is its memory, read-only and uncopied, where that is shared with the
-    host, and a copy elsewhere. `__dlpack__` gives it to other libraries, as to `jax.dlpack` and
-    `torch.from_dlpack`. The memory serves no other batch while anything of it is in use.
+    If the device shares the host's memory, `numpy.asarray(shard)` is that memory, read-only and
+    uncopied; otherwise it is a copy. `__dlpack__` exports it to other libraries, for example to
+    `jax.dlpack` and `torch.from_dlpack`. The memory is not reused while any part of it is in use.
     """
 
     __slots__ = ("_array", "_batch", "_part")
@@ -80,7 +80,7 @@ class Shard:
 
     @property
     def index(self) -> Index:
-        """Which part of the global array it is: a slice per dimension."""
+        """The part of the global array: a slice per dimension."""
         return self._part.index
 
     @property
@@ -145,9 +145,9 @@ class Shard:
 
 
 class PlacedArray:
-    """A global array on devices, a shard on each.
+    """A global array on devices, with a shard on each.
 
-    `numpy.asarray(array)` puts the shards together, in memory of its own.
+    `numpy.asarray(array)` copies the shards into one array.
     """
 
     __slots__ = ("_array", "_batch")
@@ -172,7 +172,7 @@ class PlacedArray:
 
     @property
     def spec(self) -> P:
-        """The partition spec, as it is delivered."""
+        """The partition spec of the delivered array."""
         return self._array.spec
 
     @property
@@ -182,7 +182,7 @@ class PlacedArray:
 
     @property
     def devices_indices_map(self) -> dict[int, Index]:
-        """Which part every device holds, by the device's number: a slice per dimension."""
+        """The part that every device holds, by the device's number: a slice per dimension."""
         return {part.device: part.index for part in self._array.parts}
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -203,12 +203,12 @@ class PlacedArray:
 
 
 class Placing:
-    """Takes the batches of a loader and places them: what `loader.place` does at every step.
+    """Takes the batches of a loader and copies them to devices, for `loader.place`.
 
     Args:
         check: the call that the devices come from.
-        engine: the loader's.
-        devices: where to.
+        engine: the engine of the loader.
+        devices: the devices.
     """
 
     def __init__(self, check: Checks, engine: Engine, devices: Devices) -> None:
@@ -222,7 +222,7 @@ class Placing:
         self._open()
 
     def _open(self) -> None:
-        """Makes the memory for batches of the loader's layout, which a remesh changes."""
+        """Allocates memory for batches of the loader's layout. A remesh changes the layout."""
         document = self._engine.batch.document
         handle = calls.ring_create(self._devices.handle, document)
         self._ring, self._document = handle, document
@@ -230,11 +230,11 @@ class Placing:
         self._arrays = [_Array(i, array) for i, array in enumerate(described)]
 
     def take(self) -> Item | None:
-        """Gives the next batch, or None at the end of the pass. The caller holds the lock."""
+        """Returns the next batch, or None at the end of the run. The caller holds the lock."""
         return self._engine.cursor.take_made(self._make)
 
     def _make(self, owner: Owner) -> Any:
-        """Places the batch in this memory."""
+        """Copies the batch to this memory."""
         with Checks("Loader.place"):
             self._devices.check()
             if self._engine.batch.document != self._document:

@@ -10,13 +10,13 @@ from meshfeed._types import BatchT
 
 
 class Steps(NamedTuple):
-    """How many batches are left at a position.
+    """Counts the batches that are left at a position.
 
     Attributes:
         records: the records of an epoch.
         rows: the rows of the global batch.
         pad: whether a last batch is filled up.
-        epochs: how many epochs there are, -1 for no end; None if every loop is one epoch.
+        epochs: the number of epochs, -1 for no end. None: every loop is one epoch.
     """
 
     records: int
@@ -50,14 +50,14 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
                   Placer, per array  views of the blocks, one make_array_from_callback of JAX
                   Tree.build         the arrays in the user's tree
 
-    In a job of several processes `JoinedCursor` surrounds `Cursor.take` and `Feed.make` with what
-    the processes do together.
+    In a job of several processes `JoinedCursor` extends `Cursor.take` and `Feed.make`: the
+    processes agree, compare replicas and report failures.
 
     Args:
         cursor: takes the batches.
         steps: counts them.
-        own: whether the cursor belongs to this object alone, and closes with it.
-        take: takes a batch in another way than the cursor's.
+        own: whether the cursor belongs to this pass alone, and closes with it.
+        take: takes a batch instead of the cursor's method.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         self._cursor, self._steps, self._own = cursor, steps, own
         self._take = take or cursor.take
         self._over = False
-        self._ends: int | None = None  # the cursor's at the first batch
+        self._ends: int | None = None  # of the cursor, at the first batch
 
     def __iter__(self) -> Batches[BatchT]:
         return self
@@ -108,7 +108,7 @@ class Batches(Iterator[BatchT], Generic[BatchT]):
         return n
 
     def close(self) -> None:
-        """Ends a pass of its own; a loop over a loader ends, and the loader goes on."""
+        """Ends the loop. The loader stays open; a pass of `one_epoch` is closed."""
         self._over = True
         if self._own:
             self._cursor.close()

@@ -1,4 +1,4 @@
-"""The position of a loader: takes its batches from the C library, in order, for every loop."""
+"""The cursor of a loader: takes its batches from the C library in order, for all loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from meshfeed.errors import Code, Error
 
 Make = Callable[[Owner], Any]
 
-# A batch, epoch and position after it, and whether it is the last batch of its epoch.
+# A batch, the epoch and position after it, and whether it is the last batch of its epoch.
 Item = tuple[Any, tuple[int, int], bool]
 
 # The remedy for questions about what was delivered, which another loader cannot answer.
@@ -34,24 +34,26 @@ class Cursor:
 
     The caller of `take`, `take_made` and `peek` holds `lock`.
 
-    Python raises KeyboardInterrupt only where a function begins, after a call and at the end of a
-    loop's body. Assignments that belong together therefore have no call between them. An
-    interrupt inside of `take` may lose a batch between the library and the program. The cursor is
-    then out of sync, and its next call takes the library back to `at`.
+    Ctrl-C: Python raises KeyboardInterrupt only when a function begins, after a call, and at the
+    end of a loop's body. Assignments that belong together therefore have no call between them. If
+    an interrupt comes inside of `take`, the library may have delivered a batch that the program
+    does not get. The cursor is then out of sync. Its next call takes the library back to `at`.
 
     Args:
         handle: the handle of a loader or of a pass over one epoch; the cursor closes it.
         feed: makes the batches.
         size: the bytes of a batch.
-        ahead: how many batches to make before they are asked for.
-        per_epoch: whether every loop is one epoch, so that none is made ahead beyond its end.
+        ahead: how many batches to make before the program asks for them.
+        per_epoch: whether every loop is one epoch. Then no batch beyond its end is made ahead.
         keep: the number of live batches up to which no garbage collection is needed.
 
     Attributes:
+        handle: the handle.
+        feed: makes the batches.
+        lock: serializes the calls that take and move.
         ends: how many ends of loops were passed; 0 unless `per_epoch`. A loop is over when this
             number has changed since its first batch.
-        unseen: whether the last of these ends is where the cursor stands, and no loop has ended
-            there yet.
+        unseen: whether the cursor is at the last of these ends, and no loop has noticed it yet.
         last: epoch and position of the batch that was delivered last; None before the first one.
     """
 
@@ -79,13 +81,13 @@ class Cursor:
         """
         at = _position(handle.value)
         batch, failure = c_void_p(), Failure()
-        # All arguments are made beforehand. A function object without argtypes converts nothing.
+        # The arguments are created once. ctypes converts nothing for a function without argtypes.
         function = library.library()["mf_loader_next"]
         function.restype = c_int32
         number, out = c_uint64(handle.value), (byref(batch), byref(failure))
         wait, poll = (partial(function, number, c_int64(ms), *out) for ms in (SLICE_MS, 0))
         owner, make = owner_type(size), self._maker(feed, keep)
-        # No call from here on, so that all of this changes or none.
+        # No call from here on: an interrupt changes all of this or nothing.
         self.handle, self.feed, self._make, self._owner = handle, feed, make, owner
         self._wait, self._poll, self._batch, self._failure = wait, poll, batch, failure
         # JAX releases memory late: at its next call or collection. If more batches are live than
@@ -100,8 +102,8 @@ class Cursor:
 
     @property
     def at(self) -> tuple[int, int]:
-        """Epoch and position of the next batch, which belong together on any thread."""
-        # After Ctrl-C in the middle of a move only the library knows.
+        """Epoch and position of the next batch, as one value that any thread may read."""
+        # After an interrupt in the middle of a move only the library knows the position.
         return self._at or _position(self.handle.value)
 
     # ---- taking a batch ----
@@ -128,9 +130,9 @@ class Cursor:
         return item
 
     def take_made(self, make: Make) -> Item | None:
-        """Takes a batch that is made in another way, and makes none ahead."""
+        """Takes a batch made by another function, and makes none ahead."""
         usual = self._make, self._ahead
-        self._out_of_sync |= bool(self._ready)  # they were made in the usual way
+        self._out_of_sync |= bool(self._ready)  # the usual function made them
         self._make, self._ahead = make, 0
         try:
             return self.take()
@@ -152,14 +154,14 @@ class Cursor:
         return self._ready[0] if self._ready else None
 
     def _run_ahead(self, item: Item) -> None:
-        """Makes batches whose transfer can run during the user's step, if the library has them."""
+        """Makes batches ahead if the library has them. Their transfers run during the user's step."""
         while len(self._ready) < self._ahead:
             _, _, last = self._ready[-1] if self._ready else item
             if last and self._per_epoch:
                 return
             try:
                 further = self._fetch(wait=False)
-            except Exception:  # a later take tries again, after the batches before it
+            except Exception:  # the take of this batch will try again, and raise
                 return
             if further is None:
                 return
@@ -196,8 +198,8 @@ class Cursor:
             raise
 
     def _fetch_later(self, code: int, *, wait: bool) -> bool:
-        """Goes on after a call that returned no batch; says whether there is one now."""
-        if not wait and code in (_TIMEOUT, _EXHAUSTED):  # the batch is asked for again in its turn
+        """Handles a call that returned no batch. Returns whether there is one now."""
+        if not wait and code in (_TIMEOUT, _EXHAUSTED):  # a later take asks again
             return False
         if code == _TIMEOUT:
             code = self._wait_on()
@@ -208,16 +210,16 @@ class Cursor:
         return code == 0
 
     def _wait_on(self) -> int:
-        """Waits in slices, between which Python sees Ctrl-C; returns the code."""
+        """Waits for a batch in slices, between which Python sees Ctrl-C. Returns the code."""
         while (code := self._wait()) == _TIMEOUT:
             pass
         return int(code)
 
     def _wait_for_memory(self) -> int:
-        """Asks again after memory may have become free; returns the code.
+        """Frees memory and asks again. Returns the code.
 
-        JAX releases late what the program has dropped. A computation that was dispatched holds its
-        batch until it has run.
+        JAX releases memory late. A computation that was dispatched holds its batch until it has
+        run.
         """
         for generation in (0, 1):
             gc.collect(generation)
@@ -228,10 +230,11 @@ class Cursor:
         return self._wait_on()
 
     def _flush(self) -> None:
-        """Lets Python and JAX drop what the program does not use, before more memory is taken.
+        """Collects garbage before the library allocates more memory.
 
-        JAX releases what a collection has found when it makes the next arrays. The effect
-        therefore shows two batches later. What two collections have not found is kept on purpose.
+        JAX releases what a collection has found when it makes the next arrays, so the effect shows
+        two batches later. If two collections free nothing, the program keeps the batches on
+        purpose, and the bound grows.
         """
         self._flushed += 1
         if self._flushed == 1:
@@ -244,20 +247,15 @@ class Cursor:
     # ---- after an interrupt ----
 
     def _lose(self) -> None:
-        """Notes that a batch may be lost between the library and the program."""
+        """Marks the cursor as out of sync, and releases a fetched batch that has no owner."""
         self._out_of_sync = True
-        self._drop()
-
-    def _drop(self) -> None:
-        """Releases a batch that was fetched and has no owner yet."""
         batch = c_void_p(self._batch.value)
         self._batch.value = None
         self._release(batch)
 
     def _resync(self) -> None:
         """Takes the library back to the batch after the last one delivered."""
-        self._out_of_sync = True  # until it is done
-        self._drop()
+        self._lose()  # out of sync until the end of this
         self._ready.clear()
         at = self.at
         calls.loader_rewind(self.handle.value, *at)
@@ -272,8 +270,8 @@ class Cursor:
         """Changes the position.
 
         Args:
-            change: gets the handle, and calls the library. If it fails, all is as it was.
-            skips: whether it skips steps. A loop ends at an end of an epoch that was skipped.
+            change: gets the handle, and calls the library. If it fails, nothing changes.
+            skips: whether it skips steps. Loops end if it skips the end of an epoch.
         """
         with self.lock:
             handle = self.handle.value
@@ -300,7 +298,7 @@ class Cursor:
             self.ends, self.unseen = self.ends + 1, True
 
     def replace(self, exchange: Callable[[int], None]) -> None:
-        """Exchanges the handle, which stands after the last batch delivered.
+        """Exchanges the handle for one at the same position.
 
         Args:
             exchange: gets the old handle, and calls `follow` with a new one.
@@ -321,7 +319,7 @@ class Cursor:
             return calls.loader_certificate(self.handle.value, *self.at)
 
     def stats(self) -> dict[str, int]:
-        """Returns the counts of the library. They include batches made ahead."""
+        """Returns the counts of the library, which include batches made ahead."""
         self.handle.check(ASK_BEFORE)
         return calls.loader_stats(self.handle.value)
 

@@ -58,7 +58,7 @@ class Engine:
     Attributes:
         cursor: takes the batches. A remesh keeps it.
         batch: what a batch is. A remesh replaces it.
-        epochs: how many epochs there are, -1 for no end. None: every loop is one epoch.
+        epochs: the number of epochs, -1 for no end. None: every loop is one epoch.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Engine:
         return 1 if bounded else int(self.batch.info["prefetch"]) + 3
 
     def _note_order(self, handle: int) -> None:
-        """Notes what all states of a handle have in common. A state may have brought an order."""
+        """Stores what all states of a handle have in common. A restored state may change the order."""
         self._constants = calls.loader_state(handle)
         name = self._constants["order"]
         document = documents.with_order(self.batch.document, name)
@@ -113,7 +113,7 @@ class Engine:
         notices.of_end(self.cursor.at[0], self.epochs)
 
     def _join(self, plan: Plan) -> None:
-        """Finds the processes of the mesh. They agree on the next batch."""
+        """Joins the processes of the mesh, which then agree on the next batch."""
         cursor = self.cursor
         if isinstance(cursor, JoinedCursor):
             cursor.leave(wait=False)
@@ -127,7 +127,7 @@ class Engine:
 
     @property
     def steps(self) -> Steps:
-        """How many batches are left at a position."""
+        """Counts the batches that are left at a position."""
         return self._steps(self.batch, self.epochs)
 
     def _steps(self, batch: Batch, epochs: int | None) -> Steps:
@@ -206,7 +206,7 @@ class Engine:
         self.cursor.replace(exchange)
 
     def _continue(self, batch: Batch, request: Request, plan: Plan) -> None:
-        """Takes everything else to the new mesh, before another thread can take a batch of it."""
+        """Changes everything else to the new mesh, before another thread can take a batch of it."""
         self.batch, self._request = batch, request
         self._join(plan)
 

@@ -1,4 +1,4 @@
-"""The kinds of batches without JAX: NumPy arrays, or the blocks of one process."""
+"""Makes batches without JAX: NumPy arrays, or the blocks of one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loader logs when it is made or restored: nothing is wrong, but perhaps not meant."""
+"""Warnings about loaders that are valid but perhaps not what the user wants."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ log = logging.getLogger("meshfeed")
 
 
 def of_resume(saved: State, document: str, rows: int) -> None:
-    """Logs how many records a resume leaves out, which no epoch from its start would.
+    """Logs how many records a resume leaves out that an epoch from its start would deliver.
 
     Args:
         saved: the state that the loader continues from.
-        document: the loader's layout.
-        rows: of the global batch.
+        document: the layout document of the loader.
+        rows: the rows of the global batch.
     """
     epoch, position, records = (saved[key] for key in ("epoch", "position", "records"))
     drops = json.loads(document)["batch"].get("remainder", "drop") == "drop"
@@ -29,11 +29,11 @@ def of_resume(saved: State, document: str, rows: int) -> None:
 
 
 def of_end(epoch: int, epochs: int | None) -> None:
-    """Logs that loops are empty.
+    """Logs that loops are empty, because all epochs are over.
 
     Args:
-        epoch: where the loader goes on.
-        epochs: how many there are in all, or None.
+        epoch: the epoch of the next batch.
+        epochs: the number of epochs, or None.
     """
     if epochs is not None and 0 < epochs <= epoch:
         text = "the loader stands at epoch %d, and with epochs=%d all epochs are over: loops are "

@@ -53,7 +53,7 @@ class Request:
         batch: the part "batch" of the layout document.
         mask_name: the name of the mask, if there is one.
         loading: what every process reads.
-        options: the order, the seed and the prefetch are in the layout document, too.
+        options: the other options. Order, seed and prefetch also go into the layout document.
     """
 
     source: Dataset
@@ -87,7 +87,7 @@ class Request:
         return dataclasses.replace(self, options=dataclasses.replace(self.options, order=order))
 
     def plan(self, check: Checks) -> Plan:
-        """Writes the layout document, and finds out where the batches go."""
+        """Writes the layout document, and finds the process and the feed."""
         source, options = self.source, self.options
         fields = source.schema
         tree = resolve(self.specs, tuple(fields), source.skipped)

@@ -9,23 +9,23 @@ from typing import Any, Protocol
 
 
 class Release(weakref.ref[Any]):
-    """Drops a batch when its owner dies, without a line of Python.
+    """Releases a batch when its owner dies, without running Python code.
 
-    A finalizer in Python could be interrupted by Ctrl-C, which would then be lost, and the batch
-    with it. The callback of a weak reference is called with that reference, and where it is a
-    function of ctypes, `_as_parameter_` is what the function gets.
+    Ctrl-C can interrupt a finalizer in Python. Python would then drop the exception, and the batch
+    would leak. The callback here is a ctypes function. Python calls it with this reference, and
+    ctypes passes `_as_parameter_` on to the function.
     """
 
     _as_parameter_: ctypes.c_void_p | None = None  # Ctrl-C may come before the batch is handed over
 
 
 class Owner(Protocol):
-    """Exports the memory of a batch to its views: when the last is gone, so is the batch."""
+    """Exports the memory of a batch to its views. The batch lives as long as the last view."""
 
     release: Release
 
 
 @lru_cache(64)
 def owner_type(size: int) -> Any:
-    """Gives the type of owners of so many bytes, which views keep alive."""
+    """Returns the type of owners with this number of bytes."""
     return type("Owner", (ctypes.c_uint8 * size,), {"__slots__": ("release",)})
