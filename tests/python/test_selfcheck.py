@@ -15,7 +15,7 @@ import meshfeed as mf
 from meshfeed.selfcheck import checks, command, timing
 from meshfeed.selfcheck import run as running
 from meshfeed.selfcheck.report import Rates, Report, Result, Steps
-from meshfeed.selfcheck.timing import Measured, Stretch, cases
+from meshfeed.selfcheck.timing import Times, cases, summary
 
 CHECKS = checks.every(checks.SMALL)
 
@@ -80,7 +80,7 @@ def test_a_run_survives_a_check_that_cannot_run(monkeypatch: pytest.MonkeyPatch)
     def broken() -> str:
         raise OSError("no such device")
 
-    def out_of_memory(case: Any, seconds: float, rounds: int) -> Measured:
+    def out_of_memory(case: Any, seconds: float, rounds: int) -> Rates:
         raise RuntimeError("RESOURCE_EXHAUSTED: 7 GiB")
 
     monkeypatch.setattr(checks, "every", lambda size: {"one": broken, "two": lambda: "fine"})
@@ -127,16 +127,17 @@ def test_the_page() -> None:
     assert "reaches 0.4 GB/s" in report.verdict()
 
 
-def test_rounds_are_summed_up() -> None:
-    def part(rate: float, *times: float) -> Stretch:
-        return Stretch(list(times), rate, 2 * rate)
+def test_rounds_are_summarized() -> None:
+    def part(rate: float, *times: float) -> Times:
+        return Times(list(times), rate, 2 * rate)
 
     loops = {"meshfeed": [part(4, 1, 2), part(6, 3, 4)], "by hand": [part(1, 9), part(3, 9)]}
-    found = Measured(cases(64)[1], loops, [7.0, 8.0])
-    assert found.percentile("meshfeed", 50) == 2.5
-    assert found.rate("meshfeed", "closed") == 5
-    assert found.rate("by hand", "pipelined") == 4
-    assert found.ratio("closed") == pytest.approx((3.0, 2.2, 3.8))
+    found = summary(cases(64)[1], loops, [8.0, 7.0])
+    assert found.next_p50 == 2.5
+    assert found.closed["meshfeed"] == 5
+    assert found.pipelined["by hand"] == 4
+    assert found.closed_ratio == pytest.approx((3.0, 2.2, 3.8))
+    assert found.copy == 8
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

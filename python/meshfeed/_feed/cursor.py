@@ -154,7 +154,7 @@ class Cursor:
         return self._ready[0] if self._ready else None
 
     def _run_ahead(self, item: Item) -> None:
-        """Makes batches ahead if the library has them. Their transfers run during the user's step."""
+        """Makes batches ahead if the library has them, to transfer them during the user's step."""
         while len(self._ready) < self._ahead:
             _, _, last = self._ready[-1] if self._ready else item
             if last and self._per_epoch:

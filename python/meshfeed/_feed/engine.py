@@ -100,7 +100,7 @@ class Engine:
         return 1 if bounded else int(self.batch.info["prefetch"]) + 3
 
     def _note_order(self, handle: int) -> None:
-        """Stores what all states of a handle have in common. A restored state may change the order."""
+        """Stores what all states of a handle share. A restored state may change the order."""
         self._constants = calls.loader_state(handle)
         name = self._constants["order"]
         document = documents.with_order(self.batch.document, name)
@@ -206,7 +206,7 @@ class Engine:
         self.cursor.replace(exchange)
 
     def _continue(self, batch: Batch, request: Request, plan: Plan) -> None:
-        """Changes everything else to the new mesh, before another thread can take a batch of it."""
+        """Changes everything else to the new mesh, before another thread takes a batch of it."""
         self.batch, self._request = batch, request
         self._join(plan)
 

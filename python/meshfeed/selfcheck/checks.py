@@ -1,4 +1,4 @@
-"""What must hold on any device: right bytes, no early reuse of a buffer, nothing left behind.
+"""The checks: right bytes on every device, no early reuse of a buffer, no leak.
 
 Each check is a function that returns one line of facts, or raises `Mismatch`. The checks compare
 with the source arrays through `Loader.records`, never with another loader.
@@ -34,8 +34,8 @@ WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them with x64 onl
 BUSY = 0.003  # seconds that the devices compute per batch, many times what the loader takes
 
 
-class Mismatch(Exception):  # noqa: N818 - a finding, not a fault of the program
-    """A check found something that must not be."""
+class Mismatch(Exception):  # noqa: N818 - a result, not a fault of the program
+    """A check failed."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Size:
     """How much the checks load.
 
     Attributes:
-        rows: records of the dataset.
-        batch: rows of a batch; rounded up to a multiple of the devices.
-        width: float32 values of a row of the array "wide".
-        flight: batches whose transfers run behind a busy device.
-        reuse: batches that pass while one is kept.
+        rows: the number of records of the dataset.
+        batch: the rows of a batch; rounded up to a multiple of the number of devices.
+        width: the number of float32 values in a row of the array "wide".
+        flight: the number of batches that are transferred while the devices are busy.
+        reuse: the number of batches that are loaded while one is kept.
     """
 
     rows: int = 4096
@@ -61,7 +61,7 @@ SMALL = Size(rows=64, batch=16, width=64, flight=20, reuse=40)
 
 
 def every(size: Size) -> dict[str, Check]:
-    """Gives all checks by name, in the order in which they run."""
+    """Returns all checks by name, in the order in which they run."""
     world = _World(size)
     kinds = [memory.kind for memory in jax.devices()[0].addressable_memories()]
     checks: dict[str, Check] = {
@@ -78,12 +78,12 @@ def every(size: Size) -> dict[str, Check]:
 
 
 def line() -> Mesh:
-    """Gives a mesh of one axis over all devices."""
+    """Returns a mesh of one axis over all devices."""
     return jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
 
 
 def grid() -> Mesh:
-    """Gives a mesh of two axes, with replicas along both where there are four devices."""
+    """Returns a mesh of two axes. With four devices or more both axes have replicas."""
     n = jax.device_count()
     rows = next(d for d in (4, 2, 1) if n % d == 0 and (d < n or n < 4))
     shape, automatic = (rows, n // rows), (AxisType.Auto,) * 2
@@ -91,13 +91,13 @@ def grid() -> Mesh:
 
 
 def round_up(rows: int) -> int:
-    """Gives the next multiple of the number of devices."""
+    """Rounds up to a multiple of the number of devices."""
     n = jax.device_count()
     return -(-rows // n) * n
 
 
 class _World:
-    """The data of the checks, and the checks over it."""
+    """The checks and their data."""
 
     def __init__(self, size: Size) -> None:
         self.size = size
@@ -174,7 +174,7 @@ class _World:
     # ---- buffers ----
 
     def in_flight(self, ahead: int) -> str:
-        """Sums every batch on its devices, long after its host buffer is free for the next."""
+        """Sums every batch on its devices, long after the loader could reuse its host buffer."""
         mesh, epochs = line(), -(-self.size.flight * self.batch // self.rows)
         rows = P("data")
         sums = jax.jit(jax.shard_map(_sum_of_bits, mesh=mesh, in_specs=rows, out_specs=rows))
@@ -184,10 +184,10 @@ class _World:
             work = Work(mesh, jax.block_until_ready(next(loader.one_epoch())))
             busy, carry = work.step(BUSY), work.start
             for records, batch in _delivered(loader):
-                carry = busy(carry, batch)  # keeps the devices behind the loader
+                carry = busy(carry, batch)  # makes the devices slower than the loader
                 waiting.append((records, sums(batch["wide"])))
                 del batch
-        jax.block_until_ready((carry, [got for _, got in waiting]))  # also where one is wrong
+        jax.block_until_ready((carry, [got for _, got in waiting]))  # also if one is wrong
         for i, (records, got) in enumerate(waiting):
             shards = self.wide[records].view(np.uint32).reshape(mesh.size, -1)
             if not np.array_equal(np.asarray(got), shards.sum(1, dtype=np.uint32)):
@@ -195,7 +195,7 @@ class _World:
         return f"{len(waiting)} batches"
 
     def kept(self) -> str:
-        """Keeps one batch while many others pass through the same few buffers."""
+        """Keeps one batch while many others use the same few buffers."""
         n = self.size.reuse // 2
         with self.loader({"wide": self.wide}, P("data"), line(), epochs=-1) as loader:
             batches = _delivered(loader)
@@ -204,13 +204,13 @@ class _World:
                 next(batches)
             _same(kept["wide"], self.wide[records], "the kept batch")
             made = int(loader.stats()["host_bytes"]) // (self.batch * self.wide[0].nbytes)
-        # One batch is kept, two are ready, one is being filled, and JAX drops some late.
+        # One batch is kept, two are ready, one is being filled, and JAX releases some late.
         if made > 12:
             raise Mismatch(f"{2 * n} batches took {made} buffers: they are not reused")
         return f"{2 * n} further batches in {made} buffers"
 
     def donated(self) -> str:
-        """Donates one of two replicated arrays over one buffer, and reads the other."""
+        """Donates one of two replicated arrays that alias one buffer, and reads the other."""
         step = jax.jit(lambda x: x * 2 + 1, donate_argnums=0)
         specs = {"given": mf.Array("wide", P()), "kept": mf.Array("wide", P())}
         count = 0
@@ -227,7 +227,7 @@ class _World:
 
 
 def _holds(name: str, sharding: NamedSharding) -> bool:
-    """Says whether JAX itself can put this type there: a device may have no such type."""
+    """Returns whether JAX itself can put this type there. Some devices lack some types."""
     zeros = np.zeros((jax.device_count(), 1), dtype_of(name))
     try:
         np.asarray(jax.device_put(zeros, sharding))
@@ -242,11 +242,11 @@ def _sum_of_bits(shard: jax.Array) -> jax.Array:
 
 
 def _delivered(loader: mf.Loader) -> Iterator[tuple[Array, dict[str, jax.Array]]]:
-    """Yields every batch after the numbers of the records that it must hold."""
-    place = loader.state()
-    for batch, state in loader.with_state():
-        yield loader.records(place["epoch"], place["position"]), batch
-        place = state
+    """Yields every batch with the numbers of the records that it must contain."""
+    before = loader.state()
+    for batch, after in loader.with_state():
+        yield loader.records(before["epoch"], before["position"]), batch
+        before = after
 
 
 def _same(got: Any, expected: Array, what: str) -> None:
@@ -255,14 +255,14 @@ def _same(got: Any, expected: Array, what: str) -> None:
 
 
 def _same_shards(array: jax.Array, whole: Array, what: str) -> None:
-    """Compares every device's shard with its part of the batch."""
+    """Compares the shard of every device with its part of the batch."""
     for shard in array.addressable_shards:
         _same(shard.data, whole[shard.index], f"{what} on {shard.device}")
 
 
 def _returned() -> str:
     gc.collect()
-    jax.device_put(np.zeros(1)).block_until_ready()  # JAX drops its references in such a call
+    jax.device_put(np.zeros(1)).block_until_ready()  # JAX releases references in such a call
     gc.collect()
     live = library.library().mf_live_batches()
     if live:

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the self-check and prints its report.
 
     Args:
-        arguments: those behind the verb.
+        arguments: the arguments after the verb.
 
     Returns:
         The exit status.

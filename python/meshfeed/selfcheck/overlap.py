@@ -1,8 +1,8 @@
-"""How much of a batch's transfer runs during the step before it.
+"""Measures how much of a batch's transfer runs during the step before it.
 
 A step of some milliseconds reads a little of the batch and then computes on its devices. The loop
-waits for the step before the last, as a training loop does whose metrics are read late. What a
-step takes beyond the same step on a batch that is there already is the input's share.
+waits for the step before the last, as a training loop that reads its metrics late. The input costs
+the time by which the step is slower than the same step on a batch that is already on its devices.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
 from meshfeed.selfcheck import checks
+from meshfeed.selfcheck.report import Steps
 from meshfeed.selfcheck.timing import LEAST, SKIP, Case
 from meshfeed.selfcheck.work import Step, Work
 
@@ -25,32 +25,18 @@ AHEAD = (0, 1, 2)  # values of device_prefetch
 ALONE, BY_HAND = "alone", "by hand"
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """The times of one length of step.
-
-    Attributes:
-        asked: seconds of computation that the step was set for.
-        seconds: median seconds of a step by loop: "alone", "device_prefetch=0" and so on,
-            "by hand".
-    """
-
-    asked: float
-    seconds: dict[str, float]
-
-
 def prefetching(ahead: int) -> str:
-    """Gives the name of meshfeed's loop with so many batches sent ahead."""
+    """Returns the name of meshfeed's loop with this `device_prefetch`."""
     return f"device_prefetch={ahead}"
 
 
-def measure(case: Case, seconds: float, rounds: int) -> list[Overlap]:
-    """Measures all steps over one case.
+def measure(case: Case, seconds: float, rounds: int) -> list[Steps]:
+    """Measures all steps with the batches of one case.
 
     Args:
         case: the data.
-        seconds: of each loop and step in each round.
-        rounds: how many; one more goes before and is not counted.
+        seconds: the time of each loop and step in each round.
+        rounds: the number of rounds. A first one more is not counted.
     """
     loaders = {prefetching(n): case.loader(device_prefetch=n) for n in AHEAD}
     ready = jax.block_until_ready(next(case.put()))
@@ -70,10 +56,11 @@ def measure(case: Case, seconds: float, rounds: int) -> list[Overlap]:
     finally:
         for loader in loaders.values():
             loader.close()
-    return [
-        Overlap(asked, {name: float(np.median(parts)) for name, parts in found.items()})
-        for asked, found in times.items()
-    ]
+    found = []
+    for asked, loop_times in times.items():
+        medians = {name: float(np.median(parts)) for name, parts in loop_times.items()}
+        found.append(Steps(case.name, asked, medians.pop(ALONE), medians))
+    return found
 
 
 def _repeat(batch: Any) -> Iterator[Any]:
@@ -82,7 +69,7 @@ def _repeat(batch: Any) -> Iterator[Any]:
 
 
 def _loop(batches: Iterator[Any], step: Step, carry: Any, seconds: float) -> float:
-    """Gives the seconds of a step, over a loop of so many seconds."""
+    """Runs a loop for this time, and returns the seconds of a step."""
     under_way: deque[Any] = deque()
     for _ in range(SKIP):
         carry = step(carry, next(batches))

@@ -1,11 +1,10 @@
-"""The outcome of a self-check: as Markdown, as JSON, and in three sentences."""
+"""The outcome of a self-check: as Markdown, as JSON, and as a summary of three sentences."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 MIB = 2**20
 
@@ -16,8 +15,8 @@ class Result:
 
     Attributes:
         name: what was checked.
-        passed: whether it holds.
-        text: facts, or what was found instead.
+        passed: whether the check passed.
+        text: facts, or the reason for the failure.
         seconds: how long the check ran.
     """
 
@@ -32,16 +31,16 @@ class Rates:
     """The speed of loading one kind of data; times in seconds, rates in batches per second.
 
     Attributes:
-        case: the data.
-        batch_rows: rows of a batch.
-        batch_bytes: bytes of a batch.
-        next_p50: the median of `next` with its batch ready, one batch after the other.
+        case: the name of the data.
+        batch_rows: the rows of a batch.
+        batch_bytes: the bytes of a batch.
+        next_p50: the median time of a `next` until its batch is ready, one batch after the other.
         next_p99: the 99th percentile of the same.
-        closed: for each loop, the rate of that.
+        closed: for each loop, the rate of the same.
         pipelined: for each loop, the rate with two batches under way.
-        closed_ratio: how often as fast as by hand: median, 10th and 90th percentile of rounds.
+        closed_ratio: the rate relative to by hand: median, 10th and 90th percentile of rounds.
         pipelined_ratio: the same with two batches under way.
-        copy: how often per second the host copies a batch's bytes.
+        copy: how often per second the host copies the bytes of a batch.
     """
 
     case: str
@@ -56,18 +55,18 @@ class Rates:
     copy: float
 
     def bandwidth(self, rate: float) -> float:
-        """Gives the GB/s of a rate."""
+        """Returns the GB/s of a rate."""
         return rate * self.batch_bytes / 1e9
 
 
 @dataclass(frozen=True)
 class Steps:
-    """What the input adds to a step.
+    """How much time the input adds to a step.
 
     Attributes:
-        case: the data.
-        asked: seconds of computation that the step was set for.
-        alone: seconds of the step on a batch that is there already.
+        case: the name of the data.
+        asked: the seconds of computation that the step was set for.
+        alone: the seconds of the step on a batch that is already on its devices.
         loops: for each loop, the seconds of a step with its input.
     """
 
@@ -77,22 +76,22 @@ class Steps:
     loops: dict[str, float]
 
     def added(self, loop: str) -> str:
-        """Says what the input adds to the step in a loop; less than 2 % is not told apart."""
+        """Describes what the input adds to the step in a loop. Less than 2 % is noise."""
         more = self.loops[loop] - self.alone
         return _ms(more) if more > 0.02 * self.alone else "nothing measurable"
 
 
 @dataclass
 class Report:
-    """Everything that a self-check found.
+    """The outcome of a self-check.
 
     Attributes:
         machine: versions, devices and processor, by name.
-        checks: what was checked.
+        checks: the outcome of each check.
         rates: the speed of loading, by kind of data.
-        steps: what the input adds to steps of several lengths.
+        steps: how much time the input adds to steps of several lengths.
         shared: whether the devices use the host's memory, so that nothing is transferred.
-        untimed: why there are no times, if there are none.
+        untimed: the reason if there are no times.
         minutes: how long the self-check took.
     """
 
@@ -106,15 +105,15 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every check holds."""
+        """Whether every check passed."""
         return all(check.passed for check in self.checks)
 
     def to_json(self) -> str:
-        """Gives the report as one JSON document."""
+        """Returns the report as one JSON document."""
         return json.dumps({"passed": self.passed, "verdict": self.verdict(), **asdict(self)})
 
     def verdict(self) -> str:
-        """Says the outcome in three sentences: correctness, speed, overlap."""
+        """Returns a summary of three sentences: correctness, speed, overlap."""
         return " ".join([self._correctness(), *self._speed(), *self._overlap()])
 
     def _correctness(self) -> str:
@@ -152,7 +151,7 @@ class Report:
         )
 
     def markdown(self) -> str:
-        """Gives the report as a page that can be pasted into an issue."""
+        """Returns the report as a page that can be pasted into an issue."""
         return "\n".join(
             [
                 f"# meshfeed selfcheck: {'passed' if self.passed else 'FAILED'}\n",
@@ -225,7 +224,7 @@ class Report:
 
 
 _SPEED = """Global arrays, rows split over all devices, shuffled, ready on their devices. *Closed*:
-each batch is awaited before the next is asked for. *Pipelined*: two batches are under way. *By
+each batch is awaited before the next one is requested. *Pipelined*: two batches are under way. *By
 hand*: `np.take`, then one `jax.device_put`. *put* and *pinned* load nothing: `jax.device_put` of
 one batch that lies ready in ordinary memory, and in memory that the device reads by itself (on
 CPU: aligned memory, which JAX takes as it is). Ratios are taken round by round: median (10th to
@@ -263,20 +262,3 @@ def _table(head: str, rows: Iterable[list[str]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def as_rates(measured: Any) -> Rates:
-    """Sums up what `timing.measure` gave."""
-    case = measured.case
-    return Rates(
-        case.name,
-        case.batch,
-        case.batch_bytes,
-        measured.percentile("meshfeed", 50),
-        measured.percentile("meshfeed", 99),
-        {name: measured.rate(name, "closed") for name in measured.loops},
-        {name: measured.rate(name, "pipelined") for name in measured.loops},
-        measured.ratio("closed"),
-        measured.ratio("pipelined"),
-        sorted(measured.copies)[len(measured.copies) // 2],
-    )

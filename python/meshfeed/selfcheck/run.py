@@ -1,4 +1,4 @@
-"""Runs the checks, then the measurements in what is left of the time."""
+"""Runs the checks, then the measurements in the rest of the time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import jax
 
 import meshfeed as mf
 from meshfeed.selfcheck import checks, overlap, timing
-from meshfeed.selfcheck.report import Report, Result, Steps, as_rates
+from meshfeed.selfcheck.report import Report, Result
 
-_LOOPS = 4 * 3 + len(overlap.STEPS) * (len(overlap.AHEAD) + 2)  # stretches of a round
-_LEAST = 0.02  # seconds of a stretch
+_LOOPS = 4 * 3 + len(overlap.STEPS) * (len(overlap.AHEAD) + 2)  # measured loops of a round
+_LEAST = 0.02  # seconds of a loop in a round
 _CPU = "CPU devices share the host's cores and memory: times show loading, not transfers"
 
 Say = Callable[[str], None]
@@ -34,14 +34,14 @@ def run(
     """Checks and measures meshfeed on the devices that JAX sees.
 
     Args:
-        minutes: about how long it may take. Half goes to the measurements at least.
+        minutes: about how long it may take. The measurements get at least half of it.
         size: how much the checks load; by default 4,096 records and 1,000 batches.
-        shrink: divides the data that is measured.
+        shrink: a divisor for the data that is measured.
         rounds: how often every loop is measured.
-        say: is told what runs, for a display of progress.
+        say: is called with the name of each part, to display progress.
 
     Returns:
-        The report. A check that fails, or cannot run, stands in it; nothing is raised for it.
+        The report, which contains checks that failed or could not run. They raise nothing.
     """
     began = time.monotonic()
     report = Report(machine(), shared=jax.devices()[0].platform == "cpu")
@@ -70,20 +70,17 @@ def _checked(name: str, check: checks.Check) -> Result:
 
 
 def _measure(report: Report, turns: tuple[float, int], shrink: int, say: Say) -> None:
-    """Measures in turns of so many seconds and rounds."""
+    """Measures in turns, which are (seconds of each loop, rounds)."""
     cases = timing.cases(shrink)
     for case in cases:
         say(f"speed of {case.name}")
-        report.rates.append(as_rates(timing.measure(case, *turns)))
+        report.rates.append(timing.measure(case, *turns))
     say(f"steps over {cases[0].name}")
-    for found in overlap.measure(cases[0], *turns):
-        loops = {name: t for name, t in found.seconds.items() if name != overlap.ALONE}
-        alone = found.seconds[overlap.ALONE]
-        report.steps.append(Steps(cases[0].name, found.asked, alone, loops))
+    report.steps = overlap.measure(cases[0], *turns)
 
 
 def machine() -> dict[str, str]:
-    """Gives what a reader must know of the machine to compare its numbers."""
+    """Returns the facts about the machine that explain its numbers."""
     first = jax.devices()[0]
     kinds = ", ".join(memory.kind for memory in first.addressable_memories())
     facts = {

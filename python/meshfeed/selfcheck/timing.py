@@ -1,14 +1,14 @@
-"""How long `next` takes and how fast rows arrive, beside loops that do without meshfeed.
+"""Measures the time of `next` and the rows per second, and compares loops without meshfeed.
 
-All loops deliver to the same end point: global arrays with the same sharding, ready on their
-devices. They run in turns, a short stretch of each in every round, so that other work on the
-machine meets all of them alike; a ratio is taken within a round.
+All loops deliver the same: global arrays with the same sharding, ready on their devices. They run
+in turns: every round runs each loop for a short time. Other work on the machine therefore slows
+all loops equally. Ratios compare loops of the same round.
 
 - meshfeed: `next`, with the default options;
 - by hand: `np.take` of the permuted rows, then one `jax.device_put`: the same work;
-- put: `jax.device_put` of one batch that lies ready in ordinary memory, again and again: less work;
-- pinned: the same from memory that the device reads by itself ("pinned_host"). CPU devices have
-  their memory in common with the host: there the batch is aligned, and JAX takes it as it is.
+- put: repeated `jax.device_put` of one batch in ordinary memory: less work;
+- pinned: the same from memory that the device can read directly ("pinned_host"). CPU devices use
+  the host's memory: there the batch is aligned, and JAX aliases it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 from meshfeed.selfcheck import checks
+from meshfeed.selfcheck.report import Rates
 
 Data = dict[str, checks.Array]
 Loop = Iterator[dict[str, jax.Array]]
 
 WINDOW = 2  # batches that a pipelined loop has under way
-SKIP = 3  # batches that may stand ready when a stretch begins
-LEAST = 5  # batches of a stretch, however long they take
+SKIP = 3  # batches that may be ready before a measurement begins
+LEAST = 5  # batches of a measurement, however long they take
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Case:
         return self.batch * sum(int(array[0].nbytes) for array in self.data.values())
 
     def shardings(self) -> dict[str, NamedSharding]:
-        """Gives every array's sharding: rows over all devices."""
+        """Returns the sharding of every array: rows over all devices."""
         return dict.fromkeys(self.data, NamedSharding(checks.line(), P("data")))
 
     def loader(self, **options: Any) -> mf.Loader:
-        """Makes a shuffled loader without end."""
+        """Returns a shuffled loader without end."""
         return mf.Loader(
             mf.from_arrays(self.data),
             specs=self.shardings(),
@@ -70,7 +71,7 @@ class Case:
         )
 
     def by_hand(self) -> Loop:
-        """Yields what a loop with NumPy and JAX alone delivers."""
+        """Yields the batches of a loop with NumPy and JAX only."""
         rng, split = np.random.default_rng(0), self.shardings()
         rows = len(next(iter(self.data.values())))
         while True:
@@ -81,14 +82,14 @@ class Case:
                 yield jax.device_put(batch, split)
 
     def put(self) -> Loop:
-        """Yields one batch that lies ready in ordinary memory."""
+        """Yields one batch from ordinary memory, again and again."""
         split = self.shardings()
         batch = {name: array[: self.batch].copy() for name, array in self.data.items()}
         while True:
             yield jax.device_put(batch, split)
 
     def pinned(self) -> Loop | None:
-        """Yields one batch that lies ready in memory which its devices reach by themselves."""
+        """Yields one batch from memory that its devices can read directly, if there is any."""
         split = self.shardings()
         if jax.devices()[0].platform == "cpu":
             batch: Any = {name: _aligned(array[: self.batch]) for name, array in self.data.items()}
@@ -108,7 +109,7 @@ def _again(make: Callable[[], Any]) -> Loop:
 
 
 def _aligned(array: checks.Array) -> checks.Array:
-    """Copies into memory at a multiple of 64 bytes, which JAX on CPU uses as it is."""
+    """Copies to memory at a multiple of 64 bytes, which JAX on CPU aliases."""
     whole = np.empty(array.nbytes + 64, np.uint8)
     start = -whole.ctypes.data % 64
     out = whole[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -117,10 +118,10 @@ def _aligned(array: checks.Array) -> checks.Array:
 
 
 def cases(shrink: int = 1) -> list[Case]:
-    """Gives the data that is measured.
+    """Returns the data that is measured.
 
     Args:
-        shrink: divides the rows of dataset and batch.
+        shrink: a divisor for the rows of dataset and batch.
     """
     rng = np.random.default_rng(0)
 
@@ -151,16 +152,16 @@ def cases(shrink: int = 1) -> list[Case]:
     ]
 
 
-# ---- stretches and turns ----
+# ---- measuring in turns ----
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """What one loop did in one round.
+class Times:
+    """The times of one loop in one round.
 
     Attributes:
-        closed: seconds of each `next` until its batch was ready, one batch after the other.
-        closed_rate: batches per second of that.
+        closed: the seconds of each `next` until its batch was ready, one batch after the other.
+        closed_rate: the batches per second of the same.
         pipelined_rate: batches per second with two batches under way.
     """
 
@@ -169,8 +170,8 @@ class Stretch:
     pipelined_rate: float
 
 
-def stretch(loop: Loop, seconds: float) -> Stretch:
-    """Runs a loop for some time, closed and then pipelined."""
+def run(loop: Loop, seconds: float) -> Times:
+    """Runs a loop for this time, closed and then pipelined."""
     for _ in range(SKIP):
         jax.block_until_ready(next(loop))
     times: list[float] = []
@@ -180,7 +181,7 @@ def stretch(loop: Loop, seconds: float) -> Stretch:
         jax.block_until_ready(next(loop))
         times.append(time.perf_counter() - before)
     closed = len(times) / (time.perf_counter() - began)
-    return Stretch(times, closed, _pipelined(loop, seconds / 2))
+    return Times(times, closed, _pipelined(loop, seconds / 2))
 
 
 def _pipelined(loop: Loop, seconds: float) -> float:
@@ -196,7 +197,7 @@ def _pipelined(loop: Loop, seconds: float) -> float:
 
 
 def bare_copy(case: Case, seconds: float) -> Callable[[], float]:
-    """Makes a function that gives how often per second the host copies a batch's bytes."""
+    """Returns a function that measures how often per second the host copies a batch."""
     source = np.zeros(case.batch_bytes, np.uint8)
     target = np.ones_like(source)
 
@@ -210,45 +211,13 @@ def bare_copy(case: Case, seconds: float) -> Callable[[], float]:
     return copies
 
 
-@dataclass
-class Measured:
-    """What all rounds of a case gave.
-
-    Attributes:
-        case: the case.
-        loops: for every loop its stretches, one per round.
-        copies: for every round, how often per second the host copied a batch's bytes.
-    """
-
-    case: Case
-    loops: dict[str, list[Stretch]]
-    copies: list[float]
-
-    def percentile(self, loop: str, q: float) -> float:
-        """Gives a percentile of the seconds of a closed `next`, over all rounds."""
-        times = [t for part in self.loops[loop] for t in part.closed]
-        return float(np.percentile(times, q))
-
-    def rate(self, loop: str, kind: str) -> float:
-        """Gives the median of the rounds' batches per second, "closed" or "pipelined"."""
-        return float(np.median([getattr(part, f"{kind}_rate") for part in self.loops[loop]]))
-
-    def ratio(self, kind: str) -> tuple[float, float, float]:
-        """Gives how often as fast as by hand: the rounds' median, and 10th and 90th percentile."""
-        pairs = zip(self.loops["meshfeed"], self.loops["by hand"], strict=True)
-        name = f"{kind}_rate"
-        ratios = [getattr(ours, name) / getattr(theirs, name) for ours, theirs in pairs]
-        low, middle, high = np.percentile(ratios, [10, 50, 90])
-        return float(middle), float(low), float(high)
-
-
-def measure(case: Case, seconds: float, rounds: int) -> Measured:
+def measure(case: Case, seconds: float, rounds: int) -> Rates:
     """Measures one case.
 
     Args:
         case: the data.
-        seconds: of each loop in each round.
-        rounds: how many; one more goes before and is not counted.
+        seconds: the time of each loop in each round.
+        rounds: the number of rounds. A first one more is not counted.
     """
     loader = case.loader()
     loops: dict[str, Loop] = {
@@ -258,16 +227,50 @@ def measure(case: Case, seconds: float, rounds: int) -> Measured:
     }
     if (pinned := case.pinned()) is not None:
         loops["pinned"] = pinned
-    copies = bare_copy(case, seconds / 2)
-    found = Measured(case, {name: [] for name in loops}, [])
+    copy = bare_copy(case, seconds / 2)
+    times: dict[str, list[Times]] = {name: [] for name in loops}
+    copied: list[float] = []
     names = list(loops)
     with loader:
         for r in range(-1, rounds):
             shift = r % len(names)
             for name in names[shift:] + names[:shift]:
-                part = stretch(loops[name], seconds)
+                part = run(loops[name], seconds)
                 if r >= 0:
-                    found.loops[name].append(part)
+                    times[name].append(part)
             if r >= 0:
-                found.copies.append(copies())
-    return found
+                copied.append(copy())
+    return summary(case, times, copied)
+
+
+def summary(case: Case, times: dict[str, list[Times]], copies: list[float]) -> Rates:
+    """Summarizes the rounds of a case.
+
+    Args:
+        case: the data.
+        times: for every loop its times, one element per round.
+        copies: for every round, how often per second the host copied a batch.
+    """
+    p50, p99 = np.percentile([t for part in times["meshfeed"] for t in part.closed], [50, 99])
+
+    def rates(kind: str) -> dict[str, float]:
+        return {name: float(np.median([getattr(p, kind) for p in times[name]])) for name in times}
+
+    def ratio(kind: str) -> tuple[float, float, float]:
+        pairs = zip(times["meshfeed"], times["by hand"], strict=True)
+        ratios = [getattr(ours, kind) / getattr(theirs, kind) for ours, theirs in pairs]
+        low, middle, high = np.percentile(ratios, [10, 50, 90])
+        return float(middle), float(low), float(high)
+
+    return Rates(
+        case.name,
+        case.batch,
+        case.batch_bytes,
+        float(p50),
+        float(p99),
+        rates("closed_rate"),
+        rates("pipelined_rate"),
+        ratio("closed_rate"),
+        ratio("pipelined_rate"),
+        sorted(copies)[len(copies) // 2],
+    )

@@ -1,7 +1,7 @@
-"""Computation that keeps the devices busy for a given time and waits for a batch.
+"""Computation that keeps the devices busy for a given time and depends on a batch.
 
-Every device computes by itself. A collective would wait for threads of the host, and on CPU many
-of those at a time come to a standstill.
+Every device computes by itself. A collective would wait for threads of the host, and many
+collectives at a time can block the CPU devices.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-_SIDE = 64  # of the matrix that a step multiplies
-_FIRST, _MOST = 256, 2**24  # multiplications that a trial begins and ends with
+_SIDE = 64  # the size of the square matrix that a step multiplies
+_FIRST, _MOST = 256, 2**24  # the first and the largest number of multiplications to try
 
 Step = Callable[[Any, Any], Any]
 
@@ -25,12 +25,12 @@ Step = Callable[[Any, Any], Any]
 class Work:
     """Makes steps of a given length on all devices of a mesh.
 
-    A step takes a carried array and a batch, and gives the next carried array. It cannot begin
-    before every shard of the batch is there.
+    A step takes a carried array and a batch, and returns the next carried array. It cannot begin
+    before every shard of the batch is on its device.
 
     Args:
         mesh: the devices, on one axis "data".
-        batch: a batch as steps will get it, ready on its devices, its rows split over "data".
+        batch: a batch like those of the steps, ready on its devices, its rows split over "data".
 
     Attributes:
         start: the first carried array.
@@ -44,7 +44,7 @@ class Work:
         self._run = jax.jit(jax.shard_map(_compute, mesh=mesh, in_specs=specs, out_specs=P("data")))
 
     def step(self, seconds: float) -> Step:
-        """Makes a step that computes for so long beyond the shortest one."""
+        """Returns a step that computes for this time longer than the shortest one."""
         n = 0
         if seconds:
             self._time(0)  # compiles
@@ -55,7 +55,7 @@ class Work:
         return lambda carry, batch: self._run(carry, batch, n)
 
     def _time(self, n: int) -> float:
-        """Gives the least seconds of a few runs."""
+        """Returns the time of the fastest of a few runs, in seconds."""
         times = []
         for _ in range(5):
             before = time.perf_counter()
@@ -65,7 +65,7 @@ class Work:
 
 
 def _compute(carry: jax.Array, batch: dict[str, jax.Array], n: jax.Array) -> jax.Array:
-    """Reads the first value of every row of a device, and multiplies n times."""
+    """Reads the first value of every row of the device, and multiplies n times."""
     firsts = [x[(slice(None), *[0] * (x.ndim - 1))] for x in batch.values()]
     read = sum(jnp.sum(first.astype(jnp.float32)) for first in firsts)
     out: jax.Array = jax.lax.fori_loop(0, n, lambda _, x: (x @ x + x) * 0.5, carry + 0.0 * read)
