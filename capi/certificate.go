@@ -74,15 +74,15 @@ func mfgo_certificate_add(a *C.mfi_text, n C.size_t, b *C.mfi_text, m C.size_t, 
 
 // parseRange parses a certificate and the range of positions that a call is
 // about. Without a range it is everything up to the last delivered position.
-func parseRange(json *C.mfi_text, n C.size_t, r *C.mfi_range) (c certificate.Certificate, first, last certificate.Place, err error) {
+func parseRange(json *C.mfi_text, n C.size_t, r *C.mfi_range) (c certificate.Certificate, first, last certificate.Cursor, err error) {
 	c, err = certificate.Parse(text(json, n))
 	switch {
 	case err != nil:
 	case r == nil:
 		last = c.Last()
 	default:
-		first = certificate.Place{Epoch: int64(r.first_epoch), Position: int64(r.first_position)}
-		last = certificate.Place{Epoch: int64(r.last_epoch), Position: int64(r.last_position)}
+		first = certificate.Cursor{Epoch: int64(r.first_epoch), Position: int64(r.first_position)}
+		last = certificate.Cursor{Epoch: int64(r.last_epoch), Position: int64(r.last_position)}
 	}
 	return c, first, last, err
 }

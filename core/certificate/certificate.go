@@ -121,7 +121,7 @@ func (c Certificate) Runs() []Run {
 }
 
 // Last gives the place behind the last position that was delivered.
-func (c Certificate) Last() (last Place) {
+func (c Certificate) Last() (last Cursor) {
 	for _, r := range c.runs {
 		if at := r.last(); at.compare(last) > 0 {
 			last = at

@@ -30,7 +30,7 @@ func newRun(process, n int) certificate.Run {
 
 // deliver adds a batch to a run.
 func deliver(r *certificate.Run, epoch, first, last int64, rows []row) {
-	var t certificate.Tally
+	var t certificate.Evidence
 	for _, row := range rows {
 		certificate.EpochOf(epoch).Count(&t, row.position, []int64{row.record})
 	}
@@ -237,14 +237,14 @@ func TestFaultsOfRuns(t *testing.T) {
 
 // What is asked for may be less or more than what was delivered.
 func TestCovers(t *testing.T) {
-	at := func(epoch, position int64) certificate.Place {
-		return certificate.Place{Epoch: epoch, Position: position}
+	at := func(epoch, position int64) certificate.Cursor {
+		return certificate.Cursor{Epoch: epoch, Position: position}
 	}
 	back := play(t, sequence(96), script{0, 1, [][3]int64{{0, 0, 96}, {1, 0, 64}}}, script{0, 1, [][3]int64{{1, 32, 96}, {3, 0, 96}}})
 	for _, c := range []struct {
 		what        string
 		c           certificate.Certificate
-		first, last certificate.Place
+		first, last certificate.Cursor
 		ok          bool
 	}{
 		{"an epoch", back, at(0, 0), at(1, 0), true},
@@ -295,10 +295,10 @@ func TestDroppedAndSkipped(t *testing.T) {
 	deliver(&again, 0, 68, 72, batchOf(t, s, 0, 68, 72, 1)[0])
 	deliver(&again, 0, 80, 88, batchOf(t, s, 0, 80, 88, 1)[0])
 	c = plus(t, c, certify(t, s, again))
-	if err := c.Covers(t.Context(), certificate.Place{}, certificate.Place{Epoch: 2}); err != nil {
+	if err := c.Covers(t.Context(), certificate.Cursor{}, certificate.Cursor{Epoch: 2}); err != nil {
 		t.Error(err)
 	}
-	coverage, err := c.Coverage(certificate.Place{}, c.Last())
+	coverage, err := c.Coverage(certificate.Cursor{}, c.Last())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestProcessOutsideTheMesh(t *testing.T) {
 // of its own.
 func TestParts(t *testing.T) {
 	s := sequence(96)
-	count := func(parts ...int64) (t certificate.Tally) {
+	count := func(parts ...int64) (t certificate.Evidence) {
 		for p := range int64(64) {
 			order, err := sampler.New(s.Order, s.Seed, s.Records)
 			if err != nil {
@@ -352,7 +352,7 @@ func TestParts(t *testing.T) {
 		}
 		return t.Times(w)
 	}
-	delivered := func(process int, t certificate.Tally) certificate.Run {
+	delivered := func(process int, t certificate.Evidence) certificate.Run {
 		r := newRun(process, 2)
 		r.Parts = 3
 		r.Deliver(0, 0, 64, t)
@@ -384,7 +384,7 @@ func TestAddRefused(t *testing.T) {
 	const half, tooMany = 4100, "certificate: the runs lie in more than 8192 pieces; take certificates more often, each of a new loader, and keep them apart"
 	r := newRun(0, 1)
 	for i := range int64(half) {
-		r.Deliver(3*i, i%1000, i%1000+1, certificate.Tally{})
+		r.Deliver(3*i, i%1000, i%1000+1, certificate.Evidence{})
 	}
 	b := certify(t, a.Sequence, r)
 	_, err = b.Add(b)

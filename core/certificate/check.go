@@ -13,12 +13,12 @@ import (
 // mesh, or was dropped or skipped. If not, the error is DataLoss and says what
 // is missing, what came more than once, and what to do. It takes some ten
 // nanoseconds per position; the end of ctx ends it with Cancelled.
-func (c Certificate) Check(ctx context.Context) error { return c.Covers(ctx, Place{}, c.Last()) }
+func (c Certificate) Check(ctx context.Context) error { return c.Covers(ctx, Cursor{}, c.Last()) }
 
 // Covers is Check for the positions from one place to another, such as three
-// whole epochs from Place{} to Place{Epoch: 3}. What else the certificate has
+// whole epochs from Cursor{} to Cursor{Epoch: 3}. What else the certificate has
 // does not count, but the evidence of a run is checked as a whole.
-func (c Certificate) Covers(ctx context.Context, first, last Place) error {
+func (c Certificate) Covers(ctx context.Context, first, last Cursor) error {
 	if err := c.checkRange(first, last); err != nil {
 		return err
 	}
@@ -33,13 +33,13 @@ func (c Certificate) Covers(ctx context.Context, first, last Place) error {
 }
 
 // checkRange refuses places that are none, and ranges without a position.
-func (c Certificate) checkRange(first, last Place) error {
-	for _, p := range []Place{first, last} {
+func (c Certificate) checkRange(first, last Cursor) error {
+	for _, p := range []Cursor{first, last} {
 		if p.Epoch < 0 || p.Epoch > maxCount || p.Position < 0 || p.Position > c.Records {
 			return fail(status.OutOfRange, "%s is outside of epochs of %d records", p, c.Records)
 		}
 	}
-	if c.Last() != (Place{}) && len(through(first, last, c.Records)) == 0 {
+	if c.Last() != (Cursor{}) && len(through(first, last, c.Records)) == 0 {
 		return fail(status.InvalidArgument, "there are no positions from %s to %s", first, last).
 			WithHint("the last place is the one behind the last position that is asked for")
 	}
@@ -71,7 +71,7 @@ func (c Certificate) checkEvidence(ctx context.Context, wanted []Span) error {
 	for _, runs := range rest {
 		sum := Run{Parts: runs[0].Parts}
 		for _, r := range runs {
-			sum.Delivered, sum.Tally = append(sum.Delivered, r.Delivered...), sum.Plus(r.Tally)
+			sum.Delivered, sum.Evidence = append(sum.Delivered, r.Delivered...), sum.Plus(r.Evidence)
 		}
 		spans, err := union(sum.Delivered)
 		if err != nil {
@@ -106,7 +106,7 @@ func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if want = want.Times(weight); want != r.Tally {
+	if want = want.Times(weight); want != r.Evidence {
 		return fail(status.DataLoss, "%d rows came for as many, of positions %s%s, but not each with its record: their digest is %s, and must be %s",
 			r.Rows, list(spans), r.inParts(), r.Digest, want.Digest).
 			WithHint("rows were delivered in the place of others, or by another order or seed")
@@ -141,16 +141,16 @@ func cancelled(ctx context.Context) error {
 // evidence that all processes together must have for one part of every row. It
 // takes some ten nanoseconds per position. The end of ctx ends it with
 // Cancelled.
-func Expect(ctx context.Context, s Sequence, spans []Span) (Tally, error) {
+func Expect(ctx context.Context, s Sequence, spans []Span) (Evidence, error) {
 	order, err := sampler.New(s.Order, s.Seed, s.Records)
 	if err != nil {
-		return Tally{}, err
+		return Evidence{}, err
 	}
-	var t Tally
+	var t Evidence
 	for _, r := range spans {
 		for epoch := r.Epoch; epoch < r.Epoch+r.Epochs; epoch++ {
 			if err := expect(ctx, &t, order.Epoch(epoch), EpochOf(epoch), r); err != nil {
-				return Tally{}, err
+				return Evidence{}, err
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func Expect(ctx context.Context, s Sequence, spans []Span) (Tally, error) {
 }
 
 // expect adds the positions of one epoch.
-func expect(ctx context.Context, t *Tally, order sampler.Epoch, epoch Epoch, r Span) error {
+func expect(ctx context.Context, t *Evidence, order sampler.Epoch, epoch Epoch, r Span) error {
 	var buffer [4096]int64
 	for first := r.First; first < r.Last; first += int64(len(buffer)) {
 		if ctx.Err() != nil {

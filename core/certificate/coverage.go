@@ -10,7 +10,7 @@ import (
 // Coverage says what the runs of a certificate claim of the positions between
 // two places. The evidence has no part in it.
 type Coverage struct {
-	First, Last Place // what was asked for
+	First, Last Cursor // what was asked for
 
 	Delivered []Span // by any process, whatever was asked for; so are the next two
 	Dropped   []Span // and not delivered
@@ -31,7 +31,7 @@ type Fault struct {
 
 // Coverage compares the runs with the positions from first to last. The error
 // is ResourceExhausted for too many pieces that overlap.
-func (c Certificate) Coverage(first, last Place) (Coverage, error) {
+func (c Certificate) Coverage(first, last Cursor) (Coverage, error) {
 	wanted := through(first, last, c.Records)
 	s := surveyor{runs: c.runs, reached: c.reached(wanted)}
 	err := eachBand(s.collect(wanted), piece.span, s.surveyEpochs)

@@ -24,7 +24,7 @@ func TestDigestsAreFrozen(t *testing.T) {
 		{1 << 53, 1<<40 - 2, []int64{1<<40 - 1, 5}, "119538a35de5b050a2f12ed282524bbf"},
 		{3, 100, []int64{9, -1, 8, 7}, "a4496ec84adbbd9d22374c97353fa3c0"},
 	} {
-		var got certificate.Tally
+		var got certificate.Evidence
 		certificate.EpochOf(c.epoch).Count(&got, c.position, c.records)
 		if got.Digest.String() != c.want {
 			t.Errorf("epoch %d, position %d, %v: %s, frozen %s", c.epoch, c.position, c.records, got.Digest, c.want)
@@ -34,7 +34,7 @@ func TestDigestsAreFrozen(t *testing.T) {
 
 // Weights are frozen with them.
 func TestWeightsAreFrozen(t *testing.T) {
-	one := certificate.Tally{Rows: 2, Digest: certificate.Digest{Low: 1}}
+	one := certificate.Evidence{Rows: 2, Digest: certificate.Digest{Low: 1}}
 	for part, want := range []string{"00000000000000000000000000000001", "1a68f6abbe42378177f535400274013d", "04b96a19ad62c31448f259273c0ea0d1"} {
 		if got := one.Times(certificate.WeightOf(int64(part))); got.Digest.String() != want || got.Rows != 2 {
 			t.Errorf("part %d: %+v, frozen %s", part, got, want)
@@ -44,7 +44,7 @@ func TestWeightsAreFrozen(t *testing.T) {
 	if both.Minus(certificate.WeightOf(2)) != certificate.WeightOf(1) || one.Times(both).Rows != 4 {
 		t.Errorf("weights do not add up: %+v", both)
 	}
-	large := certificate.Tally{Rows: 1, Digest: certificate.Digest{High: 1 << 63, Low: 1<<64 - 1}}
+	large := certificate.Evidence{Rows: 1, Digest: certificate.Digest{High: 1 << 63, Low: 1<<64 - 1}}
 	sum := large.Times(certificate.WeightOf(1)).Plus(large.Times(certificate.WeightOf(2)))
 	if got := large.Times(both); got != sum {
 		t.Errorf("times the sum of weights: %+v, want %+v", got, sum)
@@ -58,7 +58,7 @@ func TestHashesDiffer(t *testing.T) {
 	e := certificate.EpochOf(0)
 	for position := range int64(1000) {
 		for record := range int64(1000) {
-			var t certificate.Tally
+			var t certificate.Evidence
 			e.Count(&t, position, []int64{record})
 			high, low = append(high, t.Digest.High), append(low, t.Digest.Low)
 		}
@@ -74,7 +74,7 @@ func TestHashesDiffer(t *testing.T) {
 // Both halves of the digest see every bit of position, record and epoch.
 func TestHashMixes(t *testing.T) {
 	hash := func(epoch, position, record int64) [2]uint64 {
-		var t certificate.Tally
+		var t certificate.Evidence
 		certificate.EpochOf(epoch).Count(&t, position, []int64{record})
 		return [2]uint64{t.Digest.High, t.Digest.Low}
 	}
@@ -111,7 +111,7 @@ func BenchmarkCount(b *testing.B) {
 			for i := range records {
 				records[i] = int64(i * 77)
 			}
-			var t certificate.Tally
+			var t certificate.Evidence
 			e := certificate.EpochOf(1)
 			for b.Loop() {
 				e.Count(&t, 5, records)

@@ -22,14 +22,14 @@ type Run struct {
 	Dropped   []Span // ends of epochs that fill no step
 	Skipped   []Span // steps that were left out on request
 
-	// Tally is the evidence: the rows of Delivered, counted by these processes.
-	Tally
+	// Evidence is the evidence: the rows of Delivered, counted by these processes.
+	Evidence
 }
 
 // Deliver adds the positions [first, last) of an epoch, and what was counted of
 // them.
-func (r *Run) Deliver(epoch, first, last int64, t Tally) {
-	r.Tally = r.Plus(t)
+func (r *Run) Deliver(epoch, first, last int64, t Evidence) {
+	r.Evidence = r.Plus(t)
 	r.Delivered = appendSpan(r.Delivered, Span{epoch, 1, first, last})
 }
 
@@ -67,9 +67,9 @@ func (r Run) canonical() (out Run, err error) {
 }
 
 // last gives the place behind the last position delivered.
-func (r *Run) last() (p Place) {
+func (r *Run) last() (p Cursor) {
 	for _, s := range r.Delivered {
-		if at := (Place{s.Epoch + s.Epochs - 1, s.Last}); at.compare(p) > 0 {
+		if at := (Cursor{s.Epoch + s.Epochs - 1, s.Last}); at.compare(p) > 0 {
 			p = at
 		}
 	}
@@ -97,11 +97,11 @@ func compareSpans(a, b []Span) int {
 }
 
 // first gives the place of the first position.
-func (r *Run) first() (p Place) {
+func (r *Run) first() (p Cursor) {
 	p.Epoch = maxCount + 1
 	for _, spans := range [][]Span{r.Delivered, r.Dropped, r.Skipped} {
 		for _, s := range spans {
-			if at := (Place{s.Epoch, s.First}); at.compare(p) < 0 {
+			if at := (Cursor{s.Epoch, s.First}); at.compare(p) < 0 {
 				p = at
 			}
 		}
@@ -132,7 +132,7 @@ func joined(runs []Run) []Run {
 			continue
 		}
 		o := &out[first+n]
-		o.Processes, o.Tally = o.Processes.plus(r.Processes), o.Plus(r.Tally)
+		o.Processes, o.Evidence = o.Processes.plus(r.Processes), o.Plus(r.Evidence)
 	}
 	slices.SortFunc(out, func(a, b Run) int { return a.compare(&b) })
 	return out

@@ -210,18 +210,18 @@ func list(spans []Span) string {
 	return strings.Join(words, ", ")
 }
 
-// Place is a position of an epoch. Position 0 of an epoch is also the end of
+// Cursor is a position of an epoch. Position 0 of an epoch is also the end of
 // the epoch before it.
-type Place struct{ Epoch, Position int64 }
+type Cursor struct{ Epoch, Position int64 }
 
-func (p Place) String() string { return fmt.Sprintf("position %d of epoch %d", p.Position, p.Epoch) }
+func (p Cursor) String() string { return fmt.Sprintf("position %d of epoch %d", p.Position, p.Epoch) }
 
-func (p Place) compare(o Place) int {
+func (p Cursor) compare(o Cursor) int {
 	return cmp.Or(cmp.Compare(p.Epoch, o.Epoch), cmp.Compare(p.Position, o.Position))
 }
 
 // through gives the spans from one place to another.
-func through(first, last Place, records int64) (spans []Span) {
+func through(first, last Cursor, records int64) (spans []Span) {
 	if first.Epoch == last.Epoch {
 		return appendSpan(nil, Span{first.Epoch, 1, first.Position, max(first.Position, last.Position)})
 	}
@@ -230,7 +230,7 @@ func through(first, last Place, records int64) (spans []Span) {
 	}
 	if first.Position > 0 {
 		spans = appendSpan(spans, Span{first.Epoch, 1, first.Position, records})
-		first = Place{Epoch: first.Epoch + 1}
+		first = Cursor{Epoch: first.Epoch + 1}
 	}
 	if records > 0 {
 		spans = appendSpan(spans, Span{first.Epoch, last.Epoch - first.Epoch, 0, records})

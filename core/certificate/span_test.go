@@ -11,10 +11,10 @@ import (
 // A run through any number of epochs takes no more room than through three.
 func TestRunsDoNotGrow(t *testing.T) {
 	r := Run{}
-	r.Deliver(0, 32, 96, Tally{})
+	r.Deliver(0, 32, 96, Evidence{})
 	for epoch := range int64(10_000) {
-		r.Deliver(1+epoch, 0, 64, Tally{})
-		r.Deliver(1+epoch, 64, 96, Tally{})
+		r.Deliver(1+epoch, 0, 64, Evidence{})
+		r.Deliver(1+epoch, 64, 96, Evidence{})
 		r.Drop(Span{1 + epoch, 1, 96, 100})
 		if len(r.Delivered) > 3 || len(r.Dropped) > 2 {
 			t.Fatalf("after epoch %d there are %d and %d spans", epoch, len(r.Delivered), len(r.Dropped))
@@ -75,19 +75,19 @@ func TestUnionIsCanonical(t *testing.T) {
 
 func TestThrough(t *testing.T) {
 	for _, c := range []struct {
-		first, last Place
+		first, last Cursor
 		want        []Span
 	}{
-		{Place{}, Place{}, nil},
-		{Place{}, Place{0, 3}, []Span{{0, 1, 0, 3}}},
-		{Place{}, Place{0, 10}, []Span{{0, 1, 0, 10}}},
-		{Place{}, Place{1, 0}, []Span{{0, 1, 0, 10}}},
-		{Place{}, Place{3, 0}, []Span{{0, 3, 0, 10}}},
-		{Place{1, 4}, Place{4, 2}, []Span{{1, 1, 4, 10}, {2, 2, 0, 10}, {4, 1, 0, 2}}},
-		{Place{1, 4}, Place{2, 2}, []Span{{1, 1, 4, 10}, {2, 1, 0, 2}}},
-		{Place{1, 4}, Place{1, 2}, nil},
-		{Place{1, 10}, Place{2, 0}, nil},
-		{Place{2, 0}, Place{1, 5}, nil},
+		{Cursor{}, Cursor{}, nil},
+		{Cursor{}, Cursor{0, 3}, []Span{{0, 1, 0, 3}}},
+		{Cursor{}, Cursor{0, 10}, []Span{{0, 1, 0, 10}}},
+		{Cursor{}, Cursor{1, 0}, []Span{{0, 1, 0, 10}}},
+		{Cursor{}, Cursor{3, 0}, []Span{{0, 3, 0, 10}}},
+		{Cursor{1, 4}, Cursor{4, 2}, []Span{{1, 1, 4, 10}, {2, 2, 0, 10}, {4, 1, 0, 2}}},
+		{Cursor{1, 4}, Cursor{2, 2}, []Span{{1, 1, 4, 10}, {2, 1, 0, 2}}},
+		{Cursor{1, 4}, Cursor{1, 2}, nil},
+		{Cursor{1, 10}, Cursor{2, 0}, nil},
+		{Cursor{2, 0}, Cursor{1, 5}, nil},
 	} {
 		if got := through(c.first, c.last, 10); !slices.Equal(got, c.want) {
 			t.Errorf("from %v to %v: %v, want %v", c.first, c.last, got, c.want)
@@ -162,7 +162,7 @@ func TestCoverageCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, last := Place{r.Int64N(3), r.Int64N(records)}, Place{r.Int64N(9), r.Int64N(records)}
+		first, last := Cursor{r.Int64N(3), r.Int64N(records)}, Cursor{r.Int64N(9), r.Int64N(records)}
 		got, err := c.Coverage(first, last)
 		if err != nil {
 			t.Fatal(err)

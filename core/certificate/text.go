@@ -29,7 +29,7 @@ func (c Certificate) String() string {
 }
 
 func (c Certificate) verdict() string {
-	coverage, err := c.Coverage(Place{}, c.Last())
+	coverage, err := c.Coverage(Cursor{}, c.Last())
 	if err != nil {
 		return "not complete: " + err.Error()
 	}

@@ -36,14 +36,14 @@ type builder struct {
 
 // build builds the batch at a cursor, and the evidence of its rows. A panic in any
 // part of it, such as the gatherer or the allocator, becomes an error.
-func (b *builder) build(ctx context.Context, c batch.Cursor) (built *batch.Batch, evidence certificate.Tally, err error) {
+func (b *builder) build(ctx context.Context, c batch.Cursor) (built *batch.Batch, evidence certificate.Evidence, err error) {
 	step := b.grid.stepAt(c)
 	err = guard.Call("loader", func() error {
 		built, evidence, err = b.buildAt(ctx, step)
 		return err
 	})
 	if err != nil {
-		return nil, certificate.Tally{}, atStep(step, err)
+		return nil, certificate.Evidence{}, atStep(step, err)
 	}
 	return built, evidence, nil
 }
@@ -54,7 +54,7 @@ func (b *builder) lookAhead() {
 	b.aheadErr = guard.Call("loader", func() error { b.window.extend(); return nil })
 }
 
-func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Batch, evidence certificate.Tally, err error) {
+func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Batch, evidence certificate.Evidence, err error) {
 	if err := b.aheadErr; err != nil {
 		b.aheadErr = nil
 		return nil, evidence, err

@@ -33,7 +33,7 @@ func TestRefused(t *testing.T) {
 		{options: func(o *loader.Options) { o.Order = "best.1" }, code: invalid, want: `sampler: there is no order "best.1"; use one of sequential.1, shuffle.1, or local.1:G:B with G parts for batches of B`},
 		{options: func(o *loader.Options) { o.Seed = 1<<53 + 1 }, code: invalid, want: "sampler: seed 9007199254740993 is not within ±2^53; use a seed that JSON carries exactly"},
 		{options: func(o *loader.Options) { o.Fill = map[string]any{"lable": 0} }, code: none, want: `loader: there is a fill value for field "lable", but the dataset has not got it`},
-		{options: func(o *loader.Options) { o.State = []byte("{}") }, code: invalid, want: `loader: this is not a saved state: key "meshfeed" is missing; pass on a saved state, unchanged`},
+		{options: func(o *loader.Options) { o.State = []byte("{}") }, code: invalid, want: `loader: this is not a saved state: a state needs the key "meshfeed"; pass on a saved state, unchanged`},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].Field = "picture" },
 			code: none, want: `loader: array "image" takes field "picture", but the dataset has not got it; its fields are ["image" "label"]`,

@@ -115,7 +115,7 @@ func wantComplete(t testing.TB, c certificate.Certificate, dropped, skipped span
 	if err := c.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	coverage, err := c.Coverage(certificate.Place{}, c.Last())
+	coverage, err := c.Coverage(certificate.Cursor{}, c.Last())
 	if err != nil || !slices.Equal(coverage.Dropped, dropped) || !slices.Equal(coverage.Skipped, skipped) {
 		t.Errorf("dropped %v, skipped %v, want %v and %v (%v)", coverage.Dropped, coverage.Skipped, dropped, skipped, err)
 	}

@@ -68,14 +68,14 @@ func appendVouched(list []vouched, v vouched) []vouched {
 
 // evidence counts the records of a batch at the positions of their rows. Gathered
 // is the record list of the data, and computed that of the mask and the extras.
-func (p *plan) evidence(gathered, computed []int64, step batch.Step) (t certificate.Tally) {
+func (p *plan) evidence(gathered, computed []int64, step batch.Step) (t certificate.Evidence) {
 	if len(p.vouched)+len(p.vouchedComputed) == 0 {
 		return t
 	}
 	epoch := certificate.EpochOf(step.Epoch)
 	add := func(list []vouched, records []int64) {
 		for _, v := range list {
-			var rows certificate.Tally
+			var rows certificate.Evidence
 			epoch.Count(&rows, step.Position+int64(v.row), records[v.list[0]:v.list[1]])
 			t = t.Plus(rows.Times(v.weight))
 		}

@@ -148,7 +148,7 @@ func ExampleLoader_Skip() {
 		return
 	}
 	fmt.Println(c.Runs()[0])
-	fmt.Println(c.Covers(context.Background(), certificate.Place{}, certificate.Place{Epoch: 1}))
+	fmt.Println(c.Covers(context.Background(), certificate.Cursor{}, certificate.Cursor{Epoch: 1}))
 	// Output:
 	// [0 1]
 	// <nil>

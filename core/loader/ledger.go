@@ -79,7 +79,7 @@ const maxDone = 4096
 // entry is one batch.
 type entry struct {
 	step     batch.Step
-	evidence certificate.Tally
+	evidence certificate.Evidence
 }
 
 // begin begins a run at a cursor. Requested is the cursor before it was normalized:
@@ -147,7 +147,7 @@ func (g *ledger) skip(s skip) {
 }
 
 // deliver records the next batch.
-func (g *ledger) deliver(step batch.Step, evidence certificate.Tally) {
+func (g *ledger) deliver(step batch.Step, evidence certificate.Evidence) {
 	if g.count == len(g.recent) {
 		e := g.at(0)
 		e.addTo(&g.run, g.sequence.Records)

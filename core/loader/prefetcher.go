@@ -63,7 +63,7 @@ const newLoop = -1
 // result is a batch with its evidence, or an error.
 type result struct {
 	batch    *batch.Batch
-	evidence certificate.Tally
+	evidence certificate.Evidence
 	err      error
 }
 

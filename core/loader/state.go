@@ -1,14 +1,8 @@
 package loader
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // State is where a run continues: the next batch starts at Position of Epoch. It is
@@ -47,7 +42,7 @@ func (s State) AppendJSON(dst []byte) []byte {
 		dst = strconv.AppendInt(dst, v, 10)
 	}
 	number(`{"meshfeed":`, stateVersion)
-	dst = appendText(append(dst, `,"order":`...), s.Order)
+	dst = jsontext.AppendString(append(dst, `,"order":`...), s.Order)
 	dst = append(dst, `,"dataset":"`...)
 	dst = hex.AppendEncode(dst, s.Dataset[:])
 	number(`","records":`, s.Records)
@@ -55,17 +50,6 @@ func (s State) AppendJSON(dst []byte) []byte {
 	number(`,"epoch":`, s.Epoch)
 	number(`,"position":`, s.Position)
 	return append(dst, '}')
-}
-
-// appendText appends a JSON string.
-func appendText(dst []byte, s string) []byte {
-	for _, c := range []byte(s) {
-		if c < ' ' || c > '~' || c == '"' || c == '\\' {
-			text, _ := json.Marshal(s) // strings do not fail
-			return append(dst, text...)
-		}
-	}
-	return append(append(append(dst, '"'), s...), '"')
 }
 
 // String returns the JSON.
@@ -84,137 +68,67 @@ func (s *State) UnmarshalJSON(text []byte) error {
 // Cursor returns the epoch and the position.
 func (s State) Cursor() batch.Cursor { return batch.Cursor{Epoch: s.Epoch, Position: s.Position} }
 
-// ParseState parses a state. The text must have every key once, in any order, and
-// no other. The error is Incompatible for a state of another version, and
-// InvalidArgument for anything else that is wrong.
+// ParseState parses a state. It is as strict as [jsontext.Reader]: the text must
+// have every key once, in any order, and no other. The error is Incompatible for a
+// state of another version, and InvalidArgument for anything else that is wrong.
 func ParseState(text []byte) (State, error) {
 	if len(text) > maxStateBytes {
-		return State{}, badState("the text has %d bytes, but a state has at most 256", len(text))
+		return State{}, badState("", fmt.Sprintf("the text has %d bytes, but a state has at most 256", len(text)))
 	}
-	values, err := members(text)
+	r, err := jsontext.NewReader(text, jsontext.Form{MaxDepth: 1, MaxString: 64, Fail: badState})
 	if err != nil {
 		return State{}, err
 	}
-	p := stateParser{values: values}
-	if v := p.integer("meshfeed", 0, 1<<31); p.err == nil && v != stateVersion {
-		return State{}, fail(status.Incompatible, "the state is of version %d, but this release reads version %d", v, stateVersion).
-			WithHint("read it with the release that wrote it")
+	var s State
+	err = r.Members("a state", len(stateKeys), stateKeys, func(key string) error { return s.parse(r, key) })
+	if err == nil && s.Position > s.Records {
+		err = badState("/position", fmt.Sprintf("position %d is beyond the %d records", s.Position, s.Records))
 	}
-	s := State{
-		Order:    p.text("order"),
-		Dataset:  p.fingerprint("dataset"),
-		Records:  p.integer("records", 0, sampler.MaxRecords),
-		Seed:     p.integer("seed", -sampler.MaxSeed, sampler.MaxSeed),
-		Epoch:    p.integer("epoch", 0, maxEpoch),
-		Position: p.integer("position", 0, sampler.MaxRecords),
-	}
-	if p.err == nil && s.Position > s.Records {
-		p.err = badState("position %d is beyond the %d records", s.Position, s.Records)
-	}
-	p.checkKeys()
-	if p.err != nil {
-		return State{}, p.err
+	if err != nil {
+		return State{}, err
 	}
 	return s, nil
 }
 
 var stateKeys = []string{"meshfeed", "order", "dataset", "records", "seed", "epoch", "position"}
 
-func badState(format string, args ...any) *status.Error {
-	return fail(status.InvalidArgument, "this is not a saved state: "+format, args...).
-		WithHint("pass on a saved state, unchanged")
-}
-
-// members parses a flat JSON object of strings and numbers.
-func members(text []byte) (map[string]any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, badState("it is not a JSON object")
-	}
-	values := map[string]any{}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, badState("%v", err)
+// parse parses the value of a key.
+func (s *State) parse(r *jsontext.Reader, key string) (err error) {
+	switch key {
+	case "meshfeed":
+		var version int64
+		if version, err = r.Integer("a version", 0, 1<<31); err == nil && version != stateVersion {
+			return fail(status.Incompatible, "the state is of version %d, but this release reads version %d", version, stateVersion).
+				WithHint("read it with the release that wrote it")
 		}
-		name, _ := key.(string)
-		if _, dup := values[name]; dup {
-			return nil, badState("key %q stands there twice", name)
+	case "order":
+		s.Order, err = r.Text("the name of an order")
+	case "dataset":
+		var text string
+		if text, err = r.Text("a fingerprint"); err != nil {
+			return err
 		}
-		if values[name], err = d.Token(); err != nil {
-			return nil, badState("%v", err)
+		if s.Dataset, err = source.ParseFingerprint(text); err != nil {
+			return r.Fail("%q is not a fingerprint (32 hexadecimal digits)", text)
 		}
-		if _, nested := values[name].(json.Delim); nested {
-			return nil, badState("key %q has neither a number nor a text", name)
-		}
+	case "records":
+		s.Records, err = r.Integer("a number of records", 0, sampler.MaxRecords)
+	case "seed":
+		s.Seed, err = r.Integer("a seed", -sampler.MaxSeed, sampler.MaxSeed)
+	case "epoch":
+		s.Epoch, err = r.Integer("an epoch", 0, maxEpoch)
+	case "position":
+		s.Position, err = r.Integer("a position", 0, sampler.MaxRecords)
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, badState("the text is cut off")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, badState("something stands behind the object")
-	}
-	return values, nil
+	return err
 }
 
-// stateParser keeps the first error.
-type stateParser struct {
-	values map[string]any
-	err    error
-}
-
-func (p *stateParser) fail(format string, args ...any) {
-	if p.err == nil {
-		p.err = badState(format, args...)
+// badState makes the error of a text that is not a state.
+func badState(pointer, message string) *status.Error {
+	if pointer != "" {
+		message = pointer + ": " + message
 	}
-}
-
-// checkKeys returns an error for keys that a state does not have.
-func (p *stateParser) checkKeys() {
-	for _, key := range slices.Sorted(maps.Keys(p.values)) {
-		if !slices.Contains(stateKeys, key) {
-			p.fail("key %q is not one of a state's", key)
-		}
-	}
-}
-
-func (p *stateParser) value(key string) any {
-	v, ok := p.values[key]
-	if !ok {
-		p.fail("key %q is missing", key)
-	}
-	return v
-}
-
-func (p *stateParser) text(key string) string {
-	s, ok := p.value(key).(string)
-	if !ok || len(s) > 64 {
-		p.fail("key %q is not a text of at most 64 bytes", key)
-	}
-	return s
-}
-
-func (p *stateParser) fingerprint(key string) source.Fingerprint {
-	s := p.text(key)
-	f, err := source.ParseFingerprint(s)
-	if err != nil {
-		p.fail("key %q is not a fingerprint (32 hexadecimal digits)", key)
-	}
-	return f
-}
-
-func (p *stateParser) integer(key string, low, high int64) int64 {
-	n, ok := p.value(key).(json.Number)
-	if !ok {
-		p.fail("key %q is not a number", key)
-		return 0
-	}
-	v, err := strconv.ParseInt(n.String(), 10, 64)
-	if err != nil || v < low || v > high {
-		p.fail("key %q is %s, but must be an integer from %d to %d", key, n, low, high)
-	}
-	return v
+	return fail(status.InvalidArgument, "this is not a saved state: %s", message).WithHint("pass on a saved state, unchanged")
 }
 
 // fits returns an error if a run of live cannot continue at a saved state. It names

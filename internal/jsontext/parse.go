@@ -17,8 +17,7 @@ func Parse(text []byte) (Value, error) {
 	if err := Check(text, MaxDepth); err != nil {
 		return nil, err
 	}
-	value := bytes.Trim(text, " \t\r\n")
-	return Value(value[:len(value):len(value)]), nil
+	return Value(text).Trim(), nil
 }
 
 // Check reports why a text is not one JSON value in UTF-8, nested at most so

@@ -14,6 +14,7 @@
 package jsontext
 
 import (
+	"bytes"
 	"iter"
 	"strconv"
 )
@@ -39,6 +40,12 @@ const (
 // String names the kind with its article, for messages.
 func (k Kind) String() string {
 	return [...]string{"nothing", "an object", "a list", "a string", "a number", "a boolean", "null"}[k]
+}
+
+// Trim returns the value without the spaces around it.
+func (v Value) Trim() Value {
+	v = bytes.Trim(v, " \t\r\n")
+	return v[:len(v):len(v)]
 }
 
 // Kind returns the kind.

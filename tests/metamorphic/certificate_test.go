@@ -39,10 +39,10 @@ func testCertificates(t *testing.T, r *rand.Rand) {
 		}
 		state = after.Cursor()
 	}
-	last := certificate.Place{Epoch: state.Epoch, Position: state.Position}
+	last := certificate.Cursor{Epoch: state.Epoch, Position: state.Position}
 	total := p.sum(parts, -1)
 	some := slices.ContainsFunc(parts, func(c certified) bool { return c.holds })
-	if err := total.Covers(t.Context(), certificate.Place{}, last); (err == nil) != some {
+	if err := total.Covers(t.Context(), certificate.Cursor{}, last); (err == nil) != some {
 		t.Fatalf("%v\nup to %v: %v", total, last, err)
 	}
 	p.checkRows(total, last)
@@ -50,12 +50,12 @@ func testCertificates(t *testing.T, r *rand.Rand) {
 	if !parts[lost].holds {
 		return
 	}
-	if err := p.sum(parts, lost).Covers(t.Context(), certificate.Place{}, last); status.CodeOf(err) != status.DataLoss {
+	if err := p.sum(parts, lost).Covers(t.Context(), certificate.Cursor{}, last); status.CodeOf(err) != status.DataLoss {
 		t.Fatalf("without the certificate of one process: %v", err)
 	}
 	twice, err := total.Add(parts[lost].Certificate)
 	if err == nil {
-		err = twice.Covers(t.Context(), certificate.Place{}, last)
+		err = twice.Covers(t.Context(), certificate.Cursor{}, last)
 	}
 	if status.CodeOf(err) != status.DataLoss {
 		t.Fatalf("with one certificate twice: %v", err)
@@ -105,8 +105,8 @@ func (p *player) certify(u run, state []byte, skips []int64) (parts []certified,
 
 // checkRows checks that every position was delivered, dropped or skipped
 // exactly once.
-func (p *player) checkRows(c certificate.Certificate, last certificate.Place) {
-	coverage, err := c.Coverage(certificate.Place{}, last)
+func (p *player) checkRows(c certificate.Certificate, last certificate.Cursor) {
+	coverage, err := c.Coverage(certificate.Cursor{}, last)
 	if err != nil {
 		p.t.Fatal(err)
 	}

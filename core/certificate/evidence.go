@@ -13,21 +13,21 @@ type Digest struct{ High, Low uint64 }
 // String gives 32 hexadecimal digits.
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.High, d.Low) }
 
-// Tally is evidence: how many rows were counted, a row once for each of its
+// Evidence is evidence: how many rows were counted, a row once for each of its
 // parts, and the sum of their hashes.
-type Tally struct {
+type Evidence struct {
 	Rows   int64
 	Digest Digest
 }
 
 // Plus gives the tally of both sets of rows.
-func (t Tally) Plus(o Tally) Tally {
+func (t Evidence) Plus(o Evidence) Evidence {
 	t.Rows += o.Rows
 	t.add(o.Digest.High, o.Digest.Low)
 	return t
 }
 
-func (t *Tally) add(high, low uint64) {
+func (t *Evidence) add(high, low uint64) {
 	var carry uint64
 	t.Digest.Low, carry = bits.Add64(t.Digest.Low, low, 0)
 	t.Digest.High, _ = bits.Add64(t.Digest.High, high, carry)
@@ -72,9 +72,9 @@ func (w Weight) Minus(o Weight) Weight {
 }
 
 // Times gives the tally of rows that come in all parts of a weight.
-func (t Tally) Times(w Weight) Tally {
+func (t Evidence) Times(w Weight) Evidence {
 	high, low := bits.Mul64(t.Digest.Low, w.low)
-	return Tally{Rows: t.Rows * w.Parts, Digest: Digest{high + t.Digest.High*w.low + t.Digest.Low*w.high, low}}
+	return Evidence{Rows: t.Rows * w.Parts, Digest: Digest{high + t.Digest.High*w.low + t.Digest.Low*w.high, low}}
 }
 
 // Epoch is an epoch's part of the hash, to be made once for many rows.
@@ -95,7 +95,7 @@ func EpochOf(epoch int64) Epoch {
 // a key of the epoch, multiples of the position and the record, combined in
 // two ways, so that what is equal in one differs in the other. All steps are
 // bijections of the record, so the records at a position have different hashes.
-func (e Epoch) Count(t *Tally, position int64, records []int64) {
+func (e Epoch) Count(t *Evidence, position int64, records []int64) {
 	sum := *t
 	high, low := e.high+uint64(position)*stepHigh, e.low+uint64(position)*stepLow
 	for _, record := range records {
