@@ -23,9 +23,9 @@ func (boolean) Direct() bool { return true }
 
 func (boolean) Size() int64 { return 1 }
 
-func (boolean) Row(Data, int64) ([]byte, error) { return nil, nil }
+func (boolean) Row(*Data, int64) ([]byte, error) { return nil, nil }
 
-func (boolean) Copy(dst []byte, d Data, count int64) error {
+func (boolean) Copy(dst []byte, d *Data, count int64) error {
 	for i := range count {
 		bit := d.Bit + i
 		dst[i] = d.Bytes[bit>>3] >> (bit & 7) & 1

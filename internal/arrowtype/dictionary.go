@@ -37,7 +37,7 @@ func (dictionaryKind) describe(d *description, f *arrowmeta.Field) string {
 	}
 	d.Type, d.Logical = values.Type, values.Logical
 	d.Shape = append(d.Shape, values.Shape...)
-	d.Levels = append(d.Levels, &dictionary{width: index.Size(), signed: f.Dictionary.Index.Signed, values: values.Field})
+	d.Levels = append(d.Levels, &dictionary{width: index.Size(), signed: f.Dictionary.Index.Signed, values: values.Field, size: int64(values.RowBytes())})
 	return ""
 }
 
@@ -46,6 +46,7 @@ type dictionary struct {
 	width  int  // bytes of an index
 	signed bool // an index may be negative, which is out of range
 	values *Field
+	size   int64 // bytes of a row of values
 }
 
 // Dictionary holds the values of a dictionary as rows, one after the other.
@@ -59,29 +60,28 @@ func (l *dictionary) Buffer() Buffer { return Buffer{Bits: 8 * int64(l.width)} }
 
 func (l *dictionary) Direct() bool { return false }
 
-func (l *dictionary) Size() int64 { return 8 * int64(l.values.RowBytes()) }
+func (l *dictionary) Size() int64 { return 8 * l.size }
 
-func (l *dictionary) Row(d Data, count int64) ([]byte, error) {
+func (l *dictionary) Row(d *Data, count int64) ([]byte, error) {
 	if count > 1 {
 		return nil, nil
 	}
 	return l.value(d, 0)
 }
 
-func (l *dictionary) Copy(dst []byte, d Data, count int64) error {
-	size := l.values.RowBytes()
+func (l *dictionary) Copy(dst []byte, d *Data, count int64) error {
 	for i := range int(count) {
 		row, err := l.value(d, i)
 		if err != nil {
 			return err
 		}
-		copy(dst[i*size:], row)
+		copy(dst[int64(i)*l.size:], row)
 	}
 	return nil
 }
 
 // value returns the row that an index stands for.
-func (l *dictionary) value(d Data, i int) ([]byte, error) {
+func (l *dictionary) value(d *Data, i int) ([]byte, error) {
 	index := Integer(d.Bytes[i*l.width:], l.width)
 	if !l.signed && l.width < 8 {
 		index &= 1<<(8*l.width) - 1
@@ -89,6 +89,5 @@ func (l *dictionary) value(d Data, i int) ([]byte, error) {
 	if index < 0 || index >= d.Dictionary.Len {
 		return nil, fmt.Errorf("its index %d lies outside the dictionary of %d values", index, d.Dictionary.Len)
 	}
-	size := int64(l.values.RowBytes())
-	return d.Dictionary.Values[index*size : (index+1)*size], nil
+	return d.Dictionary.Values[index*l.size : (index+1)*l.size], nil
 }

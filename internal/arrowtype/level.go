@@ -67,10 +67,10 @@ type Values interface {
 
 	// Row returns count values as they stand in memory, or nil if they do not
 	// stand there one after the other as elements of an array.
-	Row(d Data, count int64) ([]byte, error)
+	Row(d *Data, count int64) ([]byte, error)
 
 	// Copy writes count values to dst, as elements of an array.
-	Copy(dst []byte, d Data, count int64) error
+	Copy(dst []byte, d *Data, count int64) error
 }
 
 // Data holds consecutive values of a record batch.

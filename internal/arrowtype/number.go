@@ -29,9 +29,9 @@ func (b fixed) Direct() bool { return true }
 
 func (b fixed) Size() int64 { return 8 * int64(b) }
 
-func (b fixed) Row(d Data, _ int64) ([]byte, error) { return d.Bytes, nil }
+func (b fixed) Row(d *Data, _ int64) ([]byte, error) { return d.Bytes, nil }
 
-func (b fixed) Copy(dst []byte, d Data, _ int64) error {
+func (b fixed) Copy(dst []byte, d *Data, _ int64) error {
 	copy(dst, d.Bytes)
 	return nil
 }

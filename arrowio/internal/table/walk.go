@@ -39,6 +39,8 @@ type walk struct {
 	next    []run
 	bytes   [][]byte // of each run
 	gaps    []gap
+	data    arrowtype.Data
+	batch   int32 // that data.Dictionary belongs to
 
 	wanted    []int // runs whose bytes are in pieces
 	pieces    []resident.Span
@@ -50,10 +52,19 @@ type walk struct {
 func (w *walk) rows(f *readField, spans []source.Span, located []located) error {
 	w.readField, w.spans, w.located, w.decoded = f, spans, located, nil
 	w.runs, w.order = w.runs[:0], w.order[:0]
+	scalar := len(f.field.Levels) == 1 && !f.field.Packed()
+	values := f.field.Values()
+	buffer := values.Buffer()
+	w.batch = -1
 	for i := range spans {
-		if w.encoded && w.table.encoded(located[i].batch) {
+		switch l := &located[i]; {
+		case w.encoded && w.table.encoded(l.batch):
 			w.order = append(w.order, int32(i))
-		} else {
+		case scalar && (l.base != 0 || w.table.Store == nil):
+			if err := w.scalar(i, l, values, buffer); err != nil {
+				return err
+			}
+		default:
 			w.begin(int32(i))
 		}
 	}
@@ -76,6 +87,29 @@ func (w *walk) rows(f *readField, spans []source.Span, located []located) error 
 		}
 	}
 	return nil
+}
+
+// scalar sets a row of one value that is in memory, without a run.
+func (w *walk) scalar(i int, l *located, values arrowtype.Values, buffer arrowtype.Buffer) (err error) {
+	plane := &w.column.Planes[0]
+	at := l.row + plane.shift(l.batch)
+	if valid := plane.valid(l.batch); valid >= 0 && view(l.base+uintptr(valid+at>>3), 1)[0]>>(at&7)&1 == 0 {
+		return nil
+	}
+	w.useBatch(l.batch)
+	from, length := buffer.Bytes(at, 1)
+	w.data.Bytes = view(l.base+uintptr(plane.Data[l.batch]+from), length)
+	if w.spans[i].Row, err = values.Row(&w.data, 1); err != nil {
+		return w.failed(&run{span: int32(i), batch: l.batch}, 0, err)
+	}
+	return nil
+}
+
+// useBatch sets the dictionary of a record batch.
+func (w *walk) useBatch(batch int32) {
+	if batch != w.batch && w.column.Dictionaries != nil {
+		w.batch, w.data.Dictionary = batch, w.column.dictionary(batch)
+	}
 }
 
 // begin adds the run of a row in the column.
@@ -200,13 +234,12 @@ func (w *walk) values(n int) error {
 	}
 	each, row := w.field.Elements(n), int64(w.field.RowElements())
 	size := each * int64(w.field.Type.Size())
-	batch, dictionary := int32(-1), (*arrowtype.Dictionary)(nil)
+	d := &w.data
 	for i := range w.runs {
 		r := &w.runs[i]
-		if r.batch != batch && w.column.Dictionaries != nil {
-			batch, dictionary = r.batch, w.column.dictionary(r.batch)
-		}
-		d, span := arrowtype.Data{Bytes: w.bytes[i], Bit: r.start * buffer.Bits & 7, Dictionary: dictionary}, &w.spans[r.span]
+		w.useBatch(r.batch)
+		span := &w.spans[r.span]
+		d.Bytes, d.Bit = w.bytes[i], r.start*buffer.Bits&7
 		if r.count*each == row && w.decoded == nil {
 			var err error
 			if span.Row, err = values.Row(d, r.count); err != nil {

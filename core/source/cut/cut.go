@@ -5,6 +5,7 @@ package cut
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -73,11 +74,15 @@ func (s *step) reset() {
 func (s *step) ask() {
 	for k, field := range s.set.Fields {
 		from, to := s.set.Rows(k, s.jobs)
+		n := len(s.spans)
+		s.spans = slices.Grow(s.spans, to-from)[:n+to-from]
 		for _, r := range s.records[from:to] {
 			if r != -1 {
-				s.spans = append(s.spans, source.Span{Field: field, Record: r})
+				s.spans[n].Field, s.spans[n].Record = field, r // what else is in a span was cleared
+				n++
 			}
 		}
+		s.spans = s.spans[:n]
 	}
 }
 
