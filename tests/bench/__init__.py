@@ -1,11 +1,11 @@
-"""Speed: meshfeed against the loop it has to beat, and against Grain.
+"""Compares the speed of meshfeed with a loop by hand and with Grain.
 
-`make bench` measures what has not been measured yet, piece by piece, each in a process of its
-own; keeps every piece in docs/benchmarks.json; and writes docs/benchmarks.md from that. A run may
-be cut off at any time, and the next one goes on. The end point is the same for all loops: global
-`jax.Array`s ready on eight CPU devices.
+`make bench` measures every missing piece, each in its own process, keeps the results in
+docs/benchmarks.json, and writes docs/benchmarks.md from them. A run may be interrupted at any time,
+and the next one continues. The end point is the same for all loops: global `jax.Array`s ready on
+eight CPU devices.
 
-`turns` takes the loops in short stretches one after the other, so that whatever else the machine
-does meets all of them; `cell` is a warm case on a mesh, `rows` the gather alone by the size of a
-row, `cold` files whose pages are not in memory, `limits` and `ballast` what makes memory short.
+`turns` runs the loops in short turns, so that other load of the machine meets all of them. `cell`
+is a warm case on a mesh, `rows` the gather alone by the size of a row, and `cold` a file whose
+pages are not in memory. `limits` and `ballast` limit the memory.
 """

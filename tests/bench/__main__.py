@@ -1,9 +1,9 @@
-"""Measures what is missing, and writes the page from all that there is.
+"""Measures the missing pieces, and writes the page from all results.
 
 python -m tests.bench                  everything, about a quarter of an hour
 python -m tests.bench --quick          a minute: a few cells, printed, nothing kept
-python -m tests.bench --budget 100     for at most 100 s; the next run goes on (exit status 3)
-python -m tests.bench --only warm/tok  pieces whose name holds this, measured again
+python -m tests.bench --budget 100     for at most 100 s; the next run continues (exit status 3)
+python -m tests.bench --only warm/tok  pieces whose name contains this, measured again
 python -m tests.bench --render         the page from the JSON file, nothing measured
 python -m tests.bench --list           the pieces, and which are missing
 """
@@ -91,7 +91,7 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _expected(kept: results.Results, piece: Piece) -> float:
-    """Gives the seconds that a piece took the last time, or should take."""
+    """Returns the seconds that a piece took the last time, or its estimate."""
     return float(kept.pieces.get(piece.key, {}).get("seconds", piece.seconds))
 
 

@@ -1,9 +1,9 @@
-"""Memory that nobody else can have: `python -m tests.bench.ballast LEFT_MB`.
+"""Locks memory so that other programs have little: `python -m tests.bench.ballast LEFT_MB`.
 
-Locks memory until only so many MB are available to all other programs, says so on its output, and
-holds it until its input ends. It ends with its parent, whatever becomes of that; it is the first
-that the kernel kills should memory run out; and it gives memory back by itself when others need
-more than they should. So a file of twice what is left cannot stay in the page cache.
+It locks memory until LEFT_MB are available to all other programs, prints that, and holds the memory
+until its input ends. It ends with its parent in every case. If memory runs out, the kernel kills it
+first, and it returns memory if other programs need more than planned. So a file of twice the
+remaining memory cannot stay in the page cache.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PIECE = 256 << 20
-LEAST = 1 << 30  # bytes available below which pieces are given back
+LEAST = 1 << 30  # if fewer bytes are available, pieces are returned
 PR_SET_PDEATHSIG = 1
 
 
 def available() -> int:
-    """Gives the bytes that programs could have, the page cache included."""
+    """Returns the bytes available to programs, including the page cache."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) << 10
 
 
 def lock(libc: ctypes.CDLL) -> mmap.mmap:
-    """Gives a piece of memory that stays in memory."""
+    """Returns a locked piece of memory."""
     piece = mmap.mmap(-1, PIECE)
-    piece.madvise(mmap.MADV_HUGEPAGE)  # else the kernel takes seconds for each GB
+    piece.madvise(mmap.MADV_HUGEPAGE)  # without it the kernel takes seconds per GB
     start = ctypes.addressof(ctypes.c_char.from_buffer(piece))
     if libc.mlock(ctypes.c_void_p(start), ctypes.c_size_t(PIECE)):
         error = ctypes.get_errno()
@@ -40,7 +40,7 @@ def lock(libc: ctypes.CDLL) -> mmap.mmap:
 
 
 def fill(libc: ctypes.CDLL, left: int) -> list[mmap.mmap]:
-    """Locks memory on all cores, since the kernel takes its time to clear it."""
+    """Locks memory on all cores, because the kernel clears it slowly."""
     pieces: list[mmap.mmap] = []
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as threads:

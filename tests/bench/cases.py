@@ -1,4 +1,4 @@
-"""The datasets, the meshes and how the arrays are partitioned."""
+"""The datasets, the meshes and the partition specs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Data = dict[str, np.ndarray[Any, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """One dataset. Its first element of `key` in row r is r, so that a batch tells its records."""
+    """One dataset. Its first element of `key` in row r is r, so a batch shows its records."""
 
     name: str
     rows: int
@@ -57,12 +57,12 @@ class Case:
         return self.batch * (each + (4 if self.label else 0))
 
     def records(self, batch: dict[str, Any]) -> np.ndarray[Any, Any]:
-        """Gives the records of a batch."""
+        """Returns the records of a batch."""
         key = np.asarray(batch[self.key])
         return key if self.label else key[:, 0]
 
     def file(self, folder: Path) -> Path:
-        """Gives the data as one Arrow file, written at first use."""
+        """Returns the data as one Arrow file, written at first use."""
         path = folder / self.file_name
         if path.exists():
             return path
@@ -74,7 +74,7 @@ class Case:
         return path
 
     def mapped(self, path: Path) -> Data:
-        """Gives NumPy arrays over the mapped file, without copying."""
+        """Returns NumPy arrays over the mapped file, without copying."""
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         out: Data = {}
         for name in table.column_names:
@@ -113,12 +113,12 @@ MESHES: dict[str, tuple[tuple[int, ...], tuple[str, ...], PartitionSpec]] = {
 
 
 def named(name: str) -> Case:
-    """Gives a case by its name."""
+    """Returns a case by its name."""
     return next(case for case in [*CASES, LARGE] if case.name == name)
 
 
 def shardings(case: Case, mesh: str) -> dict[str, NamedSharding]:
-    """Gives the sharding of every array of a batch."""
+    """Returns the sharding of every array of a batch."""
     sizes, axes, spec = MESHES[mesh]
     devices = jax.make_mesh(sizes, axes)
     out = {case.field: NamedSharding(devices, spec)}

@@ -19,11 +19,11 @@ from tests.bench import floor, gates, grain, measure, probe, turns
 from tests.bench.cases import Case, Data, named, shardings
 
 SECONDS = 0.06  # of each loop in each round, closed and pipelined
-GRAIN_EVERY = 3  # rounds: a batch takes it many times as long as others
+GRAIN_EVERY = 3  # rounds: its batches take many times as long
 
 
 class Cell:
-    """The data of a cell, and how to make a loader over it."""
+    """The data of a cell, and a way to make a loader over it."""
 
     def __init__(self, case: Case, source: str, mesh: str, folder: Path) -> None:
         self.case = case
@@ -50,7 +50,7 @@ class Cell:
 
 
 def run(case: str, source: str, mesh: str, folder: Path, rounds: int) -> dict[str, Any]:
-    """Measures one cell and gives its numbers, times in microseconds."""
+    """Measures one cell and returns its numbers, with times in microseconds."""
     cell = Cell(named(case), source, mesh, folder)
     first = measure.first_batch(cell.open, cell.make)
     gates.check(cell.make, cell.case, cell.data)
@@ -69,7 +69,7 @@ def run(case: str, source: str, mesh: str, folder: Path, rounds: int) -> dict[st
 
 
 def _costs(cell: Cell) -> dict[str, Any]:
-    """Measures what a batch allocates, for a whole batch and for one of a quarter."""
+    """Measures the allocations of a whole batch and of a quarter of it."""
     out: dict[str, Any] = {}
     for name, batch in (("whole", cell.case.batch), ("quarter", cell.case.batch // 4)):
         with cell.make(batch=batch) as loader:

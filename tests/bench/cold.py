@@ -1,10 +1,10 @@
-"""A loop over a file whose pages are not in memory, in a process of its own.
+"""A loop over a file whose pages are not in memory, in its own process.
 
     python -m tests.bench.cold CASE LOOP FOLDER SECONDS EPOCHS
 
-Drops the file's pages, then runs the loop for so long, or for so many epochs (0: as many as there
-is time for), and counts from the opening of the file. Whoever wants memory short sets the
-limit round this process (`limits`). How much came from the disk is the kernel's count.
+Drops the file's pages, then runs the loop for SECONDS or for EPOCHS (0: no bound), and counts from
+the opening of the file. `limits` can limit the memory of this process. The kernel counts the bytes
+that came from the disk.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.bench.cases import MESHES, Case, named, shardings
 
 
 def run(name: str, loop: str, folder: Path, seconds: float, epochs: int) -> dict[str, Any]:
-    """Gives rows per second, percentiles of `next`, processor seconds, and what the disk gave."""
+    """Returns rows per second, percentiles of `next`, CPU seconds, and bytes from the disk."""
     case = named(name)
     path = case.file(folder)
     split = shardings(case, next(iter(MESHES)))
@@ -51,7 +51,7 @@ def run(name: str, loop: str, folder: Path, seconds: float, epochs: int) -> dict
         "rows": rows,
         "epochs": rows / case.rows,
         "rows_per_second": rows / (start - began),
-        "first_ms": times[0],  # with opening the file and making the loop
+        "first_ms": times[0],  # includes opening the file and making the loop
         "p50_ms": float(np.percentile(times, 50)),
         "p99_ms": float(np.percentile(times, 99)),
         "cpu_per_million": (time.process_time() - cpu) / rows * 1e6,
@@ -72,14 +72,14 @@ def begin(loop: str, path: Path, case: Case, split: dict[str, Any]) -> Iterator[
 
 
 def warm_up(case: Case, split: dict[str, Any]) -> None:
-    """Starts JAX, which is nothing that a loop should be charged with."""
+    """Starts JAX, so that its start does not count for a loop."""
     shape = {case.field: (case.batch, *case.shape), "label": (case.batch,)}
     batch = {name: np.zeros(shape[name], np.int32) for name in split}
     jax.block_until_ready(jax.device_put(batch, split))
 
 
 def drop(path: Path) -> float:
-    """Drops a file's pages from the cache, and gives the part that stayed."""
+    """Drops a file's pages from the cache, and returns the share that stayed."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -87,13 +87,13 @@ def drop(path: Path) -> float:
 
 
 def from_disk() -> int:
-    """Gives the bytes that this process made the kernel read from disks."""
+    """Returns the bytes that the kernel read from disks for this process."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("read_bytes")).split()[1])
 
 
 def cached_part(path: Path) -> float:
-    """Gives the part of a file that is in the page cache, by mincore(2)."""
+    """Returns the share of a file in the page cache, by mincore(2)."""
     mapped = np.memmap(path, np.uint8, "r")
     pages = np.empty(-(-mapped.size // mmap.PAGESIZE), np.uint8)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""The numbers of a warm cell, and what follows from them."""
+"""The numbers of a warm cell, and numbers derived from them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class CellNumbers:
         return f"{self.case}, {self.source}, {self.mesh}"
 
     def p50(self, name: str) -> float:
-        """Gives a median in microseconds; not a number where the run did not measure it yet."""
+        """Returns a median in microseconds, or NaN if the run did not measure it yet."""
         return float(self.times.get(name, {}).get("p50", "nan"))
 
     def medians(self, name: str) -> list[float]:
         return [float(value) for value in self.times[name]["medians"]]
 
     def closed_rate(self, name: str) -> float:
-        """Gives rows per second, closed."""
+        """Returns rows per second, closed."""
         return float(self.result["batch"] / self.times[name]["mean"] * 1e6)
 
     @property
@@ -64,16 +64,16 @@ class CellNumbers:
 
     @property
     def rest(self) -> float:
-        """What is left of `next` after F and the wait for the gather."""
+        """The time of `next` without F and without the wait for the gather."""
         return self.p50("meshfeed") - self.p50("F with G") - self.p50("meshfeed.wait")
 
 
 def bound(f: float, g: float) -> float:
-    """Gives the target of `next` in microseconds, from F and G."""
+    """Returns the target of `next` in microseconds, from F and G."""
     return 1.15 * max(f, g) + 25
 
 
 def spread(values: list[float]) -> tuple[float, float]:
-    """Gives the 10th and the 90th percentile."""
+    """Returns the 10th and the 90th percentile."""
     low, high = np.percentile(values, [10, 90])
     return float(low), float(high)

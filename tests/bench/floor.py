@@ -1,9 +1,9 @@
-"""F and G: what handing over and gathering cost by themselves, alone and at the same time.
+"""F and G: the costs of the hand-over and of the gather, alone and at the same time.
 
-F is the bare `make_array_from_callback` calls for the leaves of a batch, over aligned buffers
-that stand ready. G is the gather of a batch, as the loader's own clock has it. In a closed loop
-both run at once: while one batch is handed over, the next is gathered. `both` is that loop with
-nothing else in it, and gives F and G as they are then.
+F is the bare `make_array_from_callback` calls for the leaves of a batch, over aligned buffers that
+are ready. G is the gather of a batch, by the loader's own clock. A closed loop runs both at once:
+it gathers the next batch while it hands this one over. `both` is such a loop with nothing else in
+it, and measures F and G there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import meshfeed as mf
 from tests.bench.probe import aligned_bytes
 
-SKIP = 5  # batches that stood ready when a stretch began, and the first after them
+SKIP = 5  # batches that were ready when a turn began, and the first one after them
 
 
 class Floor(Iterator[Any]):
@@ -58,7 +58,7 @@ class _Leaf:
 
 
 class Gather:
-    """G: a loader of the same layout that makes no `jax.Array`s, and whose caller only takes."""
+    """G: a loader of the same layout without `jax.Array`s, whose caller only takes batches."""
 
     def __init__(self, dataset: Any, layout: Any) -> None:
         self.loader = mf.Loader(
@@ -67,7 +67,7 @@ class Gather:
         self.batches = iter(self.loader)
 
     def stretch(self, seconds: float) -> dict[str, list[float]]:
-        """Gives one G, and the time of one `next` without JAX, in microseconds."""
+        """Returns one G, and the time of one `next` without JAX, in microseconds."""
         for _ in range(SKIP):
             next(self.batches)
         before, start, n = self.done(), time.perf_counter(), 0
@@ -78,7 +78,7 @@ class Gather:
         return {"G": [_each(before, self.done())], "blocks": [wall / n * 1e6]}
 
     def done(self) -> tuple[float, float]:
-        """Gives the seconds spent gathering so far, and the batches made in them."""
+        """Returns the seconds of all gathers so far, and the number of their batches."""
         stats = self.loader.stats()
         return stats["gather_seconds"], stats["batches"] + stats["queued"]
 
@@ -86,10 +86,10 @@ class Gather:
 def among(
     batches: Iterator[Any], floor: Floor, seconds: float, every: int = 4
 ) -> dict[str, list[float]]:
-    """Runs the loop that is measured, with F in place of every fourth `next`, in microseconds.
+    """Runs the measured loop with F in place of every fourth `next`, in microseconds.
 
-    A loop of F alone finds its code and its objects in the caches; here it finds them as `next`
-    leaves them. No batch is taken for it, so the gather mostly rests meanwhile.
+    A loop of F alone has its code and its objects in the caches; here they are as `next` leaves
+    them. F takes no batch, so the gather mostly rests meanwhile.
     """
     times = []
     end = time.perf_counter() + seconds
@@ -103,7 +103,7 @@ def among(
 
 
 def both(gather: Gather, floor: Floor, seconds: float) -> dict[str, list[float]]:
-    """Runs the closed loop of a gather and F, and gives both as they are then, in microseconds."""
+    """Runs the closed loop of a gather and F, and returns both times in microseconds."""
     for _ in range(SKIP):
         next(gather.batches)
         jax.block_until_ready(next(floor))
@@ -118,5 +118,5 @@ def both(gather: Gather, floor: Floor, seconds: float) -> dict[str, list[float]]
 
 
 def _each(before: tuple[float, float], after: tuple[float, float]) -> float:
-    """Gives the microseconds of one gather between two counts."""
+    """Returns the microseconds of one gather between two counts."""
     return (after[0] - before[0]) / (after[1] - before[1]) * 1e6

@@ -1,4 +1,4 @@
-"""What must hold before a number counts."""
+"""The conditions under which a number counts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 import meshfeed as mf
 from tests.bench.cases import Case, Data
 
-KEPT = 3  # batches that are kept while others are made
+KEPT = 3  # batches kept while others are made
 
 
 def check(make: Callable[..., mf.Loader], case: Case, data: Data) -> None:
-    """Fails unless the loader delivers what it should.
+    """Fails unless the loader delivers the right batches.
 
     Args:
-        make: makes a loader, given how many epochs.
+        make: makes a loader for a number of epochs.
         case: the case.
-        data: the rows as they should arrive.
+        data: the expected rows.
     """
     every_record_once(make, case)
     with make(epochs=-1) as loader:
@@ -38,7 +38,7 @@ def check(make: Callable[..., mf.Loader], case: Case, data: Data) -> None:
 
 
 def same_end_point(batch: dict[str, Any], case: Case, data: Data, split: dict[str, Any]) -> None:
-    """Another loop's batch has the sharding asked for, and its shards are right too."""
+    """Fails unless another loop's batch has the requested sharding and the right shards."""
     for name, array in batch.items():
         assert array.sharding == split[name], f"{name}: {array.sharding}, not {split[name]}"
     assert batch.keys() == split.keys(), f"arrays {list(batch)}, not {list(split)}"
@@ -46,7 +46,7 @@ def same_end_point(batch: dict[str, Any], case: Case, data: Data, split: dict[st
 
 
 def every_record_once(make: Callable[..., mf.Loader], case: Case) -> None:
-    """An epoch delivers every record once, but for a dropped remainder."""
+    """Fails unless an epoch delivers every record once, except a dropped remainder."""
     with make(epochs=1) as loader:
         seen = np.concatenate([case.records(batch) for batch in loader])
     whole = case.rows // case.batch * case.batch
@@ -55,7 +55,7 @@ def every_record_once(make: Callable[..., mf.Loader], case: Case) -> None:
 
 
 def shards_are_right(batch: dict[str, Any], data: Data, records: np.ndarray[Any, Any]) -> None:
-    """Every shard is the batch at its index; so replicas are equal too."""
+    """Fails unless every shard is the batch at its index, which makes replicas equal too."""
     for name, array in batch.items():
         want = data[name][records]
         for shard in array.addressable_shards:
@@ -64,7 +64,7 @@ def shards_are_right(batch: dict[str, Any], data: Data, records: np.ndarray[Any,
 
 
 def digest(batch: dict[str, Any]) -> str:
-    """Gives a hash of all bytes of a batch."""
+    """Returns a hash of all bytes of a batch."""
     text = hashlib.sha256()
     for array in batch.values():
         text.update(np.asarray(array).tobytes())

@@ -1,8 +1,8 @@
 """Grain's MapDataset over the same rows.
 
-It reads on the caller's thread. Of 0, 1, 2, 4 and 16 reading threads, with 2, 8 or 500 batches read
-ahead, that was its fastest setting with small images and within a fifth of it with the others: a
-row costs it Python code, and threads take turns at that.
+It reads on the caller's thread. Among 0, 1, 2, 4 and 16 reading threads, with 2, 8 or 500 batches
+read ahead, that was the fastest setting with small images, and within a fifth of the fastest with
+the other cases: each row runs Python code, for which threads compete.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.bench.cases import Case, Data
 
 
 class Rows:
-    """A random-access source: one dict of rows per record."""
+    """A random-access source with one dict of rows per record."""
 
     def __init__(self, data: Data, rows: int) -> None:
         self._data = data

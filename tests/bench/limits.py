@@ -1,8 +1,8 @@
-"""Ways to give a program less memory than there is.
+"""Ways to limit the memory of a program.
 
-In order: a control group that is given, or that systemd makes (both limit the program alone, the
-page cache that it fills included); else a ballast, a process that locks memory until so little is
-left on the whole machine. Each says what it is, or why it cannot be.
+They are tried in order: a given control group, then one that systemd makes (both limit only the
+program, including the page cache that it fills), then a ballast, a process that locks memory until
+only the limit is left on the whole machine. Each way describes itself, or why it is impossible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROGRAMS = 768 << 20  # bytes for interpreter, JAX and buffers, beside the cache
 
 @dataclass(frozen=True)
 class Limit:
-    """How to run a program within a limit: put `prefix` before its command."""
+    """A limit, under which `prefix` before a command runs it."""
 
     way: str
     prefix: tuple[str, ...] = ()
@@ -30,14 +30,14 @@ class Limit:
 
 @contextlib.contextmanager
 def limited(cache: int, group: Path | None) -> Iterator[Limit]:
-    """Leaves about so many bytes for the page cache, for as long as the context lasts.
+    """Leaves a number of bytes for the page cache during the context.
 
     Args:
         cache: the bytes.
         group: the folder of a control group (version 2) that this user may change.
 
     Raises:
-        OSError: there is no way on this machine, with the reasons.
+        OSError: no way works on this machine; the error has the reasons.
     """
     reasons: list[str] = []
     if group is not None:
@@ -72,7 +72,7 @@ def _scope(size: int, reasons: list[str]) -> Limit | None:
         f"MemoryMax={size}",
     )
     prefix += ("-p", "MemorySwapMax=0")
-    # Only a scope whose limit stands is one: without delegation, systemd makes it all the same.
+    # Check the limit: without delegation, systemd makes a scope that has none.
     seen = 'cat "/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/memory.max"'
     done = subprocess.run([*prefix, "sh", "-c", seen], capture_output=True, text=True, check=False)
     if done.returncode or done.stdout.strip() != str(size):

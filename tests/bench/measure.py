@@ -1,4 +1,4 @@
-"""Times of single things: the first batch, allocations, page faults, memory."""
+"""Measures the first batch, allocations, page faults and memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FIRST = 9  # loaders made for the time to the first batch
 
 
 def first_batch(open_dataset: Callable[[], Any], make: Callable[[Any], Any]) -> dict[str, Any]:
-    """Gives the milliseconds of opening, and from construction to the first batch ready.
+    """Returns the milliseconds of opening, and from construction to the first ready batch.
 
-    Every round opens the data anew, so that no loader profits from an earlier one; only the
-    page cache stays warm. The first round, in which the library and JAX run this way for the
-    first time in the process, stands apart.
+    Every round opens the data again, so that no loader benefits from an earlier one; only the page
+    cache stays warm. The first round is reported separately, because the library and JAX run for
+    the first time in the process.
     """
     opened: list[float] = []
     first: list[float] = []
@@ -42,7 +42,7 @@ def first_batch(open_dataset: Callable[[], Any], make: Callable[[Any], Any]) -> 
 
 
 def allocated(batches: Iterator[Any], rounds: int = 30) -> int:
-    """Gives the median of the bytes that Python and NumPy allocate during one `next`."""
+    """Returns the median of the bytes that Python and NumPy allocate during one `next`."""
     for _ in range(10):
         jax.block_until_ready(next(batches))
     peaks = []
@@ -57,11 +57,11 @@ def allocated(batches: Iterator[Any], rounds: int = 30) -> int:
 
 
 def faults_per_batch(batches: Iterator[Any], rounds: int = 2000) -> float:
-    """Gives the pages that the process touches for the first time, for each batch.
+    """Returns the pages that the process touches for the first time, per batch.
 
-    Memory that is allocated per batch, by whomever, and grows with it shows here: NumPy's and
-    C's large blocks come from the kernel and go back to it. So many rounds, because a loader's
-    last buffer may come late, once: over 200, its 384 pages of 1.5 MB look like two a batch.
+    Memory that is allocated for every batch shows here: large blocks of NumPy and C come from the
+    kernel and return to it. There are so many rounds because a loader may allocate its last buffer
+    late: over 200 batches, its 384 pages of 1.5 MB would look like two per batch.
     """
     for _ in range(20):
         jax.block_until_ready(next(batches))
@@ -72,14 +72,14 @@ def faults_per_batch(batches: Iterator[Any], rounds: int = 2000) -> float:
 
 
 def anonymous() -> int:
-    """Gives the bytes of memory of this process that belong to no file."""
+    """Returns the bytes of memory of this process that belong to no file."""
     lines = Path("/proc/self/status").read_text().splitlines()
     sizes = {line.split(":")[0]: line.split()[1] for line in lines if line.endswith("kB")}
     return (int(sizes["RssAnon"]) + int(sizes["RssShmem"])) << 10
 
 
 def peak_growth(begin: Callable[[], Iterator[Any]], seconds: float) -> float:
-    """Gives by how many MB a loop's process grows at most, from before the loop is made."""
+    """Returns the largest growth of the process in MB, from before the loop is made."""
     before = most = anonymous()
     batches = begin()
     end = time.perf_counter() + seconds

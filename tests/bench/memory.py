@@ -1,4 +1,4 @@
-"""What a loop needs of memory beside the data: `python -m tests.bench.memory CASE LOOP SECONDS`."""
+"""The memory of a loop beside the data: `python -m tests.bench.memory CASE LOOP SECONDS`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOPS = ("meshfeed", "probe", "aligned", "grain")
 
 
 def run(name: str, loop: str, seconds: float) -> dict[str, Any]:
-    """Gives by how many MB the process of a loop over data in memory grows at most."""
+    """Returns the largest growth of a process in MB, with a loop over data in memory."""
     case = named(name)
     data = case.make()
     split = shardings(case, next(iter(MESHES)))

@@ -1,4 +1,4 @@
-"""What there is to measure, in pieces that run by themselves and whose results are kept."""
+"""The measurements, in pieces that run separately and whose results are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.bench.memory import LOOPS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("memory", "file")
-COLD_ROUNDS = 7  # CPU seconds scatter: see remarks.md
+COLD_ROUNDS = 7  # because CPU seconds vary; see remarks.md
 LIMITED_ROUNDS = 2
 LIMITED_SECONDS = 4.0  # of each loop and round
 DATA_MB = (8, 1024)  # in the last-level cache, and larger
@@ -26,7 +26,7 @@ SIZES_AT_ONCE = 6
 
 @dataclass(frozen=True)
 class Place:
-    """Where pieces are measured: the folder of the data files, and a control group if given."""
+    """The folder of the data files, and a control group if given."""
 
     folder: Path
     group: Path | None = None
@@ -38,8 +38,8 @@ class Piece:
 
     Attributes:
         key: its name in the results, `kind/...`.
-        measure: measures it.
-        seconds: about how long that takes on two cores.
+        measure: runs the measurement.
+        seconds: its approximate time on two cores.
     """
 
     key: str
@@ -60,7 +60,7 @@ def everything() -> list[Piece]:
 
 
 def quick() -> list[Piece]:
-    """Lists a few pieces of few rounds, for a look of about a minute."""
+    """Lists a few pieces of few rounds, for about a minute."""
     eight, _, split = MESHES
     return [
         warm(CASES[0], "memory", eight, 5),
@@ -71,25 +71,25 @@ def quick() -> list[Piece]:
 
 
 def warm(case: Case, source: str, mesh: str, rounds: int) -> Piece:
-    """Gives the piece of a warm cell."""
+    """Returns the piece of a warm cell."""
     key = f"warm/{case.name}/{source}/{mesh}"
     arguments = (case.name, source, mesh)
     return Piece(key, lambda at: child("cell", *arguments, at.folder, rounds), 25.0)
 
 
 def by_row(megabytes: int, sizes: list[int], rounds: int) -> Piece:
-    """Gives the piece of the gather alone, for some sizes of a row."""
+    """Returns the piece of the gather alone, for some sizes of a row."""
     key = f"rows/{megabytes}/{sizes[0]}"
     return Piece(key, lambda _: child("rows", megabytes, rounds, *sizes), 25.0)
 
 
 def memory(case: Case, loop: str) -> Piece:
-    """Gives the piece of what a loop needs of memory."""
+    """Returns the piece of a loop's memory."""
     return Piece(f"memory/{case.name}/{loop}", lambda _: child("memory", case.name, loop, 2), 6.0)
 
 
 def child(module: str, *arguments: object, prefix: tuple[str, ...] = ()) -> Any:
-    """Runs one measurement in a process of its own and gives what it printed."""
+    """Runs one measurement in its own process and returns its output."""
     command = [*prefix, sys.executable, "-m", f"tests.bench.{module}", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
@@ -117,7 +117,7 @@ def _limited(at: Place) -> Any:
         return {"left_out": f"the disk has no room for a file of {size >> 20} MB"}
     path = at.folder / LARGE.file_name
     try:
-        child("cases", LARGE.name, at.folder)  # in a process that gives its memory back
+        child("cases", LARGE.name, at.folder)  # in a process, whose end frees its memory
         with limits.limited(path.stat().st_size // 2, at.group) as limit:
             arguments = (LARGE.name, at.folder, LIMITED_SECONDS, 0)
             loops = _loops_in_turns(LIMITED_ROUNDS, arguments, limit.prefix)

@@ -14,12 +14,12 @@ Take = Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, An
 
 
 def plain(data: Data, case: Case, shardings: dict[str, Any]) -> Iterator[Any]:
-    """Takes into whatever memory NumPy allocates."""
+    """Takes into memory that NumPy allocates."""
     return _loop(data, case, shardings, lambda array, records: np.take(array, records, axis=0))
 
 
 def aligned(data: Data, case: Case, shardings: dict[str, Any]) -> Iterator[Any]:
-    """Takes into fresh memory at a multiple of 64 bytes, which JAX can alias."""
+    """Takes into new memory aligned to 64 bytes, which JAX can alias."""
 
     def take(array: np.ndarray[Any, Any], records: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         shape = (len(records), *array.shape[1:])
@@ -30,7 +30,7 @@ def aligned(data: Data, case: Case, shardings: dict[str, Any]) -> Iterator[Any]:
 
 
 def aligned_bytes(size: int) -> np.ndarray[Any, Any]:
-    """Gives fresh memory that begins at a multiple of 64 bytes."""
+    """Returns new memory aligned to 64 bytes."""
     whole = np.empty(size + 64, np.uint8)
     start = -whole.ctypes.data % 64
     return whole[start : start + size]

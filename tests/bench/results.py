@@ -16,7 +16,14 @@ from typing import Any
 import meshfeed
 from tests.bench.pieces import ROOT, Piece, Place, everything
 
-WRITERS = ("__main__", "derived", "page", "results", "targets", "texts")  # they measure nothing
+WRITERS = (
+    "__main__",
+    "derived",
+    "page",
+    "results",
+    "targets",
+    "texts",
+)  # measure nothing
 PACKAGES = ("jax", "jaxlib", "numpy", "grain", "pyarrow")
 
 
@@ -29,10 +36,10 @@ class Results:
 
     Args:
         path: the file; it may be missing.
-        fresh: whether to forget what it holds.
+        fresh: whether to forget its contents.
 
     Raises:
-        OtherMachineError: what it holds was not measured here.
+        OtherMachineError: its results are from another machine.
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
@@ -76,13 +83,13 @@ class Results:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Gives what a file holds, wherever it was measured."""
+    """Returns the contents of a file from any machine."""
     held: dict[str, Any] = json.loads(path.read_text())
     return held
 
 
 def build() -> str:
-    """Gives a digest of what is measured, library and package, and of what measures."""
+    """Returns a digest of library and package, and of the measuring modules."""
     from meshfeed._native import library
 
     measured = sorted(Path(meshfeed.__file__).parent.glob("*.py"))
@@ -94,7 +101,7 @@ def build() -> str:
 
 
 def commit() -> str:
-    """Gives the commit that is checked out, or nothing outside a repository."""
+    """Returns the checked-out commit, or an empty string outside a repository."""
     done = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
@@ -106,7 +113,7 @@ def commit() -> str:
 
 
 def machine() -> dict[str, str]:
-    """Names the processor, its caches, its memory and the versions."""
+    """Describes the processor, its caches, its memory and the versions."""
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     facts = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}

@@ -2,12 +2,11 @@
 
     python -m tests.bench.rows MEGABYTES ROUNDS [SIZE...]
 
-The gather runs twice: alone, on the thread that `np.take` runs on, and in a loader, which has a
-thread of its own. All write into three buffers in turn. A loop that hands batches over has to: JAX
-on CPU aliases the memory, so a batch may not be written while anybody reads it, and the next one
-is under way.
-`np.take` into one and the same buffer, which no loader can do, stands beside it. Each side runs
-in stretches of its own, so that its buffers and nobody else's are in the caches.
+The gather runs twice: alone, on the thread of `np.take`, and in a loader, on another thread. All
+write into three buffers in turn, as a loop does that hands batches over: JAX on CPU aliases the
+memory, so a batch must not be overwritten while it is read, and the next one is gathered meanwhile.
+`np.take` into one buffer, which no loader can do, is measured too. Each side runs in separate
+turns, so that only its own buffers are in the caches.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from tests.bench.probe import aligned_bytes
 
 SIZES = [4, 8, 16, 32, 52, 64, 104, 128, 256, 512, 1024, 2048, 4096, 8192, 12288, 24576, 49152]
 BATCH_BYTES = 3 << 20
-SECONDS = 0.012  # of a stretch, and at least LEAST batches
+SECONDS = 0.012  # of a turn, of at least LEAST batches
 LEAST = 12
 SKIP = 4
 
 ROOT = Path(__file__).resolve().parents[2]
 
 Array = np.ndarray[Any, Any]
-Step = Callable[[], float]  # gives the microseconds it took
+Step = Callable[[], float]  # returns its microseconds
 
 
 def run(megabytes: int, rounds: int, sizes: list[int]) -> list[dict[str, Any]]:
-    """Gives, for every size of row, the microseconds of a batch of about 3 MB."""
+    """Returns, for every size of row, the microseconds of a batch of about 3 MB."""
     whole = np.random.default_rng(0).integers(0, 256, megabytes << 20, np.uint8)
     library = _library()
     return [_size(library, whole, size, rounds) for size in sizes]
@@ -83,7 +82,7 @@ def _size(library: Any, whole: Array, size: int, rounds: int) -> dict[str, Any]:
 
 
 def _gather(loader: mf.Loader) -> float:
-    """Gives the microseconds of a gather while its caller does nothing but take."""
+    """Returns the microseconds of a gather while its caller only takes batches."""
     batches, end = iter(loader), time.perf_counter() + SECONDS
     for _ in range(SKIP):
         next(batches)
@@ -97,7 +96,7 @@ def _gather(loader: mf.Loader) -> float:
 
 
 def _each(steps: Iterator[Step]) -> float:
-    """Gives the mean microseconds of a step; what prepares a step is not timed."""
+    """Returns the mean microseconds of a step, without its preparation."""
     for _ in range(SKIP):
         next(steps)()
     times: list[float] = []
@@ -120,31 +119,31 @@ class _Alone:
         self._number = library.bench_open(array.ctypes.data, array.size, array.shape[1])
 
     def __call__(self, records: Array, out: Array) -> float:
-        """Gathers, and gives the microseconds without the way into Go."""
+        """Gathers, and returns the microseconds without the entry into Go."""
         given = records.ctypes.data, len(records), out.ctypes.data, out.nbytes
         return float(self._gather(self._number, *given)) / 1e3
 
     def check(self, array: Array, records: Array, out: Array) -> None:
-        """Makes sure that it gathers the right rows."""
+        """Fails unless it gathers the right rows."""
         if self(records, out) < 0 or not np.array_equal(out, array[records]):
             raise AssertionError("the gather alone gathers other rows")
 
     def steps(self, loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step]:
-        """Gathers the records of the loader's batches of a quarter of an epoch later."""
+        """Gathers the records of the loader's batches a quarter of an epoch later."""
         away = len(array) // 4
         for out, records in zip(itertools.cycle(ring), _records(loader, away), strict=False):
             yield functools.partial(self, records, out)
 
 
 def _takes(loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step]:
-    """Takes the records of the loader's batches of half an epoch later, so that none is cached."""
+    """Takes the records of the loader's batches half an epoch later, so that none is cached."""
     away = len(array) // 2
     for out, records in zip(itertools.cycle(ring), _records(loader, away), strict=False):
         yield functools.partial(_timed, np.take, array, records, axis=0, out=out, mode="clip")
 
 
 def _copies(loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step]:
-    """Copies as many bytes from one place after another of the data, as a batch has."""
+    """Copies the bytes of a batch from successive positions of the data."""
     batch = len(ring[0])
     for out, records in zip(itertools.cycle(ring), _records(loader, 0), strict=False):
         source = array[min(int(records[0]), len(array) - batch) :].ctypes.data
@@ -152,7 +151,7 @@ def _copies(loader: mf.Loader, array: Array, ring: list[Array]) -> Iterator[Step
 
 
 def _records(loader: mf.Loader, away: int) -> Iterator[Array]:
-    """Gives the records of batches that are away positions from the loader's own."""
+    """Returns the records of batches that are `away` positions from the loader's own."""
     step = loader.steps_per_epoch
     rows = len(loader.records(0, 0))
     for number in itertools.count(loader.step + away // rows):

@@ -1,4 +1,4 @@
-"""The targets, and what the numbers say where one is missed."""
+"""The targets, and a sentence for each one that is missed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.bench.derived import CellNumbers
 
 FIRST_MS = {"memory": 20.0, "file": 50.0}
 FAULTS = 1.0  # pages per batch that may be touched for the first time
-GROWTH = 1024  # bytes by which a whole batch's `next` may allocate more than that of a quarter
+GROWTH = 1024  # bytes that `next` may allocate for a whole batch beyond those for a quarter
 
 
 def of_cell(cell: CellNumbers) -> Iterator[str]:
-    """Gives a sentence for every target that a warm cell misses."""
+    """Yields a sentence for every target that a warm cell misses."""
     if cell.p50("meshfeed") > cell.target:
         yield f"{cell.name}: {_late(cell)}"
     if cell.ratio < 1:
@@ -29,7 +29,7 @@ def of_cell(cell: CellNumbers) -> Iterator[str]:
 
 
 def _late(cell: CellNumbers) -> str:
-    """Says how far `next` is from its target, and whose the distance is."""
+    """Describes the distance of `next` from its target, and its causes."""
     alone = max(cell.p50("F"), cell.p50("G"))
     together = max(cell.p50("F with G"), cell.p50("G with F"))
     p50 = cell.p50("meshfeed")
@@ -61,7 +61,7 @@ def _allocated(cell: CellNumbers) -> Iterator[str]:
 
 
 def _worse(cell: CellNumbers) -> Iterator[str]:
-    """Gives what is reported without a target, where it is worse than the probe's."""
+    """Yields a sentence for every number without a target that is worse than the probe's."""
     if (p99 := cell.times["meshfeed"]["p99"]) > (other := cell.times["probe"]["p99"]):
         yield f"{cell.name}: p99 {p99:.0f} µs, the probe's {other:.0f}"
     ours, other = (cell.p50(f"{loop}.cpu_per_million") for loop in ("meshfeed", "probe"))
@@ -70,7 +70,7 @@ def _worse(cell: CellNumbers) -> Iterator[str]:
 
 
 def of_row(row: dict[str, Any], title: str, *, large: bool) -> Iterator[str]:
-    """Gives a sentence for every target that the gather misses at one size of a row."""
+    """Yields a sentence for every target that the gather misses at one size of a row."""
     size, ratio = row["size"], row_ratio(row, "gather")
     name = f"rows of {size:,} B, {title}"
     wanted = 1.5 if large and size >= 2048 else 1.0
@@ -85,18 +85,18 @@ def of_row(row: dict[str, Any], title: str, *, large: bool) -> Iterator[str]:
 
 
 def row_ratio(row: dict[str, Any], name: str) -> float:
-    """Gives how many times as fast as `np.take` a loop is, round by round."""
+    """Returns the speed of a loop relative to `np.take`, round by round."""
     pairs = zip(row["times"]["take"]["medians"], row["times"][name]["medians"], strict=True)
     return float(np.median([take / ours for take, ours in pairs]))
 
 
 def best_ratio(row: dict[str, Any], name: str) -> float:
-    """Gives the ratio of the 10th percentiles, which other work disturbs least."""
+    """Returns the ratio of the 10th percentiles, which other load disturbs least."""
     return float(row["times"]["take"]["p10"] / row["times"][name]["p10"])
 
 
 def of_disk(key: str, loops: dict[str, list[dict[str, float]]]) -> Iterator[str]:
-    """Gives what is worse than the probe's where pages come from the disk."""
+    """Yields a sentence for every number worse than the probe's with pages from the disk."""
     kind, case = key.split("/")
     for name, text, better in (
         ("rows_per_second", "rows per second", 1),

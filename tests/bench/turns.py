@@ -1,4 +1,4 @@
-"""Loops in turns: a short stretch of each, again and again, in another order every time."""
+"""Runs loops in short turns, again and again, in another order every time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Stretch = Callable[[], Times]
 
 
 def take_turns(stretches: dict[str, Stretch], rounds: int) -> dict[str, Any]:
-    """Runs every stretch once per round and gives, for every name that they report, its samples.
+    """Runs every stretch once per round, and returns the samples of every name.
 
-    One round more goes before, and is not counted.
+    A first round does not count.
 
     Args:
-        stretches: each gives samples by name.
-        rounds: how many. Round r begins with stretch r, so that nobody always follows the same.
+        stretches: each returns samples by name.
+        rounds: their number. Round r begins with stretch r, so no stretch always follows another.
 
     Returns:
         For each name, the samples of each round.
@@ -55,8 +55,8 @@ def loop(
         batches: the loop.
         rows: of a batch.
         seconds: of each part.
-        skip: batches at the beginning that do not count, since they may have stood ready.
-        sums: gives seconds that add up, and are reported for each batch of the closed part.
+        skip: first batches that do not count, because they may have been ready.
+        sums: returns running totals of seconds, reported per batch of the closed part.
     """
 
     def stretch() -> Times:
@@ -73,13 +73,13 @@ def loop(
 
 
 def seldom(every: int, stretch: Stretch) -> Stretch:
-    """Makes a stretch that takes part in one round of so many, the first counted one included."""
+    """Makes a stretch that runs in one of `every` rounds, including the first that counts."""
     turn = itertools.count(-1)
     return lambda: {} if next(turn) % every else stretch()
 
 
 def closed(batches: Iterator[Any], seconds: float) -> list[float]:
-    """Gives the microseconds of each `next` with its batch ready, one after the other."""
+    """Returns the microseconds of each `next`, up to its ready batch."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -90,7 +90,7 @@ def closed(batches: Iterator[Any], seconds: float) -> list[float]:
 
 
 def pipelined(batches: Iterator[Any], rows: int, seconds: float) -> dict[str, float]:
-    """Gives rows per second and processor seconds of a loop that waits for its last batch only."""
+    """Returns rows and processor seconds of a loop that waits for its last batch only."""
     cpu, start, n = time.process_time(), time.perf_counter(), 0
     while time.perf_counter() < start + seconds:
         batch = next(batches)
@@ -101,7 +101,7 @@ def pipelined(batches: Iterator[Any], rows: int, seconds: float) -> dict[str, fl
 
 
 def summary(samples: list[list[float]]) -> dict[str, Any]:
-    """Gives percentiles of all samples, and the median of every round."""
+    """Returns percentiles of all samples, and the median of every round."""
     everything = np.concatenate([np.asarray(part) for part in samples])
     p10, p50, p99 = (float(p) for p in np.percentile(everything, [10, 50, 99]))
     medians = [round(float(np.median(part)), 3) for part in samples]

@@ -1,4 +1,4 @@
-"""What the disk gives to a job whose file is not in memory.
+"""Counts what a job reads from the disk if its file is not in memory.
 
 Run as a module it is one process of the job; `measure` starts them.
 """
@@ -23,7 +23,7 @@ HANG = 110  # seconds
 
 
 def measure(folder: Path, devices: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Drops the file's pages, runs a job, and gives what each process read and gathered."""
+    """Drops the file's pages, runs a job, and returns what each process read and gathered."""
     from tests.bench.cold import drop
 
     path = CASE.file(folder)
@@ -38,7 +38,7 @@ def measure(folder: Path, devices: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 def read(case: Case, path: Path) -> dict[str, Any]:
-    """Runs the loop for some steps, and counts what the kernel read for it."""
+    """Runs the loop for some steps, and counts the bytes that the kernel read for it."""
     split = shardings(case, next(iter(MESHES)))
     before = counters()
     options = {"batch_size": case.batch, "shuffle": True, "seed": 0}
@@ -56,7 +56,7 @@ def read(case: Case, path: Path) -> dict[str, Any]:
 
 
 def counters() -> dict[str, int]:
-    """Gives the kernel's counts of this process: what it read, and what came from a disk."""
+    """Returns the kernel's counts of this process: bytes read, and bytes from a disk."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return {name: int(value) for name, value in (line.split(": ") for line in lines)}
 

@@ -18,8 +18,8 @@ from tests.bench.grain import Rows
 
 Shardings = dict[str, NamedSharding]
 
-QUICK = 1000  # steps of a turn, of a loop that takes less than a millisecond for one: the system
-# gives processes that share a processor some milliseconds each
+QUICK = 1000  # steps of a turn if a step takes less than a millisecond: the scheduler's slices for
+# processes that share a processor take some milliseconds
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Loop:
 
     Attributes:
         batches: the batches.
-        gathered: gives the bytes that this process gathered for each batch.
-        steps: how many make a turn.
+        gathered: returns the bytes that this process gathered for each batch.
+        steps: the steps of a turn.
     """
 
     batches: Iterator[Any]
@@ -48,7 +48,7 @@ def loops(case: Case, shardings: Shardings, data: Data, path: Path) -> dict[str,
 
 
 def meshfeed(case: Case, shardings: Shardings, path: Path) -> Loop:
-    """The three lines, from the file."""
+    """Yields the batches of meshfeed, from the file."""
     size, options = case.batch, {"shuffle": True, "seed": 0, "epochs": -1}
     loader = mf.Loader(mf.open(path), None, dict(shardings), batch_size=size, **options)
 
@@ -60,7 +60,7 @@ def meshfeed(case: Case, shardings: Shardings, path: Path) -> Loop:
 
 
 def by_hand(case: Case, shardings: Shardings, data: Data) -> Loop:
-    """NumPy takes the rows of this process, which its author has worked out from the mesh."""
+    """Takes the rows of this process with NumPy, by hand-written indexes for the mesh."""
     shapes = {name: (case.batch, *array.shape[1:]) for name, array in data.items()}
     mine = {name: local_rows(shardings[name], shape) for name, shape in shapes.items()}
     bytes_of = Bytes()
@@ -80,7 +80,7 @@ def by_hand(case: Case, shardings: Shardings, data: Data) -> Loop:
 
 
 def whole(case: Case, shardings: Shardings, data: Data) -> Loop:
-    """Every process takes the whole batch, and JAX compares and distributes it."""
+    """Takes the whole batch in every process; JAX compares and distributes it."""
     bytes_of = Bytes()
 
     def batches() -> Iterator[Any]:
@@ -94,7 +94,7 @@ def whole(case: Case, shardings: Shardings, data: Data) -> Loop:
 
 
 def by_grain(case: Case, shardings: Shardings, data: Data) -> Loop:
-    """Grain hands process p every n-th record: right where the mesh follows the processes."""
+    """Yields every n-th record with Grain, which is right if the mesh follows the processes."""
     rank, count = jax.process_index(), jax.process_count()
     bytes_of = Bytes()
     rows = grain.MapDataset.source(Rows(data, case.rows)).seed(0).shuffle()[rank::count].repeat()
@@ -125,7 +125,7 @@ class Bytes:
         return array
 
     def per_batch(self, arrays: int) -> float:
-        """Gives the mean of a batch of so many arrays."""
+        """Returns the mean per batch of a number of arrays."""
         return self.total / self.arrays * arrays
 
 

@@ -1,6 +1,6 @@
 """A process of the job: the loops of a case in turns, on every mesh.
 
-What to play stands in `folder/order.json`; what came of it goes to `folder/times-rank.json`.
+It reads its task from `folder/order.json` and writes its results to `folder/times-rank.json`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tests.bench.cases import Case, Data, named, shardings
 from tests.bench.distributed.loops import Loop, Shardings, loops
 from tests.distributed.process import Place, joined
 
-SKIP = 4  # batches at the beginning of a turn that do not count: they may stand ready
+SKIP = 4  # first batches of a turn that do not count, because they may be ready
 MINUTE = 60_000  # ms
 
 
 def play(place: Place) -> dict[str, Any]:
-    """Plays what is asked for."""
+    """Runs the task."""
     order = json.loads((place.folder / "order.json").read_text())
     case = named(order["case"])
     path = case.file(Path(order["data"]))
@@ -31,7 +31,7 @@ def play(place: Place) -> dict[str, Any]:
 
 
 def turns(case: Case, mesh: str, path: Path, rounds: int) -> dict[str, Any]:
-    """Gives for every loop its turns, and what it gathers; one round more goes before."""
+    """Returns the turns of every loop, and what it gathers; a first round does not count."""
     split, data = shardings(case, mesh), case.mapped(path)
     playing = loops(case, split, data, path)
     check(case, split, data, path)
@@ -48,7 +48,7 @@ def turns(case: Case, mesh: str, path: Path, rounds: int) -> dict[str, Any]:
 
 
 def turn(loop: Loop) -> dict[str, Any]:
-    """Blocks on each batch: the median in ms, and wall and processor ms of a step."""
+    """Blocks on each batch; returns the median, wall and processor ms of a step."""
     for _ in range(SKIP):
         jax.block_until_ready(next(loop.batches))
     times, cpu = [], time.process_time()
@@ -64,7 +64,7 @@ def turn(loop: Loop) -> dict[str, Any]:
 
 
 def planned(case: Case, split: Shardings, path: Path) -> int:
-    """Gives the bytes that the plan says this process gathers for a step."""
+    """Returns the bytes that this process gathers for a step, by the plan."""
     with mf.open(path) as ds, mf.Loader(ds, None, dict(split), batch_size=case.batch) as loader:
         report = loader.layout.report()
     mine = [p for p in report["processes"] if p["process"] == jax.process_index()]

@@ -1,9 +1,9 @@
-"""A new mesh of 4,096 devices for a loader that stands in the middle of an epoch.
+"""Times a new mesh of 4,096 devices for a loader in the middle of an epoch.
 
     python -m tests.bench.distributed.remesh FOLDER
 
-The devices are named and not there: planning looks at their numbers alone. Every mesh is one that
-JAX and the loader have not seen. FOLDER is not used: there is nothing to read.
+The devices do not exist: planning uses their numbers only. Every mesh is new to JAX and to the
+loader. FOLDER is not used, because there is nothing to read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AXES = ("data", "model")
 
 
 class Device:
-    """A device of a cluster, as far as planning looks at it."""
+    """The part of a cluster's device that planning uses."""
 
     platform = device_kind = "cpu"
 
@@ -35,30 +35,30 @@ class Device:
 
 
 class Store:
-    """The store of a job whose other processes are elsewhere."""
+    """A key-value store of a job without other processes."""
 
     def set(self, key: str, value: bytes) -> None:
-        """Takes what nobody reads."""
+        """Ignores a value."""
 
     def get(self, key: str, seconds: float) -> bytes | None:
-        """Waits in vain."""
+        """Waits until the time-out."""
         time.sleep(seconds)
         return None
 
     def try_get(self, key: str) -> bytes | None:
-        """Has nothing."""
+        """Finds nothing."""
         return None
 
     def delete(self, key: str) -> None:
-        """Has nothing to delete."""
+        """Deletes nothing."""
 
     def list(self, prefix: str) -> dict[str, bytes]:
-        """Has nothing."""
+        """Finds nothing."""
         return {}
 
 
 def measure() -> dict[str, Any]:
-    """Times `remesh` alone and in a job, with eight devices to a process, and with all in one."""
+    """Times `remesh` alone and in a job, with eight devices per process, and with all in one."""
     ways = {
         "8 devices to a process, alone": (8, False),
         "8 devices to a process, in a job": (8, Store()),

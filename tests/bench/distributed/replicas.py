@@ -1,8 +1,8 @@
-"""What comparing replicas costs, where processes 0 and 2, and 1 and 3, hold the same rows.
+"""Measures the cost of comparing replicas: processes 0 and 2, and 1 and 3, hold the same rows.
 
-Run as a module it is one process of the job; `measure` starts them. What the program's thread and
-the two beside it spend is counted where they spend it: in the difference of two runs, one with and
-one without, it would drown.
+Run as a module it is one process of the job; `measure` starts them. The time is counted inside the
+functions, on the program's thread and on the two others, because the difference of two runs, with
+and without, is smaller than their noise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HANG = 110  # seconds
 
 
 def measure(folder: Path, devices: tuple[int, ...]) -> dict[str, Any]:
-    """Gives the medians of all processes and rounds, in seconds; the first round does not count."""
+    """Returns the medians of all processes and rounds, in seconds, without the first round."""
     child("cases", CASE.name, folder)
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "order.json").write_text(json.dumps(str(folder)))
@@ -45,10 +45,10 @@ def measure(folder: Path, devices: tuple[int, ...]) -> dict[str, Any]:
 
 
 class Spent(dict[str, float]):
-    """Seconds by what they were spent for."""
+    """Seconds by their purpose."""
 
     def on(self, name: str, clock: Callable[[], float], function: Callable[..., Any]) -> Any:
-        """Gives a function whose time is counted."""
+        """Wraps a function to count its time."""
 
         def timed(*arguments: Any, **more: Any) -> Any:
             start = clock()
@@ -61,7 +61,7 @@ class Spent(dict[str, float]):
 
 
 def watch(spent: Spent) -> None:
-    """Counts what comparing costs: in the program's thread, and in the two beside it."""
+    """Counts the time of comparing, on the program's thread and on the two others."""
     kind: Any = replicas.Replicas
     options.shared = spent.on("begin", time.perf_counter, options.shared)  # type: ignore[attr-defined]
     kind.__init__ = spent.on("begin", time.perf_counter, kind.__init__)
@@ -71,7 +71,7 @@ def watch(spent: Spent) -> None:
 
 
 def run(ds: mf.Dataset, spent: Spent) -> dict[str, float]:
-    """Runs some steps, and gives what they took and what of it was for comparing."""
+    """Runs some steps, and returns their time and the part for comparing."""
     mesh = Mesh(np.array(jax.devices()).reshape(2, -1), ("model", "data"))
     options: dict[str, Any] = {"batch_size": CASE.batch, "shuffle": True, "epochs": -1}
     spent.clear()

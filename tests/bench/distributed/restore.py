@@ -2,9 +2,9 @@
 
     python -m tests.bench.distributed.restore FOLDER
 
-The records are one byte each, in a file whose blocks hold nothing but zeros and take no space.
-The file is open and mapped, as in a job that goes on. First its pages are not in memory, and are
-being read ahead in the background; then all are.
+The records are one byte each, in a sparse file of zeros. The file is open and mapped, as in a
+running job. First its pages are not in memory and are read ahead in the background; then all are in
+memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BOUND = 50.0  # ms
 
 
 def written(folder: Path) -> Path:
-    """Gives the file, written at first use."""
+    """Returns the file, written at first use."""
     path = folder / "billion.arrow"
     if path.exists():
         return path
@@ -49,7 +49,7 @@ def written(folder: Path) -> Path:
 
 
 class _Holes:
-    """A file in which long runs of zeros are left out."""
+    """A file that leaves out long runs of zeros."""
 
     closed = False
 
