@@ -92,7 +92,7 @@ def build() -> str:
     """Returns a digest of library and package, and of the measuring modules."""
     from meshfeed._native import library
 
-    measured = sorted(Path(meshfeed.__file__).parent.glob("*.py"))
+    measured = sorted(Path(meshfeed.__file__).parent.rglob("*.py"))
     measuring = [p for p in sorted(Path(__file__).parent.glob("*.py")) if p.stem not in WRITERS]
     digest = hashlib.sha256(Path(library.path()).read_bytes())
     for source in [*measured, *measuring]:
