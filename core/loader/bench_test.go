@@ -13,8 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// table is a dataset in memory, one contiguous field of bytes, copied row by
-// row: what is left of the time is the loader's.
+// table is a dataset in memory with one contiguous field of bytes. It copies row by
+// row, so the rest of the time is the loader's.
 type table struct {
 	rowBytes int
 	data     []byte
@@ -64,7 +64,7 @@ func tableLayout(t testing.TB, batch, rowBytes int) *layout.Layout {
 	})
 }
 
-// BenchmarkNext takes and releases batches: closed, one after the other.
+// BenchmarkNext takes and releases batches, one after the other.
 func BenchmarkNext(b *testing.B) {
 	for _, c := range []struct{ batch, rowBytes int }{{8, 16}, {128, 12288}, {4096, 160}} {
 		for _, prefetch := range []int{-1, 2} {
@@ -87,7 +87,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkNew is the construction to the first batch.
+// BenchmarkNew measures from the construction to the first batch.
 func BenchmarkNew(b *testing.B) {
 	src, lay := newTable(100_000, 160), tableLayout(b, 4096, 160)
 	for b.Loop() {
@@ -116,7 +116,7 @@ func BenchmarkStateJSON(b *testing.B) {
 	}
 }
 
-// Nothing is allocated per batch that grows with the batch.
+// What is allocated per batch does not grow with the batch.
 func TestAllocationsPerBatch(t *testing.T) {
 	allocs := func(batch int) float64 {
 		l := newLoader(t, newTable(4*batch, 16), loader.Options{Layout: tableLayout(t, batch, 16), Shuffle: true, Epochs: -1})

@@ -151,7 +151,7 @@ func checkArray(a layout.Array, schema source.Schema) error {
 	}
 	if !slices.Equal(a.RowShape(), want) {
 		return fail(status.InvalidArgument, "rows of array %q have shape %v, but field %q gives %v", a.Name, a.RowShape(), f.Name, want).
-			WithHint("give the array the shape of its field's rows behind the batch dimensions")
+			WithHint("give the array the shape of its field's rows after the batch dimensions")
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func noField(a layout.Array, schema source.Schema) error {
 	for i, f := range schema.Fields {
 		names[i] = f.Name
 	}
-	return fail(status.NotFound, "array %q takes field %q, but the dataset has not got it", a.Name, a.Field).
+	return fail(status.NotFound, "array %q takes field %q, but the dataset does not have it", a.Name, a.Field).
 		WithHint("its fields are %q", names).With("field", a.Field)
 }
 
@@ -190,7 +190,7 @@ func (c *checker) checkDataset(d *layout.DatasetSpec, src source.Source) {
 		_, f, ok := src.Schema().Field(want.Name)
 		switch {
 		case !ok:
-			c.add(fail(status.Incompatible, "the layout is for a dataset with field %q, but this one has not got it", want.Name))
+			c.add(fail(status.Incompatible, "the layout is for a dataset with field %q, but this one does not have it", want.Name))
 		case f.Type != want.Type || !slices.Equal(f.Shape, want.Shape):
 			c.add(fail(status.Incompatible, "the layout is for a field %q of %s %v, but it is %s %v", want.Name, want.Type, want.Shape, f.Type, f.Shape))
 		}
@@ -200,7 +200,7 @@ func (c *checker) checkDataset(d *layout.DatasetSpec, src source.Source) {
 func (c *checker) checkFill(fill map[string]any, schema source.Schema) {
 	for name := range fill {
 		if _, _, ok := schema.Field(name); !ok {
-			c.add(fail(status.NotFound, "there is a fill value for field %q, but the dataset has not got it", name))
+			c.add(fail(status.NotFound, "there is a fill value for field %q, but the dataset does not have it", name))
 		}
 	}
 }

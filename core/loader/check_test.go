@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Every fault alone, and its whole message.
+// Every error alone, with its whole message.
 func TestRefused(t *testing.T) {
 	type change struct {
 		doc     func(*layout.Document)
@@ -32,11 +32,11 @@ func TestRefused(t *testing.T) {
 		{options: func(o *loader.Options) { o.Workers = 65 }, code: invalid, want: "loader: workers is 65, but must be from 1 to 64, or 0 to choose"},
 		{options: func(o *loader.Options) { o.Order = "best.1" }, code: invalid, want: `sampler: there is no order "best.1"; use one of sequential.1, shuffle.1, or local.1:G:B with G parts for batches of B`},
 		{options: func(o *loader.Options) { o.Seed = 1<<53 + 1 }, code: invalid, want: "sampler: seed 9007199254740993 is not within ±2^53; use a seed that JSON carries exactly"},
-		{options: func(o *loader.Options) { o.Fill = map[string]any{"lable": 0} }, code: none, want: `loader: there is a fill value for field "lable", but the dataset has not got it`},
+		{options: func(o *loader.Options) { o.Fill = map[string]any{"lable": 0} }, code: none, want: `loader: there is a fill value for field "lable", but the dataset does not have it`},
 		{options: func(o *loader.Options) { o.State = []byte("{}") }, code: invalid, want: `loader: this is not a saved state: a state needs the key "meshfeed"; pass on a saved state, unchanged`},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].Field = "picture" },
-			code: none, want: `loader: array "image" takes field "picture", but the dataset has not got it; its fields are ["image" "label"]`,
+			code: none, want: `loader: array "image" takes field "picture", but the dataset does not have it; its fields are ["image" "label"]`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[1].Type = dtype.Float32 },
@@ -48,13 +48,13 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].RowShape = []int{4, 2} },
-			code: invalid, want: `loader: rows of array "image" have shape [4 2], but field "image" gives [2 4]; give the array the shape of its field's rows behind the batch dimensions`,
+			code: invalid, want: `loader: rows of array "image" have shape [4 2], but field "image" gives [2 4]; give the array the shape of its field's rows after the batch dimensions`,
 		},
 		{
 			doc: func(d *layout.Document) {
 				d.Arrays[0].Columns, d.Arrays[0].RowShape = [][2]int{{0, 1}}, []int{1, 2}
 			},
-			code: invalid, want: `loader: rows of array "image" have shape [1 2], but field "image" gives [1 4]; give the array the shape of its field's rows behind the batch dimensions`,
+			code: invalid, want: `loader: rows of array "image" have shape [1 2], but field "image" gives [1 4]; give the array the shape of its field's rows after the batch dimensions`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].Columns = [][2]int{{1, 3}} },
@@ -124,13 +124,13 @@ func fingerprint(t *testing.T) string {
 	return f.String()
 }
 
-// A user mends all faults at once.
-func TestEveryFaultIsNamed(t *testing.T) {
+// One error names everything that is wrong.
+func TestEveryErrorIsNamed(t *testing.T) {
 	d := document(8)
 	d.Arrays[0].Field, d.Arrays[1].Type = "picture", dtype.Bool
 	_, err := loader.New(digits(80), loader.Options{Layout: newLayout(t, d), Epochs: -7})
 	wantError(t, err, status.InvalidArgument, `loader: epochs is -7, but must be positive, 0 for one epoch per loop, or -1 for no end
-loader: array "image" takes field "picture", but the dataset has not got it; its fields are ["image" "label"]
+loader: array "image" takes field "picture", but the dataset does not have it; its fields are ["image" "label"]
 loader: array "label" is bool, but field "label" is int64; deliver it as int64, or narrowed as int32`)
 }
 
@@ -166,7 +166,7 @@ func TestSkippedColumn(t *testing.T) {
 	wantError(t, err, status.Unsupported, `loader: array "image" takes column "caption" of type utf8, which cannot be an array: its rows have different lengths`)
 }
 
-// The wait for a fingerprint can be cancelled.
+// The wait for a fingerprint can be canceled.
 func TestNewContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -186,7 +186,7 @@ func (slow) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return source.Fingerprint{}, ctx.Err()
 }
 
-// Options win over the document.
+// Options override the document.
 func TestOrderAndSeed(t *testing.T) {
 	for _, c := range []struct {
 		dataset *layout.DatasetSpec
@@ -205,7 +205,7 @@ func TestOrderAndSeed(t *testing.T) {
 		d.Dataset = c.dataset
 		c.o.Layout = newLayout(t, d)
 		if s := newLoader(t, digits(80), c.o).State(); s.Order != c.order || s.Seed != c.seed {
-			t.Errorf("%+v gave %s, seed %d", c.o, s.Order, s.Seed)
+			t.Errorf("%+v: got %s, seed %d", c.o, s.Order, s.Seed)
 		}
 	}
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// tampered is a dataset whose gatherers get other records than were asked for,
-// as a fault between order and gather would make it: fault changes the list
-// that a loader gathers, in place.
+// tampered is a dataset whose gatherers get wrong records, as if the code between
+// order and gather had a bug. Fault changes the record list in place.
 type tampered struct {
 	source.Source
 	fault func(call int, records []int64)
@@ -39,7 +38,7 @@ func (g *tamperedGatherer) Gather(ctx context.Context, records []int64, jobs []s
 	return g.Gatherer.Gather(ctx, records, jobs)
 }
 
-// certificateOf gives the certificate of a loader.
+// certificateOf returns the certificate of a loader.
 func certificateOf(t testing.TB, l *loader.Loader) certificate.Certificate {
 	t.Helper()
 	c, err := l.Certificate()
@@ -58,7 +57,7 @@ func plus(t testing.TB, a, b certificate.Certificate) certificate.Certificate {
 	return c
 }
 
-// certify plays every process of a layout for some batches and adds up their
+// certify runs every process of a layout for some batches and adds their
 // certificates.
 func certify(t testing.TB, src source.Source, o loader.Options, batches int) certificate.Certificate {
 	t.Helper()
@@ -87,7 +86,7 @@ func forward(t testing.TB, l *loader.Loader, batches int) {
 	}
 }
 
-// at gives the positions [first, last) of some epochs.
+// at returns the positions [first, last) of some epochs.
 func at(epoch, epochs, first, last int64) certificate.Span {
 	return certificate.Span{Epoch: epoch, Epochs: epochs, First: first, Last: last}
 }
@@ -108,8 +107,7 @@ func wantRuns(t testing.TB, c certificate.Certificate, want ...[]certificate.Spa
 
 type spans = []certificate.Span
 
-// wantComplete checks a certificate, and whether it has certain spans that were
-// dropped and skipped.
+// wantComplete checks a certificate and its dropped and skipped spans.
 func wantComplete(t testing.TB, c certificate.Certificate, dropped, skipped spans) {
 	t.Helper()
 	if err := c.Check(t.Context()); err != nil {
@@ -121,7 +119,7 @@ func wantComplete(t testing.TB, c certificate.Certificate, dropped, skipped span
 	}
 }
 
-// replicated is a layout of two processes in which everything is held twice.
+// replicated is a layout of two processes that both hold everything.
 func replicated(size int) *layout.Document {
 	d := document(size)
 	for i := range d.Arrays {
@@ -155,8 +153,7 @@ func TestCertificate(t *testing.T) {
 	wantComplete(t, c, nil, nil)
 }
 
-// columns is a layout of two processes, each with half of the columns of all
-// rows.
+// columns is a layout of two processes, each with half of the columns of all rows.
 func columns(size int) *layout.Document {
 	d := document(size)
 	for i, a := range d.Arrays {
@@ -168,8 +165,8 @@ func columns(size int) *layout.Document {
 	return d
 }
 
-// A process that alone holds columns counts for itself, and one that stops
-// early is missed.
+// If only one process holds some columns, its evidence is needed for them. A process
+// that stops early is reported.
 func TestEveryBlockCounts(t *testing.T) {
 	lay := newLayout(t, columns(8))
 	var parts []certificate.Certificate
@@ -188,7 +185,7 @@ func TestEveryBlockCounts(t *testing.T) {
 			"add the certificates of all processes; if all are there, these stopped earlier")
 }
 
-// Wrong rows of any process are found, whatever the arrays replicate.
+// Wrong rows of any process are found, however arrays are replicated.
 func TestWrongRowsOfAnyProcess(t *testing.T) {
 	for what, d := range map[string]*layout.Document{"rows": document(32), "columns": columns(32)} {
 		lay := newLayout(t, d)
@@ -214,7 +211,7 @@ func TestWrongRowsOfAnyProcess(t *testing.T) {
 	}
 }
 
-// What the gatherer did is what counts, not what was planned.
+// The evidence is of the records that were gathered, not of those that were planned.
 func TestCertificateFindsFaults(t *testing.T) {
 	lay := newLayout(t, document(32)) // 16 rows per process
 	for what, c := range map[string]struct {
@@ -240,8 +237,7 @@ func TestCertificateFindsFaults(t *testing.T) {
 	}
 }
 
-// A process that gathers the rows of another is found, by itself and if they
-// are swapped.
+// A process that gathers another's rows is found, also if two are swapped.
 func TestCertificateFindsSwappedProcesses(t *testing.T) {
 	lay := newLayout(t, document(32))
 	lists := [2][][]int64{}
@@ -266,7 +262,7 @@ func TestCertificateFindsSwappedProcesses(t *testing.T) {
 	}
 }
 
-// Of a process with another seed, the certificate cannot even be added.
+// A certificate of another seed cannot be added.
 func TestCertificateOfAnotherSeed(t *testing.T) {
 	o := loader.Options{Layout: newLayout(t, document(32)), Shuffle: true, Seed: 1}
 	a := newLoader(t, digits(100), o)
@@ -276,7 +272,7 @@ func TestCertificateOfAnotherSeed(t *testing.T) {
 	wantError(t, err, status.Incompatible, "certificate: certificates of different sequences cannot be added: seed 1 and 2; every process and every run must load the same dataset with the same order and seed")
 }
 
-// Restore and Seek begin a run in the same account; Rewind takes batches back.
+// Restore and Seek begin a run in the same certificate; Rewind removes batches.
 func TestCertificateFollowsTheCursor(t *testing.T) {
 	lay := newLayout(t, replicated(8))
 	l := newLoader(t, digits(80), loader.Options{Layout: lay, Shuffle: true, Epochs: -1})
@@ -291,7 +287,7 @@ func TestCertificateFollowsTheCursor(t *testing.T) {
 	saved := l.State()
 	forward(t, l, 1)
 
-	if err := l.Rewind(batch.Cursor{Position: 16}); err != nil { // as if two had not been delivered
+	if err := l.Rewind(batch.Cursor{Position: 16}); err != nil { // removes two batches
 		t.Fatal(err)
 	}
 	if got := certificateOf(t, l); !got.Equal(earlier) || l.State().Position != 16 {
@@ -320,7 +316,7 @@ func TestCertificateFollowsTheCursor(t *testing.T) {
 		"process 1 of 2 did not deliver 48 positions that others did: [0, 40) of epoch 0, [48, 56) of epoch 0"+hints)
 }
 
-// A long run keeps few spans, and the last 64 batches apart.
+// A long run keeps few spans, and the last 64 batches separately.
 func TestCertificateOfLongRuns(t *testing.T) {
 	l := newLoader(t, digits(84), loader.Options{Layout: newLayout(t, document(8)), Epochs: -1, State: []byte(
 		`{"meshfeed":1,"order":"sequential.1","dataset":"` + newLoader(t, digits(84), loader.Options{Layout: newLayout(t, document(8))}).State().Dataset.String() +
@@ -337,7 +333,7 @@ func TestCertificateOfLongRuns(t *testing.T) {
 	wantRuns(t, before, spans{at(0, 1, 24, 80), at(1, 12, 0, 80), at(13, 1, 0, 48)})
 	_, err = l.CertificateAt(batch.Cursor{Epoch: 13, Position: 40})
 	wantError(t, err, status.OutOfRange, "loader: none of the last 64 batches ended at position 40 of epoch 13; ask at the position of a state that is at most 64 batches old")
-	if err := l.Rewind(batch.Cursor{Epoch: 2}); err != nil { // too far back: a run of its own
+	if err := l.Rewind(batch.Cursor{Epoch: 2}); err != nil { // too far back: begins a run
 		t.Fatal(err)
 	}
 	forward(t, l, 1)
@@ -345,8 +341,8 @@ func TestCertificateOfLongRuns(t *testing.T) {
 	wantError(t, l.Rewind(batch.Cursor{Position: 85}), status.OutOfRange, "loader: position 85 is outside the epoch of 84 records")
 }
 
-// What a larger batch leaves out of the epoch in which a state was saved is
-// dropped, and no gap.
+// If the rest of an epoch is too short for a larger batch, it is dropped; it is not
+// a gap.
 func TestCertificateOfALargerBatch(t *testing.T) {
 	o := loader.Options{Layout: newLayout(t, document(8)), Process: 0, Epochs: -1}
 	first := certify(t, digits(80), o, 9)
@@ -358,7 +354,7 @@ func TestCertificateOfALargerBatch(t *testing.T) {
 	wantComplete(t, total, spans{at(0, 1, 72, 80), at(1, 1, 64, 80)}, nil)
 }
 
-// An account has so many runs, and costs no memory beyond.
+// The number of runs is bounded, and so is their memory.
 func TestCertificateOfTooManyRuns(t *testing.T) {
 	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Prefetch: -1})
 	for range 4098 {
@@ -368,11 +364,11 @@ func TestCertificateOfTooManyRuns(t *testing.T) {
 		}
 	}
 	_, err := l.Certificate()
-	wantError(t, err, status.ResourceExhausted, "loader: the loader was moved, or skipped steps, more than 4096 times, which no certificate can tell; make a new loader from the state, and take a certificate of each")
+	wantError(t, err, status.ResourceExhausted, "loader: the loader was moved, or skipped steps, more than 4096 times, which is more than a certificate can hold; make a new loader from the state, and take a certificate of each")
 }
 
-// A loader on another layout goes on with the certificate in another run, and
-// all processes of both together have a complete one.
+// A remeshed loader continues the certificate in another run. All processes of both
+// layouts together have a complete certificate.
 func TestCertificateAfterRemesh(t *testing.T) {
 	before, after := newLayout(t, document(8)), newLayout(t, replicated(12))
 	var total certificate.Certificate
@@ -397,11 +393,11 @@ func TestCertificateAfterRemesh(t *testing.T) {
 	wantComplete(t, total, nil, nil)
 }
 
-// Two loaders that came from one keep accounts of their own.
-func TestCertificatesAfterRemeshAreApart(t *testing.T) {
+// Two loaders that were remeshed from one have separate certificates.
+func TestCertificatesAfterRemeshAreSeparate(t *testing.T) {
 	lay := newLayout(t, document(8))
 	l := newLoader(t, digits(80), loader.Options{Layout: lay, Epochs: -1})
-	forward(t, l, 105) // more than are kept apart, so that some are in the sum
+	forward(t, l, 105) // more than are kept separately, so that some are in the sum
 	other, err := l.Remesh(lay, 0, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -411,14 +407,14 @@ func TestCertificatesAfterRemeshAreApart(t *testing.T) {
 	}
 	wantRuns(t, certificateOf(t, l), spans{at(0, 10, 0, 80)})
 	forward(t, other, 70)
-	forward(t, l, 80) // so that some of these are in the sum too
+	forward(t, l, 80) // so that some of these are in the sum, too
 	wantRuns(t, certificateOf(t, other), spans{at(0, 10, 0, 80), at(10, 1, 0, 40)}, spans{at(10, 1, 40, 80), at(11, 6, 0, 80), at(17, 1, 0, 40)})
 	wantRuns(t, certificateOf(t, l), spans{at(0, 18, 0, 80)})
 	closeLoader(t, other)
 }
 
-// A layout that drops what another one pads begins the next epoch, and the
-// certificate is still there.
+// If a layout drops the rest that the former layout pads, the next epoch begins, and
+// the certificate continues.
 func TestCertificateAfterRemeshAtTheEnd(t *testing.T) {
 	padded := document(8)
 	padded.Batch.Remainder = layout.Pad
@@ -430,7 +426,7 @@ func TestCertificateAfterRemeshAtTheEnd(t *testing.T) {
 	}
 	to := other.State().Cursor()
 	if to != (batch.Cursor{Epoch: 1}) {
-		t.Errorf("the loader goes on at %v", to)
+		t.Errorf("the loader continues at %v", to)
 	}
 	c, err := other.CertificateAt(to)
 	if err != nil {
@@ -441,7 +437,7 @@ func TestCertificateAfterRemeshAtTheEnd(t *testing.T) {
 		t.Errorf("dropped %v", dropped)
 	}
 	if err := other.Rewind(to); err != nil || !certificateOf(t, other).Equal(c) {
-		t.Errorf("after Rewind to the same place: %v, %v", certificateOf(t, other), err)
+		t.Errorf("after Rewind to the same position: %v, %v", certificateOf(t, other), err)
 	}
 	closeLoader(t, other)
 }

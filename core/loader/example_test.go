@@ -33,7 +33,7 @@ func exampleSource() source.Source {
 	return synthetic.New(10, source.Field{Name: "x", Type: dtype.Float32})
 }
 
-// records reads the low words of the extra "record", block by block.
+// records returns the low words of the extra "record", block by block.
 func records(b *batch.Batch) (list []int32) {
 	for i, block := range b.Blocks() {
 		if block.Type != dtype.Uint32 {
@@ -68,7 +68,7 @@ func Example() {
 	// step 2 records [8 9 -1 -1]
 }
 
-// A run stops after one batch of four, and goes on with one of eight: the rest
+// A run stops after one batch of four. It continues with a batch of eight: the rest
 // of the epoch, and padding.
 func ExampleLoader_State() {
 	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(4, layout.Drop), Shuffle: true, Seed: 7})
@@ -115,7 +115,7 @@ func ExampleLoader_Seek() {
 	}
 	defer l.Close()
 	fmt.Println(l.Seek(batch.Cursor{Epoch: 2, Position: 3}), l.Epoch(), l.Len())
-	fmt.Println(l.Seek(batch.Cursor{Epoch: 2, Position: 8}), l.Epoch(), l.Len()) // no step is left there
+	fmt.Println(l.Seek(batch.Cursor{Epoch: 2, Position: 8}), l.Epoch(), l.Len()) // no step is left in epoch 2
 	fmt.Println(l.Seek(batch.Cursor{Epoch: 2, Position: 11}))
 	// Output:
 	// <nil> 2 1
@@ -123,7 +123,7 @@ func ExampleLoader_Seek() {
 	// loader: position 11 is outside the epoch of 10 records
 }
 
-// A step is left out, and the certificate says so.
+// A step is left out, and the certificate names it.
 func ExampleLoader_Skip() {
 	l, err := loader.New(exampleSource(), loader.Options{Layout: exampleLayout(2, layout.Drop), Epochs: 1})
 	if err != nil {
@@ -138,7 +138,7 @@ func ExampleLoader_Skip() {
 		}
 		fmt.Println(records(b))
 		b.Release()
-		if l.Step() == 1 { // the loss has jumped
+		if l.Step() == 1 { // after a spike of the loss
 			fmt.Println(l.Skip(2))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-func TestErrorsInPlace(t *testing.T) {
+func TestErrorsInOrder(t *testing.T) {
 	boom := status.New(status.DataLoss, "disk", "sector 7 is unreadable").WithHint("buy a disk").With("path", "a.arrow")
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
@@ -25,13 +25,13 @@ func TestErrorsInPlace(t *testing.T) {
 		}
 		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4})
 		next(t, l)
-		synctest.Wait() // the failure has happened, but its turn has not come
+		synctest.Wait() // the error is ready, behind a batch
 		next(t, l)
 		for range 2 {
 			_, err := l.Next(t.Context())
 			wantError(t, err, status.DataLoss, "loader: step 2 of epoch 0: disk: sector 7 is unreadable; buy a disk")
 			if e := err.(*status.Error); e.Attr("path") != "a.arrow" || e.Attr("step") != int64(2) || !errors.Is(err, boom) {
-				t.Errorf("facts are lost: %v", e.Attrs)
+				t.Errorf("attributes are missing: %v", e.Attrs)
 			}
 			if s := l.State(); s.Position != 16 {
 				t.Errorf("the cursor moved to %v", s)
@@ -44,8 +44,7 @@ func TestErrorsInPlace(t *testing.T) {
 	})
 }
 
-// A seek leaves a failure behind: what lies there is read ahead, before anybody
-// asks for it.
+// Seek drops an error. Batches at the new cursor are built ahead at once.
 func TestSeekFromFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
@@ -59,7 +58,7 @@ func TestSeekFromFailure(t *testing.T) {
 			l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 3})
 			next(t, l)
 			next(t, l)
-			synctest.Wait() // the failure stands ready
+			synctest.Wait() // the error is ready
 			if asked {
 				if _, err := l.Next(t.Context()); status.CodeOf(err) != status.DataLoss {
 					t.Errorf("got %v", err)
@@ -70,7 +69,7 @@ func TestSeekFromFailure(t *testing.T) {
 			}
 			synctest.Wait()
 			if n := l.Stats().Queued; n != 3 {
-				t.Errorf("%d batches stand ready behind the seek, want 3", n)
+				t.Errorf("%d batches are ready after Seek, want 3", n)
 			}
 			if p := next(t, l); p.Position != 40 {
 				t.Errorf("got %+v", p)
@@ -98,13 +97,13 @@ func TestPanicBecomesError(t *testing.T) {
 		if err := l.Seek(batch.Cursor{Position: 24}); err != nil {
 			t.Error(err)
 		}
-		next(t, l) // goes on elsewhere
+		next(t, l) // another loader is not affected
 		next(t, other)
 	}
 }
 
-// Of several workers one fails: the others are told to stop, and the error is
-// the failure, whichever worker had it.
+// If one of several workers fails, the others are canceled. The result is the error
+// of the worker that failed.
 func TestWorkersFailTogether(t *testing.T) {
 	for row := range int64(4) {
 		src := digits(80)
@@ -121,7 +120,7 @@ func TestWorkersFailTogether(t *testing.T) {
 	}
 }
 
-// badAllocator fails, or panics, from the third batch on.
+// badAllocator fails or panics from the third batch on.
 type badAllocator struct {
 	heap    *batch.Heap
 	n       int
@@ -169,7 +168,7 @@ func TestAllocatorFails(t *testing.T) {
 		wantError(t, err, c.code, c.text)
 		closeLoader(t, l)
 		if n, bytes := c.a.heap.Live(); n != 0 || bytes != 0 {
-			t.Errorf("%d batches of %d bytes are lost", n, bytes)
+			t.Errorf("%d batches of %d bytes are not freed", n, bytes)
 		}
 	}
 }
@@ -183,7 +182,7 @@ func TestMaxHostBytes(t *testing.T) {
 
 		l := newLoader(t, digits(80), loader.Options{Layout: lay, MaxHostBytes: 3 * slab, Prefetch: 2, Epochs: 1})
 		var kept []*batch.Batch
-		for range 3 { // reading ahead gives way to what the consumer holds
+		for range 3 { // fewer batches are built ahead if the consumer holds some
 			b, err := l.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -199,7 +198,7 @@ func TestMaxHostBytes(t *testing.T) {
 			wantError(t, err, status.ResourceExhausted, "loader: step 3 of epoch 0: loader: 3 batches of 576 bytes in all are not released, "+
 				"and one more of 192 would exceed max_host_bytes = 576; release batches, or drop references to their arrays; then ask again")
 		}
-		kept[0].Release() // room before it is asked for: no failure is waiting from before
+		kept[0].Release() // now the next batch has room, and no old error is delivered
 		if p := next(t, l); p.Index != 3 {
 			t.Errorf("step %d came, want 3", p.Index)
 		}

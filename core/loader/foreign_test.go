@@ -15,10 +15,10 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestAnErrorOfAForeignSource sees that an error without a code is no bug of
-// meshfeed's, and that the program finds its own error again.
-func TestAnErrorOfAForeignSource(t *testing.T) {
-	mine := errors.New("the tape is torn")
+// An error without a code, of a program's own source, is not called a bug in
+// meshfeed. errors.Is finds it.
+func TestErrorOfAForeignSource(t *testing.T) {
+	mine := errors.New("the tape is broken")
 	src := digits(64)
 	src.Hook = func(context.Context, []int64) error { return mine }
 	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(16))})
@@ -28,14 +28,14 @@ func TestAnErrorOfAForeignSource(t *testing.T) {
 	}
 }
 
-// torn is a source of which one method panics, or gives an error without a code.
-type torn struct {
+// broken is a source. One of its methods panics, or returns an error without a code.
+type broken struct {
 	*synthetic.Source
 	method string
 	err    error // nil: it panics
 }
 
-func (s *torn) tear(method string) error {
+func (s *broken) tear(method string) error {
 	if method != s.method {
 		return nil
 	}
@@ -45,26 +45,26 @@ func (s *torn) tear(method string) error {
 	return s.err
 }
 
-func (s *torn) Schema() source.Schema {
+func (s *broken) Schema() source.Schema {
 	_ = s.tear("Schema")
 	return s.Source.Schema()
 }
 
-func (s *torn) Len() int64 {
+func (s *broken) Len() int64 {
 	_ = s.tear("Len")
 	return s.Source.Len()
 }
 
-func (s *torn) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
+func (s *broken) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if err := s.tear("Fingerprint"); err != nil {
 		return source.Fingerprint{}, err
 	}
 	return s.Source.Fingerprint(ctx)
 }
 
-func (s *torn) Check(context.Context, []int, int64, int64) error { return s.tear("Check") }
+func (s *broken) Check(context.Context, []int, int64, int64) error { return s.tear("Check") }
 
-func (s *torn) Gatherer(parts []source.Part) (source.Gatherer, error) {
+func (s *broken) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if err := s.tear("Gatherer"); err != nil {
 		return nil, err
 	}
@@ -74,9 +74,9 @@ func (s *torn) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	return s.Source.Gatherer(parts)
 }
 
-func TestASourceFailsWhileALoaderIsMade(t *testing.T) {
+func TestSourceFailsInNew(t *testing.T) {
 	const bug = "; this is a bug in meshfeed: please report it with the file and the options that led here"
-	mine := errors.New("the tape is torn")
+	mine := errors.New("the tape is broken")
 	lay := newLayout(t, document(16))
 	for _, test := range []struct {
 		method string
@@ -89,25 +89,25 @@ func TestASourceFailsWhileALoaderIsMade(t *testing.T) {
 		{"Fingerprint", nil, status.Internal, "loader: panic: no Fingerprint" + bug},
 		{"Check", nil, status.Internal, "loader: panic: no Check" + bug},
 		{"Gatherer", nil, status.Internal, "loader: panic: no Gatherer" + bug},
-		{"Fingerprint", mine, status.IO, "loader: the source failed: the tape is torn"},
-		{"Check", mine, status.IO, "loader: the source failed: the tape is torn"},
-		{"Gatherer", mine, status.IO, "loader: the source failed: the tape is torn"},
+		{"Fingerprint", mine, status.IO, "loader: the source failed: the tape is broken"},
+		{"Check", mine, status.IO, "loader: the source failed: the tape is broken"},
+		{"Gatherer", mine, status.IO, "loader: the source failed: the tape is broken"},
 		{"Fingerprint", context.Canceled, status.Cancelled, "loader: the source failed: context canceled"},
 		{"nothing", nil, status.IO, "loader: the source returned neither a gatherer nor an error; correct the source's method Gatherer"},
 	} {
-		src := &torn{digits(64), test.method, test.err}
+		src := &broken{digits(64), test.method, test.err}
 		made, err := loader.New(src, loader.Options{Layout: lay})
 		wantError(t, err, test.code, test.text)
 		if made != nil || test.err != nil && !errors.Is(err, test.err) {
 			t.Errorf("%s: a loader %v with %v", test.method, made != nil, err)
 		}
 	}
-	for _, none := range []source.Source{nil, (*torn)(nil)} {
+	for _, none := range []source.Source{nil, (*broken)(nil)} {
 		_, err := loader.New(none, loader.Options{Layout: lay})
 		wantError(t, err, status.InvalidArgument, "loader: there is no source; give a dataset; arrowio.Open, which opens one, returns nil with an error")
 	}
 
-	src := &torn{Source: digits(64)}
+	src := &broken{Source: digits(64)}
 	l := newLoader(t, src, loader.Options{Layout: lay})
 	src.method = "Gatherer"
 	_, err := l.Remesh(lay, 0, nil)
@@ -115,17 +115,18 @@ func TestASourceFailsWhileALoaderIsMade(t *testing.T) {
 	_, err = l.OneEpoch(0)
 	wantError(t, err, status.Internal, "loader: panic: no Gatherer"+bug)
 	src.method = ""
-	next(t, l) // the loader itself goes on
+	next(t, l) // the loader itself still works
 }
 
-// TestAPanicOfAForeignSource runs a program of another module's name.
-func TestAPanicOfAForeignSource(t *testing.T) {
+// A panic of a program's own source names the function that panicked. The program is
+// of another module.
+func TestPanicOfAForeignSource(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(program, []byte(foreign), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	said, err := exec.Command("go", "run", program).CombinedOutput()
-	const want = "loader: panic: runtime error: index out of range [3] with length 0; main.(*tape).Gatherer panicked, which meshfeed called and is no part of it; the attribute \"stack\" has the trace\n"
+	const want = "loader: panic: runtime error: index out of range [3] with length 0; main.(*tape).Gatherer panicked, which is not part of meshfeed; the attribute \"stack\" has the trace\n"
 	if err != nil || string(said) != want {
 		t.Errorf("%v\n%s", err, said)
 	}

@@ -17,8 +17,8 @@ import (
 //
 //	new records=N batch=B remainder=drop|pad|error epochs=none|K|-1
 //	     opens a loader; batch may be a list (b0,b1)
-//	positions     for every position of an epoch, where a seek to it leads and
-//	              how many batches a loop from there has
+//	positions     for every position of an epoch, the cursor after a seek to it
+//	              and the number of batches of a loop from there
 //	loop [break=n] [show=n]   one for loop, left after n batches; shows the first n
 //	next [n=1]    calls of Next
 //	seek epoch=E position=P
@@ -26,8 +26,8 @@ import (
 //	state         the saved state
 //	records epoch=E position=P
 //
-// A line reads "epoch.step [first row, last row) of the epoch, rows that are
-// records; then the state behind the batch, as epoch.position".
+// A line is "epoch.step [first row, last row) of the epoch, number of records; then
+// the state after the batch, as epoch.position".
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}
@@ -138,7 +138,7 @@ func (s *script) where() {
 		s.l.Epoch(), s.l.Step(), s.l.State().Position, s.l.StepsPerEpoch(), s.l.Len())
 }
 
-// positions lists ranges of positions that behave alike by their differences.
+// positions prints the cursor and the length for every position of an epoch.
 func (s *script) positions() {
 	for p := range s.records + 2 {
 		if err := s.l.Seek(batch.Cursor{Epoch: 1, Position: p}); err != nil {

@@ -141,10 +141,10 @@ func TestOneEpoch(t *testing.T) {
 			checkBytes(t, pass, b)
 			b.Release()
 		}
-		if list := places(t, pass); len(list) != 1 {
+		if list := loopSteps(t, pass); len(list) != 1 {
 			t.Errorf("%d batches after the second, want 1", len(list))
 		}
-		if list := places(t, pass); len(list) != 0 {
+		if list := loopSteps(t, pass); len(list) != 0 {
 			t.Errorf("a pass that is over yields %d batches", len(list))
 		}
 		if err := pass.Close(); err != nil {
@@ -184,7 +184,7 @@ func TestOneEpochOutlivesLoader(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeLoader(t, l)
-	if n := len(places(t, pass)); n != 3 {
+	if n := len(loopSteps(t, pass)); n != 3 {
 		t.Errorf("%d batches, want 3", n)
 	}
 	closeLoader(t, pass)

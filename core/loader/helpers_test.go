@@ -23,7 +23,7 @@ func digits(records int64) *synthetic.Source {
 		source.Field{Name: "label", Type: dtype.Int64})
 }
 
-// document is for digits: images over both axes of a 2×2 mesh of two
+// document is a layout for digits: images over both axes of a 2×2 mesh of two
 // processes, labels narrowed.
 func document(size ...int) *layout.Document {
 	tail := make(sharding.PartitionSpec, len(size)-1)
@@ -57,7 +57,7 @@ func newLoader(t testing.TB, src source.Source, o loader.Options) *loader.Loader
 	return l
 }
 
-// closeLoader also checks that nothing is left.
+// closeLoader closes a loader and checks that no batch is live.
 func closeLoader(t testing.TB, l *loader.Loader) {
 	t.Helper()
 	if err := l.Close(); err != nil {
@@ -96,8 +96,8 @@ func checkBytes(t testing.TB, l *loader.Loader, b *batch.Batch) {
 	}
 }
 
-// places runs one loop and gives where its batches start.
-func places(t testing.TB, l *loader.Loader) []batch.Step {
+// loopSteps runs one loop and returns its steps.
+func loopSteps(t testing.TB, l *loader.Loader) []batch.Step {
 	t.Helper()
 	var list []batch.Step
 	for b, err := range l.All(context.Background()) {

@@ -192,7 +192,7 @@ func (g *ledger) upTo(c batch.Cursor) (n int, ok bool) {
 // sum returns the certificate up to the given number of recent batches.
 func (g *ledger) sum(recent int) (certificate.Certificate, error) {
 	if g.overflow {
-		return certificate.Certificate{}, fail(status.ResourceExhausted, "the loader was moved, or skipped steps, more than %d times, which no certificate can tell", maxDone).
+		return certificate.Certificate{}, fail(status.ResourceExhausted, "the loader was moved, or skipped steps, more than %d times, which is more than a certificate can hold", maxDone).
 			WithHint("make a new loader from the state, and take a certificate of each")
 	}
 	run := g.run.Clone()

@@ -24,7 +24,7 @@ func TestBytesOfEveryProcess(t *testing.T) {
 	d.Batch.Extras = []string{layout.ExtraRecord, layout.ExtraKey}
 	d.Dataset = &layout.DatasetSpec{Records: 21, Order: sampler.Shuffle, Seed: 5}
 	lay := newLayout(t, d)
-	for process := range 3 { // the third has no devices
+	for process := range 3 { // process 2 has no devices
 		src := digits(21)
 		l := newLoader(t, src, loader.Options{Layout: lay, Process: process, Processes: 3, Epochs: 2})
 		n := 0
@@ -46,7 +46,7 @@ func TestBytesOfEveryProcess(t *testing.T) {
 	}
 }
 
-// With several batch dimensions a part of an inner one makes rows jump.
+// With several batch dimensions, a part of an inner one has several runs of rows.
 func TestMicroBatches(t *testing.T) {
 	for process := range 2 {
 		l := newLoader(t, digits(40), loader.Options{Layout: newLayout(t, document(3, 4)), Process: process, Shuffle: true})
@@ -56,7 +56,7 @@ func TestMicroBatches(t *testing.T) {
 	}
 }
 
-// Two outer batch dimensions, the inner one in part.
+// A part of the second of three batch dimensions has several runs of rows.
 func TestPartOfMiddleBatchDimension(t *testing.T) {
 	d := document(2, 4, 2)
 	for i := range d.Arrays {
@@ -68,7 +68,7 @@ func TestPartOfMiddleBatchDimension(t *testing.T) {
 	}
 }
 
-// Blocks of other rows that take the same part of each row share it.
+// Blocks of different rows share a part if they take the same part of each row.
 func TestPartsAreShared(t *testing.T) {
 	d := document(8)
 	d.Mesh.Processes = 1
@@ -79,7 +79,7 @@ func TestPartsAreShared(t *testing.T) {
 	}
 }
 
-// Columns that are not in order, overlap, and are cut by the mesh inside a range.
+// Columns may be out of order and overlap, and the mesh may split a range of them.
 func TestColumns(t *testing.T) {
 	src := synthetic.New(9, source.Field{Name: "tokens", Type: dtype.Int64, Shape: []int{10, 3}})
 	lay := newLayout(t, &layout.Document{
@@ -98,12 +98,11 @@ func TestColumns(t *testing.T) {
 	}
 	parts := src.Counts().Parts[0]
 	if got, want := parts[len(parts)-1].Boxes, [][][2]int{{{1, 9}, {0, 3}}}; !slices.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("columns that go on are not one box: %v", got)
+		t.Errorf("adjacent columns are not one box: %v", got)
 	}
 }
 
-// A row is asked for once per step, whatever the number of blocks, and a block
-// once whatever the number of devices.
+// A row is gathered once per step for all blocks, and a block once for all devices.
 func TestEachRowOnce(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		src := digits(64)
@@ -114,11 +113,11 @@ func TestEachRowOnce(t *testing.T) {
 			t.Errorf("%d gathers, want %d", c.Gathers, workers)
 		}
 		if len(c.Rows) != 8 {
-			t.Errorf("%d rows were touched, want the 8 of process 0", len(c.Rows))
+			t.Errorf("%d rows were gathered, want the 8 of process 0", len(c.Rows))
 		}
 		for r, n := range c.Rows {
 			if n != 1 || r >= 8 {
-				t.Errorf("record %d was asked for %d times", r, n)
+				t.Errorf("record %d was gathered %d times", r, n)
 			}
 		}
 		if n := len(l.Blocks()); n != 3 {
@@ -127,8 +126,8 @@ func TestEachRowOnce(t *testing.T) {
 	}
 }
 
-// A mask may be on every device where the data are split: its rows are not
-// read for it, nor announced.
+// If every device has the whole mask, but a part of the data, the other rows are
+// neither gathered nor announced for the mask.
 func TestMaskOfOtherRows(t *testing.T) {
 	d := document(8)
 	d.Batch.Remainder, d.Batch.MaskSpec = layout.Pad, sharding.P(nil)
@@ -146,16 +145,16 @@ func TestMaskOfOtherRows(t *testing.T) {
 		}
 		for r := range c.Ahead {
 			if r >= 0 && r/4%2 != int64(process) {
-				t.Errorf("process %d was told of record %d", process, r)
+				t.Errorf("record %[2]d was announced to process %[1]d", process, r)
 			}
 		}
 		if n := l.Stats().Rows; n != 21 {
-			t.Errorf("process %d has %d rows, want 21: its mask has all", process, n)
+			t.Errorf("process %d has %d rows, want the 21 of its mask", process, n)
 		}
 	}
 }
 
-// Coming rows are announced, each once, before they are gathered.
+// Every row is announced once, before it is gathered.
 func TestAhead(t *testing.T) {
 	src := digits(64)
 	announced, steps := map[int64]int{}, 0
@@ -172,7 +171,7 @@ func TestAhead(t *testing.T) {
 		return nil
 	}
 	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Epochs: 1, Prefetch: -1})
-	if n := len(places(t, l)); n != 8 || steps != 8 {
+	if n := len(loopSteps(t, l)); n != 8 || steps != 8 {
 		t.Errorf("%d batches, %d gathers", n, steps)
 	}
 	if len(announced) != 28 { // rows of process 0, without the first step
@@ -180,7 +179,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// A gatherer whose hints panic fails its own loader alone, in order.
+// If a gatherer panics in Ahead, the next batch of its loader is an error.
 func TestAheadPanics(t *testing.T) {
 	l := newLoader(t, deaf{digits(64)}, loader.Options{Layout: newLayout(t, document(8))})
 	next(t, l)
@@ -201,7 +200,7 @@ type deafGatherer struct{ source.Gatherer }
 
 func (deafGatherer) Ahead([]int64) { panic("no hints, please") }
 
-// The last records of the largest dataset, whose numbers have more than 32 bits.
+// The last record numbers of the largest dataset have more than 32 bits.
 func TestLargestDataset(t *testing.T) {
 	d := document(24)
 	d.Batch.Remainder, d.Batch.Extras = layout.Pad, []string{layout.ExtraRecord}
@@ -221,19 +220,19 @@ func TestLargestDataset(t *testing.T) {
 	}
 }
 
-// A loop may be longer than an int64 counts.
+// A loop may have more batches than an int64 holds.
 func TestLongestLoop(t *testing.T) {
 	const most = math.MaxInt64
 	for _, c := range []struct{ epochs, want int64 }{{most / 10, most/10*10 - 1}, {most/10 + 1, most}, {most, most}} {
 		l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Epochs: int(c.epochs)})
 		next(t, l)
 		if got := l.Len(); got != c.want {
-			t.Errorf("%d epochs of 10 batches: len is %d behind the first, want %d", c.epochs, got, c.want)
+			t.Errorf("%d epochs of 10 batches: len is %d after the first, want %d", c.epochs, got, c.want)
 		}
 	}
 }
 
-// A batch that other processes load may be too large to list here.
+// The records of a batch may be too many to list.
 func TestRecordsAreBounded(t *testing.T) {
 	l := newLoader(t, digits(1<<30), loader.Options{Layout: newLayout(t, document(1<<27)), Process: 7, Processes: 8})
 	_, err := l.Records(batch.Cursor{})
@@ -243,7 +242,7 @@ func TestRecordsAreBounded(t *testing.T) {
 func TestProcessWithoutDevices(t *testing.T) {
 	src := digits(20)
 	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Process: 7, Processes: 8})
-	if n := len(places(t, l)); n != 2 || len(l.Blocks()) != 0 {
+	if n := len(loopSteps(t, l)); n != 2 || len(l.Blocks()) != 0 {
 		t.Errorf("%d batches of %d blocks, want 2 of none", n, len(l.Blocks()))
 	}
 	if c := src.Counts(); c.Gathers != 0 {

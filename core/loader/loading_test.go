@@ -26,8 +26,8 @@ import (
 
 var loadings = []string{layout.LoadProcess, layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard}
 
-// TestLoadings plays all processes of random meshes. The four ways of loading
-// end in the same global arrays, and gather as many bytes as the layout says.
+// On random meshes, the four ways of loading deliver the same global arrays and
+// gather as many bytes as the layout says.
 func TestLoadings(t *testing.T) {
 	r, meshes := random.New(t), 200
 	if os.Getenv("MESHFEED_DEEP") != "" {
@@ -53,8 +53,8 @@ func TestLoadings(t *testing.T) {
 	}
 }
 
-// randomRun gives a document whose batch fits every way of loading, and the
-// records of its dataset.
+// randomRun returns a document whose batch fits every way of loading, and the number
+// of records of its dataset.
 func randomRun(r *rand.Rand) (*layout.Document, int64) {
 	d := &layout.Document{Batch: &layout.BatchSpec{Remainder: layout.Pad}}
 	axes, size := random.Axes(r, 27)
@@ -94,17 +94,17 @@ func fields() []source.Field {
 	}
 }
 
-// cluster plays all processes of a layout.
+// cluster runs all processes of a layout.
 type cluster struct {
 	t       *testing.T
 	lay     *layout.Layout
 	text    string
 	records int64
-	steps   []map[string][]byte // the global arrays, put together from the devices' parts
-	given   []map[string]int    // devices that got their part of it
+	steps   []map[string][]byte // the global arrays, assembled from the devices' parts
+	given   []map[string]int    // how many devices have their part
 }
 
-// run gives the global arrays of every step of two epochs.
+// run returns the global arrays of every step of two epochs.
 func (c *cluster) run() []map[string][]byte {
 	for _, process := range c.lay.Mesh().Processes() {
 		src := &counted{Source: synthetic.New(c.records, fields()...)}
@@ -115,7 +115,7 @@ func (c *cluster) run() []map[string][]byte {
 				c.t.Fatalf("%s: process %d: %v", c.text, process, err)
 			}
 			checkBytes(c.t, l, b)
-			c.place(n, l, b)
+			c.assemble(n, l, b)
 			b.Release()
 			n++
 		}
@@ -131,9 +131,8 @@ func (c *cluster) run() []map[string][]byte {
 	return c.steps
 }
 
-// place puts what the devices of a process get where it stands in the global
-// arrays.
-func (c *cluster) place(n int, l *loader.Loader, b *batch.Batch) {
+// assemble copies the blocks of a process into the global arrays.
+func (c *cluster) assemble(n int, l *loader.Loader, b *batch.Batch) {
 	if n == len(c.steps) {
 		c.steps, c.given = append(c.steps, map[string][]byte{}), append(c.given, map[string]int{})
 	}
@@ -141,7 +140,7 @@ func (c *cluster) place(n int, l *loader.Loader, b *batch.Batch) {
 		a := c.lay.Arrays()[block.Array]
 		for _, device := range block.Holders {
 			if !a.Delivered.IndexAt(a.Shape, device).Equal(block.Index) || c.lay.Mesh().Device(device).Process != l.Process() {
-				c.t.Fatalf("%s: device %d is given %v of %s", c.text, device, block.Index, a.Name)
+				c.t.Fatalf("%s: device %d gets %v of %s", c.text, device, block.Index, a.Name)
 			}
 			c.given[n][a.Name]++
 		}
@@ -155,7 +154,7 @@ func (c *cluster) place(n int, l *loader.Loader, b *batch.Batch) {
 	}
 }
 
-// put writes a part of an array in C order to its place.
+// put copies a part of an array, in C order, into the array.
 func put(array, part []byte, shape []int, index sharding.Index) {
 	if len(shape) == 0 {
 		copy(array, part)
@@ -168,7 +167,7 @@ func put(array, part []byte, shape []int, index sharding.Index) {
 	}
 }
 
-// compare holds what was gathered against the layout's prediction.
+// compare compares what was gathered with the layout's prediction.
 func (c *cluster) compare(process int, batches, gathered int64, s loader.Stats) {
 	var report struct {
 		Processes []struct {
@@ -179,7 +178,7 @@ func (c *cluster) compare(process int, batches, gathered int64, s loader.Stats) 
 	if err := json.Unmarshal(layoutjson.Report(c.lay, layoutjson.ReportOptions{}), &report); err != nil {
 		c.t.Fatal(err)
 	}
-	made := int64(0) // masks, keys and record numbers come from nowhere
+	made := int64(0) // bytes of masks, keys and record numbers, which are not gathered
 	for _, b := range c.lay.Process(process).Gathered() {
 		if a := c.lay.Arrays()[b.Array]; a.Kind != layout.Data {
 			made += int64(bytesOf(a, b.Index))
@@ -187,7 +186,7 @@ func (c *cluster) compare(process int, batches, gathered int64, s loader.Stats) 
 	}
 	for _, p := range report.Processes {
 		if p.Process == process && (p.BytesPerStep*batches != gathered+made*batches || s.GatheredBytes != p.BytesPerStep*batches) {
-			c.t.Fatalf("%s: process %d: %d bytes per step are predicted; in %d steps %d were gathered and %d made, and the statistics say %d",
+			c.t.Fatalf("%s: process %d: %d bytes per step are predicted; in %d steps %d were gathered and %d computed, and the statistics say %d",
 				c.text, process, p.BytesPerStep, batches, gathered, made*batches, s.GatheredBytes)
 		}
 	}
@@ -218,7 +217,7 @@ func equalArrays(a, b map[string][]byte) bool {
 	return len(a) == len(b)
 }
 
-// counted counts the bytes that are gathered from a source.
+// counted is a source that counts the gathered bytes.
 type counted struct {
 	source.Source
 	bytes atomic.Int64
@@ -241,7 +240,7 @@ func (g countedGatherer) Gather(ctx context.Context, records []int64, jobs []sou
 	return g.Gatherer.Gather(ctx, records, jobs)
 }
 
-// TestDeviceLoading gives every device memory of its own.
+// With loading "device" every device has a block of its own.
 func TestDeviceLoading(t *testing.T) {
 	d := document(8)
 	d.Loading = layout.LoadDevice
@@ -257,8 +256,7 @@ func TestDeviceLoading(t *testing.T) {
 	}
 }
 
-// TestIdleLoading gives a process without devices batches without blocks,
-// however the others load.
+// A process without devices gets batches without blocks, with every way of loading.
 func TestIdleLoading(t *testing.T) {
 	for _, how := range loadings {
 		d := document(8)
@@ -274,7 +272,7 @@ func TestIdleLoading(t *testing.T) {
 	}
 }
 
-// TestLoadingMayChange continues a run with another way of loading.
+// A run may continue with another way of loading.
 func TestLoadingMayChange(t *testing.T) {
 	for _, before := range loadings {
 		for _, after := range loadings {
@@ -292,8 +290,8 @@ func TestLoadingMayChange(t *testing.T) {
 	}
 }
 
-// TestGlobalMemory counts the whole batch against the bound, which is there
-// once however many batches are read ahead.
+// MaxHostBytes includes the memory of a whole batch, once for all batches that are
+// built ahead.
 func TestGlobalMemory(t *testing.T) {
 	d := document(8)
 	d.Loading = layout.LoadGlobal

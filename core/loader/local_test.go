@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// wide is for digits: rows over the first axis of a mesh of some processes
+// wide is a layout for digits: rows over the first axis of a mesh of some processes
 // with two devices each.
 func wide(processes, size int) *layout.Document {
 	d := document(size)
@@ -20,7 +20,7 @@ func wide(processes, size int) *layout.Document {
 	return d
 }
 
-// On the first mesh each process reads its own contiguous part, epoch after
+// On the mesh of the order, each process reads its own contiguous part in every
 // epoch.
 func TestLocalOrderIsLocal(t *testing.T) {
 	const records, processes, size = 1000, 4, 32
@@ -31,7 +31,7 @@ func TestLocalOrderIsLocal(t *testing.T) {
 		if got := l.State().Order; got != "local.1:4:32" {
 			t.Fatalf("the order is %q", got)
 		}
-		places(t, l)
+		loopSteps(t, l)
 		low, high := int64(process*records/processes), int64((process+1)*records/processes)
 		read := src.Counts().Rows
 		for r := range read {
@@ -45,7 +45,7 @@ func TestLocalOrderIsLocal(t *testing.T) {
 	}
 }
 
-// sequenceOf lists the records of the next steps of a loader.
+// sequenceOf returns the records of the next steps of a loader.
 func sequenceOf(t *testing.T, l *loader.Loader, rows int) (list []int64) {
 	t.Helper()
 	for len(list) < rows {
@@ -59,8 +59,8 @@ func sequenceOf(t *testing.T, l *loader.Loader, rows int) (list []int64) {
 	return list
 }
 
-// A state brings the order's parameters: whatever mesh and batch size come
-// after it, the sequence goes on.
+// A state contains the order's parameters. So the sequence continues on any mesh and
+// with any batch size.
 func TestLocalOrderOnOtherTopologies(t *testing.T) {
 	local := loader.Options{Layout: newLayout(t, wide(4, 32)), Order: layout.OrderLocal, Seed: 5, Epochs: -1}
 	first := newLoader(t, digits(1000), local)
@@ -97,7 +97,7 @@ func TestLocalOrderOnOtherTopologies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := pass.State().Order; got != "local.1:4:32" {
-			t.Errorf("a pass follows %s", got)
+			t.Errorf("the order of a pass is %s", got)
 		}
 		if err := pass.Close(); err != nil {
 			t.Error(err)
@@ -105,11 +105,11 @@ func TestLocalOrderOnOtherTopologies(t *testing.T) {
 	}
 }
 
-// Another order in the middle of reading ahead: what the older one made for the
-// same place is not delivered.
+// After a Restore that changes the order, no batch of the old order is delivered,
+// even if it has the same position.
 func TestLocalOrderChangesAtOnce(t *testing.T) {
 	lay := newLayout(t, wide(4, 32))
-	for _, prefetch := range []int{-1, 8} { // the place is announced, or its batch stands ready
+	for _, prefetch := range []int{-1, 8} { // the step is announced, or its batch is ready
 		l := newLoader(t, digits(1000), loader.Options{Layout: lay, Order: layout.OrderLocal, Prefetch: prefetch, Epochs: -1})
 		for _, name := range []string{"local.1:2:32", "local.1:8:64", "local.1:4:32"} {
 			next(t, l)
@@ -155,7 +155,7 @@ func TestLocalOrderRefused(t *testing.T) {
 	wantError(t, err, status.InvalidArgument, `layout: the rows of every process lie in too many pieces for order "local"; partition the first batch dimension rather than a later one, or shuffle`)
 }
 
-// The document may name the order too; it is then the layout's own.
+// If the document names the local order, its parameters are the layout's.
 func TestLocalOrderOfTheDocument(t *testing.T) {
 	d := wide(4, 32)
 	d.Dataset = &layout.DatasetSpec{Records: 1000, Order: layout.OrderLocal, Seed: 9}

@@ -182,7 +182,7 @@ func (p *planner) addJobs(part, block int, runs [][2]int, rowBytes int) {
 func (p *planner) part(a layout.Array, index sharding.Index) (int, error) {
 	number, field, ok := p.schema.Field(a.Field)
 	if !ok {
-		return 0, fail(status.NotFound, "array %q takes field %q, which the dataset has not", a.Name, a.Field)
+		return 0, fail(status.NotFound, "array %q takes field %q, which the dataset does not have", a.Name, a.Field)
 	}
 	part := source.Part{Field: number, To: a.Type, Boxes: boxes(index, a.Columns), Fill: p.fill[a.Field]}
 	if part.To == field.Type {

@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Making takes a second, using takes a second, and both go on at once.
+// A batch is built, for a second, while the one before it is used, for a second.
 func TestOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
@@ -38,7 +38,7 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
-// aSecond is a gather that takes a second, unless it is cancelled.
+// aSecond is a gather that takes a second, unless it is canceled.
 func aSecond(ctx context.Context, _ []int64) error {
 	select {
 	case <-ctx.Done():
@@ -48,23 +48,23 @@ func aSecond(ctx context.Context, _ []int64) error {
 	}
 }
 
-// Who waited for whom: the loader for four seconds, then the consumer for one.
+// The producer waits for four seconds, then the consumer for one.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
 		src.Hook = aSecond
 		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 1})
-		next(t, l)                  // made in the first second; the second batch in the next
-		time.Sleep(5 * time.Second) // so that the loader rests for four
+		next(t, l)                  // built in the first second; the second batch in the next
+		time.Sleep(5 * time.Second) // so that the producer waits for four
 		next(t, l)
 		next(t, l)
 		if s := l.Stats(); s.ProducerWait != 4*time.Second || s.ConsumerWait != 2*time.Second {
-			t.Errorf("the loader waited %v, its consumer %v, want 4s and 2s", s.ProducerWait, s.ConsumerWait)
+			t.Errorf("the producer waited %v, the consumer %v, want 4s and 2s", s.ProducerWait, s.ConsumerWait)
 		}
 	})
 }
 
-// No more than prefetch batches stand ready, and nobody works then.
+// At most prefetch batches are ready, and then none is built.
 func TestBound(t *testing.T) {
 	for _, c := range []struct{ prefetch, ready int }{{-1, 0}, {1, 1}, {3, 3}} {
 		t.Run(fmt.Sprint(c.prefetch), func(t *testing.T) {
@@ -75,12 +75,12 @@ func TestBound(t *testing.T) {
 					next(t, l)
 					synctest.Wait()
 					if s := l.Stats(); s.Queued != int64(c.ready) || s.LiveBatches != int64(c.ready) {
-						t.Errorf("%d stand ready, %d live, want %d", s.Queued, s.LiveBatches, c.ready)
+						t.Errorf("%d are ready, %d live, want %d", s.Queued, s.LiveBatches, c.ready)
 					}
 				}
 				time.Sleep(5 * time.Second)
 				if s := l.Stats(); c.ready > 0 && s.ProducerWait != 5*time.Second {
-					t.Errorf("the loader waited %v for its consumer, want 5s", s.ProducerWait)
+					t.Errorf("the producer waited %v, want 5s", s.ProducerWait)
 				}
 				if n := src.Counts().Gathers; n != 4+c.ready {
 					t.Errorf("%d gathers, want %d", n, 4+c.ready)
@@ -90,7 +90,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// A consumer that keeps every batch is never made to wait for itself.
+// A consumer that keeps every batch never waits for a release.
 func TestNeverWaitsForRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoader(t, digits(400), loader.Options{Layout: newLayout(t, document(8)), Epochs: 1})
@@ -105,15 +105,15 @@ func TestNeverWaitsForRelease(t *testing.T) {
 			t.Errorf("%d batches live, want 50", s.LiveBatches)
 		}
 		for _, b := range kept {
-			checkBytes(t, l, b) // unchanged by all that came later
+			checkBytes(t, l, b) // later batches have not changed it
 			b.Release()
 		}
 	})
 }
 
-// Released memory serves later batches: a steady loop lives on what its reading
-// ahead needs, the batch in use and the one being made.
-func TestMemoryIsUsedAgain(t *testing.T) {
+// Memory is reused: a steady loop needs the memory of the ready batches, the batch in
+// use and the one being built.
+func TestMemoryIsReused(t *testing.T) {
 	l := newLoader(t, digits(800), loader.Options{Layout: newLayout(t, document(8)), Prefetch: 3, Epochs: 1})
 	slabs := map[*byte]bool{}
 	for b, err := range l.All(t.Context()) {
@@ -149,10 +149,10 @@ func TestCancelLosesNothing(t *testing.T) {
 		time.Sleep(time.Second)
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := l.Next(over); status.CodeOf(err) != status.Cancelled { // though a batch stands ready
+		if _, err := l.Next(over); status.CodeOf(err) != status.Cancelled { // though a batch is ready
 			t.Errorf("got %v", err)
 		}
-		if b, err := l.Next(ctx); err != nil { // the deadline has passed, but a batch stands ready
+		if b, err := l.Next(ctx); err != nil { // the deadline has passed, but a batch is ready
 			t.Error(err)
 		} else {
 			b.Release()
@@ -188,8 +188,8 @@ func TestCloseEndsCallsUnderWay(t *testing.T) {
 	})
 }
 
-// A read that a disk does not answer holds Close for a second; it cleans up
-// after itself when it ends.
+// If a disk does not answer a read, Close waits for a second. The read closes the
+// gatherer when it ends.
 func TestCloseDuringHungRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
@@ -215,7 +215,8 @@ func TestCloseDuringHungRead(t *testing.T) {
 	})
 }
 
-// Seek during a gather drops it, and the waiting call gets the new batch.
+// Seek during a gather drops its batch. The waiting call gets the batch at the new
+// cursor.
 func TestSeekWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
@@ -276,8 +277,8 @@ func TestConcurrentNext(t *testing.T) {
 	}
 }
 
-// A cancellation that meets the hand-over loses nothing either.
-func TestCancelAtHandOver(t *testing.T) {
+// If a call is canceled while its batch is delivered, no batch is lost.
+func TestCancelAtDelivery(t *testing.T) {
 	src := digits(8000)
 	var mu sync.Mutex
 	cancel := func() {}
@@ -306,37 +307,36 @@ func TestCancelAtHandOver(t *testing.T) {
 	}
 }
 
-// A batch that was handed over belongs to its owner alone: the loader does not
-// keep it from the collector.
-func TestLoaderLetsGo(t *testing.T) {
+// The loader keeps no reference to a delivered batch, so it can be collected.
+func TestNoReferenceAfterDelivery(t *testing.T) {
 	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4, Epochs: 1})
 	for range 7 {
 		next(t, l)
 	}
-	for l.Stats().Queued < 3 { // the rest of the epoch: nothing follows that could take the place
+	for l.Stats().Queued < 3 { // the rest of the epoch: no later batch overwrites a reference
 		runtime.Gosched()
 	}
 	letsGo(t, l)
 	next(t, l)
 }
 
-// Nor do places in its queue from which it has moved others to the front.
-func TestQueueLetsGo(t *testing.T) {
+// Nor does it keep one if ready batches moved to the front of the list.
+func TestNoReferenceAfterMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(48)
 		src.Hook = aSecond
 		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4, Epochs: 1})
 		next(t, l)
-		time.Sleep(10 * time.Second) // four stand ready
+		time.Sleep(10 * time.Second) // four are ready
 		next(t, l)
 		next(t, l)
-		time.Sleep(10 * time.Second) // the last one has come, and two have moved
+		time.Sleep(10 * time.Second) // the last one is built, and two have moved
 		next(t, l)
 		letsGo(t, l)
 	})
 }
 
-// letsGo takes a batch and sees that it is gone when its owner lets go of it.
+// letsGo takes a batch and checks that it is collected when its owner drops it.
 func letsGo(t *testing.T, l *loader.Loader) {
 	t.Helper()
 	b, err := l.Next(t.Context())
@@ -348,6 +348,6 @@ func letsGo(t *testing.T, l *loader.Loader) {
 	b = nil
 	runtime.GC()
 	if gone.Value() != nil {
-		t.Error("the loader still refers to a batch that it handed over")
+		t.Error("the loader still refers to a batch that it delivered")
 	}
 }

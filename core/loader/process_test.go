@@ -11,8 +11,8 @@ import (
 
 const numberFromZero = "; number processes from 0; if the run has processes outside the mesh, say in processes how many it has"
 
-// TestProcessMustExist refuses process numbers that neither the layout nor the
-// run has, and accepts those without devices.
+// A process number must be one of the layout or of the run. The process may have no
+// devices.
 func TestProcessMustExist(t *testing.T) {
 	four, alone, scattered := strip(4, 8, ""), strip(1, 8, ""), strip(2, 8, "")
 	scattered.Mesh.Processes = 0
@@ -23,7 +23,7 @@ func TestProcessMustExist(t *testing.T) {
 		process   int
 		processes int
 		owned     int    // blocks of the process
-		complaint string // empty: it exists
+		want      string // empty: it exists
 	}{
 		{"last", four, 3, 0, 2, ""},
 		{"rank that counts from 1", four, 4, 0, 0, "process is 4, but the layout has processes 0 to 3"},
@@ -37,23 +37,23 @@ func TestProcessMustExist(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := loader.New(digits(16), loader.Options{Layout: newLayout(t, c.layout), Process: c.process, Processes: c.processes})
-			if c.complaint != "" {
-				wantError(t, err, status.OutOfRange, "loader: "+c.complaint+numberFromZero)
+			if c.want != "" {
+				wantError(t, err, status.OutOfRange, "loader: "+c.want+numberFromZero)
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer closeLoader(t, l)
-			if n := len(places(t, l)); n != 2 || len(l.Blocks()) != c.owned {
+			if n := len(loopSteps(t, l)); n != 2 || len(l.Blocks()) != c.owned {
 				t.Errorf("%d batches of %d blocks, want 2 of %d", n, len(l.Blocks()), c.owned)
 			}
 		})
 	}
 }
 
-// TestRemeshOutsideTheMesh lets a process of the run go on without devices, also
-// when a later mesh is smaller still, and refuses one that the run never had.
+// A process of the run may continue without devices, also if a later mesh is smaller.
+// A process that the run never had may not.
 func TestRemeshOutsideTheMesh(t *testing.T) {
 	first := newLoader(t, digits(64), loader.Options{Layout: newLayout(t, strip(4, 8, "")), Process: 3, Epochs: -1})
 	next(t, first)
@@ -66,7 +66,7 @@ func TestRemeshOutsideTheMesh(t *testing.T) {
 	}
 	_, err := one.Remesh(newLayout(t, strip(2, 8, "")), 4, nil)
 	wantError(t, err, status.OutOfRange, "loader: process is 4, but the run has processes 0 to 3"+numberFromZero)
-	eight := remesh(t, one, newLayout(t, strip(8, 8, "")), 7) // a mesh that grew
+	eight := remesh(t, one, newLayout(t, strip(8, 8, "")), 7) // a larger mesh
 	if len(eight.Blocks()) != 2 {
 		t.Errorf("%d blocks of process 7, want 2", len(eight.Blocks()))
 	}

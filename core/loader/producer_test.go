@@ -402,7 +402,7 @@ func TestIdleLoaderHasNoGoroutine(t *testing.T) {
 		waitForGoroutines(t, before, "new")
 		next(t, l)
 		waitForGoroutines(t, before, "two batches are ready")
-		places(t, l)
+		loopSteps(t, l)
 		waitForGoroutines(t, before, "at the end")
 	}
 }

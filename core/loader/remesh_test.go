@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// strip is for digits: all of a batch over one axis.
+// strip is a layout for digits: all arrays over one axis.
 func strip(devices, batch int, remainder string) *layout.Document {
 	spec := sharding.P("data")
 	return &layout.Document{
@@ -37,7 +37,7 @@ func remesh(t *testing.T, l *loader.Loader, lay *layout.Layout, process int) *lo
 	return next
 }
 
-func TestRemeshGoesOn(t *testing.T) {
+func TestRemeshContinues(t *testing.T) {
 	src := digits(100)
 	old := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Process: 1, Shuffle: true, Seed: 3})
 	next(t, old)
@@ -68,10 +68,10 @@ func TestRemeshGoesOn(t *testing.T) {
 		}
 	}
 	if _, err := l.Next(t.Context()); status.CodeOf(err) != status.End {
-		t.Errorf("the loop goes on behind its epoch: %v", err)
+		t.Errorf("the loop continues after its epoch: %v", err)
 	}
 	if p := next(t, pass); p.Cursor != (batch.Cursor{Epoch: 5, Position: 8}) {
-		t.Errorf("the pass goes on at %v", p.Cursor)
+		t.Errorf("the pass continues at %v", p.Cursor)
 	}
 	checkBytes(t, old, kept)
 	kept.Release()
@@ -80,8 +80,8 @@ func TestRemeshGoesOn(t *testing.T) {
 	}
 }
 
-// A loop whose epoch has ended ends, whatever the mesh is now; the next loop
-// is the next epoch.
+// A loop whose epoch has ended ends on the new mesh, too. The next loop is the next
+// epoch.
 func TestRemeshBetweenEpochs(t *testing.T) {
 	old := newLoader(t, digits(16), loader.Options{Layout: newLayout(t, document(8)), Shuffle: true})
 	next(t, old)
@@ -95,11 +95,11 @@ func TestRemeshBetweenEpochs(t *testing.T) {
 	}
 }
 
-// A position that leaves no step of the new batch size begins the next epoch.
-func TestRemeshAtTheTail(t *testing.T) {
+// If a position leaves no step of the new batch size, the next epoch begins.
+func TestRemeshAtTheEndOfAnEpoch(t *testing.T) {
 	old := newLoader(t, digits(20), loader.Options{Layout: newLayout(t, document(8)), Epochs: -1})
 	next(t, old)
-	next(t, old) // 16 of 20 were delivered; the tail of 4 is dropped
+	next(t, old) // 16 of 20 were delivered; the last 4 are dropped
 	if c := old.State().Cursor(); c != (batch.Cursor{Epoch: 1}) {
 		t.Fatalf("the cursor is %v", c)
 	}
@@ -134,7 +134,7 @@ func TestRemeshRefused(t *testing.T) {
 		"loader: the layout is for a dataset of 49 records, but this one has 48; open the dataset that was planned for, or change /dataset/records")
 
 	if p := next(t, l); p.Position != 8 {
-		t.Errorf("after all refusals the loader goes on at %d", p.Position)
+		t.Errorf("after all errors the loader continues at %d", p.Position)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestRemeshRefused(t *testing.T) {
 	refused(newLayout(t, strip(2, 8, "")), 0, status.InvalidState, "loader: the loader is closed")
 }
 
-// Many devices in 8 per process, over two axes.
+// Many devices, 8 per process, over two axes.
 func bigMesh(t testing.TB, devices int) *layout.Document {
 	d := strip(1, 2*devices, "")
 	d.Mesh = layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: devices / 4}, {Name: "model", Size: 4}}}
@@ -153,8 +153,8 @@ func bigMesh(t testing.TB, devices int) *layout.Document {
 	return d
 }
 
-// BenchmarkRemesh goes from one mesh to another and back: the text of the new
-// layout is read, checked and planned, as it comes from another language.
+// BenchmarkRemesh changes from one mesh to another and back. It parses, checks and
+// plans the text of the new layout, as a call from another language does.
 func BenchmarkRemesh(b *testing.B) {
 	for _, devices := range []int{64, 512, 4096} {
 		b.Run(fmt.Sprintf("devices=%d", devices), func(b *testing.B) {

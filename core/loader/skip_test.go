@@ -13,9 +13,9 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// Skip leads where so many steps would have led, from any position, and names
-// what they would have delivered and dropped.
-func TestSkipIsWhatStepsAre(t *testing.T) {
+// Skip moves to the cursor after so many steps, from any position. It names what
+// these steps would have delivered and dropped.
+func TestSkipEqualsSteps(t *testing.T) {
 	r := random.New(t)
 	for range 60 {
 		d := document(4 * (1 + r.IntN(6)))
@@ -63,13 +63,13 @@ func TestSkipRefused(t *testing.T) {
 	wantError(t, l.Skip(18), status.OutOfRange, "loader: 18 steps cannot be skipped: 17 are left of 2 epochs")
 	wantError(t, l.Skip(-1), status.OutOfRange, "loader: -1 steps cannot be skipped; give a number from 0; seek goes back")
 	if at := l.State().Cursor(); at != (batch.Cursor{Position: 24}) {
-		t.Errorf("the loader stands at %v", at)
+		t.Errorf("the loader is at %v", at)
 	}
 	if err := l.Skip(17); err != nil {
 		t.Error(err)
 	}
-	if n := len(places(t, l)); n != 0 {
-		t.Errorf("%d batches behind all epochs", n)
+	if n := len(loopSteps(t, l)); n != 0 {
+		t.Errorf("%d batches after all epochs", n)
 	}
 	long := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Epochs: -1})
 	wantError(t, long.Skip(1<<62), status.OutOfRange, "loader: 4611686018427387904 steps lead beyond epoch 9007199254740992")
@@ -77,8 +77,8 @@ func TestSkipRefused(t *testing.T) {
 	wantError(t, l.Skip(1), status.InvalidState, "loader: the loader is closed")
 }
 
-// A loop over one epoch ends at its end, also where steps were skipped into the
-// next one, and the next loop goes on there.
+// If steps are skipped into the next epoch, a loop over one epoch ends. The next loop
+// continues there.
 func TestSkipEndsTheLoop(t *testing.T) {
 	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8))})
 	n := 0
@@ -94,14 +94,14 @@ func TestSkipEndsTheLoop(t *testing.T) {
 		}
 	}
 	if at := l.State().Cursor(); n != 2 || at != (batch.Cursor{Epoch: 1, Position: 16}) {
-		t.Errorf("%d batches, and the loader stands at %v", n, at)
+		t.Errorf("%d batches, and the loader is at %v", n, at)
 	}
-	if n := len(places(t, l)); n != 8 {
+	if n := len(loopSteps(t, l)); n != 8 {
 		t.Errorf("%d batches are in the next loop, want 8", n)
 	}
 }
 
-// Rewind does not lead back before skipped steps: that is Seek.
+// Rewind to a cursor before skipped steps is Seek.
 func TestRewindAfterSkip(t *testing.T) {
 	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, replicated(8)), Epochs: -1})
 	forward(t, l, 2)
@@ -109,7 +109,7 @@ func TestRewindAfterSkip(t *testing.T) {
 		t.Fatal(err)
 	}
 	forward(t, l, 2)
-	if err := l.Rewind(batch.Cursor{Position: 24}); err != nil { // behind the skipped step
+	if err := l.Rewind(batch.Cursor{Position: 24}); err != nil { // after the skipped step
 		t.Fatal(err)
 	}
 	wantRuns(t, certificateOf(t, l), spans{at(0, 1, 0, 16)})
@@ -124,7 +124,7 @@ func TestRewindAfterSkip(t *testing.T) {
 	}
 }
 
-// Skipping thousands of times costs no memory beyond, and is told.
+// The number of skips is bounded. Beyond it, a certificate is an error.
 func TestTooManySkips(t *testing.T) {
 	d := document(8)
 	d.Arrays[0].Spec, d.Arrays[1].Spec = sharding.P(), sharding.P()
@@ -136,10 +136,10 @@ func TestTooManySkips(t *testing.T) {
 		}
 	}
 	_, err := l.Certificate()
-	wantError(t, err, status.ResourceExhausted, "loader: the loader was moved, or skipped steps, more than 4096 times, which no certificate can tell; make a new loader from the state, and take a certificate of each")
+	wantError(t, err, status.ResourceExhausted, "loader: the loader was moved, or skipped steps, more than 4096 times, which is more than a certificate can hold; make a new loader from the state, and take a certificate of each")
 }
 
-// union gives the canonical form of some spans, by a certificate of them.
+// union returns the canonical form of some spans, as a certificate has them.
 func union(t testing.TB, list spans) spans {
 	t.Helper()
 	c, err := certificate.New(certificate.Sequence{}, []certificate.Run{{Delivered: list}})

@@ -44,9 +44,9 @@ func TestLongestState(t *testing.T) {
 	}
 }
 
-// No state that was saved stands behind the last record, but it is one: the next
-// batch is that of the next epoch.
-func TestStateBehindTheLastRecord(t *testing.T) {
+// A state after the last record is valid, though no loader saves one. The next batch
+// is the first of the next epoch.
+func TestStateAfterTheLastRecord(t *testing.T) {
 	l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8))})
 	s := l.State()
 	s.Epoch, s.Position = 2, 80
@@ -54,11 +54,11 @@ func TestStateBehindTheLastRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s = l.State(); s.Epoch != 3 || s.Position != 0 {
-		t.Errorf("the loader stands at %v", s)
+		t.Errorf("the loader is at %v", s)
 	}
 }
 
-// What other writers make of the same state: spaces, another order of keys.
+// Other writers may add spaces and change the order of keys.
 func TestStateOfOtherWriters(t *testing.T) {
 	var m map[string]any
 	d := json.NewDecoder(strings.NewReader(state))
@@ -141,7 +141,7 @@ func TestRestoreRefused(t *testing.T) {
 	} {
 		wantError(t, l.Restore(c.state, false), status.Incompatible, strings.ReplaceAll(c.want, "73772c", hexFlip(fp)))
 		if l.State() != live {
-			t.Error("a refused state moved the cursor")
+			t.Error("a bad state moved the cursor")
 		}
 	}
 	if err := l.Restore(change(func(s *loader.State) { s.Dataset[0] ^= 1 }), true); err != nil || l.Epoch() != 4 {
@@ -151,7 +151,7 @@ func TestRestoreRefused(t *testing.T) {
 		another+"records saved 81, live 80"+go_back)
 }
 
-// What Restore refuses, New does, unless the option says otherwise.
+// New checks a state like Restore, unless the option says otherwise.
 func TestStateOfAnotherDataset(t *testing.T) {
 	s := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8))}).State()
 	s.Dataset[0] ^= 0xff
@@ -162,11 +162,11 @@ func TestStateOfAnotherDataset(t *testing.T) {
 	}
 	o.IgnoreDataset = true
 	if l := newLoader(t, digits(80), o); l.Epoch() != 4 {
-		t.Errorf("the loader stands at %v", l.State())
+		t.Errorf("the loader is at %v", l.State())
 	}
 }
 
-// hexFlip gives the first three bytes with the first one inverted.
+// hexFlip returns the first three bytes with the first one inverted.
 func hexFlip(fp string) string {
 	f, _ := source.ParseFingerprint(fp)
 	f[0] ^= 0xff

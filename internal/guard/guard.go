@@ -1,11 +1,10 @@
-// Package guard turns panics into errors. It holds the only go statement
-// outside tests, so that no goroutine of meshfeed can end the process: a
-// panic in a worker becomes an error of the loader it works for, and other
-// loaders go on.
+// Package guard turns panics into errors. It has the only go statement outside
+// tests, so no goroutine of meshfeed can end the process: a panic becomes an error
+// of the loader that started the goroutine, and other loaders are not affected.
 //
-// What no recover can stop stays fatal: running out of memory, stack
-// overflow and concurrent map writes. Code that handles untrusted sizes or
-// depths must bound them before use.
+// Some faults cannot be recovered: running out of memory, stack overflow and
+// concurrent map writes. Code that handles untrusted sizes or depths must bound them
+// before use.
 package guard
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Call runs fn and gives its error. A panic in fn becomes an Internal error
-// whose attribute "stack" holds the trace.
+// Call calls fn and returns its error. A panic in fn becomes an Internal error,
+// whose attribute "stack" is the trace.
 func Call(op string, fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -28,8 +27,8 @@ func Call(op string, fn func() error) (err error) {
 	return fn()
 }
 
-// Go runs fn on a new goroutine. If fn returns an error or panics, failed is
-// called with the error on that goroutine; it must not panic itself.
+// Go calls fn on a new goroutine. If fn returns an error or panics, it then calls
+// failed with the error. Failed must not panic.
 func Go(op string, fn func() error, failed func(error)) {
 	go func() {
 		if err := Call(op, fn); err != nil {
@@ -43,7 +42,7 @@ func panicked(op string, r any) error {
 	if origin := origin(); own(origin) {
 		e = e.WithHint("this is a bug in meshfeed: please report it with the file and the options that led here")
 	} else {
-		e = e.WithHint("%s panicked, which meshfeed called and is no part of it; the attribute \"stack\" has the trace", origin)
+		e = e.WithHint("%s panicked, which is not part of meshfeed; the attribute \"stack\" has the trace", origin)
 	}
 	if cause, ok := r.(error); ok {
 		e.Err = cause
@@ -53,8 +52,8 @@ func panicked(op string, r any) error {
 
 const module = "github.com/meshfeed/meshfeed/"
 
-// own says whether a function is meshfeed's. Functions of package main are in the
-// C library and in the command, whose build path is meshfeed's.
+// own reports whether a function is part of meshfeed. Functions of package main are
+// if the program is the C library or the command, by its build path.
 func own(function string) bool {
 	if strings.HasPrefix(function, "main.") {
 		info, ok := debug.ReadBuildInfo()
@@ -63,8 +62,8 @@ func own(function string) bool {
 	return strings.HasPrefix(function, module)
 }
 
-// origin gives the function that panicked, or the one that called Go's library
-// to do so. It is for the deferred function that recovers.
+// origin returns the function that panicked. If that is in Go's library, it returns
+// the caller of the library. A deferred function calls it after recover.
 func origin() string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
@@ -76,13 +75,13 @@ func origin() string {
 			return f.Function
 		}
 		if !more {
-			return module // too deep to tell: better reported than not
+			return module // the stack is too deep: assume a bug in meshfeed
 		}
 	}
 }
 
-// standard says whether a function is of Go's library: the paths of its
-// packages begin without a dot.
+// standard reports whether a function is in Go's library. The first elements of its
+// package paths have no dot.
 func standard(function string) bool {
 	path, _, nested := strings.Cut(function, "/")
 	if !nested {
@@ -91,9 +90,9 @@ func standard(function string) bool {
 	return !strings.Contains(path, ".")
 }
 
-// Fault runs fn with memory faults turned into panics, and gives any panic
-// as an error of code DataLoss built by describe. It is the second line of
-// defence where fn reads a mapping whose file may shrink.
+// Fault calls fn. If fn reads an address that causes a memory fault, Fault returns
+// the error that describe makes of it. Other panics pass through. Fault is a second
+// safeguard for reads of a mapped file that may shrink.
 func Fault(fn func() error, describe func(cause any) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -20,10 +20,10 @@ func TestCall(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if !strings.Contains(e.Attr("stack").(string), "guard_test.go") {
-		t.Error("the stack does not name the place")
+		t.Error("the stack does not name the function")
 	}
 	if err := guard.Call("a", func() error { panic(want) }); !errors.Is(err, want) {
-		t.Errorf("cause lost: %v", err)
+		t.Errorf("the cause is missing: %v", err)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestFault(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("an ordinary panic should pass through")
+			t.Error("another panic did not pass through")
 		}
 	}()
 	_ = guard.Fault(func() error { panic("other") }, describe)
