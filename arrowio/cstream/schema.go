@@ -54,7 +54,7 @@ func fieldOf(c *C.struct_ArrowSchema, depth int) (arrowmeta.Field, error) {
 		}
 		f.Type.Children = append(f.Type.Children, inner)
 	}
-	if want := children(f.Type.Kind); want >= 0 && len(f.Type.Children) != want {
+	if want := f.Type.Kind.Children(); want >= 0 && len(f.Type.Children) != want {
 		return f, fmt.Errorf("field %q of type %v has %d children instead of %d", f.Name, f.Type.Kind, len(f.Type.Children), want)
 	}
 	if c.dictionary != nil {
@@ -66,19 +66,6 @@ func fieldOf(c *C.struct_ArrowSchema, depth int) (arrowmeta.Field, error) {
 		f.Type = values.Type
 	}
 	return f, nil
-}
-
-// children gives the number of children of a kind, -1 for any.
-func children(k arrowmeta.Kind) int {
-	switch k {
-	case arrowmeta.List, arrowmeta.LargeList, arrowmeta.FixedSizeList, arrowmeta.ListView, arrowmeta.LargeListView, arrowmeta.Map:
-		return 1
-	case arrowmeta.RunEndEncoded:
-		return 2
-	case arrowmeta.Struct, arrowmeta.Union, arrowmeta.Unknown:
-		return -1
-	}
-	return 0
 }
 
 func text(c *C.char) string {

@@ -9,12 +9,12 @@ type Node struct {
 // Buffer is a range of a batch's body.
 type Buffer struct {
 	Offset int64 // from the start of the body
-	Length int64 // bytes; as stored, where the batch is compressed
+	Length int64 // bytes, as stored, even if the batch is compressed
 }
 
-// Compression says how every buffer of a record batch is compressed. A
-// compressed buffer that is not empty begins with its size when decompressed,
-// 8 bytes little-endian, or -1 where it is stored as it is.
+// Compression says how every buffer of a record batch is compressed. A buffer
+// that is not empty begins with its decompressed size, 8 bytes little-endian, or
+// with -1 if it is stored uncompressed.
 type Compression uint8
 
 // The compressions of the format.
@@ -24,7 +24,7 @@ const (
 	ZSTD
 )
 
-// String gives the name that Arrow's options use.
+// String returns the name that Arrow's options use.
 func (c Compression) String() string {
 	return pick(int(c), "uncompressed", "lz4", "zstd")
 }
@@ -41,13 +41,13 @@ type RecordBatch struct {
 	before   []int   // sums of variadic: data buffers before each view column
 }
 
-// Node gives the counts of a located column.
+// Node returns the counts of a located column.
 func (b *RecordBatch) Node(c *Column) Node { return b.nodes[c.node] }
 
-// Buffers gives the buffers of a located column without its children's: the
-// validity bitmap first, where it has one, then those of its type in the order
-// of the format, at last the data buffers of a view. The caller must not keep
-// or change them.
+// Buffers returns the buffers of a located column without its children's: the
+// validity bitmap, if it has one, then those of its type in the order of the
+// format, then the data buffers of a view. The caller must not keep or change
+// them.
 func (b *RecordBatch) Buffers(c *Column) []Buffer {
 	first, n := c.buffer, c.buffers
 	if c.views > 0 {
@@ -59,8 +59,8 @@ func (b *RecordBatch) Buffers(c *Column) []Buffer {
 	return b.buffers[first : first+n : first+n]
 }
 
-// decode reads the table RecordBatch. What it stores is in bounds of the
-// metadata, but not yet of the body.
+// decode reads the table RecordBatch. It does not compare the buffers with the
+// body.
 func (b *RecordBatch) decode(t table) {
 	b.Length = t.i64(4, 0)
 	b.Compression = Uncompressed

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// MaxRows bounds the rows of one record batch; columns without buffers, such
-// as nulls, could otherwise claim any number.
+// MaxRows bounds the rows of one record batch. Columns without buffers, such as
+// nulls, could otherwise claim any number.
 const MaxRows = 1 << 40
 
 // check compares a decoded batch with the schema and the size of its body.
@@ -36,8 +36,8 @@ func (l *layout) check(b *RecordBatch, body int64) error {
 	return nil
 }
 
-// checkCounts compares the numbers of nodes and buffers with the schema's.
-// With an unknown type in it, there may be more.
+// checkCounts compares the numbers of nodes and buffers with the schema's. There
+// may be more if the schema has an unknown type.
 func (l *layout) checkCounts(b *RecordBatch) error {
 	differ := func(have, want int) bool { return have < want || have > want && !l.open }
 	if differ(len(b.variadic), l.views) {
@@ -82,8 +82,8 @@ func (c *Column) check(b *RecordBatch) error {
 	return c.checkChildren(b, node.Length)
 }
 
-// checkChildren makes sure that the children are long enough where their
-// length follows from the parent's.
+// checkChildren makes sure that the children are long enough, if their length
+// follows from the parent's.
 func (c *Column) checkChildren(b *RecordBatch, length int64) error {
 	if c.Field.Dictionary != nil {
 		return nil

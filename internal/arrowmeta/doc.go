@@ -1,11 +1,11 @@
-// Package arrowmeta reads the metadata of Arrow IPC files and streams: which
-// fields there are, where every record batch begins, and at which bytes each
-// column's buffers stand. It never reads a value.
+// Package arrowmeta reads the metadata of Arrow IPC files and streams: the
+// fields, the position of every record batch, and the position of each column's
+// buffers. It never reads a value.
 //
-// [Read] recognises a file (footer at its end) or a stream (messages one after
-// the other), and gives a [File]: the [Schema], a [Block] per record batch and
-// per dictionary batch, and a [Column] for every field that tells which of a
-// batch's nodes and buffers are its own. [File.Scan] then visits the headers
+// [Read] recognizes a file (footer at its end) or a stream (messages one after
+// the other), and returns a [File]: the [Schema], a [Block] per record batch and
+// per dictionary batch, and a [Column] for every field, which selects the field's
+// nodes and buffers among those of a batch. [File.Scan] then visits the headers
 // of the record batches:
 //
 //	f, err := arrowmeta.Read(r, size)
@@ -16,17 +16,17 @@
 //		return nil
 //	})
 //
-// The bytes are taken to be hostile. Every offset, length and count is checked
-// before it is used, nesting is bounded, and memory grows only with what was
-// really read. What this package accepts has all blocks within the file, all
-// buffers within their body, and every buffer of a column long enough for the
-// column's rows; the contents of buffers (offsets of lists, indices of
-// dictionaries) remain to be checked by whoever reads them. Errors say at which
-// message and byte the damage is; the caller, who knows the name, adds it.
+// The bytes may be hostile. Every offset, length and count is checked before it
+// is used, nesting is bounded, and memory grows only with the bytes that were
+// read. In metadata that this package accepts, all blocks lie within the file, all
+// buffers within their body, and every buffer of a column is long enough for the
+// column's rows. The reader of the buffers has to check their contents (offsets
+// of lists, indices of dictionaries). Errors name the message and the byte that
+// are damaged; the caller adds the name of the file.
 //
-// A stream must end with the end-of-stream marker. Without one, a stream that
-// was cut between two messages could not be told from a whole one, and rows
-// would be lost in silence.
+// A stream must end with the end-of-stream marker. Without it, a stream that was
+// cut between two messages would look complete, and rows would be lost
+// silently.
 //
 // The metadata is in FlatBuffers; the tables and their numbers are those of
 // Schema.fbs, Message.fbs and File.fbs of the Arrow format, versions 4 and 5.

@@ -25,7 +25,7 @@ const (
 type File struct {
 	Schema       Schema
 	Version      Version
-	Stream       bool     // found by walking messages instead of in a footer
+	Stream       bool     // read message by message instead of from a footer
 	Size         int64    // bytes
 	Batches      []Block  // in the order of their rows
 	Dictionaries []Block  // in the order of the footer or stream
@@ -35,17 +35,17 @@ type File struct {
 	layout *layout
 }
 
-// Block is where a message stands.
+// Block is the position of a message.
 type Block struct {
 	Offset  int64 // from the start of the file
 	MetaLen int64 // bytes of the length prefix and the metadata
 	BodyLen int64 // bytes of the body, which follows
 }
 
-// Body gives the offset of the body, from which buffers count.
+// Body returns the offset of the body, from which buffers count.
 func (b Block) Body() int64 { return b.Offset + b.MetaLen }
 
-// End gives the offset behind the body.
+// End returns the offset behind the body.
 func (b Block) End() int64 { return b.Offset + b.MetaLen + b.BodyLen }
 
 const magic = "ARROW1"
@@ -59,14 +59,14 @@ const front = 8
 // IsFile reports whether data that begin with head are a file.
 func IsFile(head []byte) bool { return len(head) >= front && string(head[:len(magic)]) == magic }
 
-// Read reads the metadata of a file or stream of size bytes. It does not read
-// the headers of a file's record batches: see [File.Scan]. The error is DataLoss
-// for damage, with the attribute "offset", and IO for what r reports.
+// Read reads the metadata of a file or stream of size bytes, but not the headers
+// of a file's record batches: see [File.Scan]. The error is DataLoss for damage,
+// with the attribute "offset", and IO for an error of r.
 func Read(r io.ReaderAt, size int64) (*File, error) {
 	w := &window{r: r, size: size}
 	head, err := w.bytes(0, int(min(size, front)), 4<<10)
 	if err != nil {
-		return nil, place{"start", -1, 0}.unread(err)
+		return nil, position{"start", -1, 0}.unread(err)
 	}
 	switch {
 	case IsFile(head):
@@ -87,7 +87,7 @@ func ReadStream(r io.ReaderAt, size int64) (*File, error) {
 
 // readFile reads the footer.
 func readFile(w *window) (*File, error) {
-	end := place{"end of the file", -1, max(w.size-int64(trailer), 0)}
+	end := position{"end of the file", -1, max(w.size-int64(trailer), 0)}
 	if w.size < front+int64(trailer) {
 		return nil, end.damaged(errors.New("no footer"))
 	}
@@ -103,7 +103,7 @@ func readFile(w *window) (*File, error) {
 	if n <= 0 || n > MaxFooter || n > w.size-front-int64(trailer) {
 		return nil, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, w.size))
 	}
-	at := place{"footer", -1, w.size - int64(trailer) - n}
+	at := position{"footer", -1, w.size - int64(trailer) - n}
 	footer, err := w.bytes(at.offset, int(n), 0)
 	if err != nil {
 		return nil, at.unread(err)
@@ -161,8 +161,8 @@ func blocks(t table, slot int) []Block {
 func checkBlocks(what string, list []Block, end int64) error {
 	sorted := true
 	for i, b := range list {
-		room := end - b.Offset
-		if b.Offset < front || b.MetaLen < 8 || b.BodyLen < 0 || b.MetaLen > room || b.BodyLen > room-b.MetaLen {
+		left := end - b.Offset
+		if b.Offset < front || b.MetaLen < 8 || b.BodyLen < 0 || b.MetaLen > left || b.BodyLen > left-b.MetaLen {
 			return fmt.Errorf("%s %d of %d + %d bytes at byte %d lies outside the data", what, i, b.MetaLen, b.BodyLen, b.Offset)
 		}
 		sorted = sorted && (i == 0 || list[i-1].End() <= b.Offset)

@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// flatbuf reads tables of one FlatBuffers message. Every access is checked
-// against the bytes that are there. The first fault is kept in err; after it
-// all fields read as absent, so that decoders need not test each step.
+// flatbuf reads tables of one FlatBuffers message. Every access is within the
+// bytes. The first fault is kept in err; after it all fields read as absent, so
+// that decoders need not check each step.
 //
-// An offset to a nested object counts forward from where it stands, and it is
-// added here without wrapping around. A nested table therefore lies behind its
-// parent always, and no cycle can be formed.
+// An offset to a nested object counts forward from its own position, and the sum
+// cannot wrap around. So a nested table always lies behind its parent, and no
+// cycle is possible.
 type flatbuf struct {
 	b     []byte
 	err   error
 	spare int // bytes of decoded objects still allowed; see charge
 }
 
-// Several offsets may point at the same object, so that decoding could yield
-// far more than was read. Honest writers share strings at most.
+// Several offsets may point at the same object, so that decoding could produce
+// far more than was read. Real writers share strings at most.
 const sharing = 4
 
 func (f *flatbuf) reset(b []byte) { *f = flatbuf{b: b, spare: sharing * len(b)} }
@@ -45,10 +45,10 @@ func (f *flatbuf) i64(at int) int64 {
 	return int64(binary.LittleEndian.Uint64(f.b[at:]))
 }
 
-// has says whether n bytes stand at position at.
+// has reports whether there are n bytes at position at.
 func (f *flatbuf) has(at, n int) bool { return at >= 0 && n >= 0 && at <= len(f.b)-n }
 
-// target follows the offset that stands at position at.
+// target follows the offset at position at.
 func (f *flatbuf) target(at int) (int, bool) {
 	if !f.has(at, 4) {
 		f.fail(at, "offset outside the metadata")
@@ -63,10 +63,10 @@ func (f *flatbuf) target(at int) (int, bool) {
 	return int(to), true
 }
 
-// root gives the table that the message begins with.
+// root returns the table that the message begins with.
 func (f *flatbuf) root() table { return f.table(0) }
 
-// table gives the table that the offset at position at leads to.
+// table returns the table that the offset at position at leads to.
 func (f *flatbuf) table(at int) table {
 	pos, ok := f.target(at)
 	if !ok {
@@ -96,7 +96,7 @@ type table struct {
 	slots int
 }
 
-// field gives the position of a field of n bytes, and false if it is absent.
+// field returns the position of a field of n bytes, and false if it is absent.
 func (t table) field(slot, n int) (int, bool) {
 	if slot >= t.slots || t.f.err != nil {
 		return 0, false
@@ -142,7 +142,7 @@ func (t table) i64(slot int, missing int64) int64 {
 	return missing
 }
 
-// child gives the table that a field refers to, and false if it is absent.
+// child returns the table that a field refers to, and false if it is absent.
 func (t table) child(slot int) (table, bool) {
 	at, ok := t.field(slot, 4)
 	if !ok {
@@ -152,7 +152,7 @@ func (t table) child(slot int) (table, bool) {
 	return c, c.f != nil
 }
 
-// vector gives position and number of the elements, size bytes each, that a
+// vector returns position and number of the elements, size bytes each, that a
 // field refers to. An absent vector has no elements.
 func (t table) vector(slot, size int) (pos, n int) {
 	at, ok := t.field(slot, 4)

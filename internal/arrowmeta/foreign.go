@@ -7,9 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// known are the beginnings of data that are sometimes taken for Arrow, what
-// they are, and what to do about it.
-var known = []struct{ start, name, remedy string }{
+// otherFormats lists how data of other formats begin, and what to do about them.
+var otherFormats = []struct{ start, name, remedy string }{
 	{"PAR1", "a Parquet file", rewrite},
 	{"FEA1", "a Feather file of version 1", rewrite},
 	{"ORC", "an ORC file", rewrite},
@@ -33,8 +32,8 @@ const (
 	again   = "whatever wrote or downloaded it did not finish: make it again"
 )
 
-// glance is how many bytes are looked at to say what foreign data are.
-const glance = 32
+// headBytes is how many bytes tell one format from another.
+const headBytes = 32
 
 // Foreign returns the error of [Read] for data that are neither file nor stream.
 func Foreign(r io.ReaderAt, size int64) error { return foreign(&window{r: r, size: size}) }
@@ -42,15 +41,15 @@ func Foreign(r io.ReaderAt, size int64) error { return foreign(&window{r: r, siz
 // foreign returns the error for data that are neither file nor stream. Its
 // attribute "format" says what they are.
 func foreign(w *window) error {
-	head, err := w.bytes(0, int(min(w.size, glance)), 0)
+	head, err := w.bytes(0, int(min(w.size, headBytes)), 0)
 	if err != nil {
-		return place{"start", -1, 0}.unread(err)
+		return position{"start", -1, 0}.unread(err)
 	}
 	const msg = "this is no Arrow IPC file or stream: it "
 	if len(head) == 0 {
 		return status.New(status.DataLoss, "arrowmeta", msg+"is empty").WithHint(again).With("offset", int64(0)).With("format", "empty")
 	}
-	for _, k := range known {
+	for _, k := range otherFormats {
 		if strings.HasPrefix(string(head), k.start) {
 			return status.New(status.Unsupported, "arrowmeta", msg+"is "+k.name).WithHint("%s", k.remedy).
 				With("offset", int64(0)).With("format", k.name)

@@ -3,12 +3,12 @@ package arrowmeta
 import "fmt"
 
 // Kind is the family of an Arrow type. The numbers are those of the union
-// "Type" in Schema.fbs; other numbers stand for types that are not known here.
+// "Type" in Schema.fbs; other numbers are types of later versions.
 type Kind uint8
 
 // The kinds of Arrow types.
 const (
-	Unknown         Kind = 0 // only of producers that name their types
+	Unknown         Kind = 0 // only in a C stream, whose producer names its types
 	Null            Kind = 1
 	Int             Kind = 2
 	Float           Kind = 3
@@ -47,7 +47,7 @@ var kindNames = [...]string{
 	LargeListView: "large_list_view",
 }
 
-// Known says whether k is one of the kinds above. A column of an unknown kind
+// Known reports whether k is one of the kinds above. A column of an unknown kind
 // is listed, but neither it nor the columns after it can be located.
 func (k Kind) Known() bool { return int(k) < len(kindNames) && kindNames[k] != "" }
 
@@ -60,7 +60,7 @@ func (k Kind) Temporal() bool {
 	return false
 }
 
-// String gives Arrow's name of the kind.
+// String returns Arrow's name of the kind.
 func (k Kind) String() string {
 	if k.Known() {
 		return kindNames[k]
@@ -89,7 +89,7 @@ var unitNames = [...]string{
 	YearMonth: "year_month", DayTime: "day_time", MonthDayNano: "month_day_nano",
 }
 
-// String gives the unit as Arrow prints it, and "?" for one that is not known.
+// String returns the unit as Arrow prints it, "?" for an unknown one.
 func (u Unit) String() string {
 	if int(u) < len(unitNames) {
 		return unitNames[u]

@@ -42,7 +42,7 @@ func decodeMessage(f *flatbuf) message {
 	return m
 }
 
-// version reads the field that Message and Footer begin with.
+// version reads the first field of Message and Footer.
 func version(t table) Version {
 	v := Version(t.i16(4, 0))
 	if t.f != nil && v != V4 && v != V5 {

@@ -11,21 +11,21 @@ import (
 )
 
 // A Parquet file ends with its metadata, their length, and a magic: "PAR1", or
-// "PARE" where they are encrypted.
+// "PARE" if they are encrypted.
 const (
 	parquetMagic     = "PAR1"
 	parquetEncrypted = "PARE"
 	parquetTrailer   = 8
 )
 
-// arrowSchema is the key under which Arrow's writers store the schema that the
-// columns had, as an IPC message in base64. It tells fixed-size lists from
-// others and holds extension types, which Parquet's own schema cannot.
+// arrowSchema is the key under which Arrow's writers store the schema of the
+// columns, as an IPC message in base64. It has fixed-size lists and extension
+// types, which Parquet's own schema cannot express.
 const arrowSchema = "ARROW:schema"
 
 // parquetTail reads the footer of a Parquet file.
 func parquetTail(tail []byte, size int64) (*Tail, error) {
-	end := place{"end of the file", -1, max(size-parquetTrailer, 0)}
+	end := position{"end of the file", -1, max(size-parquetTrailer, 0)}
 	if bytes.HasSuffix(tail, []byte(parquetEncrypted)) {
 		return nil, end.error(status.Unsupported, errors.New("the footer of the Parquet file is encrypted")).
 			WithHint("write it with a plain footer, or as an Arrow IPC file")
@@ -37,7 +37,7 @@ func parquetTail(tail []byte, size int64) (*Tail, error) {
 		return &Tail{Format: "parquet", Rows: -1, Need: min(size, 64<<10)}, nil
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[len(tail)-parquetTrailer:]))
-	at := place{"footer", -1, size - parquetTrailer - n}
+	at := position{"footer", -1, size - parquetTrailer - n}
 	switch {
 	case n == 0 || at.offset < int64(len(parquetMagic)):
 		return nil, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
@@ -55,7 +55,7 @@ func parquetTail(tail []byte, size int64) (*Tail, error) {
 	return t, nil
 }
 
-// parquetFile is what is read of the struct FileMetaData.
+// parquetFile holds the fields of the struct FileMetaData that are read.
 type parquetFile struct {
 	columns []parquetColumn
 	rows    int64
@@ -113,9 +113,9 @@ func readPairs(t *thrift) Metadata {
 	return m
 }
 
-// schema gives the schema that Arrow stored, else what follows from Parquet's
-// own. Both have to list the same columns: a tool that does not know Arrow may
-// have dropped some, and copied the metadata.
+// schema returns the schema that Arrow stored if it lists the same columns as
+// Parquet's own, and one made of Parquet's own otherwise. A tool that does not
+// know Arrow may have dropped columns and copied the metadata.
 func (f *parquetFile) schema() (Schema, error) {
 	fields, err := parquetFields(f.columns)
 	if err != nil {

@@ -28,10 +28,10 @@ const (
 	logicalJSON      = 12
 	logicalBSON      = 13
 	logicalFloat16   = 15
-	logicalInterval  = -1 // has a number among the converted types alone
+	logicalInterval  = -1 // a converted type only
 )
 
-// How often a column may stand in a row (the enum FieldRepetitionType).
+// How often a column may occur in a row (the enum FieldRepetitionType).
 const (
 	parquetOptional = 1
 	parquetRepeated = 2
@@ -58,8 +58,7 @@ type logical struct {
 	precision, scale int
 }
 
-// converted gives the logical type that each of the older enum ConvertedType
-// stands for.
+// converted lists the logical types of the older enum ConvertedType.
 var converted = [...]logical{
 	{kind: logicalString}, {kind: logicalMap}, {kind: logicalMap}, {kind: logicalList}, {kind: logicalEnum}, {kind: logicalDecimal}, {kind: logicalDate},
 	{kind: logicalTime, unit: Millisecond}, {kind: logicalTime, unit: Microsecond},
@@ -168,7 +167,7 @@ func (l *logical) read(t *thrift, parameter int, kind byte) {
 	}
 }
 
-// leaf gives the type of the values of a column.
+// leaf returns the type of the values of a column.
 func (c *parquetColumn) leaf() Type {
 	l := &c.logical
 	switch l.kind {
@@ -201,7 +200,7 @@ func (c *parquetColumn) leaf() Type {
 	return c.plain()
 }
 
-// plain gives the type of values that nothing is said about.
+// plain returns the type of values without a logical type.
 func (c *parquetColumn) plain() Type {
 	switch c.physical {
 	case parquetBoolean:

@@ -2,7 +2,7 @@ package arrowmeta
 
 import "fmt"
 
-// parquetFields gives the fields of the root, which is the first column.
+// parquetFields returns the fields of the root, which is the first column.
 func parquetFields(columns []parquetColumn) ([]Field, error) {
 	if len(columns) == 0 {
 		return nil, fmt.Errorf("no schema")
@@ -15,7 +15,7 @@ func parquetFields(columns []parquetColumn) ([]Field, error) {
 	return fields, b.err
 }
 
-// parquetBuilder makes the tree of the columns that are left.
+// parquetBuilder builds a tree of columns that are listed depth first.
 type parquetBuilder struct {
 	columns []parquetColumn
 	err     error
@@ -42,8 +42,8 @@ func (b *parquetBuilder) take(n, depth int) []Field {
 	return fields
 }
 
-// next makes a field of the next column. One that is repeated is a list, even
-// if nothing says so.
+// next makes a field of the next column. A repeated column is a list, even
+// without a logical type.
 func (b *parquetBuilder) next(depth int) Field {
 	if len(b.columns) == 0 {
 		b.fail("a group has more columns than are left")
@@ -63,7 +63,7 @@ func (b *parquetBuilder) next(depth int) Field {
 	return f
 }
 
-// group gives the type of a column with children.
+// group returns the type of a column with children.
 func (b *parquetBuilder) group(c parquetColumn, depth int) Type {
 	children := b.take(c.children, depth+1)
 	if len(children) == 1 && children[0].Type.Kind == List && len(children[0].Type.Children) == 1 {
@@ -78,9 +78,9 @@ func (b *parquetBuilder) group(c parquetColumn, depth int) Type {
 	return Type{Kind: Struct, Children: children}
 }
 
-// listOf gives the type of a list by its repeated child. Where that is a group
-// of one column, the elements are that column's, unless its name says that a
-// writer of old meant the group (LogicalTypes.md, "Lists").
+// listOf returns the type of a list with a repeated child. If the child is a
+// group of one column, the elements are that column's, unless the child's name
+// shows that an old writer meant the group (LogicalTypes.md, "Lists").
 func listOf(c parquetColumn, name string, entry Field) Type {
 	t := &entry.Type
 	if t.Kind == Struct && len(t.Children) == 1 && name != "array" && name != c.name+"_tuple" {

@@ -42,8 +42,8 @@ func (f *File) Batch(r io.ReaderAt, i int) (*RecordBatch, error) {
 	return batch, err
 }
 
-// ScanDictionaries does for the dictionary batches what Scan does for the
-// record batches. The column of a dictionary is the values' alone.
+// ScanDictionaries is [File.Scan] for all dictionary batches. Such a batch has
+// one column, that of the dictionary's values.
 func (f *File) ScanDictionaries(r io.ReaderAt, visit func(i int, d *DictionaryBatch) error) error {
 	s := scan{file: f, w: window{r: r, size: f.Size}, blocks: f.Dictionaries, what: "dictionary batch", kind: dictionaryMessage}
 	layouts := f.dictionaryLayouts()
@@ -63,7 +63,7 @@ func (f *File) ScanDictionaries(r io.ReaderAt, visit func(i int, d *DictionaryBa
 	return nil
 }
 
-// dictionaryLayouts gives the layout of each dictionary by its number.
+// dictionaryLayouts returns the layout of each dictionary by its number.
 func (f *File) dictionaryLayouts() map[int64]*layout {
 	layouts := map[int64]*layout{}
 	var add func(fields []Field)
@@ -125,10 +125,10 @@ func (s *scan) damaged(i int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return s.place(i).damaged(err)
+	return s.position(i).damaged(err)
 }
 
-func (s *scan) place(i int) place { return place{s.what, i, s.blocks[i].Offset} }
+func (s *scan) position(i int) position { return position{s.what, i, s.blocks[i].Offset} }
 
 // message reads the metadata of one block.
 func (s *scan) message(i int) (message, error) {
@@ -142,7 +142,7 @@ func (s *scan) message(i int) (message, error) {
 	}
 	meta, err := s.w.bytes(block.Offset, int(block.MetaLen), ahead)
 	if err != nil {
-		return message{}, s.place(i).unread(err)
+		return message{}, s.position(i).unread(err)
 	}
 	skip, length := prefix(meta)
 	if length != block.MetaLen-int64(skip) {

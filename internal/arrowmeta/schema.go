@@ -13,8 +13,8 @@ type Schema struct {
 type Field struct {
 	Name       string
 	Nullable   bool
-	Type       Type        // of the values, also where they are dictionary-encoded
-	Dictionary *Dictionary // nil where the values are stored plainly
+	Type       Type        // of the values, even if they are dictionary-encoded
+	Dictionary *Dictionary // nil if the values are stored plainly
 	Metadata   Metadata
 }
 
@@ -34,7 +34,7 @@ type Dictionary struct {
 	Ordered bool
 }
 
-// TypeString gives the type of the column as text, the dictionary included:
+// TypeString returns the type of the column as text, with the dictionary:
 // dictionary<values=string, indices=int32>.
 func (f *Field) TypeString() string {
 	if f.Dictionary == nil {
@@ -43,13 +43,13 @@ func (f *Field) TypeString() string {
 	return fmt.Sprintf("dictionary<values=%s, indices=%s>", f.Type.String(), f.Dictionary.Index.String())
 }
 
-// Metadata holds pairs of text that belong to a field or schema, in their order.
+// Metadata holds the pairs of text of a field or schema, in their order.
 type Metadata []KeyValue
 
-// KeyValue is one pair. Neither is promised to be valid UTF-8.
+// KeyValue is one pair. The texts may be invalid UTF-8.
 type KeyValue struct{ Key, Value string }
 
-// Get gives the value of the first pair with the key.
+// Get returns the value of the first pair with the key.
 func (m Metadata) Get(key string) (value string, ok bool) {
 	for _, kv := range m {
 		if kv.Key == key {

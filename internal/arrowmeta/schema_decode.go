@@ -1,7 +1,7 @@
 package arrowmeta
 
-// Bounds on schemas. Both lie far above what tables have, and keep the memory
-// and the recursion that a hostile schema can cause small.
+// Bounds on schemas. Both are far above what tables have. They bound the memory
+// and the recursion that a hostile schema can cause.
 const (
 	MaxDepth  = 64      // nesting of fields
 	MaxFields = 1 << 18 // fields of a schema, children included
@@ -49,7 +49,7 @@ func (d *schemaDecoder) children(t table, slot, depth int) []Field {
 	return fields
 }
 
-// field reads the table Field. An honest one takes at least 16 bytes.
+// field reads the table Field. A well-formed one takes at least 16 bytes.
 func (d *schemaDecoder) field(f *Field, t table, depth int) {
 	if !t.f.charge(t.pos, 16) {
 		return
@@ -67,13 +67,13 @@ func (d *schemaDecoder) field(f *Field, t table, depth int) {
 	}
 	f.Type.Children = d.children(t, 14, depth+1)
 	f.Metadata = metadata(t, 16)
-	if want := f.Type.Kind.children(); t.f.err == nil && want >= 0 && len(f.Type.Children) != want {
+	if want := f.Type.Kind.Children(); t.f.err == nil && want >= 0 && len(f.Type.Children) != want {
 		t.f.fail(t.pos, "field %q of type %v has %d children instead of %d", f.Name, f.Type.Kind, len(f.Type.Children), want)
 	}
 }
 
-// children gives the number of children that a kind must have, -1 for any.
-func (k Kind) children() int {
+// Children returns the number of children that a kind must have, -1 for any.
+func (k Kind) Children() int {
 	switch k {
 	case Struct, Union:
 		return -1
@@ -88,8 +88,7 @@ func (k Kind) children() int {
 	return -1
 }
 
-// dictionary reads the table DictionaryEncoding. Indices are int32 unless said
-// otherwise.
+// dictionary reads the table DictionaryEncoding. Indices are int32 by default.
 func dictionary(t table) *Dictionary {
 	d := &Dictionary{ID: t.i64(4, 0), Ordered: t.bool(8), Index: Type{Kind: Int, BitWidth: 32, Signed: true}}
 	if index, ok := t.child(6); ok {
@@ -115,9 +114,9 @@ func metadata(t table, slot int) Metadata {
 	return m
 }
 
-// parameters reads the table that belongs to t.Kind. A value that is not known
-// (a precision, a unit) leaves the width or the unit unknown: such a column can
-// still be listed and passed over.
+// parameters reads the table that belongs to t.Kind. An unknown value (a
+// precision, a unit) leaves the width or the unit unknown. Such a column can
+// still be listed and skipped.
 func (t *Type) parameters(p table) {
 	switch t.Kind {
 	case Bool:
@@ -177,7 +176,7 @@ func typeIDs(p table) []int {
 	return ids
 }
 
-// pick gives the value of an enumeration, and zero beyond its end.
+// pick returns the i-th value of an enumeration, and zero beyond its end.
 func pick[T any](i int, values ...T) (v T) {
 	if i >= 0 && i < len(values) {
 		v = values[i]

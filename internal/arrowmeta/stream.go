@@ -36,8 +36,8 @@ func IsStream(head []byte, size int64) bool {
 	return skip == 8 || n >= 16 && n <= MaxMessage && n <= size
 }
 
-// walk follows the messages of a stream.
-type walk struct {
+// streamReader reads the messages of a stream one after the other.
+type streamReader struct {
 	*window
 	file  *File
 	off   int64 // of the next message
@@ -45,13 +45,13 @@ type walk struct {
 	fb    flatbuf
 }
 
-// readStream finds every message of a stream. It reads their metadata, and no
-// body but where bodies are so small that reading past them is cheaper.
+// readStream finds every message of a stream. It reads their metadata, and the
+// bodies only if they are so small that skipping them would cost more.
 func readStream(w *window) (*File, error) {
-	s := &walk{window: w, file: &File{Stream: true, Size: w.size}, ahead: 4 << 10}
+	s := &streamReader{window: w, file: &File{Stream: true, Size: w.size}, ahead: 4 << 10}
 	digest := sha256.New()
 	for n := 0; ; n++ {
-		at := place{"message", n, s.off}
+		at := position{"message", n, s.off}
 		meta, skip, err := s.metadata(at)
 		if err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func readStream(w *window) (*File, error) {
 }
 
 // metadata reads the metadata of the next message: nil at the end marker.
-func (s *walk) metadata(at place) (meta []byte, skip int, err error) {
+func (s *streamReader) metadata(at position) (meta []byte, skip int, err error) {
 	left := s.size - s.off
 	if left < 4 {
 		return nil, 0, at.unended()
@@ -95,8 +95,8 @@ func (s *walk) metadata(at place) (meta []byte, skip int, err error) {
 	return meta, skip, nil
 }
 
-// message records the message and moves behind its body.
-func (s *walk) message(at place, meta []byte, skip int) error {
+// message notes a message and moves behind its body.
+func (s *streamReader) message(at position, meta []byte, skip int) error {
 	s.fb.reset(meta)
 	m := decodeMessage(&s.fb)
 	if s.fb.err != nil {
@@ -117,7 +117,7 @@ func (s *walk) message(at place, meta []byte, skip int) error {
 	return nil
 }
 
-func (s *walk) record(at place, m message, block Block) error {
+func (s *streamReader) record(at position, m message, block Block) error {
 	f := s.file
 	if first := at.number == 0; first != (m.kind == schemaMessage) {
 		return at.damaged(fmt.Errorf("a %s; a stream has one schema, as its first message", messageName(m.kind)))
@@ -143,8 +143,8 @@ func (s *walk) record(at place, m message, block Block) error {
 	return nil
 }
 
-// end checks what follows the end marker: nothing may.
-func (s *walk) end(at place, skip, messages int) error {
+// end makes sure that nothing follows the end marker.
+func (s *streamReader) end(at position, skip, messages int) error {
 	if messages == 0 {
 		return at.damaged(errors.New("the stream has no schema"))
 	}
@@ -155,8 +155,8 @@ func (s *walk) end(at place, skip, messages int) error {
 	return nil
 }
 
-// unended gives the error for a stream that stops between two messages.
-func (p place) unended() error {
+// unended returns the error for a stream that stops between two messages.
+func (p position) unended() error {
 	return p.error(status.DataLoss, errors.New("the stream has no end-of-stream marker")).
 		WithHint("it was cut short, or its writer was not closed: write or download it again")
 }

@@ -12,19 +12,19 @@ import (
 // the footer of any file.
 const MaxTail = 16 << 20
 
-// Tail is what the last bytes of a file tell.
+// Tail describes a file as far as its last bytes allow.
 type Tail struct {
 	Format string // "arrow" or "parquet"
 	Schema Schema
-	Rows   int64 // -1 where only the record batches say
-	Need   int64 // how many of the last bytes are needed to tell more; 0 when all is told
+	Rows   int64 // -1 if only the record batches say
+	Need   int64 // how many of the last bytes are needed for more; 0 if nothing is missing
 }
 
 // ReadTail reads the footer of an Arrow IPC file or of a Parquet file from the
-// last bytes of the file, which has size bytes. If more bytes are needed, Need
-// says how many, and the schema is still empty. A stream has no footer: it is
-// needed whole. Rows of an Arrow file are counted only if the tail is all of
-// the file. The errors are those of [Read].
+// last bytes of the file, which has size bytes. If it needs more bytes, Need says
+// how many, and the schema is empty. A stream has no footer and is needed whole.
+// Rows of an Arrow file are counted only if the tail is the whole file. The
+// errors are those of [Read].
 func ReadTail(tail []byte, size int64) (*Tail, error) {
 	if int64(len(tail)) > size {
 		return nil, status.Errorf(status.InvalidArgument, "arrowmeta", "%d bytes are not the last of %d", len(tail), size)
@@ -45,10 +45,10 @@ func ReadTail(tail []byte, size int64) (*Tail, error) {
 		WithHint("a stream of record batches can be looked at with meshfeed inspect")
 }
 
-// arrowTail reads the footer of a file that is not there as a whole.
+// arrowTail reads the footer of a file of which only the tail is known.
 func arrowTail(tail []byte, size int64) (*Tail, error) {
 	n := int64(int32(binary.LittleEndian.Uint32(tail[len(tail)-trailer:])))
-	at := place{"footer", -1, size - int64(trailer) - n}
+	at := position{"footer", -1, size - int64(trailer) - n}
 	if n <= 0 || n > size-front-int64(trailer) {
 		return nil, at.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
 	}

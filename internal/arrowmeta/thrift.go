@@ -26,8 +26,8 @@ const (
 // have nine levels.
 const maxThriftDepth = 32
 
-// thrift reads a struct in Thrift's compact protocol. As flatbuf does, it keeps
-// the first fault, and after it reads nothing but zeros and empty lists.
+// thrift reads a struct in Thrift's compact protocol. Like flatbuf, it keeps the
+// first fault and reads only zeros and empty lists after it.
 type thrift struct {
 	b     []byte
 	pos   int
@@ -128,7 +128,7 @@ func (t *thrift) enter() bool {
 	return t.err == nil
 }
 
-// want says whether a field has the type that its number stands for.
+// want makes sure that a field has the type that its number stands for.
 func (t *thrift) want(kind, want byte) bool {
 	if kind != want {
 		t.fail("a field has type %d instead of %d", kind, want)
@@ -136,7 +136,7 @@ func (t *thrift) want(kind, want byte) bool {
 	return t.err == nil
 }
 
-// skip passes over a value. In a list a boolean takes a byte, in a struct none.
+// skip skips a value. A boolean takes a byte in a list, and none in a struct.
 func (t *thrift) skip(kind byte, inList bool) {
 	switch kind {
 	case thriftTrue, thriftFalse:
@@ -173,7 +173,7 @@ func (t *thrift) advance(n int) {
 	t.pos += n
 }
 
-// skipMany passes over n elements of each of the types in turn.
+// skipMany skips n groups of one element of each type.
 func (t *thrift) skipMany(n int, kinds ...byte) {
 	if t.enter() {
 		for i := 0; i < n && t.err == nil; i++ {

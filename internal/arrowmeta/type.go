@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// Type is an Arrow type with its parameters. Fields that a kind does not use
-// are zero.
+// Type is an Arrow type with its parameters. A kind leaves the fields that it
+// does not use zero.
 type Type struct {
 	Kind       Kind
 	BitWidth   int    // of one value: Int, Float, Bool, Decimal, Date, Time, Timestamp, Duration, Interval; 0 where unknown
@@ -22,12 +22,12 @@ type Type struct {
 	Dense      bool   // Union: has an offsets buffer
 	TypeIDs    []int  // Union: the id of each child; nil for 0, 1, 2, ...
 	KeysSorted bool   // Map
-	Name       string // of a kind that is not known here, as the producer calls it
+	Name       string // the producer's name of an unknown kind
 	Children   []Field
 }
 
-// Bits gives the width of one value in the values buffer, and false for types
-// whose values have no fixed width.
+// Bits returns the width of one value in the values buffer. It is false for
+// types whose values have no fixed width.
 func (t *Type) Bits() (int64, bool) {
 	if t.Kind == FixedSizeBinary {
 		return 8 * int64(t.ByteWidth), true
@@ -35,9 +35,10 @@ func (t *Type) Bits() (int64, bool) {
 	return int64(t.BitWidth), t.BitWidth > 0
 }
 
-// DType gives the element type of an array of such values: of booleans,
-// integers and floats their own, of dates, times, timestamps, durations and
-// year-month intervals the integer that stores them. All others have none.
+// DType returns the element type of an array of such values. For dates, times,
+// timestamps, durations and year-month intervals it is the integer that stores
+// them. It is false for types that are neither these nor booleans, integers or
+// floats.
 func (t *Type) DType() (dtype.Type, bool) {
 	signed, name := t.Signed, "int"
 	switch t.Kind {
@@ -63,7 +64,7 @@ func (t *Type) DType() (dtype.Type, bool) {
 	return d, err == nil
 }
 
-// String gives the type as Arrow's C++ and Python libraries print it, except
+// String returns the type as Arrow's C++ and Python libraries print it, except
 // that floats are named by their width and items of lists have no name:
 // fixed_size_list<float32>[8], timestamp[us, tz=UTC].
 func (t *Type) String() string {

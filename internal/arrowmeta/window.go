@@ -2,10 +2,10 @@ package arrowmeta
 
 import "io"
 
-// readAhead is how much is read at once where headers stand close together.
+// readAhead is how much is read at once if headers are close together.
 const readAhead = 64 << 10
 
-// window reads pieces of a file that mostly come in order, with few calls.
+// window reads pieces of a file, mostly in order, with few calls.
 type window struct {
 	r    io.ReaderAt
 	size int64 // of the file
@@ -13,8 +13,8 @@ type window struct {
 	buf  []byte
 }
 
-// bytes gives n bytes at off. If they must be fetched, up to ahead more are
-// fetched with them. The slice is valid until the next call.
+// bytes returns n bytes at off. A read fetches up to ahead bytes more. The slice
+// is valid until the next call.
 func (w *window) bytes(off int64, n, ahead int) ([]byte, error) {
 	if n < 0 || off < 0 || off > w.size-int64(n) {
 		return nil, io.ErrUnexpectedEOF

@@ -8,21 +8,21 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// place is a part of a file, for errors.
-type place struct {
+// position is a part of a file, for errors.
+type position struct {
 	what   string // "record batch"
-	number int    // -1 where there is only one
+	number int    // -1 if there is only one
 	offset int64  // in the file
 }
 
-func (p place) String() string {
+func (p position) String() string {
 	if p.number < 0 {
 		return fmt.Sprintf("%s at byte %d", p.what, p.offset)
 	}
 	return fmt.Sprintf("%s %d at byte %d", p.what, p.number, p.offset)
 }
 
-func (p place) error(code status.Code, err error) *status.Error {
+func (p position) error(code status.Code, err error) *status.Error {
 	e := status.Errorf(code, "arrowmeta", "%v: %w", p, err).With("offset", p.offset)
 	if p.number >= 0 {
 		e.With(p.what, p.number)
@@ -30,13 +30,13 @@ func (p place) error(code status.Code, err error) *status.Error {
 	return e
 }
 
-// damaged gives the error for bytes that are not what the format demands.
-func (p place) damaged(err error) error {
+// damaged returns the error for bytes that do not follow the format.
+func (p position) damaged(err error) error {
 	return p.error(status.DataLoss, err).WithHint("the data are damaged or cut short; write them again")
 }
 
-// unread gives the error for bytes that could not be had.
-func (p place) unread(err error) error {
+// unread returns the error for bytes that could not be read.
+func (p position) unread(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return p.damaged(errors.New("the data end here"))
 	}
