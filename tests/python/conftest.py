@@ -1,4 +1,4 @@
-"""Eight CPU devices for every test, and no batch or handle left behind by any."""
+"""Eight CPU devices for every test, and a check that no test leaks a batch or a handle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def deep() -> bool:
-    """Says whether a test does more than in a quick run; the test gets the marker longer."""
+    """Returns whether this is a deep run. A test that asks gets the marker longer."""
     return DEEP
 
 
@@ -46,7 +46,7 @@ def alive() -> tuple[int, int]:
 
 
 def flushed() -> tuple[int, int]:
-    """Counts after JAX has let go of what it holds late."""
+    """Counts after JAX has released the memory that it releases late."""
     gc.collect()
     jax.block_until_ready(jax.device_put(np.zeros(1), jax.devices()[0]))
     gc.collect(0)
@@ -55,7 +55,7 @@ def flushed() -> tuple[int, int]:
 
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fails a test after which something of it is still alive in the library."""
+    """Fails a test that leaves a handle or a batch alive in the library."""
     if request.node.get_closest_marker("plain"):  # needs no library
         yield
         return
@@ -68,7 +68,7 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Gives the path of a library that was built with faults to inject (capi/faults.go)."""
+    """Builds a library that can inject faults (capi/faults.go), and returns its path."""
     out = tmp_path_factory.mktemp("faulty") / "libmeshfeed.so"
     root = Path(__file__).resolve().parents[2]
     recipe: list[str | Path] = [root / "capi" / "build.sh", out, "-tags=meshfeed_faults"]
@@ -78,7 +78,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def seed() -> int:
-    """The seed of a random test: printed by pytest when it fails, MESHFEED_SEED repeats it."""
+    """The seed of a random test. pytest prints it if the test fails; MESHFEED_SEED sets it."""
     value = int(os.environ.get("MESHFEED_SEED") or random.SystemRandom().getrandbits(32))
     print(f"MESHFEED_SEED={value}")
     return value

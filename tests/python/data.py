@@ -1,4 +1,4 @@
-"""Datasets and meshes of the tests, and what a right batch holds."""
+"""Datasets and meshes of the tests, and comparisons of batches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def dtype(name: str) -> np.dtype[Any]:
 
 
 def filled(shape: tuple[int, ...], name: str, start: int = 0) -> np.ndarray[Any, Any]:
-    """An array whose neighbours differ, whatever the type."""
+    """Returns an array in which neighboring values differ, for any type."""
     numbers = np.arange(start, start + int(np.prod(shape)), dtype=np.int64).reshape(shape)
     if name == "bool":
         return np.asarray(numbers % 3 == 0)
@@ -51,7 +51,7 @@ def digits(n: int = 50) -> Arrays:
 
 
 def taken(arrays: Arrays, records: np.ndarray[Any, Any]) -> Arrays:
-    """The rows of these records; zeros for record -1."""
+    """Returns the rows of these records; zeros for record -1."""
     rows = {name: array[np.maximum(records, 0)] for name, array in arrays.items()}
     for array in rows.values():
         array[records < 0] = 0
@@ -59,7 +59,7 @@ def taken(arrays: Arrays, records: np.ndarray[Any, Any]) -> Arrays:
 
 
 def assert_sharded(array: jax.Array, whole: np.ndarray[Any, Any], sharding: Any) -> None:
-    """The array is `whole` with this sharding: shape, type, index and bytes of every shard."""
+    """Asserts that the array is `whole` with this sharding, shard by shard."""
     assert array.shape == whole.shape
     assert array.dtype == whole.dtype
     assert array.sharding == sharding
@@ -77,12 +77,12 @@ def values(batches: Any, name: str = "x") -> list[list[int]]:
 
 
 def numbers(n: int) -> mf.Dataset:
-    """Record i of field x is i."""
+    """Returns a dataset in which record i of field x is i."""
     return mf.from_arrays({"x": np.arange(n, dtype=np.int32)})
 
 
 def same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> None:
-    """The arrays are equal in type, shape and bytes."""
+    """Asserts that the arrays are equal in type, shape and bytes."""
     assert got.dtype == wanted.dtype
     assert got.shape == wanted.shape
     assert got.tobytes() == wanted.tobytes()
@@ -95,7 +95,7 @@ def mesh_of(
     types: Any = None,
     order: Any = None,
 ) -> Mesh:
-    """A mesh of the first devices, or of those in this order, with the first of the names."""
+    """Returns a mesh of the first devices, or of the devices in this order."""
     devices = np.array(jax.devices())[list(range(8)) if order is None else order]
     devices = devices[: math.prod(shape)].reshape(shape)
     return Mesh(devices, names[: len(shape)], axis_types=types)

@@ -1,4 +1,4 @@
-"""Ctrl-C at every place of a function where CPython can raise KeyboardInterrupt."""
+"""Interrupts a function at every place where CPython can raise KeyboardInterrupt."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ import meshfeed as mf
 
 PACKAGE = Path(mf.__file__).parent
 
-# Where batches and handles have owners. The other modules only compute.
+# The modules in which batches and handles change owners.
 WATCHED = tuple(str(PACKAGE / name) for name in ("_feed", "_native", "loader.py", "placed.py"))
 
 Step = tuple[CodeType, int]  # an instruction that is about to run
 
 
-_FINALIZERS = ("__del__", "_give_back")  # the library calls the second one
+_FINALIZERS = ("__del__", "_give_back")  # the library calls _give_back
 
 
 def _pending() -> Iterator[None]:
     """Returns an iterator whose first item makes Ctrl-C pending.
 
-    CPython looks for signals behind every call, but not behind a step of a loop. A loop over this
-    iterator therefore ends its function before Ctrl-C is seen.
+    CPython looks for signals after a call, but not when a loop takes an item. A function that loops
+    over this iterator and returns therefore ends before CPython sees Ctrl-C.
     """
     return map(_thread.interrupt_main, (signal.SIGINT,))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, but not in our finalizers, which would then release nothing."""
+    """Raises KeyboardInterrupt, except in finalizers of meshfeed, where Python would drop it."""
     at = frame
     while at is not None:
         if at.f_code.co_name in _FINALIZERS:
-            for _ in _pending():  # comes again behind it
+            for _ in _pending():  # again after the finalizer
                 return
         at = at.f_back
     raise KeyboardInterrupt
@@ -53,8 +53,8 @@ def _resend(dropped: Any) -> None:
 class Trial:
     """Runs a function with one Ctrl-C, which arrives before the n-th instruction that is watched.
 
-    Nothing is raised here. The signal becomes pending, and CPython raises KeyboardInterrupt where
-    it looks for signals next: after a call, or where a function begins.
+    The trial makes the signal pending. CPython raises KeyboardInterrupt at the next place where it
+    looks for signals: after a call, or where a function begins.
 
     Args:
         work: the function.
@@ -125,8 +125,8 @@ class Trial:
 def trials(work: Callable[[], Callable[[], object]]) -> Iterator[Trial]:
     """Yields a trial for every place where KeyboardInterrupt can be raised, and one without it.
 
-    Ctrl-C before several instructions in a row leads to the same place. The instructions of a run
-    without Ctrl-C tell where the next place begins.
+    Ctrl-C before any of several successive instructions leads to the same place. The instructions
+    of a run without Ctrl-C show which ones can be skipped.
 
     Args:
         work: prepares a run, and returns the function to interrupt.

@@ -1,4 +1,4 @@
-"""Batches on devices that are not JAX's: what their tests share."""
+"""Helpers for the tests of batches on devices that are not JAX's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def live(devices: mf.Devices) -> int:
     return devices.stats()["live_buffers"]
 
 
-# Sums what our devices got, and JAX too, whichever is loaded first.
+# Sums a batch on these devices and in JAX, in either order of loading.
 BESIDE = """
 import sys
 def ours():

@@ -1,4 +1,4 @@
-"""Programs of the tests, each in a process of its own."""
+"""Runs programs of the tests, each in a separate process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HANG = 240  # seconds
 
 
 def run(code: str, *flags: str, **env: str) -> str:
-    """Runs a program, which must succeed, and gives what it printed."""
+    """Runs a program that must succeed, and returns its output."""
     done = subprocess.run(
         [sys.executable, *flags, "-c", code],
         env=os.environ | env,

@@ -1,4 +1,4 @@
-"""Ctrl-C at every place where it can come, and `sys.exit`: nobody waits, and nothing is lost."""
+"""Ctrl-C at every possible place, and `sys.exit`: no hang, and no lost batch or handle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.python.interrupts import trials
 from tests.python.test_process import HANG, START, run, started
 from tests.python.test_remesh import Device, Silent
 
-# A release that waits until it is let go, as it would for a file that does not answer.
+# A release that blocks until `go` is set, like one of a file that does not answer.
 HELD = """
     from meshfeed._native import library
     lib = library.library()
@@ -106,7 +106,7 @@ def _loader(source: mf.Dataset, ahead: int) -> mf.Loader:
 
 
 class On(NamedTuple):
-    """What the functions work on."""
+    """The arguments of the functions."""
 
     loader: mf.Loader
     devices: mf.Devices
@@ -153,7 +153,7 @@ def _continues(loader: mf.Loader, where: str) -> None:
         batch = next(iter(loader))
         assert isinstance(batch["x"], jax.Array), where
         assert np.array_equal(np.asarray(batch["x"]), expected), where
-    loader.seek(epoch=0)  # waits for ever if the interrupt left the loader locked
+    loader.seek(epoch=0)  # hangs if the interrupt left the loader locked
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_at_every_place(what: str, ahead: int) -> None:
             return functools.partial(WORK[what], On(loaders[-1], devices, source))
 
         n, before = 0, flushed()
-        gc.freeze()  # what a collection would look at in vain, a hundred times
+        gc.freeze()  # so that a hundred collections are fast
         try:
             for trial in trials(prepare):
                 n, where = n + 1, trial.where
@@ -195,7 +195,7 @@ def test_at_every_place(what: str, ahead: int) -> None:
 
 
 def test_a_remesh_in_a_job_at_every_place() -> None:
-    """The loader is on the old mesh or on the new one, with all that belongs to it."""
+    """After an interrupt all parts of the loader belong to the same mesh."""
     meshes = [Mesh(np.array([Device(i) for i in range(n)]), ("data",)) for n in (16, 32)]
     options: dict[str, Any] = {"batch_size": 32, "coordinator": Silent(), "prefetch": 0}
     loaders: list[mf.Loader] = []

@@ -1,4 +1,4 @@
-"""The four ways of loading, which end in the same global arrays, and arrays that are no batch."""
+"""The four ways of loading, which deliver the same global arrays, and single arrays."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
 
 
 def predicted(loader: mf.Loader) -> int:
-    """What the layout says that this process gathers for the batches delivered."""
+    """Returns the bytes that this process gathers for the delivered batches, by the layout."""
     per_step: int = loader.layout.report()["processes"][0]["bytes_per_step"]
     return per_step * int(loader.stats()["batches"])
 
 
 def check(arrays: Arrays, mesh: Mesh, specs: dict[str, PartitionSpec], **options: Any) -> None:
-    """Compares all batches of all ways of loading with the records that they should hold."""
+    """Compares all batches of all ways of loading with their records."""
     ds = mf.from_arrays(arrays)
     wanted = {name: NamedSharding(mesh, spec) for name, spec in specs.items()}
     for how in WAYS:
@@ -89,8 +89,8 @@ def test_padding_and_extras() -> None:
     ],
     ids=repr,
 )
-def test_resharding_moves_what_is_predicted(axes: dict[str, int], spec: PartitionSpec) -> None:
-    """The collectives of the compiled program bring each device the bytes that the plan says."""
+def test_resharding_moves_the_predicted_bytes(axes: dict[str, int], spec: PartitionSpec) -> None:
+    """The collectives of the compiled program move as many bytes as the plan predicts."""
     ds = mf.from_arrays({"x": np.zeros((32, 16), np.float32)})
     mesh = Mesh(np.array(jax.devices()).reshape(*axes.values()), tuple(axes))
     with mf.Loader(ds, mesh, spec, batch_size=32, loading="reshard") as loader:
@@ -100,7 +100,7 @@ def test_resharding_moves_what_is_predicted(axes: dict[str, int], spec: Partitio
 
 
 def received(program: str) -> int:
-    """Adds up what devices get from others by a program of float32 arrays on eight devices."""
+    """Sums the bytes that eight devices receive from others in a program of float32 arrays."""
     total = 0
     for shapes, kind, rest in COLLECTIVE.findall(program):
         size = sum(4 * math.prod(map(int, dims.split(","))) for dims in SHAPE.findall(shapes))
@@ -118,7 +118,7 @@ SHAPE = re.compile(r"f32\[([\d,]+)\]")
 
 
 def group(rest: str) -> int:
-    """Gives how many devices a collective is among: as so many groups, or by axes of a mesh."""
+    """Returns the number of devices in a group of a collective."""
     if among := re.search(r"replica_groups=\[\d+,(\d+)\]", rest):
         return int(among[1])
     named = re.search(r"replica_groups=mesh\[(.+?)\] \{(.+?)\}", rest)
@@ -128,8 +128,8 @@ def group(rest: str) -> int:
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 5])
-def test_memory_is_what_is_predicted(prefetch: int) -> None:
-    """The batch that the program holds and those that stand ready fill what the plan says."""
+def test_memory_is_as_predicted(prefetch: int) -> None:
+    """The batch that the program holds and the ready ones take as much memory as predicted."""
     arrays = digits(64)
     specs = {"image": P("data", None, "model"), "label": P("data")}
     with mf.from_arrays(arrays) as ds:
@@ -200,7 +200,7 @@ def test_nested_trees() -> None:
     )
 
 
-def test_memory_kind_stays() -> None:
+def test_memory_kinds_are_kept() -> None:
     sharding = NamedSharding(mesh_of(), P("data"), memory_kind="pinned_host")
     for how in ("device", "reshard"):
         loader = mf.Loader(
@@ -262,7 +262,7 @@ def test_wrong_loading(options: dict[str, Any], text: str) -> None:
     assert str(e.value) == text
 
 
-# ---- arrays that are no batch ----
+# ---- single arrays ----
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "int64", "float64"])
@@ -292,7 +292,7 @@ def test_load_slice() -> None:
 
 
 def test_loaded_replicas_share_memory() -> None:
-    """What several devices of a process hold is read once."""
+    """A block that several devices of a process hold is read once."""
     ds = mf.from_arrays({"w": filled((8, 64), "float32")})
     for spec, buffers in ((P("data"), 4), (P(), 1), (P("data", "model"), 8)):
         array = mf.load_array(ds, "w", NamedSharding(mesh_of(), spec))
@@ -388,7 +388,7 @@ def test_refused_arrays(arguments: dict[str, Any], kind: type[Exception], text: 
     assert text in str(e.value)
 
 
-def test_too_large() -> None:
+def test_an_array_that_is_too_large() -> None:
     ds = mf.from_arrays({"w": np.broadcast_to(np.float32(0), (2**20, 2**20))})
     with pytest.raises(mf.ResourceExhaustedError) as e:
         mf.load_array(ds, "w", NamedSharding(mesh_of(), P("data")))

@@ -1,4 +1,4 @@
-"""Iterating, state and restore: what a loop yields, and where the next one begins."""
+"""Iterating, state and restore: what a loop yields, and where the next loop begins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import json
 import pickle
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +71,8 @@ def test_a_break_after_the_last_batch_leaves_no_empty_loop() -> None:
 
 
 @pytest.mark.parametrize("epochs", [None, 3])
-def test_the_length_is_that_of_the_run(epochs: int | None) -> None:
-    """A schedule made from it does not change in the loop, after a break or after a resume."""
+def test_the_length_counts_the_whole_run(epochs: int | None) -> None:
+    """The length does not change in a loop, after a break or after a resume."""
     with loader(epochs=epochs) as it:
         whole = 2 * (epochs or 1)
         lengths, left = zip(*((len(it), it.remaining) for _ in it), strict=True)
@@ -116,7 +116,7 @@ def test_a_skip_beyond_the_epoch_ends_the_loop() -> None:
         assert values(it) == [SECOND]
 
 
-def test_where_the_last_batch_stands() -> None:
+def test_last_is_the_position_of_the_delivered_batch() -> None:
     with loader(epochs=2, device_prefetch=1) as it:
         with pytest.raises(mf.InvalidStateError) as caught:
             it.last  # noqa: B018
@@ -140,7 +140,7 @@ def test_a_loop_counts_its_own_batches(epochs: int | None) -> None:
         assert len(other) == len(loop)
         left = [len(loop) for _ in loop]
         assert left == list(range(len(left)))[::-1]
-        assert (len(loop), len(other)) == (0, 0)  # they end together
+        assert (len(loop), len(other)) == (0, 0)  # both loops end together
 
 
 def test_a_loop_that_is_over_stays_over() -> None:
@@ -155,7 +155,7 @@ def test_a_loop_within_a_loop_ends_both() -> None:
     with loader(12) as it:
         pairs = [
             (outer["x"].tolist()[0], inner["x"].tolist()[0])
-            for outer, _ in zip(it, range(9), strict=False)  # not for ever, if it fails
+            for outer, _ in zip(it, range(9), strict=False)  # a bound in case the test fails
             for inner in it
         ]
         assert (pairs, it.epoch) == ([(0, 4), (0, 8)], 1)
@@ -164,7 +164,7 @@ def test_a_loop_within_a_loop_ends_both() -> None:
 
 def test_loops_of_several_threads_share_an_epoch() -> None:
     with loader(12) as it:
-        first, second = iter(it), iter(it)  # what each thread has
+        first, second = iter(it), iter(it)  # the iterator of each thread
         assert [next(first)["x"][0], next(second)["x"][0], next(first)["x"][0]] == [0, 4, 8]
         assert [next(first, None), next(second, None), next(second, None)] == [None] * 3
         assert it.epoch == 1
@@ -187,7 +187,7 @@ def test_epochs_are_absolute() -> None:
         assert len(values(more)) == 2
 
 
-def test_without_end() -> None:
+def test_endless_epochs() -> None:
     with loader(epochs=-1) as it:
         with pytest.raises(TypeError) as caught:
             len(it)
@@ -218,12 +218,12 @@ def test_one_epoch_does_not_move_the_loader() -> None:
         assert it.state() == state
         assert values(it.one_epoch(epoch=3)) == values(it.one_epoch(epoch=3))
         evaluation = it.one_epoch()
-    assert len(values(evaluation)) == 2  # it outlives the loader
+    assert len(values(evaluation)) == 2  # the pass outlives the loader
     evaluation.close()
 
 
-def test_one_epoch_with_a_remainder_of_its_own() -> None:
-    """An evaluation counts every record, whatever the training leaves out."""
+def test_one_epoch_with_another_remainder() -> None:
+    """An evaluation delivers every record, although the training drops some."""
     with loader(shuffle=True, mask_name="real") as it:
         whole = it.one_epoch(2, remainder="pad")
         assert len(whole) == 3
@@ -261,7 +261,7 @@ def test_one_epoch_of_a_process_of_a_layout() -> None:
     )
 
 
-def test_one_epoch_that_is_not_there() -> None:
+def test_one_epoch_beyond_the_last() -> None:
     with loader(epochs=3) as it:
         assert len(it.one_epoch(2)) == 2
         for remainder in (None, "pad"):
@@ -273,7 +273,7 @@ def test_one_epoch_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["seed", "epoch", "batch_size", "last"])
-def test_nothing_of_a_loader_is_set(name: str) -> None:
+def test_attributes_of_a_loader_cannot_be_set(name: str) -> None:
     with loader() as it:
         with pytest.raises(AttributeError) as caught:
             setattr(it, name, 3)
@@ -322,45 +322,46 @@ def test_restoring_at_every_step_continues_exactly(prefetch: int, device_prefetc
 
 
 @pytest.mark.parametrize("device_prefetch", [1, 2, 5])
-def test_batches_made_ahead_change_no_rule(device_prefetch: int) -> None:
-    with loader(shuffle=True) as plain, loader(shuffle=True, device_prefetch=device_prefetch) as it:
+def test_batches_made_ahead_do_not_change_loops(device_prefetch: int) -> None:
+    options: dict[str, Any] = {"n": 22, "shuffle": True, "prefetch": 6}
+    with loader(**options) as plain, loader(**options, device_prefetch=device_prefetch) as it:
         epochs = [values(plain) for _ in range(4)]
         for epoch in epochs[:2]:
-            assert it.remaining == 2
+            assert it.remaining == 5
             loop = iter(it)
-            first = next(loop)["x"].tolist()
-            wait_until(lambda: fetched(it))
-            assert it.remaining == len(loop) == 1
-            assert [first, *values(loop)] == epoch
+            first = made_ahead(it, loop)
+            assert it.remaining == len(loop) == 5 - len(first)
+            assert [*first, *values(loop)] == epoch
         loop = iter(it)
-        next(loop)
+        made_ahead(it, loop)
         it.seek(epoch=3)
         assert values(it) == epochs[3]
         it.seek(epoch=0)
-        next(iter(it)), next(iter(it))  # left after the last batch
+        for _ in range(5):
+            next(iter(it))  # the loop is left after its last batch
         assert values(it) == epochs[1]
 
 
 def test_batches_made_ahead_count_as_not_delivered() -> None:
-    with loader(epochs=3, device_prefetch=2) as it:
-        next(iter(it))
-        wait_until(lambda: fetched(it))
-        assert it.remaining == 5
-        assert it.stats()["position"] == 4
-        assert values(it) == [SECOND, FIRST, SECOND, FIRST, SECOND]
+    with loader(epochs=3, device_prefetch=2, prefetch=6) as it:
+        loop = iter(it)
+        first = made_ahead(it, loop)
+        assert it.remaining == 6 - len(first)
+        assert it.stats()["batches"] > len(first)
+        assert it.stats()["position"] == 4 * len(first) % 8
+        assert [*first, *values(loop)] == [FIRST, SECOND] * 3
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
-
-
-def fetched(it: mf.Loader) -> bool:
-    """Has what stands ready in C made ahead, as the next take would; says whether there is some."""
-    it._engine.cursor._run_ahead((None, it._engine.cursor.at, False))
-    return bool(it._engine.cursor._ready)
+def made_ahead(it: mf.Loader, loop: Iterator[Any]) -> list[list[int]]:
+    """Takes batches until more were made than delivered, and returns those delivered."""
+    before, taken = it.stats()["batches"], [next(loop)["x"].tolist()]
+    while it.stats()["batches"] - before <= len(taken):
+        end = time.monotonic() + 20
+        while it.stats()["queued"] < 2:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        taken.append(next(loop)["x"].tolist())
+    return taken
 
 
 def test_another_mesh_and_batch_size_continue_with_the_next_record() -> None:
@@ -385,7 +386,7 @@ def test_seek() -> None:
         assert values(it) == epochs[1]
         it.seek(epoch=2, position=4)
         assert values(it) == epochs[2][1:]
-        it.seek(epoch=0, position=7)  # no step is left there
+        it.seek(epoch=0, position=7)  # no step begins there
         assert (it.epoch, it.step) == (1, 0)
 
 
@@ -402,7 +403,7 @@ def test_save_state(tmp_path: Path) -> None:
         assert values(again) == rest
 
 
-def test_a_state_of_something_else_is_refused() -> None:
+def test_a_state_of_another_dataset_seed_or_order_is_refused() -> None:
     with loader(shuffle=True, seed=1) as it:
         state = it.state()
     with loader(11, shuffle=True, seed=1) as it:
@@ -423,7 +424,7 @@ def test_another_dataset_can_be_accepted() -> None:
     with mf.from_arrays({"x": np.arange(100, 110)}) as ds:
         with pytest.raises(mf.IncompatibleError) as refused:
             mf.Loader(ds, batch_size=4, shuffle=True, state=state)
-        assert refused.value.hint == (  # without what it says to Go programs
+        assert refused.value.hint == (  # without the advice for Go programs
             'open the dataset that was saved, or pass dataset="ignore" if its records are the same'
         )
         with mf.Loader(ds, batch_size=4, shuffle=True, state=state, dataset="ignore") as it:
@@ -469,7 +470,7 @@ def test_64_bit_types_stay_in_numpy() -> None:
 # ---- the blocks of one process ----
 
 
-def test_a_layout_s_processes_together_hold_the_batch() -> None:
+def test_the_processes_of_a_layout_together_hold_the_batch() -> None:
     arrays = digits(64)
     specs = {"image": mf.P("data", None, "model"), "label": mf.P("data")}
     with mf.from_arrays(arrays) as ds:
@@ -487,7 +488,7 @@ def test_a_layout_s_processes_together_hold_the_batch() -> None:
             np.testing.assert_array_equal(whole[name], array[:16])
 
 
-def test_a_layout_says_it_all() -> None:
+def test_a_layout_replaces_other_arguments() -> None:
     with numbers(8) as ds:
         lay = mf.layout({"data": 2}, mf.P("data"), ds, batch_size=4)
         wrongs: list[dict[str, Any]] = [
@@ -504,7 +505,7 @@ def test_a_layout_says_it_all() -> None:
             )
 
 
-# ---- facts ----
+# ---- information ----
 
 
 def test_stats_are_flat_numbers() -> None:
@@ -517,7 +518,7 @@ def test_stats_are_flat_numbers() -> None:
     assert {"wait_seconds", "gather_seconds", "live_batches", "host_bytes"} <= stats.keys()
 
 
-def test_a_loader_prints_its_place() -> None:
+def test_a_loader_prints_its_position() -> None:
     with loader() as it:
         next(iter(it))
         assert repr(it) == "Loader(['x'], batch_size=4, epoch=0, step=1 of 2)"
@@ -545,7 +546,7 @@ def test_the_layout_of_a_loader() -> None:
 # ---- end ----
 
 
-def test_a_closed_loader_says_so_and_its_batches_live_on() -> None:
+def test_a_closed_loader_is_an_error_and_its_batches_stay_valid() -> None:
     it = loader()
     loop = iter(it)
     batch = next(loop)
@@ -566,7 +567,7 @@ def test_a_closed_loader_says_so_and_its_batches_live_on() -> None:
     assert batch["x"].tolist() == FIRST
 
 
-def test_a_closed_loader_says_when_to_ask_what_another_one_cannot_tell() -> None:
+def test_a_closed_loader_says_when_to_ask() -> None:
     with loader() as it:
         next(iter(it))
     uses: dict[str, Callable[[], object]] = {
@@ -612,7 +613,7 @@ def test_a_loader_is_not_pickled(copied: Any) -> None:
     ],
     ids=lambda v: str(v)[:30],
 )
-def test_arguments_that_cannot_be_right(arguments: dict[str, Any], text: str) -> None:
+def test_invalid_arguments(arguments: dict[str, Any], text: str) -> None:
     with numbers(10) as ds, pytest.raises(mf.InvalidArgumentError) as caught:
         mf.Loader(ds, **arguments)
     assert str(caught.value) == text

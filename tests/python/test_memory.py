@@ -1,4 +1,4 @@
-"""Who owns a batch's memory: kept batches never change, dropped ones are used again."""
+"""The memory of batches: kept batches never change, that of dropped batches is reused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ P = PartitionSpec
 
 @contextmanager
 def wide(rows: int = 64, width: int = 256, **kwargs: Any) -> Iterator[mf.Loader]:
-    """A loader over eight devices whose rows say which record they are."""
+    """Returns a loader over eight devices. Each row contains its record number."""
     records = np.arange(rows, dtype=np.int32)
     table = np.broadcast_to(records[:, None], (rows, width))
     mesh = jax.make_mesh((4, 2), ("data", "model"))
@@ -86,7 +86,7 @@ def test_batches_outlive_the_loader_and_the_dataset() -> None:
 
 @pytest.mark.parametrize("collect", [True, False])
 @pytest.mark.parametrize("kept", [0, 2])
-def test_dropped_batches_are_used_again(kept: int, collect: bool) -> None:
+def test_the_memory_of_dropped_batches_is_reused(kept: int, collect: bool) -> None:
     if not collect:
         gc.disable()
     try:
@@ -103,7 +103,7 @@ def test_dropped_batches_are_used_again(kept: int, collect: bool) -> None:
         gc.enable()
 
 
-def test_batches_in_cycles_are_found_before_more_memory_is_taken() -> None:
+def test_batches_in_cycles_are_collected_before_memory_grows() -> None:
     class Node:
         pass
 
@@ -133,7 +133,7 @@ def test_nothing_leaks_over_thousands_of_batches() -> None:
     assert grown < 24 << 20, f"{grown >> 20} MiB more after 1 GiB of batches"
 
 
-def test_nothing_is_left_after_many_loaders() -> None:
+def test_many_loaders_leave_nothing_alive() -> None:
     flushed()
     lib = library.library()
     before = lib.mf_live_handles(), lib.mf_live_batches(), lib.mf_live_bytes()
@@ -145,7 +145,7 @@ def test_nothing_is_left_after_many_loaders() -> None:
     assert (lib.mf_live_handles(), lib.mf_live_batches(), lib.mf_live_bytes()) == before
 
 
-def test_forgotten_loaders_are_collected() -> None:
+def test_unreferenced_loaders_are_collected() -> None:
     flushed()
     before = flushed()
     for _ in range(10):
@@ -153,11 +153,11 @@ def test_forgotten_loaders_are_collected() -> None:
     assert flushed() == before
 
 
-def test_a_memory_limit_is_an_error_that_counts_what_is_kept() -> None:
+def test_a_memory_limit_counts_kept_batches() -> None:
     with wide(max_host_bytes=8 * 16 * 1028) as it:
         loop = iter(it)
         for _ in range(50):
-            next(loop)  # what is dropped does not count
+            next(loop)  # a dropped batch does not count
         kept: list[Any] = []
         with pytest.raises(mf.ResourceExhaustedError, match="batches") as caught:
             kept.extend(batch for batch, _ in zip(loop, range(20), strict=False))
@@ -167,8 +167,8 @@ def test_a_memory_limit_is_an_error_that_counts_what_is_kept() -> None:
         assert_is(next(loop), it.records(0, it.state()["position"] - 16))
 
 
-def test_a_limit_waits_for_computations_under_way() -> None:
-    """A loop that never waits for its step holds many batches, and none of them by a name."""
+def test_a_limit_waits_for_dispatched_computations() -> None:
+    """Dispatched steps hold many batches, although the program has no reference to them."""
 
     @jax.jit
     def step(weights: jax.Array, batch: Any) -> tuple[jax.Array]:
@@ -198,7 +198,7 @@ def test_a_limit_collects_old_cycles() -> None:
             for _ in range(20):
                 node: Any = Node()
                 node.itself, node.batch = node, next(loop)
-                gc.collect(1)  # it is among the old objects, which only a full collection looks at
+                gc.collect(1)  # makes it old, so that only a full collection finds it
                 del node
         finally:
             gc.enable()

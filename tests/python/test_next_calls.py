@@ -1,4 +1,4 @@
-"""The calls of one warm `next`: few, however many arrays and devices there are."""
+"""A warm `next` makes few calls, for any number of devices and several arrays."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_with_states_and_moves() -> None:
         assert it.peek()["x"].tolist() == FIRST
 
 
-def test_after_another_way_of_taking() -> None:
+def test_between_loops_over_devices() -> None:
     mesh = jax.make_mesh((8,), ("data",))
     with mf.Loader(numbers(24), mesh, P("data"), batch_size=8) as it, mf.devices(VIRTUAL) as on:
         it.peek()
@@ -98,7 +98,7 @@ def test_after_another_way_of_taking() -> None:
         assert [np.asarray(b["x"])[0] for b in it] == [8, 16]
 
 
-def test_beyond_the_end_of_an_epoch_and_on_another_way() -> None:
+def test_beyond_the_end_of_an_epoch_between_loops_over_devices() -> None:
     """The end of the loop is kept when the batch after it is made again."""
     mesh = jax.make_mesh((8,), ("data",))
     with mf.Loader(numbers(16), mesh, P("data"), batch_size=8) as it, mf.devices(VIRTUAL) as on:
@@ -124,7 +124,7 @@ def test_an_error_is_raised_and_the_batch_comes_later() -> None:
         assert values(it) == [FIRST, SECOND]
 
 
-def test_one_process_of_a_job_may_look_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_process_of_a_job_may_peek_alone(caplog: pytest.LogCaptureFixture) -> None:
     """It may, before and after the processes agree, and every batch is still compared."""
     with players(verify_replicas="always") as job, players(verify_replicas="always") as plain:
         first = job.loaders[0]

@@ -18,7 +18,7 @@ from tests.python.placing import VIRTUAL, lay, live, player
 
 
 def test_same_as_jax() -> None:
-    """The same loader places what JAX would get, in the same tree, in the mesh's device order."""
+    """A loader delivers the same batches to devices as to JAX, in the device order of the mesh."""
     arrays = digits()
     mesh = jax.sharding.Mesh(
         np.array(jax.devices())[[3, 1, 0, 2, 7, 6, 5, 4]].reshape(4, 2), tuple("xy")
@@ -49,7 +49,7 @@ def test_same_as_jax() -> None:
 
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_loops_alternate(ahead: int) -> None:
-    """Loops of both kinds go on where the other stopped, also with batches made ahead for JAX."""
+    """A loop continues where one of the other kind stopped, also after batches made ahead."""
     mesh = jax.make_mesh((8,), ("data",))
     loader = mf.Loader(numbers(96), mesh, P("data"), batch_size=8, device_prefetch=ahead)
     seen: list[int] = []
@@ -80,7 +80,7 @@ def test_epochs_and_states() -> None:
 
 
 def test_remesh() -> None:
-    """A loop goes on with the new mesh after a remesh."""
+    """A loop continues on the new mesh after a remesh."""
     devices8 = jax.devices()
     loader = mf.Loader(numbers(24), jax.make_mesh((8,), ("d",)), P("d"), batch_size=8)
     with mf.devices(VIRTUAL) as devices:
@@ -151,7 +151,7 @@ def test_loop_errors(
 
 
 def test_devices_closed_in_the_loop() -> None:
-    """The batches that are out stay good, and the loader loses none."""
+    """Delivered batches stay valid, and the loader loses none."""
     loader = player()
     devices = mf.devices(VIRTUAL)
     loop = loader.place(devices)

@@ -1,4 +1,4 @@
-"""Batches on devices: what is where, and whose memory it is."""
+"""Batches on devices: the shards of each device, and the lifetime of their memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.python.placing import VIRTUAL, lay, live, player
 
 
 def random_layout(rng: random.Random) -> tuple[mf.Layout, mf.Dataset, dict[str, Any], int]:
-    """Gives a layout of up to 8 devices in any order, its dataset, and the global arrays."""
+    """Returns a layout of up to 8 devices in any order, its dataset, and the global arrays."""
     sizes = rng.choice([(1,), (2,), (8,), (2, 2), (4, 2), (2, 2, 2), (1, 3), (3, 2)])
     axes = dict(zip("abc", sizes, strict=False))
     n, size = int(np.prod(sizes)), 12 * int(np.prod(sizes))
@@ -58,7 +58,7 @@ def test_random_layouts(seed: int) -> None:
 def check_layout(
     devices: mf.Devices, layout: mf.Layout, ds: mf.Dataset, arrays: Any, size: int
 ) -> None:
-    """Every device has the index that the layout's report says, and those bytes of the batch."""
+    """Every device has the index of the layout's report, and those bytes of the batch."""
     report = layout.report(tables=True)["arrays"]
     whole = mf.Loader(ds, batch_size=size, remainder="pad", extras=["key"])
     loader = mf.Loader(ds, layout=layout, process=0)
@@ -75,7 +75,7 @@ def check_layout(
                 same(np.array(shard), wanted[name][shard.index])
 
 
-def test_facts() -> None:
+def test_attributes() -> None:
     source = mf.from_arrays({"image": filled((16, 4, 6), "bfloat16")})
     layout = lay({"data": 2, "model": 2}, source=source, specs=mf.P("data", None, "model"))
     with mf.devices("virtual:4") as devices:
@@ -99,7 +99,7 @@ def test_facts() -> None:
 
 
 def test_views() -> None:
-    """A view is the memory itself, read-only; it keeps it whatever else goes."""
+    """A view is the memory itself, read-only, and keeps it alive."""
     loader = mf.Loader(numbers(400), layout=lay(source=numbers(400)), process=0)
     with mf.devices(VIRTUAL) as devices:
         loop = loader.place(devices)
@@ -117,7 +117,7 @@ def test_views() -> None:
         addresses = {np.asarray(b["x"].shards[3]).ctypes.data for b in loop}
         assert half.tolist() == [3]
         assert address not in addresses
-        assert len(addresses) == 2  # a loop holds a batch while the next is placed
+        assert len(addresses) == 2  # a loop holds a batch while the next one is copied
         del half
         again = mf.Loader(numbers(400), layout=lay(source=numbers(400)), process=0)
         del loop
@@ -136,7 +136,7 @@ def test_converted() -> None:
 
 
 def test_dlpack() -> None:
-    """NumPy takes the versioned capsule, JAX the old one; both keep the memory."""
+    """NumPy takes the versioned capsule, JAX the old one. Both keep the memory alive."""
     source = mf.from_arrays({"x": filled((64, 16), "float32"), "y": filled((64, 16), "bfloat16")})
     layout = lay(source=source)
     with mf.devices(VIRTUAL) as devices:
@@ -159,7 +159,7 @@ def test_dlpack() -> None:
 
 
 def test_capsules() -> None:
-    """A capsule that nobody takes frees what it holds, and what cannot be had says why."""
+    """A capsule without a consumer frees its memory. Requests that cannot work are errors."""
     with mf.devices(VIRTUAL) as devices:
         loop = player().place(devices)
         shard = next(loop)["x"].shards[0]
@@ -172,14 +172,14 @@ def test_capsules() -> None:
         copied = np.from_dlpack(shard, copy=True)
         assert copied.ctypes.data != np.asarray(shard).ctypes.data
         held = shard.__dlpack__()
-        del e, shard, loop  # the error's traceback holds the shard, too
+        del e, shard, loop  # the traceback of the error also holds the shard
         assert live(devices) > 0
         del held
         assert live(devices) == 0
 
 
 def test_refused_capsules() -> None:
-    """A consumer that refuses a tensor says so itself: its exception is not disturbed."""
+    """If a consumer refuses a tensor, the program gets the consumer's exception."""
     source = mf.from_arrays({"y": filled((64, 16), "bfloat16")})
     with mf.devices(VIRTUAL) as devices:
         shard = next(mf.Loader(source, layout=lay(source=source), process=0).place(devices))["y"]
@@ -192,7 +192,7 @@ def test_refused_capsules() -> None:
 
 
 def test_thousands_of_batches() -> None:
-    """Memory goes round: neither buffers nor the process grow."""
+    """Memory is reused: neither the buffers nor the process grow."""
     source = mf.from_arrays({"x": filled((64, 256), "float32")})
     loader = mf.Loader(source, layout=lay(source=source), process=0, epochs=-1)
 

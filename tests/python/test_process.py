@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A hang is caught after 20 times what is promised, and after a slow start.
+# A hang is caught after 20 times the promised time, plus a slow start.
 START, HANG = 60, 20
 
 HEAD = """
@@ -38,7 +38,7 @@ def started(body: str, *flags: str, **env: str) -> subprocess.Popen[str]:
 
 
 def run(body: str, *flags: str, **env: str) -> str:
-    """Runs a program, which must end well and say nothing on stderr; gives what it printed."""
+    """Runs a program that must succeed and print nothing on stderr. Returns its output."""
     process = started(body, *flags, **env)
     out, err = process.communicate(timeout=START + HANG)
     assert (process.returncode, err) == (0, ""), out
@@ -110,7 +110,7 @@ def test_numpy_batches_need_no_jax() -> None:
     assert out == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] [] 1.0\n8\n"
 
 
-def test_global_arrays_say_that_they_need_jax() -> None:
+def test_global_arrays_without_jax_are_an_error() -> None:
     out = run(
         BLOCKED
         + """
@@ -151,7 +151,7 @@ FORK = """
 """
 
 
-def test_a_forked_child_is_told_what_to_do() -> None:
+def test_a_forked_child_gets_an_error_with_advice() -> None:
     out = run(
         FORK
         + """
@@ -171,7 +171,7 @@ def test_a_forked_child_is_told_what_to_do() -> None:
     assert "spawn" in said[0]
 
 
-def test_a_forked_child_can_drop_what_it_inherited() -> None:
+def test_a_forked_child_can_drop_inherited_objects() -> None:
     out = run(
         FORK
         + """
@@ -212,7 +212,7 @@ def test_the_advice_works(method: str, tmp_path: Path) -> None:
 
 # ---- Ctrl-C ----
 
-# A loader that has nothing to give, and says so when somebody waits for it.
+# A loader without a ready batch, which prints a line when a call waits for one.
 WAITING = """
     it = loader()
     loop = iter(it)
@@ -230,7 +230,7 @@ WAITING = """
 
 
 def interrupted(body: str) -> str:
-    """Sends Ctrl-C to a program that waits, which ends it; gives its output."""
+    """Sends Ctrl-C to a waiting program, which ends it. Returns its output."""
     process = started(body)
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
@@ -278,7 +278,7 @@ def test_ctrl_c_loses_no_batch(prefetch: int) -> None:
         def interrupt():
             while interrupts < 150 or taken < 100:
                 time.sleep(random.uniform(0, 0.004))
-                signal.raise_signal(signal.SIGINT)  # handled on the main thread, anywhere in it
+                signal.raise_signal(signal.SIGINT)  # handled on the main thread, at any place
         thread = threading.Thread(target=interrupt, daemon=True)
         thread.start()
         while thread.is_alive():
@@ -314,9 +314,9 @@ def test_exit_is_clean(body: str) -> None:
     run("    " + body)
 
 
-def test_exit_in_the_middle_of_a_generator_s_loader() -> None:
+def test_exit_during_a_generator_that_holds_a_loader() -> None:
     run("""
-        import jax  # with it, generators end when modules have lost their names
+        import jax  # with JAX, generators end after the module names are gone
         def batches():
             with loader() as it:
                 yield from it
@@ -402,7 +402,7 @@ def test_a_file_that_shrinks_is_an_error(io: str, when: str, tmp_path: Path) -> 
     assert out == "True True\n"
 
 
-def test_broken_stdout_is_python_s_own_error() -> None:
+def test_a_broken_stdout_is_the_error_of_python() -> None:
     process = started("""
         it = loader()
         try:

@@ -1,4 +1,4 @@
-"""Batches asked for inside of a function that JAX traces."""
+"""Calls of `next` inside of a function that JAX traces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def loader() -> mf.Loader:
 
 @pytest.mark.parametrize("way", TRACED)
 @pytest.mark.parametrize("call", ["mf.Loader", "Loader.peek"])
-def test_a_batch_is_no_part_of_a_program(way: str, call: str) -> None:
+def test_a_batch_cannot_become_part_of_a_program(way: str, call: str) -> None:
     with loader() as it:
         loop = iter(it)
 
@@ -65,7 +65,7 @@ def test_a_batch_is_no_part_of_a_program(way: str, call: str) -> None:
 
 @pytest.mark.parametrize("way", EAGER)
 @pytest.mark.parametrize("guard", ["allow", "disallow"])
-def test_a_function_that_runs_at_once_gets_a_batch_each_time(way: str, guard: str) -> None:
+def test_a_function_that_is_not_compiled_gets_a_batch_each_time(way: str, guard: str) -> None:
     with loader() as it:
         loop, got = iter(it), list[int]()
 
