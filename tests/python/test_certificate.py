@@ -512,6 +512,6 @@ def test_ctrl_c_ends_a_long_check() -> None:
         timer.start()
         long.check()
     timer.join()
-    for thread in threading.enumerate():  # the library is released on its own thread
+    for thread in threading.enumerate():  # handles are released on this thread
         if thread.name == "meshfeed.release":
             thread.join()

@@ -18,32 +18,13 @@ from meshfeed._io.arguments import cut
 from meshfeed._jobs.keys import Namespace
 from meshfeed._jobs.text import named
 from meshfeed._native import library
-from meshfeed._plan import documents
 from meshfeed.coordinator import patient_get
 
 SLACK = 10.0  # seconds that processes wait for the verdict, after the lowest has waited for them
 FIELDS = 3  # that an error names
 COMPARED = 8  # different terms that are compared field by field
 
-Terms = dict[str, Any]
-
-
-def terms(layout: str, more: Mapping[str, Any]) -> Terms:
-    """Returns what must be equal in all processes.
-
-    How far to read ahead and how much memory to use may differ. Values that the layout document
-    omits because they are the defaults are written out, so that errors can name them.
-
-    Args:
-        layout: the canonical layout document.
-        more: what the layout does not contain: dataset, position, epochs, versions.
-    """
-    plan: dict[str, Any] = json.loads(layout)
-    mesh = {"axes": plan["mesh"]["axes"], "devices": documents.devices(plan["mesh"])}
-    arrays = {name: {"field": name, "spec": [], **a} for name, a in plan["arrays"].items()}
-    batch = {"remainder": "drop", "extras": [], **plan["batch"]}
-    asked = {"mesh": mesh, "arrays": arrays, "batch": batch}
-    return {"loading": plan.get("loading", "process"), **asked, **more}
+Terms = dict[str, Any]  # what must be equal in all processes
 
 
 class Agreement:

@@ -31,6 +31,8 @@ LOST = 1.0  # seconds without a decision after which a process checks the lowest
 GONE, PATIENCE = 60.0, 10.0  # seconds, plus steps, without a decision after which it is gone
 FADES = 0.98  # of the longest step, with every step
 
+LAST = "barrier/decision/last"
+
 HINT = "take as many batches in every process; loader.peek() looks at the next one without "
 HINT += "taking it; then go on from a saved state in all of them"
 
@@ -69,68 +71,22 @@ class Decision:
     error: str | None = None
 
 
-class Board:
-    """The keys of the barriers in one generation.
-
-    Args:
-        of: the generation.
-        first: the first batch with a barrier.
-    """
-
-    def __init__(self, of: Generation, first: int) -> None:
-        self.namespace, self.first = of.namespace, first
-        self._keys = of
-
-    def arrive(self, arrival: Arrival) -> None:
-        """Publishes that this process has stopped."""
-        self._keys.set(f"barrier/arrival/{self.namespace.me}", asdict(arrival))
-
-    def arrivals(self) -> dict[int, Arrival]:
-        """Returns where each process stopped last."""
-        found = self._keys.by_process("barrier/arrival")
-        return {p: Arrival(**value) for p, value in found.items()}
-
-    def wake(self, number: int) -> None:
-        """Wakes the lowest process: one has stopped, and knows this many decisions."""
-        self._keys.set(f"barrier/wake/{number}", True)
-
-    def woken(self, number: int, seconds: float) -> bool:
-        """Waits to be woken."""
-        return self._keys.get(f"barrier/wake/{number}", seconds) is not None
-
-    def decide(self, decision: Decision) -> None:
-        """Publishes a decision, and deletes the one before the last."""
-        self._keys.set("barrier/decision/last", asdict(decision))
-        self._keys.set(f"barrier/decision/{decision.number}", asdict(decision))
-        self._keys.delete(f"barrier/decision/{decision.number - 2}")
-        self._keys.delete(f"barrier/wake/{decision.number - 2}")
-
-    def last(self) -> Decision | None:
-        """Returns the last decision."""
-        return _decision(self._keys.try_get("barrier/decision/last"))
-
-    def decision(self, number: int, seconds: float) -> Decision | None:
-        """Waits for a decision; returns it, a later one, or None."""
-        return _decision(self._keys.get(f"barrier/decision/{number}", seconds)) or self.last()
-
-
-def _decision(found: Any) -> Decision | None:
-    return Decision(**found) if found else None
-
-
 class Barrier:
     """The barrier, as one process meets it.
 
     Args:
-        board: the keys.
+        of: the generation.
+        first: the first batch with a barrier.
         live: returns the arrays that the program still uses, computed or not.
         check: raises what is known of failures elsewhere; returns whether a process has departed.
     """
 
-    def __init__(self, board: Board, live: LiveArrays, check: Callable[[], bool]) -> None:
-        self._board, self._live, self._check = board, live, check
-        self._leads = board.namespace.me == board.namespace.lead
-        self._stop, self._number = board.first, 0
+    def __init__(
+        self, of: Generation, first: int, live: LiveArrays, check: Callable[[], bool]
+    ) -> None:
+        self._keys, self._namespace = of, of.namespace
+        self._live, self._check = live, check
+        self._stop, self._number = first, 0
         self._longest = 0.0
         self._error: str | None = None
         self._ended = threading.Event()
@@ -159,10 +115,9 @@ class Barrier:
     def judge(self) -> None:
         """Raises the error of the last decision, if it has one."""
         try:
-            self._follow(self._board.last())
+            self._follow(self._keys.try_get(LAST))
         except Exception as e:  # of the store
-            title = self._board.namespace.title
-            log.debug("loader %s: the last decision was not read: %s", title, e)
+            log.debug("loader %s: the last decision was not read: %s", self._namespace.title, e)
         self._refuse()
 
     def _refuse(self) -> None:
@@ -172,26 +127,30 @@ class Barrier:
     def _wait(self, batch: int) -> None:
         """Publishes that this process stops, and waits for the decision that lets it go on."""
         try:
-            self._follow(self._board.last())
+            self._follow(self._keys.try_get(LAST))
             if self._holds(batch):
                 self._finish(batch)
             if self._holds(batch):
-                self._board.arrive(Arrival(batch, round(self._longest, 6)))
+                arrival = Arrival(batch, round(self._longest, 6))
+                self._keys.set(f"barrier/arrival/{self._namespace.me}", asdict(arrival))
                 self._await_decision(batch)
         except errors.Error:
             raise
         except Exception as e:  # JAX's store is gone with the job; another store may come back
             text = "loader %s: batch %d was not compared: %s"
-            log.debug(text, self._board.namespace.title, batch, e)
+            log.debug(text, self._namespace.title, batch, e)
             self._stop = NEVER
 
     def _await_decision(self, batch: int) -> None:
         woken, since = False, time.monotonic()
+        leads = self._namespace.me == self._namespace.lead
         while self._holds(batch):
-            if not woken and (self._leads or time.monotonic() - since > QUIET):
-                self._board.wake(self._number)
+            if not woken and (leads or time.monotonic() - since > QUIET):
+                wake(self._keys, self._number)
                 woken = True
-            if self._follow(self._board.decision(self._number + 1, ASK if woken else QUIET)):
+            key = f"barrier/decision/{self._number + 1}"
+            found = self._keys.get(key, ASK if woken else QUIET) or self._keys.try_get(LAST)
+            if self._follow(found):
                 woken, since = True, time.monotonic()
             elif time.monotonic() - since > LOST:
                 self._check_lead(time.monotonic() - since)
@@ -209,24 +168,30 @@ class Barrier:
             pause = min(1.3 * pause, BUSY)
             if time.monotonic() - asked > ASK:
                 asked = time.monotonic()
-                self._follow(self._board.last())
+                self._follow(self._keys.try_get(LAST))
                 if not self._holds(batch):
                     return
 
-    def _follow(self, decision: Decision | None) -> bool:
-        """Notes where to stop next; returns whether the decision is new."""
-        if decision is None or decision.number <= self._number:
+    def _follow(self, found: Any) -> bool:
+        """Notes where to stop next; returns whether the decision that was found is new."""
+        if found is None or found["number"] <= self._number:
             return False
+        decision = Decision(**found)
         self._number = decision.number
-        self._stop = decision.exceptions.get(str(self._board.namespace.me), decision.stop)
+        self._stop = decision.exceptions.get(str(self._namespace.me), decision.stop)
         self._error = decision.error
         return True
 
     def _check_lead(self, seconds: float) -> None:
         """Goes on alone if the lowest process has departed, or has been silent for very long."""
-        namespace = self._board.namespace
-        if namespace.lead in namespace.departed() or seconds > GONE + PATIENCE * self._longest:
+        gone = self._namespace.lead in self._namespace.departed()
+        if gone or seconds > GONE + PATIENCE * self._longest:
             self._stop = NEVER
+
+
+def wake(of: Generation, number: int) -> None:
+    """Wakes the lowest process: one has stopped, and knows this many decisions."""
+    of.set(f"barrier/wake/{number}", True)
 
 
 def _done(array: Any) -> bool:

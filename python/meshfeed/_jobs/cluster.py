@@ -21,8 +21,7 @@ from meshfeed._io.arguments import State
 from meshfeed._jobs import peers, state_files, worker
 from meshfeed._jobs.agreement import Agreement, Terms
 from meshfeed._jobs.failures import is_failure, is_local
-from meshfeed._jobs.keys import Namespace
-from meshfeed._jobs.names import Claim, names
+from meshfeed._jobs.names import claim
 from meshfeed._jobs.options import Evidence, JobOptions
 from meshfeed._jobs.workers import Workers
 from meshfeed._native import library
@@ -39,14 +38,7 @@ log = logging.getLogger("meshfeed")
 def joined(
     options: JobOptions, me: int, members: Sequence[int], evidence: Evidence
 ) -> Cluster | None:
-    """Returns the processes of a loader, or None if this one is alone or not among them.
-
-    Args:
-        options: the user's.
-        me: this process.
-        members: all processes that hold a device of the mesh, in ascending order.
-        evidence: what they compare.
-    """
+    """Returns the cluster of a loader, or None if this process is alone or not a member."""
     if len(members) < 2 or me not in members:
         return None
     return Cluster(me, members, options, evidence)
@@ -72,11 +64,9 @@ class Cluster:
     def __init__(
         self, me: int, members: Sequence[int], options: JobOptions, evidence: Evidence
     ) -> None:
-        store = options.store()
         self._options, self._evidence = options, evidence
         self._terms: Terms | None = None
-        self._claim = names(store).claim(me, options.name, members)
-        self._namespace = Namespace(store, self._claim.path, self._claim.title, me, members)
+        self._namespace, self._release = claim(options.store(), me, options.name, members)
         self._agreement = Agreement(self._namespace, options.agree_timeout)
         self._lock = threading.RLock()
         self._next = self._present = 0  # numbers of generations
@@ -86,7 +76,7 @@ class Cluster:
         self.passes = itertools.count(1)
         self.state: State = {}
         self.place: Callable[[], Position | None] = lambda: None
-        self._end = weakref.finalize(self, _forget, self.threads, self._claim)
+        self._end = weakref.finalize(self, _forget, self.threads, self._release)
         self._end.atexit = False
         _watch_exit(self)
 
@@ -147,7 +137,7 @@ class Cluster:
             self._agreement.reach(this.path, {**self._terms, **self.state}, moved=self._met)
             self.threads.start(this, self._options, self._evidence, self._position)
         except Exception as e:
-            _beside(LEAVE, functools.partial(self._call_off, e))
+            _beside(LEAVE, functools.partial(self._report, e))
             self._next += 1
             raise
         past = range(self._present, self._next)
@@ -162,18 +152,6 @@ class Cluster:
         place = self.place()
         return place() if place is not None else (0, 0)
 
-    def _call_off(self, error: BaseException) -> None:
-        """Reports a failure between two generations: another process may be in either.
-
-        Some have not moved, and some have agreed without this process. Before it has terms to
-        publish, no process is in the next one.
-        """
-        place = self.place()
-        if place is None or self.left or self._terms is None:
-            return
-        for number in sorted({self._present, self._next}):
-            peers.report(self._namespace.generation(number), error, *place())
-
     # ---- the end ----
 
     def abandon(self, error: BaseException) -> None:
@@ -182,27 +160,30 @@ class Cluster:
             _beside(LEAVE, lambda: self._report(error))
 
     def _report(self, error: BaseException) -> None:
+        """Reports a failure.
+
+        Between two generations another process may be in either: some have not moved, and some
+        have agreed without this process. Without terms no agreement has begun.
+        """
         place = self.place()
-        if not self._agreed:
-            self._call_off(error)
-        elif place is not None and not self.left:
+        if place is None or self.left:
+            return
+        if self._agreed:
             self.threads.peers.report(error, *place())
+        elif self._terms is not None:
+            for number in sorted({self._present, self._next}):
+                peers.report(self._namespace.generation(number), error, *place())
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the threads; the last process of the loader deletes its keys.
 
-        Args:
-            wait: whether to wait for it, up to some seconds.
+        With `wait` this may take some seconds.
         """
         if self._leave() and not _beside(2 * LEAVE if wait else 0, self._depart):
             self.threads.forget()
 
     def exit(self, failure: BaseException | None) -> None:
-        """Leaves when the interpreter exits; takes as long as the store takes.
-
-        Args:
-            failure: the exception that ends the program, if there is one.
-        """
+        """Leaves when the interpreter exits, and reports the exception that ends the program."""
         if failure is not None and is_failure(failure):
             self._report(failure)
         if self._leave():
@@ -214,7 +195,7 @@ class Cluster:
             return False
         self.left = True
         self._agreement.end()
-        self._claim.release()
+        self._release()
         return True
 
     def _depart(self) -> None:
@@ -272,14 +253,9 @@ def uncaught() -> BaseException | None:
 
 
 def _beside(seconds: float, *works: Callable[[], None]) -> bool:
-    """Runs what calls the store, which may not answer, on threads, and waits for all of them.
+    """Runs functions that call the store, which may not answer, on threads; waits for a while.
 
-    Args:
-        seconds: how long to wait at most.
-        works: what to run.
-
-    Returns:
-        Whether the threads were started: the system may have no more.
+    Returns False if the system has no more threads.
     """
     until = time.monotonic() + seconds
     threads = [threading.Thread(target=w, name=LEAVING, daemon=True) for w in works]
@@ -293,7 +269,7 @@ def _beside(seconds: float, *works: Callable[[], None]) -> bool:
     return True
 
 
-def _forget(threads: Workers, claim: Claim) -> None:
+def _forget(threads: Workers, release: Callable[[], None]) -> None:
     """Ends what a loader has left behind that was not closed."""
-    claim.release()
+    release()
     threads.forget()

@@ -52,14 +52,7 @@ def is_lost_peer(error: BaseException | None) -> bool:
 
 
 def failure(error: BaseException, process: int, epoch: int, step: int) -> Message:
-    """Writes the message about an error.
-
-    Args:
-        error: the error.
-        process: where it happened.
-        epoch: the epoch of the batch.
-        step: the batch's step in the epoch.
-    """
+    """Writes the message about an error of a process, at the epoch and step of its batch."""
     message: Message = {"process": process, "epoch": epoch, "step": step}
     if is_lost_peer(error):
         message["lost"] = True
@@ -72,12 +65,9 @@ def failure(error: BaseException, process: int, epoch: int, step: int) -> Messag
 
 
 def departure(process: int, batches: int, *, ends: bool) -> Message:
-    """Writes the message that a process closed the loader.
+    """Writes the message that a process closed the loader after so many batches.
 
-    Args:
-        process: the process.
-        batches: how many it has taken.
-        ends: whether the last one ended an epoch.
+    `ends` tells whether the last batch ended an epoch.
     """
     return {"process": process, "batches": batches, "ends": ends}
 

@@ -28,11 +28,7 @@ class Liveness:
         self._keys.set(f"heartbeat/{self._keys.namespace.me}", said)
 
     def unresponsive(self, wait: Callable[[float], object]) -> list[int]:
-        """Responds to the check; returns the processes that do not respond and have not departed.
-
-        Args:
-            wait: waits for so many seconds.
-        """
+        """Responds to the check; returns the processes that neither respond nor have departed."""
         namespace = self._keys.namespace
         self._keys.set(f"alive/{namespace.me}", True)
         wait(SECONDS)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from meshfeed._io.arguments import Checks, is_integer
-from meshfeed._jobs.agreement import Terms, terms
+from meshfeed._jobs.agreement import Terms
 from meshfeed._jobs.barrier import LiveArrays
 from meshfeed._jobs.shared import Shared, shared
 from meshfeed._native import calls
+from meshfeed._plan import documents
 from meshfeed._version import __version__
 from meshfeed.coordinator import Coordinator, jax_coordinator
 
@@ -55,9 +56,7 @@ class JobOptions:
     def talks(self, processes: Sequence[int], *, played: bool) -> bool:
         """Returns whether a loader may have other processes, now or after a remesh.
 
-        Args:
-            processes: those of its mesh.
-            played: whether it plays a process of a layout, and runs in no JAX job.
+        `played` means that it plays a process of a layout, and runs in no JAX job.
         """
         if self.coordinator is not None:
             return self.coordinator is not False
@@ -90,10 +89,22 @@ class Evidence:
     live: LiveArrays
 
     def terms(self, options: JobOptions) -> Terms:
-        """Returns what must be equal in all processes, without the position."""
-        more = {**self.alike, "version": __version__, "verify_replicas": options.verify_replicas}
-        more["fingerprint"] = "sampled" if self.files is None else "full"
-        return terms(calls.layout_canonical(self.layout), more)
+        """Returns what must be equal in all processes, without the position.
+
+        How far to read ahead and how much memory to use may differ. Defaults that the layout
+        document omits are written out, so that errors can name them.
+        """
+        plan: dict[str, Any] = json.loads(calls.layout_canonical(self.layout))
+        return {
+            "loading": plan.get("loading", "process"),
+            "mesh": {"axes": plan["mesh"]["axes"], "devices": documents.devices(plan["mesh"])},
+            "arrays": {n: {"field": n, "spec": [], **a} for n, a in plan["arrays"].items()},
+            "batch": {"remainder": "drop", "extras": [], **plan["batch"]},
+            **self.alike,
+            "version": __version__,
+            "verify_replicas": options.verify_replicas,
+            "fingerprint": "sampled" if self.files is None else "full",
+        }
 
     @functools.cached_property
     def shared(self) -> Shared:

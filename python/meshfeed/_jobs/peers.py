@@ -139,11 +139,7 @@ class Peers(Worker):
         return self._on_error == "abort" or (self._on_error == "end" and not hasattr(sys, "ps1"))
 
     def forget(self, finish: Callable[[], None] | None = None) -> None:
-        """Has the thread end after its current wait; returns at once.
-
-        Args:
-            finish: what the thread calls last.
-        """
+        """Has the thread end after its current wait, with a call of `finish`; returns at once."""
         self._finish = finish or self._finish
         super().forget()
         self._raised.set()
@@ -232,14 +228,8 @@ def report(
     """Tells the other processes of a generation that this one failed.
 
     They need one message only. If another process has sent one, for example because a file
-    system fails in all processes at once, this process sends none.
-
-    Args:
-        of: the generation.
-        error: what happened.
-        epoch: where it happened, and the step.
-        step: see there.
-        me_too: whether this process gets the message as well.
+    system fails in all processes at once, this process sends none. With `me_too` this process
+    gets the message as well.
     """
     namespace = of.namespace
     try:

@@ -32,12 +32,7 @@ class Shared:
 
 
 def shared(info: Mapping[str, Any], mesh: Mapping[str, Any]) -> Shared:
-    """Finds the blocks that several processes hold.
-
-    Args:
-        info: the library's description of this process's batches.
-        mesh: the layout document's part of that name.
-    """
+    """Finds them from the library's description of the batches, and the document's mesh."""
     owners = np.array([process for process, _ in documents.devices(mesh)])
     readers: dict[int, set[int]] = {}
     found = []

@@ -20,9 +20,10 @@ import logging
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from meshfeed._jobs.barrier import NEVER, Arrival, Board, Decision
+from meshfeed._jobs.barrier import LAST, NEVER, Arrival, Decision, wake
+from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.text import named
 from meshfeed._jobs.worker import Worker
 
@@ -68,25 +69,26 @@ class SkewDetector(Worker):
     """Makes the decisions of one generation.
 
     Args:
-        board: the keys of the barriers.
+        of: the generation.
+        first: the first batch with a barrier.
         always: whether there is a barrier before every batch.
     """
 
-    def __init__(self, board: Board, *, always: bool) -> None:
+    def __init__(self, of: Generation, first: int, *, always: bool) -> None:
         super().__init__("meshfeed.skew")
-        self._board, self._always = board, always
+        self._keys, self._namespace, self._always = of, of.namespace, always
         self._least, self._repeats = (2 * PATIENT, 0) if always else (PATIENT, REPEATS)
         self._slowest = 0.0  # seconds of the steps that were not held, in a search
-        self._members = tuple(board.namespace.members)
+        self._members = tuple(of.namespace.members)
         self._number = 0
-        self._stops = dict.fromkeys(self._members, board.first)
+        self._stops = dict.fromkeys(self._members, first)
         self._at: dict[int, Arrival] = {}
         self._seconds = SECONDS
-        self._last = board.first, time.monotonic()
+        self._last = first, time.monotonic()
         self._start()
 
     def _wake(self) -> None:
-        self._board.wake(self._number)
+        wake(self._keys, self._number)
 
     def _work(self) -> None:
         try:
@@ -95,14 +97,13 @@ class SkewDetector(Worker):
         except _EndedError:
             pass
         except Exception as e:  # JAX's store is gone with the job
-            title = self._board.namespace.title
-            log.debug("loader %s: steps are not compared: %s", title, e)
+            log.debug("loader %s: steps are not compared: %s", self._namespace.title, e)
 
     # ---- a barrier ----
 
     def _meet(self) -> None:
         """Waits for processes at a barrier, and decides how they go on."""
-        while not self._board.woken(self._number, LONGEST):
+        while not self._keys.get(f"barrier/wake/{self._number}", LONGEST):
             if self.ended.is_set():
                 raise _EndedError
         began = time.monotonic()
@@ -111,7 +112,7 @@ class SkewDetector(Worker):
         if found:
             self._decide({}, str(found))  # every process raises it
             raise _EndedError
-        if waiting and self._board.namespace.departed():
+        if waiting and self._namespace.departed():
             self._decide(dict.fromkeys(self._members, NEVER))
         else:
             self._go_on(time.monotonic() - began)
@@ -211,7 +212,11 @@ class SkewDetector(Worker):
         self._number += 1
         if self.ended.is_set():
             raise _EndedError
-        self._board.decide(Decision(self._number, usual, exceptions, error))
+        decision = asdict(Decision(self._number, usual, exceptions, error))
+        self._keys.set(LAST, decision)
+        self._keys.set(f"barrier/decision/{self._number}", decision)
+        self._keys.delete(f"barrier/decision/{self._number - 2}")
+        self._keys.delete(f"barrier/wake/{self._number - 2}")
 
     def _step(self, processes: Sequence[int]) -> None:
         """Lets processes take one more batch."""
@@ -237,7 +242,8 @@ class SkewDetector(Worker):
         """Reads the arrivals again and again, less often the longer it takes."""
         began, pause = time.monotonic(), 0.001
         while True:
-            self._at = self._board.arrivals()
+            found = self._keys.by_process("barrier/arrival")
+            self._at = {p: Arrival(**value) for p, value in found.items()}
             yield
             if self.ended.wait(pause):
                 raise _EndedError

@@ -49,13 +49,7 @@ class Progress:
 
 
 class Stalls:
-    """Watches the progress of one loader.
-
-    Args:
-        of: the generation.
-        late: seconds without a batch after which a process is late.
-        progress: of this process.
-    """
+    """Watches the progress of one loader, where `late` is a number of seconds."""
 
     def __init__(self, of: Generation, late: float, progress: Progress) -> None:
         self._keys, self._key = of, f"progress/{of.namespace.me}"
@@ -102,9 +96,7 @@ class Stalls:
     def _report(self, idle: float, *, silent: bool) -> bool:
         """Logs the processes behind this one; returns whether there are any.
 
-        Args:
-            idle: seconds since this process's last batch.
-            silent: whether to name processes that have published nothing.
+        With `silent` it also logs those that have published nothing.
         """
         namespace, steps = self._keys.namespace, self._progress.steps
         found = self._keys.by_process("progress")

@@ -8,12 +8,7 @@ LISTED = 12  # processes that are named one by one
 
 
 def named(processes: Sequence[int], one: str = "", many: str = "") -> str:
-    """Names processes, and adds the verb that agrees with their number.
-
-    Args:
-        processes: their numbers.
-        one: what follows a single process.
-        many: what follows several.
+    """Names processes, with what follows one process or many.
 
     Examples:
         >>> named([2])

@@ -31,11 +31,7 @@ class Worker:
         """Ends a wait of the thread at the store."""
 
     def end(self, seconds: float | None) -> None:
-        """Ends the thread and joins it.
-
-        Args:
-            seconds: how long to wait at most; None for no limit.
-        """
+        """Ends the thread and joins it, for at most this long."""
         self.forget()
         if self._thread.is_alive():
             with suppress(Exception):  # a store that fails ends the wait by itself

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meshfeed import errors
-from meshfeed._jobs.barrier import ALWAYS_FIRST, FIRST, Barrier, Board
+from meshfeed._jobs.barrier import ALWAYS_FIRST, FIRST, Barrier
 from meshfeed._jobs.contents import Contents
 from meshfeed._jobs.keys import Generation, Namespace
 from meshfeed._jobs.options import Evidence, JobOptions
@@ -41,14 +41,7 @@ class Workers:
         evidence: Evidence,
         position: Callable[[], tuple[int, int]],
     ) -> None:
-        """Starts what a generation needs.
-
-        Args:
-            of: the generation.
-            options: the user's.
-            evidence: what the processes compare.
-            position: returns the epoch and step of the next batch.
-        """
+        """Starts what a generation needs; `position` returns the next batch's epoch and step."""
         self.progress = Progress()
         self._peers = peers = Peers(
             of,
@@ -74,10 +67,10 @@ class Workers:
                 seconds=options.agree_timeout,
             )
         always = options.verify_replicas == "always"
-        board = Board(of, ALWAYS_FIRST if always else FIRST)
-        self.barrier = Barrier(board, evidence.live, self.check)
+        first = ALWAYS_FIRST if always else FIRST
+        self.barrier = Barrier(of, first, evidence.live, self.check)
         if self._namespace.me == self._namespace.lead:
-            self._skew = SkewDetector(board, always=always)
+            self._skew = SkewDetector(of, first, always=always)
 
     @property
     def peers(self) -> Peers:
@@ -98,11 +91,7 @@ class Workers:
             raise
 
     def end(self, seconds: float) -> None:
-        """Ends the threads.
-
-        Args:
-            seconds: how long to wait for a hash or a comparison. A wait at the store is woken.
-        """
+        """Ends the threads, and waits at most so long for a hash or a comparison."""
         if self.barrier is not None:
             self.barrier.end()
         for worker in self.running():
