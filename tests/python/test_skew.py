@@ -220,5 +220,5 @@ def test_off() -> None:
     """With verify_replicas="off" there is no barrier."""
     with players(verify_replicas="off") as job:
         job.step()
-        assert cluster(job.loaders[0]).threads.barrier is None
+        assert cluster(job.loaders[0]).workers.barrier is None
         assert sum(1 for _ in zip(range(STEPS), job.loaders[0], strict=False)) == STEPS

@@ -142,10 +142,10 @@ class Engine:
         """Returns the state of a position."""
         return {**self._constants, "epoch": epoch, "position": position}
 
-    def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
+    def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
         """Returns the function that says whether a file with a state stays; None if alone."""
         cursor = self.cursor
-        return cursor.passed(path, state) if isinstance(cursor, JoinedCursor) else None
+        return cursor.keeps_file(path, state) if isinstance(cursor, JoinedCursor) else None
 
     # ---- passes and moves ----
 

@@ -52,16 +52,16 @@ class JoinedCursor(Cursor):
         self._leads, self._rows = True, rows
         if cluster is not None:
             cluster.moved(calls.loader_state(self.handle.value))
-            cluster.place = weakref.WeakMethod(self.epoch_and_step)
+            cluster.position = weakref.WeakMethod(self.epoch_and_step)
 
     def share(self, leader: JoinedCursor) -> None:
         """Takes the batches of a pass in step with the processes of the loader's cursor."""
         self._cluster = self._sampling.cluster = leader._cluster
         self._rows = leader._rows
 
-    def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
+    def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
         """Returns the function that says whether a file with a state stays; None if alone."""
-        return self._cluster.passed(path, state) if self._cluster is not None else None
+        return self._cluster.keeps_file(path, state) if self._cluster is not None else None
 
     def leave(self, *, wait: bool) -> None:
         """Takes batches alone from now on."""
@@ -79,8 +79,8 @@ class JoinedCursor(Cursor):
             sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
             self._make.inspect_early()
-        threads = cluster.threads
-        progress, barrier, peers = threads.progress, threads.barrier, threads.peers
+        workers = cluster.workers
+        progress, barrier, peers = workers.progress, workers.barrier, workers.peers
         if self._leads and barrier is not None and peers.departed is None:
             barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
         progress.ask()
@@ -198,7 +198,7 @@ class _Inspector:
     def _inspect(self, owner: Owner) -> None:
         sampling = self._sampling
         cluster = sampling.cluster
-        replicas = cluster.threads.replicas if cluster is not None else None
+        replicas = cluster.workers.replicas if cluster is not None else None
         if cluster is not None and replicas is not None and replicas.sampled(sampling.made):
             if sampling.stream is None:
                 sampling.stream = next(cluster.passes)

@@ -120,8 +120,8 @@ class PositionMixin:
         if not isinstance(path, str | os.PathLike):
             raise Checks("Loader.save_state").wrong("path", path, "a path")
         state, file = self.state(), Path(path)
-        stays = self._engine.passed(file, state)
-        write_whole(file, json.dumps(state), op="Loader.save_state", stays=stays)
+        keeps = self._engine.keeps_file(file, state)
+        write_whole(file, json.dumps(state), op="Loader.save_state", keeps=keeps)
 
     def restore(
         self,

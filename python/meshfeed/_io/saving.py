@@ -20,7 +20,7 @@ ABANDONED = 3600.0  # seconds after which a scratch file of another host is remo
 
 
 def write_whole(
-    path: Path, text: str, *, op: str, stays: Callable[[str], bool] | None = None
+    path: Path, text: str, *, op: str, keeps: Callable[[str], bool] | None = None
 ) -> None:
     """Replaces the text of a file in one step that survives a power cut.
 
@@ -33,7 +33,7 @@ def write_whole(
         path: the file.
         text: its new text.
         op: the call that errors name.
-        stays: decides from the old text whether it stays. No other process of this machine changes
+        keeps: decides whether the file keeps its old text. No other process of this machine changes
             the file between the decision and the rename.
 
     Raises:
@@ -47,8 +47,8 @@ def write_whole(
         )
         try:
             _write(scratch, text)
-            with _locked(path.parent) if stays else contextlib.nullcontext():
-                if not (stays and path.exists() and stays(path.read_text(errors="replace"))):
+            with _locked(path.parent) if keeps else contextlib.nullcontext():
+                if not (keeps and path.exists() and keeps(path.read_text(errors="replace"))):
                     scratch.replace(path)
         finally:  # after success it does not exist
             with contextlib.suppress(OSError):

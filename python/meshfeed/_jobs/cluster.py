@@ -54,11 +54,11 @@ class Cluster:
         evidence: what they compare.
 
     Attributes:
-        threads: the background threads of the present generation.
+        workers: the background threads of the present generation.
         left: whether this process has left the cluster, and goes on alone.
         passes: numbers the passes of `one_epoch`, alike in all processes.
         state: the state from which the loader goes on, set by its cursor.
-        place: returns the epoch and step of the next batch, set by the cursor.
+        position: returns the epoch and step of the next batch, set by the cursor.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Cluster:
         self._lock = threading.RLock()
         self._next = self._present = 0  # numbers of generations
         self._agreed = self._met = False
-        self.threads = Workers(self._namespace)
+        self.workers = Workers(self._namespace)
         self.left = False
         self.passes = itertools.count(1)
         self.state: State = {}
-        self.place: Callable[[], Position | None] = lambda: None
-        self._end = weakref.finalize(self, _forget, self.threads, self._release)
+        self.position: Callable[[], Position | None] = lambda: None
+        self._end = weakref.finalize(self, _forget, self.workers, self._release)
         self._end.atexit = False
         _watch_exit(self)
 
@@ -94,12 +94,12 @@ class Cluster:
             The number of the generation, which grows with every agreement.
         """
         if self._agreed:
-            self.threads.check()
+            self.workers.check()
         else:
             self._agree()
         return self._present
 
-    def passed(self, path: Path, state: State) -> Callable[[str], bool] | None:
+    def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
         """Returns what decides whether a file keeps the state that another process saved.
 
         Returns None if the processes have not agreed, because then they may be anywhere.
@@ -115,7 +115,7 @@ class Cluster:
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Reports, in bounded time, that a batch could not be made."""
         if not is_local(error):
-            heard = self.threads.peers
+            heard = self.workers.peers
             _beside(LEAVE, lambda: heard.report(error, epoch, step))
 
     def moved(self, state: State) -> None:
@@ -129,13 +129,13 @@ class Cluster:
                 self._begin_generation()
 
     def _begin_generation(self) -> None:
-        self.threads.end(LEAVE)
+        self.workers.end(LEAVE)
         namespace, this = self._namespace, self._namespace.generation(self._next)
         if self._terms is None:
             self._terms = self._evidence.terms(self._options)
         try:
             self._agreement.reach(this.path, {**self._terms, **self.state}, moved=self._met)
-            self.threads.start(this, self._options, self._evidence, self._position)
+            self.workers.start(this, self._options, self._evidence, self._position)
         except Exception as e:
             _beside(LEAVE, functools.partial(self._report, e))
             self._next += 1
@@ -149,8 +149,8 @@ class Cluster:
                     namespace.store.delete(namespace.generation(number).path)
 
     def _position(self) -> tuple[int, int]:
-        place = self.place()
-        return place() if place is not None else (0, 0)
+        position = self.position()
+        return position() if position is not None else (0, 0)
 
     # ---- the end ----
 
@@ -165,14 +165,14 @@ class Cluster:
         Between two generations another process may be in either: some have not moved, and some
         have agreed without this process. Without terms no agreement has begun.
         """
-        place = self.place()
-        if place is None or self.left:
+        position = self.position()
+        if position is None or self.left:
             return
         if self._agreed:
-            self.threads.peers.report(error, *place())
+            self.workers.peers.report(error, *position())
         elif self._terms is not None:
             for number in sorted({self._present, self._next}):
-                peers.report(self._namespace.generation(number), error, *place())
+                peers.report(self._namespace.generation(number), error, *position())
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the threads; the last process of the loader deletes its keys.
@@ -180,7 +180,7 @@ class Cluster:
         With `wait` this may take some seconds.
         """
         if self._leave() and not _beside(2 * LEAVE if wait else 0, self._depart):
-            self.threads.forget()
+            self.workers.forget()
 
     def exit(self, failure: BaseException | None) -> None:
         """Leaves when the interpreter exits, and reports the exception that ends the program."""
@@ -201,9 +201,9 @@ class Cluster:
     def _depart(self) -> None:
         # A thread that waits in an agreement holds the lock until its store answers.
         with self._lock, contextlib.suppress(Exception):  # a store that is gone has no keys
-            self.threads.depart()
-            self.threads.end(LEAVE)
-            if not self.threads.lost:
+            self.workers.depart()
+            self.workers.end(LEAVE)
+            if not self.workers.lost:
                 self._namespace.depart()
 
 
@@ -226,7 +226,7 @@ def _leave_all() -> None:
     library.leaving.append(True)
     failure = uncaught()
     here = [cluster for cluster in tuple(_open) if not cluster.left]
-    theirs = {each for cluster in here for each in cluster.threads.running()}
+    theirs = {each for cluster in here for each in cluster.workers.running()}
     # The threads of forgotten loaders would end after their wait, which is too late now.
     others = [functools.partial(w.end, None) for w in tuple(worker.running) if w not in theirs]
     closing = [each.join for each in threading.enumerate() if each.name == LEAVING]
@@ -269,7 +269,7 @@ def _beside(seconds: float, *works: Callable[[], None]) -> bool:
     return True
 
 
-def _forget(threads: Workers, release: Callable[[], None]) -> None:
+def _forget(workers: Workers, release: Callable[[], None]) -> None:
     """Ends what a loader has left behind that was not closed."""
     release()
-    threads.forget()
+    workers.forget()
