@@ -1,4 +1,4 @@
-"""The programs and the command lines of capi/README.md, run as they stand."""
+"""The programs and the command lines of capi/README.md run as printed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_programs(folder: Path) -> None:
 
 
 def run(folder: Path, lines: str, **env: str) -> str:
-    """Gives what lines of the shell print, in a folder."""
+    """Returns the output of shell lines in a folder."""
     done = subprocess.run(
         ["sh", "-eu", "-c", lines],
         cwd=folder,
@@ -57,14 +57,14 @@ def run(folder: Path, lines: str, **env: str) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Gives a folder with the programs and their data."""
+    """Returns a folder with the programs and their data."""
     folder = tmp_path / "project"
     folder.mkdir()
     write_programs(folder)
     return folder
 
 
-def test_the_readme_has_the_ways_that_are_tested() -> None:
+def test_the_readme_has_the_tested_commands() -> None:
     assert [lines.split()[0] for lines in LINES] == ["cc", '"$MESHFEED"/capi/build.sh', "make"]
     assert [line.split()[:3] for line in CXX] == [["c++", "-std=c++17", "program.cc"]]
 
@@ -76,7 +76,7 @@ def test_from_a_checkout(project: Path) -> None:
 def test_installed(project: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     caches = run(ROOT, 'echo "GOCACHE=$(go env GOCACHE) GOPATH=$(go env GOPATH)"').split()
-    go = dict(pair.split("=", 1) for pair in caches)  # which Go looks for in HOME
+    go = dict(pair.split("=", 1) for pair in caches)  # folders that Go derives from HOME
     printed = run(project, LINES[2], MESHFEED=str(ROOT), HOME=str(home), **go)
     assert printed.endswith(PRINTED["program.c"])
     local = home / ".local"
@@ -94,7 +94,7 @@ def test_installed(project: Path, tmp_path: Path) -> None:
     asked = run(project, f"PKG_CONFIG_PATH={local}/lib/pkgconfig pkg-config --modversion meshfeed")
     assert asked.strip() == mf.__version__
 
-    # Nothing that is installed names the place, so that the tree may be staged and moved.
+    # No installed file contains its path, so the tree may be staged and moved.
     staged = tmp_path / "staged"
     run(ROOT, f"make install DESTDIR={staged} PREFIX=/opt/meshfeed")
     moved = tmp_path / "moved"

@@ -1,4 +1,4 @@
-"""The report that `make demo` leaves: its pictures follow the reader's theme."""
+"""The pictures in the report of `make demo` follow the reader's theme."""
 
 from __future__ import annotations
 

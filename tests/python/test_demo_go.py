@@ -1,4 +1,4 @@
-"""The Go demo trains, gets the batches that JAX gets, and fails plainly."""
+"""The Go demo trains on the batches that JAX gets, and reports its failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "docs" / "demo-go" / "demo.py"
 PLUGIN = ROOT / ".build/plugins/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
-HANG = 400  # seconds; it takes about 20 where nothing of Go is built yet
+HANG = 400  # seconds; it takes about 20 with an empty build cache
 
 
 def demo(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -27,7 +27,7 @@ def demo(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A folder with data and program, and what the demo printed."""
+    """Returns a folder with data and program, and the output of the demo."""
     out = tmp_path_factory.mktemp("demo-go")
     done = demo(out, "--virtual", "--epochs", "10")
     assert done.returncode == 0, done.stdout + done.stderr

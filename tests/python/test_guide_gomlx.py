@@ -1,4 +1,4 @@
-"""The Go blocks of the guide to GoMLX are one program, which prints what the page says."""
+"""The Go blocks of the guide to GoMLX are one program, and its output is on the page."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guides" / "gomlx.md"
 PLUGIN = ROOT / ".build/plugins/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
-HANG = 400  # seconds; it takes about 10 where nothing of Go is built yet
+HANG = 400  # seconds; it takes about 10 with an empty build cache
 
 
 def blocks(kind: str) -> list[tuple[int, str]]:
-    """The blocks of a kind, each with the number of its first line."""
+    """Return the blocks of a kind, each with the number of its first line."""
     text = PAGE.read_text()
     found = re.finditer(rf"^```{re.escape(kind)}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return [(text.count("\n", 0, block.start(1)) + 1, block[1]) for block in found]
@@ -33,7 +33,7 @@ def run(command: list[str], cwd: Path) -> str:
 
 
 def build(folder: Path, tags: str = "") -> Path:
-    """Build the page as a package of the module, which an overlay puts there."""
+    """Build the page as a package of the module, by an overlay."""
     pages = {
         "main.go": "".join(f"//line {PAGE}:{line}\n{code}\n" for line, code in blocks("go")),
         "xla.go": "".join(code for _, code in blocks("go xla.go")),

@@ -19,7 +19,7 @@ NAMES = sorted(path.name for path in (ROOT / "docs/layouts").glob("*.json"))
 
 @pytest.fixture(scope="module")
 def refresh() -> ModuleType:
-    """The script docs/refresh.py."""
+    """Returns docs/refresh.py as a module."""
     spec = importlib.util.spec_from_file_location("refresh", ROOT / "docs/refresh.py")
     assert spec
     assert spec.loader
@@ -55,7 +55,7 @@ def test_a_link_holds_the_layout(refresh: ModuleType, name: str) -> None:
     assert refresh.document_of(refresh.fragment_of(document)) == document
 
 
-def test_links_that_are_wrong_are_made_anew(refresh: ModuleType) -> None:
+def test_wrong_links_are_rewritten(refresh: ModuleType) -> None:
     text = GUIDE.read_text()
     for wrong in ("", "AAAA", "A", refresh.fragment_of("{}")):
         broken = re.sub(r"#v1=[\w-]+", f"#v1={wrong}", text, count=1)

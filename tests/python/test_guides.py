@@ -1,4 +1,4 @@
-"""The guide to many processes runs, and what it printed and drew is what is committed."""
+"""The guide to many processes runs, and its output is the committed one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner of the test suites: order, output, exit status, Ctrl-C; and what runs once only."""
+"""The runner of the test suites: order, output, exit status, Ctrl-C, and stages that run once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_failure_is_shown_and_the_others_run(capfdbinary: pytest.CaptureFixtur
 def test_two_stages_run_at_a_time(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Each of the first two waits for the other, and the third finds the end of one of them."""
+    """Each of the first two stages waits for the other; the third starts after one has ended."""
     meet = "touch {0}; while ! test -e {1}; do sleep 0.01; done; echo {0}; touch {0}.ended"
     suite = [
         Stage("a", f"sh -c 'cd {tmp_path}; {meet.format('a', 'b')}'"),
@@ -71,7 +71,7 @@ from tests import stages
 import sys
 suite = [
     stages.Stage("polite", "sh -c 'touch polite; exec sleep 1000'"),
-    stages.Stage("deaf", "sh -c 'trap \\"\\" INT; touch deaf; sleep 1000'"),
+    stages.Stage("stubborn", "sh -c 'trap \\"\\" INT; touch stubborn; sleep 1000'"),
     stages.Stage("next", "true"),
 ]
 stages.SUITES["suite"], stages.ROOT = suite, sys.argv[1]
@@ -85,14 +85,14 @@ def test_control_c_ends_what_runs(tmp_path: Path, number: signal.Signals) -> Non
     command = [sys.executable, "-c", RUNNER, str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as runner:
         late = time.monotonic() + HANG
-        while {path.name for path in tmp_path.iterdir()} != {"polite", "deaf"}:
+        while {path.name for path in tmp_path.iterdir()} != {"polite", "stubborn"}:
             assert time.monotonic() < late
             time.sleep(0.01)
         runner.send_signal(number)
         out, _ = runner.communicate(timeout=HANG)
     assert runner.returncode == 130
     ended = re.findall(r"=== (\w+): FAILED", out)
-    assert ended == ["polite", "deaf"]
+    assert ended == ["polite", "stubborn"]
     assert out.endswith("suite: interrupted\n")
     assert "next" not in out
 
@@ -100,7 +100,7 @@ def test_control_c_ends_what_runs(tmp_path: Path, number: signal.Signals) -> Non
 def test_an_interrupt_waits_until_a_stage_has_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """One that comes in the middle of a start would leave a process that nothing waits for."""
+    """An interrupt during a start must not leave a process behind."""
     suite = [Stage("first", "sleep 1000"), Stage("second", "true")]
     runner = Runner(suite, jobs=1)
     start = subprocess.Popen
@@ -127,7 +127,7 @@ def packages(pattern: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_what_runs_under_the_race_detector_only_does_the_same_there() -> None:
+def test_packages_that_only_run_under_the_race_detector_do_the_same_without() -> None:
     raced = packages(stages.RACED)
     once = [name for name in packages("./...") if re.search(stages.RACE_ONLY, name)]
     assert once
