@@ -1,4 +1,4 @@
-"""A file system whose reads take as long as one likes, in the kernel's own protocol (FUSE 7.31).
+"""A file system whose reads take a given time, in the protocol of the kernel (FUSE 7.31).
 
 Run as a program: serves the files of SOURCE read-only at MOUNT, and reads lines from standard
 input: how many seconds each read from there on takes that starts in which range of a file's
@@ -45,12 +45,12 @@ class SlowFiles:
             raise OSError(code, os.strerror(code), os.fspath(mount))
 
     def close(self) -> None:
-        """Answers what waits, and unmounts."""
+        """Answers the pending reads, and unmounts."""
         self._over.set()
         self._libc.umount2(self._mount, _DETACH)
 
     def serve(self) -> None:
-        """Answers until it is unmounted."""
+        """Answers requests until it is unmounted."""
         while True:
             try:
                 message = os.read(self._device, 1 << 20)
@@ -60,10 +60,10 @@ class SlowFiles:
                 continue
             _, code, unique, node, *_ = _REQUEST.unpack_from(message)
             body = message[_REQUEST.size :]
-            if code == _READ:  # every read waits for itself
+            if code == _READ:  # each read waits on its own
                 task = threading.Thread(target=self._read, args=(unique, node, body), daemon=True)
                 task.start()
-            elif code not in (_FORGET, _BATCH_FORGET, _INTERRUPT):  # they want no answer
+            elif code not in (_FORGET, _BATCH_FORGET, _INTERRUPT):  # these need no answer
                 self._answer(unique, *self._reply(code, node, body))
 
     def _answer(self, unique: int, data: bytes, error: int = 0) -> None:

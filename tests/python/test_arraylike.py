@@ -1,4 +1,4 @@
-"""Arrays of every library in `from_arrays`: exactly their values, or an error with a remedy."""
+"""`from_arrays` takes the exact values of arrays of any library, or raises with a remedy."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ NUMBERS = pl.Array(pl.Int32, 2)
 
 
 def column(given: Any) -> np.ndarray[Any, Any]:
-    """The field that an array becomes."""
+    """Returns the field that an array becomes."""
     with mf.from_arrays({"x": given}) as ds, mf.Loader(ds, batch_size=len(ds)) as loader:
         return np.array(next(iter(loader))["x"])
 
 
 def refusal(given: Any) -> str:
-    """What is said of an array that cannot be a field, without the name of the call."""
+    """Returns the error of an array that cannot be a field, without the name of the call."""
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.from_arrays({"x": given})
     assert str(caught.value).startswith("mf.from_arrays: field 'x' ")
     return str(caught.value).removeprefix("mf.from_arrays: field 'x' ")
 
 
-# ---- values that are missing ----
+# ---- missing values ----
 
 LACKING: dict[str, Any] = {
     "np.ma": np.ma.array([1, 2], mask=[False, True]),
@@ -107,7 +107,7 @@ def test_missing_values_are_refused(name: str) -> None:
     ("name", "method"),
     [("Int32", "fillna()"), ("pl.Series", "fill_null()"), ("pa.Array", "fill_null()")],
 )
-def test_the_method_that_replaces_missing_values_is_named(name: str, method: str) -> None:
+def test_the_remedy_names_the_method_that_replaces_missing_values(name: str, method: str) -> None:
     assert f"; replace them with its {method}, or " in refusal(LACKING[name])
     given = LACKING[name]
     filled = getattr(given, method.removesuffix("()"))(-1)
@@ -133,7 +133,7 @@ def test_the_remedy_delivers_every_value(table: Any) -> None:
         assert next(iter(loader))["x"].tolist() == [BIG, 0]
 
 
-# ---- values that are all there ----
+# ---- exact values ----
 
 WHOLE: dict[str, Any] = {
     "a list": [BIG, 2],
@@ -186,7 +186,7 @@ def test_tables_are_arrays_of_two_dimensions(name: str) -> None:
     assert got.dtype == np.int64
 
 
-def test_columns_of_several_types_are_one_array_where_that_is_exact() -> None:
+def test_columns_of_several_types_become_one_array_if_it_is_exact() -> None:
     got = column(pd.DataFrame({"a": pd.array([1, 2], dtype="Int64"), "b": [0.5, 1.5]}))
     assert got.tolist() == [[1.0, 0.5], [2.0, 1.5]]
     said = (
@@ -197,7 +197,7 @@ def test_columns_of_several_types_are_one_array_where_that_is_exact() -> None:
     assert refusal(pd.DataFrame({"a": TIMES.as_unit("us"), "b": [1, 2]})) == said
 
 
-def test_numpy_s_memory_is_taken_without_a_copy() -> None:
+def test_numpy_memory_is_not_copied() -> None:
     array = np.arange(6, dtype=np.int32)
     for given in (array, array.view(np.ma.MaskedArray), pd.Series(array, copy=False)):
         with mf.from_arrays({"x": given}) as ds, mf.Loader(ds, batch_size=2) as loader:
@@ -222,7 +222,7 @@ def test_numpy_s_memory_is_taken_without_a_copy() -> None:
     ],
     ids=lambda given: given if isinstance(given, str) else type(given).__name__,
 )
-def test_times_are_numbers_with_a_word(
+def test_times_are_numbers_with_a_warning(
     given: Any, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with mf.from_arrays({"n": [1, 2], "t": given}) as ds, ds.slice(0, 1) as part:
@@ -259,11 +259,11 @@ def test_times_of_arrow_say_their_type() -> None:
         ]
 
 
-# ---- what cannot be a field ----
+# ---- arrays that cannot be fields ----
 
 
 class Unwilling:
-    """An array of a device, as some libraries have: it does not become NumPy's by itself."""
+    """An array on a device, as in some libraries. It has no implicit conversion to NumPy."""
 
     def __array__(self, dtype: object = None, copy: object = None) -> Any:
         message = "use .cpu() first"
@@ -402,7 +402,7 @@ def test_arrays_that_cannot_be_fields(given: Any, said: str) -> None:
 
 
 def test_remedies_work() -> None:
-    """What the messages above tell a user to do, done."""
+    """The remedies of the messages above work."""
     assert column(pd.Series(pd.Categorical(["b", "a"])).cat.codes).tolist() == [1, 0]
     assert column(pl.Series(["b", "a"], dtype=pl.Enum(["a", "b"])).to_physical()).tolist() == [1, 0]
     assert column(np.stack(pd.Series([np.zeros(2), np.ones(2)]))).tolist() == [[0, 0], [1, 1]]

@@ -1,5 +1,7 @@
-"""Odd but legal Arrow data, as pyarrow and the datasets library make it: every row delivered is
-the row that pyarrow reads, from files, streams and memory."""
+"""Unusual but valid Arrow data of pyarrow and of the datasets library.
+
+Every delivered row equals the row that pyarrow reads, from files, streams and memory.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ import pytest
 import meshfeed as mf
 from meshfeed._native import arrow
 
-FILL = 1  # of every type, booleans too
+FILL = 1  # for every type, also booleans
 
 
 def written(path: Path, table: pa.Table, *, stream: bool, compression: str | None) -> Path:
-    """Writes the batches as they are: of any size, none too."""
+    """Writes the batches unchanged. They may have any size, also 0."""
     new = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
     options = pyarrow.ipc.IpcWriteOptions(compression=compression)
     with new(path, table.schema, options=options) as writer:
@@ -33,7 +35,7 @@ def written(path: Path, table: pa.Table, *, stream: bool, compression: str | Non
 
 
 def delivered(ds: mf.Dataset) -> dict[str, np.ndarray[Any, Any]]:
-    """All records, in order."""
+    """Returns all records, in order."""
     fill = {
         f.name: bool(FILL) if f.dtype == "bool" else FILL for f in ds.schema.values() if f.nullable
     }
@@ -42,7 +44,7 @@ def delivered(ds: mf.Dataset) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def flat(value: Any, size: int) -> Iterator[Any]:
-    """The elements of a row of that size, with the fill value for all of a null."""
+    """Returns the elements of a row of this size. A null row has the fill value everywhere."""
     if isinstance(value, list):
         for part in value:
             yield from flat(part, size // len(value))
@@ -63,7 +65,7 @@ def assert_as_pyarrow(ds: mf.Dataset, table: pa.Table) -> None:
 
 
 def counted(n: int, arrow: pa.DataType) -> pa.Array:
-    """Numbers, or bits without a period that offsets could hide behind."""
+    """Returns numbers, or bits without a period, which could hide a wrong offset."""
     if arrow == pa.bool_():
         return pa.array((np.arange(n) ** 2 // 3 % 2).astype(bool))
     return pa.array(np.arange(n) % 100).cast(arrow)
@@ -75,7 +77,7 @@ def lists(values: pa.Array, length: int, first: int = 0) -> pa.ListArray:
 
 
 def holed(array: pa.Array, every: int) -> pa.Array:
-    """The array with nulls in it, in whose places values stand."""
+    """Returns the array with nulls, whose memory holds other values."""
     gaps = [i % every == every - 1 for i in range(len(array))]
     return array.take(pa.array([None if gap else i for i, gap in enumerate(gaps)], pa.int32()))
 
@@ -126,7 +128,7 @@ ODD = [primitives, nested, with_nulls, nulls_at_the_end, null_lists_with_values]
 
 
 def cuts(table: pa.Table) -> list[pa.Table]:
-    """The table whole, from within a byte of bits, and with empty batches here and there."""
+    """Returns the whole table, a slice that begins inside of a byte, and empty batches between."""
     n, batches = table.num_rows, table.to_batches()
     nothing, last = batches[0].slice(0, 0), batches[-1]
     pieces = [nothing, *batches, nothing, nothing, last.slice(1), last.slice(1, 1), nothing]
@@ -151,7 +153,7 @@ def test_rows_are_those_that_pyarrow_reads(make: Callable[[], pa.Table], tmp_pat
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @pytest.mark.parametrize("sign", ["", "u"])
 def test_indices_of_every_width(sign: str, bits: int, tmp_path: Path) -> None:
-    """Those of the upper half of an unsigned type are no negative ones."""
+    """Large indices of an unsigned type are not negative."""
     values = {"8": 128, "u8": 256, "16": 2**15, "u16": 2**16}.get(f"{sign}{bits}", 1000)
     codes = pa.array([0, values - 1, values // 2, 3], pa.type_for_alias(f"{sign}int{bits}"))
     column = pa.DictionaryArray.from_arrays(codes, pa.array(np.arange(values), pa.int32()))
@@ -163,7 +165,7 @@ def test_indices_of_every_width(sign: str, bits: int, tmp_path: Path) -> None:
 
 
 def test_dictionaries_that_share_memory() -> None:
-    """A dictionary in memory may be the beginning of a later one."""
+    """A dictionary in memory may be a prefix of a later one."""
     values = pa.array([5, 6, 7, 8], pa.int64())
     chunks = [
         pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), values.slice(start, count))
@@ -192,7 +194,7 @@ def test_a_dictionary_with_nulls_among_its_values(tmp_path: Path) -> None:
 
 
 def tensors(permutation: list[int] | None = None) -> pa.Array:
-    """Seven tensors of shape 2, 3."""
+    """Returns seven tensors of shape 2, 3."""
     kind = pa.fixed_shape_tensor(pa.float32(), (2, 3), permutation=permutation)
     storage = pa.FixedSizeListArray.from_arrays(counted(42, pa.float32()), 6)
     return pa.ExtensionArray.from_storage(kind, storage)
@@ -213,7 +215,7 @@ def test_tensors_in_lists(tmp_path: Path) -> None:
         assert skipped.reason == "its tensors are stored permuted [1 0]; write them in C order"
 
 
-def test_tensors_of_two_orders_are_no_dataset(tmp_path: Path) -> None:
+def test_tensors_of_two_orders_are_refused(tmp_path: Path) -> None:
     paths = [
         written(tmp_path / name, pa.table({"x": tensors(p)}), stream=False, compression=None)
         for name, p in (("a", None), ("b", [1, 0]))
@@ -244,7 +246,7 @@ def test_columns_that_cannot_be_named_are_listed(tmp_path: Path) -> None:
 
 
 class Altered:
-    """An array whose C structs are altered on their way, as another producer might make them."""
+    """An array with changed C structs, as another producer could make them."""
 
     def __init__(self, array: pa.Array, alter: Callable[[int], None]) -> None:
         self.array = array
@@ -257,7 +259,7 @@ class Altered:
 
 
 def number(address: int, place: int) -> ctypes.c_int64:
-    """A member of `struct ArrowArray`: length, null_count, offset, and so on."""
+    """Returns a member of `struct ArrowArray`: length, null_count, offset, and so on."""
     return ctypes.c_int64.from_address(address + 8 * place)
 
 
@@ -273,7 +275,7 @@ def uncount(address: int) -> None:
 
 
 def ragged_late() -> pa.Table:
-    """1,000 lists of three values, but for one of two and a later one of four."""
+    """Returns 1,000 lists of three values, except one of two and a later one of four."""
     lengths = np.full(1000, 3)
     lengths[[990, 995]] = 2, 4
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -302,7 +304,7 @@ def test_lists_of_a_file_are_checked_before_the_first_batch(tmp_path: Path, stre
             assert next(iter(loader))["x"][-1].tolist() == [2967, 2968, 2969]
 
 
-def test_lists_in_memory_are_checked_when_they_are_taken() -> None:
+def test_lists_in_memory_are_checked_when_a_loader_takes_them() -> None:
     reason = (
         "its lists differ in length: record 990 has 2 values in dimension 0, "
         "where the shape [3] of the rows needs 3; pad or cut them to one length"
@@ -327,7 +329,7 @@ def test_structs_are_rows() -> None:
 
 
 def test_rows_that_are_null_as_a_whole_are_refused() -> None:
-    """Also where the producer has not counted them."""
+    """They are refused also if the producer has not counted them."""
     column = pa.StructArray.from_arrays(
         [counted(4, pa.int64())], ["x"], mask=pa.array([False, True, False, True])
     )
@@ -344,7 +346,7 @@ def test_rows_that_are_null_as_a_whole_are_refused() -> None:
 
 
 @pytest.mark.parametrize("null", [0, 2, 3, 63, 64, 66, 67, 99])
-def test_nulls_that_nobody_has_counted_are_found(null: int) -> None:
+def test_uncounted_nulls_are_found(null: int) -> None:
     column = pa.array([None if i == null else i for i in range(100)])
     for start in (0, 3, 8):
         rows = pa.StructArray.from_arrays([column.slice(start)], ["x"])
@@ -363,7 +365,7 @@ def test_a_column_that_is_shorter_than_its_rows() -> None:
         mf.from_arrow(Altered(rows, shorten))
 
 
-# ---- what the datasets library saves ----
+# ---- directories of the datasets library ----
 
 
 def saved(path: Path) -> Path:
@@ -424,7 +426,7 @@ def test_a_saved_dataset_without_records(tmp_path: Path) -> None:
     )
 
 
-def test_the_unnamed_index_of_a_pandas_table_is_no_array(
+def test_the_unnamed_index_of_a_pandas_table_is_skipped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = pd.DataFrame({"a": np.arange(6), "b": np.arange(6) * 0.5})

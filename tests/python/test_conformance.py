@@ -1,4 +1,4 @@
-"""JAX's own answers, as recorded in tests/conformance, against the C library's."""
+"""Compares the C library with results of JAX that are recorded in tests/conformance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def by_mesh(rows: list[dict[str, Any]], count: int) -> list[list[dict[str, Any]]
 
 
 def report(mesh: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """One layout of arrays without a batch dimension, one for each row."""
+    """Returns a layout of arrays without a batch dimension, one array per row."""
     document = {
         "meshfeed": 1,
         "mesh": {"axes": mesh["axes"], "devices": mesh["devices"]},
@@ -42,7 +42,7 @@ def report(mesh: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     return mf.Layout.from_json(json.dumps(document)).report(tables=True)
 
 
-def test_every_device_s_index(tables: dict[str, Any]) -> None:
+def test_the_index_of_every_device(tables: dict[str, Any]) -> None:
     meshes = tables["meshes"]
     for mesh, rows in zip(meshes, by_mesh(tables["cases"], len(meshes)), strict=True):
         answer = report(mesh, rows)
@@ -66,14 +66,14 @@ def test_every_error(tables: dict[str, Any]) -> None:
         problems = [p for p in report(mesh, rows)["problems"] if p["severity"] == "error"]
         for i, row in enumerate(rows):
             here = [p for p in problems if p["path"].startswith(f"/arrays/{i}/")]
-            # JAX stops at its first objection; a layout lists them all.
+            # JAX stops at the first problem; a layout lists them all.
             assert any(matches(p, row, mesh) for p in here), (mesh, row, here)
 
 
 def matches(problem: dict[str, Any], row: dict[str, Any], mesh: dict[str, Any]) -> bool:
     facts, error = problem["facts"], row["error"]
     if error == "duplicate" and row["axis"] not in dict(mesh["axes"]):
-        error = "unknown"  # JAX sees first that the name stands twice
+        error = "unknown"  # JAX reports the duplicate name first
     return (
         problem["code"] == CODES[error]
         and all(facts[key] == row[key] for key in ("tiles", "size") if key in row)
@@ -81,7 +81,7 @@ def matches(problem: dict[str, Any], row: dict[str, Any], mesh: dict[str, Any]) 
     )
 
 
-# What the tables call a fault, and the code of the problem.
+# The name of each fault in the tables, and the code of the problem.
 CODES = {
     "duplicate": "duplicate-axis",
     "unknown": "unknown-axis",

@@ -1,4 +1,4 @@
-"""The modes of JAX that a user may have switched on: a loader delivers the same in all of them."""
+"""A loader delivers the same batches in all modes of JAX."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "another mesh": lambda: jax.set_mesh(jax.make_mesh((8,), ("other",))),
     "transfers allowed if explicit": lambda: jax.transfer_guard_host_to_device("disallow"),
 }
-if hasattr(jax, "thread_guard"):  # JAX before 0.10 has none
+if hasattr(jax, "thread_guard"):  # not in JAX before 0.10
     MODES["thread_guard"] = lambda: jax.thread_guard(True)
 
 
@@ -85,7 +85,7 @@ def test_x64() -> None:
 
 
 @pytest.mark.parametrize("loading", ["process", "device"])
-def test_wide_numbers_are_never_cut_off(loading: str) -> None:
+def test_wide_numbers_are_never_truncated(loading: str) -> None:
     with jax.enable_x64(True):
         it = loader(loading=loading)
         first = next(iter(it))
@@ -97,13 +97,13 @@ def test_wide_numbers_are_never_cut_off(loading: str) -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
-def test_a_batch_that_could_not_be_made_comes_again(ahead: int) -> None:
+def test_a_batch_whose_arrays_failed_comes_again(ahead: int) -> None:
     ids: list[int] = []
     with loader(device_prefetch=ahead) as it:
         loop = iter(it)
         ids += next(loop)["id"].tolist()
         with jax.transfer_guard_host_to_device("disallow_explicit"):
-            for _ in range(ahead):  # more than were made ahead
+            for _ in range(ahead):  # those made ahead
                 with suppress(jax.errors.JaxRuntimeError):
                     ids += next(loop)["id"].tolist()
             for _ in range(2):

@@ -27,7 +27,7 @@ from tests.python.data import DTYPES, digits, filled, taken
 
 
 def rows(ds: mf.Dataset, **kwargs: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """All records, in order, through a loader."""
+    """Returns all records, in order, through a loader."""
     with mf.Loader(ds, batch_size=len(ds), **kwargs) as loader:
         return {name: np.array(array) for name, array in next(iter(loader)).items()}
 
@@ -72,7 +72,7 @@ def test_a_file(tmp_path: Path, stream: bool) -> None:
         assert repr(ds) == "Dataset of 20 records\n  image: float32[4, 3]\n  label: int32"
 
 
-def test_globs_lists_and_directories_are_in_the_order_of_names(tmp_path: Path) -> None:
+def test_globs_lists_and_directories_are_sorted_by_name(tmp_path: Path) -> None:
     for i, n in enumerate((5, 1, 14)):
         start = (0, 5, 6)[i]
         write(tmp_path / f"part-{i}.arrow", table(n, start))
@@ -88,7 +88,7 @@ def test_every_way_of_reading(tmp_path: Path, io: Any) -> None:
         assert_rows(ds, WHOLE)
 
 
-def test_what_hugging_face_writes(tmp_path: Path) -> None:
+def test_directories_of_hugging_face(tmp_path: Path) -> None:
     rows_ = {"tokens": [[i, i + 1, i + 2] for i in range(10)], "label": list(range(10))}
     features = datasets.Features(
         {
@@ -108,7 +108,7 @@ def test_what_hugging_face_writes(tmp_path: Path) -> None:
         )
 
 
-def test_splits_are_named(tmp_path: Path) -> None:
+def test_a_dataset_dict_is_an_error_that_names_its_splits(tmp_path: Path) -> None:
     part = datasets.Dataset.from_dict({"x": [1, 2]})
     datasets.DatasetDict({"train": part, "test": part}).save_to_disk(tmp_path / "hf")
     with pytest.raises(mf.InvalidArgumentError, match="train"):
@@ -117,14 +117,14 @@ def test_splits_are_named(tmp_path: Path) -> None:
         assert len(ds) == 2
 
 
-def test_no_such_file(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         mf.open(tmp_path / "none.arrow")
     assert isinstance(caught.value, mf.NotFoundError)
     assert str(tmp_path / "none.arrow") in str(caught.value)
 
 
-def test_a_file_that_is_overwritten_while_it_is_open_names_itself_and_the_times(
+def test_an_open_file_that_is_overwritten_is_an_error_with_its_times(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path / "x.arrow", table())
@@ -144,7 +144,7 @@ def test_a_file_that_is_overwritten_while_it_is_open_names_itself_and_the_times(
     )
 
 
-def test_a_file_that_comes_twice(tmp_path: Path) -> None:
+def test_a_file_given_twice(tmp_path: Path) -> None:
     path = write(tmp_path / "a.arrow", table(3))
     (tmp_path / "b.arrow").symlink_to(path)
     with pytest.raises(mf.InvalidArgumentError) as caught:
@@ -158,7 +158,7 @@ def test_a_file_that_comes_twice(tmp_path: Path) -> None:
         assert len(ds) == 6
 
 
-def test_a_damaged_file_names_itself(tmp_path: Path) -> None:
+def test_the_error_of_a_damaged_file_names_it(tmp_path: Path) -> None:
     path = write(tmp_path / "x.arrow", table())
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(mf.Error) as caught:
@@ -167,7 +167,7 @@ def test_a_damaged_file_names_itself(tmp_path: Path) -> None:
     assert str(path) in str(caught.value)
 
 
-def test_lists_have_the_shape_that_is_given(tmp_path: Path) -> None:
+def test_shapes_give_lists_a_shape(tmp_path: Path) -> None:
     pixels = pa.table({"image": [None, list(range(6)), list(range(6, 12))]})
     shapes = {"image": (3, 2)}
     path = write(tmp_path / "x.arrow", pixels)
@@ -179,7 +179,7 @@ def test_lists_have_the_shape_that_is_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
-def test_rows_that_are_slow_to_shuffle_are_warned_of(
+def test_shuffling_compressed_files_is_a_warning(
     compression: str,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -201,7 +201,7 @@ def test_rows_that_are_slow_to_shuffle_are_warned_of(
     assert message.endswith('write_feather(table, path, compression="uncompressed")')
 
 
-def test_columns_that_are_no_arrays_are_listed(tmp_path: Path) -> None:
+def test_columns_that_cannot_be_arrays_are_listed(tmp_path: Path) -> None:
     mixed = pa.table({"text": ["a", "bc"], "x": pa.array([1, 2], pa.int8())})
     with mf.from_arrow(mixed) as ds:
         assert list(ds.schema) == ["x"]
@@ -210,8 +210,8 @@ def test_columns_that_are_no_arrays_are_listed(tmp_path: Path) -> None:
         assert skipped.reason
 
 
-def test_a_column_that_is_no_array_says_why() -> None:
-    """Whoever names one is told what is wrong with it, and not that it is missing."""
+def test_a_column_that_cannot_be_an_array_is_an_error_with_the_reason() -> None:
+    """The error does not say that the column is missing."""
     said = "array 't' takes column 'text', which is not an array: text has no fixed size; "
     said += "store token ids as a fixed-size list of integers"
     specs = {"n": mf.Array("n"), "t": mf.Array("text")}
@@ -229,7 +229,7 @@ def test_a_column_that_is_no_array_says_why() -> None:
 
 
 class OnlyArray:
-    """An object with `__arrow_c_array__` alone, as some libraries have."""
+    """An object that has only `__arrow_c_array__`, as in some libraries."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
@@ -264,7 +264,7 @@ def test_any_library(name: str) -> None:
     np.testing.assert_array_equal(got["y"], [0.5, 1.5, 2.5])
 
 
-def test_arrow_memory_is_kept_while_it_is_needed_and_no_longer() -> None:
+def test_arrow_memory_is_released_when_it_is_no_longer_needed() -> None:
     gc.collect()
     before = pa.total_allocated_bytes()
     data = pa.table({"x": pa.array(range(100_000), pa.int64())})
@@ -302,13 +302,13 @@ def test_an_object_without_arrow() -> None:
         (pl.LazyFrame({"x": [1]}), "give what its collect() returns"),
     ],
 )
-def test_what_can_become_a_table(data: Any, remedy: str) -> None:
+def test_the_remedy_for_an_object_without_arrow(data: Any, remedy: str) -> None:
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.from_arrow(data)
     assert str(caught.value).endswith(f" nor __arrow_c_array__; {remedy}")
 
 
-def test_a_remedy_keeps_the_order_of_a_dataset_of_hugging_face() -> None:
+def test_the_remedy_for_hugging_face_keeps_the_order() -> None:
     data = datasets.Dataset.from_dict({"x": list(range(9))}).shuffle(seed=1).select(range(1, 8))
     with mf.from_arrow(data.with_format("arrow")[:]) as ds, mf.Loader(ds, batch_size=7) as loader:
         assert next(iter(loader))["x"].tolist() == data["x"][:]
@@ -368,7 +368,7 @@ def test_strided_arrays() -> None:
         assert_rows(ds, whole)
 
 
-def test_numpy_memory_is_kept_while_it_is_needed_and_no_longer() -> None:
+def test_numpy_memory_is_released_when_it_is_no_longer_needed() -> None:
     array = np.arange(10)
     gone = weakref.ref(array)
     ds = mf.from_arrays({"x": array})
@@ -384,7 +384,7 @@ def test_numpy_memory_is_kept_while_it_is_needed_and_no_longer() -> None:
     assert gone() is None
 
 
-def test_arrays_that_c_refuses_are_given_back() -> None:
+def test_arrays_that_the_library_refuses_are_released() -> None:
     array = np.arange(10)
     gone = weakref.ref(array)
     with pytest.raises(mf.InvalidArgumentError, match="records"):
@@ -408,7 +408,7 @@ def test_slices() -> None:
             ds.slice(3, 11)
 
 
-def test_the_fingerprint_is_of_the_content(tmp_path: Path) -> None:
+def test_the_fingerprint_depends_on_the_content(tmp_path: Path) -> None:
     with mf.from_arrays(digits(10)) as ds, mf.from_arrays(digits(10)) as same:
         assert ds.fingerprint() == same.fingerprint()
         assert len(ds.fingerprint()) == 32
@@ -465,7 +465,7 @@ def ds_fingerprint() -> str:
         return ds.fingerprint()
 
 
-def test_a_closed_dataset_says_so() -> None:
+def test_a_closed_dataset_is_an_error() -> None:
     ds = mf.from_arrays(digits(4))
     ds.close()
     ds.close()

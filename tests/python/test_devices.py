@@ -1,4 +1,4 @@
-"""Devices that are not JAX's: what they are, and the process that they are opened in."""
+"""Devices that are not JAX's: their attributes, and processes that open them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_errors(kind: type[mf.Error], message: str, call: Callable[[], object]) 
     assert str(e.value) == message
 
 
-def test_no_such_device() -> None:
+def test_a_device_that_does_not_exist() -> None:
     with mf.devices("virtual:2") as devices, pytest.raises(mf.OutOfRangeError) as e:
         devices.describe(2)
     assert str(e.value) == "Devices.describe: there is no device 2, only 0 to 1"
@@ -113,7 +113,7 @@ def test_built_without_xla() -> None:
 
 
 def mf_flavour() -> str:
-    """Gives "xla" where the library has plugins."""
+    """Returns "xla" if the library has plugins."""
     try:
         mf.devices("xla:/no/such/plugin.so")
     except mf.NotFoundError:
@@ -184,7 +184,7 @@ def test_beside_jax(order: tuple[str, str]) -> None:
 
 
 def test_chosen_library(tmp_path: Path) -> None:
-    """MESHFEED_LIBRARY names the library to use, wherever it is."""
+    """MESHFEED_LIBRARY chooses the library."""
     chosen = tmp_path / "a full library" / "libmeshfeed.so"
     chosen.parent.mkdir()
     shutil.copy(library.path(), chosen)

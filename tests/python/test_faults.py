@@ -61,7 +61,7 @@ it.close()
 
 
 def died(when: str, io: str, folder: Path, faulty: str) -> tuple[int, list[str]]:
-    """Ends a program by a fault of its own; gives its status, and its errors but for addresses."""
+    """Ends a program by another fault. Returns its status, and its errors without addresses."""
     path = folder / "x.arrow"
     process = started(
         CUT.format(path=str(path), when=when, io=io)
@@ -87,4 +87,4 @@ def test_other_faults_end_the_program_as_before(when: str, tmp_path: Path, fault
     code, err = died(when, "map", tmp_path, faulty)
     assert code < 0
     assert ("Fatal Python error: Bus error" in err) == (when != "never")
-    assert (code, err) == died(when, "read", tmp_path, faulty)  # which takes no signal
+    assert (code, err) == died(when, "read", tmp_path, faulty)

@@ -1,4 +1,4 @@
-"""What Python says of a library that does not fit the package."""
+"""Errors of a library that does not fit the package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEEDED = f"{abi.VERSION[0]}.{abi.VERSION[1]}"
 
 
 def said(folder: Path, source: str) -> tuple[str, str]:
-    """Gives the path of a library with this source, and what the package says of it."""
+    """Builds a library from a source. Returns its path and the error of the package."""
     library = folder / "libother.so"
     command = ["cc", "-shared", "-fPIC", "-xc", "-", "-o", str(library)]
     subprocess.run(command, input=source, text=True, check=True)

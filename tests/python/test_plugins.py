@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives the folder of a library and a command that were built for XLA."""
+    """Returns the folder of a library and a command that were built for XLA."""
     folder = tmp_path_factory.mktemp("full")
     subprocess.run(
         [ROOT / "capi" / "build.sh", folder / "libmeshfeed.so", "-tags=xla"],
@@ -35,7 +35,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plugin() -> str:
-    """Gives the path of XLA's plugin for CPUs."""
+    """Returns the path of XLA's plugin for CPUs."""
     path = ROOT / ".build/plugins/cpu/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
     if not path.exists():
         pytest.skip(f"NOT TESTED: {path} is not there; fetch it with: make plugin-cpu")
@@ -69,7 +69,7 @@ print(json.dumps([repr(devices), np.asarray(shard).tolist(), *texts]))
 
 
 @pytest.mark.deep
-def test_memory_of_their_own(full: Path) -> None:
+def test_devices_with_separate_memory(full: Path) -> None:
     spec = f"xla:{plugin()}?devices=4&shared=false"
     code = f"SPEC = {spec!r}\n{UNSHARED}"
     assert json.loads(run(code, MESHFEED_LIBRARY=str(full / "libmeshfeed.so"))) == [

@@ -1,4 +1,4 @@
-"""A file system that answers late or never: nothing else waits for it (design: resident pages)."""
+"""A file system that answers late or never does not block anything else."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ import gc
 def other():
     return next(iter(loader()))["x"].tolist() == list(range(10))
 slow = mf.Loader(mf.open({path!r}, io={io!r}), batch_size=256, epochs=-1, shuffle=True)
-print("made", flush=True)  # the fingerprint has read some rows; from here on, the file is slow
+print("made", flush=True)  # the fingerprint has read some rows; now the file becomes slow
 while not os.path.exists({go!r}): time.sleep(0.01)
 """
 
 
 class Slow:
-    """A file of 32 MiB in one record batch, on a file system that can be slowed down."""
+    """A file of 32 MiB in one record batch, on a file system that can become slow."""
 
     def __init__(self, folder: Path, server: subprocess.Popen[str]) -> None:
         self.path = str(folder / "x.arrow")
@@ -41,7 +41,7 @@ class Slow:
         self._server = server
 
     def delay(self, seconds: float, start: int = MIB, stop: int = 31 * MIB) -> None:
-        """Slows reads of the rows; those of headers and footer, and cached ones, stay fast."""
+        """Slows down reads of rows. Reads of headers, footer and cached pages stay fast."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         line = f"{seconds} {start} {stop}\n"
@@ -71,12 +71,12 @@ def slow(tmp_path: Path) -> Iterator[Slow]:
         _, why = server.communicate()
         pytest.skip(f"no FUSE file system can be mounted here: {why.splitlines()[-1]}")
     yield Slow(mount, server)
-    _, err = server.communicate(timeout=HANG)  # which answers what still waits
+    _, err = server.communicate(timeout=HANG)  # it answers the pending reads
     assert err == ""
 
 
 def hang(slow: Slow, process: subprocess.Popen[str]) -> None:
-    """Slows the file down once the program's loader stands, and lets the program go on."""
+    """Slows the file down after the program has made its loader, and continues the program."""
     assert line(process) == "made\n"
     slow.delay(NEVER)
     Path(slow.go).touch()
@@ -88,14 +88,14 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str, float]:
-    """Waits for a program; gives its code, output, errors, and the seconds it took."""
+    """Waits for a program. Returns its status, output, errors and the seconds it took."""
     began = time.monotonic()
     out, err = process.communicate(timeout=HANG)
     return process.returncode, out, err, time.monotonic() - began
 
 
 @pytest.mark.parametrize("io", ["auto", "map", "read"])
-def test_rows_that_come_after_two_seconds(slow: Slow, io: str) -> None:
+def test_reads_of_two_seconds(slow: Slow, io: str) -> None:
     process = started(
         OPENED.format(path=slow.path, go=slow.go, io=io)
         + """
@@ -113,14 +113,14 @@ print("ok")
 
 
 @pytest.mark.parametrize("io", ["read"])
-def test_others_and_collections_go_on(slow: Slow, io: str) -> None:
+def test_other_loaders_and_collections_continue(slow: Slow, io: str) -> None:
     process = started(
         OPENED.format(path=slow.path, go=slow.go, io=io)
         + """
 threading.Thread(target=lambda: next(iter(slow)), daemon=True).start()
 time.sleep(0.3)
 began = time.monotonic()
-for _ in range(200):  # makes garbage in both languages
+for _ in range(200):  # creates garbage in Python and Go
     assert other()
 gc.collect()
 print("others", time.monotonic() - began < 20)
@@ -132,7 +132,7 @@ os._exit(0)
     assert (code, out, err) == (0, "others True\n", "")
 
 
-# In the body of `with`, a file that is not read by calls is whole in memory.
+# In the body of `with` a mapped file is already in memory.
 INTERRUPTED = [(w, io) for w in ("opening", "making") for io in ("auto", "map", "read")]
 
 
@@ -201,7 +201,7 @@ print("leaving", flush=True)
     assert (code, err) == (0, "")
 
 
-def test_a_c_program_is_not_held_up(slow: Slow, tmp_path: Path, faulty: str) -> None:
+def test_a_c_program_is_not_blocked(slow: Slow, tmp_path: Path, faulty: str) -> None:
     program = tmp_path / "slow"
     source = ROOT / "capi" / "ctest" / "slow.c"
     warnings = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'capi' / 'include'}"]

@@ -1,6 +1,6 @@
-"""What type checkers see: `make check` runs mypy over this file, where every line counts.
+"""The types that checkers see: `make check` runs mypy over this file.
 
-An `assert_type` that is not so, and an ignored error that is none any more, are errors of mypy.
+A wrong `assert_type` is an error of mypy, and so is an ignored error that does not occur any more.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def test_blocks_of_a_process() -> None:
         assert_type(block, npt.NDArray[Any])
 
 
-def test_a_tree_that_only_its_owner_knows() -> None:
+def test_a_tree_of_a_custom_type() -> None:
     with mf.Loader(
         numbers(8), mesh(), {"in": {"x": P("data")}, "out": (mf.Array("x", P()),)}, batch_size=4
     ) as it:
@@ -81,11 +81,11 @@ def test_a_tree_that_only_its_owner_knows() -> None:
 
 
 def any_loader(loader: mf.Loader) -> Any:
-    """A loader of which nothing is said yields what it yields, also under strict checks."""
+    """A loader without type arguments passes strict checks."""
     return next(iter(loader))
 
 
-def test_states_go_back_in() -> None:
+def test_states_are_accepted_as_arguments() -> None:
     with mf.Loader(numbers(8), batch_size=4, order="local") as it:
         state = it.state_dict()
         any_loader(it)
@@ -95,7 +95,7 @@ def test_states_go_back_in() -> None:
             assert again.state() == state
 
 
-def test_mistakes_that_checkers_find() -> None:
+def test_mistakes_that_type_checkers_find() -> None:
     ds = numbers(8)
     with pytest.raises(mf.InvalidArgumentError):
         mf.Loader(ds, batch_size=4, order="random")  # type: ignore[call-overload]

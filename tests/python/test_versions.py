@@ -1,4 +1,4 @@
-"""The hand-over on other releases of JAX than the one the project is pinned to."""
+"""Batches on other releases of JAX than the pinned one."""
 
 from __future__ import annotations
 
