@@ -10,29 +10,29 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// placing finds where the buffers of some fields are: of all at once, since
-// what takes long is to read the headers of the record batches.
-type placing struct {
+// columnReader finds the buffers of some fields in the record batches. It does
+// so for all fields at once, since reading the headers takes longest.
+type columnReader struct {
 	ctx     context.Context
 	d       *Dataset
 	fields  []*arrowtype.Field
 	numbers []int // of their columns in the files
-	batches int   // how many of the dataset's are looked at
+	batches int   // how many of the dataset's are read
 	columns []*table.Column
 }
 
 // load finds the buffers of fields in every record batch, and dictionaries.
 func (d *Dataset) load(fields []int) ([]*table.Column, error) {
-	p := placing{ctx: d.life, d: d, batches: d.files[len(d.files)-1].end()}
+	r := columnReader{ctx: d.life, d: d, batches: d.files[len(d.files)-1].end()}
 	for _, i := range fields {
-		p.add(d.table.Fields[i], d.columns[i])
+		r.add(d.table.Fields[i], d.columns[i])
 	}
 	dictionaries := make([][][]*arrowtype.Dictionary, len(d.files))
 	err := parallel(len(d.files), func(i int) (err error) {
-		if err := p.file(d.files[i]); err != nil {
+		if err := r.file(d.files[i]); err != nil {
 			return err
 		}
-		dictionaries[i], err = p.dictionaries(d.files[i])
+		dictionaries[i], err = r.dictionaries(d.files[i])
 		return err
 	})
 	if err != nil {
@@ -40,65 +40,66 @@ func (d *Dataset) load(fields []int) ([]*table.Column, error) {
 	}
 	for _, ofFile := range dictionaries {
 		for k, list := range ofFile {
-			p.columns[k].Dictionaries = append(p.columns[k].Dictionaries, list...)
+			r.columns[k].Dictionaries = append(r.columns[k].Dictionaries, list...)
 		}
 	}
-	p.finish()
-	return p.columns, nil
+	r.finish()
+	return r.columns, nil
 }
 
 // find finds the buffers of one field in the first record batches.
 func (d *Dataset) find(ctx context.Context, field *arrowtype.Field, number, batches int) (*table.Column, error) {
-	p := placing{ctx: ctx, d: d, batches: batches}
-	p.add(field, number)
+	r := columnReader{ctx: ctx, d: d, batches: batches}
+	r.add(field, number)
 	for _, f := range d.files {
-		if err := p.file(f); err != nil {
+		if err := r.file(f); err != nil {
 			return nil, err
 		}
 	}
-	p.finish()
-	return p.columns[0], nil
+	r.finish()
+	return r.columns[0], nil
 }
 
-// add makes room for a field's places.
-func (p *placing) add(field *arrowtype.Field, number int) {
+// add adds a field.
+func (r *columnReader) add(field *arrowtype.Field, number int) {
 	c := &table.Column{Planes: make([]table.Plane, len(field.Levels))}
 	counted := false // the level outside is one of lists with offsets
 	for n, level := range field.Levels {
-		if p.d.nulls[number] {
-			c.Planes[n].Valid = make([]int64, p.batches)
+		if r.d.nulls[number] {
+			c.Planes[n].Valid = make([]int64, r.batches)
 		}
 		if level.Buffer().Bits > 0 {
-			c.Planes[n].Data = make([]int64, p.batches)
+			c.Planes[n].Data = make([]int64, r.batches)
 		}
 		if counted {
-			c.Planes[n].Length = make([]int64, p.batches)
+			c.Planes[n].Length = make([]int64, r.batches)
 		}
 		counted = !level.Direct()
 	}
-	p.fields, p.numbers, p.columns = append(p.fields, field), append(p.numbers, number), append(p.columns, c)
+	r.fields, r.numbers, r.columns = append(r.fields, field), append(r.numbers, number), append(r.columns, c)
 }
 
-// file adds the places in one file. Several files may be added at a time.
-func (p *placing) file(f *file) error {
-	last := min(len(f.units), p.batches-f.first)
+// file finds the buffers in one file. It may be called for several files at a
+// time.
+func (r *columnReader) file(f *file) error {
+	last := min(len(f.units), r.batches-f.first)
 	if last <= 0 {
 		return nil
 	}
-	return f.scan(p.ctx, last, func(i int, u unit) error {
-		if want := p.d.table.Index.Rows(f.first + i); u.rows() != want {
+	return f.scan(r.ctx, last, func(i int, u unit) error {
+		if want := r.d.table.Index.Rows(f.first + i); u.rows() != want {
 			return status.Errorf(status.DataLoss, "arrowio", "record batch %d has %d rows, but had %d when the file was opened", i, u.rows(), want).
 				WithHint("do not write to files that are open")
 		}
-		for k, number := range p.numbers {
-			u.place(p.columns[k], f.first+i, number, p.fields[k])
+		for k, number := range r.numbers {
+			u.setPositions(r.columns[k], f.first+i, number, r.fields[k])
 		}
 		return nil
 	})
 }
 
-// place notes the places of a field in one record batch.
-func place(c *table.Column, field *arrowtype.Field, batch int, col *arrowmeta.Column, b *arrowmeta.RecordBatch, body int64) {
+// setPositions sets the positions of a field's buffers in one record batch.
+func setPositions(c *table.Column, field *arrowtype.Field, batch int, col *arrowmeta.Column, b *arrowmeta.RecordBatch, body int64) {
 	packed := b.Compression != arrowmeta.Uncompressed
 	for n := range field.Levels {
 		p, node, buffers := &c.Planes[n], b.Node(col), b.Buffers(col)
@@ -120,9 +121,9 @@ func place(c *table.Column, field *arrowtype.Field, batch int, col *arrowmeta.Co
 	}
 }
 
-// finish drops the validity of nodes that have no nulls.
-func (p *placing) finish() {
-	for _, c := range p.columns {
+// finish drops the validity of levels without nulls.
+func (r *columnReader) finish() {
+	for _, c := range r.columns {
 		for n := range c.Planes {
 			if !slices.ContainsFunc(c.Planes[n].Valid, func(at int64) bool { return at >= 0 }) {
 				c.Planes[n].Valid = nil
@@ -131,7 +132,7 @@ func (p *placing) finish() {
 	}
 }
 
-// dataBuffer gives the number of the buffer that holds offsets, indices or
+// dataBuffer returns the index of the buffer that holds offsets, indices or
 // values.
 func dataBuffer(c *arrowmeta.Column) int {
 	if c.Validity {

@@ -8,9 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// dictionaries reads the dictionaries of one file for the placed fields.
-func (p *placing) dictionaries(f *file) ([][]*arrowtype.Dictionary, error) {
-	all, err := f.contents.dictionaries(p.ctx, p.numbers, p.fields)
+// dictionaries reads the dictionaries of the fields in one file.
+func (r *columnReader) dictionaries(f *file) ([][]*arrowtype.Dictionary, error) {
+	all, err := f.contents.dictionaries(r.ctx, r.numbers, r.fields)
 	for _, list := range all {
 		for _, d := range list {
 			d.From += int32(f.first)
@@ -45,23 +45,22 @@ func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*arrowty
 			if err != nil {
 				return err
 			}
-			all[k] = follow(all[k], next, b.Delta)
+			all[k] = extend(all[k], next, b.Delta)
 		}
 		return nil
 	})
 }
 
-// replacedInFile is the error for a dictionary batch that takes the place of
-// another one.
+// replacedInFile is the error for a dictionary batch that replaces another one.
 func replacedInFile(batch int, id int64) error {
 	return status.Errorf(status.DataLoss, "arrowio", "dictionary batch %d replaces dictionary %d, which only streams may do", batch, id).
 		WithHint("write one dictionary for all record batches, with pyarrow: table.unify_dictionaries()")
 }
 
-// follow adds what a dictionary is from some record batch on. What a delta
-// appends to is used by earlier batches only as far as it went then, so that
-// both share their memory.
-func follow(list []*arrowtype.Dictionary, next *arrowtype.Dictionary, delta bool) []*arrowtype.Dictionary {
+// extend adds a version of a dictionary, which some record batch is the first to
+// use. A delta appends to the version before. Both share their memory: earlier
+// batches use only the values that they know.
+func extend(list []*arrowtype.Dictionary, next *arrowtype.Dictionary, delta bool) []*arrowtype.Dictionary {
 	last := list[len(list)-1]
 	if delta {
 		next.Values, next.Len = append(last.Values, next.Values...), last.Len+next.Len
@@ -72,7 +71,7 @@ func follow(list []*arrowtype.Dictionary, next *arrowtype.Dictionary, delta bool
 	return append(list, next)
 }
 
-// dictionaryID gives the number of the dictionary that a column, or the values
+// dictionaryID returns the number of the dictionary that a column, or the values
 // of its lists, use.
 func dictionaryID(f *arrowmeta.Field) int64 {
 	for f.Dictionary == nil {

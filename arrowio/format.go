@@ -83,7 +83,7 @@ type unit interface {
 	// place fills entry batch of a column's planes, as far as they are not nil:
 	// the elements of each level, and the positions of its buffers in the file.
 	// An encoded unit has no positions, and -1 for a validity bitmap.
-	place(to *table.Column, batch, column int, field *arrowtype.Field)
+	setPositions(to *table.Column, batch, column int, field *arrowtype.Field)
 
 	// uneven returns the reason why the lists of a column cannot have the
 	// shape of the field, as far as the header and a few offsets tell.

@@ -114,7 +114,7 @@ func (toyUnit) hasNulls(int) bool { return false }
 
 func (toyUnit) encoding() string { return "toy" }
 
-func (u toyUnit) place(to *table.Column, batch, _ int, _ *arrowtype.Field) {
+func (u toyUnit) setPositions(to *table.Column, batch, _ int, _ *arrowtype.Field) {
 	for n := range to.Planes {
 		if length := to.Planes[n].Length; length != nil {
 			length[batch] = 2 * int64(u)

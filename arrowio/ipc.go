@@ -96,6 +96,6 @@ func (u *ipcBatch) hasNulls(column int) bool {
 	return false
 }
 
-func (u *ipcBatch) place(to *table.Column, batch, column int, field *arrowtype.Field) {
-	place(to, field, batch, &u.file.meta.Columns[column], u.header, u.file.facts.units[u.number].offset)
+func (u *ipcBatch) setPositions(to *table.Column, batch, column int, field *arrowtype.Field) {
+	setPositions(to, field, batch, &u.file.meta.Columns[column], u.header, u.file.facts.units[u.number].offset)
 }

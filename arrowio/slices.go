@@ -24,8 +24,8 @@ type Values struct {
 	shape []int
 }
 
-// Slice makes a field of a Go slice, which holds the rows one after the other.
-// Without a shape, a row is one element.
+// Slice makes a field of a Go slice that holds the rows one after the other. Without
+// a shape, a row is one element.
 //
 //	ds, err := arrowio.FromSlices(arrowio.Slice("image", pixels, 28, 28), arrowio.Slice("label", labels))
 func Slice[T Element](name string, values []T, shape ...int) Values {
@@ -63,8 +63,8 @@ func elementType[T Element]() dtype.Type {
 	return dtype.Complex128
 }
 
-// As reads the bits of the elements as another type of the same size: a slice
-// of uint16 as dtype.Float16 or dtype.BFloat16, which Go has no types for.
+// As reinterprets the elements as another type of the same size: a slice of
+// uint16 as dtype.Float16 or dtype.BFloat16, which Go has no types for.
 func (v Values) As(typ dtype.Type) Values {
 	if v.typ.Size() != typ.Size() {
 		v.typ = dtype.Invalid
@@ -74,8 +74,8 @@ func (v Values) As(typ dtype.Type) Values {
 	return v
 }
 
-// FromSlices makes a dataset of Go slices without copying them. They must not
-// be changed while it is open. All need the same number of rows.
+// FromSlices makes a dataset of Go slices without copying them. The caller must
+// not change them while it is open. All need the same number of rows.
 func FromSlices(fields ...Values) (source.Source, error) {
 	if len(fields) == 0 {
 		return nil, status.New(status.InvalidArgument, "arrowio", "a dataset needs at least one field")

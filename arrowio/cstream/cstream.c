@@ -1,8 +1,8 @@
 /*
  * cstream.c: reads a C stream to its end.
  *
- * This is C, and not Go, so that Go's collector never sees a pointer being
- * stored into memory of somebody else's.
+ * This is C, so that Go's garbage collector never sees a pointer that is stored
+ * into memory of another owner.
  */
 #include "cstream.h"
 
@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes what the stream says about an error, before it is released. */
+/* Keeps the stream's message about an error, before the stream is released. */
 static void failed(mfcs_held* held, struct ArrowArrayStream* stream, int error) {
   held->error = error;
   const char* text = stream->get_last_error ? stream->get_last_error(stream) : NULL;
   snprintf(held->message, sizeof held->message, "%s", text && *text ? text : strerror(error));
 }
 
-/* Makes room for one more array, cleared: producers may look at what is there. */
-static struct ArrowArray* room(mfcs_held* held) {
+/* Adds an array, cleared, since producers may read what is there. */
+static struct ArrowArray* add_array(mfcs_held* held) {
   if (held->n == held->capacity) {
     const int64_t capacity = held->capacity ? 2 * held->capacity : 16;
     struct ArrowArray* more = realloc(held->arrays, (size_t)capacity * sizeof *more);
@@ -39,7 +39,7 @@ static void read_all(mfcs_held* held, struct ArrowArrayStream* stream) {
     return;
   }
   for (;;) {
-    struct ArrowArray* next = room(held);
+    struct ArrowArray* next = add_array(held);
     if (!next) {
       held->error = ENOMEM;
       snprintf(held->message, sizeof held->message, "there is no memory for %lld batches",

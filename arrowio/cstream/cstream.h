@@ -1,6 +1,6 @@
 /*
- * cstream.h: the Arrow C data and stream interfaces, and a list of arrays that
- * a stream gave. The definitions are those of the interfaces' specification.
+ * cstream.h: the Arrow C data and stream interfaces, as their specification
+ * defines them, and the list of arrays that were read from a stream.
  */
 #ifndef MESHFEED_CSTREAM_H
 #define MESHFEED_CSTREAM_H
@@ -40,7 +40,7 @@ struct ArrowArrayStream {
   void* private_data;
 };
 
-/* What was read from a stream: it owns the schema and the arrays. */
+/* Owns the schema and the arrays that were read from a stream. */
 typedef struct mfcs_held {
   struct ArrowSchema schema;
   struct ArrowArray* arrays;
@@ -49,11 +49,11 @@ typedef struct mfcs_held {
   char message[1024]; /* of the stream, with an error */
 } mfcs_held;
 
-/* Reads a stream to its end and releases it, also on an error. NULL without
-   memory. Every callback runs on this thread. */
+/* Reads a stream to its end and releases it, even after an error. Returns NULL if
+   there is no memory. Every callback runs on this thread. */
 mfcs_held* mfcs_drain(struct ArrowArrayStream* stream);
 
-/* Releases the schema alone: nothing needs it once it was understood. */
+/* Releases the schema alone, which nothing needs once it was read. */
 void mfcs_release_schema(mfcs_held* held);
 
 /* Releases everything. Every callback runs on this thread. */

@@ -47,7 +47,7 @@ func arrayOf(a *C.struct_ArrowArray) *table.Array {
 		return nil
 	}
 	out := &table.Array{Length: int64(a.length), Offset: int64(a.offset), Nulls: int64(a.null_count)}
-	if a.n_buffers > 0 && a.n_buffers <= 3 { // no type of ours has more
+	if a.n_buffers > 0 && a.n_buffers <= 3 { // types that are read have at most two
 		for _, at := range unsafe.Slice(a.buffers, int(a.n_buffers)) {
 			out.Buffers = append(out.Buffers, table.Buffer{At: at, Bytes: -1})
 		}

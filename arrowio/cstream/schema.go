@@ -15,7 +15,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// Bounds on what a producer may describe.
+// Bounds on a schema.
 const (
 	maxDepth    = 64
 	maxChildren = 1 << 16
@@ -76,7 +76,7 @@ func text(c *C.char) string {
 }
 
 // metadataOf reads pairs of texts: their number, then for each of them the
-// length and the bytes of key and value, all numbers native 32-bit integers.
+// length and the bytes of key and value. All numbers are native 32-bit integers.
 func metadataOf(c *C.char) arrowmeta.Metadata {
 	if c == nil {
 		return nil
@@ -129,8 +129,8 @@ var timestamps = map[string]arrowmeta.Unit{
 	"tss": arrowmeta.Second, "tsm": arrowmeta.Millisecond, "tsu": arrowmeta.Microsecond, "tsn": arrowmeta.Nanosecond,
 }
 
-// typeOf reads a format string. Producers have types of their own, too: those
-// are unknown, and no reason to refuse the other columns.
+// typeOf reads a format string. A format of the producer's own is an unknown
+// type, so that the other columns can still be used.
 func typeOf(format string) (arrowmeta.Type, error) {
 	if t, ok := plain[format]; ok {
 		return t, nil
@@ -157,8 +157,8 @@ func typeOf(format string) (arrowmeta.Type, error) {
 	return arrowmeta.Type{Kind: arrowmeta.Unknown, Name: format}, nil
 }
 
-// decimalOf reads "precision,scale[,bits]". Arrays have no such type, so this
-// is for messages alone, and faults read as zero.
+// decimalOf reads "precision,scale[,bits]". It is used only in messages, since
+// arrays have no such type, so invalid numbers read as zero.
 func decimalOf(parameter string) arrowmeta.Type {
 	numbers := [3]int{0, 0, 128}
 	for i, s := range strings.SplitN(parameter, ",", 3) {

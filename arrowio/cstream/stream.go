@@ -12,9 +12,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Options say how a stream is read. The zero value is good for most.
+// Options say how a stream is read. The zero value is a good default.
 type Options struct {
-	// Shapes gives the row shape of fields that are lists of variable length.
+	// Shapes holds the row shape of fields that are lists of variable length.
 	// Without it, the shape comes from the metadata that Hugging Face's
 	// datasets library writes, or from the first record.
 	Shapes map[string][]int

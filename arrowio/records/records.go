@@ -1,10 +1,10 @@
-// Package records serves record batches of Arrow's Go library, apache/arrow/go
-// v17, as a source of meshfeed, without copying them:
+// Package records makes a source of record batches of Arrow's Go library,
+// apache/arrow/go v17, without copying them:
 //
 //	ds, err := records.New(reader.Schema(), batches, records.Options{})
 //
-// It is a package of its own because it links that library; package arrowio,
-// which reads Arrow files, does not. Package records18 serves those of
+// It is a package of its own because it links that library. Package arrowio,
+// which reads Arrow files, does not. Package records18 does the same for
 // apache/arrow-go v18.
 package records
 
@@ -19,9 +19,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Options say what the records mean. The zero value is good for most.
+// Options say what the records mean. The zero value is a good default.
 type Options struct {
-	// Shapes gives the row shape of fields that are stored as lists of
+	// Shapes holds the row shape of fields that are stored as lists of
 	// variable length, or in fewer dimensions than they have. Without it, the
 	// shape of lists comes from the metadata that Hugging Face's datasets
 	// library writes, or from the first record.
@@ -29,8 +29,8 @@ type Options struct {
 }
 
 // New makes a source of record batches. Columns become fields, or are skipped,
-// as those of files do. The source retains the batches until Close, and nobody
-// may change them before.
+// like those of files. The source retains the batches until Close. The caller must
+// not change them before.
 //
 // It is Incompatible if a batch has other columns than the schema,
 // InvalidArgument for shapes that do not fit, and DataLoss for arrays whose

@@ -1,7 +1,6 @@
-// Package goarrow makes a source of record batches of Arrow's Go library, of
-// any of its major releases. Each release has types of its own for the same
-// things, so the types are parameters here, and a package for each release
-// (arrowio/records, arrowio/records18) says how they are read.
+// Package goarrow makes a source of record batches of any major release of
+// Arrow's Go library. Each release has its own types, which are parameters here.
+// A package for each release (arrowio/records, arrowio/records18) supplies them.
 package goarrow
 
 import (
@@ -32,7 +31,7 @@ type Field struct {
 	Type fmt.Stringer
 }
 
-// Records are record batches and what a release of the library knows of them.
+// Records are record batches with the functions of a release of the library.
 type Records[B Batch] struct {
 	Batches []B
 	Shapes  map[string][]int
@@ -40,7 +39,7 @@ type Records[B Batch] struct {
 	// Schema lists the columns of all batches.
 	Schema []Field
 
-	// Fields lists the columns of a batch, and is nil for those of the schema.
+	// Fields lists the columns of a batch. It is nil if the schema is the same.
 	Fields func(b B) []Field
 
 	// Equal compares the types of two fields.
@@ -69,12 +68,12 @@ func New[B Batch](r Records[B]) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	lent := table.Batches{Origin: "records", Schema: schema, Shapes: r.Shapes}
+	list := table.Batches{Origin: "records", Schema: schema, Shapes: r.Shapes}
 	for _, b := range batches {
-		lent.Rows = append(lent.Rows, b.NumRows())
+		list.Rows = append(list.Rows, b.NumRows())
 	}
-	lent.Array = func(batch, column int) *table.Array { return r.Array(batches[batch], column) }
-	t, err := lent.Table(func() error {
+	list.Array = func(batch, column int) *table.Array { return r.Array(batches[batch], column) }
+	t, err := list.Table(func() error {
 		for _, b := range batches {
 			b.Release()
 		}
@@ -115,8 +114,8 @@ func (r *Records[B]) sameColumns(i int, b B) error {
 	return nil
 }
 
-// schema gives the schema as it is read from files, by writing a stream without
-// records: so both mean the same to us.
+// schema converts the schema by writing a stream without records and reading it,
+// so that it means the same as that of a file.
 func (r *Records[B]) schema() (*arrowmeta.Schema, error) {
 	var stream bytes.Buffer
 	if err := guard.Call("arrowio", func() error { return r.Write(&stream) }); err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // origins turn records into addresses if all files are in memory to stay: the
-// row of record r, which lies in the batch at place p of the index, begins at
-// origin[p] + r*stride. There is one list per field, nil for a column that is not
+// row of record r, whose batch has entry e of the index, begins at
+// origin[e] + r*stride. There is one list per field, nil for a column that is not
 // direct. The last entry is the origin for record -1: it makes its address 0.
 type origins [][]uintptr
 
@@ -47,8 +47,8 @@ func (t *Table) inMemory() bool {
 // origins returns those of one field.
 func (t *Table) origins(a *addressed) []uintptr {
 	data, x := a.column.Planes[len(a.column.Planes)-1].Data, t.Index
-	list := make([]uintptr, x.places()+1)
-	for p := range x.places() {
+	list := make([]uintptr, x.entries()+1)
+	for p := range x.entries() {
 		batch := x.number(p)
 		begin := uintptr(data[batch])
 		if t.Store != nil {
@@ -60,7 +60,7 @@ func (t *Table) origins(a *addressed) []uintptr {
 		}
 		list[p] = begin - uintptr(x.first[p]*a.stride)
 	}
-	list[x.places()] = uintptr(a.stride)
+	list[x.entries()] = uintptr(a.stride)
 	return list
 }
 
@@ -70,9 +70,9 @@ func (s *step) setAddresses(origin []uintptr, stride uintptr) {
 	address := s.work.Addresses(len(records))
 	switch {
 	case !s.single:
-		place := s.places()
+		entry := s.entries()
 		for i, r := range records {
-			address[i] = origin[place[i]] + uintptr(r)*stride
+			address[i] = origin[entry[i]] + uintptr(r)*stride
 		}
 	case s.zeros:
 		for i, r := range records {
@@ -102,17 +102,17 @@ func (s *step) copyElements(jobs []gather.Job, origin []uintptr, stride uintptr)
 		return true
 	}
 	if !s.single {
-		e.place = s.places()[j.Rows[0]:j.Rows[1]]
+		e.entry = s.entries()[j.Rows[0]:j.Rows[1]]
 	}
 	e.copy(to, size)
 	return true
 }
 
-// elements says where elements lie: see origins. All are at origin[0] if place
-// is nil. The kernels find places by themselves, in the index.
+// elements says where elements lie: see origins. All are at origin[0] if entry
+// is nil. The kernels find entries by themselves, in the index.
 type elements struct {
 	records []int64
-	place   []uint32
+	entry   []uint32
 	index   *Index
 	origin  []uintptr
 	stride  uintptr
@@ -138,7 +138,7 @@ func (e elements) copy(to unsafe.Pointer, size int) {
 
 func copyEach[T uint8 | uint16 | uint32 | uint64 | [16]byte | [32]byte](to *T, e elements) {
 	dst, origin, stride := unsafe.Slice(to, len(e.records)), e.origin, e.stride
-	if e.place == nil {
+	if e.entry == nil {
 		first := origin[0]
 		for i, r := range e.records {
 			at := first + uintptr(r)*stride
@@ -146,9 +146,9 @@ func copyEach[T uint8 | uint16 | uint32 | uint64 | [16]byte | [32]byte](to *T, e
 		}
 		return
 	}
-	place := e.place[:len(dst)]
+	entry := e.entry[:len(dst)]
 	for i, r := range e.records {
-		at := origin[place[i]] + uintptr(r)*stride
+		at := origin[entry[i]] + uintptr(r)*stride
 		dst[i] = **(**T)(unsafe.Pointer(&at))
 	}
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// wholeBytes is how much data in memory is hashed whole, and how much is hashed
-// of more. A slow core takes about 0.2 s for it. The bound is in bytes, and not
-// in seconds, so that every host hashes the same rows.
+// wholeBytes bounds the data in memory that are hashed. A slow core takes about
+// 0.2 s for so many. The bound is in bytes, not in seconds, so that every host
+// hashes the same rows.
 const wholeBytes = 256 << 20
 
-// blockBytes is about how much is gathered and hashed at once.
+// blockBytes is about how many bytes are gathered and hashed at once.
 const blockBytes = 256 << 10
 
-// Fingerprint hashes what a source in memory holds: the schema, the number of
-// records, and the values of all rows or, of more than wholeBytes, of blocks
-// evenly spread over them. It does not depend on the cut into record batches,
-// on strides, or on what lies under nulls.
+// Fingerprint hashes a source in memory: the schema, the number of records, and
+// the values of all rows. Of more than wholeBytes it hashes blocks of rows that
+// are evenly spread. It does not depend on the division into record batches, on
+// strides, or on the bytes of null values.
 func Fingerprint(ctx context.Context, s source.Source) (source.Fingerprint, error) {
 	return fingerprint(ctx, s, wholeBytes)
 }
 
-// Coverage gives how many bytes of rows [Fingerprint] hashes, and how many there
+// Coverage returns how many bytes of rows [Fingerprint] hashes, and how many there
 // are. A field with nulls counts twice.
 func Coverage(s source.Source) (hashed, of int64) {
 	p := newBlocks(s, wholeBytes)
@@ -58,12 +58,12 @@ type blocks struct {
 	source   source.Source
 	parts    []source.Part
 	rowBytes int64 // of all parts
-	rows     int64 // of a block, but the last
-	all      int64 // blocks that there are
-	chosen   int64 // of which this many are hashed
+	rows     int64 // of every block but the last
+	all      int64 // number of blocks
+	chosen   int64 // number of blocks that are hashed
 }
 
-// newBlocks chooses blocks of at most so many bytes together.
+// newBlocks chooses blocks of at most so many bytes in total.
 func newBlocks(s source.Source, most int64) *blocks {
 	p := &blocks{source: s}
 	for i, f := range s.Schema().Fields {
@@ -83,7 +83,7 @@ func newBlocks(s source.Source, most int64) *blocks {
 	return p
 }
 
-// block gives the records of the k-th block that is hashed: the first and the
+// block returns the records of the k-th block that is hashed. The first and the
 // last block are among them.
 func (p *blocks) block(k int64) (from, to int64) {
 	if p.chosen < p.all {
@@ -92,7 +92,7 @@ func (p *blocks) block(k int64) (from, to int64) {
 	return k * p.rows, min((k+1)*p.rows, p.source.Len())
 }
 
-// records gives how many records are in the chosen blocks.
+// records returns the number of records in the chosen blocks.
 func (p *blocks) records() int64 {
 	if p.chosen == 0 {
 		return 0
@@ -135,9 +135,9 @@ func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
 	return nil
 }
 
-// gatherReadable gathers what can be: a column of lists that differ in length,
-// or with damage, must not keep a loader from the others. Parts that cannot be
-// gathered are noted in the hash.
+// gatherReadable gathers the parts that can be gathered, and notes the others in
+// the hash. A column of uneven lists, or a damaged one, must not keep a loader from
+// using other columns.
 func gatherReadable(ctx context.Context, g source.Gatherer, records []int64, jobs []source.Job, h hash.Hash) error {
 	if g.Gather(ctx, records, jobs) == nil {
 		return nil

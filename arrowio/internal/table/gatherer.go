@@ -183,16 +183,16 @@ type step struct {
 	records []int64
 	origins origins
 	zeros   bool         // some record is -1
-	single  bool         // all records are in one batch: places are not needed
-	placed  bool         // place is known
-	place   []uint32     // of each record's batch in the index
+	single  bool         // all records are in one batch: entries are not needed
+	located bool         // entry is known
+	entry   []uint32     // of each record in the index
 	jobs    []source.Job // of direct columns
 	others  []source.Job
 }
 
 // reset drops what belongs to the caller.
 func (s *step) reset() {
-	s.records, s.placed = nil, false
+	s.records, s.located = nil, false
 	clear(s.jobs)
 	clear(s.others)
 	s.jobs, s.others = s.jobs[:0], s.others[:0]
@@ -240,23 +240,23 @@ func (s *step) touchAll() {
 		s.touch(batch)
 		return
 	}
-	places := uint32(t.Index.places())
-	for _, p := range s.places() {
-		if p < places {
+	entries := uint32(t.Index.entries())
+	for _, p := range s.entries() {
+		if p < entries {
 			s.touch(t.Index.number(int(p)))
 		}
 	}
 }
 
-// places returns the places of all records, which are found when they are first
-// needed.
-func (s *step) places() []uint32 {
-	if !s.placed {
-		s.place = slices.Grow(s.place[:0], len(s.records))[:len(s.records)]
-		s.table.Index.locate(s.records, s.place)
-		s.placed = true
+// entries returns the entries of all records in the index. They are found when
+// they are first needed.
+func (s *step) entries() []uint32 {
+	if !s.located {
+		s.entry = slices.Grow(s.entry[:0], len(s.records))[:len(s.records)]
+		s.table.Index.locate(s.records, s.entry)
+		s.located = true
 	}
-	return s.place
+	return s.entry
 }
 
 // column does the jobs of the k-th field.

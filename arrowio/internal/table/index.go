@@ -7,19 +7,19 @@ import (
 	"sort"
 )
 
-// Index finds the record batch of a record. It takes 12 bytes per batch.
+// Index finds the record batch of a record. It takes 12 bytes per batch, and has
+// an entry for each batch with records.
 //
-// The records are cut into about as many equal buckets as there are batches,
-// each a power of two wide; into more where that leaves at most one border
-// between batches in each. A bucket knows the batches that its records can be
-// in. If these are one or two, no search is needed; else a binary search among
-// them finds the right one. If all batches but the last have the same number of
-// rows, many records at once are located by a division instead, which is a
-// multiplication by the inverse.
+// The records are divided into about as many equal buckets as there are batches,
+// each a power of two wide. There are more buckets if then none has more than one
+// border between batches. A bucket knows the entries that its records can have.
+// One or two need no search; among more, a binary search finds the right one. If
+// all batches but the last have the same number of rows, a division locates many
+// records at once. It is done by multiplication with the inverse.
 type Index struct {
-	first  []int64  // first record of each batch that has any, then the total
-	batch  []uint32 // number of each of them; nil if none is empty
-	bucket []uint32 // position in first of the batch that holds the bucket's first record
+	first  []int64  // first record of each entry, then the number of all records
+	batch  []uint32 // batch of each entry; nil if no batch is empty
+	bucket []uint32 // entry of the bucket's first record
 	shift  uint
 	exact  bool // no bucket holds more than one border between batches
 
@@ -50,11 +50,11 @@ func NewIndex(rows []int64) *Index {
 	return x
 }
 
-// invert finds the inverse. It exceeds the quotient by less than 1, so that a
-// record times it exceeds by less than the record what it should be; that
-// changes no place while records times rows are below 2^64.
+// invert computes the inverse. Rounding makes it too large by less than 1, so the
+// product with a record is too large by less than the record. That changes no
+// entry as long as records times rows are below 2^64.
 func (x *Index) invert() {
-	n := x.places()
+	n := x.entries()
 	if n < 2 {
 		return
 	}
@@ -69,11 +69,11 @@ func (x *Index) invert() {
 	}
 }
 
-// fewBuckets stay in the processor's first cache, or nearly so.
+// fewBuckets fit into the processor's first cache, or nearly.
 const fewBuckets = 8192
 
-// fill makes the buckets: two to four times as many as batches, so that few
-// hold the border of more than one, or up to fewBuckets where then none does.
+// fill makes the buckets: two to four times as many as batches, so that few have
+// more than one border, or up to fewBuckets if then none has.
 func (x *Index) fill(total int64) {
 	n := len(x.first) - 1
 	if n == 0 {
@@ -95,71 +95,70 @@ func (x *Index) fill(total int64) {
 	}
 }
 
-// least gives the smallest distance of two borders between batches, or the
-// number of records if there are not two.
+// least returns the smallest distance of two borders between batches, or the
+// number of records if there are fewer than two borders.
 func (x *Index) least() int64 {
 	least := x.Len()
-	for p := 1; p < x.places()-1; p++ {
+	for p := 1; p < x.entries()-1; p++ {
 		least = min(least, x.first[p+1]-x.first[p])
 	}
 	return least
 }
 
-// Len gives the number of records.
+// Len returns the number of records.
 func (x *Index) Len() int64 { return x.first[len(x.first)-1] }
 
-// Single reports whether all records lie in one batch, and gives its number.
+// Single reports whether all records lie in one batch, and returns its number.
 func (x *Index) Single() (batch int32, ok bool) {
 	return x.number(0), len(x.first) == 2
 }
 
-// Locate gives the batch of a record and the row in it. The record must be in
+// Locate returns the batch of a record and the row in it. The record must be in
 // [0, Len).
 func (x *Index) Locate(record int64) (batch int32, row int64) {
 	at := x.search(record)
 	return x.number(at), record - x.first[at]
 }
 
-// places gives the number of batches that have records. They are numbered
-// from 0 on, without those that have none.
-func (x *Index) places() int { return len(x.first) - 1 }
+// entries returns the number of batches with records.
+func (x *Index) entries() int { return len(x.first) - 1 }
 
-// locate gives the places of the batches of many records, and for -1 the one
-// behind all places.
-func (x *Index) locate(records []int64, place []uint32) {
+// locate finds the entries of many records. Record -1 has the one behind the
+// last.
+func (x *Index) locate(records []int64, entry []uint32) {
 	if x.inverse == 0 {
-		x.lookUp(records, place)
+		x.lookUp(records, entry)
 		return
 	}
-	place = place[:len(records)]
+	entry = entry[:len(records)]
 	for i, r := range records {
 		p, _ := bits.Mul64(uint64(r), x.inverse)
 		if r < 0 {
-			p = uint64(x.places())
+			p = uint64(x.entries())
 		}
-		place[i] = uint32(p)
+		entry[i] = uint32(p)
 	}
 }
 
 // lookUp is locate for batches of different sizes.
-func (x *Index) lookUp(records []int64, place []uint32) {
-	place = place[:len(records)]
+func (x *Index) lookUp(records []int64, entry []uint32) {
+	entry = entry[:len(records)]
 	first, bucket, shift := x.first, x.bucket, x.shift&63
 	for i, r := range records {
 		if r < 0 {
-			place[i] = uint32(x.places())
+			entry[i] = uint32(x.entries())
 			continue
 		}
 		at := bucket[r>>shift]
-		at += uint32(uint64(first[at+1]-r-1) >> 63) // if first[at+1] <= r: a jump could not be predicted
+		at += uint32(uint64(first[at+1]-r-1) >> 63) // if first[at+1] <= r: a branch could not be predicted
 		if first[at+1] <= r {
 			at = uint32(x.search(r))
 		}
-		place[i] = at
+		entry[i] = at
 	}
 }
 
-// search gives the position in first of the batch that holds the record.
+// search returns the entry of a record.
 func (x *Index) search(record int64) int {
 	b := record >> x.shift
 	at, end := int(x.bucket[b]), int(x.bucket[b+1])
@@ -172,7 +171,7 @@ func (x *Index) search(record int64) int {
 	return at
 }
 
-// number gives the number of the i-th batch that has records.
+// number returns the batch of an entry, 0 behind the last.
 func (x *Index) number(i int) int32 {
 	if x.batch == nil {
 		return int32(i)
@@ -183,13 +182,13 @@ func (x *Index) number(i int) int32 {
 	return int32(x.batch[i])
 }
 
-// First gives the first record of the batch that holds record.
+// First returns the first record of the batch that holds a record.
 func (x *Index) First(record int64) int64 {
 	_, row := x.Locate(record)
 	return record - row
 }
 
-// Rows gives the number of rows of a record batch.
+// Rows returns the number of rows of a record batch.
 func (x *Index) Rows(batch int) int64 {
 	at, found := batch, true
 	if x.batch != nil {

@@ -24,11 +24,11 @@ func TestLocate(t *testing.T) {
 			}
 		}
 		x := NewIndex(rows)
-		records, places := make([]int64, x.Len()), make([]uint32, x.Len())
+		records, entries := make([]int64, x.Len()), make([]uint32, x.Len())
 		for i := range records {
 			records[i] = int64(i)
 		}
-		x.locate(records, places)
+		x.locate(records, entries)
 		record := int64(0)
 		for b, n := range rows {
 			if got := x.Rows(b); got != n {
@@ -36,7 +36,7 @@ func TestLocate(t *testing.T) {
 			}
 			for row := range n {
 				batch, at := x.Locate(record)
-				if batch != int32(b) || at != row || x.number(int(places[record])) != batch {
+				if batch != int32(b) || at != row || x.number(int(entries[record])) != batch {
 					t.Fatalf("%v: record %d is row %d of batch %d instead of row %d of %d", rows, record, at, batch, row, b)
 				}
 				record++
@@ -76,11 +76,11 @@ func TestDivision(t *testing.T) {
 		for _, first := range x.first[:len(rows)] {
 			records = append(records, first, first+size/2, first+size-1)
 		}
-		place := make([]uint32, len(records))
-		x.locate(records, place)
-		for i, p := range place {
+		entry := make([]uint32, len(records))
+		x.locate(records, entry)
+		for i, p := range entry {
 			if want := (i + 2) / 3; i > 0 && p != uint32(want-1) || i == 0 && p != uint32(len(rows)) {
-				t.Fatalf("batches of %d rows, inverse %d: record %d is at place %d", size, x.inverse, records[i], p)
+				t.Fatalf("batches of %d rows, inverse %d: record %d has entry %d", size, x.inverse, records[i], p)
 			}
 		}
 	}
@@ -94,13 +94,13 @@ func BenchmarkLocate(b *testing.B) {
 		}
 		rows[77] = odd
 		x := NewIndex(rows)
-		records, place := make([]int64, 4096), make([]uint32, 4096)
+		records, entry := make([]int64, 4096), make([]uint32, 4096)
 		for i := range records {
 			records[i] = rand.Int64N(x.Len())
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				x.locate(records, place)
+				x.locate(records, entry)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 // hasKernels reports whether this processor runs the assembly kernels.
 func hasKernels() bool { return cpu.X86.HasAVX2 && cpu.X86.HasBMI2 }
 
-// withinFast looks at the front of the records eight at a time, and gives how
-// many it looked at, or -1 if one of them lies outside [0, last].
+// withinFast checks the front of the records eight at a time. It returns how many
+// it checked, or -1 if one of them lies outside [0, last].
 func withinFast(records []int64, last int64) int {
 	if !hasKernels() || len(records) < 8 {
 		return 0
@@ -18,13 +18,13 @@ func withinFast(records []int64, last int64) int {
 	return withinAVX2(&records[0], len(records), last)
 }
 
-// callRows bounds a call of a kernel, since assembly cannot be preempted: a
+// callRows bounds a call of a kernel. Assembly cannot be preempted, so a garbage
 // collection waits for it.
 const callRows = 4096
 
 // copyFast copies elements of 4 to 32 bytes that lie one after the other in
-// every record batch. It is false where that is not so, or the index has no
-// quick way to places.
+// every record batch. It is false if they do not, or if the index needs searches
+// to find entries.
 func copyFast(dst unsafe.Pointer, size int, e elements) bool {
 	kernel := e.kernel(size)
 	if kernel == nil || !hasKernels() || e.stride != uintptr(size) {
@@ -39,20 +39,20 @@ func copyFast(dst unsafe.Pointer, size int, e elements) bool {
 
 type kernel func(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
-// kernels by size of an element, then by how the places of records are found.
+// kernels by size of an element, then by the way to the entries of records.
 var kernels = map[int][3]kernel{
-	4:  {single4, divided4, sought4},
-	8:  {single8, divided8, sought8},
-	16: {single16, divided16, sought16},
-	32: {single32, divided32, sought32},
+	4:  {single4, divided4, bucket4},
+	8:  {single8, divided8, bucket8},
+	16: {single16, divided16, bucket16},
+	32: {single32, divided32, bucket32},
 }
 
-// kernel chooses the kernel that finds the places of records, nil if there is
+// kernel chooses the kernel that finds the entries of records, nil if there is
 // none.
 func (e *elements) kernel(size int) kernel {
 	list := kernels[size]
 	switch x := e.index; {
-	case x.places() == 1:
+	case x.entries() == 1:
 		return list[0]
 	case x.inverse != 0:
 		return list[1]
@@ -90,13 +90,13 @@ func divided16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *In
 func divided32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
-func sought4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+func bucket4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
-func sought8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+func bucket8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
-func sought16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+func bucket16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 //go:noescape
-func sought32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+func bucket32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)

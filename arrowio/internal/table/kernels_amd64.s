@@ -1,13 +1,13 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// The copies: how the place p of a record r is found, and then the element at
-// origin[p] + r*size.
+// The copies find the entry e of a record r, then copy the element at
+// origin[e] + r*size.
 //
 // SI records    CX records left   DI destination   R8 origins
 // AX, BX, R12, R13, X0 or Y0 scratch
 
-// ARGUMENTS loads what all copies share; places are in the lookup at R9.
+// ARGUMENTS loads what all copies share. The index is at R9.
 #define ARGUMENTS \
 	MOVQ dst+0(FP), DI     \
 	MOVQ records+8(FP), SI \
@@ -15,7 +15,7 @@
 	MOVQ origin+24(FP), R8 \
 	MOVQ x+32(FP), R9
 
-// ELEMENTS copies four elements per round, then those left.
+// ELEMENTS copies four elements per round, then the rest.
 #define ELEMENTS(AT, MOV, size, four, one, next, done) \
 	SUBQ $4, CX        \
 	JLT  one           \
@@ -55,9 +55,9 @@ done: \
 	MOV   (BX)(AX*size), AX   \
 	MOV   AX, (size*i)(DI)
 
-// SOUGHT: the place is that of the bucket at R10, or one more if the next batch
+// BUCKET: the entry is that of the bucket at R10, or one more if the next batch
 // does not begin behind the record; R11 is first, R13 the shift.
-#define SOUGHT(i, MOV, size) \
+#define BUCKET(i, MOV, size) \
 	MOVQ  (8*i)(SI), AX      \
 	SHRXQ R13, AX, BX        \
 	MOVL  (R10)(BX*4), BX    \
@@ -83,7 +83,7 @@ done: \
 	MOVQ  (R8)(BX*8), BX        \
 	WIDE(i, BX, V, size)
 
-#define SOUGHTWIDE(i, V, size) \
+#define BUCKETWIDE(i, V, size) \
 	MOVQ  (8*i)(SI), AX        \
 	SHRXQ R13, AX, BX          \
 	MOVL  (R10)(BX*4), BX      \
@@ -94,8 +94,8 @@ done: \
 
 // func withinAVX2(records *int64, n int, last int64) int
 //
-// Gives how many records of the front it looked at, a multiple of eight, and
-// -1 if one of them lies outside [0, last].
+// Returns how many records of the front it checked, a multiple of eight, or -1 if
+// one of them lies outside [0, last].
 TEXT ·withinAVX2(SB), NOSPLIT, $0-32
 	MOVQ records+0(FP), SI
 	MOVQ n+8(FP), CX
@@ -184,26 +184,26 @@ TEXT ·divided32(SB), NOSPLIT, $0-40
 	MOVQ Index_first(R9), R11  \
 	MOVQ Index_shift(R9), R13
 
-// func sought4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·sought4(SB), NOSPLIT, $0-40
+// func bucket4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·bucket4(SB), NOSPLIT, $0-40
 	ARGUMENTS
 	LOOKUP
-	ELEMENTS(SOUGHT, MOVL, 4, four, one, next, done)
+	ELEMENTS(BUCKET, MOVL, 4, four, one, next, done)
 
-// func sought8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·sought8(SB), NOSPLIT, $0-40
+// func bucket8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·bucket8(SB), NOSPLIT, $0-40
 	ARGUMENTS
 	LOOKUP
-	ELEMENTS(SOUGHT, MOVQ, 8, four, one, next, done)
+	ELEMENTS(BUCKET, MOVQ, 8, four, one, next, done)
 
-// func sought16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·sought16(SB), NOSPLIT, $0-40
+// func bucket16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·bucket16(SB), NOSPLIT, $0-40
 	ARGUMENTS
 	LOOKUP
-	ELEMENTS(SOUGHTWIDE, X0, 16, four, one, next, done)
+	ELEMENTS(BUCKETWIDE, X0, 16, four, one, next, done)
 
-// func sought32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·sought32(SB), NOSPLIT, $0-40
+// func bucket32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
+TEXT ·bucket32(SB), NOSPLIT, $0-40
 	ARGUMENTS
 	LOOKUP
-	ELEMENTS(SOUGHTWIDE, Y0, 32, four, one, next, done)
+	ELEMENTS(BUCKETWIDE, Y0, 32, four, one, next, done)

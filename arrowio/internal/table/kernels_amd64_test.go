@@ -34,8 +34,8 @@ func TestKernels(t *testing.T) {
 			} else if !copied {
 				continue
 			}
-			e.place = make([]uint32, len(records))
-			x.locate(records, e.place)
+			e.entry = make([]uint32, len(records))
+			x.locate(records, e.entry)
 			e.copy(unsafe.Pointer(&want[0]), size)
 			if !slices.Equal(got, want) {
 				t.Fatalf("%s batches %v, %d elements of %d bytes differ", kind, x.first, len(records), size)
@@ -83,7 +83,7 @@ func randomIndex(r *rand.Rand) (x *Index, kind string) {
 // scattered puts the rows of every batch of an index somewhere.
 func scattered(r *rand.Rand, x *Index, records []int64, size int) (e elements, keep [][]byte) {
 	e = elements{records: records, index: x, stride: uintptr(size)}
-	for p := range x.places() {
+	for p := range x.entries() {
 		batch := make([]byte, int(x.first[p+1]-x.first[p])*size)
 		for i := range min(len(batch), 4096) {
 			batch[i], batch[len(batch)-1-i] = byte(r.Uint32()), byte(r.Uint32())

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWithin puts one record outside at every place.
+// TestWithin puts one record outside at every index.
 func TestWithin(t *testing.T) {
 	for length := range 20 {
 		records := make([]int64, length)
@@ -20,7 +20,7 @@ func TestWithin(t *testing.T) {
 				kept := records[i]
 				records[i] = r
 				if within(records, 5) {
-					t.Errorf("record %d at place %d of %d passes for one of 5", r, i, length)
+					t.Errorf("record %d at index %d of %d is accepted as one of 5", r, i, length)
 				}
 				records[i] = kept
 			}
