@@ -8,9 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// agree makes sure that a file has the schema of the first one: the same
-// columns in the same order, and rows that mean the same. Whether they may hold
-// nulls, and other metadata, may differ.
+// agree fails unless a file has the schema of the first one: the same columns in
+// the same order, with rows of the same type and shape. Nullability and other
+// metadata may differ.
 func agree(first, f *file) error {
 	want, have := first.schema.Fields, f.schema.Fields
 	for i := range min(len(want), len(have)) {
@@ -38,8 +38,8 @@ func agree(first, f *file) error {
 	return nil
 }
 
-// meaning says what rows of a column are: its type alone does not tell the
-// shape of tensors, nor what the metadata of a list's child make of it.
+// meaning describes the rows of a column. The type alone does not tell the shape
+// of tensors, nor the metadata of a list's child.
 func meaning(f *arrowmeta.Field) string {
 	rows, reason := arrowtype.Of(f)
 	if reason != "" {

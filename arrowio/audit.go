@@ -42,14 +42,14 @@ type auditor struct {
 	dictionaries map[int64][]dictionaryLen
 }
 
-// dictionaryLen is how many values a dictionary has from some record batch on.
+// dictionaryLen is the number of values of a dictionary from a record batch on.
 type dictionaryLen struct {
 	from   int
 	values int64
 }
 
-// dictionary audits the values of a dictionary batch, and notes how many there
-// are by then.
+// dictionary audits the values of a dictionary batch, and records how many values
+// the dictionary has after it.
 func (a *auditor) dictionary(i int, d *arrowmeta.DictionaryBatch) error {
 	block, list := a.file.meta.Dictionaries[i], a.dictionaries[d.ID]
 	next := dictionaryLen{from: a.file.firstUser(block), values: d.Length}
@@ -67,7 +67,7 @@ func (a *auditor) dictionary(i int, d *arrowmeta.DictionaryBatch) error {
 	return nil
 }
 
-// dictionaryLen gives how many values a dictionary has for a record batch.
+// dictionaryLen returns the number of values of a dictionary for a record batch.
 func (a *auditor) dictionaryLen(id int64, batch int) (values int64) {
 	for _, d := range a.dictionaries[id] {
 		if d.from > batch {
@@ -96,7 +96,8 @@ func (a *auditor) column(b *audit.Batch, c *arrowmeta.Column, all bool) error {
 	return b.Column(a.ctx, c, all)
 }
 
-// damaged makes damage of a fault. The column is an attribute of it.
+// damaged turns a fault into an error of code DataLoss with the column as an
+// attribute.
 func damaged(err error) error {
 	var fault *audit.Fault
 	if !errors.As(err, &fault) {
@@ -106,7 +107,7 @@ func damaged(err error) error {
 		WithHint("the data are damaged; write them again").With("field", fault.Column)
 }
 
-// open lets the buffers of a batch be read, decompressed.
+// open prepares a batch for the audit.
 func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dictionaryLen func(id int64) int64) *audit.Batch {
 	return &audit.Batch{Header: header, DictionaryLen: dictionaryLen, Open: func(b arrowmeta.Buffer) (audit.Buffer, error) {
 		stored := io.NewSectionReader(a.file.reader(a.ctx), block.Body()+b.Offset, b.Length)
@@ -117,7 +118,7 @@ func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dic
 	}}
 }
 
-// unpack decompresses a buffer, which begins with its size.
+// unpack decompresses a buffer, which begins with its decompressed size.
 func (a *auditor) unpack(how arrowmeta.Compression, stored *io.SectionReader) (audit.Buffer, error) {
 	var prefix [8]byte
 	if _, err := stored.ReadAt(prefix[:], 0); err != nil {
@@ -163,7 +164,7 @@ func unchecked(columns []arrowmeta.Column, parents string) (list []Unchecked) {
 	return list
 }
 
-// uncheckedOf says what is not checked of a column itself.
+// uncheckedOf returns what is not checked of a column itself.
 func uncheckedOf(c *arrowmeta.Column) string {
 	switch t := &c.Field.Type; {
 	case !c.Located:

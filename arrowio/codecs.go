@@ -23,8 +23,8 @@ type codecs struct {
 	zstd sync.Pool // of *zstd.Decoder, for whole frames
 }
 
-// decompress gives exactly size bytes. The output is bounded, whatever the
-// frames claim.
+// decompress returns exactly size bytes, or fails. It allocates no more than that,
+// whatever the frames claim.
 func (c *codecs) decompress(how arrowmeta.Compression, stored []byte, size int64) (out []byte, err error) {
 	err = guard.Call("arrowio", func() error {
 		if how == arrowmeta.LZ4Frame {
@@ -53,14 +53,14 @@ func (c *codecs) unlz4(stored []byte, size int64) ([]byte, error) {
 	return out, err
 }
 
-// maxWindow bounds what a zstd frame may ask its reader to keep.
+// maxWindow bounds the window of a zstd frame.
 const maxWindow = 64 << 20
 
-// zstdRatio is more than zstd can compress: 128 KiB become 4 bytes.
+// zstdRatio is above zstd's best ratio: 128 KiB become 4 bytes.
 const zstdRatio = 40 << 10
 
-// unzstd decodes a frame in one piece where its header gives its size, as
-// Arrow's writers have it, and as a stream otherwise.
+// unzstd decodes a frame at once if its header has its size, as those of Arrow's
+// writers have. Otherwise it decodes the frame as a stream.
 func (c *codecs) unzstd(stored []byte, size int64) ([]byte, error) {
 	var head zstd.Header
 	if err := head.Decode(stored); err != nil {
@@ -96,8 +96,8 @@ func (c *codecs) unzstd(stored []byte, size int64) ([]byte, error) {
 	return out, nil
 }
 
-// readExactly reads size bytes and makes sure that no more follow. It grows
-// with what is really there.
+// readExactly reads size bytes and makes sure that no more follow. Memory grows
+// with the bytes that are read.
 func readExactly(r io.Reader, size int64) ([]byte, error) {
 	out := make([]byte, 0, min(size, 1<<20))
 	for int64(len(out)) < size {

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Dataset is the records of Arrow files as a source.Source. All methods are safe for
+// Dataset is a source.Source over the records of files. All methods are safe for
 // concurrent use.
 type Dataset struct {
 	files   []*file
@@ -36,7 +36,7 @@ type Dataset struct {
 
 var _ source.Source = (*Dataset)(nil)
 
-// maxRecords bounds a dataset, as the orders of records are bounded.
+// maxRecords bounds a dataset, because orders of records are bounded.
 const maxRecords = 1 << 40
 
 // newDataset makes a dataset of open files. They are closed with it, or by the
@@ -196,8 +196,8 @@ func (s *store) Ahead(spans []resident.Span) { s.set.Ahead(spans) }
 // Encoded implements table.Store.
 func (s *store) Encoded(file int32) bool { return s.files[file].encoding != "" }
 
-// Check implements table.Store. A read that comes to an early end fails by
-// itself: only a mapping hides it.
+// Check implements table.Store. It skips files that are read: a read that ends
+// early fails by itself.
 func (s *store) Check(files []int32) error {
 	for _, i := range files {
 		content := s.files[i].content
@@ -214,5 +214,5 @@ func (s *store) Check(files []int32) error {
 // Named implements table.Store.
 func (s *store) Named(batch int32, err error) error { return s.of(batch).named(err) }
 
-// of gives the file of a record batch.
+// of returns the file of a record batch.
 func (s *store) of(batch int32) *file { return s.files[s.table.File(batch)] }

@@ -11,11 +11,11 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// maxDecoded bounds one buffer when decompressed.
+// maxDecoded bounds the decompressed size of a buffer.
 const maxDecoded = 2 << 30
 
 // Decode implements table.Store. The decoding ends with the dataset, not with
-// the gather, since another gather may wait for it.
+// the gather, because another gather may wait for it.
 func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Decoded, error) {
 	return s.cache.get(ctx, cacheKey{batch, field}, func() (*table.Decoded, error) {
 		if err := s.table.Gate.Enter(); err != nil {
@@ -41,7 +41,7 @@ type unpacker struct {
 	r     io.ReaderAt
 	body  int64
 	batch *arrowmeta.RecordBatch
-	lists bool // no values are wanted
+	lists bool // read no values
 }
 
 func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.Decoded, error) {
@@ -69,8 +69,8 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 	return out, nil
 }
 
-// buffer gives a buffer's bytes as they are when decompressed: as many as the
-// column's length needs, at least.
+// buffer returns a buffer's decompressed bytes: at least as many as the column's
+// length needs.
 func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, error) {
 	place := u.batch.Buffers(col)[i]
 	need, ok := col.MinBytes(i, length)
@@ -87,12 +87,12 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 	if len(stored) == 0 {
 		return enough(nil, need)
 	}
-	size := int64(binary.LittleEndian.Uint64(stored)) // arrowmeta made sure of 8 bytes
+	size := int64(binary.LittleEndian.Uint64(stored)) // arrowmeta has checked that there are 8 bytes
 	stored = stored[8:]
 	if size == -1 {
 		return enough(stored, need)
 	}
-	// The writer may pad a buffer to 64 bytes or more, but not by another buffer.
+	// A writer may pad a buffer to 64 bytes or more. Larger sizes are damage.
 	if size < need || size > need+need/8+4096 {
 		return nil, fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
 	}

@@ -41,7 +41,7 @@ func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 	return f, nil
 }
 
-// advise says what to do about a file that is missing or of another kind.
+// advise replaces the hint for a file that is missing or has another format.
 func (c choice) advise(err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {

@@ -12,9 +12,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// wholeBytes of files are hashed whole: a file of labels, say, which differs on
-// one host. Of more, sampled is how many records are looked at, and window how
-// many bytes of each one's record batch; as many places and bytes of
+// Files of up to wholeBytes together are hashed whole. Of larger files, window
+// bytes from the record batches of sampled records are hashed, and as many from
 // dictionaries.
 const (
 	wholeBytes = 16 << 20
@@ -22,13 +21,13 @@ const (
 	window     = 4 << 10
 )
 
-// Fingerprint implements source.Source: a SHA-256, cut to 16 bytes. Of files it
-// covers, in their order, the size, the rows, and the footer or all message
-// headers, which hold the schema, and so the cut into record batches. Of up to
-// 16 MiB of files together it covers every byte; of more, 4 KiB from the record
-// batches of 64 records, and from 64 dictionaries where there are any, at places
-// that follow from these facts: see [Dataset.SHA256]. Neither names of files nor
-// times are part of it, nor what this release makes of a column.
+// Fingerprint implements source.Source: a SHA-256, shortened to 16 bytes. It
+// covers the size, the number of rows and the metadata of every file, in order. The
+// metadata are the footer or all message headers: the schema, and the division
+// into record batches. If all files together have up to 16 MiB, it covers every
+// byte. Otherwise it covers 4 KiB from the record batches of 64 records, and from
+// 64 dictionaries if there are any, at positions that follow from these facts.
+// [Dataset.Hash] covers every byte. Names and times of files are not part of it.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	if err := d.table.Gate.Enter(); err != nil {
 		return source.Fingerprint{}, err
@@ -55,8 +54,8 @@ func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 	return d.fingerprint.value, nil
 }
 
-// Coverage implements source.Covered. Where the files are sampled, it is an upper
-// bound: samples may overlap.
+// Coverage implements source.Covered. For files that are sampled it is an upper
+// bound, because samples may overlap.
 func (d *Dataset) Coverage() (hashed, of int64) {
 	of = d.bytes()
 	if of <= wholeBytes {
@@ -69,7 +68,7 @@ func (d *Dataset) Coverage() (hashed, of int64) {
 	return min(samples*window, of), of
 }
 
-// bytes gives the size of all files together.
+// bytes returns the size of all files together.
 func (d *Dataset) bytes() (total int64) {
 	for _, f := range d.files {
 		total += f.content.Size()
@@ -80,7 +79,7 @@ func (d *Dataset) bytes() (total int64) {
 // pieceBytes is how much of a small file is read at once.
 const pieceBytes = 256 << 10
 
-// hashWhole hashes every byte of the files, which are small.
+// hashWhole hashes every byte of small files.
 func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 	var pieces []piece
 	for _, f := range d.files {
@@ -104,18 +103,17 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 	return err
 }
 
-// hashFacts hashes what metadata tell. Names are quoted and every line ended,
-// so that no two lists of facts give one text.
+// hashFacts hashes the facts in the metadata. Every line ends, so that two lists
+// of facts never have the same text.
 func (d *Dataset) hashFacts(h hash.Hash) {
 	for _, f := range d.files {
 		fmt.Fprintf(h, "file %d %d %x\n", f.content.Size(), f.records, f.digest)
 	}
 }
 
-// hashRows hashes bytes at places drawn from the hash so far: of record batches,
-// and as many of dictionaries where there are any. They are read several at a
-// time, since each waits for a disk that is slow, or busy with the files
-// themselves.
+// hashRows hashes bytes of record batches, and as many of dictionaries if there are
+// any. Their positions are drawn from the hash so far. Several are read at a time,
+// because each waits for the disk.
 func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	n, dictionaries := uint64(d.Len()), d.dictionaryBodies()
 	if n == 0 {

@@ -4,24 +4,26 @@ import (
 	"context"
 	"crypto/sha256"
 	"sync"
+
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// Hash is the SHA-256 of every byte of a dataset's files. Where the fingerprint
-// is a check, this is a proof that two hosts have the same files.
+// Hash is the SHA-256 of every byte of a dataset's files. Unlike a fingerprint, it
+// proves that two hosts have the same files.
 type Hash struct {
 	Sum   [sha256.Size]byte   // of the files' hashes, one after the other
 	Files [][sha256.Size]byte // in the order of the records
 }
 
-// hashed is what Hash keeps.
+// hashed is the result that Hash keeps.
 type hashed struct {
 	sync.Mutex
 	value *Hash
 }
 
-// Hash reads all files from end to end, one after the other, so that it takes
-// one core from a program that trains meanwhile. It does so once; later calls
-// return at once.
+// Hash reads all files from end to end, one after the other, so that it takes no
+// more than one core from a program that trains meanwhile. The result is kept for
+// later calls.
 func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
 	if err := d.table.Gate.Enter(); err != nil {
 		return Hash{}, err
@@ -29,21 +31,12 @@ func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
 	defer d.table.Gate.Leave()
 	ctx, stop := d.table.Gate.Join(ctx)
 	defer stop()
-	return d.hashFiles(ctx, oneByOne, func(int64) {})
+	return d.hashFiles(ctx, 1, func(int64) {})
 }
 
-// oneByOne does what parallel does, in order.
-func oneByOne(n int, do func(i int) error) error {
-	for i := range n {
-		if err := do(i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hashFiles calls progress with the bytes that were read since the call before.
-func (d *Dataset) hashFiles(ctx context.Context, each func(n int, do func(i int) error) error, progress func(bytes int64)) (Hash, error) {
+// hashFiles hashes the files, limit at a time. It calls progress with the bytes
+// that were read since the last call.
+func (d *Dataset) hashFiles(ctx context.Context, limit int, progress func(bytes int64)) (Hash, error) {
 	d.hashed.Lock()
 	defer d.hashed.Unlock()
 	if d.hashed.value != nil {
@@ -52,7 +45,7 @@ func (d *Dataset) hashFiles(ctx context.Context, each func(n int, do func(i int)
 	}
 	var mu sync.Mutex
 	out := Hash{Files: make([][sha256.Size]byte, len(d.files))}
-	err := each(len(d.files), func(i int) (err error) {
+	err := guard.Parallel(context.Background(), "arrowio", len(d.files), limit, func(i int) (err error) {
 		out.Files[i], err = d.files[i].hash(ctx, func(bytes int64) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -72,7 +65,7 @@ func (d *Dataset) hashFiles(ctx context.Context, each func(n int, do func(i int)
 	return out, nil
 }
 
-// hash hashes every byte of a file, which must not change meanwhile.
+// hash hashes every byte of a file. It fails if the file changes meanwhile.
 func (f *file) hash(ctx context.Context, progress func(bytes int64)) (sum [sha256.Size]byte, err error) {
 	h, buffer := sha256.New(), make([]byte, 1<<20)
 	for off := int64(0); off < f.content.Size(); {

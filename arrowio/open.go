@@ -124,5 +124,7 @@ func closeFiles(files []*file) (err error) {
 // parallel calls do for 0 to n-1, several at a time because each waits for a disk.
 // It returns the error of the lowest number.
 func parallel(n int, do func(i int) error) error {
-	return guard.Parallel(context.Background(), "arrowio", n, min(4*runtime.GOMAXPROCS(0), 32), do)
+	return guard.Parallel(context.Background(), "arrowio", n, filesAtOnce(), do)
 }
+
+func filesAtOnce() int { return min(4*runtime.GOMAXPROCS(0), 32) }

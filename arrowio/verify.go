@@ -14,7 +14,7 @@ type VerifyOptions struct {
 	Progress func(done, total int64) // called now and then, with bytes of all files; may be nil
 }
 
-// Verification is what a dataset that passed was found to hold.
+// Verification describes a dataset that passed.
 type Verification struct {
 	Records     int64
 	Batches     int64
@@ -25,12 +25,16 @@ type Verification struct {
 	Hash        *Hash       // nil unless asked for
 }
 
-// Verify reads the dataset from end to end. Of every column, and of columns
-// within columns, it checks that the bytes are there, that nulls are as many as
-// metadata say, that offsets, views, runs and unions stay within their values,
-// that indices are in their dictionary and text is UTF-8; of every field, that
-// lists have the length of its rows. What it finds wrong is an error that names
-// file and place; Unchecked lists what it does not look at.
+// Verify reads the dataset from end to end. For every column, and for columns
+// within columns, it checks:
+//
+//   - all bytes can be read;
+//   - the number of nulls is that of the metadata;
+//   - offsets, views, runs and unions stay within their values;
+//   - indices lie in their dictionary, and text is UTF-8.
+//
+// For every field it checks that lists have the length of its rows. Damage is an
+// error that names file and position. Unchecked lists what it does not check.
 func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (Verification, error) {
 	v := verifier{d: d, ctx: ctx, o: o}
 	if err := d.table.Gate.Enter(); err != nil {
@@ -48,7 +52,7 @@ type verifier struct {
 	ctx    context.Context
 	o      VerifyOptions
 	report Verification
-	total  int64 // bytes to go through
+	total  int64 // bytes to read
 	done   int64
 }
 
@@ -70,7 +74,7 @@ func (v *verifier) run() (err error) {
 		return err
 	}
 	if v.o.Hash {
-		hash, err := v.d.hashFiles(v.ctx, parallel, v.progress)
+		hash, err := v.d.hashFiles(v.ctx, filesAtOnce(), v.progress)
 		if err != nil {
 			return err
 		}
@@ -117,7 +121,7 @@ func (v *verifier) rows() error {
 	}
 	if width == 0 {
 		v.progress(v.report.Bytes)
-		return nil // there is nothing in a row, and there may be 2^40
+		return nil // rows are empty, and there may be 2^40
 	}
 	g, err := v.d.table.Gatherer(parts)
 	if err != nil {

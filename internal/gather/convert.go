@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// BitAddress names the bit-th bit at or after an address, for rows of
-// booleans: Arrow packs eight to a byte, and a row may begin at any bit.
+// BitAddress returns the address of the bit-th bit after an address. Arrow packs
+// eight booleans in a byte, and a row of them may begin at any bit.
 func BitAddress(address uintptr, bit int64) uintptr { return address<<3 + uintptr(bit) }
 
-// convert does one pass of a conversion. The first of the rows is number from
+// convert does one pass of a conversion. The first of its rows is row number from
 // of the Run.
 func (c copier) convert(conv Conversion, from int, native bool) error {
 	if conv == Bits {
@@ -29,10 +29,10 @@ func (c copier) convert(conv Conversion, from int, native bool) error {
 	return nil
 }
 
-// narrow converts the 8-byte elements of src to the 4-byte elements of dst and
-// gives the index of the first that does not fit, or -1. A complex number is two
-// floating-point ones. The assembly leaves the last few, and a step with an
-// element that does not fit, to plain Go.
+// narrow converts the 8-byte elements of src to the 4-byte elements of dst. It
+// returns the index of the first that does not fit, or -1. A complex number counts
+// as two floating-point numbers. Plain Go converts the last few elements, and the
+// step of the assembly that has an element which does not fit.
 func (c Conversion) narrow(dst, src []byte, native bool) int {
 	done := 0
 	if kernel := c.fast(); native {
@@ -106,9 +106,9 @@ func (c copier) bits() {
 	}
 }
 
-// expand writes the bits from a bit address on as bytes 0 and 1, eight at a
-// time: the product repeats the eight bits in every byte of a word, the mask
-// leaves bit k in byte k, and the sum carries it to the top of its byte.
+// expand writes the bits from a bit address on as bytes 0 and 1, eight at a time.
+// The product repeats the eight bits in every byte of a word. The mask leaves bit
+// k in byte k, and the sum carries it to the top of its byte.
 func expand(dst []byte, bit uintptr) {
 	shift := bit & 7
 	src := view(bit>>3, (int(shift)+len(dst)+7)/8)

@@ -1,6 +1,6 @@
 package gather
 
-// fast gives the assembly kernel of a conversion.
+// fast returns the assembly kernel of a conversion.
 func (c Conversion) fast() func(dst, src *byte, n int) int {
 	switch c {
 	case Int64ToInt32:

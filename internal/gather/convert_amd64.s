@@ -1,8 +1,8 @@
 #include "textflag.h"
 
-// The conversions of 8-byte elements to 4-byte ones, eight per step: each gives
-// how many elements it did, a multiple of eight, and stops before a step with
-// an element that does not fit.
+// The kernels convert 8-byte elements to 4-byte elements, eight per step. Each
+// returns the number of elements that it converted, a multiple of eight. It stops
+// before a step with an element that does not fit.
 
 // NARROW packs the low halves of the elements at SI, widens them again with
 // EXTEND, and compares.

@@ -1,23 +1,24 @@
-// Package gather copies parts of rows that lie anywhere in memory into
+// Package gather copies parts of rows, which lie anywhere in memory, into
 // contiguous blocks. It is the inner loop of every Arrow source.
 //
-// A row is named by its address: the rows of one step may lie in many
-// mappings and record batches. A [Program] says which elements of a row a
-// block takes and how they are converted; [Compile] makes it from the boxes of
-// a source.Part. A [Job] joins a program with a range of the rows and a
-// destination, and [Run] does all jobs over one column of addresses, tile by
-// tile, so that a row comes from memory once for all its blocks.
+// A row is given by its address, because the rows of one step may lie in many
+// mappings and record batches. A [Program] says which elements of a row a block
+// takes and how they are converted; [Compile] makes it from the boxes of a
+// source.Part. A [Job] joins a program with a range of the rows and a
+// destination. [Run] does all jobs over one list of addresses, tile by tile, so
+// that a row is loaded from memory once for all its blocks.
 //
-// Random rows are bound by latency, not by bandwidth: each row begins with a
-// miss in the cache and in the TLB, and the hardware prefetcher has to learn
-// it anew. So a row is prefetched, all of it, while those some kilobytes before
-// it are copied. The kernels exist as assembly for amd64 with AVX2
-// and as plain Go for everything else; Options.Portable forces the latter.
+// Copies of random rows wait for memory: each row begins with a miss in the
+// cache and in the TLB, and the hardware prefetcher must recognize it anew. So
+// the whole row is prefetched some kilobytes ahead of the copy. The kernels exist
+// in assembly for amd64 with AVX2, and in plain Go for all other processors.
+// Options.Portable selects the latter.
 //
-// The package trusts its caller: at every address lies a row, up to the last
-// element that the program takes, which stays valid until Run returns and is not
-// on a goroutine's stack. Run reads no byte beyond the elements it is asked for
-// (a row may end at the last byte of a mapping), and writes none outside Dst.
+// The package trusts its caller. At every address lies a row, up to the last
+// element that the program takes. The row stays valid until Run returns and is
+// not on a goroutine's stack. Run reads no byte beyond the elements of a program,
+// because a row may end at the last byte of a mapping. It writes no byte outside
+// of Dst.
 package gather
 
 import (
@@ -28,22 +29,22 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Job is one block: the program's elements of rows[Rows[0]:Rows[1]], row
-// after row, into Dst, whose length is the number of rows times
-// Program.Bytes. Dst may have any alignment.
+// Job copies the program's elements of rows[Rows[0]:Rows[1]], row after row, to
+// Dst. The length of Dst is the number of rows times Program.Bytes. Its
+// alignment is free.
 type Job struct {
 	Program *Program
 	Rows    [2]int
 	Dst     []byte
 }
 
-// Options choose how the bytes travel.
+// Options choose how rows are copied.
 type Options struct {
-	// Streaming stores past the cache: right when the destination will have
-	// left the cache before somebody reads it (see [OutgrowsCache]).
+	// Streaming bypasses the cache on stores. It pays if the destination
+	// would leave the cache before it is read (see [OutgrowsCache]).
 	Streaming bool
 
-	// Whole says that no address is 0, which saves looking for one.
+	// Whole says that no address is 0, which saves a search.
 	Whole bool
 
 	// Portable runs the plain Go kernels, whatever the processor can do.
@@ -62,8 +63,8 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("gather: row %d holds %d, which %s cannot", e.Row, e.Value, e.To)
 }
 
-// Run does the jobs over one column of row addresses. Address 0 stands for a
-// row of zeros. For a program of conversion Bits the addresses count bits
+// Run does the jobs over one list of row addresses. Address 0 stands for a row
+// of zeros. For a program of conversion Bits the addresses count bits
 // (see [BitAddress]). The error is a *RangeError, or of code Internal if a job
 // does not fit the rows or its destination.
 func Run(rows []uintptr, jobs []Job, o Options) error {
@@ -85,8 +86,8 @@ func (j *Job) check(rows int) error {
 	return nil
 }
 
-// Assembly cannot be preempted: a collection waits for it. So no call copies
-// more than callBytes or callRows, which take about 25 µs.
+// Assembly cannot be preempted, so a garbage collection waits for it. No call
+// copies more than callBytes or callRows, which take about 25 µs.
 const (
 	callBytes = 256 << 10
 	callRows  = 1024
@@ -103,8 +104,8 @@ type gatherer struct {
 // sweep walks the rows from first to last. Between two rows at which a job
 // begins or ends, the set of active jobs is constant.
 func (g *gatherer) sweep(jobs []Job) error {
-	var room [2][32]*Job
-	waiting, active := room[0][:0], room[1][:0]
+	var memory [2][32]*Job
+	waiting, active := memory[0][:0], memory[1][:0]
 	for i := range jobs {
 		if len(jobs[i].Dst) > 0 {
 			waiting = append(waiting, &jobs[i])
@@ -134,11 +135,11 @@ func (g *gatherer) sweep(jobs []Job) error {
 	return nil
 }
 
-// tileBytes of source rows stay in the cache while several jobs take their
+// tileBytes of source rows stay in the cache while several jobs copy their
 // parts.
 const tileBytes = 64 << 10
 
-// tiles does rows [from, to) of the active jobs.
+// tiles copies rows [from, to) for the active jobs.
 func (g *gatherer) tiles(active []*Job, from, to int) error {
 	tile := to - from
 	if len(active) > 1 || !active[0].Program.simple() {
@@ -158,7 +159,7 @@ func (g *gatherer) tiles(active []*Job, from, to int) error {
 	return nil
 }
 
-// block does rows [from, to) of one job, apart from the rows of zeros.
+// block copies rows [from, to) of one job, and clears its rows of zeros.
 func (g *gatherer) block(j *Job, from, to int) error {
 	width := j.Program.bytes
 	dst := j.Dst[(from-j.Rows[0])*width : (to-j.Rows[0])*width]
@@ -181,7 +182,7 @@ func (g *gatherer) block(j *Job, from, to int) error {
 	return nil
 }
 
-// run does rows [from, to), none of them zero.
+// run copies rows [from, to), none of which is zero.
 func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
 	for i := range p.pieces {
 		piece := &p.pieces[i]
@@ -200,7 +201,7 @@ func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
 	return nil
 }
 
-// pass does one run of every row, with its inner repeat.
+// pass copies one run of every row, with its inner repeat.
 func (g *gatherer) pass(conv Conversion, c copier, from int) error {
 	switch {
 	case conv != Copy:
@@ -213,9 +214,9 @@ func (g *gatherer) pass(conv Conversion, c copier, from int) error {
 	return nil
 }
 
-// copier is one pass: from every row, count runs of run elements, stride
-// source units apart, beginning src units after the row's address. They go to
-// dst without gaps, one row every width bytes.
+// copier is one pass. From every row it takes count runs of run elements. The
+// first begins src source units after the row's address, and the runs lie stride
+// units apart. They go to dst without gaps, one row every width bytes.
 type copier struct {
 	rows               []uintptr
 	src                uintptr

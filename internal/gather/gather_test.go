@@ -14,8 +14,7 @@ import (
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// reference takes the boxes of a row element by element, as the definition
-// says.
+// reference takes the boxes of a row element by element, in C order.
 func reference(row []byte, shape []int, size int, boxes [][][2]int) []byte {
 	var out []byte
 	for _, box := range boxes {
@@ -81,9 +80,8 @@ func randomBoxes(r *rand.Rand, shape []int) [][][2]int {
 	return boxes
 }
 
-// TestRun compares random programs over random jobs with the definition, for
-// both sets of kernels and both kinds of store, with guard bytes round every
-// destination.
+// TestRun compares random programs over random jobs with the reference, for both
+// sets of kernels and both kinds of store. Guard bytes surround every destination.
 func TestRun(t *testing.T) {
 	r := random.New(t)
 	for range 1000 / underRace {
@@ -138,7 +136,7 @@ func testRun(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// randomRows gives n rows at odd addresses, some of them zero.
+// randomRows returns n rows at odd addresses, some of them zero.
 func randomRows(r *rand.Rand, n, size int) (rows []uintptr, data [][]byte, zero []byte) {
 	rows, data = make([]uintptr, n), make([][]byte, n)
 	zeros := r.IntN(3) == 0
@@ -171,8 +169,8 @@ func TestRunChecksJobs(t *testing.T) {
 	}
 }
 
-// TestRunAllocates nothing, whatever the number of rows.
-func TestRunAllocates(t *testing.T) {
+// TestRunAllocatesNothing, whatever the number of rows.
+func TestRunAllocatesNothing(t *testing.T) {
 	data, dst := make([]byte, 64<<10), make([]byte, 64<<10)
 	p := Compile([]int{16}, 4, [][][2]int{{{0, 16}}}, Copy)
 	rows := make([]uintptr, 1024)
@@ -185,8 +183,8 @@ func TestRunAllocates(t *testing.T) {
 	}
 }
 
-// TestStrided takes random boxes of rows in Fortran order, mirrored, thinned
-// out and repeated, and compares with a row made contiguous first.
+// TestStrided takes random boxes of rows in Fortran order, mirrored, with gaps and
+// repeated. It compares them with boxes of a contiguous copy of the row.
 func TestStrided(t *testing.T) {
 	r := random.New(t)
 	for range 2000 / underRace {
@@ -210,8 +208,8 @@ func TestStrided(t *testing.T) {
 	}
 }
 
-// randomStrided gives a view of a contiguous array: dimensions permuted,
-// mirrored, thinned out, and some repeated by a stride of zero.
+// randomStrided returns a view of a contiguous array. Dimensions are permuted,
+// mirrored, have gaps, or are repeated by a stride of zero.
 func randomStrided(r *rand.Rand, size int) (shape, strides []int, data []byte, origin int) {
 	stride := size
 	for range r.IntN(4) {
@@ -258,7 +256,7 @@ func FuzzRun(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { testRun(t, random.From(seed)) })
 }
 
-// BenchmarkRun takes 3 MB per iteration from rows in random order in 256 MB.
+// BenchmarkRun copies 3 MB per iteration from rows in random order in 256 MB.
 func BenchmarkRun(b *testing.B) {
 	data := make([]byte, 256<<20)
 	for i := range data {

@@ -9,16 +9,17 @@ import (
 // hasKernels reports whether this processor runs the assembly kernels.
 func hasKernels() bool { return cpu.X86.HasAVX2 }
 
-// Runs beyond shortRun are copied by copyLong where a row has but one. They may
-// be streamed from streamRun on: of shorter ones, too much is not whole lines.
+// A row with a single run of more than shortRun bytes is copied by copyLong. Runs
+// from streamRun on may be streamed: too much of a shorter run is not in whole
+// cache lines. For pageRun see newBurst.
 const (
 	shortRun  = 128
 	streamRun = 2048
 	pageRun   = 2048
 )
 
-// native does a pass with the assembly kernels. Its rows are the first of all,
-// whose further addresses are worth a prefetch.
+// native does a pass with the assembly kernels. Its rows are the first of all;
+// the rest of all is prefetched.
 func (c copier) native(streaming bool, all []uintptr) {
 	if c.run*c.count > callBytes {
 		a, b := c.halves()
@@ -43,7 +44,7 @@ func (c copier) native(streaming bool, all []uintptr) {
 	}
 }
 
-// halves cuts the part of every row in two.
+// halves divides the part of every row in two.
 func (c copier) halves() (a, b copier) {
 	a, b = c, c
 	if c.count > 1 {
@@ -71,25 +72,25 @@ type burst struct {
 	count  int
 	stride int
 
-	// copyShort prefetches, for the first ahead rows, the row distance rows
-	// further on: lines addresses step bytes apart, and the last byte.
+	// With each of the first ahead rows, copyShort prefetches the row distance
+	// rows later: lines addresses that lie step bytes apart, and the last byte.
 	ahead, distance   int
 	lines, step, last int
 
-	// copyLong prefetches, while it copies a row, the left last steps of the
-	// one near rows further on, from offset on, then the row after that; and the
-	// first lines of pages of the one far rows further on. At the end it stays
-	// with the last row.
+	// While copyLong copies a row, it prefetches the last left steps of the row
+	// near rows later, from offset on, then steps of the row after that. It also
+	// prefetches the first lines of the pages of the row far rows later. Near
+	// the end all of these are the last row.
 	near, left, offset int
 	far, pages         int
 	end                *uintptr
 }
 
-// newBurst plans the prefetches. Those of copyLong are 8 KB ahead, about what
-// is copied until memory answers. Rows of some kilobytes nearly all begin in a
-// page that the TLB does not know, which takes as long again: then the lines
-// that find its pages are asked for two rows earlier, and 4 KB do for the others.
-// Of longer rows that would be too far ahead, and they need it less often.
+// newBurst plans the prefetches. Those of copyLong are 8 KB ahead: about that much
+// is copied until memory answers. Most rows of some kilobytes begin in a page that
+// is not in the TLB, which takes as long again. For these rows one line per page is
+// prefetched two rows earlier, and 4 KB ahead suffice for the others. For longer
+// rows that would be too early, and they meet new pages less often.
 func newBurst(c *copier, long bool) burst {
 	b := burst{width: c.width, src: c.src, run: c.run, count: c.count, stride: c.stride, step: 64}
 	if long {

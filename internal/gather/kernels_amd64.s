@@ -1,17 +1,17 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Long rows: one after the other, in steps of 128 bytes and a last one that
-// overlaps. Each step prefetches two lines of what is copied some steps later.
+// Long rows are copied one after the other, in steps of 128 bytes and a last step
+// that overlaps. Each step prefetches two lines that are copied some steps later.
 //
 // SI address of the row's address   CX rows left      DI destination of the row
 // AX source of the row              R14 offset in it  R15 offset of the last step
-// BX what to prefetch next          R12 steps until that jumps to R11
+// BX next address to prefetch       R12 steps until BX becomes R11
 // R8 source offset    R9 run        R13 the burst     R10 scratch
 
-// LONG opens a row. The distance of the prefetches is some rows and some steps:
-// so they begin within one row and go on with the next. Of a row further on it
-// prefetches a line of every page.
+// LONG begins a row. Prefetches are some rows and some steps ahead, so they begin
+// within one row and continue with the next. LONG also prefetches one line of
+// every page of a row that is farther ahead.
 #define LONG(row, page, paged) \
 row: \
 	MOVQ burst_end(R13), R10    \
@@ -146,8 +146,8 @@ streamed:
 // R12 rows left to prefetch for     R13 the burst
 // R14, R15 scratch
 
-// ROWS opens the loop over the rows, and inside it the one over the runs of a
-// row; NEXT closes both.
+// ROWS begins the loop over the rows, and inside it the loop over the runs of a
+// row. NEXT ends both.
 #define ROWS(row, line, begin, run) \
 row: \
 	DECQ R12                     \
@@ -182,8 +182,8 @@ run:
 	VZEROUPPER                 \
 	RET
 
-// FOUR copies four runs of a power of two at a time, through the given
-// registers, and leaves at least one.
+// FOUR copies four runs at a time through the given registers, and leaves at least
+// one. The length of a run is a power of two.
 #define FOUR(loop, MOV, size, a, b, c, d) \
 loop: \
 	CMPQ CX, $4              \
@@ -208,8 +208,8 @@ loop: \
 
 // func copyShort(b *burst)
 //
-// One loop per class of lengths: runs that are no power of two are two or more
-// wide copies that overlap.
+// There is a loop for each class of lengths. A run whose length is not a power of
+// two is copied by two or more wide copies that overlap.
 TEXT ·copyShort(SB), NOSPLIT, $0-8
 	MOVQ b+0(FP), R13
 	MOVQ burst_dst(R13), DX

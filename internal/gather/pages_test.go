@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// page gives size bytes that end, or begin, at a page that cannot be touched.
+// page returns size bytes that end, or begin, at a page that cannot be read.
 func page(t *testing.T, size int, atEnd bool) []byte {
 	t.Helper()
 	unit := unix.Getpagesize()
@@ -32,10 +32,10 @@ func page(t *testing.T, size int, atEnd bool) []byte {
 	return all[unit : unit+size]
 }
 
-// TestEveryLength copies rows of every length from the very end (or beginning)
-// of a mapping to the very end (or beginning) of another, at every distance of
-// up to 40 bytes, in every kind of store. The list of addresses ends at such a
-// page, too. A kernel that reads or writes one byte too far dies.
+// TestEveryLength copies rows of every length from the end (or beginning) of a
+// mapping to the end (or beginning) of another, at every distance of up to 40
+// bytes, with every kind of store. The list of addresses ends at such a page, too.
+// If a kernel reads or writes one byte too far, it faults.
 func TestEveryLength(t *testing.T) {
 	const most = 40 * 2410
 	for _, atEnd := range []bool{false, true} {
@@ -90,8 +90,8 @@ func everyLength(t *testing.T, src, dst []byte, rows []uintptr, run, gap int, at
 	}
 }
 
-// TestLongRows takes rows that one call of a kernel would copy for too long:
-// whole, and columns of them.
+// TestLongRows copies rows that are too long for one call of a kernel: whole rows,
+// and columns of them.
 func TestLongRows(t *testing.T) {
 	const n = 3
 	for _, c := range []struct{ lines, cols, take int }{

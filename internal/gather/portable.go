@@ -2,8 +2,8 @@ package gather
 
 import "unsafe"
 
-// portable copies with plain Go: the kernel of processors without an assembly
-// one, and what the assembly is tested against.
+// portable copies in plain Go. It is the kernel of processors without assembly
+// kernels, and the reference of their tests.
 func (c copier) portable() {
 	for i, row := range c.rows {
 		dst := c.dst[i*c.width:]
@@ -13,9 +13,9 @@ func (c copier) portable() {
 	}
 }
 
-// view gives the n bytes at an address outside Go's stacks. The detour tells
-// vet that the conversion is meant: the memory is a mapping's, C's, or kept
-// alive by the caller.
+// view returns the n bytes at an address outside Go's stacks. The double
+// conversion tells vet that it is intended: the memory is a mapping's, C's, or
+// kept alive by the caller.
 func view(address uintptr, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), n)
 }

@@ -14,8 +14,8 @@ const (
 	Complex128ToComplex64            //
 )
 
-// units gives the size of an element in the source, in bytes (bits for Bits),
-// and in the destination, in bytes. To Copy, an element is a byte.
+// units returns the size of an element in the source, in bytes (bits for Bits),
+// and in the destination, in bytes. For Copy an element is a byte.
 func (c Conversion) units() (src, dst int) {
 	switch c {
 	case Copy, Bits:
@@ -34,13 +34,13 @@ type Program struct {
 	pieces   []piece
 	src, dst int // units of an element
 	bytes    int // of one row in the destination
-	extent   int // how far into a row it reads: bytes from the row's address, or bits where the conversion is Bits
+	extent   int // end of the last element that it reads: bytes after the row's address, or bits for Bits
 }
 
-// Bytes gives the size of one row of the block.
+// Bytes returns the size of one row of the block.
 func (p *Program) Bytes() int { return p.bytes }
 
-// Element gives the size of the block's rows where each is a copy of the row's
+// Element returns the size of the block's rows if each is a copy of the row's
 // first 1, 2, 4, 8, 16 or 32 bytes, else 0. A caller may copy these itself.
 func (p *Program) Element() int {
 	switch p.bytes {
@@ -52,14 +52,14 @@ func (p *Program) Element() int {
 	return 0
 }
 
-// simple reports whether one pass over the rows does everything.
+// simple reports whether one pass over the rows is enough.
 func (p *Program) simple() bool { return len(p.pieces) == 1 && p.pieces[0].passes == 1 }
 
 // piece is one box of a row: runs of adjacent elements at regular distances.
-// Distances in the source count its units, everything else elements.
+// Distances in the source count its units, all other numbers count elements.
 type piece struct {
 	first  int    // distance of the first element from the row's address
-	at     int    // first element in the destination, where the piece is contiguous
+	at     int    // first element in the destination, in which the piece is contiguous
 	run    int    // adjacent elements
 	inner  loop   // the innermost repeat; its count is 1 if there is none
 	outer  []loop // the other repeats, innermost first
@@ -68,8 +68,8 @@ type piece struct {
 
 type loop struct{ count, stride int }
 
-// pass gives the distance of the first source element, and the first
-// destination element, of the k-th time that the inner repeat is done.
+// pass returns the distance of the first source element, and the first
+// destination element, of the k-th execution of the inner repeat.
 func (p *piece) pass(k int) (first, at int) {
 	first, at = p.first, p.at+k*p.run*p.inner.count
 	for _, l := range p.outer {
@@ -79,10 +79,10 @@ func (p *piece) pass(k int) (first, at int) {
 	return first, at
 }
 
-// elements gives how many elements the piece takes.
+// elements returns the number of elements of the piece.
 func (p *piece) elements() int { return p.run * p.inner.count * p.passes }
 
-// end gives the distance at which the last element taken ends.
+// end returns the distance at which the last element ends.
 func (p *piece) end(unit int) int {
 	end := p.first + max(0, (p.inner.count-1)*p.inner.stride) + p.run*unit
 	for _, l := range p.outer {
@@ -93,8 +93,8 @@ func (p *piece) end(unit int) int {
 
 // Compile makes the program that takes boxes from rows of the given shape, in
 // C order without gaps, and concatenates them in order. An element has size
-// bytes (only Copy asks). A box holds a [start, stop) range per dimension; the
-// one of a scalar is empty.
+// bytes, which only Copy uses. A box holds a [start, stop) range per dimension.
+// The box of a scalar is empty.
 func Compile(shape []int, size int, boxes [][][2]int, conv Conversion) *Program {
 	stride, _ := conv.units()
 	if conv == Copy {
@@ -109,9 +109,9 @@ func Compile(shape []int, size int, boxes [][][2]int, conv Conversion) *Program 
 }
 
 // CompileStrided is Compile for rows whose elements lie strides apart, in bytes
-// (bits for Bits), per dimension; strides may be negative or zero. The address
-// of a row is that of its element 0, 0, …, and the caller vouches for what lies
-// before it too.
+// (bits for Bits), per dimension. Strides may be negative or zero. The address of
+// a row is that of its element 0, 0, …. The caller makes sure that elements before
+// that address are valid, too.
 func CompileStrided(strides []int, size int, boxes [][][2]int, conv Conversion) *Program {
 	p := &Program{conv: conv}
 	p.src, p.dst = conv.units()
@@ -133,8 +133,8 @@ func CompileStrided(strides []int, size int, boxes [][][2]int, conv Conversion) 
 	return p
 }
 
-// append adds a piece, or lengthens the last one if both are single runs that
-// touch.
+// append adds a piece. If both it and the last piece are single runs that touch,
+// the last one is lengthened instead.
 func (p *Program) append(next piece) {
 	if n := len(p.pieces); n > 0 {
 		last := &p.pieces[n-1]
@@ -147,10 +147,11 @@ func (p *Program) append(next piece) {
 	p.pieces = append(p.pieces, next)
 }
 
-// compileBox walks the dimensions from the innermost outwards: a dimension
-// lengthens the run as long as everything inside it is adjacent, then becomes a
-// repeat, and merges with the repeat inside it where the distances allow.
-// Innermost of all are the size parts of an element, of unit source units each.
+// compileBox walks the dimensions from the innermost outwards. While all elements
+// so far are adjacent, a dimension lengthens the run. After that a dimension is a
+// repeat, which merges with the repeat inside it if the distances allow. The
+// innermost dimension holds the size parts of an element, of unit source units
+// each.
 func compileBox(strides []int, box [][2]int, size, unit int) piece {
 	p := piece{run: size, inner: loop{1, 0}, passes: 1}
 	var loops []loop

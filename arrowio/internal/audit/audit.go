@@ -1,9 +1,8 @@
 // Package audit compares the buffers of columns with what the format and the
 // metadata promise about them: counts of nulls, offsets, indices, text.
 //
-// Metadata alone make sure that buffers lie in the file and are long enough:
-// that is arrowmeta's part. What is wrong with the content is a [Fault]; an
-// error of another kind is the reader's.
+// Package arrowmeta has checked that buffers lie in the file and are long enough.
+// Wrong content is a [Fault]; any other error comes from reading.
 package audit
 
 import (
@@ -35,15 +34,15 @@ type Buffer interface {
 type Batch struct {
 	Header *arrowmeta.RecordBatch
 
-	// Open gives the content of a buffer.
+	// Open returns the content of a buffer.
 	Open func(b arrowmeta.Buffer) (Buffer, error)
 
-	// DictionaryLen gives how many values a dictionary has for this batch.
+	// DictionaryLen returns the number of values of a dictionary for this batch.
 	DictionaryLen func(id int64) int64
 }
 
-// Column audits a located column and its children. If all is false, numbers and
-// other values of which none can be wrong are not read.
+// Column audits a located column and its children. If all is false, values that
+// cannot be wrong, such as numbers, are not read.
 func (b *Batch) Column(ctx context.Context, c *arrowmeta.Column, all bool) error {
 	return (&column{ctx: ctx, batch: b, Column: c, path: c.Field.Name, all: all}).audit()
 }
@@ -55,7 +54,7 @@ type column struct {
 	batch *Batch
 	path  string
 	all   bool   // values that need no check are read, too
-	nulls Buffer // its validity bitmap; nil where no value is null
+	nulls Buffer // its validity bitmap; nil if no value is null
 }
 
 func (c *column) fault(format string, args ...any) error {
@@ -64,14 +63,14 @@ func (c *column) fault(format string, args ...any) error {
 
 func (c *column) node() arrowmeta.Node { return c.batch.Header.Node(c.Column) }
 
-// child gives a child of the column.
+// child returns a child of the column.
 func (c *column) child(i int) *column {
 	child := &c.Children[i]
 	return &column{ctx: c.ctx, batch: c.batch, Column: child, path: c.path + "." + child.Field.Name, all: c.all}
 }
 
-// childLen gives how many values a child has; any number where its type is not
-// known, so that it cannot be found.
+// childLen returns the number of values of a child. It is the largest number if
+// the child cannot be found, because a type is not known.
 func (c *column) childLen(i int) int64 {
 	if !c.Children[i].Located {
 		return math.MaxInt64
@@ -79,7 +78,7 @@ func (c *column) childLen(i int) int64 {
 	return c.child(i).node().Length
 }
 
-// childNulls gives how many values of a child are null, likewise none.
+// childNulls returns the number of nulls of a child; 0 if it cannot be found.
 func (c *column) childNulls(i int) int64 {
 	if !c.Children[i].Located {
 		return 0
@@ -87,8 +86,8 @@ func (c *column) childNulls(i int) int64 {
 	return c.child(i).node().Nulls
 }
 
-// open gives a buffer by its number, which must hold what the length of the
-// column needs.
+// open returns the buffer with a number. It fails if the buffer is too short for
+// the length of the column.
 func (c *column) open(number int) (Buffer, error) {
 	b, err := c.openAny(number)
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *column) open(number int) (Buffer, error) {
 	return b, nil
 }
 
-// openAny gives a buffer by its number, however short it is.
+// openAny returns the buffer with a number, however short it is.
 func (c *column) openAny(number int) (Buffer, error) {
 	b, err := c.batch.Open(c.batch.Header.Buffers(c.Column)[number])
 	var fault *Fault
@@ -111,7 +110,7 @@ func (c *column) openAny(number int) (Buffer, error) {
 	return b, err
 }
 
-// data opens the buffers behind the validity bitmap, from the first.
+// data opens a buffer. Number 0 is the first after the validity bitmap.
 func (c *column) data(number int) (Buffer, error) {
 	if c.Validity {
 		number++
@@ -169,7 +168,7 @@ func (c *column) values() error {
 	return c.plain()
 }
 
-// plain reads values of which all are good: that they can be read is enough.
+// plain reads values that cannot be wrong.
 func (c *column) plain() error {
 	b, err := c.data(0)
 	if err != nil || !c.all {

@@ -11,12 +11,12 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// pieceLen is how many values are looked at at once. It is a multiple of 8, so
-// that pieces of a bitmap begin with a byte.
+// pieceLen is how many values are read at once. It is a multiple of 8, so that
+// pieces of a bitmap begin with a byte.
 const pieceLen = 1 << 16
 
-// pieces reads n values of so many bytes, and visits them piece by piece with
-// the number of the first. The memory is used again.
+// pieces reads n values of width bytes piece by piece, and visits each piece with
+// the number of its first value. The memory is reused.
 func (c *column) pieces(b Buffer, width, n int64, visit func(first int64, values []byte) error) error {
 	memory := make([]byte, min(n, pieceLen)*width)
 	for first := int64(0); first < n; first += pieceLen {
@@ -50,7 +50,7 @@ func (c *column) read(b Buffer, p []byte, off int64) error {
 func (c *column) validity() error {
 	node := c.node()
 	if !c.Validity || c.batch.Header.Buffers(c.Column)[0].Length == 0 {
-		return nil // metadata made sure that there are no nulls
+		return nil // arrowmeta has checked that there are no nulls
 	}
 	b, err := c.openAny(0)
 	if err != nil || b.Size() == 0 && node.Nulls == 0 {
@@ -62,7 +62,7 @@ func (c *column) validity() error {
 	valid := int64(0)
 	err = c.pieces(b, 1, (node.Length+7)/8, func(first int64, bitmap []byte) error {
 		if rest := node.Length - 8*first; rest < 8*int64(len(bitmap)) {
-			bitmap[len(bitmap)-1] &= 1<<(rest&7) - 1 // bits behind the last value mean nothing
+			bitmap[len(bitmap)-1] &= 1<<(rest&7) - 1 // bits after the last value are undefined
 		}
 		for _, b := range bitmap {
 			valid += int64(bits.OnesCount8(b))
@@ -81,8 +81,8 @@ func (c *column) validity() error {
 	return nil
 }
 
-// valid gives the bitmap of values from first on, which is a multiple of 8; nil
-// where none is null.
+// valid returns the bitmap of n values from first on, a multiple of 8; nil if no
+// value is null.
 func (c *column) valid(first, n int64) ([]byte, error) {
 	if c.nulls == nil {
 		return nil, nil
@@ -93,7 +93,8 @@ func (c *column) valid(first, n int64) ([]byte, error) {
 
 func isNull(bitmap []byte, i int) bool { return bitmap != nil && bitmap[i>>3]>>(i&7)&1 == 0 }
 
-// integer reads the i-th of some integers; a value beyond int64 is the largest.
+// integer reads the i-th of some integers. A value above the range of int64 is its
+// largest number.
 func integer(values []byte, i int, width int64, signed bool) int64 {
 	at := values[int64(i)*width:]
 	switch {
@@ -118,7 +119,7 @@ func integer(values []byte, i int, width int64, signed bool) int64 {
 // windowBytes is how much of a buffer is read around a value.
 const windowBytes = 64 << 10
 
-// window reads values that lie one after the other, mostly.
+// window reads values, most of which lie one after the other.
 type window struct {
 	column *column
 	buffer Buffer
@@ -127,7 +128,8 @@ type window struct {
 	memory []byte
 }
 
-// slice gives n bytes of the buffer, which has them; at most windowBytes.
+// slice returns n bytes of the buffer, at most windowBytes. The caller has checked
+// that the buffer has them.
 func (w *window) slice(off, n int64) ([]byte, error) {
 	if off < w.at || off+n > w.at+int64(len(w.bytes)) {
 		if w.memory == nil {
@@ -142,7 +144,7 @@ func (w *window) slice(off, n int64) ([]byte, error) {
 	return w.bytes[off-w.at : off-w.at+n], nil
 }
 
-// utf8 says whether bytes [from, to) are text.
+// utf8 reports whether bytes [from, to) are UTF-8.
 func (w *window) utf8(from, to int64) (bool, error) {
 	for from < to {
 		n := min(to-from, windowBytes)
@@ -161,8 +163,8 @@ func (w *window) utf8(from, to int64) (bool, error) {
 	return true, nil
 }
 
-// unfinished gives how many bytes at the end begin a character that goes on
-// behind them.
+// unfinished returns how many bytes at the end are the begin of a character that
+// continues after them.
 func unfinished(p []byte) int64 {
 	for k := 1; k < utf8.UTFMax && k <= len(p); k++ {
 		if tail := p[len(p)-k:]; utf8.RuneStart(tail[0]) {

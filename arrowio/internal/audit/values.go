@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// indices makes sure that they lie in the dictionary.
+// indices checks that indices lie in the dictionary.
 func (c *column) indices() error {
 	t, n := c.Stored(), c.batch.DictionaryLen(c.Field.Dictionary.ID)
 	b, err := c.data(0)
@@ -36,18 +36,18 @@ func (c *column) indices() error {
 	})
 }
 
-// isInteger says whether a type is one of the format's integers; metadata may
-// claim others.
+// isInteger reports whether a type is one of the format's integers. Metadata may
+// claim other widths.
 func isInteger(t *arrowmeta.Type) bool {
 	return t.Kind == arrowmeta.Int && slices.Contains([]int{8, 16, 32, 64}, t.BitWidth)
 }
 
-// offsets visits the begin and end of every value. They must not decrease, nor
-// leave what has limit bytes or values.
+// offsets visits the begin and end of every value. Offsets must not decrease or
+// exceed limit, which counts what.
 func (c *column) offsets(width, limit int64, what string, visit func(i, from, to int64) error) error {
 	n := c.node().Length
 	if n == 0 {
-		return nil // the one offset may be left out
+		return nil // the only offset may be missing
 	}
 	b, err := c.data(0)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *column) lists(width int64) error {
 	return c.offsets(width, c.childLen(0), "values", func(_, _, _ int64) error { return nil })
 }
 
-// entries audits a map: lists of keys and values, where keys are not null.
+// entries audits a map: lists of keys and values. Keys must not be null.
 func (c *column) entries() error {
 	if nulls := c.childNulls(0); nulls > 0 {
 		return c.fault("%d of its entries are null", nulls)
@@ -90,7 +90,7 @@ func (c *column) entries() error {
 	return c.lists(4)
 }
 
-// text audits offsets into bytes, and whether strings are UTF-8.
+// text audits offsets into bytes, and checks that strings are UTF-8.
 func (c *column) text(width int64) error {
 	data, err := c.data(1)
 	if err != nil {
@@ -153,15 +153,14 @@ func (c *column) listViews(width int64) error {
 	})
 }
 
-// viewBytes is the size of a view: a length, then up to 12 bytes in place, or 4
-// of them and where all are.
+// viewBytes is the size of a view: a length, then up to 12 bytes in place. A
+// longer value has its first 4 bytes there, its buffer and its offset.
 const (
 	viewBytes = 16
 	inPlace   = 12
 )
 
-// views audits strings or bytes of up to 12 bytes in place, and longer ones in
-// one of several buffers.
+// views audits views of strings or bytes.
 func (c *column) views() error {
 	b, err := c.data(0)
 	if err != nil {
@@ -233,7 +232,7 @@ func (c *column) view(number int64, view []byte, long []window) error {
 	return err
 }
 
-// union audits which child every value is in, and where.
+// union audits the child of every value, and its position there.
 func (c *column) union() error {
 	t, n := &c.Field.Type, c.node().Length
 	ids := t.TypeIDs
@@ -277,7 +276,7 @@ func (c *column) union() error {
 	})
 }
 
-// runs audits the ends of runs, which must increase up to the length.
+// runs audits the ends of runs. They must increase up to the length.
 func (c *column) runs() error {
 	ends := c.child(0)
 	if !isInteger(ends.Stored()) || ends.Field.Dictionary != nil {
