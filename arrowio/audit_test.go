@@ -32,8 +32,8 @@ func verify(t *testing.T, path string) (arrowio.Verification, error) {
 	return ds.Verify(context.Background(), arrowio.VerifyOptions{})
 }
 
-// refused makes sure that verify finds a fault in record batch 0.
-func (l *lie) refused(want string) {
+// refused checks that verify finds a fault in record batch 0.
+func (l *corruptible) refused(want string) {
 	l.t.Helper()
 	want = "arrowio: " + l.path + ": record batch 0: column " + want + "; the data are damaged; write them again"
 	if _, err := verify(l.t, l.path); err == nil || err.Error() != want || status.CodeOf(err) != status.DataLoss {
@@ -41,14 +41,14 @@ func (l *lie) refused(want string) {
 	}
 }
 
-// setNulls changes the count of nulls in a node of so many values.
-func (l *lie) setNulls(length, from, to int) {
+// setNulls changes the count of nulls of the node with this length.
+func (l *corruptible) setNulls(length, from, to int) {
 	l.t.Helper()
 	node := func(nulls int) []byte {
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(length)), uint64(nulls))
 	}
 	if n := bytes.Count(l.data, node(from)); n != 1 {
-		l.t.Fatalf("%d nodes of %d values and %d nulls: the test does not test", n, length, from)
+		l.t.Fatalf("%d nodes of %d values and %d nulls: the test checks nothing", n, length, from)
 	}
 	l.data = bytes.Replace(l.data, node(from), node(to), 1)
 	if err := os.WriteFile(l.path, l.data, 0o600); err != nil {
@@ -56,15 +56,15 @@ func (l *lie) setNulls(length, from, to int) {
 	}
 }
 
-// TestVerifyCountsNulls: metadata that count other nulls than the bitmap has,
-// in columns that are arrays and others, with and without compression.
+// TestVerifyCountsNulls: the metadata count other nulls than the bitmap has, in
+// fields and in skipped columns, with and without compression.
 func TestVerifyCountsNulls(t *testing.T) {
 	const numbers = "[1,null,3,null,5,null,7,null,9,null,11,12,13]"
 	texts := strings.NewReplacer("1", `"1"`, "3", `"3"`).Replace(`[1,null,3,null,1,null,1,null,1,null,1,1,1]`)
-	for name, write := range map[string]func() *lie{
-		"numbers": func() *lie { return write(t, arrow.PrimitiveTypes.Int32, numbers) },
-		"packed":  func() *lie { return write(t, arrow.PrimitiveTypes.Int32, numbers, ipc.WithLZ4()) },
-		"text":    func() *lie { return write(t, arrow.BinaryTypes.String, texts) },
+	for name, write := range map[string]func() *corruptible{
+		"numbers": func() *corruptible { return write(t, arrow.PrimitiveTypes.Int32, numbers) },
+		"packed":  func() *corruptible { return write(t, arrow.PrimitiveTypes.Int32, numbers, ipc.WithLZ4()) },
+		"text":    func() *corruptible { return write(t, arrow.BinaryTypes.String, texts) },
 	} {
 		for nulls, want := range map[int]string{0: "0 nulls", 2: "2 nulls", 13: "13 nulls"} {
 			l := write()
@@ -77,8 +77,8 @@ func TestVerifyCountsNulls(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsDamage falsifies one value of a column that is sound before.
-// Columns that are no arrays are among them.
+// TestVerifyFindsDamage changes one value of a valid column. Some columns are not
+// fields.
 func TestVerifyFindsDamage(t *testing.T) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int16)
 	nested := arrow.StructOf(arrow.Field{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true})
@@ -86,36 +86,36 @@ func TestVerifyFindsDamage(t *testing.T) {
 	for name, c := range map[string]struct {
 		typ    arrow.DataType
 		values string
-		put    func(l *lie)
+		put    func(l *corruptible)
 		want   string
 	}{
-		"offset beyond the bytes": {arrow.BinaryTypes.String, `["a","bc","def"]`, func(l *lie) { l.put(1, 12, int32(900)) },
+		"offset beyond the bytes": {arrow.BinaryTypes.String, `["a","bc","def"]`, func(l *corruptible) { l.put(1, 12, int32(900)) },
 			`"x": offset 3 is 900, but there are 6 bytes`},
-		"negative offset": {arrow.BinaryTypes.Binary, `["YQ==","YmM="]`, func(l *lie) { l.put(1, 0, int32(-1)) },
+		"negative offset": {arrow.BinaryTypes.Binary, `["YQ==","YmM="]`, func(l *corruptible) { l.put(1, 0, int32(-1)) },
 			`"x": offset 0 is -1, but there are 3 bytes`},
-		"offsets that decrease": {arrow.BinaryTypes.LargeString, `["a","bc","def"]`, func(l *lie) { l.put(1, 8, int64(4)) },
+		"offsets that decrease": {arrow.BinaryTypes.LargeString, `["a","bc","def"]`, func(l *corruptible) { l.put(1, 8, int64(4)) },
 			`"x": offset 2 is 3, less than the one before, 4`},
-		"no UTF-8": {arrow.BinaryTypes.String, `["a","bc","def"]`, func(l *lie) { l.put(2, 1, byte(0xff)) },
+		"no UTF-8": {arrow.BinaryTypes.String, `["a","bc","def"]`, func(l *corruptible) { l.put(2, 1, byte(0xff)) },
 			`"x": value 1 is not UTF-8`},
-		"half a character": {arrow.BinaryTypes.String, `["a","é","def"]`, func(l *lie) { l.put(1, 8, int32(2)) },
+		"half a character": {arrow.BinaryTypes.String, `["a","é","def"]`, func(l *corruptible) { l.put(1, 8, int32(2)) },
 			`"x": value 1 is not UTF-8`},
-		"ragged list beyond the values": {list, `[[1],[2,3],[4]]`, func(l *lie) { l.put(1, 12, int32(5)) },
+		"ragged list beyond the values": {list, `[[1],[2,3],[4]]`, func(l *corruptible) { l.put(1, 12, int32(5)) },
 			`"x": offset 3 is 5, but there are 4 values`},
-		"index beyond the dictionary": {texts, `["a","b","a"]`, func(l *lie) { l.put(1, 2, byte(2)) },
+		"index beyond the dictionary": {texts, `["a","b","a"]`, func(l *corruptible) { l.put(1, 2, byte(2)) },
 			`"x": value 2 has index 2 in a dictionary of 2`},
-		"negative index": {texts, `["a","b","a"]`, func(l *lie) { l.put(1, 0, byte(0xff)) },
+		"negative index": {texts, `["a","b","a"]`, func(l *corruptible) { l.put(1, 0, byte(0xff)) },
 			`"x": value 0 has index -1 in a dictionary of 2`},
-		"long view outside": {arrow.BinaryTypes.StringView, `["short","a text of more than 12 bytes"]`, func(l *lie) { l.put(1, 28, int32(5)) },
+		"long view outside": {arrow.BinaryTypes.StringView, `["short","a text of more than 12 bytes"]`, func(l *corruptible) { l.put(1, 28, int32(5)) },
 			`"x": value 1 has 28 bytes from 5 on in a data buffer of 28`},
-		"view of another buffer": {arrow.BinaryTypes.BinaryView, `["c2hvcnQ=","YSB0ZXh0IG9mIG1vcmUgdGhhbiAxMiBieXRlcw=="]`, func(l *lie) { l.put(1, 24, int32(1)) },
+		"view of another buffer": {arrow.BinaryTypes.BinaryView, `["c2hvcnQ=","YSB0ZXh0IG9mIG1vcmUgdGhhbiAxMiBieXRlcw=="]`, func(l *corruptible) { l.put(1, 24, int32(1)) },
 			`"x": value 1 is in data buffer 1 of 1`},
-		"view with another begin": {arrow.BinaryTypes.StringView, `["short","a text of more than 12 bytes"]`, func(l *lie) { l.put(1, 20, byte('b')) },
+		"view with another begin": {arrow.BinaryTypes.StringView, `["short","a text of more than 12 bytes"]`, func(l *corruptible) { l.put(1, 20, byte('b')) },
 			`"x": value 1 begins with "a te", but its view says "b te"`},
-		"short view": {arrow.BinaryTypes.StringView, `["short"]`, func(l *lie) { l.put(1, 4, byte(0xff)) },
+		"short view": {arrow.BinaryTypes.StringView, `["short"]`, func(l *corruptible) { l.put(1, 4, byte(0xff)) },
 			`"x": value 0 is not UTF-8`},
-		"list view": {arrow.ListViewOf(arrow.PrimitiveTypes.Int16), `[[1],[2,3]]`, func(l *lie) { l.put(2, 4, int32(3)) },
+		"list view": {arrow.ListViewOf(arrow.PrimitiveTypes.Int16), `[[1],[2,3]]`, func(l *corruptible) { l.put(2, 4, int32(3)) },
 			`"x": value 1 is a list of 3 values from 1 on, but there are 3`},
-		"map": {arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[[{"key":"a","value":1}]]`, func(l *lie) { l.put(1, 4, int32(2)) },
+		"map": {arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8), `[[{"key":"a","value":1}]]`, func(l *corruptible) { l.put(1, 4, int32(2)) },
 			`"x": offset 1 is 2, but there are 1 values`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 	})
 }
 
-// TestVerifyUnionsAndRuns falsifies types that the JSON reader does not build.
+// TestVerifyUnionsAndRuns changes values of types that the JSON reader does not
+// build.
 func TestVerifyUnionsAndRuns(t *testing.T) {
 	runs := array.NewRunEndEncodedBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int8)
 	for _, n := range []uint64{3, 2} {
@@ -172,7 +173,7 @@ func TestVerifyUnionsAndRuns(t *testing.T) {
 			}
 			at := bytes.LastIndex(l.data, c.old)
 			if at < 0 {
-				t.Fatal("the bytes are not there: the test does not test")
+				t.Fatal("the bytes do not occur: the test checks nothing")
 			}
 			copy(l.data[at:], c.new)
 			if err := os.WriteFile(l.path, l.data, 0o600); err != nil {
@@ -197,8 +198,8 @@ func TestVerifyDictionaryValues(t *testing.T) {
 	}
 }
 
-// TestVerifyHonestFiles: what other writers made is well, whatever its types.
-func TestVerifyHonestFiles(t *testing.T) {
+// TestVerifyValidFiles: files of other writers pass, whatever their types.
+func TestVerifyValidFiles(t *testing.T) {
 	paths, err := filepath.Glob("../internal/arrowmeta/testdata/*.[as]*")
 	if err != nil || len(paths) < 15 {
 		t.Fatal(paths, err)
@@ -215,10 +216,10 @@ func TestVerifyHonestFiles(t *testing.T) {
 	}
 }
 
-// TestVerifyMutatedFiles damages files at random. Verify finds nothing or gives an
-// error that names the file; it takes no memory beyond what a file has.
+// TestVerifyMutatedFiles damages files at random. Verify passes, or returns an error
+// that names the file. It takes no more memory than the file.
 func TestVerifyMutatedFiles(t *testing.T) {
-	files := honest(t)
+	files := validFiles(t)
 	var inputs [][]byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		inputs = append(inputs, files[name])
@@ -245,12 +246,12 @@ func TestVerifyMutatedFiles(t *testing.T) {
 		}
 	}
 	if t.Logf("%d well, %d refused", well, refused); well == 0 || refused == 0 {
-		t.Error("the test does not test")
+		t.Error("the test checks nothing")
 	}
 }
 
-// TestVerifyLongText: text that goes over the pieces in which it is read, with
-// characters at their borders, is text; half of one at the end is none.
+// TestVerifyLongText: text may be longer than the pieces in which it is read, and
+// have characters across their borders. Half a character at the end is an error.
 func TestVerifyLongText(t *testing.T) {
 	for lead := range 4 {
 		long := strings.Repeat("x", lead) + strings.Repeat("€", 100_000)
@@ -263,7 +264,7 @@ func TestVerifyLongText(t *testing.T) {
 	}
 }
 
-// TestVerifySaysWhatItDoesNotCheck lists types of which not everything is checked.
+// TestVerifySaysWhatItDoesNotCheck lists types that are not checked completely.
 func TestVerifySaysWhatItDoesNotCheck(t *testing.T) {
 	decimal := &arrow.Decimal128Type{Precision: 5, Scale: 2}
 	l := write(t, arrow.ListOf(decimal), `[["1.25"],["2.50","3.75"]]`)

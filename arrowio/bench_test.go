@@ -18,8 +18,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// BenchmarkGather copies random rows of one field, from memory and from files
-// in the page cache, of one record batch and of many.
+// BenchmarkGather copies random rows of one field, from memory and from files in the
+// page cache, with one record batch and with many.
 func BenchmarkGather(b *testing.B) {
 	for _, width := range []int{12288, 2048, 104, 4} {
 		rows := 64 << 20 / width
@@ -105,9 +105,9 @@ func uniform(b testing.TB, width, rows, batches int) string {
 	return path
 }
 
-// BenchmarkLabels copies 4,096 elements of 4 and of 8 bytes, which a permutation
-// names, from a file of 1 or 8 MB in the page cache, with one record batch, and
-// with 50 of the same and of different sizes.
+// BenchmarkLabels copies 4,096 elements of 4 and of 8 bytes in the order of a
+// permutation. The file has 1 or 8 MB in the page cache, and one record batch, or 50
+// of the same or of different sizes.
 func BenchmarkLabels(b *testing.B) {
 	for _, megabytes := range []int{1, 8} {
 		for _, size := range []int{4, 8} {

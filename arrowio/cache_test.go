@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// TestCacheDecodesOnce lets many ask for a batch while it is being decoded.
+// TestCacheDecodesOnce: many goroutines ask for a batch that is being decoded.
 func TestCacheDecodesOnce(t *testing.T) {
 	var c decodeCache
 	var made atomic.Int32
@@ -49,7 +49,7 @@ func TestCacheDecodesOnce(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded fills it beyond its bound, with failures in between.
+// TestCacheIsBounded fills the cache beyond its bound, with failures in between.
 func TestCacheIsBounded(t *testing.T) {
 	var c decodeCache
 	get := func(batch int32, bytes int64, err error) (made bool) {

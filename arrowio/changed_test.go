@@ -17,9 +17,9 @@ import (
 
 const renameIt = "; do not write to a file while it is read: write another and rename it; open the dataset again to read what the file holds now"
 
-// TestOverwrittenAfterOpen writes over an open file, keeps its size, and sets
-// another modification time: at most a second later every gather is an error,
-// however the rows come from the file.
+// TestOverwrittenAfterOpen overwrites an open file with the same size and another
+// modification time. At most a second later every gather is an error, for every way
+// of reading.
 func TestOverwrittenAfterOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := time.Date(2020, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -77,7 +77,7 @@ func setTime(t *testing.T, path string, at time.Time) {
 	}
 }
 
-// TestGrownAfterOpen: a file that has grown may have been written anew.
+// TestGrownAfterOpen: a file that has grown may have other content.
 func TestGrownAfterOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, io := range []string{"map", "read"} {
@@ -99,8 +99,8 @@ func TestGrownAfterOpen(t *testing.T) {
 	})
 }
 
-// TestReplacedAfterOpen: another file under the same name leaves the open one
-// as it is.
+// TestReplacedAfterOpen: another file under the same name does not change the open
+// file.
 func TestReplacedAfterOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, io := range []string{"map", "read"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// pack gives the bytes in one frame.
+// pack compresses the bytes in one frame.
 func pack(t *testing.T, how arrowmeta.Compression, data []byte) []byte {
 	t.Helper()
 	if how == arrowmeta.ZSTD {
@@ -34,8 +34,7 @@ func pack(t *testing.T, how arrowmeta.Compression, data []byte) []byte {
 	return out.Bytes()
 }
 
-// TestDecompress: what comes out has exactly the size that was announced, or
-// there is an error.
+// TestDecompress: the result has exactly the announced size, or there is an error.
 func TestDecompress(t *testing.T) {
 	data := bytes.Repeat([]byte("meshfeed"), 100)
 	for _, how := range []arrowmeta.Compression{arrowmeta.LZ4Frame, arrowmeta.ZSTD} {
@@ -46,7 +45,7 @@ func TestDecompress(t *testing.T) {
 			size   int
 			fails  bool
 		}{
-			{"honest", whole, 800, false},
+			{"valid", whole, 800, false},
 			{"more than announced", whole, 799, true},
 			{"less than announced", whole, 801, true},
 			{"two frames", append(bytes.Clone(whole), whole...), 800, true},
@@ -62,8 +61,7 @@ func TestDecompress(t *testing.T) {
 	}
 }
 
-// TestZstdAnnouncesTooMuch: a few bytes that say they are a gigabyte cost no
-// gigabyte.
+// TestZstdAnnouncesTooMuch: a few bytes that announce a gigabyte do not allocate it.
 func TestZstdAnnouncesTooMuch(t *testing.T) {
 	const size = 1 << 30
 	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0} // in one segment, whose size takes 4 bytes

@@ -43,9 +43,9 @@ const maxRecords = 1 << 40
 // caller if it fails.
 func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error) {
 	d := &Dataset{files: files}
-	gate := source.NewCalls("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
-	d.life, d.end = gate.Join(context.Background())
-	d.table = &table.Table{Gate: gate, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d)}
+	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
+	d.life, d.end = calls.Join(context.Background())
+	d.table = &table.Table{Gate: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d)}
 	for _, f := range files[1:] {
 		if err := agree(files[0], f); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 		contents[i] = f.content
 	}
 	var err error
-	d.set, err = resident.NewSet(gate, contents, resident.Options{IO: o.IO, Memory: d.freeMemory(), FaultHandler: o.FaultHandler})
+	d.set, err = resident.NewSet(calls, contents, resident.Options{IO: o.IO, Memory: d.freeMemory(), FaultHandler: o.FaultHandler})
 	return d, err
 }
 

@@ -116,7 +116,7 @@ func TestChangingDictionaries(t *testing.T) {
 			path := temp(t, "x.arrow")
 			deltas, whole := writeDictionaries(t, path, c.records, c.options...)
 			if deltas != c.deltas || whole != c.whole {
-				t.Fatalf("%d deltas and %d others, not %d and %d: the test does not test", deltas, whole, c.deltas, c.whole)
+				t.Fatalf("%d deltas and %d others, not %d and %d: the test checks nothing", deltas, whole, c.deltas, c.whole)
 			}
 			records := append(c.records[:len(c.records):len(c.records)], c.records...) // as written: the file is opened twice
 			open := func(t *testing.T) source.Source {
@@ -139,7 +139,7 @@ const deltaFile = "testdata/deltas.arrow"
 // TestDeltasInAFile: all of a file's record batches see the whole dictionary.
 func TestDeltasInAFile(t *testing.T) {
 	if got := fmt.Sprint(deltasOf(t, deltaFile)); got != "[false false true true]" {
-		t.Fatalf("deltas %s: the test does not test", got)
+		t.Fatalf("deltas %s: the test checks nothing", got)
 	}
 	open := func(t *testing.T) source.Source {
 		ds, err := arrowio.Open(deltaFile)

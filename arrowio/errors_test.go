@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// saveJSON writes one column, given as JSON, to a file of its own.
+// saveJSON writes one column, given as JSON, to a new file.
 func saveJSON(t *testing.T, field arrow.Field, json string) string {
 	t.Helper()
 	column, _, err := array.FromJSON(memory.DefaultAllocator, field.Type, strings.NewReader(json))
@@ -86,7 +86,7 @@ func TestGatherErrors(t *testing.T) {
 	}
 }
 
-// TestSkipped checks what is said of columns that cannot be arrays.
+// TestSkipped checks the reasons why columns cannot be arrays.
 func TestSkipped(t *testing.T) {
 	for _, c := range []struct {
 		typ        arrow.DataType
@@ -129,8 +129,8 @@ func TestColumnsDisagree(t *testing.T) {
 	}
 }
 
-// TestSchemasDisagree opens pairs of files whose columns have one name and one
-// type but mean different things.
+// TestSchemasDisagree opens pairs of files whose columns have one name and one type,
+// but rows of different shapes or types.
 func TestSchemasDisagree(t *testing.T) {
 	const oneSchema = "; all files of a dataset need the same columns in the same order; open them apart, or write them again with one schema"
 	tensor := func(parameters string) arrow.Metadata {
@@ -169,7 +169,7 @@ func TestSchemasDisagree(t *testing.T) {
 	}
 }
 
-// TestShapes gives shapes that fit and shapes that do not.
+// TestShapes opens with shapes that fit and shapes that do not.
 func TestShapes(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "x", Type: arrow.ListOf(arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int8))},
@@ -209,7 +209,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestFromSlicesErrors checks what cannot be a dataset.
+// TestFromSlicesErrors checks slices that cannot be a dataset.
 func TestFromSlicesErrors(t *testing.T) {
 	for want, fields := range map[string][]arrowio.Values{
 		`arrowio: a dataset needs at least one field`:                               nil,

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 )
 
-// HashSamples hashes what a fingerprint covers of large files.
+// HashSamples hashes the samples that a fingerprint takes of large files.
 func (d *Dataset) HashSamples(ctx context.Context) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	d.hashFacts(h)

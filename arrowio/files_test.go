@@ -29,7 +29,7 @@ func column(t *testing.T, name string, typ arrow.DataType, values string, option
 	return writeRecords(t, schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{a}, -1)}, options...).data
 }
 
-// numbered is a file with the one number.
+// numbered is a file with one number.
 func numbered(t *testing.T, n int) []byte {
 	return column(t, "x", arrow.PrimitiveTypes.Int8, fmt.Sprintf("[%d]", n))
 }
@@ -48,8 +48,8 @@ func folder(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// TestOrderOfFiles opens files in every way in which they can be named. Each
-// holds one number, so that the records tell the order.
+// TestOrderOfFiles opens files in every way in which they can be named. Each holds
+// one number, so the records tell the order.
 func TestOrderOfFiles(t *testing.T) {
 	state := `{"_data_files": [{"filename": "data-00001-of-00002.arrow"}, {"filename": "data-00000-of-00002.arrow"}], "_indices_data_files": null, "_format_type": null}`
 	folder(t, map[string][]byte{
@@ -89,8 +89,8 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// TestDuplicates names one file in several ways. It is refused with both ways,
-// or its records come twice.
+// TestDuplicates names one file in several ways. The error names both ways; with
+// duplicates "allow" its records come twice.
 func TestDuplicates(t *testing.T) {
 	folder(t, map[string][]byte{"a.arrow": numbered(t, 0), "b.arrow": numbered(t, 1), "copy.arrow": numbered(t, 0), "linked/a.arrow": numbered(t, 2)})
 	for from, to := range map[string]string{"a.arrow": "link.arrow", "linked": "folder"} {
@@ -150,7 +150,7 @@ func TestEmptyPaths(t *testing.T) {
 	}
 }
 
-// TestOptionsRefused: what cannot be asked for.
+// TestOptionsRefused checks the messages for options that are not valid.
 func TestOptionsRefused(t *testing.T) {
 	folder(t, map[string][]byte{"x.arrow": column(t, "x", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int64), "[[1,2]]")})
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// TestFilesDescribed: what inspect shows of each file.
+// TestFilesDescribed checks the facts that inspect prints about each file.
 func TestFilesDescribed(t *testing.T) {
 	packed := column(t, "x", arrow.PrimitiveTypes.Int64, "["+strings.Repeat("1,", 99)+"1]", ipc.WithZstd())
 	plain := column(t, "x", arrow.PrimitiveTypes.Int64, "[1,2]")

@@ -34,7 +34,7 @@ func fingerprintAs(t *testing.T, o arrowio.Options, paths ...string) source.Fing
 	return f
 }
 
-// TestFingerprint: the content counts, names and times do not.
+// TestFingerprint: it depends on the content, and not on names and times.
 func TestFingerprint(t *testing.T) {
 	a, b, copied := temp(t, "a.arrow"), temp(t, "b.arrow"), temp(t, "c.arrow")
 	save(t, a, false, everything, []int{3, 4}, 1)
@@ -64,7 +64,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfFewBytes: of small files every byte counts.
+// TestFingerprintOfFewBytes: it covers every byte of small files.
 func TestFingerprintOfFewBytes(t *testing.T) {
 	l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 99_999)+"7]")
 	covers(t, l.path, int64(len(l.data)), int64(len(l.data)))
@@ -79,7 +79,7 @@ func TestFingerprintOfFewBytes(t *testing.T) {
 	}
 }
 
-// covers compares what a fingerprint says that it covers.
+// covers checks how many bytes a fingerprint covers.
 func covers(t *testing.T, path string, hashed, of int64) {
 	t.Helper()
 	ds, err := arrowio.Open(path)
@@ -92,14 +92,14 @@ func covers(t *testing.T, path string, hashed, of int64) {
 	}
 }
 
-// TestFingerprintOfManyBytes: larger files are sampled at 64 places, and say so;
-// the hash of all bytes sees what the samples do not.
+// TestFingerprintOfManyBytes: larger files are sampled at 64 positions, and the
+// coverage is reported. The hash of all bytes covers the others, too.
 func TestFingerprintOfManyBytes(t *testing.T) {
 	path, size := temp(t, "large.arrow"), int64(0)
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	save(t, path, false, schema, []int{1_200_000, 1_200_000}, 1)
 	if info, err := os.Stat(path); err != nil || info.Size() <= 16<<20 {
-		t.Fatalf("%v, %v: the test does not test", info.Size(), err)
+		t.Fatalf("%v, %v: the test checks nothing", info.Size(), err)
 	} else {
 		size = info.Size()
 	}
@@ -161,7 +161,7 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
-// TestHashEnds: a context or a Close ends it, and a later call begins anew.
+// TestHashEnds: a context or Close ends it. A later call starts from the beginning.
 func TestHashEnds(t *testing.T) {
 	ds, err := arrowio.Open("../internal/arrowmeta/testdata/primitive.arrow")
 	if err != nil {
@@ -181,7 +181,7 @@ func TestHashEnds(t *testing.T) {
 	}
 }
 
-// TestHashIsThatOfOtherTools: of each file the hash is that of sha256sum.
+// TestHashIsThatOfOtherTools: the hash of each file equals that of sha256sum.
 func TestHashIsThatOfOtherTools(t *testing.T) {
 	a, b := "../internal/arrowmeta/testdata/primitive.arrow", "../internal/arrowmeta/testdata/polars.arrow"
 	got := hashOf(t, a)
@@ -198,8 +198,8 @@ func TestHashIsThatOfOtherTools(t *testing.T) {
 	}
 }
 
-// TestFingerprintInMemory: of up to 256 MiB in memory every value counts, and
-// the fingerprint says so.
+// TestFingerprintInMemory: it covers every value of up to 256 MiB in memory, and
+// reports that.
 func TestFingerprintInMemory(t *testing.T) {
 	labels := make([]int64, 1_000_000)
 	hash := func() source.Fingerprint {
@@ -230,7 +230,7 @@ func TestFingerprintInMemory(t *testing.T) {
 	}
 }
 
-// sampledHash hashes samples of a file as is done with larger ones.
+// sampledHash hashes samples of a file, as the fingerprint of larger files does.
 func sampledHash(t *testing.T, path string) [32]byte {
 	t.Helper()
 	ds, err := arrowio.Open(path)
@@ -245,8 +245,7 @@ func sampledHash(t *testing.T, path string) [32]byte {
 	return sum
 }
 
-// TestSamplesOfABatch: 64 times 4 KiB of 8,000 bytes leave out none but the last
-// few.
+// TestSamplesOfABatch: 64 samples of 4 KiB cover nearly all of 8,000 bytes.
 func TestSamplesOfABatch(t *testing.T) {
 	l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 999)+"7]")
 	seen := map[[32]byte]int{sampledHash(t, l.path): -1}
@@ -260,8 +259,8 @@ func TestSamplesOfABatch(t *testing.T) {
 	}
 }
 
-// TestSamplesOfDictionaries: the rows of a field of codes are the values of its
-// dictionary.
+// TestSamplesOfDictionaries: the values of a dictionary are sampled, because they
+// are the rows of its field.
 func TestSamplesOfDictionaries(t *testing.T) {
 	hash := func(values string) [32]byte { return sampledHash(t, write(t, coded, values).path) }
 	if hash("[0.5,1.5,0.5]") == hash("[0.5,2.5,0.5]") {
@@ -290,7 +289,7 @@ func TestFingerprintIsFrozen(t *testing.T) {
 	}
 }
 
-// TestVerify reads everything, and finds a list that is too short.
+// TestVerify reads all values, and finds a list that is too short.
 func TestVerify(t *testing.T) {
 	path := temp(t, "x.arrow")
 	save(t, path, true, everything, []int{50, 0, 30}, 1)

@@ -22,9 +22,9 @@ import (
 
 var mutations = flag.Int("mutations", 10000, "number of damaged files")
 
-// honest gives files of every kind of column, each of at most 4 KiB. A script
-// beside them writes them.
-func honest(t testing.TB) map[string][]byte {
+// validFiles returns files with every kind of column, each of at most 4 KiB. The
+// script generate.py in their directory writes them.
+func validFiles(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	for _, pattern := range []string{"*.arrow", "*.stream"} {
@@ -62,7 +62,7 @@ func named(t testing.TB, path string, err error) {
 	}
 }
 
-// whole is a part that takes the field's rows as they are, nulls as zeros.
+// whole is a part that takes the field's rows as they are, with zeros for nulls.
 func whole(field int, f source.Field) source.Part {
 	box := make([][2]int, len(f.Shape))
 	for d, n := range f.Shape {
@@ -86,9 +86,9 @@ func zero(t dtype.Type) any {
 // maxTouched bounds what a test gathers from a damaged file.
 const maxTouched = 1 << 20
 
-// gatherAll opens a file and gathers the first and last records of all fields.
-// It gives the bytes, one slice per field, nil for a field with an error, and
-// the first error.
+// gatherAll opens a file and gathers the first and last records of all fields. It
+// returns the bytes, one slice per field, nil for a field with an error, and the
+// first error.
 func gatherAll(t testing.TB, path, io string) ([][]byte, error) {
 	t.Helper()
 	ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{IO: io})
@@ -114,7 +114,7 @@ func gatherAll(t testing.TB, path, io string) ([][]byte, error) {
 	return out, first
 }
 
-// ends gives the first and last 20 record numbers and a row of zeros.
+// ends returns the first and last 20 record numbers, and -1 for a row of zeros.
 func ends(n int64) []int64 {
 	records := []int64{-1}
 	for i := int64(0); i < min(n, 20); i++ {
@@ -136,9 +136,9 @@ func gatherField(ds *arrowio.Dataset, i int, f source.Field, records []int64) ([
 	return dst, g.Gather(context.Background(), records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: dst}})
 }
 
-// TestHonestFilesAreRead: whatever the tests below refuse, these they must not.
-func TestHonestFilesAreRead(t *testing.T) {
-	for name, data := range honest(t) {
+// TestValidFilesAreRead: the tests below damage these files, so they must be valid.
+func TestValidFilesAreRead(t *testing.T) {
+	for name, data := range validFiles(t) {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -153,11 +153,10 @@ func TestHonestFilesAreRead(t *testing.T) {
 	}
 }
 
-// TestTruncatedFiles cuts a file and a stream at every byte, and with
-// MESHFEED_DEEP=1 all of them. None of the pieces is whole, so none may be
-// opened.
+// TestTruncatedFiles truncates a file and a stream at every byte; with
+// MESHFEED_DEEP=1 all files. Every result must be refused.
 func TestTruncatedFiles(t *testing.T) {
-	for name, data := range honest(t) {
+	for name, data := range validFiles(t) {
 		if name != "fixed.arrow" && name != "huggingface.stream" && os.Getenv("MESHFEED_DEEP") == "" {
 			continue
 		}
@@ -179,19 +178,19 @@ func TestTruncatedFiles(t *testing.T) {
 	}
 }
 
-// TestMutatedFiles damages files at random. Whatever comes of it is an error
-// that names the file, or the same bytes by every way of reading.
+// TestMutatedFiles damages files at random. The result is an error that names the
+// file, or the same bytes by every way of reading.
 func TestMutatedFiles(t *testing.T) {
 	count := *mutations
 	if underRace {
 		count /= 10
 	}
-	files := honest(t)
+	files := validFiles(t)
 	var inputs [][]byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		inputs = append(inputs, files[name])
 	}
-	const parts = 4 // each waits for the disk now and then
+	const parts = 4 // some wait for the disk at times
 	for part := range parts {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
@@ -205,14 +204,14 @@ func TestMutatedFiles(t *testing.T) {
 			}
 			t.Logf("%d accepted", accepted)
 			if accepted == 0 || accepted == count/parts {
-				t.Error("the test does not test")
+				t.Error("the test checks nothing")
 			}
 		})
 	}
 }
 
-// damage reads a damaged file, refused ones both ways if asked to, and says
-// whether it was accepted.
+// damage reads a damaged file and reports whether it was accepted. If both is true,
+// a refused file is read both ways, too.
 func damage(t *testing.T, path string, data []byte, both bool) bool {
 	t.Helper()
 	defer func() {

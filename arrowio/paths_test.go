@@ -16,9 +16,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// badPlaces writes all that a path can wrongly lead to, and changes into its
+// badPaths writes everything that a wrong path may lead to, and changes into its
 // folder.
-func badPlaces(t *testing.T) {
+func badPaths(t *testing.T) {
 	number := column(t, "x", arrow.PrimitiveTypes.Int64, "[1]")
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -63,10 +63,10 @@ func badPlaces(t *testing.T) {
 	}
 }
 
-// TestOpenRefused has the whole message of everything that cannot be opened.
-// HERE stands for the working directory.
+// TestOpenRefused has the whole message for everything that cannot be opened. HERE
+// stands for the working directory.
 func TestOpenRefused(t *testing.T) {
-	badPlaces(t)
+	badPaths(t)
 	const (
 		foreign   = ": this is no Arrow IPC file or stream: it "
 		rewrite   = "; write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
@@ -141,9 +141,9 @@ func TestOpenRefused(t *testing.T) {
 	}
 }
 
-// TestOpenBesideOthers opens Arrow files that do not stand alone.
+// TestOpenBesideOthers opens Arrow files among files of other kinds.
 func TestOpenBesideOthers(t *testing.T) {
-	badPlaces(t)
+	badPaths(t)
 	for _, pattern := range []string{"fine", "fine/*", "fine/*.arrow", "fine/.cache/*", "foreign", "hf", "hf/*.arrow", "mixed", "both/*.arrow", "splits/train"} {
 		ds, err := arrowio.Open(pattern)
 		if err != nil {

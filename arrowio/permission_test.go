@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// TestWithoutPermission opens what this user may not read. The superuser may
-// read everything, so for him another user does it.
+// TestWithoutPermission opens files that this user may not read. The superuser may
+// read everything, so the test then runs as another user.
 func TestWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
 		asNobody(t)
@@ -34,9 +34,8 @@ func TestWithoutPermission(t *testing.T) {
 	refused(t, []string{"dir/x.arrow"}, status.IO, "dir/x.arrow: permission denied"+hint)
 }
 
-// asNobody runs this test, and nothing else, as a user without rights. The
-// program is found by its link in /proc, since the user may not enter the folder
-// that it lies in.
+// asNobody runs only this test as a user without rights. That user may not enter the
+// folder of the program, so the link in /proc is used.
 func asNobody(t *testing.T) {
 	t.Helper()
 	const nobody = 65534

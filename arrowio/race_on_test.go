@@ -2,5 +2,5 @@
 
 package arrowio_test
 
-// underRace says that the race detector makes everything ten times slower.
+// underRace reports whether the race detector is on, which is ten times slower.
 const underRace = true

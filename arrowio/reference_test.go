@@ -60,7 +60,7 @@ type writer interface {
 	Close() error
 }
 
-// save writes record batches of the given sizes to a file, and gives them.
+// save writes record batches of the given sizes to a file, and returns them.
 func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []int, seed uint64, options ...ipc.Option) []arrow.Record {
 	t.Helper()
 	f, err := os.Create(path)
@@ -99,7 +99,7 @@ func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []
 	return records
 }
 
-// dictionaryOf gives the dictionary that a column, or what its lists hold, has.
+// dictionaryOf returns the dictionary of a column, or of the values of its lists.
 func dictionaryOf(b array.Builder) *array.Float32DictionaryBuilder {
 	switch b := b.(type) {
 	case *array.Float32DictionaryBuilder:
@@ -183,8 +183,8 @@ func addList(random *rand.Rand, b array.Builder, field arrow.Field, lengths []in
 	}
 }
 
-// bytesOf gives the bytes of count values from start on, with zeros for nulls,
-// as Arrow's own library understands them.
+// bytesOf returns the bytes of count values from start on, with zeros for nulls, as
+// Arrow's own library reads them.
 func bytesOf(a arrow.Array, start, count int, each []int) []byte {
 	var out []byte
 	for i := start; i < start+count; i++ {
@@ -218,7 +218,7 @@ func bytesOf(a arrow.Array, start, count int, each []int) []byte {
 	return out
 }
 
-// size gives the bytes of one value of a type.
+// size returns the bytes of one value of a type.
 func size(t arrow.DataType, each []int) int {
 	switch t := t.(type) {
 	case *arrow.FixedSizeListType:
@@ -269,7 +269,7 @@ func readBack(t testing.TB, path string, stream bool) []arrow.Record {
 	return records
 }
 
-// reference gives the bytes of a row of a dataset's field, as Arrow's library
+// reference returns the bytes of a row of a dataset's field, as Arrow's library has
 // read the files.
 func reference(ds source.Source, records []arrow.Record) func(field int, record int64) []byte {
 	fields := ds.Schema().Fields

@@ -22,8 +22,8 @@ import (
 // golden is a small file with a field "image".
 const golden = "../internal/arrowmeta/testdata/fixed.arrow"
 
-// stuck reads a file until it is told to stop; then it waits for release, as a
-// disk does that does not answer.
+// stuck reads a file. If hangs is set, a read waits for release, like a disk that
+// does not answer.
 type stuck struct {
 	*os.File
 	hangs   atomic.Bool
@@ -42,7 +42,7 @@ func (s *stuck) ReadAt(p []byte, off int64) (int, error) {
 	return s.File.ReadAt(p, off)
 }
 
-// through is an opener of local files that are read by what wrap makes of them.
+// through is an opener of local files. They are read by the reader that wrap returns.
 type through struct {
 	local.Opener
 	wrap func(f *os.File) io.ReaderAt
@@ -57,7 +57,7 @@ func (o through) Open(_ context.Context, path string) (blob.Blob, error) {
 	return blobtest.Bytes(path, io.NewSectionReader(o.wrap(f), 0, info.Size())), err
 }
 
-// openThrough opens a dataset whose file is read by what wrap makes of it.
+// openThrough opens a dataset whose file is read by the reader that wrap returns.
 func openThrough(t *testing.T, wrap func(f *os.File) io.ReaderAt) *Dataset {
 	return openFileThrough(t, golden, wrap)
 }
@@ -70,8 +70,8 @@ func openFileThrough(t *testing.T, path string, wrap func(f *os.File) io.ReaderA
 	return d
 }
 
-// openStuck opens a dataset whose disk has stopped answering, with a gather
-// that waits for it.
+// openStuck opens a dataset whose disk then stops to answer, with a gather that waits
+// for it.
 func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended chan error) {
 	s = &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
 	d = openThrough(t, func(f *os.File) io.ReaderAt { s.File = f; return s })
@@ -90,7 +90,7 @@ func openStuck(t *testing.T, ctx context.Context) (d *Dataset, s *stuck, ended c
 	return d, s, ended
 }
 
-// within fails if what should take at most a second takes twenty.
+// within fails after twenty seconds. The promise is one second.
 func within(t *testing.T, what string, ended <-chan error) error {
 	t.Helper()
 	select {
@@ -139,7 +139,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.File.ReadAt(p, off)
 }
 
-// openLists opens a dataset of lists, and gives the number of a field that is one.
+// openLists opens a dataset, and returns the number of a field with lists.
 func openLists(t *testing.T, wrap func(f *os.File) io.ReaderAt) (d *Dataset, field int) {
 	d = openFileThrough(t, "../internal/arrowmeta/testdata/huggingface.stream", wrap)
 	for i, f := range d.table.Fields {
@@ -151,8 +151,8 @@ func openLists(t *testing.T, wrap func(f *os.File) io.ReaderAt) (d *Dataset, fie
 	return nil, 0
 }
 
-// TestChecksOfListsEnd cancels one whose disk does not answer, and closes the
-// dataset of another.
+// TestChecksOfListsEnd cancels a check whose disk does not answer, and closes the
+// dataset of another such check.
 func TestChecksOfListsEnd(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		s := &stuck{waiting: make(chan struct{}, 1), release: make(chan struct{})}
@@ -202,27 +202,27 @@ func TestChecksOfListsReadOffsetsOnce(t *testing.T) {
 	}
 }
 
-// paired answers reads two by two: each waits until there is another.
+// paired answers reads in pairs: each waits until there is another.
 type paired struct {
 	*os.File
 	on   atomic.Bool
-	meet chan struct{}
+	pair chan struct{}
 }
 
 func (p *paired) ReadAt(b []byte, off int64) (int, error) {
 	if p.on.Load() {
 		select {
-		case p.meet <- struct{}{}:
-		case <-p.meet:
+		case p.pair <- struct{}{}:
+		case <-p.pair:
 		}
 	}
 	return p.File.ReadAt(b, off)
 }
 
-// TestFingerprintAsksForManyPlacesAtOnce: with one read after the other, a
+// TestFingerprintReadsSamplesAtOnce: if the samples were read one after the other, a
 // loader over a disk of 10 ms would begin after 0.6 s.
-func TestFingerprintAsksForManyPlacesAtOnce(t *testing.T) {
-	p := &paired{meet: make(chan struct{})}
+func TestFingerprintReadsSamplesAtOnce(t *testing.T) {
+	p := &paired{pair: make(chan struct{})}
 	d := openThrough(t, func(f *os.File) io.ReaderAt { p.File = f; return p })
 	p.on.Store(true)
 	ended := make(chan error, 1)
@@ -238,8 +238,8 @@ func TestFingerprintAsksForManyPlacesAtOnce(t *testing.T) {
 	}
 }
 
-// TestShrunkFile cuts a file while it is open.
-func TestShrunkFile(t *testing.T) {
+// TestTruncatedAfterOpen truncates a file while it is open.
+func TestTruncatedAfterOpen(t *testing.T) {
 	for _, io := range []string{"map", "read"} {
 		data, err := os.ReadFile(golden)
 		if err != nil {

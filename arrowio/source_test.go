@@ -16,8 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// TestFiles runs the suite on every kind of field in every container, and
-// compares each row with what Arrow's own library reads.
+// TestFiles runs the tests of sources on every kind of field in files and streams.
+// It compares each row with what Arrow's own library reads.
 func TestFiles(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -64,8 +64,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestPartlyCompressed joins the record batches of streams, of which the later
-// ones are compressed.
+// TestPartlyCompressed reads a stream whose later record batches are compressed.
 func TestPartlyCompressed(t *testing.T) {
 	var joined []byte
 	var records []arrow.Record
@@ -106,8 +105,8 @@ func TestPartlyCompressed(t *testing.T) {
 	sourcetest.Suite{Open: open, Row: reference(ds, records)}.Run(t)
 }
 
-// shapes are those of the fields that are lists, given, since there may be no
-// record to take them from.
+// shapes are the shapes of the fields that are lists. They are given, because there
+// may be no record to take them from.
 var shapes = map[string][]int{"tokens": {6}, "large": {3, 2}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}, "null codes": {2}, "bfloat16 list": {3}}
 
 // TestSlices runs the suite on Go slices.

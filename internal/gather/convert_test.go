@@ -23,8 +23,8 @@ func words[T int64 | uint64 | float64](values ...T) []byte {
 	return b
 }
 
-// take runs one job over rows of data, shape elements each, by both sets of
-// kernels, whose results must agree.
+// take runs one job over rows of data, shape elements each, with both sets of
+// kernels. Their results must agree.
 func take(data []byte, unit int, shape []int, boxes [][][2]int, conv Conversion) ([]byte, error) {
 	n := len(data) / (product(shape) * unit)
 	rows := make([]uintptr, n)
@@ -84,14 +84,14 @@ func TestNarrowOutOfRange(t *testing.T) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
-	// What no block takes may hold anything.
+	// Elements that no block takes may have any value.
 	if _, err := take(words[int64](1<<40, 2, 1<<41), 8, []int{3}, [][][2]int{{{1, 2}}}, Int64ToInt32); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestNarrowLengths compares every length with the definition, the odd value
-// out at every place.
+// TestNarrowLengths compares every length with the reference, with a value that does
+// not fit at every position.
 func TestNarrowLengths(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		for bad := -1; bad < n; bad++ {
@@ -151,8 +151,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestNarrowWide puts a value that only its sign bits tell from one that fits
-// among values that fit.
+// TestNarrowWide has one value that does not fit: only its high bits differ from
+// those of a value that fits.
 func TestNarrowWide(t *testing.T) {
 	values := []uint64{1, 2, 3, 4, 5, 6, 7, 1<<32 - 1, 9}
 	whole := [][][2]int{{{0, 9}}}
@@ -171,7 +171,7 @@ func TestNarrowWide(t *testing.T) {
 	}
 }
 
-// TestNarrowTwins compares the kernels on random bits, few of which fit.
+// TestNarrowTwins compares the kernels on random bits. Few of them fit.
 func TestNarrowTwins(t *testing.T) {
 	r := random.New(t)
 	for range 3000 / underRace {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCompile pins how boxes merge: the shape of the loops decides the speed.
+// TestCompile checks how boxes merge, because the loops decide the speed.
 func TestCompile(t *testing.T) {
 	for _, c := range []struct {
 		name  string

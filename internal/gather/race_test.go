@@ -2,6 +2,6 @@
 
 package gather
 
-// underRace thins out the exhaustive tests: the race detector sees nothing of
-// assembly, and slows the comparisons down ten times.
+// underRace shortens the exhaustive tests. The race detector does not see assembly,
+// and makes the comparisons ten times slower.
 const underRace = 10

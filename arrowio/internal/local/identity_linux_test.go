@@ -91,7 +91,7 @@ func TestChanged(t *testing.T) {
 }
 
 // untilLater waits until the file system's clock, which may tick every few
-// milliseconds, is later than than.
+// milliseconds, passes a time.
 func untilLater(t *testing.T, path string, than int64) {
 	t.Helper()
 	probe := filepath.Join(filepath.Dir(path), "probe")

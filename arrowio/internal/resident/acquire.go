@@ -40,7 +40,7 @@ func (b *buffer) grow(size int) {
 
 // Acquire makes the spans resident and writes their addresses to the first
 // entries of to. It returns when all of them may be read without a wait. It is
-// Cancelled if ctx ends or the gate is closed before that, and DataLoss if a file
+// Cancelled if ctx ends or the dataset is closed before that, and DataLoss if a file
 // was truncated.
 func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, error) {
 	b := buffers.Get().(*buffer)
@@ -145,18 +145,18 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 const readers = 32
 
 // load makes the regions resident on several goroutines. It returns early if ctx
-// ends or the gate is closed. A goroutine whose system call does not return stays
-// inside the gate until it does.
+// ends or the dataset is closed. A goroutine whose system call does not return counts
+// as a call under way until it does.
 func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
-	open, detach := s.gate.Join(ctx)
+	open, detach := s.calls.Join(ctx)
 	defer detach()
 	var next atomic.Int64
 	workers := min(readers, len(list))
 	err := guard.Parallel(open, "arrowio", workers, workers, func(int) error {
-		if err := s.gate.Enter(); err != nil {
+		if err := s.calls.Enter(); err != nil {
 			return err
 		}
-		defer s.gate.Leave()
+		defer s.calls.Leave()
 		for k := next.Add(1) - 1; k < int64(len(list)) && open.Err() == nil; k = next.Add(1) - 1 {
 			if err := list[k].load(open, b); err != nil {
 				next.Store(int64(len(list))) // for the others

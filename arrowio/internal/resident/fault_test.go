@@ -61,7 +61,7 @@ func TestFaultHandler(t *testing.T) {
 			t.Errorf("file %d:\ngot  %s\nwant %s", i, got, want)
 		}
 	}
-	_ = s.gate.Close(0)
+	_ = s.calls.Close(0)
 	if len(w.watching) != 0 {
 		t.Errorf("%d mappings are still watched", len(w.watching))
 	}

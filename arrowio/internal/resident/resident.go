@@ -56,19 +56,19 @@ type FaultHandler interface {
 	Arm()
 }
 
-// Set serves spans of files. It is safe for concurrent use. A caller of its
-// methods is inside the gate.
+// Set serves spans of files. It is safe for concurrent use. Its methods are called
+// between Enter and Leave of calls.
 type Set struct {
 	files []*File
 	armed FaultHandler // nil if there is none, or nothing is mapped
-	gate  *source.Calls
+	calls *source.Calls
 	ahead hints
 }
 
-// NewSet makes a set of files. Its goroutines end when the gate is closed, and
-// are inside the gate until then: the files may be closed when the gate releases.
-func NewSet(gate *source.Calls, files []*File, o Options) (*Set, error) {
-	s := &Set{files: files, gate: gate}
+// NewSet makes a set of the files of a dataset, whose calls it joins. Its
+// goroutines are calls under way, too, so the release of calls may close the files.
+func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
+	s := &Set{files: files, calls: calls}
 	whole := s.size() <= o.Memory/4*3
 	switch o.IO {
 	case "map":
@@ -126,16 +126,16 @@ func (s *Set) populate(ctx context.Context) error {
 	return nil
 }
 
-// background runs fn on a goroutine whose context ends when the gate is closed.
+// background runs fn on a goroutine whose context ends when the dataset is closed.
 // The work only saves time later, so errors are dropped: a gather that needs the
 // bytes meets and reports the same error.
 func (s *Set) background(fn func(ctx context.Context) error) {
-	if s.gate.Enter() != nil {
+	if s.calls.Enter() != nil {
 		return
 	}
 	guard.Go("arrowio", func() error {
-		defer s.gate.Leave()
-		ctx, stop := s.gate.Join(context.Background())
+		defer s.calls.Leave()
+		ctx, stop := s.calls.Join(context.Background())
 		defer stop()
 		return fn(ctx)
 	}, func(error) {})

@@ -44,14 +44,14 @@ func write(t *testing.T, sizes ...int) (files []*File, content [][]byte) {
 	return files, content
 }
 
-// newSet makes a set whose gate closes the files.
+// newSet makes a set whose files are closed with its calls.
 func newSet(t *testing.T, files []*File, o Options) *Set {
 	t.Helper()
 	s, err := trySet(files, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.gate.Close(source.Patience) })
+	t.Cleanup(func() { _ = s.calls.Close(source.Patience) })
 	return s
 }
 
@@ -283,7 +283,7 @@ func TestSlowReader(t *testing.T) {
 		if err := <-got; err != nil {
 			t.Error(err)
 		}
-		_ = s.gate.Close(source.Patience)
+		_ = s.calls.Close(source.Patience)
 	})
 }
 
@@ -302,7 +302,7 @@ func TestCancel(t *testing.T) {
 		if err := <-got; err.Error() != "arrowio: the read was cancelled" || !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		_ = s.gate.Close(source.Patience) // returns, although both reads are stuck
+		_ = s.calls.Close(source.Patience) // returns, although both reads are stuck
 		select {
 		case <-r.released:
 			t.Error("released under a read")
@@ -323,7 +323,7 @@ func TestCloseCancels(t *testing.T) {
 			got <- err
 		}()
 		<-r.asked
-		_ = s.gate.Close(source.Patience)
+		_ = s.calls.Close(source.Patience)
 		if err := <-got; err == nil || err.Error() != "arrowio: the dataset was closed during the read" {
 			t.Errorf("got %v", err)
 		}
@@ -344,7 +344,7 @@ func TestCloseEndsTheBackground(t *testing.T) {
 			return files[0].populateAll(ctx)
 		})
 		before := time.Now()
-		_ = s.gate.Close(source.Patience)
+		_ = s.calls.Close(source.Patience)
 		if waited := time.Since(before); waited > 0 {
 			t.Errorf("Close waited for %v", waited)
 		}
@@ -369,7 +369,7 @@ func TestReaderFails(t *testing.T) {
 			if err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
-			_ = s.gate.Close(source.Patience)
+			_ = s.calls.Close(source.Patience)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// inCore says which pages of a mapping are in memory.
+// inCore reports which pages of a mapping are in memory.
 func inCore(t *testing.T, mapping []byte) []bool {
 	t.Helper()
 	page := os.Getpagesize()
@@ -74,8 +74,8 @@ func TestPopulates(t *testing.T) {
 	}
 }
 
-// TestReadsNothingAround: rows that a step needs before their file is in memory
-// come alone, whatever the kernel would read around a fault.
+// TestReadsNothingAround: if a step needs rows before their file is in memory, only
+// their pages are read. The kernel would read more around a fault.
 func TestReadsNothingAround(t *testing.T) {
 	files, _ := write(t, 1<<20)
 	f, page := files[0], os.Getpagesize()
@@ -114,8 +114,8 @@ func TestPopulatesAll(t *testing.T) {
 	})
 }
 
-// TestFault: a file that shrinks after its pages were acquired faults, and the
-// fault is an error.
+// TestFault: if a file is truncated after its pages were acquired, a read of them
+// faults, and the fault is an error.
 func TestFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files, _ := write(t, 100_000)
@@ -154,7 +154,7 @@ func TestNothingLeft(t *testing.T) {
 			t.Error("the test does not see what is open")
 		}
 		lease.Release()
-		_ = s.gate.Close(0)
+		_ = s.calls.Close(0)
 		if open(t, name) {
 			t.Errorf("%+v: a mapping or a descriptor is left", o)
 		}

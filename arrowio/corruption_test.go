@@ -21,16 +21,16 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// lie is a file written by Arrow's own library in which single values are then
-// falsified.
-type lie struct {
+// corruptible is a file written by Arrow's own library, of which a test then changes
+// single values.
+type corruptible struct {
 	t    *testing.T
 	path string
 	data []byte
 }
 
 // write makes a file of one column x with the JSON values.
-func write(t *testing.T, typ arrow.DataType, values string, options ...ipc.Option) *lie {
+func write(t *testing.T, typ arrow.DataType, values string, options ...ipc.Option) *corruptible {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: typ}}, nil)
 	column, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(values))
@@ -40,9 +40,9 @@ func write(t *testing.T, typ arrow.DataType, values string, options ...ipc.Optio
 	return writeRecords(t, schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{column}, -1)}, options...)
 }
 
-func writeRecords(t *testing.T, schema *arrow.Schema, records []arrow.Record, options ...ipc.Option) *lie {
+func writeRecords(t *testing.T, schema *arrow.Schema, records []arrow.Record, options ...ipc.Option) *corruptible {
 	t.Helper()
-	l := &lie{t: t, path: filepath.Join(t.TempDir(), "x.arrow")}
+	l := &corruptible{t: t, path: filepath.Join(t.TempDir(), "x.arrow")}
 	f, err := os.Create(l.path)
 	if err != nil {
 		t.Fatal(err)
@@ -68,14 +68,14 @@ func writeRecords(t *testing.T, schema *arrow.Schema, records []arrow.Record, op
 	return l
 }
 
-// length gives the bytes of one of column x's buffers in the first batch.
-func (l *lie) length(buffer int) int {
+// length returns the length of one of column x's buffers in the first batch.
+func (l *corruptible) length(buffer int) int {
 	_, n := l.buffer(buffer)
 	return n
 }
 
-// buffer gives place and length of a buffer in the file.
-func (l *lie) buffer(buffer int) (at, length int) {
+// buffer returns position and length of a buffer in the file.
+func (l *corruptible) buffer(buffer int) (at, length int) {
 	l.t.Helper()
 	f, err := arrowmeta.Read(bytes.NewReader(l.data), int64(len(l.data)))
 	if err != nil {
@@ -91,7 +91,7 @@ func (l *lie) buffer(buffer int) (at, length int) {
 
 // put writes a number over the bytes at offset in one of column x's buffers in
 // the first record batch.
-func (l *lie) put(buffer, offset int, number any) {
+func (l *corruptible) put(buffer, offset int, number any) {
 	l.t.Helper()
 	at, _ := l.buffer(buffer)
 	if _, err := binary.Encode(l.data[at+offset:], binary.LittleEndian, number); err != nil {
@@ -103,7 +103,7 @@ func (l *lie) put(buffer, offset int, number any) {
 }
 
 // gather opens the file with rows of 3 and gathers one record of field x.
-func (l *lie) gather(io string, record int64) error {
+func (l *corruptible) gather(io string, record int64) error {
 	l.t.Helper()
 	ds, err := arrowio.OpenFiles(l.t.Context(), []string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {3}}})
 	if err != nil {
@@ -118,8 +118,8 @@ func (l *lie) gather(io string, record int64) error {
 	return err
 }
 
-// TestListOffsetsAreChecked: a list whose offsets leave its elements, or that
-// has another length than the field's rows, is an error of its record alone.
+// TestListOffsetsAreChecked: if the offsets of a list lie outside of its elements,
+// or its length is not that of the field's rows, only its record is an error.
 func TestListOffsetsAreChecked(t *testing.T) {
 	for _, large := range []bool{false, true} {
 		typ, width := arrow.DataType(arrow.ListOf(arrow.PrimitiveTypes.Int32)), 4
@@ -161,8 +161,8 @@ func TestListsBeyondTheirElements(t *testing.T) {
 	}
 }
 
-// falsify writes numbers over the only place in the file that holds others.
-func (l *lie) falsify(from, to []int32) {
+// replace writes numbers over others, which occur once in the file.
+func (l *corruptible) replace(from, to []int32) {
 	l.t.Helper()
 	old, err := binary.Append(nil, binary.LittleEndian, from)
 	if err != nil {
@@ -170,7 +170,7 @@ func (l *lie) falsify(from, to []int32) {
 	}
 	at := bytes.Index(l.data, old)
 	if at < 0 || bytes.Count(l.data, old) != 1 {
-		l.t.Fatalf("%v stands %d times in the file", from, bytes.Count(l.data, old))
+		l.t.Fatalf("%v occurs %d times in the file", from, bytes.Count(l.data, old))
 	}
 	if _, err := binary.Encode(l.data[at:], binary.LittleEndian, to); err != nil {
 		l.t.Fatal(err)
@@ -180,14 +180,14 @@ func (l *lie) falsify(from, to []int32) {
 	}
 }
 
-// TestListsBesideNulls: a row with a null among its lists is put together list
-// by list, whose offsets are checked then.
+// TestListsBesideNulls: a row with a null among its lists is built list by list,
+// and the offsets of each are checked.
 func TestListsBesideNulls(t *testing.T) {
 	typ := arrow.FixedSizeListOf(2, arrow.ListOf(arrow.PrimitiveTypes.Int32))
 	for _, start := range []int32{7, 1 << 29, -9} {
 		for _, io := range []string{"map", "read"} {
 			l := write(t, typ, `[[[1,2,3],null],[[4,5,6],[7,8,9]]]`)
-			l.falsify([]int32{0, 3, 3, 6, 9}, []int32{start, start + 3, 3, 6, 9})
+			l.replace([]int32{0, 3, 3, 6, 9}, []int32{start, start + 3, 3, 6, 9})
 			ds, err := arrowio.OpenFiles(t.Context(), []string{l.path}, arrowio.Options{IO: io, Shapes: map[string][]int{"x": {2, 3}}})
 			if err != nil {
 				t.Fatal(err)
@@ -203,8 +203,8 @@ func TestListsBesideNulls(t *testing.T) {
 	}
 }
 
-// TestShapeFromDamagedLists: the lists that a shape is taken from lead out of
-// their elements, or out of the file.
+// TestShapeFromDamagedLists: the lists that a shape is taken from end outside of
+// their elements, or of the file.
 func TestShapeFromDamagedLists(t *testing.T) {
 	for _, c := range []struct {
 		start int32
@@ -245,8 +245,8 @@ func TestDictionaryIndicesAreChecked(t *testing.T) {
 	}
 }
 
-// TestCompressedSizesAreChecked: the size before each compressed buffer is
-// believed only if it is what the rows need.
+// TestCompressedSizesAreChecked: the size before each compressed buffer must be
+// the size that the rows need.
 func TestCompressedSizesAreChecked(t *testing.T) {
 	values := "[" + strings.Repeat("7,", 999) + "7]"
 	for name, codec := range map[string]ipc.Option{"lz4": ipc.WithLZ4(), "zstd": ipc.WithZstd()} {
@@ -264,7 +264,7 @@ func TestCompressedSizesAreChecked(t *testing.T) {
 				t.Errorf("%s, size %d: %d bytes allocated", name, size, grown)
 			}
 			if err == nil {
-				t.Errorf("%s: size %d was believed", name, size)
+				t.Errorf("%s: size %d was accepted", name, size)
 				continue
 			}
 			named(t, l.path, err)
@@ -276,7 +276,8 @@ func TestCompressedSizesAreChecked(t *testing.T) {
 	}
 }
 
-// TestDictionarySizesAreChecked does the same for a dictionary's values.
+// TestDictionarySizesAreChecked is TestCompressedSizesAreChecked for the values of
+// a dictionary.
 func TestDictionarySizesAreChecked(t *testing.T) {
 	plain := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float64}
 	var values []string
@@ -308,7 +309,7 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestCompressedBytesAreChecked breaks the compressed bytes themselves.
+// TestCompressedBytesAreChecked changes the compressed bytes themselves.
 func TestCompressedBytesAreChecked(t *testing.T) {
 	values := "[" + strings.Repeat("7,8,1000,", 333) + "7]"
 	for _, codec := range []ipc.Option{ipc.WithLZ4(), ipc.WithZstd()} {
@@ -320,15 +321,14 @@ func TestCompressedBytesAreChecked(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err = gatherField(ds, 0, ds.Schema().Fields[0], []int64{0}); err != nil {
-				named(t, l.path, err) // where the change makes other values, no checksum tells
+				named(t, l.path, err) // a change that only makes other values is not noticed
 			}
 			ds.Close()
 		}
 	}
 }
 
-// TestZstdWindow: a frame may ask its reader to keep a window of gigabytes, for
-// 8,000 bytes in all.
+// TestZstdWindow: a frame of 8,000 bytes may ask for a window of gigabytes.
 func TestZstdWindow(t *testing.T) {
 	for _, window := range []byte{0x00, 0x50, 0x80, 0x98, 0xa0, 0xa8, 0xf8} {
 		l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,8,1000,", 333)+"7]", ipc.WithZstd())
@@ -349,7 +349,7 @@ func TestZstdWindow(t *testing.T) {
 	}
 }
 
-// TestHugeShapes: a type may describe rows that no address space holds.
+// TestHugeShapes: a type may describe rows that are larger than any address space.
 func TestHugeShapes(t *testing.T) {
 	typ := arrow.DataType(arrow.PrimitiveTypes.Int8)
 	for range 3 {
@@ -368,8 +368,8 @@ func TestHugeShapes(t *testing.T) {
 	}
 }
 
-// TestRowsWithoutBytes: nulls take no bytes, so that a small file may claim any
-// number of rows. Their sum is bounded.
+// TestRowsWithoutBytes: nulls take no bytes, so a small file may claim any number
+// of rows. Their sum is bounded.
 func TestRowsWithoutBytes(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.Null, Nullable: true}}, nil)
 	record := func(rows int) arrow.Record {
@@ -398,12 +398,12 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
-// TestOtherRowsAfterOpen: a file that was exchanged for one of the same size
-// whose record batch has another number of rows.
+// TestOtherRowsAfterOpen overwrites a file with one of the same size whose record
+// batch has another number of rows.
 func TestOtherRowsAfterOpen(t *testing.T) {
 	l, other := write(t, arrow.PrimitiveTypes.Int8, "[1,2,3]"), write(t, arrow.PrimitiveTypes.Int8, "[1,2,3,4,5]")
 	if len(l.data) != len(other.data) {
-		t.Fatalf("%d and %d bytes: the test does not test", len(l.data), len(other.data))
+		t.Fatalf("%d and %d bytes: the test checks nothing", len(l.data), len(other.data))
 	}
 	ds, err := arrowio.Open(l.path)
 	if err != nil {
@@ -419,9 +419,9 @@ func TestOtherRowsAfterOpen(t *testing.T) {
 	}
 }
 
-// TestRewrittenAfterOpen writes another file over an open one, shorter or of
-// the same size but with other rows. It may be an error or other values, but
-// nothing outside of the file is read.
+// TestRewrittenAfterOpen overwrites an open file with another one, which is shorter
+// or has the same size but other rows. The result may be an error or other values,
+// but nothing outside of the file is read.
 func TestRewrittenAfterOpen(t *testing.T) {
 	for _, io := range []string{"map", "read"} {
 		l := write(t, arrow.PrimitiveTypes.Int64, "["+strings.Repeat("7,", 9999)+"7]")
