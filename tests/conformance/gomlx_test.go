@@ -18,11 +18,11 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestGoMLX places every case of the tables on virtual devices, in a random
-// order of them and of a random type, and reads every shard back from its
-// device: it must be the index of the global batch that JAX gives the device at
-// that place of the mesh. Axes are renamed, because GoMLX takes identifiers only.
-// What a batch cannot be is left out: scalars, and batches of no rows.
+// TestGoMLX places every case of the tables on virtual devices in a random
+// order, with a random type, and reads every shard back from its device. The
+// shard must be the index of the global batch that JAX assigns to that position
+// of the mesh. Axes are renamed, because GoMLX accepts identifiers only. Scalars
+// and batches without rows are left out, because no batch can be one.
 func TestGoMLX(t *testing.T) {
 	r := random.New(t)
 	all, done := read(t), 0
@@ -38,7 +38,7 @@ func TestGoMLX(t *testing.T) {
 	t.Logf("%d cases", done)
 }
 
-// place plays one case.
+// place places one case.
 func (row caseRow) place(t *testing.T, what string, r *rand.Rand, on meshRow) {
 	t.Helper()
 	lay := row.layout(t, r, on)

@@ -1,15 +1,15 @@
 """Ask the installed JAX which part of an array each device holds.
 
-Writes testdata/sharding.json.gz, the tables that the Go tests (and any other
-face of meshfeed) read; README.md beside this file describes them.
+Writes testdata/sharding.json.gz, the tables that the tests read. README.md
+beside this file describes them.
 
     python make_tables.py            # write the tables
-    python make_tables.py --check    # make them again and compare
+    python make_tables.py --check    # ask again and compare
 
-Only public names of JAX are used. Every case is asked twice: of a mesh of real
-CPU devices in a random order, where arrays are made and their shards compared
-with array[index]; and of a mesh of stand-ins for devices of several processes,
-once per process, since no process can ask JAX about another one.
+It uses public names of JAX only. Every case is asked twice. On a mesh of real
+CPU devices in a random order, arrays are made and their shards compared with
+array[index]. On a mesh of stand-ins for devices of several processes, JAX is
+asked once per process, because no process can ask JAX about another one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Entry = None | str | list[str]
 
 
 class Plan:
-    """One random mesh: real devices in a random order, and owners for stand-ins."""
+    """A random mesh: real devices in a random order, and processes for stand-ins."""
 
     def __init__(self, rng: random.Random) -> None:
         rank = rng.choice([0, 1, 1, 2, 2, 2, 3, 3, 4, 5])
@@ -66,7 +66,7 @@ class Plan:
         self.ids = rng.sample(range(1, 5 * DEVICES), self.size)
 
     def draw_owners(self, rng: random.Random) -> list[int]:
-        """Equal blocks, blocks dealt out in turn, or any devices to anybody."""
+        """Draw the process of each device: equal blocks, in turn, or at random."""
         count = rng.randint(1, min(6, self.size))
         kind = rng.random()
         if kind < 0.4:
@@ -81,7 +81,7 @@ class Plan:
         return Mesh(real.reshape(self.sizes), tuple(self.names))
 
     def mesh_of(self, process: int) -> Mesh:
-        """The mesh as a process sees it."""
+        """Return the mesh as a process sees it."""
         me = Process(process)
         devices = np.empty(self.size, dtype=object)
         for i, (owner, number) in enumerate(zip(self.owners, self.ids, strict=True)):
@@ -101,7 +101,7 @@ def partition_spec(entries: list[Entry]) -> PartitionSpec:
 
 
 def draw_spec(rng: random.Random, plan: Plan, rank: int) -> list[Entry]:
-    """Deal axes, in any order, to the entries of a spec of at most this rank."""
+    """Assign axes, in any order, to the entries of a spec of at most this rank."""
     dealt: list[list[str]] = [[] for _ in range(rng.randint(0, rank))]
     for name in rng.sample(plan.names, len(plan.names)):
         d = rng.randint(0, rank + 1)
@@ -164,8 +164,8 @@ def ask_replicas(sharding: NamedSharding, shape: list[int], indexes: list[Any]) 
 
 
 def ask_processes(plan: Plan, spec: list[Entry], shape: list[int], indexes: list[Any]) -> list[Any]:
-    """For each process, and one without devices: does it own the whole mesh, and
-    the mesh positions that it addresses."""
+    """For each process, and for one without devices: whether it owns the whole mesh,
+    and the mesh positions that it addresses."""
     answers = []
     for process in [*sorted(set(plan.owners)), 9]:
         sharding = NamedSharding(plan.mesh_of(process), partition_spec(spec))
@@ -186,7 +186,7 @@ INDIVISIBLE = re.compile(
 
 
 def fault(plan: Plan, spec: list[Entry], shape: list[int]) -> Case | None:
-    """What JAX objects to, or None."""
+    """Return JAX's objection to a case, or None."""
     try:
         sharding = NamedSharding(plan.mesh(), partition_spec(spec))
         sharding.check_compatible_aval(tuple(shape))
@@ -216,7 +216,7 @@ def spoil(
     spec, shape = [*spec], [*shape]
     for _ in range(rng.choice([1, 1, 2])):
         kind = rng.randint(0, 3)
-        if kind == 0 and spec:  # a name of no axis, alone or beside others
+        if kind == 0 and spec:  # an unknown axis, alone or beside others
             d = rng.randrange(len(spec))
             spec[d] = [*names_of(spec[d]), "nowhere"]
         elif kind == 1 and plan.names and len(spec) > 1:  # a name twice
@@ -231,7 +231,7 @@ def spoil(
 
 
 def mesh_faults() -> list[Case]:
-    """What meshfeed refuses, and what JAX does with it."""
+    """Return meshes that meshfeed refuses, with JAX's answer."""
     four = jax.devices()[:4]
     found = []
     for error, devices, names in [
@@ -251,7 +251,7 @@ def mesh_faults() -> list[Case]:
 
 
 def spec_faults() -> list[Case]:
-    """Entries that JAX's PartitionSpec refuses, and those it makes the same."""
+    """Return entries that JAX's PartitionSpec refuses or normalizes."""
     found: list[Case] = []
     for entries in ([["a"], None], [[], "a"], [["a", "b"], None, None], [["a", ["b"]]], [[["a"]]]):
         try:
@@ -299,7 +299,7 @@ def tables(seed: int, progress: bool) -> Case:
 
 
 def differences(old: Case, new: Case) -> Iterator[str]:
-    """Name what differs, but which exception JAX raises, and how another version prints."""
+    """Name differences, except exception classes, and the text of another version."""
     ignored = {"jax"} if old["jax"] == new["jax"] else {"jax", "text"}
     for part in ("meshes", "cases", "errors", "mesh_errors", "specs"):
         if len(old[part]) != len(new[part]):

@@ -1,6 +1,6 @@
-// Package conformance holds meshfeed to what JAX itself answers: make_tables.py
-// asks the installed JAX, and the tests here and those of other faces read the
-// tables it wrote.
+// Package conformance compares meshfeed with JAX: make_tables.py asks the
+// installed JAX and writes tables, which the tests here and in tests/python
+// read.
 package conformance
 
 import (
@@ -146,7 +146,7 @@ func TestMeshes(t *testing.T) {
 	}
 }
 
-// What JAX lets through and then collapses is refused.
+// JAX accepts these meshes and then collapses them; meshfeed refuses them.
 func TestMeshErrors(t *testing.T) {
 	rows := read(t).MeshErrors
 	if len(rows) < 2 {

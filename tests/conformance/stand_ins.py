@@ -1,10 +1,10 @@
-"""Stand-ins for the devices of processes that are not there."""
+"""Stand-ins for the devices of processes that do not exist."""
 
 from __future__ import annotations
 
 
 class Process:
-    """What JAX asks of a device's client: which process this is."""
+    """The part of a device's client that JAX uses: the number of this process."""
 
     platform = "cpu"
     runtime_type = "stand-in"
@@ -21,7 +21,7 @@ class Memory:
 
 
 class Device:
-    """A device of some process, as JAX's own mesh tests imitate them."""
+    """A device of a process, imitated as in JAX's own mesh tests."""
 
     platform = "cpu"
     device_kind = "stand-in"

@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// A cell is one way of bringing a batch to a place.
+// cell is one way to bring a batch to memory or devices.
 type cell struct {
 	on     string // the backend, or "host"
 	what   string
@@ -52,13 +52,13 @@ func (b *bench) end() (err error) {
 	return err
 }
 
-// mode says how a loader feeds a cell.
+// mode is the way in which a loader feeds a cell.
 type mode struct {
 	ring  bool
 	ahead int // batches read ahead; the one before is then held meanwhile
 }
 
-// The names by which the page finds its cells.
+// Names of cells, which the page looks up.
 const (
 	host         = "host"
 	memcpy       = "memcpy"
@@ -74,7 +74,7 @@ const (
 	byHand       = "by hand: gather, FromRaw, dtensor, finalize"
 )
 
-// onHost adds what the others are compared with.
+// onHost adds the cells with which the others are compared.
 func (b *bench) onHost() {
 	from, to := make([]byte, batchBytes), make([]byte, batchBytes)
 	b.add(cell{on: host, what: memcpy, copies: "1", step: func() error { copy(to, from); return nil }}, nil)
@@ -106,7 +106,7 @@ func (b *bench) loaded() (cell, error) {
 	return cell{on: host, what: hostLoader, copies: "1", step: step, end: l.Close}, nil
 }
 
-// onDevices adds the ways to a backend.
+// onDevices adds the cells of a backend.
 func (b *bench) onDevices(name string, d *gomlxfeed.Devices) {
 	once := "1"
 	if !d.Shared() {
@@ -122,7 +122,7 @@ func (b *bench) onDevices(name string, d *gomlxfeed.Devices) {
 	b.add(b.byHand(cell{on: name, what: byHand, copies: "2"}, d))
 }
 
-// intoRing gathers without a loader.
+// intoRing gathers into a ring without a loader.
 func (b *bench) intoRing(c cell, d *gomlxfeed.Devices) (cell, error) {
 	ring, err := d.Ring(b.lay)
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *bench) intoRing(c cell, d *gomlxfeed.Devices) (cell, error) {
 	return c, err
 }
 
-// feed is a loader with a ring, or with memory of its own.
+// feed is a loader with a ring, or with host memory.
 func (b *bench) feed(d *gomlxfeed.Devices, m mode) (*loader.Loader, func() error, error) {
 	if !m.ring {
 		l, err := b.loader(nil, m.ahead)
@@ -162,7 +162,7 @@ func (b *bench) feed(d *gomlxfeed.Devices, m mode) (*loader.Loader, func() error
 	return l, func() error { return errors.Join(l.Close(), ring.Close()) }, err
 }
 
-// pulled is Placed. The first batches are compared byte by byte.
+// pulled measures gomlxfeed.Placed. It compares the first batches byte by byte.
 func (b *bench) pulled(c cell, d *gomlxfeed.Devices, m mode) (cell, error) {
 	l, closeFeed, err := b.feed(d, m)
 	if err != nil {
@@ -196,7 +196,7 @@ func (b *bench) pulled(c cell, d *gomlxfeed.Devices, m mode) (cell, error) {
 	return c, nil
 }
 
-// trained is what a trainer is given and finalizes.
+// trained measures batches that a trainer gets and finalizes.
 func (b *bench) trained(c cell, d *gomlxfeed.Devices, m mode) (cell, error) {
 	l, closeFeed, err := b.feed(d, m)
 	if err != nil {
@@ -225,7 +225,7 @@ func (b *bench) trained(c cell, d *gomlxfeed.Devices, m mode) (cell, error) {
 	return c, nil
 }
 
-// byHand is what a program does without meshfeed: it gathers a batch to host
+// byHand measures a program without meshfeed: it gathers a batch to host
 // memory, makes a tensor of every shard, one after the other, joins them to a
 // global array as the other cells do, and frees it.
 func (b *bench) byHand(c cell, d *gomlxfeed.Devices) (cell, error) {

@@ -31,7 +31,7 @@ const (
 	images     = 4096
 )
 
-// world is what all cells load from.
+// world is the data of all cells.
 type world struct {
 	src source.Source
 	lay *layout.Layout
@@ -53,8 +53,8 @@ func newWorld() (w world, err error) {
 	return w, err
 }
 
-// loader loads shuffled batches without end, on one worker. Where ahead is 0,
-// nothing is read ahead, so that a call of Next costs all that a batch costs.
+// loader loads shuffled batches without end, on one worker. If ahead is 0,
+// nothing is read ahead, so a call of Next has the whole cost of a batch.
 func (w world) loader(memory batch.Allocator, ahead int) (*loader.Loader, error) {
 	if ahead == 0 {
 		ahead = -1
@@ -62,7 +62,7 @@ func (w world) loader(memory batch.Allocator, ahead int) (*loader.Loader, error)
 	return loader.New(w.src, loader.Options{Layout: w.lay, Shuffle: true, Epochs: -1, Prefetch: ahead, Workers: 1, Allocator: memory})
 }
 
-// gather is the source alone, asked for shuffled rows.
+// gather reads shuffled rows from the source alone.
 type gather struct {
 	source.Gatherer
 	order []int64
@@ -88,7 +88,7 @@ func (g *gather) batch(jobs []source.Job) error {
 	return g.Gather(context.Background(), g.order[at:at+rows], jobs)
 }
 
-// shardJobs are the jobs of a batch whose shards lie apart.
+// shardJobs returns the jobs of a batch whose shards are separate.
 func shardJobs(dst func(shard int) []byte) []source.Job {
 	jobs := make([]source.Job, devices)
 	for i := range jobs {
@@ -97,8 +97,7 @@ func shardJobs(dst func(shard int) []byte) []source.Job {
 	return jobs
 }
 
-// verify compares every byte of a placed batch with what was put into the
-// dataset.
+// verify compares every byte of a placed batch with the dataset.
 func verify(l *loader.Loader, b *gomlxfeed.Batch) error {
 	records, err := l.Records(b.Step().Cursor)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command placing measures what it costs to bring a batch to the devices of
 // GoMLX, on the pure-Go backend and on XLA's for CPUs, and writes
-// docs/benchmarks-gomlx.md. It is run by `make bench-go`.
+// docs/benchmarks-gomlx.md. `make bench-go` runs it.
 package main
 
 import (
@@ -74,7 +74,7 @@ func write(out, text string) error {
 	return os.WriteFile(out, []byte(text), 0o644)
 }
 
-// again measures in a child process whose malloc keeps what is freed.
+// again measures in a child process whose malloc keeps freed memory.
 func again(plugin string, rounds int) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// stretch is how long a cell runs before the next has its turn.
+// stretch is the length of a turn of a cell.
 const stretch = 40 * time.Millisecond
 
-// measured is a step of one cell, in one turn.
+// measured has the numbers of one cell in one turn, per step.
 type measured struct {
 	micros float64 // the median; where batches are read ahead, the mean
 	faults float64 // page faults of the process, the mean
 }
 
-// measure lets the cells take turns, each round beginning with another, so that
-// whatever else the machine does meets all of them. It gives the turns of every
-// cell by round.
+// measure runs the cells in turns. Each round begins with another cell, so that
+// other load of the machine meets all of them. It returns the turns by cell and
+// round.
 func measure(cells []cell, rounds int) ([][]measured, error) {
 	turns := make([][]measured, len(cells))
 	for round := range rounds + 1 {
@@ -38,8 +38,8 @@ func measure(cells []cell, rounds int) ([][]measured, error) {
 	return turns, nil
 }
 
-// turn runs a cell for a stretch. Its first steps, which find the cache of
-// another and what was read ahead meanwhile, are not counted.
+// turn runs a cell for one turn. The first steps do not count, because the cache
+// belongs to the cell before, and batches were read ahead meanwhile.
 func turn(c cell) (measured, error) {
 	for range 4 {
 		if err := c.step(); err != nil {
@@ -63,8 +63,8 @@ func turn(c cell) (measured, error) {
 	return m, nil
 }
 
-// pageFaults counts those of this process that needed no disk, where the system
-// tells.
+// pageFaults returns the number of faults of this process that needed no disk,
+// if the system counts them.
 func pageFaults() (n float64) {
 	text, _ := os.ReadFile("/proc/self/stat")
 	_, after, _ := strings.Cut(string(text), ") ")
@@ -86,7 +86,7 @@ func spreadOf(values []float64) spread {
 	return spread{quantile(values, 0.1), quantile(values, 0.5), quantile(values, 0.9)}
 }
 
-// ratios divides round by round.
+// ratios divides two cells round by round.
 func ratios(a, b []float64) []float64 {
 	list := make([]float64, len(a))
 	for i := range a {
