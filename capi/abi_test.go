@@ -20,11 +20,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write abi.txt anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite abi.txt")
 
-// TestABI compares what compiled callers depend on with abi.txt. The first release
-// has ABI 1.0. From then on a change that only adds at the end raises MF_ABI_MINOR,
-// any other MF_ABI_MAJOR.
+// TestABI compares everything that compiled callers depend on with abi.txt. The
+// first release has ABI 1.0. After it, a change that only adds at the end raises
+// MF_ABI_MINOR, and any other change raises MF_ABI_MAJOR.
 func TestABI(t *testing.T) {
 	folder := library(t)
 	got := execute(t, compile(t, folder, "abi.c")) + strings.Join(exported(t, folder), "\n") + "\n"
@@ -38,7 +38,7 @@ func TestABI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the ABI is not that of abi.txt: after a release raise MF_ABI_MINOR or MF_ABI_MAJOR; then run this test with -args -rewrite\ngot\n%s", got)
+		t.Errorf("the ABI differs from abi.txt; after a release raise MF_ABI_MINOR or MF_ABI_MAJOR; then run this test with -args -rewrite\ngot\n%s", got)
 	}
 }
 
@@ -52,7 +52,7 @@ func open(t *testing.T, folder string) *elf.File {
 	return f
 }
 
-// exported lists what the library shows.
+// exported lists the exported symbols of the library.
 func exported(t *testing.T, folder string) []string {
 	symbols, err := open(t, folder).DynamicSymbols()
 	if err != nil {
@@ -68,11 +68,10 @@ func exported(t *testing.T, folder string) []string {
 	return names
 }
 
-// TestSymbols compares the exported functions with those that the header
-// declares.
+// TestSymbols compares the exported symbols with the functions in the headers.
 func TestSymbols(t *testing.T) {
 	if got, want := exported(t, library(t)), declared(t); !slices.Equal(got, want) {
-		t.Errorf("the library exports\n%v\nbut the header declares\n%v", got, want)
+		t.Errorf("the library exports\n%v\nbut the headers declare\n%v", got, want)
 	}
 }
 
@@ -85,8 +84,8 @@ func headers(t *testing.T) []string {
 	return list
 }
 
-// TestHeadersStandAlone compiles each header by itself, in the oldest and the
-// newest languages that it promises.
+// TestHeadersStandAlone compiles each header alone, with the oldest and the
+// newest supported language standards.
 func TestHeadersStandAlone(t *testing.T) {
 	for _, header := range headers(t) {
 		for _, args := range [][]string{{"gcc", "-std=c99", "-xc"}, {"gcc", "-std=c17", "-xc"}, {"g++", "-std=c++11", "-xc++"}, {"g++", "-std=c++20", "-xc++"}} {
@@ -97,7 +96,7 @@ func TestHeadersStandAlone(t *testing.T) {
 	}
 }
 
-// syntax lets a compiler check a program, with warnings as errors.
+// syntax checks a program with a compiler, with warnings as errors.
 func syntax(compiler []string, program string) (string, error) {
 	args := append(slices.Clone(compiler[1:]), "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-Iinclude", "-")
 	cmd := exec.Command(compiler[0], args...)
@@ -106,8 +105,7 @@ func syntax(compiler []string, program string) (string, error) {
 	return string(text), err
 }
 
-// TestHandlesHaveTypes makes sure that compilers refuse a handle of another
-// kind, and a number.
+// TestHandlesHaveTypes: compilers refuse a handle of another kind, and a number.
 func TestHandlesHaveTypes(t *testing.T) {
 	const program = "#include \"meshfeed.h\"\nmf_status f(mf_loader loader, mf_layout layout, mf_bytes* out);\n" +
 		"mf_status f(mf_loader loader, mf_layout layout, mf_bytes* out) {\n(void)loader; (void)layout; return mf_layout_json(%s, out, 0);\n}\n"
@@ -140,8 +138,8 @@ func declared(t *testing.T) []string {
 	return names
 }
 
-// TestEveryFunctionIsTried looks for every function that leads into Go in the
-// program that tries what they all do first.
+// TestEveryFunctionIsTried: ctest/every.c, which tests the first steps of all
+// functions that enter Go, calls each of them.
 func TestEveryFunctionIsTried(t *testing.T) {
 	text, err := os.ReadFile("ctest/every.c")
 	if err != nil {
@@ -155,8 +153,8 @@ func TestEveryFunctionIsTried(t *testing.T) {
 	}
 }
 
-// TestNeeds makes sure that the library asks for nothing but the C library,
-// and that of a version which the wheel's tag can say.
+// TestNeeds: the library needs only the C library, in a version that the tag of
+// the wheel can name.
 func TestNeeds(t *testing.T) {
 	f := open(t, library(t))
 	libraries, err := f.ImportedLibraries()
@@ -188,7 +186,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// codes gives name=number for every code, in Go's spelling, from a text.
+// codes returns name=number for every code in a file, in Go's spelling.
 func codes(t *testing.T, path, pattern string, spell func(string) string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -201,7 +199,7 @@ func codes(t *testing.T, path, pattern string, spell func(string) string) []stri
 	return list
 }
 
-// TestErrorCodes compares the codes of Go, of the header and of Python.
+// TestErrorCodes compares the codes of Go, the header and Python.
 func TestErrorCodes(t *testing.T) {
 	var want []string
 	for _, c := range status.Codes() {
@@ -228,8 +226,8 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestExportsAreGuarded makes sure that every function that C calls is one
-// guarded call, so that no panic ends the process.
+// TestExportsAreGuarded: every function that C calls is one guarded call, so that
+// no panic ends the process.
 func TestExportsAreGuarded(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -238,7 +236,7 @@ func TestExportsAreGuarded(t *testing.T) {
 	found := 0
 	for _, name := range files {
 		if name == "faults.go" {
-			continue // of test builds only
+			continue // only in test builds
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
@@ -283,9 +281,9 @@ func guarded(body []ast.Stmt) bool {
 	return ok && slices.Contains([]string{"call", "with", "withLoader", "withDevices"}, name.Name)
 }
 
-// TestGoStoresNoPointers looks for assignments of Go code to what an
-// out-parameter points at, other than numbers: the collector's write barrier
-// would read what stood there before, which may be anything.
+// TestGoStoresNoPointers finds Go code that assigns a pointer through an
+// out-parameter. The write barrier of the garbage collector would read the old
+// value, which may be anything.
 func TestGoStoresNoPointers(t *testing.T) {
 	files, _ := filepath.Glob("*.go")
 	for _, name := range files {
@@ -295,7 +293,7 @@ func TestGoStoresNoPointers(t *testing.T) {
 		}
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if regexp.MustCompile(`^\s*\*\w+ = (?:nil|unsafe|\(?\*)`).Match(line) {
-				t.Errorf("%s:%d stores a pointer into memory of C: %s", name, i+1, line)
+				t.Errorf("%s:%d stores a pointer into C memory: %s", name, i+1, line)
 			}
 		}
 	}

@@ -8,10 +8,15 @@ import "C"
 import (
 	"context"
 	"time"
+	"unsafe"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/certificate"
 	"github.com/meshfeed/meshfeed/core/loader"
+	"github.com/meshfeed/meshfeed/core/sampler"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // checkObject is a check of a certificate that runs in the background.
@@ -24,8 +29,7 @@ func (*checkObject) Patience() time.Duration { return -1 }
 
 // Close ends the check.
 func (o *checkObject) Close() error {
-	o.Drop(-1, func(struct{}, error) {})
-	return nil
+	return o.Drop(-1, func(struct{}, error) error { return nil })
 }
 
 // stop implements stopper.
@@ -114,4 +118,60 @@ func mfgo_certificate_report(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *
 		}
 		return give(out, report)
 	})
+}
+
+//export mfgo_order_fill
+func mfgo_order_fill(order *C.mfi_text, n C.size_t, seed, records, epoch, position C.int64_t, out *C.int64_t, count C.int64_t, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		o, err := sampler.New(string(text(order, n)), int64(seed), int64(records))
+		if err != nil {
+			return err
+		}
+		if position < 0 || count < 0 || count > records || position > records-count {
+			return status.Errorf(status.OutOfRange, "sampler", "%d positions from %d are not within an epoch of %d", count, position, records)
+		}
+		o.Epoch(int64(epoch)).Fill(unsafe.Slice((*int64)(unsafe.Pointer(out)), int(count)), int64(position))
+		return nil
+	})
+}
+
+//export mfgo_record_key
+func mfgo_record_key(seed, epoch, record C.int64_t, key *C.uint32_t, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		*(*[2]uint32)(unsafe.Pointer(key)) = sampler.RecordKey(int64(seed), int64(epoch), int64(record))
+		return nil
+	})
+}
+
+// maxPiece bounds how many bytes are hashed at once. The hash is assembly, which
+// Go's collector cannot preempt, and a block may have gigabytes.
+const maxPiece = 1 << 20
+
+//export mfgo_digest
+func mfgo_digest(batch *C.mfi_batch, tensors *C.mfi_int32, n C.int32_t, out *C.uint8_t, e *C.mf_error) C.mf_status {
+	return call(e, func() error {
+		digests := unsafe.Slice((*[16]byte)(unsafe.Pointer(out)), int(n))
+		for i, tensor := range unsafe.Slice((*int32)(unsafe.Pointer(tensors)), int(n)) {
+			var t C.mf_tensor
+			if !C.mfi_batch_block(batch, C.int32_t(tensor), &t) {
+				return status.Errorf(status.OutOfRange, "batch", "there is no block %d among the %d of the batch", tensor, int(batch.tensors))
+			}
+			digests[i] = digest(unsafe.Slice((*byte)(t.data), int(t.bytes)))
+		}
+		return nil
+	})
+}
+
+// digest returns XXH3-128 with seed 0, in canonical byte order.
+func digest(block []byte) [16]byte {
+	if len(block) <= maxPiece {
+		return xxh3.Hash128(block).Bytes()
+	}
+	hash := xxh3.New()
+	for len(block) > 0 {
+		n := min(len(block), maxPiece)
+		hash.Write(block[:n])
+		block = block[n:]
+	}
+	return hash.Sum128().Bytes()
 }

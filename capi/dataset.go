@@ -71,17 +71,16 @@ func (d *dataset) release(until time.Time) error {
 	if d.parent != nil {
 		return d.parent.release(until)
 	}
-	var failed error
-	d.opened.Drop(d.Patience(), func(s source.Source, err error) {
+	return d.opened.Drop(d.Patience(), func(s source.Source, err error) error {
 		switch {
 		case err != nil:
+			return nil // calls on the handle have returned it
 		case d.borrowed:
-			failed = guard.Call("capi", s.Close)
+			return guard.Call("capi", s.Close)
 		default:
-			failed = closeUntil(until, s)
+			return closeUntil(until, s)
 		}
 	})
-	return failed
 }
 
 // closeUntil closes a source of files, and returns at the given time if the

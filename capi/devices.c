@@ -17,10 +17,7 @@ mf_status mf_devices_open(const char* spec, size_t spec_size, const mf_devices_o
   return mfgo_devices_open(spec, spec_size, &known, &devices->id, error);
 }
 
-mf_status mf_devices_info(mf_devices devices, mf_bytes* json, mf_error* error) {
-  RETURNS_TEXT(json);
-  return mfgo_devices_info(devices.id, json, error);
-}
+TEXT_FUNCTION(devices_info, devices, json)
 
 mf_status mf_ring_create(mf_devices devices, mf_layout layout, mf_ring* ring, mf_error* error) {
   CREATES(ring);
@@ -28,10 +25,7 @@ mf_status mf_ring_create(mf_devices devices, mf_layout layout, mf_ring* ring, mf
   return mfgo_ring_create(devices.id, layout.id, &ring->id, error);
 }
 
-mf_status mf_ring_info(mf_ring ring, mf_bytes* json, mf_error* error) {
-  RETURNS_TEXT(json);
-  return mfgo_ring_info(ring.id, json, error);
-}
+TEXT_FUNCTION(ring_info, ring, json)
 
 mf_status mf_ring_transfer(mf_ring ring, const mf_batch* batch, mf_device_batch* device_batch,
                            mf_error* error) {

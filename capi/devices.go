@@ -30,13 +30,12 @@ func (*devicesObject) Patience() time.Duration { return patience }
 
 // Close closes the devices. Batches on them keep what they need.
 func (o *devicesObject) Close() error {
-	var failed error
-	o.Drop(patience, func(d *gomlxfeed.Devices, err error) {
-		if err == nil {
-			failed = guard.Call("capi", d.Close)
+	return o.Drop(patience, func(d *gomlxfeed.Devices, err error) error {
+		if err != nil {
+			return nil // calls on the handle have returned it
 		}
+		return guard.Call("capi", d.Close)
 	})
-	return failed
 }
 
 // stop implements stopper: it ends the opening, and the child process that

@@ -176,7 +176,6 @@ typedef struct {
   struct ArrowSchema child;
   struct ArrowSchema* children[1];
   char format[24];
-  char metadata[80];
   char name[]; /* of the root; empty below */
 } schema_node;
 
@@ -211,23 +210,13 @@ static void release_array(struct ArrowArray* self) {
   self->release = NULL;
 }
 
-/* Appends a length and a text, as the interface encodes metadata. */
-static char* put_text(char* to, const char* text) {
-  const int32_t n = (int32_t)strlen(text);
-  memcpy(to, &n, sizeof n);
-  memcpy(to + sizeof n, text, (size_t)n);
-  return to + sizeof n + n;
-}
-
-/* The metadata of the extension type arrow.bool8: two pairs, 75 bytes. */
-static void put_bool8(char* to) {
-  const int32_t pairs = 2;
-  memcpy(to, &pairs, sizeof pairs);
-  to = put_text(to + sizeof pairs, "ARROW:extension:name");
-  to = put_text(to, "arrow.bool8");
-  to = put_text(to, "ARROW:extension:metadata");
-  put_text(to, "");
-}
+/* The metadata of the extension type arrow.bool8: the number of pairs, then keys and
+   values with their lengths, as little-endian 32-bit integers. */
+static const char bool8[] = "\2\0\0\0"
+                            "\24\0\0\0ARROW:extension:name"
+                            "\13\0\0\0arrow.bool8"
+                            "\30\0\0\0ARROW:extension:metadata"
+                            "\0\0\0";
 
 /* Returns the format string of an element type, or NULL if Arrow has no such type. */
 static const char* format_of(mf_dtype type) {
@@ -263,10 +252,8 @@ static bool build_schema(struct ArrowSchema* out, const mf_tensor* block, int32_
     strcpy(node->name, block->name);
   if (d + 1 == block->ndim) {
     strcpy(node->format, format_of(block->dtype));
-    if (block->dtype.code == MF_BOOL) {
-      put_bool8(node->metadata);
-      out->metadata = node->metadata;
-    }
+    if (block->dtype.code == MF_BOOL)
+      out->metadata = bool8;
     return true;
   }
   snprintf(node->format, sizeof node->format, "+w:%lld", (long long)block->shape[d + 1]);

@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,18 +32,14 @@ func (l *loaderObject) Patience() time.Duration { return l.dataset.Patience() }
 // Close ends the loader. Batches that were delivered keep their memory.
 func (l *loaderObject) Close() error {
 	until := time.Now().Add(patience)
-	var failed error
-	l.Drop(l.Patience(), func(made *loader.Loader, err error) {
+	return l.Drop(l.Patience(), func(made *loader.Loader, err error) (failed error) {
 		if err == nil {
 			failed = guard.Call("capi", made.Close)
 		}
 		l.pool.release()
 		l.ready.drop(err == nil)
-		if err := l.dataset.release(until); failed == nil {
-			failed = err
-		}
+		return cmp.Or(failed, l.dataset.release(until))
 	})
-	return failed
 }
 
 // stop implements stopper.

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout/document"
 )
 
-// TestPage asks a library with the page for it.
+// TestPage compares the page of a layout with the page and the layout.
 func TestPage(t *testing.T) {
 	plain, err := os.ReadFile("../wasm/page/dist/layout.html")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestWithoutThePage asks one that was built without.
+// TestWithoutThePage: a library without the page returns an error.
 func TestWithoutThePage(t *testing.T) {
 	want := "-9: page: this build carries no page, since it was built without the tag page; " +
 		"pip install builds it in unless MESHFEED_PAGE=0 is set; in a checkout run: make page lib"

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// hang is how long a program may take: far more than any of them needs.
+// hang bounds the time of a program. It is far more than any of them needs.
 const hang = 2 * time.Minute
 
-// built is the library in a folder of its own, made once for all tests.
+// built is the folder of the library, which is built once for all tests.
 var built = sync.OnceValues(func() (string, error) { return buildLibrary("") })
 
 var temporary string
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildLibrary runs the recipe and gives the folder of the library, a new one
-// each time. The folder's name has a space, as users' folders do.
+// buildLibrary runs build.sh and returns the folder of the library, a new one
+// each time. The name of the folder has a space, as the folders of users may.
 func buildLibrary(variant string, flags ...string) (string, error) {
 	folder, err := os.MkdirTemp(temporary, "lib"+variant+" ")
 	if err != nil {
@@ -42,7 +42,7 @@ func buildLibrary(variant string, flags ...string) (string, error) {
 	return folder, cmd.Run()
 }
 
-// library gives the folder of the library.
+// library returns the folder of the library.
 func library(t *testing.T) string {
 	t.Helper()
 	folder, err := built()
@@ -52,7 +52,7 @@ func library(t *testing.T) string {
 	return folder
 }
 
-// compile builds a program of ctest/ against the library in a folder, with
+// compile compiles a program of ctest/ against the library in a folder, with
 // warnings as errors.
 func compile(t *testing.T, folder, source string, flags ...string) string {
 	t.Helper()
@@ -70,7 +70,7 @@ func compile(t *testing.T, folder, source string, flags ...string) string {
 	return out
 }
 
-// execute runs a program, with a bound, and gives its standard output.
+// execute runs a program for at most the time hang, and returns its standard output.
 func execute(t *testing.T, program string, env ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
@@ -86,7 +86,7 @@ func execute(t *testing.T, program string, env ...string) string {
 	return out.String()
 }
 
-// programs are the tests in C and C++.
+// programs are tests in C and C++.
 var programs = []string{"certificate.c", "devices.c", "life.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "remesh.c", "silence.c", "stream.c", "threads.c", "raii.cc"}
 
 func TestPrograms(t *testing.T) {
@@ -101,7 +101,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestEveryProgramIsRun makes sure that no program is forgotten.
+// TestEveryProgramIsRun finds programs that no test runs.
 func TestEveryProgramIsRun(t *testing.T) {
 	entries, err := os.ReadDir("ctest")
 	if err != nil {
@@ -120,19 +120,22 @@ func TestReadyQueue(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-fsanitize=thread", "-I.", "-Iinclude",
 		"ctest/queue.c", "queue.c", "pool.c", "fork.c", "-o", program, "-pthread"}
+	if text, err := links(t, "-fsanitize=thread"); err != nil {
+		t.Skipf("gcc has no ThreadSanitizer here: %v\n%s", err, text)
+	}
 	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		t.Skipf("gcc makes no programs with ThreadSanitizer here: %v\n%s", err, text)
+		t.Fatalf("%v\n%s", err, text)
 	}
 	if out := execute(t, program); out != "ok\n" {
 		t.Errorf("printed %q", out)
 	}
 }
 
-// TestMistakesAreReported lets AddressSanitizer find a batch that is used after
-// its release, and one that is never released, with the library as it ships.
+// TestMistakesAreReported: with the released library, AddressSanitizer finds a
+// batch that is used after its release, and one that is never released.
 func TestMistakesAreReported(t *testing.T) {
 	if text, err := links(t, "-fsanitize=address"); err != nil {
-		t.Skipf("gcc makes no programs with AddressSanitizer here: %v\n%s", err, text)
+		t.Skipf("gcc has no AddressSanitizer here: %v\n%s", err, text)
 	}
 	program := compile(t, library(t), "asan.c", "-fsanitize=address")
 	for mistake, want := range map[string]string{"none": "", "late": "use-after-poison", "leak": "detected memory leaks"} {
@@ -147,7 +150,7 @@ func TestMistakesAreReported(t *testing.T) {
 	}
 }
 
-// links tries whether the compiler links an empty program with a flag.
+// links reports whether the compiler links an empty program with a flag.
 func links(t *testing.T, flag string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("gcc", "-xc", flag, "-o", filepath.Join(t.TempDir(), "empty"), "-")
@@ -156,8 +159,8 @@ func links(t *testing.T, flag string) (string, error) {
 	return string(text), err
 }
 
-// TestFaults builds a library whose loaders can be made to panic, to hang and
-// to lose files, and which knows a file that hangs.
+// TestFaults builds a library with injected faults: loaders that panic or hang,
+// files that are truncated, and a file whose opening hangs.
 func TestFaults(t *testing.T) {
 	folder, err := buildLibrary(" faults", "-tags=meshfeed_faults")
 	if err != nil {
@@ -176,7 +179,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// faulty gives the programs for a library with faults, each with the
+// faulty returns the programs for a library with faults, each with the
 // environments to run it in.
 func faulty(t *testing.T) map[string][]string {
 	return map[string][]string{
@@ -191,7 +194,7 @@ func faulty(t *testing.T) map[string][]string {
 // golden is a small file with a float field "image" of 4 x 3.
 const golden = "../internal/arrowmeta/testdata/fixed.arrow"
 
-// copied gives the path of a copy.
+// copied returns the path of a copy of a file.
 func copied(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -205,7 +208,7 @@ func copied(t *testing.T, path string) string {
 	return out
 }
 
-// TestSoak opens, reads, fails, cancels, forks and closes some thousand times.
+// TestSoak opens, reads, fails, cancels, forks and closes many times.
 func TestSoak(t *testing.T) {
 	rounds := "ROUNDS=200"
 	if os.Getenv("MESHFEED_DEEP") != "" {
@@ -222,8 +225,8 @@ func deep(t *testing.T) {
 	}
 }
 
-// TestSanitized runs the programs under AddressSanitizer and LeakSanitizer,
-// and Go's reads and writes of C memory with them.
+// TestSanitized runs the programs, and Go's accesses to C memory, under
+// AddressSanitizer and LeakSanitizer.
 func TestSanitized(t *testing.T) {
 	deep(t)
 	folder, err := buildLibrary(" asan", "-asan")
@@ -234,7 +237,7 @@ func TestSanitized(t *testing.T) {
 		t.Run(source, func(t *testing.T) {
 			options := "ASAN_OPTIONS=detect_leaks=1"
 			if source == "fork.c" || source == "silence.c" {
-				options = "ASAN_OPTIONS=detect_leaks=0" // they leave things behind on purpose
+				options = "ASAN_OPTIONS=detect_leaks=0" // these programs leak on purpose
 			}
 			if out := execute(t, compile(t, folder, source, "-fsanitize=address"), options); out != "ok\n" {
 				t.Errorf("printed %q", out)
@@ -243,8 +246,8 @@ func TestSanitized(t *testing.T) {
 	}
 }
 
-// TestSanitizedFaults does the same for programs whose library has faults. They
-// leave calls that hang and memory behind on purpose, hence without leaks.
+// TestSanitizedFaults does the same for the programs with injected faults. They
+// leave hanging calls and memory behind on purpose, so leaks are not checked.
 func TestSanitizedFaults(t *testing.T) {
 	deep(t)
 	folder, err := buildLibrary(" asan faults", "-asan", "-tags=meshfeed_faults")
@@ -263,8 +266,8 @@ func TestSanitizedFaults(t *testing.T) {
 	}
 }
 
-// TestPointerChecks runs the programs with Go's strictest checks of pointers
-// in C memory and of conversions of pointers.
+// TestPointerChecks runs the programs with Go's strictest checks of pointers in
+// C memory and of pointer conversions.
 func TestPointerChecks(t *testing.T) {
 	deep(t)
 	t.Setenv("GOEXPERIMENT", "cgocheck2")

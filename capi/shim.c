@@ -124,10 +124,7 @@ mf_status mf_layout_create(const char* json, size_t size, mf_layout* layout, mf_
   return mfgo_layout_create(json, size, &layout->id, error);
 }
 
-mf_status mf_layout_json(mf_layout layout, mf_bytes* json, mf_error* error) {
-  RETURNS_TEXT(json);
-  return mfgo_layout_json(layout.id, json, error);
-}
+TEXT_FUNCTION(layout_json, layout, json)
 
 mf_status mf_layout_report(mf_layout layout, uint32_t flags, mf_bytes* json, mf_error* error) {
   RETURNS_TEXT(json);
@@ -142,10 +139,7 @@ mf_status mf_layout_draw(mf_layout layout, const mf_picture* picture, mf_bytes* 
   return mfgo_layout_draw(layout.id, &known, text, error);
 }
 
-mf_status mf_layout_page(mf_layout layout, mf_bytes* html, mf_error* error) {
-  RETURNS_TEXT(html);
-  return mfgo_layout_page(layout.id, html, error);
-}
+TEXT_FUNCTION(layout_page, layout, html)
 
 /* ---- datasets ---- */
 
@@ -202,10 +196,7 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
   return status;
 }
 
-mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error) {
-  RETURNS_TEXT(json);
-  return mfgo_dataset_info(dataset.id, json, error);
-}
+TEXT_FUNCTION(dataset_info, dataset, json)
 
 mf_status mf_dataset_fingerprint(mf_dataset dataset, int64_t timeout_ms, mf_bytes* text, mf_error* error) {
   RETURNS_TEXT(text);
@@ -236,10 +227,7 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
   return mfgo_loader_create(dataset.id, layout.id, &known, &loader->id, error);
 }
 
-mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error) {
-  RETURNS_TEXT(json);
-  return mfgo_loader_info(loader.id, json, error);
-}
+TEXT_FUNCTION(loader_info, loader, json)
 
 mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch, mf_error* error) {
   if (batch)
@@ -257,10 +245,7 @@ mf_status mf_loader_next(mf_loader loader, int64_t timeout_ms, mf_batch** batch,
   return MF_OK;
 }
 
-mf_status mf_loader_state(mf_loader loader, mf_bytes* json, mf_error* error) {
-  RETURNS_TEXT(json);
-  return mfgo_loader_state(loader.id, json, error);
-}
+TEXT_FUNCTION(loader_state, loader, json)
 
 mf_status mf_loader_restore(mf_loader loader, const char* state, size_t size, uint32_t flags,
                             mf_error* error) {

@@ -38,6 +38,13 @@
   GUARD;                                                                                                     \
   NEED(out)
 
+/* Defines a function that only returns a text about a handle. */
+#define TEXT_FUNCTION(name, handle, text)                                                                    \
+  mf_status mf_##name(mf_##handle handle, mf_bytes* text, mf_error* error) {                                 \
+    RETURNS_TEXT(text);                                                                                      \
+    return mfgo_##name(handle.id, text, error);                                                              \
+  }
+
 #define CLEAR_HANDLE(handle)                                                                                 \
   if (handle)                                                                                                \
   (handle)->id = 0

@@ -82,9 +82,9 @@ static mfi_slot* make(int64_t number) {
   mfi_slot* slot = mfi_pool_get(pool);
   CHECK(slot);
   memset(mfi_slot_data(slot), (int)(number % 251), BYTES);
-  const mfi_place place = {.step = number, .position = 4 * number, .next_position = 4 * number + 4};
+  const mfi_step step = {.step = number, .position = 4 * number, .next_position = 4 * number + 4};
   char state[32];
-  mfi_slot_describe(slot, place, state, (size_t)snprintf(state, sizeof state, "%lld", (long long)number));
+  mfi_slot_describe(slot, step, state, (size_t)snprintf(state, sizeof state, "%lld", (long long)number));
   return slot;
 }
 

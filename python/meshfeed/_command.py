@@ -1,9 +1,9 @@
-"""The console script `meshfeed`: it replaces itself by the Go program of the package.
+"""The console script `meshfeed`, which replaces its process by the Go program of the package.
 
-The verb `selfcheck` is the exception: it needs JAX, and runs in this process.
+Signals, the terminal and the exit status are therefore those of the Go program. This module imports
+only what Python itself has imported, so that Ctrl-C during the start is unlikely.
 
-Signals, the terminal and the exit status are therefore the program's own. Nothing is imported
-that Python has not imported by itself, so that Ctrl-C finds next to no time to end this first.
+The verb `selfcheck` runs in this process instead, because it needs JAX.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BINARY = os.path.join(os.path.dirname(__file__), "_bin", "meshfeed")
 
 
 def main() -> None:
-    """Runs the command with this process's arguments; never returns."""
+    """Runs the command with the arguments of this process. Never returns."""
     if sys.argv[1:2] == ["selfcheck"]:
         from meshfeed.selfcheck.command import main as selfcheck
 

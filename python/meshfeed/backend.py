@@ -9,7 +9,7 @@ from typing import NoReturn
 from meshfeed._command import BINARY
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls, library
-from meshfeed._native.handle import Handle, Held
+from meshfeed._native.handle import Handle, Resource
 from meshfeed.errors import Error, InvalidStateError, OutOfRangeError
 
 
@@ -72,7 +72,7 @@ def _probers() -> list[Path]:
     return [library.path().with_name("meshfeed"), Path(BINARY)]
 
 
-class Devices(Held):
+class Devices(Resource):
     """Opened devices; `mf.devices` makes them.
 
     Their numbers, from 0, are the device ids of a mesh. Close them, or use them as a context

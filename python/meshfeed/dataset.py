@@ -16,7 +16,7 @@ from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks
 from meshfeed._native import arrow, calls
 from meshfeed._native.files import Files
-from meshfeed._native.handle import Handle, Held
+from meshfeed._native.handle import Handle, Resource
 from meshfeed._plan.blocks import dtype_of
 from meshfeed.errors import InvalidStateError
 
@@ -103,7 +103,7 @@ class _Origin:
     warned: bool = False
 
 
-class Dataset(Held):
+class Dataset(Resource):
     """Records, numbered from 0, whose fields a `Loader` delivers.
 
     Make one with `mf.open`, `mf.from_arrow` or `mf.from_arrays`. A dataset is a context

@@ -8,7 +8,6 @@ package future
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -16,54 +15,33 @@ import (
 
 // Future is a value that exists now or later. It is safe for concurrent use.
 type Future[T any] struct {
-	done   chan struct{}
 	cancel context.CancelFunc
+	done   chan struct{} // closed after value and err are set
 	value  T
 	err    error
-
-	mu       sync.Mutex
-	complete bool
-	last     func(T, error) // set by a Drop that did not wait
 }
 
 // Start creates a value in the background. A panic of fn becomes the error.
 // The context of fn ends with Cancel and with Drop.
 func Start[T any](op string, fn func(context.Context) (T, error)) *Future[T] {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &Future[T]{done: make(chan struct{}), cancel: cancel}
+	f := &Future[T]{cancel: cancel, done: make(chan struct{})}
 	guard.Go(op, func() error {
-		value, err := fn(ctx)
-		if err == nil {
-			f.set(value, nil)
-		}
-		return err
-	}, func(err error) {
-		var zero T
-		f.set(zero, err)
+		f.value, f.err = fn(ctx)
+		close(f.done)
+		return nil
+	}, func(panicked error) {
+		f.err = panicked
+		close(f.done)
 	})
 	return f
 }
 
 // Of returns a future of an existing value.
 func Of[T any](value T) *Future[T] {
-	f := &Future[T]{done: make(chan struct{}), cancel: func() {}}
-	f.set(value, nil)
-	return f
-}
-
-func (f *Future[T]) set(value T, err error) {
-	f.mu.Lock()
-	if f.complete { // last has panicked
-		f.mu.Unlock()
-		return
-	}
-	last := f.last
-	f.value, f.err, f.complete = value, err, true
+	f := &Future[T]{cancel: func() {}, done: make(chan struct{}), value: value}
 	close(f.done)
-	f.mu.Unlock()
-	if last != nil {
-		last(value, err)
-	}
+	return f
 }
 
 // Wait returns the value, or the error of creating it. If ctx ends first, it
@@ -92,28 +70,27 @@ func (f *Future[T]) Ready(ctx context.Context) error {
 // Cancel ends the context of the function that creates the value.
 func (f *Future[T]) Cancel() { f.cancel() }
 
-// Drop cancels the future and passes its outcome to last. If the outcome comes
-// within patience (negative: no limit), last runs on this goroutine, else on the
-// one that creates the value. Call Drop once, as the last call.
-func (f *Future[T]) Drop(patience time.Duration, last func(T, error)) {
+// Drop cancels the future and passes its outcome to last, as After does.
+func (f *Future[T]) Drop(patience time.Duration, last func(T, error) error) error {
 	f.cancel()
-	if !Within(f.done, patience) {
-		f.mu.Lock()
-		late := !f.complete
-		if late {
-			f.last = last
-		}
-		f.mu.Unlock()
-		if late {
-			return
-		}
-	}
-	last(f.value, f.err)
+	return After(f.done, patience, func() error { return last(f.value, f.err) })
 }
 
-// Within reports whether done is closed within patience; negative waits
-// without limit.
-func Within(done <-chan struct{}, patience time.Duration) bool {
+// After calls fn after done is closed. If that happens within patience (negative:
+// no limit), it calls fn on this goroutine and returns the error of fn. Otherwise
+// it returns nil, and another goroutine calls fn later.
+func After(done <-chan struct{}, patience time.Duration, fn func() error) error {
+	if within(done, patience) {
+		return fn()
+	}
+	guard.Go("future", func() error {
+		<-done
+		return fn()
+	}, func(error) {}) // the caller has returned
+	return nil
+}
+
+func within(done <-chan struct{}, patience time.Duration) bool {
 	select {
 	case <-done:
 		return true

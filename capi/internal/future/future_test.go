@@ -34,11 +34,9 @@ func TestFailure(t *testing.T) {
 	if _, err := f.Wait(t.Context()); err != want {
 		t.Errorf("got %v", err)
 	}
-	f.Drop(-1, func(_ int, err error) {
-		if err != want {
-			t.Errorf("last got %v", err)
-		}
-	})
+	if err := f.Drop(-1, func(_ int, err error) error { return err }); err != want {
+		t.Errorf("last got %v", err)
+	}
 	f = Start("test", func(context.Context) (int, error) { panic("oops") })
 	if _, err := f.Wait(t.Context()); status.CodeOf(err) != status.Internal {
 		t.Errorf("after a panic got %v", err)
@@ -63,7 +61,7 @@ func TestDrop(t *testing.T) {
 				if c.takes == 0 {
 					f = Of(int32(1))
 				}
-				f.Drop(c.patience, func(v int32, _ error) { discarded.Add(v) })
+				_ = f.Drop(c.patience, func(v int32, _ error) error { discarded.Add(v); return nil })
 				if n := discarded.Load(); n != c.after {
 					t.Errorf("%d discarded when Drop returned, want %d", n, c.after)
 				}
@@ -80,7 +78,7 @@ func TestDrop(t *testing.T) {
 func TestLastPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := Start("test", func(context.Context) (int, error) { time.Sleep(time.Hour); return 1, nil })
-		f.Drop(0, func(int, error) { panic("oops") })
+		_ = f.Drop(0, func(int, error) error { panic("oops") })
 		time.Sleep(2 * time.Hour)
 	})
 }
@@ -89,7 +87,7 @@ func TestLastPanics(t *testing.T) {
 func TestCancel(t *testing.T) {
 	for name, end := range map[string]func(*Future[int]){
 		"Cancel": (*Future[int]).Cancel,
-		"Drop":   func(f *Future[int]) { f.Drop(-1, func(int, error) {}) },
+		"Drop":   func(f *Future[int]) { _ = f.Drop(-1, func(int, error) error { return nil }) },
 	} {
 		f := Start("test", func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 		end(f)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Table holds objects by handle. The zero value is ready to use. It is safe
@@ -179,14 +178,7 @@ func (t *Table) Release(h uint64) (gone bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if future.Within(e.unused, e.Object.Patience()) {
-		return true, e.Object.Close()
-	}
-	guard.Go("handle", func() error {
-		<-e.unused
-		return e.Object.Close()
-	}, func(error) {}) // the caller has returned
-	return true, nil
+	return true, future.After(e.unused, e.Object.Patience(), e.Object.Close)
 }
 
 // remove makes a handle invalid.

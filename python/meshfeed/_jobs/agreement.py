@@ -103,7 +103,7 @@ class Agreement:
         if value is None and self._ended.is_set():
             message = f"loader {self._namespace.title} was closed while it waited for other "
             error = errors.CancelledError(f"{message}processes", op="mf.Loader")
-            raise library.unless_leaving(error)
+            raise library.unless_exiting(error)
         return value
 
     def _differ(self, known: Mapping[bytes, Sequence[int]]) -> bytes:

@@ -223,7 +223,7 @@ def _watch_exit(cluster: Cluster) -> None:
 
 def _leave_all() -> None:
     """Ends all threads when the interpreter exits."""
-    library.leaving.append(True)
+    library.exiting.append(True)
     failure = uncaught()
     here = [cluster for cluster in tuple(_open) if not cluster.left]
     theirs = {each for cluster in here for each in cluster.workers.running()}

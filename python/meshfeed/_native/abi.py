@@ -23,16 +23,21 @@ from meshfeed import errors
 VERSION = 1, 0  # the library needs the same major number, and at least this minor number
 
 
+def fields(*groups: tuple[Any, str]) -> tuple[tuple[str, Any], ...]:
+    """Builds `_fields_` from types and the names of the fields that have them."""
+    return tuple((name, kind) for kind, names in groups for name in names.split())
+
+
 class Failure(ctypes.Structure):
     """`mf_error`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("code", c_int32),
-        ("op", c_char * 64),
-        ("message", c_char * 1024),
-        ("hint", c_char * 512),
-        ("path", c_char * 256),
+    _fields_ = fields(
+        (c_uint32, "struct_size"),
+        (c_int32, "code"),
+        (c_char * 64, "op"),
+        (c_char * 1024, "message"),
+        (c_char * 512, "hint"),
+        (c_char * 256, "path"),
     )
 
     def __init__(self) -> None:
@@ -52,143 +57,110 @@ class Failure(ctypes.Structure):
 class Bytes(ctypes.Structure):
     """`mf_bytes`."""
 
-    _fields_ = (("data", c_void_p), ("size", c_size_t))
+    _fields_ = fields((c_void_p, "data"), (c_size_t, "size"))
 
 
 class Head(ctypes.Structure):
-    """The public head of `mf_batch`."""
+    """`mf_batch`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("tensors", c_int32),
-        ("data", c_void_p),
-        ("bytes", c_int64),
-        ("epoch", c_int64),
-        ("step", c_int64),
-        ("position", c_int64),
-        ("rows", c_int64),
-        ("next_epoch", c_int64),
-        ("next_position", c_int64),
-        ("state", c_char_p),
-        ("state_size", c_int64),
-        ("live", c_int64),
-        ("idle", c_int64),
+    _fields_ = fields(
+        (c_uint32, "struct_size"),
+        (c_int32, "tensors"),
+        (c_void_p, "data"),
+        (c_int64, "bytes epoch step position rows next_epoch next_position"),
+        (c_char_p, "state"),
+        (c_int64, "state_size live idle"),
     )
 
 
 class Stats(ctypes.Structure):
     """`mf_stats`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("reserved", c_uint32),
-        ("epoch", c_int64),
-        ("step", c_int64),
-        ("position", c_int64),
-        ("batches", c_int64),
-        ("rows", c_int64),
-        ("bytes", c_int64),
-        ("wait_ns", c_int64),
-        ("stall_ns", c_int64),
-        ("gather_ns", c_int64),
-        ("queued", c_int64),
-        ("live_batches", c_int64),
-        ("idle_batches", c_int64),
-        ("host_bytes", c_int64),
-        ("gathered_bytes", c_int64),
+    _fields_ = fields(
+        (c_uint32, "struct_size reserved"),
+        (c_int64, "epoch step position batches rows bytes wait_ns stall_ns gather_ns"),
+        (c_int64, "queued live_batches idle_batches host_bytes gathered_bytes"),
     )
 
 
 class DType(ctypes.Structure):
     """`mf_dtype`."""
 
-    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
+    _fields_ = fields((c_uint8, "code bits"), (c_uint16, "lanes"))
 
 
 class Array(ctypes.Structure):
     """`mf_array`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("ndim", c_int32),
-        ("name", c_char_p),
-        ("data", c_void_p),
-        ("dtype", DType),
-        ("reserved", c_int32),
-        ("shape", POINTER(c_int64)),
-        ("strides", POINTER(c_int64)),
+    _fields_ = fields(
+        (c_uint32, "struct_size"),
+        (c_int32, "ndim"),
+        (c_char_p, "name"),
+        (c_void_p, "data"),
+        (DType, "dtype"),
+        (c_int32, "reserved"),
+        (POINTER(c_int64), "shape strides"),
     )
 
 
 class Picture(ctypes.Structure):
     """`mf_picture`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("format", c_int32),
-        ("array", c_char_p),
-        ("dims", POINTER(c_int32)),
-        ("width", c_int64),
+    _fields_ = fields(
+        (c_uint32, "struct_size"),
+        (c_int32, "format"),
+        (c_char_p, "array"),
+        (POINTER(c_int32), "dims"),
+        (c_int64, "width"),
     )
 
 
 class RowShape(ctypes.Structure):
     """`mf_row_shape`."""
 
-    _fields_ = (("field", c_char_p), ("shape", POINTER(c_int64)), ("ndim", c_int64))
+    _fields_ = fields((c_char_p, "field"), (POINTER(c_int64), "shape"), (c_int64, "ndim"))
 
 
 class DatasetOptions(ctypes.Structure):
     """`mf_dataset_options`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("flags", c_uint32),
-        ("io", c_int32),
-        ("n_shapes", c_int32),
-        ("shapes", POINTER(RowShape)),
+    _fields_ = fields(
+        (c_uint32, "struct_size flags"),
+        (c_int32, "io n_shapes"),
+        (POINTER(RowShape), "shapes"),
     )
 
 
 class Fill(ctypes.Structure):
     """`mf_fill`."""
 
-    _fields_ = (
-        ("field", c_char_p),
-        ("value", c_void_p),
-        ("dtype", DType),
-        ("reserved", c_int32),
+    _fields_ = fields(
+        (c_char_p, "field"),
+        (c_void_p, "value"),
+        (DType, "dtype"),
+        (c_int32, "reserved"),
     )
 
 
 class LoaderOptions(ctypes.Structure):
     """`mf_loader_options`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("flags", c_uint32),
-        ("process", c_int64),
-        ("processes", c_int64),
-        ("order", c_char_p),
-        ("seed", c_int64),
-        ("epochs", c_int64),
-        ("prefetch", c_int64),
-        ("state", c_char_p),
-        ("fill", POINTER(Fill)),
-        ("n_fill", c_int64),
-        ("max_host_bytes", c_int64),
-        ("workers", c_int64),
+    _fields_ = fields(
+        (c_uint32, "struct_size flags"),
+        (c_int64, "process processes"),
+        (c_char_p, "order"),
+        (c_int64, "seed epochs prefetch"),
+        (c_char_p, "state"),
+        (POINTER(Fill), "fill"),
+        (c_int64, "n_fill max_host_bytes workers"),
     )
 
 
 class DevicesOptions(ctypes.Structure):
     """`mf_devices_options`."""
 
-    _fields_ = (
-        ("struct_size", c_uint32),
-        ("flags", c_uint32),
-        ("prober", c_char_p),
-        ("timeout_ms", c_int64),
+    _fields_ = fields(
+        (c_uint32, "struct_size flags"), (c_char_p, "prober"), (c_int64, "timeout_ms")
     )
 
 

@@ -1,4 +1,4 @@
-"""Arrow's PyCapsule protocol: streams and single arrays from any library, without pyarrow."""
+"""Arrow's PyCapsule protocol: streams and arrays of any library, without pyarrow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GET_NEXT = CFUNCTYPE(c_int, c_void_p, c_void_p)
 _GET_LAST_ERROR = CFUNCTYPE(c_void_p, c_void_p)
 _RELEASE = CFUNCTYPE(None, c_void_p)
 
-# sizeof(struct ArrowSchema) and of ArrowArray on 64-bit platforms, and where `release` stands.
+# The sizes of struct ArrowSchema and ArrowArray on 64-bit platforms, and the offsets of `release`.
 _SCHEMA, _SCHEMA_RELEASE = 72, 56
 _ARRAY, _ARRAY_RELEASE = 80, 64
 
@@ -38,10 +38,10 @@ _pointer.argtypes = (ctypes.py_object, c_char_p)
 
 
 def address(capsule: Any, name: str) -> int:
-    """Gives the address of the struct in a capsule of that name.
+    """Returns the address of the struct in a capsule of that name.
 
     Raises:
-        InvalidArgumentError: it is no such capsule.
+        InvalidArgumentError: the object is not such a capsule.
     """
     try:
         found: int = _pointer(capsule, name.encode())
@@ -54,7 +54,7 @@ def address(capsule: Any, name: str) -> int:
 
 @contextmanager
 def one_array_stream(schema: Any, array: Any) -> Iterator[int]:
-    """Makes a stream of one array, to be drained on this thread before the block ends.
+    """Builds a stream of one array. It must be read on this thread before the block ends.
 
     Args:
         schema: an `arrow_schema` capsule; its struct is moved out.
@@ -75,7 +75,7 @@ def one_array_stream(schema: Any, array: Any) -> Iterator[int]:
     def get_next(_: int, out: int) -> int:
         at = source.pop("array", None)
         if at is None:
-            ctypes.memset(out, 0, _ARRAY)  # no release: the end of the stream
+            ctypes.memset(out, 0, _ARRAY)  # an array without release ends the stream
         else:
             _move(at, out, _ARRAY, _ARRAY_RELEASE)
         return 0
@@ -93,6 +93,6 @@ def one_array_stream(schema: Any, array: Any) -> Iterator[int]:
 
 
 def _move(source: int, out: int, size: int, release: int) -> None:
-    """Moves a C data interface struct: the source is marked as released."""
+    """Moves a struct of the C data interface, and marks the source as released."""
     ctypes.memmove(out, source, size)
     ctypes.cast(source + release, POINTER(c_void_p))[0] = None

@@ -12,8 +12,8 @@ import numpy as np
 from meshfeed._native.abi import DType
 from meshfeed._native.owner import Release, owner_type
 
-CPU = 1, 0  # the type and the number of DLPack's device for memory of the host
-VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy knows such capsules
+CPU = 1, 0  # the type and the number of the device of host memory in DLPack
+VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy has versioned capsules
 
 
 class _Tensor(ctypes.Structure):
@@ -35,7 +35,7 @@ class Legacy(ctypes.Structure):
     """`DLManagedTensor`, for consumers older than DLPack 1.0."""
 
     NAME = b"dltensor"
-    MODEL: ClassVar[dict[str, Any]] = {}  # what gets such a capsule from NumPy
+    MODEL: ClassVar[dict[str, Any]] = {}  # arguments with which NumPy returns such a capsule
     _fields_ = (("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p))
 
 
@@ -56,18 +56,18 @@ class Versioned(ctypes.Structure):
 
 @cache
 def _deleter(address: int) -> Any:
-    """Gives a deleter as a function; there is one of each kind in a library."""
+    """Returns a deleter as a function. A library has one deleter of each kind."""
     return ctypes.CFUNCTYPE(None, c_void_p)(address)
 
 
 def view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Gives the memory of a `Versioned` tensor, read-only, which the array and its views own."""
+    """Returns the memory of a `Versioned` tensor as a read-only array, which owns the tensor."""
     tensor = Versioned.from_address(address)
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     owner = owner_type(size).from_address(tensor.tensor.data or address)
     lent, deleter = c_void_p(address), _deleter(tensor.deleter)
     release = Release(owner, deleter)
-    release._as_parameter_ = lent  # before Ctrl-C can come: a deleter takes no null
+    release._as_parameter_ = lent  # before Ctrl-C can come, because a deleter must not get NULL
     owner.release = release
     array = np.ndarray(shape, dtype, owner)
     array.setflags(write=False)
@@ -75,17 +75,17 @@ def view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarr
 
 
 def capsule(address: int, kind: type[Legacy | Versioned]) -> Any:
-    """Gives a tensor as a capsule, which deletes it unless a consumer takes it."""
+    """Returns a capsule of a tensor. The capsule deletes the tensor unless a consumer takes it."""
     destructor = _destructor(kind)
     return _new(address, kind.NAME, destructor)
 
 
 @cache
 def _destructor(kind: type[Legacy | Versioned]) -> Any:
-    """Gives what NumPy destroys its own capsules with: it calls the deleter of any tensor.
+    """Returns the destructor of NumPy's capsules, which calls the deleter of any tensor.
 
-    A destructor in Python would not do: a consumer that refuses a tensor drops the capsule while
-    its exception is under way, in which no Python can run.
+    A destructor in Python does not work. A consumer that refuses a tensor drops the capsule while
+    an exception is set, and no Python code can run then.
     """
     return _destructor_of(np.empty(1).__dlpack__(**kind.MODEL))
 

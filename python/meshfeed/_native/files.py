@@ -1,4 +1,4 @@
-"""The files of a dataset, of which every byte is hashed."""
+"""The files of a dataset, for a hash of every byte."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Hashes = dict[str, Any]
 
 
 class Files:
-    """The files of a dataset, kept open until they are hashed.
+    """The files of a dataset. They stay open until they are hashed.
 
     Args:
-        handle: a handle of the dataset's own for this.
+        handle: a handle of the dataset, which this object owns.
         paths: the files.
     """
 
@@ -26,8 +26,8 @@ class Files:
         self._found: Hashes | None = None
 
     def hashes(self, ended: threading.Event) -> Hashes | None:
-        """Waits until every byte is hashed; gives None when it is ended before."""
-        with self._lock:  # a thread of the round before may just be leaving
+        """Waits until every byte is hashed. Returns None if `ended` is set before."""
+        with self._lock:  # a thread of the previous generation may still be here
             while self._found is None and not ended.is_set():
                 self._found = calls.dataset_hash(self._handle.value, wait=False)
                 if self._found is not None:

@@ -1,4 +1,4 @@
-"""What stands for something in the C library: a handle."""
+"""Handles of objects in the C library."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from meshfeed._native import library
 
 
 class Handle:
-    """A handle of the library, released once: by `close`, or with the object.
+    """A handle, which is released once: by `close`, or when this object is deleted.
 
-    It is there before the call that makes what it names. Ctrl-C may come right behind that call,
-    and what was made then has an owner already.
+    This object exists before the call that creates the object in the library. If Ctrl-C comes
+    right after that call, the new object has an owner and does not leak.
 
     Args:
-        what: what errors call it.
+        what: the name of the object in errors.
 
     Attributes:
-        out: where a call writes the handle.
-        closed: whether it is released.
+        out: the variable to which a call writes the handle.
+        closed: whether the handle is released.
     """
 
-    _leaving = library.leaving  # at the exit modules lose their names, and classes keep theirs
+    _exiting = library.exiting  # at exit, modules lose their names, and classes keep theirs
     closed = False
-    out = c_uint64()  # Ctrl-C may come before there is one
+    out = c_uint64()  # for __del__, if Ctrl-C comes before __init__ sets it
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -35,7 +35,7 @@ class Handle:
 
     @property
     def value(self) -> int:
-        """The number; an error once it is released."""
+        """The number of the handle. An error if the handle is released."""
         self.check()
         return self.out.value
 
@@ -43,25 +43,25 @@ class Handle:
         """Raises an error if the handle is released.
 
         Args:
-            hint: the remedy that the error names.
+            hint: the hint of the error.
         """
         if self.closed:
             message, op = f"the {self._what} is closed", f"mf.{self._what.title()}"
             raise errors.InvalidStateError(message, op=op, hint=hint)
 
     def close(self, cause: type[BaseException] | None = None) -> None:
-        """Releases the handle. The interpreter's exit releases nothing.
+        """Releases the handle, unless the interpreter exits.
 
-        Another release, by another thread or after Ctrl-C in the middle of this one, does nothing:
-        the library gives no number twice.
+        A second release does nothing, because the library never reuses the number of a handle. It
+        may come from another thread, or after Ctrl-C has interrupted the first one.
 
         Args:
-            cause: what ends the block whose `__exit__` calls. After Ctrl-C nobody waits for the
-                release, which takes up to a second where a file does not answer.
+            cause: the exception that ended the block, if `__exit__` calls. After Ctrl-C the release
+                runs on another thread, because it waits up to a second for a slow file system.
         """
         self.closed = True
         value = self.out.value
-        if not value or self._leaving:
+        if not value or self._exiting:
             return
         if cause is not None and issubclass(cause, KeyboardInterrupt | SystemExit):
             library.release_later(value)
@@ -70,23 +70,23 @@ class Handle:
         self.out.value = 0
 
     def __del__(self) -> None:
-        if self.out.value and not self._leaving:
+        if self.out.value and not self._exiting:
             self.close()
 
 
-class Held:
-    """What users close, or use as a context: it stands for a handle."""
+class Resource:
+    """The base class of objects that own a handle and that users close."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
 
     @property
     def handle(self) -> int:
-        """The handle in the C library; an error once it is closed."""
+        """The number of the handle. An error if this object is closed."""
         return self._handle.value
 
     def close(self) -> None:
-        """Closes it. What was made of it goes on, and closing again does nothing."""
+        """Closes this object. Objects created from it stay valid. Closing again does nothing."""
         self._handle.close()
 
     def __enter__(self) -> Self:
@@ -102,7 +102,7 @@ class Held:
 
 
 def batch_release() -> Any:
-    """Gives `mf_batch_release` as a function object of its own, without argtypes."""
+    """Returns a new function object of `mf_batch_release`, without argtypes."""
     function = library.library()["mf_batch_release"]
     function.restype = None
     return function

@@ -1,4 +1,4 @@
-"""The C library: opened at first use, left in peace when the interpreter exits."""
+"""The C library: opened at first use, and never closed."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any
 
 from meshfeed import errors
 from meshfeed._native import abi
-from meshfeed._native.limits import check_room
+from meshfeed._native.limits import check_limits
 
-SLICE_MS = 50  # a wait is cut into these, since a signal is seen between calls only
+SLICE_MS = 50  # the longest wait in one call, because Python handles signals between calls
 
 _opening = threading.Lock()
 _library: ctypes.CDLL | None = None
 
 
 def library() -> ctypes.CDLL:
-    """Gives the C library, and opens it at the first call.
+    """Returns the C library, and opens it at the first call.
 
     Raises:
         IncompatibleError: the library has another ABI.
-        NotFoundError: there is no library in this installation.
-        ResourceExhaustedError: a limit of the system leaves no room for it.
+        NotFoundError: this installation has no library.
+        ResourceExhaustedError: a limit of the system is too low for the library.
     """
     global _library
     if _library is None:
@@ -38,20 +38,20 @@ def library() -> ctypes.CDLL:
 
 
 def path() -> Path:
-    """Gives where the C library is: MESHFEED_LIBRARY names another than the package's."""
+    """Returns the path of the C library: that in MESHFEED_LIBRARY, or else the package's."""
     if chosen := os.environ.get("MESHFEED_LIBRARY"):
         return Path(chosen)
     return packaged()
 
 
 def packaged() -> Path:
-    """Gives where the package's own C library is, under the name that the system loads it by."""
+    """Returns the path of the package's C library, with the name that the loader uses."""
     names = {"darwin": "libmeshfeed.dylib", "win32": "meshfeed.dll"}
     return Path(__file__).parents[1] / "_lib" / names.get(sys.platform, "libmeshfeed.so.1")
 
 
 def _opened(path: Path) -> ctypes.CDLL:
-    check_room()
+    check_limits()
     try:
         lib = ctypes.CDLL(str(path))
     except OSError as e:
@@ -69,60 +69,60 @@ def _opened(path: Path) -> ctypes.CDLL:
 
 
 def _misfit(lib: ctypes.CDLL, path: Path) -> str:
-    """Tells ctypes the library's functions; gives why that is not possible, or ""."""
+    """Declares the functions of the library. Returns why the library does not fit, or ""."""
     try:
         version, needed = lib.mf_abi_version(), abi.VERSION
         major, minor = version >> 16, version & 0xFFFF
         if major != needed[0] or minor < needed[1]:
             return f"{path} has ABI {major}.{minor}, and this package needs {needed[0]}.{needed[1]}"
         abi.declare(lib)
-    except AttributeError as e:  # it names the file and the function
+    except AttributeError as e:  # its text names the file and the function
         return f"the C library lacks a function that this package calls: {e}"
     return ""
 
 
-leaving: list[bool] = []  # not empty once the interpreter exits
-borrowed: dict[int, Any] = {}  # what C borrows from Python, by context number
+exiting: list[bool] = []  # not empty when the interpreter exits
+borrowed: dict[int, Any] = {}  # objects whose memory C borrows, by the context of their release
 _releasing: set[threading.Thread] = set()
 
 
 def _at_exit(cancel_all: Callable[[], None]) -> None:
-    """Arranges that calls under way end, and nothing is freed, when the interpreter exits.
+    """Ends the calls that run, and frees nothing, when the interpreter exits.
 
-    A thread that waits in C must be woken before the interpreter joins its threads, which is
-    before `atexit`.
+    A thread that waits in C must wake before the interpreter joins its threads. That is earlier
+    than `atexit`.
     """
 
-    def leave() -> None:
-        leaving.append(True)
+    def end_calls() -> None:
+        exiting.append(True)
         cancel_all()
-        # A release of borrowed memory calls back into Python, and is quick. One that waits for
-        # a file calls nothing back, and is left behind.
+        # A release of borrowed memory calls back into Python, and is quick. A release that waits
+        # for a file calls nothing back, and may continue.
         for thread in tuple(_releasing):
             thread.join(SLICE_MS / 1000)
-        # A gather may still read what it borrowed: this reference is never given back.
+        # A gather may still read borrowed memory, so this reference is never dropped.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(borrowed))
 
-    before_exit(leave)
+    before_exit(end_calls)
 
 
-def before_exit(leave: Callable[[], None]) -> None:
-    """Has a function called when the interpreter begins to exit, before it joins threads.
+def before_exit(function: Callable[[], None]) -> None:
+    """Registers a function for the exit of the interpreter, before it joins threads.
 
-    The hook for that has no public name, hence the fallback.
+    The hook for that has no public name. `atexit` is the fallback.
     """
     try:
-        threading._register_atexit(leave)  # type: ignore[attr-defined]
+        threading._register_atexit(function)  # type: ignore[attr-defined]
     except (AttributeError, RuntimeError):
         import atexit
 
-        atexit.register(leave)
+        atexit.register(function)
 
 
 def release_later(handle: int | c_uint64) -> None:
-    """Releases a handle on a thread of its own, for a caller whom Ctrl-C interrupted.
+    """Releases a handle on a new thread, after Ctrl-C has interrupted the caller.
 
-    A release waits up to a second for a file system that does not answer.
+    A release waits up to a second for a file system that does not respond.
     """
 
     def release() -> None:
@@ -148,14 +148,13 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def exception(failure: abi.Failure, code: int, op: str = "") -> BaseException:
-    """Makes the exception for a call that returned this code; `op` is what the user called."""
-    return unless_leaving(failure.exception(code, op))
+    """Builds the exception of a call that returned this code. `op` names the user's call."""
+    return unless_exiting(failure.exception(code, op))
 
 
-def unless_leaving(error: BaseException) -> BaseException:
-    """Gives an error that ends a call, or what ends its thread in silence.
+def unless_exiting(error: BaseException) -> BaseException:
+    """Returns the error, or a SystemExit for a daemon thread while the interpreter exits.
 
-    A daemon thread that works when the interpreter exits did nothing wrong, and nobody waits for
-    it: it ends without a traceback.
+    Such a thread did nothing wrong, so it ends without a traceback.
     """
-    return SystemExit() if leaving and threading.current_thread().daemon else error
+    return SystemExit() if exiting and threading.current_thread().daemon else error

@@ -1,4 +1,4 @@
-"""What the C library needs of the system when it is loaded: without it, Go ends the process."""
+"""Checks of system limits before the C library is loaded, because Go ends the process at them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import sys
 
 from meshfeed import errors
 
-with contextlib.suppress(ImportError):  # there are such limits on POSIX alone
+with contextlib.suppress(ImportError):  # Windows has no such limits
     import resource
 
-ADDRESSES = 1 << 30  # bytes: Go reserves 0.8 GiB of addresses, and stacks of threads come on top
-DESCRIPTORS = 4  # Go takes two, and files are opened one after the other
+ADDRESSES = 1 << 30  # bytes: Go reserves 0.8 GiB of addresses, and threads need stacks
+DESCRIPTORS = 4  # Go opens two, and files are opened one after the other
 
 
-def check_room() -> None:
-    """Raises an error where a limit of the system leaves no room for the library.
+def check_limits() -> None:
+    """Raises an error if a limit of the system is too low for the library.
 
     Raises:
-        ResourceExhaustedError: the text names the limit, and the value that is needed.
+        ResourceExhaustedError: the message names the limit, and the value that is needed.
     """
     if sys.platform != "win32":
         _check_descriptors()
@@ -28,7 +28,7 @@ def check_room() -> None:
 
 
 def _check_descriptors() -> None:
-    """Opens as many as are needed, and closes them."""
+    """Opens the descriptors that are needed, and closes them."""
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
@@ -44,7 +44,7 @@ def _check_descriptors() -> None:
 
 
 def _check_addresses() -> None:
-    """Reserves as many as are needed, which takes no memory, and gives them back."""
+    """Reserves the addresses that are needed, without memory, and frees them."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     try:
         mmap.mmap(-1, ADDRESSES, flags=flags, prot=0).close()
@@ -65,13 +65,13 @@ def _lacking(what: str, hint: str) -> errors.ResourceExhaustedError:
 
 
 def _limit(name: str) -> int | None:
-    """Gives a soft limit; None where there is none."""
+    """Returns a soft limit, or None if there is no limit."""
     soft, _ = resource.getrlimit(getattr(resource, name))
     return None if soft == resource.RLIM_INFINITY else soft
 
 
 def _taken() -> int:
-    """Gives the bytes of addresses that this process takes, where the system tells."""
+    """Returns the size of this process's address space, or 0 if the system does not tell."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * mmap.PAGESIZE
     return 0
