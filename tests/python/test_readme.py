@@ -234,6 +234,18 @@ def test_links_lead_somewhere(page: str | Path) -> None:
             assert heading in headings(target), link
 
 
+def test_every_decision_has_its_cost() -> None:
+    """A decision of RATIONALE.md has a context, a decision and a cost, and is in a theme."""
+    text = (ROOT / "RATIONALE.md").read_text()
+    _, *decisions = re.split(r"^### ", text, flags=re.MULTILINE)
+    assert len(decisions) > 50
+    for decision in decisions:
+        parts = re.findall(r"^- \*(\w+)\.\*", decision, re.MULTILINE)
+        assert parts == ["Context", "Decision", "Cost"], decision.splitlines()[0]
+    themes = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert re.findall(r"^- \[(.*?)\]\(#", text, re.MULTILINE) == themes
+
+
 PATHS = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]*|[\w-]+\.(?:md|toml|py))`")
 
 
