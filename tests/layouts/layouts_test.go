@@ -1,4 +1,4 @@
-// Package layouts holds the golden tests of the ready layouts in docs/layouts.
+// Package layouts has the golden tests of the layouts in docs/layouts.
 package layouts
 
 import (
@@ -50,8 +50,8 @@ func planned(t *testing.T, path string) *layout.Layout {
 	return l
 }
 
-// TestLayouts compares what is said of every ready layout with the files of
-// testdata: the report, and the picture in 80 columns.
+// TestLayouts compares the report of every layout, and its picture in 80
+// columns, with the files in testdata.
 func TestLayouts(t *testing.T) {
 	for _, path := range paths(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".json")
@@ -81,7 +81,7 @@ func compare(t *testing.T, name, got string) {
 	}
 }
 
-// TestEveryGoldenFileHasALayout finds what was left behind by a layout that was renamed.
+// TestEveryGoldenFileHasALayout finds golden files of renamed layouts.
 func TestEveryGoldenFileHasALayout(t *testing.T) {
 	var expected []string
 	for _, path := range paths(t) {
@@ -99,7 +99,7 @@ func TestEveryGoldenFileHasALayout(t *testing.T) {
 	}
 }
 
-// TestScatteredHosts makes sure that the slice of the example is one that JAX makes.
+// TestScatteredHosts checks that JAX makes a mesh like that of the example.
 func TestScatteredHosts(t *testing.T) {
 	raw, err := os.ReadFile(orders)
 	if err != nil {

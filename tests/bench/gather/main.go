@@ -1,6 +1,6 @@
-// Command gather is the gather alone, as a C library for the benchmark: on the
-// caller's thread, where np.take runs too. A loader gathers on a thread of its
-// own, which is woken and interrupted, and whose core may just have rested.
+// Command gather is a C library for the benchmark. It gathers on the caller's
+// thread, as np.take does. A loader gathers on another thread, which must be
+// woken, may be interrupted, and whose core may have been idle.
 //
 //	go build -buildmode=c-shared -o gather.so ./tests/bench/gather
 package main
@@ -19,8 +19,8 @@ import (
 
 var gatherers []source.Gatherer
 
-// bench_open gives a number for rows of so many int32, which stay the caller's;
-// -1 if they cannot be gathered.
+// bench_open returns a handle for rows of int32, which still belong to the
+// caller, or -1 if they cannot be gathered.
 //
 //export bench_open
 func bench_open(data unsafe.Pointer, elements, row C.int64_t) C.int64_t {
@@ -36,8 +36,8 @@ func bench_open(data unsafe.Pointer, elements, row C.int64_t) C.int64_t {
 	return C.int64_t(len(gatherers) - 1)
 }
 
-// bench_gather copies rows to dst, and gives the nanoseconds it took; -1 for an
-// error. The way into Go is not counted.
+// bench_gather copies rows to dst and returns the nanoseconds without the entry
+// into Go, or -1 for an error.
 //
 //export bench_gather
 func bench_gather(number C.int64_t, records unsafe.Pointer, rows C.int64_t, dst unsafe.Pointer, bytes C.int64_t) C.int64_t {
