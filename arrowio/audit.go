@@ -3,7 +3,6 @@ package arrowio
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -114,32 +113,21 @@ func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dic
 		if header.Compression == arrowmeta.Uncompressed || b.Length == 0 {
 			return stored, nil
 		}
-		return a.unpack(header.Compression, stored)
+		packed := make([]byte, b.Length)
+		if _, err := stored.ReadAt(packed, 0); err != nil {
+			return nil, err
+		}
+		out, err := pooled.unpack(header.Compression, packed, func(size int64) error {
+			if size < 0 || size > maxDecoded {
+				return fmt.Errorf("a buffer of %d bytes", size)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, &audit.Fault{Text: err.Error()}
+		}
+		return bytes.NewReader(out), nil
 	}}
-}
-
-// unpack decompresses a buffer, which begins with its decompressed size.
-func (a *auditor) unpack(how arrowmeta.Compression, stored *io.SectionReader) (audit.Buffer, error) {
-	var prefix [8]byte
-	if _, err := stored.ReadAt(prefix[:], 0); err != nil {
-		return nil, err
-	}
-	size, rest := int64(binary.LittleEndian.Uint64(prefix[:])), io.NewSectionReader(stored, 8, stored.Size()-8)
-	if size == -1 {
-		return rest, nil
-	}
-	if size < 0 || size > maxDecoded {
-		return nil, &audit.Fault{Text: fmt.Sprintf("a buffer of %d bytes", size)}
-	}
-	packed := make([]byte, rest.Size())
-	if _, err := rest.ReadAt(packed, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	out, err := pooled.decompress(how, packed, size)
-	if err != nil {
-		return nil, &audit.Fault{Text: err.Error()}
-	}
-	return bytes.NewReader(out), nil
 }
 
 // Unchecked is what Verify does not check of a column.

@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"sync"
@@ -21,6 +22,23 @@ var pooled codecs
 type codecs struct {
 	lz4  sync.Pool // of *lz4.Reader
 	zstd sync.Pool // of *zstd.Decoder, for whole frames
+}
+
+// unpack returns the bytes of a stored buffer. A compressed buffer begins with its
+// decompressed size, which the check may refuse; -1 stands for bytes as they are.
+func (c *codecs) unpack(how arrowmeta.Compression, stored []byte, check func(size int64) error) ([]byte, error) {
+	if how == arrowmeta.Uncompressed || len(stored) == 0 {
+		return stored, nil
+	}
+	size := int64(binary.LittleEndian.Uint64(stored)) // arrowmeta has checked that there are 8 bytes
+	stored = stored[8:]
+	if size == -1 {
+		return stored, nil
+	}
+	if err := check(size); err != nil {
+		return nil, err
+	}
+	return c.decompress(how, stored, size)
 }
 
 // decompress returns exactly size bytes, or fails. It allocates no more than that,

@@ -2,7 +2,6 @@ package arrowio
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -81,27 +80,15 @@ func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, e
 	if _, err := u.r.ReadAt(stored, u.body+place.Offset); err != nil {
 		return nil, err
 	}
-	if u.batch.Compression == arrowmeta.Uncompressed {
-		return enough(stored, need)
+	out, err := pooled.unpack(u.batch.Compression, stored, func(size int64) error {
+		// A writer may pad a buffer to 64 bytes or more. Larger sizes are damage.
+		if size < need || size > need+need/8+4096 {
+			return fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
+		}
+		return nil
+	})
+	if err == nil && int64(len(out)) < need {
+		err = fmt.Errorf("a buffer of %d bytes where %d are needed", len(out), need)
 	}
-	if len(stored) == 0 {
-		return enough(nil, need)
-	}
-	size := int64(binary.LittleEndian.Uint64(stored)) // arrowmeta has checked that there are 8 bytes
-	stored = stored[8:]
-	if size == -1 {
-		return enough(stored, need)
-	}
-	// A writer may pad a buffer to 64 bytes or more. Larger sizes are damage.
-	if size < need || size > need+need/8+4096 {
-		return nil, fmt.Errorf("a buffer of %d bytes for %d values, which need %d", size, length, need)
-	}
-	return pooled.decompress(u.batch.Compression, stored, size)
-}
-
-func enough(b []byte, need int64) ([]byte, error) {
-	if int64(len(b)) < need {
-		return nil, fmt.Errorf("a buffer of %d bytes where %d are needed", len(b), need)
-	}
-	return b, nil
+	return out, err
 }

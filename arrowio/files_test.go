@@ -157,7 +157,7 @@ func TestOptionsRefused(t *testing.T) {
 		o    arrowio.Options
 		want string
 	}{
-		{arrowio.Options{Duplicates: "once"}, `arrowio: duplicates "once" says nothing about files that come twice; use "refuse" or "allow"`},
+		{arrowio.Options{Duplicates: "once"}, `arrowio: duplicates "once" is not a way to treat files that come twice; use "refuse" or "allow"`},
 		{arrowio.Options{IO: "fast"}, `arrowio: io "fast" is not a way to read files; use "auto", "map" or "read"`},
 		{arrowio.Options{Shapes: map[string][]int{"y": {2}}}, `arrowio: a shape is given for "y", but there is no such column; there are "x"`},
 		{arrowio.Options{Shapes: map[string][]int{"x": {3}}}, `arrowio: field "x" has rows of 2 elements in dimension 0 by its type, where shape [3] has 3; leave its shape out, or correct it`},

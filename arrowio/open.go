@@ -92,7 +92,7 @@ func (o Options) check() error {
 	switch o.Duplicates {
 	case "", "refuse", "allow":
 	default:
-		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates %q says nothing about files that come twice", o.Duplicates).
+		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates %q is not a way to treat files that come twice", o.Duplicates).
 			WithHint(`use "refuse" or "allow"`)
 	}
 	return nil
