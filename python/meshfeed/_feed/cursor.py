@@ -161,7 +161,10 @@ class Cursor:
                 return
             try:
                 further = self._fetch(wait=False)
-            except Exception:  # the take of this batch will try again, and raise
+            except Error:  # the take of this batch asks again, and raises
+                return
+            except Exception:  # the take of this batch makes it again, and raises
+                self._lose()
                 return
             if further is None:
                 return
@@ -263,8 +266,8 @@ class Cursor:
 
     # ---- moving ----
 
-    # `move` and `replace` take the lock themselves and are no context managers: an interrupt
-    # between the `__enter__` of such a manager and its block would leave the lock locked.
+    # `move` and `replace` take a function instead of being context managers: an interrupt between
+    # `__enter__` and the block of such a manager would leave the lock locked.
 
     def move(self, change: Callable[[int], None], *, skips: bool = False) -> None:
         """Changes the position.
@@ -289,7 +292,7 @@ class Cursor:
             self._moved(before, skips=skips)
 
     def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
-        """Notes the new position. A loop under way goes on there."""
+        """Stores the new position. A loop under way continues there."""
         self._ready.clear()
         self._at = at = self.at
         if not skips:

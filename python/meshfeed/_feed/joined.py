@@ -127,7 +127,7 @@ class JoinedCursor(Cursor):
         self._sampling.made = self._sampling.taken
 
     def _moved(self, before: tuple[int, int], *, skips: bool) -> None:
-        """Notes the new position, on which the processes agree before the next batch."""
+        """Stores the new position, on which the processes agree before the next batch."""
         super()._moved(before, skips=skips)
         if self._cluster is not None:
             self._cluster.moved(calls.loader_state(self.handle.value))
