@@ -225,7 +225,7 @@ def settle(mesh: Mesh) -> None:
         time.sleep(0.001)
 
 
-_WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them with x64 alone
+_WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them only with x64
 
 
 class ShardedFeed(Feed):
@@ -233,7 +233,7 @@ class ShardedFeed(Feed):
 
     Args:
         build: puts arrays, one for each of the layout's, into the batch's tree.
-        blocks: where the blocks of every array lie.
+        blocks: for every array its blocks in the memory of a batch.
         mesh: the mesh.
         shardings: for every array the user's own sharding, or None.
         loading: what every process reads.
@@ -265,8 +265,8 @@ class ShardedFeed(Feed):
     def make(self, owner: Owner) -> Any:
         """Makes a batch over the memory that its owner exports and keeps alive."""
         arrays = []
-        for place in self._placers:
-            arrays.append(place(owner))  # noqa: PERF401 (before Python 3.12 a list comprehension is a call)
+        for place in self._placers:  # before Python 3.12 a list comprehension is a call of its own
+            arrays.append(place(owner))  # noqa: PERF401
         return self.build(arrays)
 
     def reshard(self, batch: Any) -> Any:
@@ -287,7 +287,7 @@ class Placer:
     code of this package runs per device.
 
     Args:
-        blocks: where the array's blocks lie.
+        blocks: the blocks of the array in the memory of a batch.
         target: the sharding asked for. If the array is resharded later, it gets the spec by which
             the blocks are cut instead.
     """

@@ -26,10 +26,13 @@ class Steps(NamedTuple):
 
     def left(self, epoch: int, position: int) -> int:
         """Returns the number of batches that a loop started there yields; -1 without end."""
-        last = epoch if self.epochs is None else self.epochs - 1
-        if last < -1 or epoch > last:
-            return -1 if last < -1 else 0
-        return self._of(self.records - position) + (last - epoch) * self._of(self.records)
+        rest = self._of(self.records - position)
+        if self.epochs is None:
+            return rest
+        if self.epochs < 0:
+            return -1
+        more = self.epochs - 1 - epoch
+        return rest + more * self._of(self.records) if more >= 0 else 0
 
     def _of(self, records: int) -> int:
         return -(-records // self.rows) if self.pad else records // self.rows

@@ -28,7 +28,7 @@ class Feed:
 
     Args:
         build: puts arrays, one for each of the layout's, into the batch's tree.
-        blocks: where the blocks of every array lie.
+        blocks: for every array its blocks in the memory of a batch.
 
     Attributes:
         ahead: the default of `device_prefetch`.
