@@ -45,7 +45,7 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	d := &Dataset{files: files}
 	calls := source.NewCalls("arrowio", "dataset", func() error { d.end(); return closeFiles(d.files) })
 	d.life, d.end = calls.Join(context.Background())
-	d.table = &table.Table{Gate: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d)}
+	d.table = &table.Table{Calls: calls, Load: d.load, Arm: func() { d.set.Arm() }, Store: (*store)(d)}
 	for _, f := range files[1:] {
 		if err := agree(files[0], f); err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
 }
 
 // Close implements source.Source.
-func (d *Dataset) Close() error { return d.table.Gate.Close(source.Patience) }
+func (d *Dataset) Close() error { return d.table.Calls.Close(source.Patience) }
 
 // FileInfo describes one file of a dataset.
 type FileInfo struct {

@@ -17,10 +17,10 @@ const maxDecoded = 2 << 30
 // the gather, because another gather may wait for it.
 func (s *store) Decode(ctx context.Context, batch int32, field int) (*table.Decoded, error) {
 	return s.cache.get(ctx, cacheKey{batch, field}, func() (*table.Decoded, error) {
-		if err := s.table.Gate.Enter(); err != nil {
+		if err := s.table.Calls.Enter(); err != nil {
 			return nil, err
 		}
-		defer s.table.Gate.Leave()
+		defer s.table.Calls.Leave()
 		return (*Dataset)(s).decode(s.life, batch, s.table.Fields[field], s.columns[field], false)
 	})
 }

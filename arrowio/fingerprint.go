@@ -29,11 +29,11 @@ const (
 // 64 dictionaries if there are any, at positions that follow from these facts.
 // [Dataset.Hash] covers every byte. Names and times of files are not part of it.
 func (d *Dataset) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
-	if err := d.table.Gate.Enter(); err != nil {
+	if err := d.table.Calls.Enter(); err != nil {
 		return source.Fingerprint{}, err
 	}
-	defer d.table.Gate.Leave()
-	ctx, stop := d.table.Gate.Join(ctx)
+	defer d.table.Calls.Leave()
+	ctx, stop := d.table.Calls.Join(ctx)
 	defer stop()
 	d.fingerprint.Lock()
 	defer d.fingerprint.Unlock()

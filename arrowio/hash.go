@@ -25,11 +25,11 @@ type hashed struct {
 // more than one core from a program that trains meanwhile. The result is kept for
 // later calls.
 func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
-	if err := d.table.Gate.Enter(); err != nil {
+	if err := d.table.Calls.Enter(); err != nil {
 		return Hash{}, err
 	}
-	defer d.table.Gate.Leave()
-	ctx, stop := d.table.Gate.Join(ctx)
+	defer d.table.Calls.Leave()
+	ctx, stop := d.table.Calls.Join(ctx)
 	defer stop()
 	return d.hashFiles(ctx, 1, func(int64) {})
 }

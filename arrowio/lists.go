@@ -19,14 +19,14 @@ var _ source.Checker = (*Dataset)(nil)
 // Check implements source.Checker. It reads the offsets of lists, 4 or 8 bytes
 // for each list, from several record batches at a time.
 func (d *Dataset) Check(ctx context.Context, fields []int, start, stop int64) error {
-	if err := d.table.Gate.Enter(); err != nil {
+	if err := d.table.Calls.Enter(); err != nil {
 		return err
 	}
-	ctx, end := d.table.Gate.Join(ctx)
+	ctx, end := d.table.Calls.Join(ctx)
 	defer end()
 	done := make(chan error, 1) // if the disk does not answer, the goroutine stays behind
 	guard.Go("arrowio", func() error {
-		defer d.table.Gate.Leave()
+		defer d.table.Calls.Leave()
 		done <- d.lists.check(ctx, d, fields, start, stop)
 		return nil
 	}, func(err error) { done <- err })

@@ -82,7 +82,7 @@ func FromSlices(fields ...Values) (source.Source, error) {
 	}
 	columns := make([]*table.Column, len(fields))
 	t := &table.Table{Load: table.Loaded(columns)}
-	t.Gate = source.NewCalls("arrowio", "dataset", func() error { clear(columns); return nil })
+	t.Calls = source.NewCalls("arrowio", "dataset", func() error { clear(columns); return nil })
 	rows := make([]int64, len(fields))
 	for i, v := range fields {
 		f, err := v.field()

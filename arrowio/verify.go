@@ -37,12 +37,12 @@ type Verification struct {
 // error that names file and position. Unchecked lists what it does not check.
 func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (Verification, error) {
 	v := verifier{d: d, ctx: ctx, o: o}
-	if err := d.table.Gate.Enter(); err != nil {
+	if err := d.table.Calls.Enter(); err != nil {
 		return v.report, err
 	}
-	defer d.table.Gate.Leave()
+	defer d.table.Calls.Leave()
 	var stop func()
-	v.ctx, stop = d.table.Gate.Join(ctx)
+	v.ctx, stop = d.table.Calls.Join(ctx)
 	defer stop()
 	return v.report, v.run()
 }

@@ -44,7 +44,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 	if len(list) > MaxArrays {
 		return nil, refuse("%d arrays are more than %d", len(list), MaxArrays)
 	}
-	t := &table.Table{Gate: source.NewCalls("arrowio", "dataset", nil)}
+	t := &table.Table{Calls: source.NewCalls("arrowio", "dataset", nil)}
 	columns := make([]*table.Column, len(list))
 	for i := range list {
 		a := &list[i]

@@ -14,13 +14,13 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// strided is an array over memory of its own, with the bytes of every row.
+// strided is an array and its memory.
 type strided struct {
 	Array
 	memory []byte
 }
 
-// row gives a row in C order, element by element.
+// row returns a row in C order, element by element.
 func (s *strided) row(record int64) []byte {
 	var out []byte
 	var visit func(d, at int)
@@ -38,8 +38,8 @@ func (s *strided) row(record int64) []byte {
 	return out
 }
 
-// makeStrided lays an array out with random strides: dimensions in any order,
-// gaps, some backwards, some repeated.
+// makeStrided makes an array with random strides: dimensions in any order, gaps,
+// negative strides and strides of 0.
 func makeStrided(rng *rand.Rand, typ dtype.Type, records int) *strided {
 	s := &strided{Array: Array{Name: typ.String(), Type: typ, Shape: []int{records}}}
 	for range rng.IntN(4) {

@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// BenchmarkGather takes 4,096 random rows of 160 bytes and of 4 bytes per step
-// out of a million, for one block and for the eight of a mesh of eight.
+// BenchmarkGather gathers 4,096 random rows of a million per step, of 160 bytes and
+// of 4 bytes, into one block and into eight.
 func BenchmarkGather(b *testing.B) {
 	const records, step = 1_000_000, 4096
 	matrix, label := make([]float32, 40*records), make([]int32, records)

@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// written is one column of the test data: how Arrow's builder gets row i, and
-// what a gather of that row must give.
+// written is one column of the test data: how row i is appended to Arrow's
+// builder, and the bytes that a gather of that row must deliver.
 type written struct {
 	name   string
 	typ    arrow.DataType
@@ -34,7 +34,7 @@ func fsl(n int32, t arrow.DataType) arrow.DataType { return arrow.FixedSizeListO
 
 var none = func(int) bool { return false }
 
-// columns covers every way of storing rows.
+// columns have rows whose addresses follow from their numbers.
 var columns = []written{
 	{name: "int32", typ: arrow.PrimitiveTypes.Int32, dtype: dtype.Int32, null: none,
 		append: func(b array.Builder, i int) { b.(*array.Int32Builder).Append(int32(i * 3)) },
@@ -42,12 +42,12 @@ var columns = []written{
 	{name: "bool", typ: arrow.FixedWidthTypes.Boolean, dtype: dtype.Bool, null: none,
 		append: func(b array.Builder, i int) { b.(*array.BooleanBuilder).Append(i%3 == 0) },
 		want:   func(i int) []byte { return le(i%3 == 0) }},
-	{name: "half", typ: arrow.FixedWidthTypes.Float16, dtype: dtype.Float16, null: none,
+	{name: "float16", typ: arrow.FixedWidthTypes.Float16, dtype: dtype.Float16, null: none,
 		append: func(b array.Builder, i int) {
 			b.(*array.Float16Builder).Append(float16.FromBits(uint16(i)))
 		},
 		want: func(i int) []byte { return le(uint16(i)) }},
-	{name: "time", typ: arrow.FixedWidthTypes.Timestamp_us, dtype: dtype.Int64, null: none,
+	{name: "timestamp", typ: arrow.FixedWidthTypes.Timestamp_us, dtype: dtype.Int64, null: none,
 		append: func(b array.Builder, i int) { b.(*array.TimestampBuilder).Append(arrow.Timestamp(i) << 40) },
 		want:   func(i int) []byte { return le(int64(i) << 40) }},
 	{name: "bytes", typ: &arrow.FixedSizeBinaryType{ByteWidth: 5}, dtype: dtype.Uint8, shape: []int{5}, null: none,
@@ -93,7 +93,7 @@ var columns = []written{
 		}},
 }
 
-// hardColumns need more than addresses: offsets, indices, validity.
+// hardColumns have offsets, indices or nulls.
 var hardColumns = []written{
 	{name: "list", typ: arrow.ListOf(arrow.PrimitiveTypes.Int64), dtype: dtype.Int64, shape: []int{2}, null: none,
 		append: func(b array.Builder, i int) {
@@ -113,10 +113,10 @@ var hardColumns = []written{
 			}
 		},
 		want: func(i int) []byte { return append(rowBytes(i, 3), rowBytes(i+1, 3)...) }},
-	{name: "coded", typ: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Float64}, dtype: dtype.Float64, null: none,
+	{name: "dictionary", typ: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Float64}, dtype: dtype.Float64, null: none,
 		append: func(b array.Builder, i int) { b.(*array.Float64DictionaryBuilder).Append(float64(i%7) / 2) },
 		want:   func(i int) []byte { return le(float64(i%7) / 2) }},
-	{name: "maybe", typ: arrow.PrimitiveTypes.Float32, dtype: dtype.Float32, null: func(i int) bool { return i%5 == 2 },
+	{name: "nullable", typ: arrow.PrimitiveTypes.Float32, dtype: dtype.Float32, null: func(i int) bool { return i%5 == 2 },
 		append: func(b array.Builder, i int) {
 			if i%5 == 2 {
 				b.AppendNull()
@@ -130,7 +130,7 @@ var hardColumns = []written{
 			}
 			return le(float32(i))
 		}},
-	{name: "holes", typ: arrow.FixedSizeListOf(2, arrow.FixedWidthTypes.Boolean), dtype: dtype.Bool, shape: []int{2}, null: func(i int) bool { return i%4 != 0 },
+	{name: "nulls inside", typ: arrow.FixedSizeListOf(2, arrow.FixedWidthTypes.Boolean), dtype: dtype.Bool, shape: []int{2}, null: func(i int) bool { return i%4 != 0 },
 		append: func(b array.Builder, i int) {
 			rows := b.(*array.FixedSizeListBuilder)
 			bits := rows.ValueBuilder().(*array.BooleanBuilder)

@@ -20,8 +20,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// export builds batches of the columns whose rows are numbered, and gives them
-// as a C stream. Each batch is [from, to) of a longer array.
+// export builds batches of columns with numbered rows, and exports them as a C
+// stream. Each batch is the range [from, to) of a longer array.
 func export(t *testing.T, columns []written, batches [][2]int) *cdata.CArrowArrayStream {
 	t.Helper()
 	alloc := mallocator.NewMallocator()
@@ -143,7 +143,7 @@ func checkRows(t *testing.T, rng *rand.Rand, s source.Source, columns []written,
 	}
 }
 
-// TestSkipped makes sure that what cannot be an array says why.
+// TestSkipped: a column that cannot be an array has a reason.
 func TestSkipped(t *testing.T) {
 	text := written{name: "text", typ: arrow.BinaryTypes.String, append: func(b array.Builder, i int) { b.(*array.StringBuilder).Append("x") }}
 	ragged := written{name: "ragged", typ: arrow.ListOf(arrow.PrimitiveTypes.Int8), append: func(b array.Builder, i int) {
@@ -185,8 +185,7 @@ func TestShapes(t *testing.T) {
 	s.Close()
 }
 
-// TestFingerprint compares the same rows cut into batches in two ways, and
-// other rows.
+// TestFingerprint compares the same rows in different batches, and other rows.
 func TestFingerprint(t *testing.T) {
 	hash := func(columns []written, batches ...[2]int) source.Fingerprint {
 		s, err := Read(unsafe.Pointer(export(t, columns, batches)), Options{})
@@ -202,7 +201,7 @@ func TestFingerprint(t *testing.T) {
 	}
 	whole := hash(columns, [2]int{0, 100})
 	if parts := hash(columns, [2]int{0, 30}, [2]int{30, 31}, [2]int{31, 100}); parts != whole {
-		t.Error("the cut into batches changes the fingerprint")
+		t.Error("the division into batches changes the fingerprint")
 	}
 	if other := hash(columns, [2]int{1, 101}); other == whole {
 		t.Error("other rows have the same fingerprint")

@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// TestRecordsAreRetained counts the memory of the records: the dataset keeps it
-// until Close, also if it is refused.
+// TestRecordsAreRetained counts the memory of the records. The dataset keeps it
+// until Close, and releases it if New fails.
 func TestRecordsAreRetained(t *testing.T) {
 	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer pool.AssertSize(t, 0)
@@ -48,8 +48,8 @@ func TestRecordsAreRetained(t *testing.T) {
 	}
 }
 
-// TestRecordsThatLie have buffers too small for their lengths.
-func TestRecordsThatLie(t *testing.T) {
+// TestShortBuffers: the buffers are too small for their lengths.
+func TestShortBuffers(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	data := array.NewData(arrow.PrimitiveTypes.Int64, 4, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 32))}, nil, 0, 0)
 	column := array.NewInt64Data(data)
@@ -67,8 +67,8 @@ func TestRecordsThatLie(t *testing.T) {
 	}
 }
 
-// TestShapes gives rows more dimensions than they are stored in, shapes that do
-// not fit, and columns that do not exist.
+// TestShapes tries shapes of more dimensions than the rows are stored in, shapes
+// that do not fit, and columns that do not exist.
 func TestShapes(t *testing.T) {
 	record := labelled(memory.DefaultAllocator, 4, 1, 2)
 	defer record.Release()
@@ -112,7 +112,7 @@ func labelled(pool memory.Allocator, width int32, labels ...int32) arrow.Record 
 	return b.NewRecord()
 }
 
-// Record batches of Arrow's Go library are a dataset as they are.
+// Use record batches of Arrow's Go library as a dataset.
 func ExampleNew() {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "label", Type: arrow.PrimitiveTypes.Int32},

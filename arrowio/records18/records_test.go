@@ -22,7 +22,7 @@ func labelled(pool memory.Allocator, name string, labels ...int32) arrow.RecordB
 	return b.NewRecordBatch()
 }
 
-// TestRecordsAreRetained counts the memory of the records: the dataset keeps it
+// TestRecordsAreRetained counts the memory of the records. The dataset keeps it
 // until Close.
 func TestRecordsAreRetained(t *testing.T) {
 	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
@@ -65,7 +65,7 @@ func TestRecordsRefused(t *testing.T) {
 	}
 }
 
-// Record batches of Arrow's Go library are a dataset as they are.
+// Use record batches of Arrow's Go library as a dataset.
 func ExampleNew() {
 	record := labelled(memory.DefaultAllocator, "label", 10, 11, 12)
 	defer record.Release()

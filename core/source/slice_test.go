@@ -28,7 +28,7 @@ func slice(t testing.TB, src source.Source, start, stop int64) source.Source {
 	return v
 }
 
-// gather gives the rows of records.
+// gather returns the rows of records.
 func gather(ctx context.Context, t testing.TB, src source.Source, records ...int64) ([]byte, error) {
 	t.Helper()
 	g, err := src.Gatherer([]source.Part{{Field: 0, Boxes: [][][2]int{{{0, 3}}}}})
@@ -73,7 +73,7 @@ func TestSliceRows(t *testing.T) {
 	}
 }
 
-// A view shows nothing of what lies beside it.
+// TestSliceBounds: a slice gives no access to records outside it.
 func TestSliceBounds(t *testing.T) {
 	src := numbers()
 	for _, r := range [][2]int64{{-1, 5}, {5, 4}, {0, 101}, {101, 101}} {
@@ -158,7 +158,7 @@ func TestSliceClose(t *testing.T) {
 	})
 }
 
-// A gather that hangs holds Close for a second only.
+// TestSliceCloseDuringHungGather: Close waits one second for a gather that hangs.
 func TestSliceCloseDuringHungGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := numbers()

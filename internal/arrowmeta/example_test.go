@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// The schema of a file, and where the rows of one column stand.
+// Print the schema of a file, and the position of the rows of one column.
 func ExampleRead() {
 	r, err := os.Open("testdata/fixed.arrow")
 	if err != nil {

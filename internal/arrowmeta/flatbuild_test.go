@@ -24,10 +24,10 @@ type shared struct {
 	t fields
 }
 
-// offset stands for a reference and is written as it is.
+// offset is a reference, which is written as it is.
 type offset uint32
 
-// numbers gives a vector of which each element consists of per numbers.
+// numbers makes a vector whose elements are of per numbers each.
 func numbers(per int, values ...int64) vec {
 	v := vec{count: uint32(len(values) / per)}
 	for _, n := range values {
@@ -36,7 +36,7 @@ func numbers(per int, values ...int64) vec {
 	return v
 }
 
-// offsets gives a vector of raw references.
+// offsets makes a vector of raw references.
 func offsets(values ...uint32) vec {
 	v := vec{count: uint32(len(values))}
 	for _, n := range values {
@@ -141,7 +141,7 @@ func batchOf(length int64, nodes, buffers vec) fields {
 	return fields{4: length, 6: nodes, 8: buffers}
 }
 
-// framed puts the prefix before the metadata and a body of zeros behind.
+// framed adds the prefix before the metadata and a body of zeros behind them.
 func framed(metadata []byte, body int) []byte {
 	b := []byte{0xff, 0xff, 0xff, 0xff}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(metadata)))
@@ -159,7 +159,7 @@ func streamOf(schema fields, body int, batches ...fields) []byte {
 	return append(b, endOfStream...)
 }
 
-// fileOf is a file with the same, and a footer that change may spoil.
+// fileOf is a file with the same content. Change may damage its footer.
 func fileOf(schema fields, body int, change func(footer fields), batches ...fields) []byte {
 	b := []byte("ARROW1\x00\x00")
 	var blocks []int64

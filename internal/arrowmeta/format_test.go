@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// TestUnknownType puts a column of a type of the future between two others: it
-// is listed, the first is located, and the last is not.
+// TestUnknownType puts a column of an unknown type between two others. It is
+// listed, the first is located, and the last is not.
 func TestUnknownType(t *testing.T) {
 	schema := schemaOf(int32Field("a"), field("new", 99, fields{4: int32(1)}, int32Field("x")), int32Field("b"))
 	batch := batchOf(2, numbers(2, 2, 0, 2, 0, 2, 0, 2, 0), numbers(2, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 8, 8))
@@ -39,7 +39,7 @@ func TestUnknownType(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters: a width or unit of the future spoils its column alone.
+// TestUnknownParameters: an unknown width or unit affects only its own column.
 func TestUnknownParameters(t *testing.T) {
 	columns := []struct {
 		f    fields
@@ -145,7 +145,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestDigest: equal for equal metadata, whatever the bodies hold.
+// TestDigest: equal metadata have equal digests, whatever is in the bodies.
 func TestDigest(t *testing.T) {
 	for _, name := range []string{"primitive.arrow", "primitive.stream"} {
 		data := load(t, name)
@@ -161,7 +161,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// failing is a file of which nothing behind limit can be read.
+// failing is a file that cannot be read behind limit.
 type failing struct {
 	io.ReaderAt
 	limit int64

@@ -11,16 +11,16 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// place is the offset in the file and the length of a buffer; nil where it is
-// empty or absent.
-type place = []int64
+// extent is the offset in the file and the length of a buffer. It is nil for a
+// buffer that is empty or absent.
+type extent = []int64
 
-// expected is what pyarrow says of a file; see testdata/generate.py.
+// expected is pyarrow's description of a file; see testdata/generate.py.
 type expected struct {
-	Fields  [][3]any    `json:"fields"`
-	Rows    []int64     `json:"rows"`
-	Nulls   [][]int64   `json:"nulls"`
-	Buffers [][][]place `json:"buffers"`
+	Fields  [][3]any     `json:"fields"`
+	Rows    []int64      `json:"rows"`
+	Nulls   [][]int64    `json:"nulls"`
+	Buffers [][][]extent `json:"buffers"`
 }
 
 func golden(t testing.TB) map[string]expected {
@@ -50,7 +50,7 @@ func read(data []byte) (*arrowmeta.File, error) {
 }
 
 // TestGolden compares every file with what pyarrow reads: fields, rows, nulls
-// and the place of every buffer, which pyarrow takes from the file uncopied.
+// and the position of every buffer, which pyarrow maps without a copy.
 func TestGolden(t *testing.T) {
 	for name, want := range golden(t) {
 		t.Run(name, func(t *testing.T) {
@@ -103,16 +103,16 @@ func checkBatch(t *testing.T, f *arrowmeta.File, i int, b *arrowmeta.RecordBatch
 		if want.Buffers == nil {
 			continue
 		}
-		got := places(f, f.Batches[i].Body(), b, &f.Columns[c], nil)
+		got := extents(f, f.Batches[i].Body(), b, &f.Columns[c], nil)
 		if !slices.EqualFunc(got, want.Buffers[i][c], slices.Equal) {
 			t.Errorf("batch %d, column %d: buffers %v, want %v", i, c, got, want.Buffers[i][c])
 		}
 	}
 }
 
-// places lists a column's buffers as pyarrow does: a column without a validity
-// bitmap has nil in its stead, and a bitmap without nulls counts as absent.
-func places(f *arrowmeta.File, body int64, b *arrowmeta.RecordBatch, c *arrowmeta.Column, list []place) []place {
+// extents lists a column's buffers as pyarrow does: nil replaces a missing
+// validity bitmap, and a bitmap without nulls counts as missing.
+func extents(f *arrowmeta.File, body int64, b *arrowmeta.RecordBatch, c *arrowmeta.Column, list []extent) []extent {
 	if !c.Validity {
 		list = append(list, nil)
 	}
@@ -121,10 +121,10 @@ func places(f *arrowmeta.File, body int64, b *arrowmeta.RecordBatch, c *arrowmet
 			list = append(list, nil)
 			continue
 		}
-		list = append(list, place{body + r.Offset, r.Length})
+		list = append(list, extent{body + r.Offset, r.Length})
 	}
 	for i := range c.Children {
-		list = places(f, body, b, &c.Children[i], list)
+		list = extents(f, body, b, &c.Children[i], list)
 	}
 	return list
 }

@@ -16,8 +16,8 @@ import (
 
 var mutations = flag.Int("mutations", 12000, "number of mutated inputs")
 
-// examine reads everything that data describe, and fails the test if anything
-// that is accepted lies out of bounds.
+// examine reads all metadata, and fails the test if anything that is accepted
+// lies out of bounds.
 func examine(t testing.TB, data []byte) error {
 	t.Helper()
 	f, err := read(data)
@@ -74,17 +74,17 @@ func inBounds(t testing.TB, b *arrowmeta.RecordBatch, c *arrowmeta.Column, body 
 	}
 }
 
-// mustBeClear fails unless err is one that names a place.
+// mustBeClear fails the test unless err names a position.
 func mustBeClear(t testing.TB, err error) {
 	t.Helper()
 	e, ok := err.(*status.Error)
 	if !ok || e.Op != "arrowmeta" || e.Code != status.DataLoss && e.Code != status.Unsupported || e.Attr("offset") == nil || e.Hint == "" {
-		t.Fatalf("error without code, place or hint: %#v", err)
+		t.Fatalf("error without code, position or hint: %#v", err)
 	}
 }
 
-// TestTruncated cuts every file and stream at every byte: no prefix of one is
-// whole, so none may be accepted.
+// TestTruncated cuts every file and stream at every byte. No prefix may be
+// accepted.
 func TestTruncated(t *testing.T) {
 	for name := range golden(t) {
 		data := load(t, name)
@@ -98,8 +98,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestMutated changes files and streams at random. Whatever comes of it, there
-// is no panic, no buffer out of bounds, and no memory beyond the input's scale.
+// TestMutated changes files and streams at random. No change may cause a panic, a
+// buffer out of bounds, or an allocation out of proportion to the input.
 func TestMutated(t *testing.T) {
 	r := random.New(t)
 	var inputs [][]byte
@@ -126,8 +126,8 @@ func TestMutated(t *testing.T) {
 	}
 }
 
-// allocated gives the bytes allocated so far. The error of the runtime's count,
-// which lags by a span per size class, is within the slack of the test.
+// allocated returns the bytes allocated so far. The runtime's count lags by a span
+// per size class, which the bound of the test allows for.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -152,7 +152,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// seedWith adds the files with the extension; of a file without its magic.
+// seedWith adds the files with the extension, without the magic of files.
 func seedWith(f *testing.F, extension string) {
 	for name := range golden(f) {
 		data := load(f, name)

@@ -8,17 +8,17 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// cyclic is a stream of 136 bytes with a struct whose only child is said to
-// stand back bytes before the reference to it, modulo 2^32. Readers that add
-// offsets as uint32 and follow them without a bound, such as arrow/go v17,
-// overflow their stack where that is the struct itself; no recover helps.
+// cyclic is a stream of 136 bytes with a struct. The reference to its only child
+// leads back by so many bytes, modulo 2^32. If that is the struct itself, a reader
+// that adds offsets as uint32 and follows them without a bound, such as arrow/go
+// v17, overflows its stack, which recover cannot catch.
 func cyclic(back uint32) []byte {
 	schema := schemaOf(fields{4: "a", 8: uint8(13), 10: fields{}, 14: offsets(-back)})
 	return append(framed(flat(message(1, schema, 0)), 0), endOfStream...)
 }
 
-// TestCyclicSchema points the child at every place before it; at one of them
-// is its own parent.
+// TestCyclicSchema points the child at every position before it. One of them is
+// its own parent.
 func TestCyclicSchema(t *testing.T) {
 	for back := range uint32(200) {
 		data := cyclic(back)
@@ -33,8 +33,8 @@ func TestCyclicSchema(t *testing.T) {
 	}
 }
 
-// TestShared makes references meet: 60 levels that refer twice to the next one
-// stand for 2^60 fields, a thousand references to a long text for a thousand
+// TestShared uses references to one object: 60 levels that refer twice to the next
+// one would be 2^60 fields, and a thousand references to a long text a thousand
 // copies of it.
 func TestShared(t *testing.T) {
 	level := int32Field("leaf")

@@ -29,7 +29,7 @@ var (
 	withFooter = func(change func(fields)) []byte { return fileOf(columnsAB, bodyAB, change, honestAB, honestAB) }
 )
 
-// with gives a copy of a table with one field set.
+// with returns a copy of a table with one field set.
 func with(t fields, slot int, value any) fields {
 	c := fields{}
 	for s, v := range t {
@@ -176,8 +176,8 @@ func footerSize(file []byte, n int32) []byte {
 	return file
 }
 
-// TestSizesAreCapped: however large a file is, a footer, a message or a schema
-// beyond the bounds is refused before it is read.
+// TestSizesAreCapped: a footer, a message or a schema beyond the bounds is refused
+// before it is read, however large the file is.
 func TestSizesAreCapped(t *testing.T) {
 	trailer := func(footer uint32) []byte {
 		return append(binary.LittleEndian.AppendUint32(make([]byte, 6), footer), "ARROW1"...)
@@ -211,8 +211,8 @@ func TestSizesAreCapped(t *testing.T) {
 	}
 }
 
-// TestBrokenTables takes apart the field list of the first table, byte by byte
-// and at the end of the metadata, where reading on would leave them.
+// TestBrokenTables damages the field list of the first table, byte by byte, in the
+// middle of the metadata and at their end.
 func TestBrokenTables(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -63,9 +63,9 @@ func largeStream(n int, step int64) sparse {
 	return s
 }
 
-// TestWalkReadsNoBodies: in a stream with large bodies, about one read per
-// message and nothing but headers; with small ones, few reads.
-func TestWalkReadsNoBodies(t *testing.T) {
+// TestStreamReadsNoBodies: a stream with large bodies takes about one read per
+// message, of headers alone. A stream with small ones takes few reads.
+func TestStreamReadsNoBodies(t *testing.T) {
 	const batches = 1000
 	for step, most := range map[int64]struct{ calls, bytes int64 }{
 		1 << 20: {batches + 10, 1 << 20},
@@ -138,7 +138,7 @@ func manyBatches(n int) []byte {
 	return append(b, "ARROW1"...)
 }
 
-// BenchmarkScan gives the time per record batch header, two columns.
+// BenchmarkScan measures the time per record batch header of two columns.
 func BenchmarkScan(b *testing.B) {
 	const batches = 100_000
 	data := manyBatches(batches)
@@ -161,8 +161,8 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batches, "ns/batch")
 }
 
-// BenchmarkRead gives the time per record batch of reading a footer, and of
-// walking a stream.
+// BenchmarkRead measures the time per record batch of reading a footer, and of
+// reading the messages of a stream.
 func BenchmarkRead(b *testing.B) {
 	const batches = 100_000
 	file := manyBatches(batches)

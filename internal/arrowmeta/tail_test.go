@@ -52,7 +52,7 @@ pair: struct<x: int32, y: float64>
 map: map<string, int32>
 yes: bool = bool[]`
 
-// Without Arrow's schema nothing says that lists are of one length.
+// Without Arrow's schema, lists may have any length.
 var asParquet = strings.NewReplacer(
 	"image: fixed_size_list<float32>[6] = float32[2 3]", "image: list<float32> = float32[-1]",
 	"tokens: fixed_size_list<int32>[2] = int32[2]", "tokens: list<int32> = int32[-1]",
@@ -71,7 +71,7 @@ func TestParquetFooter(t *testing.T) {
 	}
 }
 
-// TestTailNeedsNoMoreThanItSays asks with ever more of the last bytes.
+// TestTailNeedsNoMoreThanItSays reads tails of increasing length.
 func TestTailNeedsNoMoreThanItSays(t *testing.T) {
 	for _, name := range []string{"arrow.parquet", "plain.parquet", "fixed.arrow", "nested.arrow", "huggingface.stream", "nothing.arrow"} {
 		data := readFile(t, name)
@@ -98,7 +98,7 @@ func TestTailNeedsNoMoreThanItSays(t *testing.T) {
 	}
 }
 
-// TestRowsOfWholeFiles counts rows where the record batches are there.
+// TestRowsOfWholeFiles counts the rows of complete files.
 func TestRowsOfWholeFiles(t *testing.T) {
 	data := readFile(t, "fixed.arrow")
 	whole, err := arrowmeta.ReadTail(data, int64(len(data)))
@@ -111,7 +111,7 @@ func TestRowsOfWholeFiles(t *testing.T) {
 	}
 }
 
-// footerOf makes the end of a Parquet file of a footer.
+// footerOf makes the end of a Parquet file from a footer.
 func footerOf(footer string) []byte {
 	b := append([]byte("PAR1"), footer...)
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(footer))), "PAR1"...)
@@ -135,13 +135,13 @@ func TestParquetByHand(t *testing.T) {
 	}
 }
 
-// stored is field 5 of a footer, the metadata, with a schema of Arrow's.
+// stored is field 5 of a footer, the metadata, with Arrow's schema.
 func stored(columns ...fields) string {
 	text := base64.StdEncoding.EncodeToString(streamOf(schemaOf(columns...), 0))
 	return "\x29\x1c\x18\x0cARROW:schema\x18" + string(binary.AppendUvarint(nil, uint64(len(text)))) + text + "\x00"
 }
 
-// A schema of Arrow's is believed only if it lists the columns of the file.
+// Arrow's schema is used only if it lists the columns of the file.
 func TestStoredSchemaOfOtherColumns(t *testing.T) {
 	for name, c := range map[string]struct{ meta, want string }{
 		"the same":   {stored(tripleField("x")), "x: fixed_size_list<float32>[3] = float32[3]"},

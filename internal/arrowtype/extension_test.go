@@ -57,7 +57,7 @@ func TestTensorOfPyarrow(t *testing.T) {
 	}
 }
 
-// tensor is a field of lists of 6 with the parameters.
+// tensorField is a field of lists of 6 with the parameters.
 func tensorField(parameters string) arrowmeta.Field {
 	return arrowmeta.Field{
 		Name: "x",
@@ -103,8 +103,8 @@ func TestTensorRefused(t *testing.T) {
 	}
 }
 
-// TestRowShapes asks what the datasets library really wrote.
-func TestRowShapes(t *testing.T) {
+// TestDeclaredShapes reads a file that the datasets library wrote.
+func TestDeclaredShapes(t *testing.T) {
 	f, err := load(t, "huggingface.stream")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestRowShapes(t *testing.T) {
 	check("schema metadata")
 }
 
-func TestRowShapesOfStrangeMetadata(t *testing.T) {
+func TestDeclaredShapesOfInvalidMetadata(t *testing.T) {
 	deep := strings.Repeat(`{"_type":"List","feature":`, 5000) + "0" + strings.Repeat("}", 5000)
 	for text, want := range map[string][]int{
 		`{"x":{"_type":"Sequence","length":-1,"feature":{"_type":"Value"}}}`:                               {-1},
@@ -155,9 +155,9 @@ func TestRowShapesOfStrangeMetadata(t *testing.T) {
 	}
 }
 
-// TestSchemaRows fills the lengths that a type leaves open with declared ones,
-// where these have as many dimensions, and refuses names that repeat or are none.
-func TestSchemaRows(t *testing.T) {
+// TestDescribe: declared lengths replace those that a type leaves open, if they
+// have as many dimensions. Invalid and repeated names are refused.
+func TestDescribe(t *testing.T) {
 	number := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 32, Signed: true}
 	listOf := func(inner arrowmeta.Type) arrowmeta.Type {
 		return arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Name: "item", Type: inner}}}
@@ -192,8 +192,8 @@ func TestSchemaRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfListsChildren: what the metadata say of a list's child holds below
-// the list, too, and a list of lists is no tensor.
+// TestRowsOfListsChildren: the metadata of a list's child count. A list of lists is
+// no tensor.
 func TestRowsOfListsChildren(t *testing.T) {
 	list := func(child arrowmeta.Field) arrowmeta.Field {
 		return arrowmeta.Field{Name: "x", Type: arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{child}}}
@@ -231,9 +231,8 @@ func TestRowsOfListsChildren(t *testing.T) {
 	}
 }
 
-// TestDictionariesOfWhat: what a dictionary may hold, and what its indices may
-// be.
-func TestDictionariesOfWhat(t *testing.T) {
+// TestDictionaries tries types of values and of indices.
+func TestDictionaries(t *testing.T) {
 	number := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 32, Signed: true}
 	list := arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Type: number}}}
 	for _, c := range []struct {
@@ -256,7 +255,7 @@ func TestDictionariesOfWhat(t *testing.T) {
 	}
 }
 
-// TestDictionaryOfDictionaries is refused with a reason.
+// TestDictionaryOfDictionaries: a dictionary of a dictionary's values is refused.
 func TestDictionaryOfDictionaries(t *testing.T) {
 	index := arrowmeta.Type{Kind: arrowmeta.Int, BitWidth: 8}
 	inner := arrowmeta.Field{Type: index, Dictionary: &arrowmeta.Dictionary{ID: 1, Index: index}}
@@ -268,8 +267,8 @@ func TestDictionaryOfDictionaries(t *testing.T) {
 	}
 }
 
-// TestTypesThatArraysDoNotHave names the type, and the media that a feature of
-// Hugging Face's library holds.
+// TestTypesThatArraysDoNotHave: the reason names the type, or the media that a
+// feature of Hugging Face's library holds.
 func TestTypesThatArraysDoNotHave(t *testing.T) {
 	media := arrowmeta.Type{Kind: arrowmeta.Struct, Children: []arrowmeta.Field{{Name: "bytes", Type: arrowmeta.Type{Kind: arrowmeta.Binary}}}}
 	own := arrowmeta.Type{Name: "_pli128"}

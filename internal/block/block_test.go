@@ -103,9 +103,9 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// TestHalves converts every binary16 to a float64 and back, and values halfway
-// between neighbours to the even one.
-func TestHalves(t *testing.T) {
+// TestToFloat16 converts every binary16 to a float64 and back, and values halfway
+// between neighbors to the even one.
+func TestToFloat16(t *testing.T) {
 	value := func(h uint16) float64 {
 		exponent, fraction := int(h>>10&31), float64(h&1023)
 		if exponent == 0 {

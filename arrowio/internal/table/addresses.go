@@ -65,7 +65,7 @@ func (t *Table) origins(a *addressed) []uintptr {
 }
 
 // setAddresses computes the addresses of all rows of a field.
-func (s *step) setAddresses(origin []uintptr, stride uintptr) {
+func (s *gatherState) setAddresses(origin []uintptr, stride uintptr) {
 	records := s.records
 	address := s.work.Addresses(len(records))
 	switch {
@@ -88,7 +88,7 @@ func (s *step) setAddresses(origin []uintptr, stride uintptr) {
 
 // copyElements does the only job of a field of small elements without a list of
 // addresses. It is false if a record is -1, or there is more to do.
-func (s *step) copyElements(jobs []gather.Job, origin []uintptr, stride uintptr) bool {
+func (s *gatherState) copyElements(jobs []gather.Job, origin []uintptr, stride uintptr) bool {
 	if len(jobs) != 1 || s.zeros || len(jobs[0].Dst) == 0 {
 		return false
 	}

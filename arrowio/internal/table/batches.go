@@ -28,7 +28,7 @@ func (r *Batches) Table(release func() error) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{Index: NewIndex(r.Rows), Gate: source.NewCalls("arrowio", "dataset", release)}
+	t := &Table{Index: NewIndex(r.Rows), Calls: source.NewCalls("arrowio", "dataset", release)}
 	var columns []*Column
 	for i, field := range fields {
 		column, reason := (*Column)(nil), reasons[i]

@@ -32,8 +32,8 @@ func listOf(n int, elements arrowmeta.Type) arrowmeta.Type {
 	return t
 }
 
-// TestDictionaryInMemory cuts a dictionary of pairs out of its arrays: all of
-// its values have to lie within them.
+// TestDictionaryInMemory takes a dictionary of pairs from arrays with offsets. All
+// values have to lie within the arrays.
 func TestDictionaryInMemory(t *testing.T) {
 	values := make([]int32, 20)
 	buffer := func(bytes int) Buffer { return Buffer{unsafe.Pointer(unsafe.SliceData(values)), int64(bytes)} }

@@ -116,7 +116,7 @@ func TestFaults(t *testing.T) {
 func testFault(t *testing.T, field *arrowtype.Field, planes []Plane, to dtype.Type) {
 	store := newShrunkStore(t)
 	column := &Column{Planes: planes, Dictionaries: []*arrowtype.Dictionary{{Len: 8, Values: make([]byte, 32)}}}
-	x := &Table{Index: NewIndex([]int64{3}), Store: store, Load: Loaded([]*Column{column}), Gate: source.NewCalls("arrowio", "dataset", nil)}
+	x := &Table{Index: NewIndex([]int64{3}), Store: store, Load: Loaded([]*Column{column}), Calls: source.NewCalls("arrowio", "dataset", nil)}
 	x.Add(field, column.hasNulls())
 	part := WholeRow(0, x.Schema.Fields[0])
 	part.To = to
@@ -138,7 +138,7 @@ func testFault(t *testing.T, field *arrowtype.Field, planes []Plane, to dtype.Ty
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	if err := x.Gate.Close(0); err != nil { // would wait for a gather that never left
+	if err := x.Calls.Close(0); err != nil { // would wait for a gather that never left
 		t.Error(err)
 	}
 }

@@ -12,9 +12,8 @@ var (
 	ragged = arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Name: "item", Type: number}}}
 )
 
-// TestFields gives lists the shape that is asked for, and leaves others open. A
-// column without a field has a reason; a shape without a column is an error,
-// the same one whatever else is asked for.
+// TestFields: a list has the given shape, or none. A column without a field has a
+// reason. A shape without a column is an error, whatever the order of the shapes.
 func TestFields(t *testing.T) {
 	s := &arrowmeta.Schema{Fields: []arrowmeta.Field{{Name: "a", Type: ragged}, {Name: "b", Type: ragged}, {Name: "a", Type: number}}}
 	fields, reasons, err := Fields(s, map[string][]int{"a": {2, 3}})

@@ -17,7 +17,7 @@ type numbers struct {
 	values  []int64
 	nulls   []int64 // sorted
 	ragged  []int64 // sorted
-	touched []int64 // what was gathered
+	touched []int64 // records that were gathered
 }
 
 func (s *numbers) Schema() source.Schema {
@@ -64,8 +64,8 @@ func hashNumbers(t *testing.T, s *numbers, most int64) source.Fingerprint {
 	return f
 }
 
-// TestFingerprintOfPart: of more data than the bound, blocks from the first to
-// the last are hashed, evenly spread, and as many bytes as Coverage says.
+// TestFingerprintOfPart: of more data than the bound, evenly spread blocks from the
+// first to the last are hashed, as many bytes as Coverage returns.
 func TestFingerprintOfPart(t *testing.T) {
 	const rows = blockBytes / 8 // of a block
 	for _, c := range []struct {
@@ -96,7 +96,7 @@ func TestFingerprintOfPart(t *testing.T) {
 	}
 }
 
-// TestFingerprintTellsNullsFromZeros: a null is no zero and no one.
+// TestFingerprintTellsNullsFromZeros: a null counts neither as 0 nor as 1.
 func TestFingerprintTellsNullsFromZeros(t *testing.T) {
 	seen := map[source.Fingerprint]int{}
 	for i, s := range []*numbers{
@@ -112,12 +112,12 @@ func TestFingerprintTellsNullsFromZeros(t *testing.T) {
 		seen[f] = i
 	}
 	if hashNumbers(t, &numbers{values: []int64{5, 7}, nulls: []int64{1}}, wholeBytes) != hashNumbers(t, &numbers{values: []int64{5, 8}, nulls: []int64{1}}, wholeBytes) {
-		t.Error("what lies under a null changes the fingerprint")
+		t.Error("the bytes of a null change the fingerprint")
 	}
 }
 
-// TestFingerprintOfUnreadable: a row that cannot be gathered is part of the
-// fingerprint, and no error: a loader may need other fields alone.
+// TestFingerprintOfUnreadable: a row that cannot be gathered changes the
+// fingerprint without an error, since a loader may need only other fields.
 func TestFingerprintOfUnreadable(t *testing.T) {
 	good, bad := &numbers{values: []int64{0, 0}}, &numbers{values: []int64{0, 0}, ragged: []int64{1}}
 	if hashNumbers(t, good, wholeBytes) == hashNumbers(t, bad, wholeBytes) {

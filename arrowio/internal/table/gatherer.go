@@ -17,7 +17,7 @@ type Gatherer struct {
 	table *Table
 	gatherPlan
 	rows    source.Gatherer // for all that is not direct; nil if everything is
-	pool    sync.Pool       // of *step
+	pool    sync.Pool       // of *gatherState
 	origins atomic.Pointer[origins]
 }
 
@@ -39,10 +39,10 @@ type addressed struct {
 
 // Gatherer makes a gatherer of parts of the table's rows.
 func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
-	if err := t.Gate.Enter(); err != nil {
+	if err := t.Calls.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.Gate.Leave()
+	defer t.Calls.Leave()
 	set, err := block.Compile(t.Schema, parts, t.form)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
 			return nil, err
 		}
 	}
-	g.pool.New = func() any { return &step{files: files{table: t}, gatherPlan: &g.gatherPlan} }
+	g.pool.New = func() any { return &gatherState{files: files{table: t}, gatherPlan: &g.gatherPlan} }
 	return g, nil
 }
 
@@ -93,10 +93,10 @@ func (t *Table) addressed(field int, c *Column) addressed {
 
 // Gather implements source.Gatherer.
 func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Job) error {
-	if err := g.table.Gate.Enter(); err != nil {
+	if err := g.table.Calls.Enter(); err != nil {
 		return err
 	}
-	defer g.table.Gate.Leave()
+	defer g.table.Calls.Leave()
 	o := g.resident()
 	if o == nil {
 		return g.rows.Gather(ctx, records, jobs)
@@ -111,7 +111,7 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	if err := ended(ctx); err != nil {
 		return err
 	}
-	s := g.pool.Get().(*step)
+	s := g.pool.Get().(*gatherState)
 	defer g.pool.Put(s)
 	defer s.reset()
 	s.records, s.origins, s.zeros = records, o, zeros
@@ -175,8 +175,8 @@ func (g *Gatherer) Ahead(records []int64) {
 // Close implements source.Gatherer.
 func (g *Gatherer) Close() error { return nil }
 
-// step is the working memory of a gather by addresses.
-type step struct {
+// gatherState is the working memory of a gather by addresses.
+type gatherState struct {
 	files
 	*gatherPlan
 	work    block.Work
@@ -191,7 +191,7 @@ type step struct {
 }
 
 // reset drops what belongs to the caller.
-func (s *step) reset() {
+func (s *gatherState) reset() {
 	s.records, s.located = nil, false
 	clear(s.jobs)
 	clear(s.others)
@@ -201,7 +201,7 @@ func (s *step) reset() {
 }
 
 // divide separates the jobs of direct columns from others.
-func (s *step) divide(jobs []source.Job) {
+func (s *gatherState) divide(jobs []source.Job) {
 	if s.direct {
 		s.jobs = append(s.jobs, jobs...)
 		return
@@ -216,7 +216,7 @@ func (s *step) divide(jobs []source.Job) {
 }
 
 // gather does the jobs of direct columns.
-func (s *step) gather() error {
+func (s *gatherState) gather() error {
 	_, s.single = s.table.Index.Single()
 	s.touchAll()
 	return s.guarded(func() error {
@@ -230,7 +230,7 @@ func (s *step) gather() error {
 }
 
 // touchAll notes which files are used.
-func (s *step) touchAll() {
+func (s *gatherState) touchAll() {
 	t := s.table
 	if t.Store == nil {
 		return
@@ -250,7 +250,7 @@ func (s *step) touchAll() {
 
 // entries returns the entries of all records in the index. They are found when
 // they are first needed.
-func (s *step) entries() []uint32 {
+func (s *gatherState) entries() []uint32 {
 	if !s.located {
 		s.entry = slices.Grow(s.entry[:0], len(s.records))[:len(s.records)]
 		s.table.Index.locate(s.records, s.entry)
@@ -260,7 +260,7 @@ func (s *step) entries() []uint32 {
 }
 
 // column does the jobs of the k-th field.
-func (s *step) column(k int) error {
+func (s *gatherState) column(k int) error {
 	a := &s.columns[k]
 	if !a.direct {
 		return nil

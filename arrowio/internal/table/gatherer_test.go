@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// TestCheckRecords looks at every border of what a record may be, first and
-// last among others.
+// TestCheckRecords tries numbers at every bound, alone and first and last in a
+// list.
 func TestCheckRecords(t *testing.T) {
 	for _, n := range []int64{0, 1, 100, 1 << 40} {
 		x := &Table{Index: NewIndex([]int64{n})}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLocate compares with a walk over the batches.
+// TestLocate compares with a loop over the batches.
 func TestLocate(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for trial := range 300 {
@@ -48,8 +48,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestIndexMemory: the promise is 64 MB for a million batches with all that
-// belongs to them; the index may take half of it.
+// TestIndexMemory: a million batches may take 64 MB in all, of which the index may
+// take half.
 func TestIndexMemory(t *testing.T) {
 	rows := make([]int64, 1_000_000)
 	for i := range rows {
@@ -61,8 +61,8 @@ func TestIndexMemory(t *testing.T) {
 	}
 }
 
-// TestDivision locates the records round every border of large batches, by the
-// inverse and, where that would not be exact, without it.
+// TestDivision locates the records around every border of large batches, by the
+// inverse or, if that would not be exact, without it.
 func TestDivision(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	for range 2000 {

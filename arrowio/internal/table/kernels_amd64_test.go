@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// TestKernels compares what the kernels copy with plain Go, for every way to
-// find the batch of a record, and looks at the bytes behind.
+// TestKernels compares the kernels with plain Go, for every way to find the batch
+// of a record. The bytes behind the destination must not change.
 func TestKernels(t *testing.T) {
 	if !hasKernels() {
 		t.Skip("this processor has no AVX2 or no BMI2")
@@ -50,8 +50,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// randomIndex makes the index of one batch, or of several of one or of
-// different sizes, some of which are too different for the kernels.
+// randomIndex makes the index of one batch, of several of one size, or of several
+// of different sizes, which may be too different for the kernels.
 func randomIndex(r *rand.Rand) (x *Index, kind string) {
 	rows := make([]int64, 3+r.IntN(30))
 	size := 1 + r.Int64N(300)
@@ -80,7 +80,7 @@ func randomIndex(r *rand.Rand) (x *Index, kind string) {
 	}
 }
 
-// scattered puts the rows of every batch of an index somewhere.
+// scattered allocates the rows of every batch of an index.
 func scattered(r *rand.Rand, x *Index, records []int64, size int) (e elements, keep [][]byte) {
 	e = elements{records: records, index: x, stride: uintptr(size)}
 	for p := range x.entries() {

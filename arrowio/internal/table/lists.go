@@ -48,12 +48,12 @@ func (e *Uneven) Reason() string {
 func (l *Lists) InMemory(level int, validity bool, at, bytes int64) ([]byte, error) {
 	p := &l.Column.Planes[level]
 	if !validity {
-		return view(uintptr(p.Data[l.Batch]+at), bytes), nil
+		return bytesAt(uintptr(p.Data[l.Batch]+at), bytes), nil
 	}
 	if p.valid(l.Batch) < 0 {
 		return nil, nil
 	}
-	return view(uintptr(p.Valid[l.Batch]+at), bytes), nil
+	return bytesAt(uintptr(p.Valid[l.Batch]+at), bytes), nil
 }
 
 // FirstShape sets the open lengths of a shape to those of a row. It is false

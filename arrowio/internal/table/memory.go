@@ -53,7 +53,7 @@ func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 }
 
 // Close implements source.Source.
-func (m *Memory) Close() error { return m.table.Gate.Close(0) }
+func (m *Memory) Close() error { return m.table.Calls.Close(0) }
 
 // WholeRow returns the part that takes all of a field's row, with zeros for nulls.
 func WholeRow(number int, f source.Field) source.Part {

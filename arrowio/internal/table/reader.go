@@ -15,7 +15,7 @@ import (
 type rowReader struct {
 	table  *Table
 	fields []*readField
-	pool   sync.Pool // of *readStep
+	pool   sync.Pool // of *readState
 }
 
 // readField is a field that is read.
@@ -31,22 +31,22 @@ func newRowReader(t *Table, fields []int, columns []*Column) *rowReader {
 		r.fields = append(r.fields, &readField{n, t.Fields[n], columns[k]})
 	}
 	r.pool.New = func() any {
-		s := &readStep{files: files{table: t}}
-		s.walk.readStep = s
+		s := &readState{files: files{table: t}}
+		s.traversal.readState = s
 		return s
 	}
 	return r
 }
 
-// readStep is the working memory of one read.
-type readStep struct {
+// readState is the working memory of one read.
+type readState struct {
 	files
-	ctx     context.Context // ends with the gather's and with the table's
-	located []located       // of each span
-	leases  []Lease
-	scratch arena[byte]
-	nulls   arena[bool]
-	walk    walk
+	ctx       context.Context // ends with the gather's and with the table's
+	located   []located       // of each span
+	leases    []Lease
+	scratch   arena[byte]
+	nulls     arena[bool]
+	traversal traversal
 }
 
 // located says where a record lies.
@@ -57,13 +57,13 @@ type located struct {
 }
 
 // reset gives back what the read held.
-func (s *readStep) reset() {
+func (s *readState) reset() {
 	for _, l := range s.leases {
 		l.Release()
 	}
 	clear(s.leases)
 	s.leases = s.leases[:0]
-	s.ctx, s.walk.spans, s.walk.decoded = nil, nil, nil
+	s.ctx, s.traversal.spans, s.traversal.decoded = nil, nil, nil
 	s.scratch.reset()
 	s.nulls.reset()
 	s.files.reset()
@@ -71,18 +71,18 @@ func (s *readStep) reset() {
 
 // Read implements source.Reader.
 func (r *rowReader) Read(ctx context.Context, spans []source.Span, use func() error) error {
-	if err := r.table.Gate.Enter(); err != nil {
+	if err := r.table.Calls.Enter(); err != nil {
 		return err
 	}
-	defer r.table.Gate.Leave()
+	defer r.table.Calls.Leave()
 	if err := ended(ctx); err != nil {
 		return err
 	}
-	s := r.pool.Get().(*readStep)
+	s := r.pool.Get().(*readState)
 	defer r.pool.Put(s)
 	defer s.reset()
 	var stop func()
-	s.ctx, stop = r.table.Gate.Join(ctx)
+	s.ctx, stop = r.table.Calls.Join(ctx)
 	defer stop()
 	if err := s.locate(spans); err != nil {
 		return err
@@ -96,13 +96,13 @@ func (r *rowReader) Read(ctx context.Context, spans []source.Span, use func() er
 }
 
 // rows finds the rows of the spans, field by field.
-func (r *rowReader) rows(s *readStep, spans []source.Span) error {
+func (r *rowReader) rows(s *readState, spans []source.Span) error {
 	for from, to := 0, 0; from < len(spans); from = to {
 		field := spans[from].Field
 		for to < len(spans) && spans[to].Field == field {
 			to++
 		}
-		if err := s.walk.rows(r.field(field), spans[from:to], s.located[from:to]); err != nil {
+		if err := s.traversal.rows(r.field(field), spans[from:to], s.located[from:to]); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (r *rowReader) field(number int) *readField {
 }
 
 // locate finds batch, row and file of every span.
-func (s *readStep) locate(spans []source.Span) error {
+func (s *readState) locate(spans []source.Span) error {
 	s.located = s.located[:0]
 	for i := range spans {
 		record := spans[i].Record
@@ -136,14 +136,14 @@ func (s *readStep) locate(spans []source.Span) error {
 // values, and the offsets of lists, but not what the offsets point to.
 func (r *rowReader) Ahead(records []int64) {
 	t := r.table
-	if t.Store == nil || t.Gate.Enter() != nil {
+	if t.Store == nil || t.Calls.Enter() != nil {
 		return
 	}
-	defer t.Gate.Leave()
-	s := r.pool.Get().(*readStep)
+	defer t.Calls.Leave()
+	s := r.pool.Get().(*readState)
 	defer r.pool.Put(s)
 	defer s.reset()
-	s.walk.pieces = s.walk.pieces[:0]
+	s.traversal.pieces = s.traversal.pieces[:0]
 	for _, record := range records {
 		if record < 0 || record >= t.Index.Len() {
 			continue
@@ -153,11 +153,11 @@ func (r *rowReader) Ahead(records []int64) {
 			continue
 		}
 		for _, f := range r.fields {
-			s.walk.pieces = append(s.walk.pieces, f.ahead(int(t.File(batch)), batch, row))
+			s.traversal.pieces = append(s.traversal.pieces, f.ahead(int(t.File(batch)), batch, row))
 		}
 	}
-	if len(s.walk.pieces) > 0 {
-		t.Store.Ahead(s.walk.pieces)
+	if len(s.traversal.pieces) > 0 {
+		t.Store.Ahead(s.traversal.pieces)
 	}
 }
 

@@ -125,8 +125,8 @@ type Table struct {
 	// its Check finds out afterwards if some were not there.
 	Arm func()
 
-	// Gate counts the gathers, for Close.
-	Gate *source.Calls
+	// Calls counts the gathers, for Close.
+	Calls *source.Calls
 
 	mu      sync.Mutex
 	columns map[int]*Column
@@ -229,9 +229,9 @@ func (t *Table) inFile(err error) error {
 	return err
 }
 
-// view returns the n bytes at an address outside Go's stacks. The detour tells
+// bytesAt returns the n bytes at an address outside Go's stacks. The detour tells
 // vet that the conversion is meant: the memory is a mapping's, C's, or kept
 // alive by the gather.
-func view(address uintptr, n int64) []byte {
+func bytesAt(address uintptr, n int64) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), n)
 }

@@ -21,7 +21,7 @@ func Gatherer(r source.Reader, schema source.Schema, parts []source.Part) (sourc
 	}
 	g := &gatherer{reader: r, set: set}
 	g.pool.New = func() any {
-		s := &step{set: set}
+		s := &state{set: set}
 		s.use = s.cut
 		return s
 	}
@@ -31,7 +31,7 @@ func Gatherer(r source.Reader, schema source.Schema, parts []source.Part) (sourc
 type gatherer struct {
 	reader source.Reader
 	set    *block.Set
-	pool   sync.Pool // of *step
+	pool   sync.Pool // of *state
 }
 
 // Gather implements source.Gatherer.
@@ -39,7 +39,7 @@ func (g *gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 	if err := g.set.Check(len(records), jobs); err != nil {
 		return err
 	}
-	s := g.pool.Get().(*step)
+	s := g.pool.Get().(*state)
 	defer g.pool.Put(s)
 	defer s.reset()
 	s.records, s.jobs = records, jobs
@@ -53,8 +53,8 @@ func (g *gatherer) Ahead(records []int64) { g.reader.Ahead(records) }
 // Close implements source.Gatherer.
 func (g *gatherer) Close() error { return g.reader.Close() }
 
-// step is the working memory of one gather.
-type step struct {
+// state is the working memory of one gather.
+type state struct {
 	set     *block.Set
 	records []int64
 	jobs    []source.Job
@@ -64,14 +64,14 @@ type step struct {
 }
 
 // reset drops what belongs to the caller and to the reader.
-func (s *step) reset() {
+func (s *state) reset() {
 	clear(s.spans)
 	s.records, s.jobs, s.spans = nil, nil, s.spans[:0]
 	s.work.Reset()
 }
 
 // ask lists the rows that the jobs need.
-func (s *step) ask() {
+func (s *state) ask() {
 	for k, field := range s.set.Fields {
 		from, to := s.set.Rows(k, s.jobs)
 		n := len(s.spans)
@@ -87,7 +87,7 @@ func (s *step) ask() {
 }
 
 // cut does all jobs, now that the rows are known.
-func (s *step) cut() error {
+func (s *state) cut() error {
 	spans := s.spans
 	for k := range s.set.Fields {
 		from, to := s.set.Rows(k, s.jobs)
@@ -102,7 +102,7 @@ func (s *step) cut() error {
 
 // field does the jobs of the k-th field, whose rows [from, to) are the first of
 // the spans. It returns how many spans that are.
-func (s *step) field(k, from, to int, spans []source.Span) (n int, err error) {
+func (s *state) field(k, from, to int, spans []source.Span) (n int, err error) {
 	rows := s.work.Addresses(len(s.records))
 	clear(rows)
 	for i := from; i < to; i++ {

@@ -9,11 +9,11 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// hang is how long the suite waits for what should end at once.
+// hang bounds what should end at once.
 const hang = 20 * time.Second
 
-// closeWhileGathering closes the source under gathers, which may end well or
-// say why not.
+// closeWhileGathering closes the source during gathers. They may succeed, or fail
+// because the source is closed.
 func (r *run) closeWhileGathering() {
 	if len(r.src.Schema().Fields) == 0 {
 		r.Skip("no fields")
@@ -49,7 +49,7 @@ func (r *run) closeWhileGathering() {
 		select {
 		case err := <-ended:
 			if code := status.CodeOf(err); code != status.InvalidState && code != status.Cancelled {
-				r.Errorf("a gather under Close: %v", err)
+				r.Errorf("a gather during Close: %v", err)
 			}
 		case <-time.After(hang):
 			r.Fatal("a gather goes on after Close")

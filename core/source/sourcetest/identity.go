@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// schema holds a source to what it says of its fields and its length.
+// schema asks for the fields and the length of two sources over the same data.
 func (r *run) schema() {
 	a, b := r.src.Schema(), r.Open(r.T)
 	defer b.Close()
@@ -31,7 +31,7 @@ func (r *run) schema() {
 	}
 }
 
-// fingerprint asks another opening of the same data for the same.
+// fingerprint compares the fingerprints of two sources over the same data.
 func (r *run) fingerprint() {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()

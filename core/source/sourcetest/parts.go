@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// boxes compares random parts of rows with what whole rows hold.
+// boxes compares random parts of rows with whole rows.
 func (r *run) boxes() {
 	for i, f := range r.src.Schema().Fields {
 		records := r.sample(20)
@@ -31,7 +31,7 @@ func (r *run) boxes() {
 	}
 }
 
-// randomPart draws up to three boxes that differ in dimension 0 alone.
+// randomPart draws up to three boxes that differ only in dimension 0.
 func (r *run) randomPart(field int) source.Part {
 	f := r.src.Schema().Fields[field]
 	p := source.Part{Field: field, Fill: zero(f)}
@@ -106,7 +106,7 @@ func (r *run) jobs() {
 	r.badJobs(g, records)
 }
 
-// badJobs hands out jobs that do not fit.
+// badJobs tries jobs that do not fit.
 func (r *run) badJobs(g source.Gatherer, records []int64) {
 	for _, j := range []source.Job{
 		{Part: -1}, {Part: 99},
@@ -143,7 +143,7 @@ func (r *run) conversions() {
 	}
 }
 
-// narrow converts elements of 64 bits, and is false where one does not fit.
+// narrow converts elements of 64 bits. It is false if one does not fit.
 func narrow(wide []byte, typ dtype.Type) (out []byte, fits bool) {
 	for ; len(wide) > 0; wide = wide[8:] {
 		v := binary.LittleEndian.Uint64(wide)
@@ -165,7 +165,7 @@ func narrow(wide []byte, typ dtype.Type) (out []byte, fits bool) {
 	return out, true
 }
 
-// badParts asks for parts that are not there.
+// badParts tries parts that do not exist.
 func (r *run) badParts() {
 	fields := r.src.Schema().Fields
 	refuse := func(what string, p source.Part) {

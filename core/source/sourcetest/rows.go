@@ -10,8 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// rows compares whole rows with the reference, one by one, and in batches with
-// themselves one by one.
+// rows gathers whole rows together and one by one, and compares them with each
+// other and with the reference.
 func (r *run) rows() {
 	for i, f := range r.src.Schema().Fields {
 		g, width := r.gatherer(r.whole(i)), f.RowBytes()
@@ -61,7 +61,7 @@ func (r *run) cancelled() {
 	}
 }
 
-// concurrency gathers with one gatherer on several goroutines.
+// concurrency uses one gatherer on several goroutines.
 func (r *run) concurrency() {
 	for i, f := range r.src.Schema().Fields {
 		g, width := r.gatherer(r.whole(i)), f.RowBytes()

@@ -1,15 +1,14 @@
-// Package sourcetest holds the tests that every implementation of
-// source.Source must pass. A test of an implementation calls [Run]:
+// Package sourcetest is the conformance suite of source.Source. A test of an
+// implementation calls [Run]:
 //
 //	func TestSource(t *testing.T) {
 //		sourcetest.Run(t, func(t *testing.T) source.Source { return open(t) })
 //	}
 //
-// The suite finds out about fields and records from the source itself. It
-// compares parts of rows, jobs and conversions with what whole rows hold, and
-// whole rows with [Suite].Row where that is given. Random choices follow from
-// a seed, which every failure prints and the environment variable
-// SOURCETEST_SEED sets.
+// The suite asks the source for its fields and records. It compares parts of rows,
+// jobs and conversions with whole rows, and whole rows with [Suite].Row if that is
+// set. Random choices follow from a seed, which every failure prints and the
+// environment variable SOURCETEST_SEED sets.
 package sourcetest
 
 import (
@@ -26,13 +25,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Suite is what the tests run on.
+// Suite is the source to test.
 type Suite struct {
-	// Open gives a new source over the same data every time. Sources that
-	// are still open at the end of a test are closed by the suite.
+	// Open opens a new source over the same data. The suite closes it at the end
+	// of the test.
 	Open func(t *testing.T) source.Source
 
-	// Row gives the bytes of a whole row, with zeros for nulls. It may be nil.
+	// Row returns the bytes of a whole row, with zeros for nulls. It may be nil.
 	Row func(field int, record int64) []byte
 }
 
@@ -66,7 +65,7 @@ func (s Suite) Run(t *testing.T) {
 	}
 }
 
-// random gives the source of a test's choices.
+// random returns the generator of a test's choices.
 func random(t *testing.T) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SOURCETEST_SEED"); text != "" {
@@ -92,7 +91,7 @@ type run struct {
 	random *rand.Rand
 }
 
-// whole gives the part of a whole field.
+// whole returns the part of a whole field.
 func (r *run) whole(field int) source.Part {
 	f := r.src.Schema().Fields[field]
 	box := make([][2]int, len(f.Shape))
@@ -102,7 +101,7 @@ func (r *run) whole(field int) source.Part {
 	return source.Part{Field: field, Boxes: [][][2]int{box}, Fill: zero(f)}
 }
 
-// zero fills nulls, where there may be some.
+// zero returns the fill value of a field that may have nulls.
 func zero(f source.Field) any {
 	switch {
 	case !f.Nullable:
@@ -113,7 +112,7 @@ func zero(f source.Field) any {
 	return int64(0)
 }
 
-// gatherer makes a gatherer that must be possible.
+// gatherer makes a gatherer, and fails the test if that is refused.
 func (r *run) gatherer(parts ...source.Part) source.Gatherer {
 	r.Helper()
 	g, err := r.src.Gatherer(parts)
@@ -134,7 +133,7 @@ func (r *run) read(g source.Gatherer, width int, records []int64) []byte {
 	return dst
 }
 
-// sample draws records, -1 among them.
+// sample draws records, with some padding.
 func (r *run) sample(n int) []int64 {
 	records := make([]int64, n)
 	for i := range records {

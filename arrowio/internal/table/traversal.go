@@ -26,9 +26,9 @@ type gap struct {
 	from, to int64
 }
 
-// walk takes the rows of one field from level to level, then to their bytes.
-type walk struct {
-	*readStep
+// traversal takes the rows of one field from level to level, then to their bytes.
+type traversal struct {
+	*readState
 	*readField
 	spans   []source.Span // rows of the field
 	located []located     // of each span
@@ -49,7 +49,7 @@ type walk struct {
 
 // rows finds the rows of located spans. Compressed batches are done one by one,
 // so that only one has to be in memory.
-func (w *walk) rows(f *readField, spans []source.Span, located []located) error {
+func (w *traversal) rows(f *readField, spans []source.Span, located []located) error {
 	w.readField, w.spans, w.located, w.decoded = f, spans, located, nil
 	w.runs, w.order = w.runs[:0], w.order[:0]
 	scalar := len(f.field.Levels) == 1 && !f.field.Packed()
@@ -90,15 +90,15 @@ func (w *walk) rows(f *readField, spans []source.Span, located []located) error 
 }
 
 // scalar sets a row of one value that is in memory, without a run.
-func (w *walk) scalar(i int, l *located, values arrowtype.Values, buffer arrowtype.Buffer) (err error) {
+func (w *traversal) scalar(i int, l *located, values arrowtype.Values, buffer arrowtype.Buffer) (err error) {
 	plane := &w.column.Planes[0]
 	at := l.row + plane.shift(l.batch)
-	if valid := plane.valid(l.batch); valid >= 0 && view(l.base+uintptr(valid+at>>3), 1)[0]>>(at&7)&1 == 0 {
+	if valid := plane.valid(l.batch); valid >= 0 && bytesAt(l.base+uintptr(valid+at>>3), 1)[0]>>(at&7)&1 == 0 {
 		return nil
 	}
 	w.useBatch(l.batch)
 	from, length := buffer.Bytes(at, 1)
-	w.data.Bytes = view(l.base+uintptr(plane.Data[l.batch]+from), length)
+	w.data.Bytes = bytesAt(l.base+uintptr(plane.Data[l.batch]+from), length)
 	if w.spans[i].Row, err = values.Row(&w.data, 1); err != nil {
 		return w.failed(&run{span: int32(i), batch: l.batch}, 0, err)
 	}
@@ -106,20 +106,20 @@ func (w *walk) scalar(i int, l *located, values arrowtype.Values, buffer arrowty
 }
 
 // useBatch sets the dictionary of a record batch.
-func (w *walk) useBatch(batch int32) {
+func (w *traversal) useBatch(batch int32) {
 	if batch != w.batch && w.column.Dictionaries != nil {
 		w.batch, w.data.Dictionary = batch, w.column.dictionary(batch)
 	}
 }
 
 // begin adds the run of a row in the column.
-func (w *walk) begin(span int32) {
+func (w *traversal) begin(span int32) {
 	l := &w.located[span]
 	w.runs = append(w.runs, run{span, l.batch, l.row, 1, 0})
 }
 
 // descend takes the runs from the column to their values.
-func (w *walk) descend() error {
+func (w *traversal) descend() error {
 	if len(w.runs) == 0 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (w *walk) descend() error {
 }
 
 // dropNulls divides the runs of a level at its nulls.
-func (w *walk) dropNulls(n int) error {
+func (w *traversal) dropNulls(n int) error {
 	positions, decoded := w.column.Planes[n].Valid, []byte(nil)
 	if w.decoded != nil {
 		decoded = w.decoded.Levels[n].Valid
@@ -181,14 +181,14 @@ func (w *walk) dropNulls(n int) error {
 }
 
 // null notes that the elements [from, to) of a run are null.
-func (w *walk) null(r run, from, to, each int64) {
+func (w *traversal) null(r run, from, to, each int64) {
 	if from < to {
 		w.gaps = append(w.gaps, gap{r.span, (r.at + from) * each, (r.at + to) * each})
 	}
 }
 
 // children replaces the runs of lists by those of their elements.
-func (w *walk) children(n int) error {
+func (w *traversal) children(n int) error {
 	list := w.field.List(n)
 	buffer := list.Buffer()
 	if err := w.fetchData(n, buffer); err != nil {
@@ -215,7 +215,7 @@ func (w *walk) children(n int) error {
 }
 
 // failed returns the error for a run whose content cannot be.
-func (w *walk) failed(r *run, n int, err error) error {
+func (w *traversal) failed(r *run, n int, err error) error {
 	record := w.spans[r.span].Record
 	var length *arrowtype.LengthError
 	if errors.As(err, &length) {
@@ -225,8 +225,8 @@ func (w *walk) failed(r *run, n int, err error) error {
 }
 
 // values sets the rows. A row is used where it stands if its values stand
-// together in memory that outlives the walk.
-func (w *walk) values(n int) error {
+// together in memory that outlives the traversal.
+func (w *traversal) values(n int) error {
 	values := w.field.Values()
 	buffer := values.Buffer()
 	if err := w.fetchData(n, buffer); err != nil {
@@ -260,7 +260,7 @@ func (w *walk) values(n int) error {
 }
 
 // markNulls sets the nulls of the rows that have some, and values too.
-func (w *walk) markNulls() {
+func (w *traversal) markNulls() {
 	for _, g := range w.gaps {
 		span := &w.spans[g.span]
 		if span.Row == nil {
@@ -277,7 +277,7 @@ func (w *walk) markNulls() {
 
 // fetchData sets w.bytes to the bytes of every run in the data buffer of a
 // level, if it has one.
-func (w *walk) fetchData(n int, buffer arrowtype.Buffer) error {
+func (w *traversal) fetchData(n int, buffer arrowtype.Buffer) error {
 	switch {
 	case buffer.Bits == 0:
 		return nil
@@ -289,7 +289,7 @@ func (w *walk) fetchData(n int, buffer arrowtype.Buffer) error {
 
 // fetch sets w.bytes to the bytes of every run in a buffer: at the positions,
 // or in decoded memory. They are nil where a position is negative.
-func (w *walk) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer) error {
+func (w *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer) error {
 	if cap(w.bytes) < len(w.runs) {
 		w.bytes = make([][]byte, len(w.runs))
 	}
@@ -310,7 +310,7 @@ func (w *walk) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer)
 		case position < 0:
 			w.bytes[i] = nil
 		case base != 0 || w.table.Store == nil:
-			w.bytes[i] = view(base+uintptr(position+from), length)
+			w.bytes[i] = bytesAt(base+uintptr(position+from), length)
 		default:
 			w.wanted = append(w.wanted, i)
 			w.pieces = append(w.pieces, resident.Span{File: int(w.table.File(r.batch)), Offset: position + from, Length: int(length)})
@@ -329,13 +329,13 @@ func (w *walk) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer)
 	}
 	w.leases = append(w.leases, lease)
 	for k, i := range w.wanted {
-		w.bytes[i] = view(w.addresses[k], int64(w.pieces[k].Length))
+		w.bytes[i] = bytesAt(w.addresses[k], int64(w.pieces[k].Length))
 	}
 	return nil
 }
 
 // length returns the number of elements of a level in a record batch.
-func (w *walk) length(n int, batch int32) int64 {
+func (w *traversal) length(n int, batch int32) int64 {
 	if w.decoded != nil {
 		return w.decoded.Levels[n].Length
 	}
