@@ -107,7 +107,7 @@ func TestEveryProgramIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := " abi.c asan.c check.h dlpack.h exit.c faults.c hang.c page.c queue.c sigbus.c slow.c soak.c urgent.c "
+	others := " abi.c asan.c check.h dlpack.h exit.c faults.c hang.c page.c queue.c sigbus.c sigurg.c slow.c soak.c "
 	for _, e := range entries {
 		if known := strings.Join(programs, " ") + others; !strings.Contains(" "+known, " "+e.Name()+" ") {
 			t.Errorf("ctest/%s is not run by any test", e.Name())
@@ -185,8 +185,8 @@ func faulty(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"faults.c": {"-="},
 		"hang.c":   {"-="},
-		"exit.c":   {"LEAVE=return", "LEAVE=thread", "LEAVE=memory", "LEAVE=twice"},
-		"urgent.c": {"URGENT=untouched", "URGENT=taken", "URGENT=ignored", "URGENT=blocked", "URGENT=inherited"},
+		"exit.c":   {"EXIT=return", "EXIT=thread", "EXIT=memory", "EXIT=twice"},
+		"sigurg.c": {"SIGURG=untouched", "SIGURG=taken", "SIGURG=ignored", "SIGURG=blocked", "SIGURG=inherited"},
 		"sigbus.c": {"FILE=" + copied(t, golden)},
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * abi.c: prints what a compiled caller depends on, for comparison with abi.txt.
+ * abi.c: prints everything that compiled callers depend on. A test compares it with abi.txt.
  */
 #include "check.h"
 #include "meshfeed_certificate.h"

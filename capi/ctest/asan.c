@@ -1,6 +1,6 @@
 /*
- * asan.c: mistakes that AddressSanitizer must report in a program that is
- * compiled for it, with the library as everybody has it.
+ * asan.c: mistakes that AddressSanitizer must report in a program that is compiled with it.
+ * The library is the released one, without AddressSanitizer.
  */
 #include "check.h"
 
@@ -14,7 +14,7 @@ int main(void) {
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
   const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.prefetch = -1});
   mf_batch* batch;
-  for (int step = 0; step < 8; step++) { /* the memory of one batch serves all */
+  for (int step = 0; step < 8; step++) { /* all batches use the same slot */
     OK(mf_loader_next(loader, -1, &batch, &error));
     const int32_t* data = (const int32_t*)batch->data;
     mf_batch_retain(batch);

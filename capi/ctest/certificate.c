@@ -1,6 +1,6 @@
 /*
- * certificate.c: the certificates of two processes add up to a proof, a faulty
- * one does not, steps can be skipped, and a check can be given up.
+ * certificate.c: the certificates of two processes add up to a complete one, incomplete ones
+ * are reported, skipped steps are listed, and a check can be ended early.
  */
 #include "check.h"
 #include "meshfeed_certificate.h"
@@ -13,7 +13,7 @@
 
 static mf_error error = MF_ERROR_INIT;
 
-/* Takes some batches and gives the certificate of all but the last of them. */
+/* Takes some batches and returns the certificate of all but the last. */
 static mf_bytes certified(mf_loader loader, int batches) {
   int64_t epoch = 0, position = 0;
   for (int i = 0; i < batches; i++) {
@@ -72,7 +72,7 @@ static void refused(mf_loader loader, mf_bytes json) {
 }
 
 /* A check of 10^15 positions would take months. */
-static void given_up(void) {
+static void ended_early(void) {
   const char* json =
       "{\"meshfeed\":2,\"order\":\"shuffle.1\",\"dataset\":\"00000000000000000000000000000000\","
       "\"records\":1000000,\"seed\":0,\"runs\":[{\"mesh\":[[0,1]],\"processes\":[[0,1]],\"parts\":1,"
@@ -115,16 +115,16 @@ int main(void) {
   mf_bytes again = certified(loaders[0], 2);
   CHECK(strstr(again.data, "[[0,1,0,96],[1,1,0,64]]"));
   OK(mf_loader_seek(loaders[0], 1, 56, &error));
-  mf_bytes anew = certified(loaders[0], 2);
-  CHECK(strstr(anew.data, "[[0,1,0,96],[1,1,0,72]]") && strstr(anew.data, "[[1,1,56,64]]"));
+  mf_bytes seeked = certified(loaders[0], 2);
+  CHECK(strstr(seeked.data, "[[0,1,0,96],[1,1,0,72]]") && strstr(seeked.data, "[[1,1,56,64]]"));
   OK(mf_loader_skip(loaders[0], 2, &error));
   EXPECT(MF_OUT_OF_RANGE, mf_loader_skip(loaders[0], -1, &error));
-  mf_bytes behind = certified(loaders[0], 2);
-  CHECK(strstr(behind.data, "\"skipped\":[[1,1,72,88]]"));
-  reported(behind, "\"skipped\":[[1,1,72,88]]");
-  given_up();
+  mf_bytes skipped = certified(loaders[0], 2);
+  CHECK(strstr(skipped.data, "\"skipped\":[[1,1,72,88]]"));
+  reported(skipped, "\"skipped\":[[1,1,72,88]]");
+  ended_early();
 
-  mf_bytes* all[] = {&parts[0], &parts[1], &both, &twice, &again, &anew, &behind};
+  mf_bytes* all[] = {&parts[0], &parts[1], &both, &twice, &again, &seeked, &skipped};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     mf_bytes_free(all[i]);
   OK(mf_release(loaders[0].id, &error));

@@ -1,5 +1,5 @@
 /*
- * check.h: what the C programs of the test suite share. C99 and C++17.
+ * check.h: helpers of the test programs, in C99 and C++17.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -18,7 +18,7 @@
     }                                                                                                        \
   } while (0)
 
-/* A call must give a status; the error is shown if it does not. */
+/* A call must return a status. If not, the program prints the error and ends. */
 #define EXPECT(status, call)                                                                                 \
   do {                                                                                                       \
     const mf_status got_ = (call);                                                                           \
@@ -39,7 +39,7 @@
   "\"label\":{\"shape\":[\"B\"],\"dtype\":\"int32\",\"spec\":[\"data\"]}},"                                  \
   "\"batch\":{\"size\":" #batch more "},\"dataset\":{\"records\":" #records "}}"
 
-/* The records of that document, in memory of the program. */
+/* The records of that document, in memory of this program. */
 enum { RECORDS = 100, ROW = 18 };
 
 typedef struct records {
@@ -96,7 +96,7 @@ static inline mf_loader make_loader(mf_dataset dataset, mf_layout layout, const 
   return loader;
 }
 
-/* Every block of a batch must hold what the records say. */
+/* Every block of a batch must have the values of its records. */
 static inline void check_batch(const mf_batch* batch, const records* r, const int64_t* order) {
   mf_tensor t = MF_TENSOR_INIT;
   for (int i = 0; i < batch->tensors; i++) {

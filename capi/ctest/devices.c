@@ -1,6 +1,6 @@
 /*
- * devices.c: batches on devices: right bytes at every position, lent memory that
- * serves no other batch, releases in any order and from any thread, and errors.
+ * devices.c: batches on devices. Every shard has the right bytes, no other batch uses lent
+ * memory, objects are released in any order and on any thread, and errors are reported.
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
@@ -45,19 +45,20 @@ static mf_ring make_ring(mf_devices devices, mf_layout of) {
   return ring;
 }
 
-/* Places the next batch, and gives the position of its first row. */
-static mf_device_batch place_next(mf_ring ring, int64_t* position) {
+/* Transfers the next batch, and returns the position of its first row. */
+static mf_device_batch transfer_next(mf_ring ring, int64_t* position) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
-  mf_device_batch placed;
+  mf_device_batch moved;
   OK(mf_loader_next(loader, -1, &batch, &error));
   *position = batch->position;
-  OK(mf_ring_transfer(ring, batch, &placed, &error));
+  OK(mf_ring_transfer(ring, batch, &moved, &error));
   mf_batch_release(batch);
-  return placed;
+  return moved;
 }
 
-/* Image rows of mesh position p: data = p / 2 gives the rows, model = p % 2 the columns. */
+/* Checks the image rows of mesh position p. data = p / 2 selects the rows, and
+   model = p % 2 the columns. */
 static void check_image(const float* shard, int64_t first, int p) {
   for (int row = 0; row < SHARD_ROWS; row++)
     for (int y = 0; y < 3; y++)
@@ -66,14 +67,14 @@ static void check_image(const float* shard, int64_t first, int p) {
               r->image[first + p / 2 * SHARD_ROWS + row][y * 6 + p % 2 * 3 + x]);
 }
 
-static void check_placed(mf_device_batch placed, int64_t first) {
+static void check_shards(mf_device_batch moved, int64_t first) {
   mf_error error = MF_ERROR_INIT;
   for (int p = 0; p < POSITIONS; p++) {
     float image[SHARD];
     int32_t label[SHARD_ROWS];
-    OK(mf_device_batch_read(placed, IMAGE, p, image, sizeof image, &error));
+    OK(mf_device_batch_read(moved, IMAGE, p, image, sizeof image, &error));
     check_image(image, first, p);
-    OK(mf_device_batch_read(placed, LABEL, p, label, sizeof label, &error));
+    OK(mf_device_batch_read(moved, LABEL, p, label, sizeof label, &error));
     for (int row = 0; row < SHARD_ROWS; row++)
       CHECK(label[row] == r->label[first + p / 2 * SHARD_ROWS + row]);
   }
@@ -99,16 +100,16 @@ static void on_a_thread(void* (*body)(void*), void* argument) {
   pthread_join(thread, NULL);
 }
 
-/* Batches go through a ring: the memory of one is that of a later one. */
+/* Later batches reuse the memory of earlier ones. */
 static void check_many(void) {
   mf_error error = MF_ERROR_INIT;
   const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t position, most = 0;
   for (int i = 0; i < 200; i++) {
-    const mf_device_batch placed = place_next(ring, &position);
-    check_placed(placed, position);
-    OK(mf_release(placed.id, &error));
+    const mf_device_batch moved = transfer_next(ring, &position);
+    check_shards(moved, position);
+    OK(mf_release(moved.id, &error));
     if (i == 0)
       most = live(devices);
   }
@@ -118,29 +119,29 @@ static void check_many(void) {
   OK(mf_release(devices.id, &error));
 }
 
-/* What is lent stays as it is, whatever is released, until it is given back. */
+/* Lent memory does not change until its deleter is called, whatever else is released. */
 static void check_lending(void) {
   mf_error error = MF_ERROR_INIT;
   const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first, other;
-  const mf_device_batch placed = place_next(ring, &first);
+  const mf_device_batch moved = transfer_next(ring, &first);
   struct DLManagedTensorVersioned* lent[2];
   struct DLManagedTensor* legacy;
-  OK(mf_device_batch_dlpack(placed, IMAGE, 5, &lent[0], &error));
-  OK(mf_device_batch_dlpack(placed, IMAGE, 5, &lent[1], &error));
-  OK(mf_device_batch_dlpack_legacy(placed, IMAGE, 2, &legacy, &error));
+  OK(mf_device_batch_dlpack(moved, IMAGE, 5, &lent[0], &error));
+  OK(mf_device_batch_dlpack(moved, IMAGE, 5, &lent[1], &error));
+  OK(mf_device_batch_dlpack_legacy(moved, IMAGE, 2, &legacy, &error));
   CHECK(lent[0]->major == 1 && lent[0]->minor == 0 && lent[0]->flags == 1);
   CHECK(lent[0]->tensor.data == lent[1]->tensor.data);
-  OK(mf_release(placed.id, &error));
+  OK(mf_release(moved.id, &error));
   for (int i = 0; i < 30; i++) {
-    const mf_device_batch next = place_next(ring, &other);
-    check_placed(next, other);
+    const mf_device_batch next = transfer_next(ring, &other);
+    check_shards(next, other);
     OK(mf_release(next.id, &error));
   }
   check_lent(&lent[0]->tensor, first, 5);
   check_lent(&legacy->tensor, first, 2);
-  CHECK(live(devices) == 32); /* the lent batch, and the one that goes round */
+  CHECK(live(devices) == 32); /* the lent batch, and the one in use */
   on_a_thread(delete_it, lent[0]);
   OK(mf_release(ring.id, &error));
   CHECK(live(devices) == 16);
@@ -148,18 +149,18 @@ static void check_lending(void) {
   CHECK(live(devices) == 16);
   check_lent(&lent[1]->tensor, first, 5);
   OK(mf_release(devices.id, &error));
-  check_lent(&lent[1]->tensor, first, 5); /* the last of all that was opened here */
+  check_lent(&lent[1]->tensor, first, 5); /* all handles are released */
   on_a_thread(delete_it, lent[1]);
 }
 
-/* Devices, ring, two batches and a loan, released in every order. */
+/* Devices, a ring, two batches and a lent shard are released in every order. */
 static void check_orders(void) {
   mf_error error = MF_ERROR_INIT;
   for (int order = 0; order < 120; order++) {
     int64_t first[2];
     const mf_devices devices = open_devices("virtual:8");
     const mf_ring ring = make_ring(devices, layout);
-    const mf_device_batch one = place_next(ring, &first[0]), two = place_next(ring, &first[1]);
+    const mf_device_batch one = transfer_next(ring, &first[0]), two = transfer_next(ring, &first[1]);
     const uint64_t handles[] = {devices.id, ring.id, one.id, two.id};
     struct DLManagedTensorVersioned* lent;
     OK(mf_device_batch_dlpack(one, IMAGE, 3, &lent, &error));
@@ -178,10 +179,10 @@ static void check_orders(void) {
   }
 }
 
-/* Threads place, read and lend on one ring; devices are closed while they do. */
+/* Threads transfer, read and lend while the devices are closed. */
 typedef struct {
   mf_ring ring;
-  int placed;
+  int moved;
 } worker;
 
 static void* work(void* argument) {
@@ -191,16 +192,16 @@ static void* work(void* argument) {
     mf_batch* batch;
     OK(mf_loader_next(loader, -1, &batch, &error));
     const int64_t first = batch->position;
-    mf_device_batch placed;
-    mf_status status = mf_ring_transfer(w->ring, batch, &placed, &error);
+    mf_device_batch moved;
+    mf_status status = mf_ring_transfer(w->ring, batch, &moved, &error);
     mf_batch_release(batch);
     if (status == MF_OK) {
       struct DLManagedTensorVersioned* lent;
-      OK(mf_device_batch_dlpack(placed, IMAGE, 7, &lent, &error));
-      OK(mf_release(placed.id, &error));
+      OK(mf_device_batch_dlpack(moved, IMAGE, 7, &lent, &error));
+      OK(mf_release(moved.id, &error));
       check_lent(&lent->tensor, first, 7);
       lent->deleter(lent);
-      w->placed++;
+      w->moved++;
       continue;
     }
     CHECK(status == MF_INVALID_STATE || status == MF_CANCELLED);
@@ -215,14 +216,14 @@ static void check_threads(void) {
   pthread_t threads[4];
   for (int i = 0; i < 4; i++) {
     workers[i].ring = make_ring(devices, layout);
-    workers[i].placed = 0;
+    workers[i].moved = 0;
     CHECK(!pthread_create(&threads[i], NULL, work, &workers[i]));
   }
   int64_t first;
   for (int i = 0; i < 100; i++) {
-    const mf_device_batch placed = place_next(workers[i % 4].ring, &first);
-    check_placed(placed, first);
-    OK(mf_release(placed.id, &error));
+    const mf_device_batch moved = transfer_next(workers[i % 4].ring, &first);
+    check_shards(moved, first);
+    OK(mf_release(moved.id, &error));
   }
   OK(mf_release(devices.id, &error));
   for (int i = 0; i < 4; i++) {
@@ -275,18 +276,18 @@ static void check_ring_errors(void) {
   ring = make_ring(devices, wide);
   mf_batch* batch;
   OK(mf_loader_next(loader, -1, &batch, &error));
-  mf_device_batch placed;
+  mf_device_batch moved;
   FAILS(MF_INVALID_ARGUMENT,
         "block 0 of the batch is not the part of array \"image\" that the ring has there",
-        mf_ring_transfer(ring, batch, &placed, &error));
-  CHECK(placed.id == 0 && live(devices) == 0);
+        mf_ring_transfer(ring, batch, &moved, &error));
+  CHECK(moved.id == 0 && live(devices) == 0);
   OK(mf_release(ring.id, &error));
   OK(mf_release(wide.id, &error));
   const mf_layout more = make_layout(DOCUMENT(100, 8, ",\"extras\":[\"key\"]"));
   ring = make_ring(devices, more);
   FAILS(MF_INVALID_ARGUMENT, "the batch has 12 blocks, and the ring is for 16",
-        mf_ring_transfer(ring, batch, &placed, &error));
-  FAILS(MF_INVALID_ARGUMENT, "argument \"batch\" is NULL", mf_ring_transfer(ring, NULL, &placed, &error));
+        mf_ring_transfer(ring, batch, &moved, &error));
+  FAILS(MF_INVALID_ARGUMENT, "argument \"batch\" is NULL", mf_ring_transfer(ring, NULL, &moved, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"device_batch\" is NULL",
         mf_ring_transfer(ring, batch, NULL, &error));
   OK(mf_release(ring.id, &error));
@@ -300,31 +301,31 @@ static void check_ring_errors(void) {
   "},\"arrays\":{\"label\":{\"shape\":[\"B\"],\"dtype\":\"int32\",\"spec\":[" spec "]}},"                    \
   "\"batch\":{\"size\":8},\"dataset\":{\"records\":100}}"
 
-/* Blocks of the same shapes in the same order, which are not the ring's. */
-static void check_other_blocks(const char* loaded, const char* placed_by, const char* message) {
+/* A batch with the same shapes in the same order, but other blocks than the ring. */
+static void check_other_blocks(const char* loaded, const char* in_ring, const char* message) {
   mf_error error = MF_ERROR_INIT;
-  const mf_layout one = make_layout(loaded), other = make_layout(placed_by);
+  const mf_layout one = make_layout(loaded), other = make_layout(in_ring);
   const mf_loader labels = make_loader(dataset, one, NULL);
   const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, other);
   mf_batch* batch;
-  mf_device_batch placed;
+  mf_device_batch moved;
   OK(mf_loader_next(labels, -1, &batch, &error));
-  FAILS(MF_INVALID_ARGUMENT, message, mf_ring_transfer(ring, batch, &placed, &error));
+  FAILS(MF_INVALID_ARGUMENT, message, mf_ring_transfer(ring, batch, &moved, &error));
   mf_batch_release(batch);
   const uint64_t all[] = {ring.id, devices.id, labels.id, one.id, other.id};
   for (int i = 0; i < 5; i++)
     OK(mf_release(all[i], &error));
 }
 
-/* Other positions of the mesh hold them. */
+/* Other mesh positions hold the blocks. */
 static void check_other_holders(void) {
   check_other_blocks(LABELS("[[\"data\",4],[\"model\",2]]", "\"data\""),
                      LABELS("[[\"model\",2],[\"data\",4]]", "\"data\""),
                      "block 0 of the batch is not the part of array \"label\" that the ring has there");
 }
 
-/* They begin at other rows: position 1 holds row 1, and row 4 in the ring. */
+/* The blocks begin at other rows: position 1 holds row 1, but row 4 in the ring. */
 static void check_other_rows(void) {
   check_other_blocks(LABELS("[[\"data\",4],[\"model\",2]]", "[\"data\",\"model\"]"),
                      LABELS("[[\"data\",4],[\"model\",2]]", "[\"model\",\"data\"]"),
@@ -336,31 +337,31 @@ static void check_read_errors(void) {
   const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first;
-  const mf_device_batch placed = place_next(ring, &first);
+  const mf_device_batch moved = transfer_next(ring, &first);
   float image[SHARD + 1];
   struct DLManagedTensorVersioned* lent;
   FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 76",
-        mf_device_batch_read(placed, IMAGE, 0, image, sizeof image, &error));
+        mf_device_batch_read(moved, IMAGE, 0, image, sizeof image, &error));
   FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 0",
-        mf_device_batch_read(placed, IMAGE, 0, NULL, 0, &error));
+        mf_device_batch_read(moved, IMAGE, 0, NULL, 0, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"size\" is negative",
-        mf_device_batch_read(placed, IMAGE, 0, image, -1, &error));
+        mf_device_batch_read(moved, IMAGE, 0, image, -1, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"data\" is NULL",
-        mf_device_batch_read(placed, IMAGE, 0, NULL, 72, &error));
+        mf_device_batch_read(moved, IMAGE, 0, NULL, 72, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no array 2 among the 2 of the layout",
-        mf_device_batch_read(placed, 2, 0, image, 72, &error));
+        mf_device_batch_read(moved, 2, 0, image, 72, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no array -1 among the 2 of the layout",
-        mf_device_batch_dlpack(placed, -1, 0, &lent, &error));
+        mf_device_batch_dlpack(moved, -1, 0, &lent, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no position 8 in a mesh of 8 devices",
-        mf_device_batch_read(placed, IMAGE, 8, image, 72, &error));
+        mf_device_batch_read(moved, IMAGE, 8, image, 72, &error));
   FAILS(MF_OUT_OF_RANGE, "there is no position -1 in a mesh of 8 devices",
-        mf_device_batch_dlpack(placed, IMAGE, -1, &lent, &error));
+        mf_device_batch_dlpack(moved, IMAGE, -1, &lent, &error));
   CHECK(lent == NULL);
   FAILS(MF_INVALID_ARGUMENT, "argument \"tensor\" is NULL",
-        mf_device_batch_dlpack(placed, IMAGE, 0, NULL, &error));
-  OK(mf_release(placed.id, &error));
-  EXPECT(MF_INVALID_STATE, mf_device_batch_read(placed, IMAGE, 0, image, 72, &error));
-  EXPECT(MF_INVALID_STATE, mf_device_batch_dlpack(placed, IMAGE, 0, &lent, &error));
+        mf_device_batch_dlpack(moved, IMAGE, 0, NULL, &error));
+  OK(mf_release(moved.id, &error));
+  EXPECT(MF_INVALID_STATE, mf_device_batch_read(moved, IMAGE, 0, image, 72, &error));
+  EXPECT(MF_INVALID_STATE, mf_device_batch_dlpack(moved, IMAGE, 0, &lent, &error));
   OK(mf_release(devices.id, &error));
   mf_batch* batch;
   mf_device_batch late;
@@ -390,9 +391,9 @@ static void check_info(void) {
   OK(mf_release(devices.id, &error));
 }
 
-static void in_child(mf_devices devices, mf_ring ring, mf_device_batch placed,
+static void in_child(mf_devices devices, mf_ring ring, mf_device_batch moved,
                      struct DLManagedTensorVersioned* lent, int64_t first) {
-  alarm(10); /* for a call that hangs in Go */
+  alarm(10); /* ends the child if a call hangs in Go */
   mf_error error = MF_ERROR_INIT;
   mf_devices other;
   mf_ring none;
@@ -405,13 +406,13 @@ static void in_child(mf_devices devices, mf_ring ring, mf_device_batch placed,
   EXPECT(MF_FORKED, mf_ring_create(devices, layout, &none, &error));
   EXPECT(MF_FORKED, mf_ring_info(ring, &json, &error));
   EXPECT(MF_FORKED, mf_ring_transfer(ring, (mf_batch*)image, &made, &error));
-  EXPECT(MF_FORKED, mf_device_batch_read(placed, IMAGE, 0, image, sizeof image, &error));
-  EXPECT(MF_FORKED, mf_device_batch_dlpack(placed, IMAGE, 0, &more, &error));
+  EXPECT(MF_FORKED, mf_device_batch_read(moved, IMAGE, 0, image, sizeof image, &error));
+  EXPECT(MF_FORKED, mf_device_batch_dlpack(moved, IMAGE, 0, &more, &error));
   CHECK(strcmp(error.message, "the library was loaded before fork() and does not work in the child") == 0);
   CHECK(other.id == 0 && none.id == 0 && made.id == 0 && json.data == NULL && more == NULL);
   check_lent(&lent->tensor, first, 1);
   lent->deleter(lent);
-  OK(mf_release(placed.id, &error));
+  OK(mf_release(moved.id, &error));
   OK(mf_release(ring.id, &error));
   OK(mf_release(devices.id, &error));
   _exit(0);
@@ -423,7 +424,7 @@ static void expect_success(pid_t child) {
   CHECK(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0);
 }
 
-/* Runs this program again, for the check of forks in a process of its own. */
+/* Runs this program again, so that the fork test has its own process. */
 static void check_fork_apart(void) {
   const pid_t child = fork();
   if (child == 0) {
@@ -434,7 +435,7 @@ static void check_fork_apart(void) {
   expect_success(child);
 }
 
-/* Keeps Go's one processor: a child in which a call enters Go waits for it for ever. */
+/* Keeps Go's only processor busy. A call that entered Go in a forked child would hang. */
 static void* keep_busy(void* stop) {
   mf_error error = MF_ERROR_INIT;
   enum { MANY = 1000000 };
@@ -452,22 +453,22 @@ static void check_fork(void) {
   const mf_devices devices = open_devices("virtual:8");
   const mf_ring ring = make_ring(devices, layout);
   int64_t first;
-  const mf_device_batch placed = place_next(ring, &first);
+  const mf_device_batch moved = transfer_next(ring, &first);
   struct DLManagedTensorVersioned* lent;
-  OK(mf_device_batch_dlpack(placed, IMAGE, 1, &lent, &error));
+  OK(mf_device_batch_dlpack(moved, IMAGE, 1, &lent, &error));
   CHECK(!pthread_create(&busy, NULL, keep_busy, (void*)&stop));
   for (int i = 0; i < 5; i++) {
-    usleep(20000); /* the thread is in Go by now, and if not, the next time */
+    usleep(20000); /* usually enough for the thread to enter Go; there are five rounds */
     const pid_t child = fork();
     if (child == 0)
-      in_child(devices, ring, placed, lent, first);
+      in_child(devices, ring, moved, lent, first);
     expect_success(child);
   }
   stop = 1;
   pthread_join(busy, NULL);
   check_lent(&lent->tensor, first, 1);
   lent->deleter(lent);
-  OK(mf_release(placed.id, &error));
+  OK(mf_release(moved.id, &error));
   OK(mf_release(ring.id, &error));
   CHECK(live(devices) == 0);
   OK(mf_release(devices.id, &error));

@@ -1,5 +1,5 @@
 /*
- * digest.c: blocks with the same bytes have the same digest, others another.
+ * digest.c: equal blocks have equal digests, and different blocks different ones.
  */
 #include "check.h"
 #include "meshfeed_certificate.h"
@@ -28,7 +28,7 @@ static void frozen(mf_batch* batch) {
   expect_digest(digest, "45cdd2e492a8bbfc29cc0124ca8bf34b");
 }
 
-/* Replicas of a row agree, in any order of asking; a changed byte shows. */
+/* A digest depends on the bytes of its block only, not on the order of the list. */
 static void compared(mf_batch* batch) {
   mf_error error = MF_ERROR_INIT;
   const int32_t all[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, two[] = {7, 2};

@@ -1,6 +1,6 @@
 /*
- * dlpack.h: DLPack's tensors as a program without its header has to declare
- * them, which is what meshfeed.h leaves to its users.
+ * dlpack.h: DLPack's structs, for programs without DLPack's header. meshfeed.h only declares
+ * their names.
  */
 #ifndef DLPACK_H
 #define DLPACK_H

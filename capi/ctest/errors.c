@@ -1,5 +1,5 @@
 /*
- * errors.c: what is refused, in which words, and what is written then.
+ * errors.c: which arguments are refused, the texts of the errors, and what calls write then.
  */
 #include "check.h"
 #include "meshfeed_certificate.h"
@@ -15,7 +15,7 @@ static void expect_text(const char* op, const char* message, const char* hint, c
   }
 }
 
-/* Where NULL is refused by a status alone, and where it is fine. */
+/* Functions without an mf_error refuse NULL by their status, or accept it. */
 static void null_arguments(mf_batch* batch) {
   mf_tensor tensor;
   struct DLManagedTensorVersioned* exported = (struct DLManagedTensorVersioned*)&tensor;
@@ -37,8 +37,8 @@ static void null_arguments(mf_batch* batch) {
 
 #define UNTOUCHED(text) (strspn(text, "\x5a") == sizeof(text) - 1)
 
-/* Of a struct that is shorter or longer than the library's, what both know is
-   read and written, and nothing else. */
+/* If a caller's struct is shorter or longer than the library's, only the common part is
+   read and written. */
 static void sizes(mf_loader loader, mf_batch* batch, records* r) {
   struct {
     mf_tensor known;
@@ -74,14 +74,14 @@ static void sizes(mf_loader loader, mf_batch* batch, records* r) {
   CHECK(failure.known.code == MF_OK && failure.known.path[255] == 0 && UNTOUCHED(failure.more));
 
   memset(&stats, 0x5a, sizeof stats);
-  stats.known.struct_size = 16; /* an older caller: only the epoch is written */
+  stats.known.struct_size = 16; /* an older caller, whose struct ends after the epoch */
   OK(mf_loader_stats(loader, &stats.known, &error));
   CHECK(stats.known.epoch == 0 && stats.known.step == 0x5a5a5a5a5a5a5a5a);
   memset(&tensor, 0x5a, sizeof tensor);
   tensor.known.struct_size = offsetof(mf_tensor, name);
   CHECK(mf_batch_tensor(batch, 0, &tensor.known) == MF_OK && tensor.known.array == 0);
   CHECK(memcmp(&tensor.known.name, "ZZZZZZZZ", 8) == 0);
-  tensor.known.struct_size = 4; /* nothing would fit */
+  tensor.known.struct_size = 4; /* no field fits */
   CHECK(mf_batch_tensor(batch, 0, &tensor.known) == MF_INVALID_ARGUMENT && tensor.known.array == 0);
 
   const int64_t shape[] = {RECORDS};
@@ -105,7 +105,7 @@ static void sizes(mf_loader loader, mf_batch* batch, records* r) {
   OK(mf_release(dataset.id, &error));
 }
 
-/* Which dimensions a picture shows is refused where there are no such two. */
+/* The two dimensions of a picture must exist and differ. */
 static void dimensions(mf_layout layout) {
   const int32_t wrong[][2] = {{0, 3}, {-1, 0}, {1, 1}}, first[] = {0, 1}, last[] = {2, 0};
   mf_picture picture = MF_PICTURE_INIT;
@@ -125,7 +125,7 @@ static void dimensions(mf_layout layout) {
   mf_bytes_free(&text);
 }
 
-/* The fields of a picture reach the drawing, and other values are refused. */
+/* Every field of a picture has its effect, and invalid values are refused. */
 static void pictures(mf_layout layout) {
   mf_bytes all, one, svg, text;
   OK(mf_layout_draw(layout, NULL, &all, &error));
@@ -148,8 +148,8 @@ static void pictures(mf_layout layout) {
   expect_text("meshfeed", "flags are 0x6, but this function does not have all of them", "", "");
 }
 
-/* Structs that are all zeros are filled as far as ABI 1.0 knows them, except an
-   mf_array, whose size is the distance to the next one. */
+/* In a struct of zeros, the fields of ABI 1.0 are filled. An mf_array needs its size,
+   because it is the distance to the next one. */
 static void zeroed(mf_loader loader, mf_batch* batch) {
   mf_error failure;
   mf_stats stats;
@@ -179,8 +179,8 @@ static void code_names(void) {
   CHECK(strcmp(mf_code_name(3), "MF_UNKNOWN") == 0 && strcmp(mf_code_name(-13), "MF_UNKNOWN") == 0);
 }
 
-/* A list that is longer than its room is cut, and room for more does no harm. */
-static void room(mf_loader loader) {
+/* A list that is longer than the buffer is cut, and a longer buffer is allowed. */
+static void capacity(mf_loader loader) {
   int64_t list[8], count;
   memset(list, 0x5a, sizeof list);
   OK(mf_loader_records(loader, 0, 4, list, 2, &count, &error));
@@ -241,7 +241,7 @@ static void long_texts(mf_layout layout) {
   CHECK(mf_layout_report(layout, 2, &bytes, NULL) == MF_INVALID_ARGUMENT);
 }
 
-/* A loader whose options are wrong reports it from every call. */
+/* Calls on a loader with wrong options report them. */
 static void refused_options(mf_dataset dataset, mf_layout layout, mf_loader_options options,
                             const char* message) {
   mf_loader loader;
@@ -298,7 +298,7 @@ static void refused(mf_dataset dataset, mf_layout layout) {
   CHECK(out[0] + out[1] + out[2] + out[3] == 6);
 }
 
-/* A process that the layout does not have is an error, and no empty batches. */
+/* A process that the layout does not have is an error. It does not get empty batches. */
 static void processes(mf_dataset dataset, mf_layout layout) {
   mf_batch* batch;
   mf_loader loader;
@@ -317,7 +317,7 @@ static void processes(mf_dataset dataset, mf_layout layout) {
   OK(mf_release(loader.id, &error));
 }
 
-/* Arrays that cannot be right give their memory back at once. */
+/* Refused arrays are released before the call returns. */
 static void refused_arrays(void) {
   records* r = make_records();
   mf_dataset dataset;
@@ -371,7 +371,7 @@ int main(void) {
   zeroed(loader, batch);
   code_names();
   mf_batch_release(batch);
-  room(loader);
+  capacity(loader);
   dimensions(layout);
   pictures(layout);
   handles(loader, layout);

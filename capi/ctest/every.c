@@ -1,7 +1,6 @@
 /*
- * every.c: what every function that leads into Go does alike: it notices a fork,
- * refuses NULL and sizes that cannot be, refuses what is no handle of its, and
- * clears its out-parameters in any case.
+ * every.c: the first steps of all functions that enter Go. Each detects a fork, refuses NULL,
+ * impossible sizes and foreign handles, and always clears its out-parameters.
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
@@ -12,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool forked; /* this process is a child of one that has loaded the library */
+static bool forked; /* this process is a child of the one that loaded the library */
 static mf_error error;
 
 /* A handle of any kind. */
@@ -27,7 +26,7 @@ typedef union any {
   mf_device_batch device_batch;
 } any;
 
-/* The out-parameters of a call, full of what was never written. */
+/* The out-parameters of a call, filled with arbitrary bytes. */
 static struct {
   any handle;
   mf_bytes bytes;
@@ -50,7 +49,7 @@ static const char zeros[sizeof(mf_stats)];
 
 #define CLEARED(what) (memcmp(&(what), zeros, sizeof(what)) == 0)
 
-/* A call must give a status with a text, or MF_FORKED in a forked child. */
+/* A call must return a status with a message, or MF_FORKED in a forked child. */
 #define GIVES(status, call)                                                                                  \
   do {                                                                                                       \
     fill();                                                                                                  \
@@ -58,21 +57,21 @@ static const char zeros[sizeof(mf_stats)];
     CHECK(error.code == (forked ? MF_FORKED : (status)) && error.op[0] && error.message[0]);                 \
   } while (0)
 
-/* The same for one with an out-parameter, which is cleared. */
+/* The same for a call with an out-parameter, which it clears. */
 #define CLEARS(status, what, call)                                                                           \
   do {                                                                                                       \
     GIVES(status, call);                                                                                     \
     CHECK(CLEARED(out.what));                                                                                \
   } while (0)
 
-/* One that is given NULL for a pointer, and names it. */
+/* A call that gets NULL for a pointer must name the pointer. */
 #define NAMES(name, call)                                                                                    \
   do {                                                                                                       \
     GIVES(MF_INVALID_ARGUMENT, call);                                                                        \
     CHECK(forked || strcmp(error.message, "argument \"" name "\" is NULL") == 0);                            \
   } while (0)
 
-/* One that is given a size that no text has. */
+/* A call that gets an impossible size of a text. */
 #define BOUNDS(call)                                                                                         \
   do {                                                                                                       \
     GIVES(MF_INVALID_ARGUMENT, call);                                                                        \
@@ -81,7 +80,7 @@ static const char zeros[sizeof(mf_stats)];
 
 enum { NO_HANDLE = MF_INVALID_STATE, NO_TEXT = MF_INVALID_ARGUMENT };
 
-/* Nothing is a handle, and no text is one that is understood. */
+/* Every handle is foreign, and every text is invalid. */
 static void foreign(any h, const mf_batch* batch) {
   char data[4];
   int64_t records[4];
@@ -129,7 +128,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, tensor, mf_device_batch_dlpack(h.device_batch, 0, 0, &out.tensor, &error));
   CLEARS(NO_HANDLE, legacy, mf_device_batch_dlpack_legacy(h.device_batch, 0, 0, &out.legacy, &error));
   GIVES(NO_TEXT, mf_order_fill("", 0, 0, 4, 0, 0, records, 4, &error));
-  if (forked) /* any record has a key */
+  if (forked) /* otherwise every argument is valid */
     CLEARS(MF_OK, key, mf_record_key(0, 0, 0, out.key, &error));
 }
 
@@ -188,7 +187,7 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("key", mf_record_key(0, 0, 0, NULL, &error));
 }
 
-/* A size of -1 comes from a length that could not be found. */
+/* A size of -1 comes from a failed function that returns a length. */
 static void sizes(any h) {
   const size_t none = (size_t)-1, most = 64 << 20;
   int64_t record;
@@ -228,8 +227,8 @@ static void in_a_child(any h, const mf_batch* batch) {
 
 int main(void) {
   mf_batch* batch;
-  alarm(60);                                    /* a child that hangs ends the program */
-  in_a_child((any){0}, (const mf_batch*)zeros); /* this process has used nothing yet */
+  alarm(60);                                    /* ends the program if a child hangs */
+  in_a_child((any){0}, (const mf_batch*)zeros); /* before this process has called anything */
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
@@ -237,7 +236,7 @@ int main(void) {
   OK(mf_loader_next(loader, -1, &batch, &error));
   OK(mf_release(layout.id, &error));
   everything((any){0}, batch);
-  everything((any){layout.id}, batch); /* which is released */
+  everything((any){layout.id}, batch); /* a released handle */
   everything((any){~(uint64_t)0}, batch);
   in_a_child((any){loader.id}, batch);
   mf_batch_release(batch);

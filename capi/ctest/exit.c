@@ -1,11 +1,11 @@
 /*
- * exit.c: a program ends while its loaders are at work. LEAVE says how:
+ * exit.c: a program exits while its loaders work. EXIT tells how:
  *
- *   return   from main, while a read hangs that nobody can end
- *   thread   calls exit() while main waits in a call for such a read
- *   memory   takes away the memory that it lent, in a function that it
- *            registered with atexit before the library's first call
- *   twice    on two threads at a time that both end all calls
+ *   return   main returns while a read hangs that nothing can end
+ *   thread   another thread calls exit() while main waits for such a read
+ *   memory   a function that was registered with atexit before the first call to the
+ *            library unmaps the memory of borrowed arrays
+ *   twice    two threads call mf_cancel_all at the same time
  *
  * For a library that was built with the tag meshfeed_faults.
  */
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-mf_status mf_fault(uint64_t loader, char* place);
+mf_status mf_fault(uint64_t loader, char* fault);
 int mf_fault_late_ended(void);
 
 static records* r;
@@ -27,20 +27,20 @@ static void pause_ms(long ms) {
   nanosleep(&t, NULL);
 }
 
-/* A gather that begins 0.1 s after the exit must not read here any more. */
-static void take_away(void) {
+/* Unmaps the memory of the arrays. The late gather must have ended by now. */
+static void unmap_arrays(void) {
   CHECK(mf_fault_late_ended());
   CHECK(munmap(r, sizeof *r) == 0);
 }
 
-static void* leave(void* unused) {
+static void* exit_soon(void* unused) {
   (void)unused;
   pause_ms(100);
   puts("ok");
   exit(0);
 }
 
-/* Whoever comes while another waits for the gather waits for it, too. */
+/* Concurrent calls of mf_cancel_all all wait for the gather. */
 static void* end_all(void* unused) {
   mf_cancel_all();
   CHECK(mf_fault_late_ended());
@@ -59,13 +59,13 @@ static mf_loader faulty(char* fault) {
 int main(void) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
-  const char* how = getenv("LEAVE");
+  const char* how = getenv("EXIT");
   char stuck[] = "stuck", late[] = "late";
-  alarm(20); /* the promise is a second */
+  alarm(20); /* 20 times the promise */
   r = (records*)mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(r != MAP_FAILED);
   if (strcmp(how, "memory") == 0) {
-    CHECK(atexit(take_away) == 0);
+    CHECK(atexit(unmap_arrays) == 0);
     EXPECT(MF_TIMEOUT, mf_loader_next(faulty(late), 50, &batch, &error));
     puts("ok");
     return 0;
@@ -76,14 +76,14 @@ int main(void) {
     CHECK(!pthread_create(&thread, NULL, end_all, NULL));
     end_all(NULL);
     pthread_join(thread, NULL);
-    mf_cancel_all(); /* at once */
+    mf_cancel_all(); /* returns immediately */
     puts("ok");
     return 0;
   }
   const mf_loader loader = faulty(stuck);
   if (strcmp(how, "thread") == 0) {
     pthread_t thread;
-    CHECK(!pthread_create(&thread, NULL, leave, NULL));
+    CHECK(!pthread_create(&thread, NULL, exit_soon, NULL));
     EXPECT(MF_CANCELLED, mf_loader_next(loader, -1, &batch, &error));
     for (;;)
       pause();

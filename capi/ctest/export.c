@@ -1,6 +1,6 @@
 /*
- * export.c: blocks as DLPack tensors and Arrow arrays, which outlive
- * everything and are freed on any thread.
+ * export.c: blocks as DLPack tensors and Arrow arrays. Exports outlive the loader and the
+ * dataset, and any thread frees them.
  */
 #include "check.h"
 #include "dlpack.h"
@@ -67,7 +67,7 @@ static void check_arrow(int32_t i) {
   }
   void (*const release_array)(struct ArrowArray*) = array.release;
   void (*const release_schema)(struct ArrowSchema*) = schema.release;
-  if (want.ndim > 1) { /* a child that was moved out lives on its own */
+  if (want.ndim > 1) { /* a consumer may move a child out and release it separately */
     struct ArrowArray moved = *array.children[0];
     array.children[0]->release = NULL;
     array.release(&array);
@@ -78,7 +78,7 @@ static void check_arrow(int32_t i) {
   }
   schema.release(&schema);
   CHECK(schema.release == NULL);
-  for (int again = 0; again < 3; again++) { /* does nothing, and takes no reference of another */
+  for (int again = 0; again < 3; again++) { /* a second release does nothing */
     release_array(&array);
     release_schema(&schema);
   }

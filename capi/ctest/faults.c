@@ -1,11 +1,10 @@
 /*
- * faults.c: a panic anywhere is an error of its loader. The process, the
- * loader's other calls and other loaders go on. For a library that was built
- * with the tag meshfeed_faults.
+ * faults.c: a panic becomes an error of its loader. The process, other calls on the loader, and
+ * other loaders continue. For a library that was built with the tag meshfeed_faults.
  */
 #include "check.h"
 
-mf_status mf_fault(uint64_t loader, char* place);
+mf_status mf_fault(uint64_t loader, char* fault);
 
 static void expect_batch(mf_loader loader, int64_t position, const records* r) {
   mf_error error = MF_ERROR_INIT;
@@ -17,9 +16,9 @@ static void expect_batch(mf_loader loader, int64_t position, const records* r) {
   mf_batch_release(batch);
 }
 
-static void expect_panic(mf_status status, const mf_error* error, const char* place) {
+static void expect_panic(mf_status status, const mf_error* error, const char* step) {
   char want[64];
-  snprintf(want, sizeof want, "panic: injected in %s", place);
+  snprintf(want, sizeof want, "panic: injected in %s", step);
   CHECK(status == MF_INTERNAL && error->code == MF_INTERNAL);
   CHECK(strstr(error->message, want) && strstr(error->hint, "bug in meshfeed"));
 }
@@ -42,13 +41,13 @@ int main(void) {
   OK(mf_fault(broken.id, next));
   expect_panic(mf_loader_next(broken, -1, &batch, &error), &error, "next");
   CHECK(batch == NULL);
-  expect_batch(broken, 4, r); /* nothing was lost */
+  expect_batch(broken, 4, r); /* no batch is lost */
   expect_batch(sound, 4, r);
 
   OK(mf_fault(broken.id, worker));
   expect_panic(mf_loader_next(broken, -1, &batch, &error), &error, "worker");
   expect_batch(sound, 8, r);
-  expect_batch(broken, 8, r); /* the step is tried again */
+  expect_batch(broken, 8, r); /* the loader repeats the step */
 
   OK(mf_fault(broken.id, restore));
   expect_panic(mf_loader_restore(broken, state.data, state.size, 0, &error), &error, "restore");

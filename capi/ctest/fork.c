@@ -1,6 +1,6 @@
 /*
- * fork.c: in a forked child every call says so, what was inherited can be
- * dropped, and no callback runs; the parent goes on.
+ * fork.c: in a forked child every call returns MF_FORKED, inherited objects can be dropped, and
+ * no callback runs. The parent continues.
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
@@ -68,7 +68,7 @@ static void expect_success(pid_t child) {
 
 int main(void) {
   mf_error error = MF_ERROR_INIT;
-  alarm(60); /* a child that hangs ends the program */
+  alarm(60); /* ends the program if a child hangs */
   r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
@@ -78,7 +78,7 @@ int main(void) {
   if (child == 0)
     in_child();
   expect_success(child);
-  child = (pid_t)syscall(SYS_fork); /* runs no handlers of pthread_atfork */
+  child = (pid_t)syscall(SYS_fork); /* does not run handlers of pthread_atfork */
   if (child == 0)
     in_child();
   expect_success(child);

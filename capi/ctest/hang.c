@@ -1,7 +1,6 @@
 /*
- * hang.c: a file system that does not answer holds up neither waits, nor
- * releases, nor other datasets, nor the end of the process. For a library that
- * was built with the tag meshfeed_faults.
+ * hang.c: a file system that does not respond blocks neither waits, nor releases, nor other
+ * datasets, nor the exit. For a library that was built with the tag meshfeed_faults.
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
@@ -34,7 +33,7 @@ int main(void) {
   EXPECT(MF_TIMEOUT, mf_dataset_fingerprint(stuck, 50, &text, &error));
   CHECK(error.code == MF_OK && error.message[0] == 0 && text.data == NULL);
 
-  /* A loader of it waits, too, and other datasets do not. */
+  /* Its loader waits, too. Other datasets do not. */
   const mf_layout layout = make_layout(DOCUMENT(100, 4, ""));
   mf_loader waiting;
   mf_batch* batch;
@@ -45,7 +44,7 @@ int main(void) {
   OK(mf_loader_next(loader, -1, &batch, &error));
   mf_batch_release(batch);
 
-  /* The promise is a second for each. */
+  /* The promise is one second for each release. The bound is ten times that. */
   const double began = seconds();
   OK(mf_release(stuck.id, &error));
   OK(mf_release(waiting.id, &error));

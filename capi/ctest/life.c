@@ -1,5 +1,5 @@
 /*
- * life.c: the whole life of a loader, from the header alone.
+ * life.c: the whole life of a loader, with meshfeed.h only.
  */
 #include "check.h"
 
@@ -32,7 +32,7 @@ static void deliver_one_epoch(mf_loader loader, const records* r) {
   CHECK(batches == 12);
 }
 
-/* A handle that was cancelled gives nothing, though batches stand ready. */
+/* A cancelled handle delivers nothing, even if batches are ready. */
 static void cancel(mf_dataset dataset, mf_layout layout) {
   mf_error error = MF_ERROR_INIT;
   for (int round = 0; round < 50; round++) {
@@ -51,7 +51,7 @@ static void cancel(mf_dataset dataset, mf_layout layout) {
   }
 }
 
-/* A batch keeps its memory when the loader and the dataset are gone. */
+/* A batch keeps its memory after the loader and the dataset are released. */
 static void outlive(mf_loader loader, mf_dataset dataset, records* r) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;

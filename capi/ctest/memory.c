@@ -1,10 +1,10 @@
 /*
- * memory.c: the memory of batches: kept as long as somebody has it, used again
- * afterwards, counted, and bounded where that was asked for.
+ * memory.c: the memory of batches. It stays while a reference exists, is reused afterwards, is
+ * counted, and has a limit if the caller sets one.
  */
 #include "check.h"
 
-enum { PREFETCH = 2, KEPT = 12, SLAB = 8 * 128 + 4 * 64 }; /* 8 blocks of 2 x 9 floats, 4 of 2 integers */
+enum { PREFETCH = 2, KEPT = 12, SLOT = 8 * 128 + 4 * 64 }; /* 8 blocks of 2 x 9 floats, 4 of 2 integers */
 
 static mf_error error = MF_ERROR_INIT;
 static records* r;
@@ -29,12 +29,12 @@ static void check_at(const mf_batch* batch) {
   check_batch(batch, r, order);
 }
 
-/* Batches that are kept never change, however many come after them. */
+/* Batches that are kept never change, however many batches follow. */
 static void keep(mf_loader loader) {
   mf_batch* kept[KEPT];
   for (int i = 0; i < KEPT; i++) {
     kept[i] = next(loader);
-    CHECK(kept[i]->live == i + 1 && kept[i]->bytes == SLAB);
+    CHECK(kept[i]->live == i + 1 && kept[i]->bytes == SLOT);
     CHECK((uintptr_t)kept[i]->data % 4096 == 0);
   }
   for (int i = 0; i < 500; i++)
@@ -46,11 +46,11 @@ static void keep(mf_loader loader) {
     mf_batch_release(kept[i]);
   const mf_stats stats = stats_of(loader);
   CHECK(stats.live_batches == 0 && stats.idle_batches <= PREFETCH + 3);
-  CHECK(stats.host_bytes <= (2 * PREFETCH + 3 + 1) * SLAB);
+  CHECK(stats.host_bytes <= (2 * PREFETCH + 3 + 1) * SLOT);
   CHECK(stats.batches == KEPT + 500 && stats.bytes == stats.batches * (8 * 72 + 4 * 8));
 }
 
-/* A steady loop uses the same pieces of memory. */
+/* A steady loop reuses the same slots. */
 static void reuse(mf_loader loader) {
   const int64_t before = mf_live_bytes();
   void* seen[16];
@@ -66,12 +66,12 @@ static void reuse(mf_loader loader) {
     }
     mf_batch_release(batch);
   }
-  CHECK(mf_live_bytes() <= before + 2 * SLAB);
+  CHECK(mf_live_bytes() <= before + 2 * SLOT);
 }
 
-/* At the bound next fails, and goes on when something was released. */
-static void bound(mf_dataset dataset, mf_layout layout) {
-  const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.max_host_bytes = 3 * SLAB});
+/* At the limit mf_loader_next fails. It continues after a release. */
+static void limit(mf_dataset dataset, mf_layout layout) {
+  const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.max_host_bytes = 3 * SLOT});
   mf_batch *kept[3], *batch;
   for (int i = 0; i < 3; i++)
     kept[i] = next(loader);
@@ -108,7 +108,7 @@ static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   CHECK(n == -1);
   mf_batch* first = next(pass);
   CHECK(first->position == 0 && stats_of(loader).position == 56);
-  CHECK(first->live == 3 && stats_of(loader).live_batches == 3); /* with batch and here */
+  CHECK(first->live == 3 && stats_of(loader).live_batches == 3); /* including batch and here */
   OK(mf_release(other.id, &error));
   OK(mf_release(pass.id, &error));
   check_at(first);
@@ -118,7 +118,7 @@ static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   mf_batch_release(batch);
 }
 
-/* A callback may use the library: an interpreter drops other objects there. */
+/* A release callback may call the library, because an interpreter may drop objects in it. */
 static mf_loader dropped_with_it;
 
 static void release_more(void* context) {
@@ -156,7 +156,7 @@ int main(void) {
   const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.epochs = -1});
   keep(loader);
   reuse(loader);
-  bound(dataset, layout);
+  limit(dataset, layout);
   resume(loader, dataset, layout);
   nested(layout);
   OK(mf_release(loader.id, &error));

@@ -1,6 +1,5 @@
 /*
- * page.c: prints the page of a layout, or in which words a library without the
- * page refuses.
+ * page.c: prints the page of a layout, or the error of a library without the page.
  */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// raii.cc: the header in C++17, with a wrapper as a C++ program would write it.
+// raii.cc: the header in C++17, with wrappers that a C++ program may write.
 #include "check.h"
 
 #include <memory>
@@ -15,7 +15,7 @@ void must(mf_status status, const mf_error& error) {
     throw std::runtime_error(std::string(error.op) + ": " + error.message + "; " + error.hint);
 }
 
-// Owns a handle of some kind.
+// Owns a handle of one kind.
 template <class Handle> class Owned {
 public:
   explicit Owned(Handle handle) : handle_(handle) {}

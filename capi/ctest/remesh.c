@@ -1,6 +1,6 @@
 /*
- * remesh.c: a loader that goes on where another stands, on another mesh and as
- * another process of it, while the first one's batches and passes stay good.
+ * remesh.c: a loader continues at the position of another one, on another mesh and as another
+ * process. The batches and passes of the first loader stay valid.
  */
 #include "check.h"
 
@@ -77,7 +77,7 @@ int main(void) {
   OK(mf_release(pass.id, &error));
   CHECK(r->released == 0);
   OK(mf_release(second.id, &error));
-  CHECK(r->released == 1); /* by the last that needed them */
+  CHECK(r->released == 1); /* by the release of the last loader */
   mf_batch_release(after);
   CHECK(mf_live_handles() == 0 && mf_live_batches() == 0 && mf_live_bytes() == 0);
   free(r);

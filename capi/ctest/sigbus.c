@@ -1,8 +1,8 @@
 /*
- * sigbus.c: a mapped file is cut in the middle of a gather, in a program that
- * has taken SIGBUS for itself, before or after the library's first use. The
- * gather is an error, and every other SIGBUS still is the program's. FILE is a
- * copy of a file with a float field "image" of 4 x 3 and five records.
+ * sigbus.c: a mapped file is truncated during a gather, in a program that handles SIGBUS itself,
+ * since before or after the library's first use. The gather fails, and any other SIGBUS
+ * reaches the program. FILE is a copy of a file with a float field "image" of 4 x 3 and five
+ * records.
  *
  * For a library that was built with the tag meshfeed_faults.
  */
@@ -38,7 +38,7 @@ static void on_plain_bus(int number) {
   plain++;
 }
 
-static void take(void) {
+static void install(void) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_sigaction = on_bus;
@@ -46,7 +46,7 @@ static void take(void) {
   CHECK(sigaction(SIGBUS, &action, NULL) == 0);
 }
 
-/* Reads a mapping of the program's own beyond the end of its file. */
+/* Reads a mapping of this program beyond the end of its file. */
 static void fault(void) {
   FILE* f = tmpfile();
   CHECK(f);
@@ -78,7 +78,8 @@ static mf_loader open_file(const char* path, mf_layout layout) {
 /* Truncates the file in the next gather. That gather fails, and so do later ones, because
    the zeros in the mapping are not the file's. While a file is not resident, its rows are
    read and the mapping does not fault. Then another loader tries again, later. */
-static mf_loader cut(mf_loader loader, mf_layout layout, const char* path, const char* data, size_t size) {
+static mf_loader truncate_during_gather(mf_loader loader, mf_layout layout, const char* path,
+                                        const char* data, size_t size) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   for (int batches = 1;; batches *= 2) {
@@ -98,7 +99,7 @@ static mf_loader cut(mf_loader loader, mf_layout layout, const char* path, const
   }
 }
 
-/* Ends a child by a fault that nobody handles. */
+/* Ends a child by a SIGBUS without a handler. */
 static void die(void) {
   const pid_t child = fork();
   if (child == 0) {
@@ -121,24 +122,24 @@ int main(void) {
   fclose(f);
   const mf_layout layout = make_layout(SMALL);
 
-  take(); /* before a file is mapped */
+  install(); /* before a file is mapped */
   for (int i = 0; i < 20; i++) {
     mf_loader loader = open_file(path, layout);
     if (i % 2)
-      take(); /* once it is mapped */
+      install(); /* after a file is mapped */
     fault();
-    loader = cut(loader, layout, path, data, size);
+    loader = truncate_during_gather(loader, layout, path, data, size);
     fault();
     OK(mf_release(loader.id, &error));
   }
   fault();
   CHECK(signal(SIGBUS, on_plain_bus) != SIG_ERR);
-  const mf_loader loader = cut(open_file(path, layout), layout, path, data, size);
+  const mf_loader loader = truncate_during_gather(open_file(path, layout), layout, path, data, size);
   raise(SIGBUS);
   CHECK(plain == 1);
   CHECK(signal(SIGBUS, SIG_IGN) != SIG_ERR);
   OK(mf_release(loader.id, &error));
-  const mf_loader another = cut(open_file(path, layout), layout, path, data, size);
+  const mf_loader another = truncate_during_gather(open_file(path, layout), layout, path, data, size);
   raise(SIGBUS);
   die();
   OK(mf_release(another.id, &error));

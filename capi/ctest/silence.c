@@ -1,7 +1,6 @@
 /*
- * silence.c: nothing is written to descriptors 1 and 2, also when things go
- * wrong and nobody reads the other end; and a program may end while loaders
- * are at work.
+ * silence.c: the library writes nothing to descriptors 1 and 2, even if calls fail and the
+ * reader has closed the pipe. The program exits while loaders work.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
@@ -15,7 +14,7 @@ int main(void) {
   const int out = dup(1);
   CHECK(dup2(ends[1], 1) == 1 && dup2(ends[1], 2) == 2);
   close(ends[0]);
-  close(ends[1]); /* from here on, a write to 1 or 2 ends the process */
+  close(ends[1]); /* now a write to 1 or 2 ends the process */
 
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
@@ -31,5 +30,5 @@ int main(void) {
   }
   OK(mf_loader_next(loader, -1, &batch, &error));
   CHECK(write(out, "ok\n", 3) == 3);
-  return 0; /* with a loader, a dataset and a batch alive */
+  return 0; /* without releasing the loader, the dataset and the batch */
 }

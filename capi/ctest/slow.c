@@ -1,11 +1,10 @@
 /*
- * slow.c: a program whose file system answers late. It opens FILE, which has
- * an int32 field "x" of 256, says "made" and waits for a line; from then on,
- * reads of rows hang. Calls that wait for them do not hold up others: threads
- * that come and go read another dataset, while Go's collector runs again and
- * again. The program then returns from main in the middle of the reads.
+ * slow.c: a program with a slow file system. It opens FILE, which has an int32 field "x" of 256,
+ * prints "made" and waits for a line. After that, reads of rows hang. Calls that wait for
+ * them do not block others: threads read another dataset while Go's garbage collector runs.
+ * The program then returns from main during the reads.
  *
- * Run by tests/python/test_slow.py, for a library that was built with the tag
+ * tests/python/test_slow.py runs it, with a library that was built with the tag
  * meshfeed_faults.
  */
 #define _DEFAULT_SOURCE
@@ -35,7 +34,7 @@ static mf_loader open_slow(void) {
                      &(mf_loader_options){.order = "shuffle.1", .epochs = -1, .prefetch = -1});
 }
 
-/* Waits for a batch that does not come; the end of the process ends it. */
+/* Waits for a batch that never comes. The exit of the process ends the call. */
 static void* wait_for_rows(void* slow) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;

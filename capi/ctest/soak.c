@@ -1,9 +1,9 @@
 /*
- * soak.c: thousands of datasets, loaders and batches come and go, some with
- * errors, some cancelled, some in forked children. In the end the process has
- * what it had after the first rounds: no handle, batch or descriptor more, few
- * threads more, and little more memory. ROUNDS says how many, FILE names a file with a
- * float field "image" of 4 x 3 and five records.
+ * soak.c: creates and releases thousands of datasets, loaders and batches, some with errors,
+ * some cancelled, some in forked children. At the end the process has as many handles,
+ * batches and descriptors as after the first quarter, a few more threads, and little more
+ * memory. ROUNDS is the number of rounds, FILE a file with a float field "image" of 4 x 3
+ * and five records.
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
@@ -45,7 +45,7 @@ static mf_dataset open_path(const char* path) {
   return dataset;
 }
 
-/* A loader of a file that is not there gives that error, and so does all else. */
+/* Every call on a loader of a missing file reports that error. */
 static void nowhere(mf_layout layout) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
@@ -58,7 +58,7 @@ static void nowhere(mf_layout layout) {
   OK(mf_release(dataset.id, &error));
 }
 
-/* In a child all that was inherited can be dropped. */
+/* A forked child can drop all inherited objects. */
 static void in_child(mf_loader loader, mf_dataset dataset, mf_batch* batch) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* other;
@@ -70,7 +70,7 @@ static void in_child(mf_loader loader, mf_dataset dataset, mf_batch* batch) {
     mf_batch_release(batch);
     mf_release(loader.id, &error);
     mf_release(dataset.id, &error);
-    exit(0); /* runs the exit functions of the library, too */
+    exit(0); /* also runs the exit functions of the library */
   }
   int outcome;
   CHECK(waitpid(child, &outcome, 0) == child);
@@ -78,7 +78,7 @@ static void in_child(mf_loader loader, mf_dataset dataset, mf_batch* batch) {
 }
 
 static void* cancel(void* loader) {
-  mf_cancel(((mf_loader*)loader)->id, NULL); /* which may be gone by now */
+  mf_cancel(((mf_loader*)loader)->id, NULL); /* the handle may be released already */
   return NULL;
 }
 
@@ -101,7 +101,7 @@ static void read_some(mf_loader loader, mf_dataset dataset, int may_be_cancelled
   if (rand_r(&seed) % 64 == 0)
     in_child(loader, dataset, kept);
   OK(mf_release(loader.id, &error));
-  mf_batch_release(kept); /* after its loader */
+  mf_batch_release(kept); /* after the release of its loader */
 }
 
 static void once(mf_layout memory, mf_layout small, const char* file) {
@@ -119,7 +119,7 @@ static void once(mf_layout memory, mf_layout small, const char* file) {
   if (rand_r(&seed) % 2) {
     read_some(loader, dataset, cancelled);
     OK(mf_release(dataset.id, &error));
-  } else { /* the other way round */
+  } else { /* in the other order */
     OK(mf_release(dataset.id, &error));
     read_some(loader, (mf_dataset){0}, cancelled);
   }

@@ -1,6 +1,6 @@
 /*
- * stream.c: datasets from Arrow C streams: who is released when, on which
- * thread, also if the stream fails or its arrays are wrong.
+ * stream.c: datasets of Arrow C streams. The test checks when, and on which thread, streams and
+ * arrays are released, also if a stream fails or its arrays are wrong.
  */
 #include "check.h"
 
@@ -31,7 +31,7 @@ struct ArrowArrayStream {
   void* private_data;
 };
 
-/* What may go wrong with a stream. */
+/* The faults of a stream. */
 enum fault {
   SOUND,
   NO_SCHEMA,
@@ -83,8 +83,8 @@ static void stream_gone(struct ArrowArrayStream* s) {
   s->release = NULL;
 }
 
-static void leave_schema(struct ArrowSchema* s) { s->release = NULL; }
-static void leave_array(struct ArrowArray* a) { a->release = NULL; }
+static void no_schema_release(struct ArrowSchema* s) { s->release = NULL; }
+static void no_array_release(struct ArrowArray* a) { a->release = NULL; }
 static const char* last_error(struct ArrowArrayStream* s) {
   (void)s;
   return "the disk is on fire";
@@ -121,7 +121,7 @@ static void column(struct ArrowArray* a, int64_t length, const void** buffers) {
   a->length = length;
   a->n_buffers = 2;
   a->buffers = buffers;
-  a->release = leave_array;
+  a->release = no_array_release;
 }
 
 static producer* produce(const records* data, enum fault fault) {
@@ -149,11 +149,11 @@ static producer* produce(const records* data, enum fault fault) {
   p->item.format = "f";
   p->item.name = "item";
   p->item_list[0] = &p->item;
-  p->fields[0].release = p->fields[1].release = p->item.release = leave_schema;
+  p->fields[0].release = p->fields[1].release = p->item.release = no_schema_release;
   p->field_list[0] = &p->fields[0];
   p->field_list[1] = &p->fields[1];
   for (int b = 0; b < BATCHES; b++) {
-    /* Every batch is a slice of the whole: offsets, not pointers, say where. */
+    /* All batches share the buffers, with different offsets. */
     p->batch[b].labels[1] = fault == NO_VALUES && b == 1 ? NULL : data->label;
     p->batch[b].images[1] = data->image;
     column(&p->batch[b].columns[0], ROWS, p->batch[b].labels);
@@ -177,7 +177,7 @@ static const char document[] =
     "\"label\":{\"shape\":[\"B\"],\"dtype\":\"int32\",\"spec\":[\"data\"]}},"
     "\"batch\":{\"size\":20},\"dataset\":{\"records\":100,\"order\":\"shuffle.1\"}}";
 
-/* A loader over a slice keeps the arrays until it is released. */
+/* A loader of a slice keeps the arrays until it is released. */
 static void sound(const records* data) {
   mf_error error = MF_ERROR_INIT;
   producer* p = produce(data, SOUND);
@@ -223,7 +223,7 @@ static void sound(const records* data) {
   free(p);
 }
 
-/* A call that is refused releases a stream that nobody has read. */
+/* A refused call releases the stream without reading it. */
 static void refused(const records* data, const mf_dataset_options* options, mf_dataset* dataset,
                     const char* message) {
   mf_error error = MF_ERROR_INIT;

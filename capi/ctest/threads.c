@@ -1,7 +1,7 @@
 /*
- * threads.c: eight threads use one loader and release it at random; handles of
- * released loaders give errors, also where a thread guesses them before their
- * maker has them, and nothing is left over.
+ * threads.c: eight threads use one loader and release it at random times. Released handles
+ * return errors, even if a thread guesses a handle before its creator has it. No object
+ * remains.
  */
 #define _DEFAULT_SOURCE
 #include "check.h"
@@ -36,7 +36,7 @@ static void replace(void) {
   OK(mf_release(old.id, &error));
 }
 
-/* Any of these may meet a loader that is being released. */
+/* Another thread may release the loader during any call. */
 static void allowed(mf_status status, const mf_error* error) {
   if (status >= 0 || status == MF_INVALID_STATE || status == MF_CANCELLED)
     return;
@@ -98,7 +98,7 @@ enum { WIDE = 1 << 18, WIDE_RECORDS = 64, OUTCOMES = 8 };
   "{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"data\",1]]},\"arrays\":{\"wide\":{\"shape\":[\"B\",262144],"       \
   "\"dtype\":\"uint8\",\"spec\":[\"data\"]}},\"batch\":{\"size\":32},\"dataset\":{\"records\":64}}"
 
-/* A dataset whose batches take some milliseconds: 64 records that are one in memory. */
+/* A dataset whose batches take milliseconds: 64 records that share one row of memory. */
 static mf_dataset open_wide(const void* memory) {
   mf_error error = MF_ERROR_INIT;
   const int64_t shape[] = {WIDE_RECORDS, WIDE}, strides[] = {0, 1};
@@ -122,7 +122,7 @@ typedef struct waiting {
   mf_loader loader;
   mf_status outcome;
   mf_error error;
-  long id; /* under lock: of the thread */
+  long id; /* of the thread; guarded by lock */
 } waiting;
 
 static void* wait_for_batch(void* argument) {
@@ -136,7 +136,7 @@ static void* wait_for_batch(void* argument) {
   return NULL;
 }
 
-/* Says whether the thread is seen to sleep, or has ended. */
+/* Reports whether the thread sleeps or has ended. */
 static int sleeps(waiting* w) {
   char path[64], state = 'S';
   pthread_mutex_lock(&lock);
@@ -154,8 +154,8 @@ static int sleeps(waiting* w) {
   return state == 'S';
 }
 
-/* Such a call gives MF_CANCELLED, wherever it waits. One that wakes up just then
-   may find that its handle is gone. */
+/* Such a call returns MF_CANCELLED, wherever it waits. A call that just woke up may
+   instead find that its handle is released. */
 static void released_while_waiting(void) {
   mf_error error = MF_ERROR_INIT;
   void* memory = calloc(1, WIDE);
@@ -166,7 +166,7 @@ static void released_while_waiting(void) {
     waiting w = {make_loader(data, wide, &(mf_loader_options){.epochs = -1}), MF_OK, MF_ERROR_INIT, 0};
     pthread_t thread;
     mf_batch* batch;
-    for (int i = 0; i < 3; i++) { /* and what was read ahead is taken */
+    for (int i = 0; i < 3; i++) { /* takes what is read ahead */
       OK(mf_loader_next(w.loader, -1, &batch, &error));
       mf_batch_release(batch);
     }
@@ -186,10 +186,10 @@ static void released_while_waiting(void) {
   free(memory);
 }
 
-static mf_loader guess; /* under lock: the handle that the next loader will have */
+static mf_loader guess; /* the handle of the next loader; guarded by lock */
 static int guessing = 1;
 
-/* Releases and uses handles of loaders whose makers do not have them yet. */
+/* Uses and releases handles before their creators have them. */
 static void* guesser(void* none) {
   for (;;) {
     pthread_mutex_lock(&lock);
@@ -205,7 +205,7 @@ static void* guesser(void* none) {
   }
 }
 
-/* A handle is its place and, in the upper half, how often that was taken. */
+/* The lower half of a handle is its slot, and the upper half the generation. */
 static void guessed(void) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
@@ -213,7 +213,7 @@ static void guessed(void) {
   mf_loader next = make_loader(dataset, layout, NULL);
   CHECK(!pthread_create(&thread, NULL, guesser, NULL));
   for (int i = 0; i < 300; i++) {
-    mf_release(next.id, NULL); /* which may have been guessed */
+    mf_release(next.id, NULL); /* the other thread may have released it */
     pthread_mutex_lock(&lock);
     guess.id = next.id + ((uint64_t)1 << 32);
     pthread_mutex_unlock(&lock);

@@ -1,10 +1,9 @@
 /*
- * urgent.c: Go interrupts its threads by SIGURG. A program may have blocked,
- * ignored or taken that signal: a collection then waits until every gather
- * under way has ended, and all goes on. URGENT says what the program did;
- * "inherited" is blocked and ignored by the program that started this one.
- * A handler that would run on a goroutine's stack is moved off it: its frame
- * may be larger than that stack.
+ * sigurg.c: Go interrupts its threads by SIGURG. If the program blocks, ignores or handles that
+ * signal, a garbage collection waits until the running gathers have ended, and everything
+ * continues. SIGURG tells what the program does. With "inherited", the program that starts
+ * this one blocks and ignores the signal. The library moves handlers off the stacks of
+ * goroutines, because the frame of a handler may be larger than such a stack.
  *
  * For a library that was built with the tag meshfeed_faults.
  */
@@ -22,7 +21,7 @@ void mf_fault_collect(void);
 enum { THREADS = 2, COLLECTIONS = 20 };
 
 static volatile sig_atomic_t seen;
-static volatile int over;
+static volatile int done;
 static records* r;
 static mf_dataset dataset;
 static mf_layout layout;
@@ -57,12 +56,12 @@ static void prepare(const char* what, char** arguments) {
   if (strcmp(what, "inherited") == 0) {
     block();
     CHECK(signal(SIGURG, SIG_IGN) != SIG_ERR);
-    CHECK(setenv("URGENT", "started so", 1) == 0);
+    CHECK(setenv("SIGURG", "started so", 1) == 0);
     execv(arguments[0], arguments);
   }
 }
 
-/* ---- what makes something looks at the handlers ---- */
+/* ---- functions that create an object check the handlers ---- */
 
 static void of_layout(void) { OK_RELEASED(make_layout(DOCUMENT(100, 4, ""))); }
 static void of_arrays(void) { OK_RELEASED(open_records(r)); }
@@ -95,10 +94,10 @@ static void of_check(void) {
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, &made, &error));
 }
 
-static void (*const makers[])(void) = {of_layout, of_arrays,  of_files,  of_slice, of_loader, of_pass,
-                                       of_remesh, of_devices, of_stream, of_ring,  of_check};
+static void (*const creators[])(void) = {of_layout, of_arrays,  of_files,  of_slice, of_loader, of_pass,
+                                         of_remesh, of_devices, of_stream, of_ring,  of_check};
 
-/* ---- so does the first call of those that need nothing that was made ---- */
+/* ---- so do functions that need no object, in their first call ---- */
 
 static void of_order(void) {
   mf_error error = MF_ERROR_INIT;
@@ -120,7 +119,7 @@ static void of_sum(void) {
 
 static void of_version(void) { CHECK(mf_version()[0]); }
 
-/* Which of them comes first in this process. */
+/* Selects the first call of this process. */
 static void (*first_of(const char* what))(void) {
   return strcmp(what, "taken") == 0     ? of_order
          : strcmp(what, "ignored") == 0 ? of_key
@@ -128,8 +127,8 @@ static void (*first_of(const char* what))(void) {
                                         : of_version;
 }
 
-/* Handlers that were installed in any way are not on a goroutine's stack after a
-   call, and nothing else of them changed; what is no handler stays so. */
+/* After a call, every handler has the flag SA_ONSTACK, and nothing else has changed. A
+   signal without a handler stays as it is. */
 static void check_handlers(void (*call)(void)) {
   const int numbers[] = {SIGURG, SIGUSR1, SIGUSR2, SIGPROF};
   struct sigaction before[4], after;
@@ -150,12 +149,12 @@ static void check_handlers(void (*call)(void)) {
   }
 }
 
-/* Reads epochs until the main thread has collected often enough. */
+/* Reads epochs until the main thread has collected garbage COLLECTIONS times. */
 static void* work(void* unused) {
   mf_error error = MF_ERROR_INIT;
   mf_batch* batch;
   (void)unused;
-  while (!over) {
+  while (!done) {
     const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.epochs = 1});
     for (int64_t step = 0; mf_loader_next(loader, -1, &batch, &error) == MF_OK; step++) {
       const int64_t order[] = {step * 4, step * 4 + 1, step * 4 + 2, step * 4 + 3};
@@ -173,21 +172,21 @@ int main(int count, char** arguments) {
   pthread_t threads[THREADS];
   (void)count;
   alarm(60);
-  prepare(getenv("URGENT"), arguments);
-  check_handlers(first_of(getenv("URGENT")));
+  prepare(getenv("SIGURG"), arguments);
+  check_handlers(first_of(getenv("SIGURG")));
   r = make_records();
   dataset = open_records(r);
   layout = make_layout(DOCUMENT(100, 4, ""));
   loader = make_loader(dataset, layout, NULL);
-  for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
-    check_handlers(makers[i]);
+  for (size_t i = 0; i < sizeof creators / sizeof *creators; i++)
+    check_handlers(creators[i]);
   r->released = 0;
   OK(mf_release(loader.id, &error));
   for (int i = 0; i < THREADS; i++)
     CHECK(!pthread_create(&threads[i], NULL, work, NULL));
   for (int i = 0; i < COLLECTIONS; i++)
     mf_fault_collect();
-  over = 1;
+  done = 1;
   for (int i = 0; i < THREADS; i++)
     pthread_join(threads[i], NULL);
   OK(mf_release(layout.id, &error));
