@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -52,8 +53,10 @@ func (s *computed) Close() error { return s.calls.Close(0) }
 // reader destroys its rows after their use.
 type reader struct {
 	source *computed
-	ahead  []int64
 	closed bool
+
+	mu    sync.Mutex
+	ahead []int64
 }
 
 func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error) error {
@@ -84,7 +87,11 @@ func (r *reader) Read(ctx context.Context, spans []source.Span, use func() error
 	return use()
 }
 
-func (r *reader) Ahead(records []int64) { r.ahead = append(r.ahead, records...) }
+func (r *reader) Ahead(records []int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead = append(r.ahead, records...)
+}
 
 func (r *reader) Close() error {
 	r.closed = true
