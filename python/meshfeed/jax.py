@@ -435,7 +435,7 @@ def check_moves(check: Checks, mesh: Mesh, specs: Mapping[str, Sequence[Any]]) -
             firsts = [axis in explicit for axis in _axes(entry)]
             if firsts != sorted(firsts, reverse=True):
                 message = f"array {name!r} cannot be resharded: in the entry {tuple(entry)} of its "
-                message += "spec an explicit axis stands behind an automatic one"
+                message += "spec an explicit axis comes after an automatic one"
                 raise check.misfit(message, "make all axes of the mesh of one type")
 
 

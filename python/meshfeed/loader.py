@@ -43,14 +43,14 @@ class Loader(PositionMixin, Generic[BatchT]):
         source: the dataset.
         mesh: the `jax.sharding.Mesh`; not needed if every leaf is a `NamedSharding`.
         specs: one `PartitionSpec` for all fields, or a tree of specs, of `NamedSharding`s or
-            of `mf.Array`s. None, or a list of field names, gives whole batches as NumPy arrays
+            of `mf.Array`s. None, or a list of field names, means whole batches as NumPy arrays
             and needs neither JAX nor a mesh.
         batch_size: the rows of the global batch, over all processes; required. A tuple gives
             that many batch dimensions: (4, 64) has the records of 256, as four micro-batches.
         shuffle: whether the order is shuffled, anew in every epoch; by default it is not.
         order: how records are ordered, instead of `shuffle`: "sequential", "shuffle" or "local".
             "local" cuts the dataset into a part for every group of processes that need the same
-            rows, and shuffles each part by itself, so that a process reads only its own part. The
+            rows, and shuffles each part alone, so that a process reads only its own part. The
             parts belong to the first mesh and batch size; `state` contains them, so that the order
             stays the same on any other. Or the full name of an order, as a state has it.
         seed: the seed of the order, 0 by default; without `shuffle` it changes only "key".
@@ -78,7 +78,7 @@ class Loader(PositionMixin, Generic[BatchT]):
             hold nulls and has no such value is an error.
         loading: what every process reads. "process": what its devices hold, every distinct part
             once. "global": the whole batch, of which it keeps its part. "device": the part of
-            every device by itself, replicas again. "reshard": equal parts of the rows, whatever
+            every device separately, also of replicas. "reshard": equal parts of the rows, whatever
             the specs say; `reshard` moves them to where the specs want them, in your program.
         layout: instead of `mesh`, `specs`, `batch_size` and `loading`: a layout, of which the
             loader plays one process.
@@ -422,7 +422,7 @@ class Loader(PositionMixin, Generic[BatchT]):
         return self._engine.batch.feed.element_spec
 
     def reshard(self, batch: BatchT) -> BatchT:
-        """Gives the arrays of a batch the sharding that the specs ask for.
+        """Moves the arrays of a batch to the sharding that the specs ask for.
 
         With `loading="reshard"` batches come with their rows split over all devices, and this
         function moves them. It is a pure function for use under `jax.jit`: the loader never runs a
@@ -495,7 +495,7 @@ class Loader(PositionMixin, Generic[BatchT]):
         those of later runs are added to it. The loader always keeps it, for a few nanoseconds per
         row.
 
-        A certificate belongs to one order: `restore` of another local order begins it anew.
+        A certificate belongs to one order: `restore` of another local order begins a new one.
 
         Raises:
             InvalidStateError: the loader is closed; ask before that.

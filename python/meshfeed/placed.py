@@ -99,7 +99,7 @@ class Shard:
         changed = array if dtype is None else array.astype(dtype, copy=False)
         if copy is False and (own or changed is not array):
             why = "its memory is not the host's" if own else f"its elements are {array.dtype}"
-            message = f"the shard on device {self.device} cannot be had without a copy: {why}"
+            message = f"the shard on device {self.device} cannot be exported without a copy: {why}"
             raise ValueError(message)
         return changed
 
@@ -114,7 +114,7 @@ class Shard:
         if copy:
             return self._copy().__dlpack__()
         if dl_device is not None and tuple(dl_device) != dlpack.CPU:
-            message = f"the shard lies on DLPack device {dlpack.CPU}, not {tuple(dl_device)}"
+            message = f"the shard is on DLPack device {dlpack.CPU}, not {tuple(dl_device)}"
             raise BufferError(message)
         if dlpack.VERSIONED and max_version is not None and max_version[0] >= 1:
             return dlpack.capsule(self._lent(), dlpack.Versioned)
@@ -187,7 +187,9 @@ class PlacedArray:
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            message = f"array {self.name!r} lies on devices in shards: it cannot be had uncopied"
+            message = (
+                f"array {self.name!r} is in shards on devices: it cannot be exported without a copy"
+            )
             raise ValueError(message)
         whole = np.empty(self.shape, self.dtype)
         for shard in {str(shard.index): shard for shard in self.shards}.values():

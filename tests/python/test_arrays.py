@@ -454,7 +454,7 @@ def test_half_of_the_arrays_without_a_spec() -> None:
     [
         (
             (mf.Array("label", P("data")),),
-            "mf.Loader: the specs are no dict, in which 'valid', 'key' would have a place; "
+            "mf.Loader: the specs must be a dict, to which 'valid', 'key' are added; "
             'wrap them in one, such as {"batch": specs}',
         ),
         (

@@ -246,7 +246,7 @@ WRONG = [
     (
         {"loading": "reshard", "mesh": mesh_of(types=(AUTO, EXPLICIT))},
         "mf.Loader: array 'label' cannot be resharded: in the entry ('data', 'model') of its spec "
-        "an explicit axis stands behind an automatic one; make all axes of the mesh of one type",
+        "an explicit axis comes after an automatic one; make all axes of the mesh of one type",
     ),
 ]
 

@@ -122,7 +122,7 @@ def test_last_is_the_position_of_the_delivered_batch() -> None:
             it.last  # noqa: B018
         assert str(caught.value) == (
             "Loader.last: no batch was delivered yet; "
-            "ask in a loop; epoch and step say where the next batch stands"
+            "ask in a loop; epoch and step belong to the next batch"
         )
         seen = [(it.last, it.epoch) for _ in it]
         assert seen == [((0, 0, 0), 0), ((0, 1, 4), 1), ((1, 0, 0), 1), ((1, 1, 4), 2)]

@@ -23,7 +23,7 @@ def test_records_that_a_resume_leaves_out(caplog: pytest.LogCaptureFixture) -> N
     state = saved(960)
     with mf.Loader(numbers(1024), batch_size=128, state=state) as it:
         assert caplog.messages == [
-            "the state stands at position 960 of 1024 in epoch 0: in batches of 128 the last 64 "
+            "the state is at position 960 of 1024 in epoch 0: in batches of 128 the last 64 "
             'records of that epoch are left out; remainder="pad", or the batch size of the run '
             "that was saved, keeps them"
         ]
@@ -31,7 +31,7 @@ def test_records_that_a_resume_leaves_out(caplog: pytest.LogCaptureFixture) -> N
         caplog.clear()
         it.restore(state | {"position": 64, "epoch": 2})
         assert caplog.messages[0].startswith(
-            "the state stands at position 64 of 1024 in epoch 2: in batches of 128 the last 64 "
+            "the state is at position 64 of 1024 in epoch 2: in batches of 128 the last 64 "
         )
         rows = [x for batch in values(it) for x in batch]
         assert rows == list(range(64, 960))
@@ -61,7 +61,7 @@ def test_a_run_that_is_over(caplog: pytest.LogCaptureFixture) -> None:
     with mf.Loader(numbers(8), batch_size=4, state=state, epochs=2) as it:
         assert list(it) == []
     assert caplog.messages == [
-        "the loader stands at epoch 3, and with epochs=2 all epochs are over: loops are empty; "
+        "the loader is at epoch 3, and with epochs=2 all epochs are over: loops are empty; "
         "epochs= counts from the beginning of the run, not from the state"
     ]
 
@@ -73,7 +73,7 @@ def test_a_seek_behind_the_last_epoch(caplog: pytest.LogCaptureFixture) -> None:
         it.seek(epoch=2)
         assert list(it) == []
     assert caplog.messages == [
-        "the loader stands at epoch 2, and with epochs=2 all epochs are over: loops are empty; "
+        "the loader is at epoch 2, and with epochs=2 all epochs are over: loops are empty; "
         "epochs= counts from the beginning of the run, not from the state"
     ]
 

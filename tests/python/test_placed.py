@@ -90,7 +90,7 @@ def test_attributes() -> None:
         rows, columns = slice(4, 8), slice(0, 3)
         assert image.devices_indices_map[2] == (rows, slice(0, 4), columns)
         assert np.asarray(image).tolist() == filled((16, 4, 6), "bfloat16")[:8].tolist()
-        with pytest.raises(ValueError, match="array 'image' lies on devices in shards"):
+        with pytest.raises(ValueError, match="array 'image' is in shards on devices"):
             np.array(image, copy=False)
         del image
 
@@ -130,7 +130,9 @@ def test_converted() -> None:
         shard = next(player().place(devices))["x"].shards[2]
         assert np.asarray(shard, dtype=np.float64).tolist() == [2.0]
         assert np.array(shard, copy=False).base is not None
-        with pytest.raises(ValueError, match="cannot be had without a copy: its elements are int"):
+        with pytest.raises(
+            ValueError, match="cannot be exported without a copy: its elements are int"
+        ):
             np.array(shard, dtype=np.float64, copy=False)
         del shard
 
@@ -168,7 +170,7 @@ def test_capsules() -> None:
         assert shard.__dlpack_device__() == (1, 0)
         with pytest.raises(BufferError) as e:
             shard.__dlpack__(dl_device=(2, 0))
-        assert str(e.value) == "the shard lies on DLPack device (1, 0), not (2, 0)"
+        assert str(e.value) == "the shard is on DLPack device (1, 0), not (2, 0)"
         copied = np.from_dlpack(shard, copy=True)
         assert copied.ctypes.data != np.asarray(shard).ctypes.data
         held = shard.__dlpack__()

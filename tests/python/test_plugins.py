@@ -76,7 +76,7 @@ def test_devices_with_separate_memory(full: Path) -> None:
         f"Devices({spec!r}, 4 x xla-cpu, memory of their own)",
         [6.0, 7.0],
         "Shard.__dlpack__: the memory of xla-cpu is not shared; read the shard, which copies it",
-        "the shard on device 3 cannot be had without a copy: its memory is not the host's",
+        "the shard on device 3 cannot be exported without a copy: its memory is not the host's",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Threads, Ctrl-C, fork, exit and crashes, each in a process of its own."""
+"""Threads, Ctrl-C, fork, exit and crashes, each in a separate process."""
 
 from __future__ import annotations
 

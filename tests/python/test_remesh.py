@@ -1,4 +1,4 @@
-"""A loader that goes on at the same position on another mesh."""
+"""A loader continues at the same position on another mesh."""
 
 from __future__ import annotations
 

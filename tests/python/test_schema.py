@@ -54,7 +54,7 @@ def text_of(parts: list[Any]) -> bytes:
 
 
 def parsed(text: bytes) -> Any:
-    """Gives a JSON value, or raises ValueError for a text that every parser refuses."""
+    """Parses JSON. Raises ValueError for a text that every parser refuses."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)

@@ -22,7 +22,7 @@ def of_resume(saved: State, document: str, rows: int) -> None:
     epoch, position, records = (saved[key] for key in ("epoch", "position", "records"))
     drops = json.loads(document)["batch"].get("remainder", "drop") == "drop"
     if drops and position % rows and (left := (records - position) % rows):
-        text = "the state stands at position %d of %d in epoch %d: in batches of %d the last %d "
+        text = "the state is at position %d of %d in epoch %d: in batches of %d the last %d "
         text += "records of that epoch are left out; "
         text += 'remainder="pad", or the batch size of the run that was saved, keeps them'
         log.warning(text, position, records, epoch, rows, left)
@@ -36,7 +36,7 @@ def of_end(epoch: int, epochs: int | None) -> None:
         epochs: the number of epochs, or None.
     """
     if epochs is not None and 0 < epochs <= epoch:
-        text = "the loader stands at epoch %d, and with epochs=%d all epochs are over: loops are "
+        text = "the loader is at epoch %d, and with epochs=%d all epochs are over: loops are "
         text += "empty; epochs= counts from the beginning of the run, not from the state"
         log.warning(text, epoch, epochs)
 

@@ -88,7 +88,7 @@ class PositionMixin:
         last = self._engine.cursor.last
         if last is None:
             message = "no batch was delivered yet"
-            hint = "ask in a loop; epoch and step say where the next batch stands"
+            hint = "ask in a loop; epoch and step belong to the next batch"
             raise InvalidStateError(message, op="Loader.last", hint=hint)
         epoch, position = last
         return Delivered(epoch, position // self._engine.batch.rows, position)

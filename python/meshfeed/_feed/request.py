@@ -175,7 +175,7 @@ def _check_top(tree: Tree, batch: dict[str, Any]) -> None:
     more = [*([batch["mask"]] if "mask" in batch else []), *batch.get("extras", [])]
     if more and tree.top is None:
         names = ", ".join(map(repr, more))
-        message = f"the specs are no dict, in which {names} would have a place"
+        message = f"the specs must be a dict, to which {names} are added"
         hint = 'wrap them in one, such as {"batch": specs}'
         raise InvalidArgumentError(message, hint=hint)
     for name in more:

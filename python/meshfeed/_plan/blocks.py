@@ -92,7 +92,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
     try:
         import ml_dtypes
     except ImportError:
-        message = "NumPy has no bfloat16 of its own"
+        message = "NumPy alone has no bfloat16"
         hint = "install ml_dtypes (it comes with JAX)"
         raise UnsupportedError(message, hint=hint) from None
     bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)

@@ -226,13 +226,13 @@ class Report:
 _SPEED = """Global arrays, rows split over all devices, shuffled, ready on their devices. *Closed*:
 each batch is awaited before the next one is requested. *Pipelined*: two batches are under way. *By
 hand*: `np.take`, then one `jax.device_put`. *put* and *pinned* load nothing: `jax.device_put` of
-one batch that lies ready in ordinary memory, and in memory that the device reads by itself (on
-CPU: aligned memory, which JAX takes as it is). Ratios are taken round by round: median (10th to
+one batch in ordinary memory, and in memory that the device can read directly (on
+CPU: aligned memory, which JAX aliases). Ratios are taken round by round: median (10th to
 90th percentile).
 """
 
 _STEPS = """Time of a step with its input, in a loop that awaits the step before the last; *alone*
-on a batch that is there already.
+on a batch that is already on its devices.
 """
 
 
