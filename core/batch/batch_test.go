@@ -37,16 +37,10 @@ func wantLive(t testing.TB, c batch.Counter, batches, bytes int64) {
 	}
 }
 
-func TestSlots(t *testing.T) {
-	offsets, size := batch.Slots(blocks(1, 0, 64, 65, 7))
-	want := []int{0, 64, 64, 128, 256}
-	for i, o := range offsets {
-		if o != want[i] {
-			t.Errorf("block %d begins at %d, want %d", i, o, want[i])
-		}
-	}
-	if size != 320 || batch.SlabBytes(blocks(1, 0, 64, 65, 7)) != 320 {
-		t.Errorf("the slab has %d bytes, want 320", size)
+// Every block has a slot of its own, at a multiple of batch.Align.
+func TestSlabBytes(t *testing.T) {
+	if n := batch.SlabBytes(blocks(1, 0, 64, 65, 7)); n != 320 {
+		t.Errorf("the slab has %d bytes, want 320", n)
 	}
 }
 
@@ -73,6 +67,7 @@ func TestBlocksAreAlignedAndApart(t *testing.T) {
 	m.Free()
 }
 
+// A heap keeps so many released slabs, and reuses the last released first.
 func TestHeapReusesSlabs(t *testing.T) {
 	h := batch.NewHeap(2)
 	b := blocks(100, 1)
@@ -81,30 +76,41 @@ func TestHeapReusesSlabs(t *testing.T) {
 		all = append(all, alloc(t, h, b))
 	}
 	wantLive(t, h, 4, 4*192)
-	last := address(all[1].Dst(0))
 	for i := range 4 {
 		all[i].Free()
 		all[i].Free() // the second Free does nothing
 	}
 	wantLive(t, h, 0, 0)
-	if h.Idle() != 2 {
-		t.Errorf("%d slabs are kept, want 2", h.Idle())
+	again := []batch.Memory{alloc(t, h, b), alloc(t, h, b), alloc(t, h, b)}
+	if address(again[0].Dst(0)) != address(all[1].Dst(0)) || address(again[1].Dst(0)) != address(all[0].Dst(0)) {
+		t.Error("the two slabs that were kept are not reused, the last released first")
 	}
-	m := alloc(t, h, b)
-	if address(m.Dst(0)) != last {
-		t.Error("the slab released last was not reused")
+	for _, old := range all { // they are referenced, so their memory is not allocated anew
+		if address(again[2].Dst(0)) == address(old.Dst(0)) {
+			t.Error("a third slab was kept")
+		}
 	}
 	all[1].Free() // by an earlier user of the slab
-	wantLive(t, h, 1, 192)
-	m.Free()
+	wantLive(t, h, 3, 3*192)
+	for _, m := range again {
+		m.Free()
+	}
+}
 
-	late := alloc(t, h, b)
-	other := alloc(t, h, blocks(7)) // for other blocks, the kept slabs are dropped
+// For other blocks, a heap drops the slabs that it kept, and does not keep old ones.
+func TestHeapDropsSlabsOfOtherBlocks(t *testing.T) {
+	h := batch.NewHeap(2)
+	small := blocks(7)
+	late := alloc(t, h, blocks(100))
+	other := alloc(t, h, small)
 	late.Free()
-	if h.Idle() != 0 {
-		t.Errorf("%d slabs are kept, want 0", h.Idle())
+	again := alloc(t, h, small)
+	if address(again.Dst(0)) == address(late.Dst(0)) {
+		t.Error("a slab of other blocks was reused")
 	}
 	other.Free()
+	again.Free()
+	wantLive(t, h, 0, 0)
 }
 
 func TestHeapRefusesHugeBatches(t *testing.T) {

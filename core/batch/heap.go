@@ -63,7 +63,7 @@ func (h *Heap) take(blocks []Block) (offset []int, slab []byte) {
 	defer h.mu.Unlock()
 	if !same(h.blocks, blocks) {
 		h.blocks, h.free = blocks, nil
-		h.offset, h.size = Slots(blocks)
+		h.offset, h.size = slots(blocks)
 	}
 	if last := len(h.free) - 1; last >= 0 {
 		slab, h.free[last] = h.free[last], nil

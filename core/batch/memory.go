@@ -63,9 +63,9 @@ type Memory interface {
 // without a copy. It is also the size of a cache line.
 const Align = 64
 
-// Slots places the blocks one after the other in one slab, each in a slot of its
+// slots places the blocks one after the other in one slab, each in a slot of its
 // own. Block i begins at offsets[i], a multiple of Align. The slab has size bytes.
-func Slots(blocks []Block) (offsets []int, size int) {
+func slots(blocks []Block) (offsets []int, size int) {
 	offsets = make([]int, len(blocks))
 	for i, b := range blocks {
 		offsets[i] = size
@@ -74,7 +74,7 @@ func Slots(blocks []Block) (offsets []int, size int) {
 	return offsets, size
 }
 
-// SlabBytes returns the size of the slab of all blocks, as Slots does.
+// SlabBytes returns the size of the slab of all blocks, as slots does.
 func SlabBytes(blocks []Block) int64 {
 	size := int64(0)
 	for _, b := range blocks {

@@ -109,10 +109,9 @@ func BenchmarkStateJSON(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var text []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		text = s.AppendJSON(text[:0])
+		s.JSON()
 	}
 }
 

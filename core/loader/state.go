@@ -33,10 +33,8 @@ const (
 
 // JSON returns the state as one line of JSON: at most 256 bytes, and the same bytes
 // for the same state.
-func (s State) JSON() []byte { return s.AppendJSON(make([]byte, 0, 256)) }
-
-// AppendJSON appends the result of JSON.
-func (s State) AppendJSON(dst []byte) []byte {
+func (s State) JSON() []byte {
+	dst := make([]byte, 0, 256)
 	number := func(key string, v int64) {
 		dst = append(dst, key...)
 		dst = strconv.AppendInt(dst, v, 10)
