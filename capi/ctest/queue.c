@@ -2,7 +2,7 @@
  * queue.c: the ready queue without Go, for ThreadSanitizer, which cannot watch a
  * library with Go in it. A lock, a list and a producer thread stand for the loader.
  * Callers take pieces from the queue, or under the lock, as in Go. Each piece must
- * come to one caller, with the bytes and the place that were written into it.
+ * come to one caller, with the bytes and the step that were written into it.
  */
 #include "../internal.h"
 
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
   CALLERS = 4,
@@ -296,6 +297,7 @@ static void in_vain(void) {
 }
 
 int main(void) {
+  alarm(120); /* a lost wake-up is a hang */
   static const int64_t dims[3];
   pthread_t threads[CALLERS + 2];
   pool = mfi_pool_new(1, AHEAD);
