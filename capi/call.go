@@ -34,12 +34,12 @@ func call(e *C.mf_error, fn func() error) C.mf_status {
 	return report(e, err)
 }
 
-// with is call with the object behind a handle.
+// with is like call, and passes the object behind a handle to fn.
 func with[T handle.Object](h C.uint64_t, e *C.mf_error, fn func(context.Context, T) error) C.mf_status {
 	return call(e, func() error { return use(h, fn) })
 }
 
-// withLoader is with for a loader, which it waits for.
+// withLoader is like with, for a loader. It waits until the loader is ready.
 func withLoader(h C.uint64_t, e *C.mf_error, fn func(*loaderObject, *loader.Loader) error) C.mf_status {
 	return with(h, e, func(ctx context.Context, o *loaderObject) error {
 		l, err := o.Wait(ctx)
@@ -50,7 +50,7 @@ func withLoader(h C.uint64_t, e *C.mf_error, fn func(*loaderObject, *loader.Load
 	})
 }
 
-// withDevices is with for devices, which it waits for.
+// withDevices is like with, for devices. It waits until they are open.
 func withDevices(h C.uint64_t, e *C.mf_error, fn func(context.Context, *gomlxfeed.Devices) error) C.mf_status {
 	return with(h, e, func(ctx context.Context, o *devicesObject) error {
 		d, err := o.Wait(ctx)
@@ -106,8 +106,8 @@ func pathOf(e *status.Error) string {
 	return ""
 }
 
-// escaped replaces NUL, which would end a text in C. A path from a caller may
-// contain it.
+// escaped replaces NUL, which would end a text in C. A name in a layout document
+// may contain it.
 func escaped(s string) string { return strings.ReplaceAll(s, "\x00", `\0`) }
 
 // chars passes the bytes of a string to a C function that does not keep them.
@@ -118,7 +118,7 @@ func text(p *C.mfi_text, n C.size_t) []byte {
 	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(p)), int(n))...)
 }
 
-// list returns a list of n elements that a caller's argument points at.
+// list returns the n elements at p, which the caller passed. Name is for the error.
 func list[T any](name string, p *T, n int64) ([]T, error) {
 	if n < 0 || n > 0 && p == nil {
 		return nil, status.Errorf(status.InvalidArgument, "meshfeed", "%s has %d elements at %p", name, n, p)
@@ -126,7 +126,7 @@ func list[T any](name string, p *T, n int64) ([]T, error) {
 	return unsafe.Slice(p, int(n)), nil
 }
 
-// give copies a text to the caller's memory.
+// give copies a text to memory that belongs to the caller.
 func give(out *C.mf_bytes, b []byte) error {
 	if !C.mfi_bytes_set(out, (*C.char)(unsafe.Pointer(unsafe.SliceData(b))), C.size_t(len(b))) {
 		return noMemory("a text of %d bytes", len(b))
@@ -134,7 +134,7 @@ func give(out *C.mf_bytes, b []byte) error {
 	return nil
 }
 
-// giveJSON gives a value as JSON.
+// giveJSON encodes a value as JSON and gives the text.
 func giveJSON(out *C.mf_bytes, value any) error {
 	b, err := json.Marshal(value)
 	if err != nil {
@@ -147,7 +147,8 @@ func noMemory(format string, args ...any) *status.Error {
 	return status.Errorf(status.ResourceExhausted, "capi", "there is no memory for "+format, args...)
 }
 
-// within bounds a context by the caller's timeout; negative is without limit.
+// within returns a context that ends after the caller's timeout. A negative timeout
+// is no limit.
 func within(ctx context.Context, ms C.int64_t) (context.Context, context.CancelFunc) {
 	if ms < 0 {
 		return ctx, func() {}

@@ -19,7 +19,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// checkObject is a check of a certificate that runs in the background.
+// checkObject is what an mf_check names: a check that runs in the background.
 type checkObject struct{ *future.Future[struct{}] }
 
 func (*checkObject) String() string { return "a check" }

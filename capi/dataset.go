@@ -19,13 +19,13 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// dataset is a dataset object. Loaders and slices made from it are owners too.
-// The last owner closes its source.
+// dataset is what an mf_dataset names. Its handle, its loaders and its slices own
+// it together. The last owner closes the source.
 type dataset struct {
 	owners   atomic.Int32
 	opened   *future.Future[source.Source]
-	borrowed bool     // in the caller's memory: its release waits for it without limit
-	parent   *dataset // of a slice, which itself closes nothing
+	borrowed bool     // the records are in memory of the caller
+	parent   *dataset // the dataset that a slice belongs to and owns
 
 	mu          sync.Mutex
 	fingerprint *future.Future[source.Fingerprint] // nil until a call asks for it
@@ -74,7 +74,7 @@ func (d *dataset) release(until time.Time) error {
 	return d.opened.Drop(d.Patience(), func(s source.Source, err error) error {
 		switch {
 		case err != nil:
-			return nil // calls on the handle have returned it
+			return nil // the calls on the handle have reported it
 		case d.borrowed:
 			return guard.Call("capi", s.Close)
 		default:

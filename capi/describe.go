@@ -16,6 +16,7 @@ type loaderInfo struct {
 	Process       int         `json:"process"`
 	StepsPerEpoch int64       `json:"steps_per_epoch"`
 	Prefetch      int         `json:"prefetch"`
+	Remainder     string      `json:"remainder"`
 	BatchShape    []int       `json:"batch_shape"`
 	BatchBytes    int64       `json:"batch_bytes"`
 	Arrays        []arrayInfo `json:"arrays"`
@@ -49,7 +50,7 @@ var kindNames = map[layout.Kind]string{
 func describe(l *loader.Loader, memory *pool) loaderInfo {
 	lay := l.Layout()
 	out := loaderInfo{
-		Process: l.Process(), StepsPerEpoch: l.StepsPerEpoch(), Prefetch: l.Prefetch(),
+		Process: l.Process(), StepsPerEpoch: l.StepsPerEpoch(), Prefetch: l.Prefetch(), Remainder: lay.Remainder(),
 		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: []arrayInfo{},
 	}
 	for _, a := range lay.Arrays() {

@@ -16,7 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// deviceBatch is a batch on devices.
+// deviceBatch is what an mf_device_batch names: a batch on devices.
 type deviceBatch struct {
 	ready
 	*gomlxfeed.Batch

@@ -17,7 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// devicesObject is a set of opened devices.
+// devicesObject is what an mf_devices names.
 type devicesObject struct {
 	*future.Future[*gomlxfeed.Devices]
 }
@@ -32,7 +32,7 @@ func (*devicesObject) Patience() time.Duration { return patience }
 func (o *devicesObject) Close() error {
 	return o.Drop(patience, func(d *gomlxfeed.Devices, err error) error {
 		if err != nil {
-			return nil // calls on the handle have returned it
+			return nil // the calls on the handle have reported it
 		}
 		return guard.Call("capi", d.Close)
 	})

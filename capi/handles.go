@@ -19,7 +19,7 @@ import (
 // system that does not respond.
 const patience = time.Second
 
-// object is what handles of this library name.
+// object is anything that has a handle.
 type object interface {
 	handle.Object
 
@@ -27,7 +27,7 @@ type object interface {
 	Ready(ctx context.Context) error
 }
 
-// ready is embedded by objects that are complete when their handle exists.
+// ready is embedded in objects that are complete as soon as they have a handle.
 type ready struct{}
 
 func (ready) Ready(context.Context) error { return nil }

@@ -111,7 +111,7 @@ mfi_counts mfi_pool_counts(mfi_pool* pool);
 
 void* mfi_slot_data(mfi_slot* slot);
 
-/* The step that a batch is. */
+/* The step of the run that a batch holds. */
 typedef struct mfi_step {
   int64_t epoch, step, position, rows, next_epoch, next_position;
 } mfi_step;
@@ -134,13 +134,13 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
    this handle. */
 typedef struct mfi_queue mfi_queue;
 
-/* Makes an empty queue. NULL without memory. */
+/* Creates an empty queue. NULL if out of memory. */
 mfi_queue* mfi_queue_new(void);
 
 /* Ends the ownership of one owner. */
 void mfi_queue_drop(mfi_queue* queue);
 
-/* Appends a described piece of memory. False if the queue is full. */
+/* Appends a described slot. False if the queue is full. */
 bool mfi_queue_offer(mfi_queue* queue, mfi_slot* slot);
 
 /* Says whether a batch will be offered soon. If not, waiting callers stop waiting. */

@@ -18,7 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/wasm/page"
 )
 
-// layoutObject is a layout.
+// layoutObject is what an mf_layout names.
 type layoutObject struct {
 	ready
 	*layout.Layout

@@ -16,7 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// loaderObject is a loader, or a pass that mf_loader_one_epoch created.
+// loaderObject is what an mf_loader names: a loader, or a pass over one epoch.
 type loaderObject struct {
 	*future.Future[*loader.Loader]
 	dataset *dataset

@@ -14,15 +14,13 @@ import (
 
 //export mfgo_loader_next
 func mfgo_loader_next(h C.uint64_t, ms C.int64_t, out **C.mf_batch, e *C.mf_error) C.mf_status {
-	return call(e, func() error {
-		return use(h, func(ctx context.Context, o *loaderObject) error {
-			o.inject("next")
-			b, l, err := o.next(ctx, ms)
-			if err != nil {
-				return err
-			}
-			return deliver(l, b, out)
-		})
+	return with(h, e, func(ctx context.Context, o *loaderObject) error {
+		o.inject("next")
+		b, l, err := o.next(ctx, ms)
+		if err != nil {
+			return err
+		}
+		return deliver(l, b, out)
 	})
 }
 

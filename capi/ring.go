@@ -19,7 +19,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// ringObject is a ring: memory on devices for the batches of a layout.
+// ringObject is what an mf_ring names: memory on devices for the batches of a
+// layout.
 type ringObject struct {
 	ready
 	*gomlxfeed.Ring

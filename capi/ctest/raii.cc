@@ -1,5 +1,6 @@
 // raii.cc: the header in C++17, with wrappers that a C++ program may write.
 #include "check.h"
+#include "meshfeed_devices.h"
 
 #include <memory>
 #include <stdexcept>
@@ -48,6 +49,16 @@ Batch next(const Owned<mf_loader>& loader) {
 }
 
 } // namespace
+
+// Every option struct has an initializer that sets its size.
+constexpr mf_dataset_options dataset_options = MF_DATASET_OPTIONS_INIT;
+constexpr mf_loader_options loader_options = MF_LOADER_OPTIONS_INIT;
+constexpr mf_devices_options devices_options = MF_DEVICES_OPTIONS_INIT;
+constexpr mf_picture picture = MF_PICTURE_INIT;
+static_assert(dataset_options.struct_size == sizeof dataset_options);
+static_assert(loader_options.struct_size == sizeof loader_options);
+static_assert(devices_options.struct_size == sizeof devices_options);
+static_assert(picture.struct_size == sizeof picture);
 
 int main() {
   std::unique_ptr<records, decltype(&free)> data(make_records(), free);

@@ -377,7 +377,8 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
                            mf_loader* loader, mf_error* error);
 
 /* Describes the batches of this loader:
-     {"process": 0, "steps_per_epoch": 7, "prefetch": 2, "batch_shape": [256], "batch_bytes": 16640,
+     {"process": 0, "steps_per_epoch": 7, "prefetch": 2, "remainder": "drop", "batch_shape": [256],
+      "batch_bytes": 16640,
       "arrays": [{"name": "image", "field": "image", "kind": "data", "dtype": "float32",
                   "shape": [256, 8, 8], "spec": ["data", null, "model"],
                   "target_spec": ["data", null, "model"],

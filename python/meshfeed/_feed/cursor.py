@@ -79,7 +79,7 @@ class Cursor:
             size: the bytes of a batch.
             keep: the number of live batches up to which no garbage collection is needed.
         """
-        at = _position(handle.value)
+        at = calls.loader_position(handle.value)
         batch, failure = c_void_p(), Failure()
         # The arguments are created once. ctypes converts nothing for a function without argtypes.
         function = library.library()["mf_loader_next"]
@@ -104,7 +104,7 @@ class Cursor:
     def at(self) -> tuple[int, int]:
         """Epoch and position of the next batch, as one value that any thread may read."""
         # After an interrupt in the middle of a move only the library knows the position.
-        return self._at or _position(self.handle.value)
+        return self._at or calls.loader_position(self.handle.value)
 
     # ---- taking a batch ----
 
@@ -334,9 +334,3 @@ class Cursor:
         """
         self.handle.close(None if cause is None else type(cause))
         self._ready.clear()
-
-
-def _position(handle: int) -> tuple[int, int]:
-    """Returns epoch and position of the batch that the library delivers next."""
-    state = calls.loader_state(handle)
-    return state["epoch"], state["position"]

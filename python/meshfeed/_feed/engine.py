@@ -216,5 +216,4 @@ def _described(handle: Handle, plan: Plan) -> Batch:
     info = calls.loader_info(handle.value)
     feed = plan.feed([Blocks(array) for array in info["arrays"]])
     rows = int(np.prod(info["batch_shape"], dtype=np.int64))
-    pad = json.loads(plan.document)["batch"].get("remainder") == "pad"
-    return Batch(feed, info, rows, pad, plan.document)
+    return Batch(feed, info, rows, info["remainder"] == "pad", plan.document)

@@ -344,11 +344,22 @@ def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, 
     call("mf_loader_records", handle, epoch, position, out.ctypes.data, out.size, byref(count))
 
 
-def loader_stats(handle: int) -> dict[str, int]:
-    """Returns the counters of a loader."""
+def _stats(handle: int) -> Stats:
     stats = Stats(sizeof(Stats))
     call("mf_loader_stats", handle, byref(stats))
+    return stats
+
+
+def loader_stats(handle: int) -> dict[str, int]:
+    """Returns the counters of a loader."""
+    stats = _stats(handle)
     return {name: getattr(stats, name) for name, _ in Stats._fields_[2:]}
+
+
+def loader_position(handle: int) -> tuple[int, int]:
+    """Returns epoch and position of the batch that the library delivers next."""
+    stats = _stats(handle)
+    return stats.epoch, stats.position
 
 
 # ---- batches ----
