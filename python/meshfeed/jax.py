@@ -178,51 +178,10 @@ def _trace_state() -> Callable[[], bool]:
 _traces_nothing = _trace_state()
 
 
-def live_arrays() -> list[jax.Array]:
-    """Returns the arrays that the program still uses, finished or not."""
-    arrays: list[jax.Array] = jax.live_arrays()
-    return arrays
-
-
-def annotation() -> Any:
-    """Returns the profiler's mark of one `next`.
-
-    Raises:
-        InvalidStateError: JAX records a program, which would contain this batch as a constant.
-    """
-    if not _traces_nothing() and _records():
-        message = "a batch was asked for inside of a function that JAX traces: the program would "
-        message += "hold that one batch as a constant, and never get another"
-        hint = "take batches outside of jax.jit, scan and the like, and pass them as arguments"
-        raise InvalidStateError(message, op="mf.Loader", hint=hint)
-    return jax.profiler.TraceAnnotation("meshfeed.next")
-
-
 def _records() -> bool:
     """Returns whether JAX records operations. `jit` does; `grad` and `vmap` alone do not."""
     with jax.transfer_guard("allow"):
         return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
-
-
-def default_device_prefetch(mesh: Mesh) -> int:
-    """Returns 0 on CPU, where arrays are aliased, and 1 on devices that need a transfer."""
-    return 0 if mesh.devices.flat[0].platform == "cpu" else 1  # a mesh has one platform
-
-
-def settle(mesh: Mesh) -> None:
-    """Waits until the computations dispatched to the local devices of a mesh are over.
-
-    A device runs its computations in the order of their dispatch. An empty computation is therefore
-    over after all of them. It is polled, because Ctrl-C does not end a wait in JAX.
-
-    Args:
-        mesh: the mesh.
-    """
-    here = [d for d in mesh.devices.flat if d.process_index == jax.process_index()]
-    with jax.transfer_guard_host_to_device("allow"):
-        last = [jax.lax.bitwise_not(jax.device_put(np.uint8(0), device)) for device in here]
-    while not all(array.is_ready() for array in last):  # type: ignore[attr-defined]
-        time.sleep(0.001)
 
 
 _WIDE = ("int64", "uint64", "float64", "complex128")  # JAX has them only with x64
@@ -238,9 +197,6 @@ class ShardedFeed(Feed):
         shardings: for every array the user's own sharding, or None.
         loading: what every process reads.
     """
-
-    mark = staticmethod(annotation)
-    live = staticmethod(live_arrays)
 
     def __init__(
         self,
@@ -258,7 +214,8 @@ class ShardedFeed(Feed):
         self.build, self._mesh = build, mesh
         self._placers = [kind(b, sharding) for b, sharding in zip(blocks, wanted, strict=True)]
         self.element_spec = build([placer.struct() for placer in self._placers])
-        self.ahead = default_device_prefetch(mesh)
+        # On CPU arrays are aliased, and nothing is sent ahead. All devices of a mesh are alike.
+        self.ahead = 0 if mesh.devices.flat[0].platform == "cpu" else 1
         moves = build([Move(sharding) for sharding in wanted]) if loading == "reshard" else None
         self._reshard = None if moves is None else resharder(moves)
 
@@ -273,9 +230,35 @@ class ShardedFeed(Feed):
         """Moves the arrays of a batch to the sharding that the specs ask for."""
         return batch if self._reshard is None else self._reshard(batch)
 
+    def mark(self) -> Any:
+        """Returns the profiler's mark of one `next`.
+
+        Raises:
+            InvalidStateError: JAX records a program, which would contain this batch as a constant.
+        """
+        if not _traces_nothing() and _records():
+            message = "a batch was asked for inside of a function that JAX traces: the program "
+            message += "would hold that one batch as a constant, and never get another"
+            hint = "take batches outside of jax.jit, scan and the like, and pass them as arguments"
+            raise InvalidStateError(message, op="mf.Loader", hint=hint)
+        return jax.profiler.TraceAnnotation("meshfeed.next")
+
     def settle(self) -> None:
-        """Waits until the computations that were dispatched to the mesh's devices are over."""
-        settle(self._mesh)
+        """Waits until the computations dispatched to the local devices of the mesh are over.
+
+        A device runs its computations in the order of their dispatch. An empty computation is
+        therefore over after all of them. It is polled, because Ctrl-C does not end a wait in JAX.
+        """
+        here = [d for d in self._mesh.devices.flat if d.process_index == jax.process_index()]
+        with jax.transfer_guard_host_to_device("allow"):
+            last = [jax.lax.bitwise_not(jax.device_put(np.uint8(0), device)) for device in here]
+        while not all(array.is_ready() for array in last):  # type: ignore[attr-defined]
+            time.sleep(0.001)
+
+    def live(self) -> list[jax.Array]:
+        """Returns the arrays that the program still uses, finished or not."""
+        arrays: list[jax.Array] = jax.live_arrays()
+        return arrays
 
 
 class Placer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import weakref
 from collections.abc import Callable
@@ -142,6 +143,7 @@ class JoinedCursor(Cursor):
             self.leave(wait=not isinstance(cause, KeyboardInterrupt | SystemExit))
 
 
+@dataclasses.dataclass
 class _Sampling:
     """Counts the batches of a cursor, to choose those whose replicas are compared.
 
@@ -153,10 +155,10 @@ class _Sampling:
         taken: how many of them were delivered.
     """
 
-    def __init__(self) -> None:
-        self.cluster: Cluster | None = None
-        self.stream: int | None = None
-        self.made = self.taken = 0
+    cluster: Cluster | None = None
+    stream: int | None = None
+    made: int = 0
+    taken: int = 0
 
 
 class _Inspector:
