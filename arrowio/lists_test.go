@@ -205,7 +205,7 @@ func drawn(r *rand.Rand, levels []level, count, uneven int, loose bool) arrow.Ar
 	return array.NewData(arrow.LargeListOf(child.DataType()), count, []*memory.Buffer{validity, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(large))}, []arrow.ArrayData{child}, nulls, 0)
 }
 
-// hasShape says whether element i of an array, as far as it is not null, has
+// hasShape reports whether element i of an array, as far as it is not null, has
 // lists of the sizes.
 func hasShape(a arrow.Array, i int, levels []level) bool {
 	if len(levels) == 0 || a.IsNull(i) {
@@ -292,7 +292,7 @@ func checkFile(t *testing.T, name string, column arrow.Array, shapes map[string]
 	}
 }
 
-// firstWithout gives the first record from one on whose lists are not of the
+// firstWithout returns the first record from one on whose lists are not of the
 // sizes, -1 for none.
 func firstWithout(a arrow.Array, levels []level, from int) int64 {
 	for i := from; i < a.Len(); i++ {

@@ -11,16 +11,16 @@ type borrowed struct {
 	*table.Memory
 
 	mu      sync.Mutex
-	release func() // gives the memory back; nil if there is nothing to do any more
+	release func() // returns the memory to its owner; nil after that
 }
 
 func newBorrowed(t *table.Table, release func()) *borrowed {
 	return &borrowed{Memory: table.NewMemory(t), release: release}
 }
 
-// Close implements source.Source. It waits for the last gather, and then gives
-// the memory back, once, on this goroutine. It holds no lock meanwhile, since
-// the callback may call anything.
+// Close implements source.Source. It waits for the last gather, and then calls
+// release once, on this goroutine. It holds no lock during the call, since the
+// callback may call anything.
 func (b *borrowed) Close() error {
 	err := b.Memory.Close()
 	b.mu.Lock()

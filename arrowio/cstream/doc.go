@@ -4,9 +4,9 @@
 //
 // The memory is borrowed until the source is closed. Close waits for every
 // gather under way without a limit, since none of them reads from a disk. Then it
-// gives the memory back by the callbacks that came with it. These run on the
-// goroutine that calls Close, never in a finalizer or on a goroutine of this
-// package: the owner may be an interpreter, whose lock the callback takes.
+// returns the memory by the callbacks of its owner. These run on the goroutine
+// that calls Close, never in a finalizer or on a goroutine of this package: the
+// owner may be an interpreter, whose lock the callback takes.
 //
 // The package trusts the description of the memory, since nothing tells whether
 // an address is readable.

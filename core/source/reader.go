@@ -24,6 +24,6 @@ type Reader interface {
 type Span struct {
 	Field  int
 	Record int64
-	Row    []byte // the elements in C order, booleans as bytes 0 and 1; nil if all are null
+	Row    []byte // the elements in C order, booleans as bytes 0 and 1; nil if all are null; read-only
 	Nulls  []bool // which elements are null; nil if none is
 }

@@ -1,7 +1,7 @@
 // Package arrowtype says what the rows of Arrow columns are as rows of arrays,
 // and how values are found in the buffers of such columns.
 //
-// [Describe] turns each column of a schema into a [Field], or gives the reason
+// [Describe] turns each column of a schema into a [Field], or returns the reason
 // why its rows cannot be rows of an array. A Field has one [Level] per Arrow
 // array of the column, from the column itself down to its values: list →
 // fixed-size list → float32 has three levels.

@@ -65,8 +65,8 @@ type Values interface {
 	// Size returns the bits of a value in a row.
 	Size() int64
 
-	// Row returns count values as they stand in memory, or nil if they do not
-	// stand there one after the other as elements of an array.
+	// Row returns count values in place, or nil if their bytes are not those of
+	// elements of an array.
 	Row(d *Data, count int64) ([]byte, error)
 
 	// Copy writes count values to dst, as elements of an array.

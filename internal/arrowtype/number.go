@@ -20,7 +20,7 @@ func (numberKind) describe(d *description, f *arrowmeta.Field) string {
 }
 
 // fixed are values of so many bytes each, which are elements of an array as
-// they stand.
+// they are stored.
 type fixed int
 
 func (b fixed) Buffer() Buffer { return Buffer{Bits: 8 * int64(b)} }

@@ -6,8 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// refusedKind gives the reason why values of any other type cannot be elements
-// of an array.
+// refusedKind refuses all other types with a reason.
 type refusedKind struct{}
 
 func (refusedKind) matches(*arrowmeta.Field) bool { return true }

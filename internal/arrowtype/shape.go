@@ -56,8 +56,8 @@ func (f *Field) Resolve(shape []int) error {
 	return nil
 }
 
-// setLength sets the length of lists with offsets. A level before the values is
-// a dimension of the row, unless it is the last list, which may be a tensor.
+// setLength sets the length of a level of lists with offsets. Such a level is the
+// dimension of the same number, since only the last level of lists may be a tensor.
 func (f *Field) setLength(level int, shape []int) {
 	if l, ok := f.Levels[level].(*list); ok {
 		l.length = shape[level]
@@ -77,8 +77,8 @@ func (f *Field) otherRank(shape []int, elements int) error {
 	return fmt.Errorf("has rows of %d dimensions, not %d", len(f.Shape), len(shape))
 }
 
-// fold gives the elements of a row, in their order, the shape. It is false if
-// the shape has another number of elements. A single list takes any length.
+// fold reshapes the elements of a row in their order. It is false if the shape
+// has another number of elements. A single list takes any length.
 func (f *Field) fold(shape []int) bool {
 	elements := 1
 	for _, d := range shape {

@@ -14,10 +14,10 @@
 //     copy blocks straight from there.
 //   - For all other rows, [rowReader] implements source.Reader. It takes all rows
 //     of a gather from level to level at once, so that all offsets, and then all
-//     values, are read from a disk together. A row whose values stand together in
-//     memory is used where it stands; a row with nulls inside, of booleans, of
-//     several dictionary values or of a compressed batch is assembled in scratch
-//     memory. Package cut then makes blocks of the rows.
+//     values, are read from a disk together. A row whose values are contiguous in
+//     memory is used in place. A row with nulls inside, of booleans, of several
+//     dictionary values or of a compressed batch is assembled in scratch memory.
+//     Package cut then makes blocks of the rows.
 //
 // There is no Go object per row or record batch, and a gather allocates nothing
 // that grows with the batch once its scratch memory has its size.

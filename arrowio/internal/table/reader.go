@@ -56,7 +56,7 @@ type located struct {
 	base  uintptr // of the batch's file; 0 if its bytes must be acquired
 }
 
-// reset gives back what the read held.
+// reset releases what the read used.
 func (s *readState) reset() {
 	for _, l := range s.leases {
 		l.Release()
@@ -161,7 +161,7 @@ func (r *rowReader) Ahead(records []int64) {
 	}
 }
 
-// ahead returns where the first buffer of a row stands that has data.
+// ahead returns the range of a row in the first buffer that has data.
 func (f *readField) ahead(file int, batch int32, row int64) resident.Span {
 	n, count := 0, int64(1)
 	for ; f.field.Levels[n].Buffer().Bits == 0; n++ {
@@ -256,8 +256,7 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// arena hands out zeroed memory until it is reset. What it handed out stays
-// valid after that if it is still in use.
+// arena hands out zeroed memory until it is reset, and then uses it again.
 type arena[T any] struct{ all, free []T }
 
 func (a *arena[T]) take(n int) []T {

@@ -34,13 +34,13 @@ type traversal struct {
 	located []located     // of each span
 	order   []int32       // spans in compressed batches, batch by batch
 
-	decoded *Decoded // buffers of the only batch, if it had to be decoded
+	decoded *Decoded // the batch of all runs, if it had to be decoded
 	runs    []run
 	next    []run
 	bytes   [][]byte // of each run
 	gaps    []gap
 	data    arrowtype.Data
-	batch   int32 // that data.Dictionary belongs to
+	batch   int32 // of data.Dictionary
 
 	wanted    []int // runs whose bytes are in pieces
 	pieces    []resident.Span
@@ -49,40 +49,40 @@ type traversal struct {
 
 // rows finds the rows of located spans. Compressed batches are done one by one,
 // so that only one has to be in memory.
-func (w *traversal) rows(f *readField, spans []source.Span, located []located) error {
-	w.readField, w.spans, w.located, w.decoded = f, spans, located, nil
-	w.runs, w.order = w.runs[:0], w.order[:0]
+func (t *traversal) rows(f *readField, spans []source.Span, located []located) error {
+	t.readField, t.spans, t.located, t.decoded = f, spans, located, nil
+	t.runs, t.order = t.runs[:0], t.order[:0]
 	scalar := len(f.field.Levels) == 1 && !f.field.Packed()
 	values := f.field.Values()
 	buffer := values.Buffer()
-	w.batch = -1
+	t.batch = -1
 	for i := range spans {
 		switch l := &located[i]; {
-		case w.encoded && w.table.encoded(l.batch):
-			w.order = append(w.order, int32(i))
-		case scalar && (l.base != 0 || w.table.Store == nil):
-			if err := w.scalar(i, l, values, buffer); err != nil {
+		case t.encoded && t.table.encoded(l.batch):
+			t.order = append(t.order, int32(i))
+		case scalar && (l.base != 0 || t.table.Store == nil):
+			if err := t.scalar(i, l, values, buffer); err != nil {
 				return err
 			}
 		default:
-			w.begin(int32(i))
+			t.begin(int32(i))
 		}
 	}
-	if err := w.descend(); err != nil {
+	if err := t.descend(); err != nil {
 		return err
 	}
-	slices.SortStableFunc(w.order, func(a, b int32) int { return cmp.Compare(located[a].batch, located[b].batch) })
-	for from, to := 0, 0; from < len(w.order); from = to {
-		batch := located[w.order[from]].batch
-		w.runs = w.runs[:0]
-		for ; to < len(w.order) && located[w.order[to]].batch == batch; to++ {
-			w.begin(w.order[to])
+	slices.SortStableFunc(t.order, func(a, b int32) int { return cmp.Compare(located[a].batch, located[b].batch) })
+	for from, to := 0, 0; from < len(t.order); from = to {
+		batch := located[t.order[from]].batch
+		t.runs = t.runs[:0]
+		for ; to < len(t.order) && located[t.order[to]].batch == batch; to++ {
+			t.begin(t.order[to])
 		}
 		var err error
-		if w.decoded, err = w.table.Store.Decode(w.ctx, batch, w.number); err != nil {
+		if t.decoded, err = t.table.Store.Decode(t.ctx, batch, t.number); err != nil {
 			return err
 		}
-		if err := w.descend(); err != nil {
+		if err := t.descend(); err != nil {
 			return err
 		}
 	}
@@ -90,184 +90,184 @@ func (w *traversal) rows(f *readField, spans []source.Span, located []located) e
 }
 
 // scalar sets a row of one value that is in memory, without a run.
-func (w *traversal) scalar(i int, l *located, values arrowtype.Values, buffer arrowtype.Buffer) (err error) {
-	plane := &w.column.Planes[0]
+func (t *traversal) scalar(i int, l *located, values arrowtype.Values, buffer arrowtype.Buffer) (err error) {
+	plane := &t.column.Planes[0]
 	at := l.row + plane.shift(l.batch)
 	if valid := plane.valid(l.batch); valid >= 0 && bytesAt(l.base+uintptr(valid+at>>3), 1)[0]>>(at&7)&1 == 0 {
 		return nil
 	}
-	w.useBatch(l.batch)
+	t.useBatch(l.batch)
 	from, length := buffer.Bytes(at, 1)
-	w.data.Bytes = bytesAt(l.base+uintptr(plane.Data[l.batch]+from), length)
-	if w.spans[i].Row, err = values.Row(&w.data, 1); err != nil {
-		return w.failed(&run{span: int32(i), batch: l.batch}, 0, err)
+	t.data.Bytes = bytesAt(l.base+uintptr(plane.Data[l.batch]+from), length)
+	if t.spans[i].Row, err = values.Row(&t.data, 1); err != nil {
+		return t.failed(&run{span: int32(i), batch: l.batch}, 0, err)
 	}
 	return nil
 }
 
 // useBatch sets the dictionary of a record batch.
-func (w *traversal) useBatch(batch int32) {
-	if batch != w.batch && w.column.Dictionaries != nil {
-		w.batch, w.data.Dictionary = batch, w.column.dictionary(batch)
+func (t *traversal) useBatch(batch int32) {
+	if batch != t.batch && t.column.Dictionaries != nil {
+		t.batch, t.data.Dictionary = batch, t.column.dictionary(batch)
 	}
 }
 
 // begin adds the run of a row in the column.
-func (w *traversal) begin(span int32) {
-	l := &w.located[span]
-	w.runs = append(w.runs, run{span, l.batch, l.row, 1, 0})
+func (t *traversal) begin(span int32) {
+	l := &t.located[span]
+	t.runs = append(t.runs, run{span, l.batch, l.row, 1, 0})
 }
 
 // descend takes the runs from the column to their values.
-func (w *traversal) descend() error {
-	if len(w.runs) == 0 {
+func (t *traversal) descend() error {
+	if len(t.runs) == 0 {
 		return nil
 	}
-	w.gaps = w.gaps[:0]
-	for n := range w.field.Levels {
-		plane := &w.column.Planes[n]
+	t.gaps = t.gaps[:0]
+	for n := range t.field.Levels {
+		plane := &t.column.Planes[n]
 		if plane.Shift != nil {
-			for i := range w.runs {
-				w.runs[i].start += plane.Shift[w.runs[i].batch]
+			for i := range t.runs {
+				t.runs[i].start += plane.Shift[t.runs[i].batch]
 			}
 		}
-		if err := w.dropNulls(n); err != nil {
+		if err := t.dropNulls(n); err != nil {
 			return err
 		}
-		if n == len(w.field.Levels)-1 {
+		if n == len(t.field.Levels)-1 {
 			break
 		}
-		if err := w.children(n); err != nil {
+		if err := t.children(n); err != nil {
 			return err
 		}
 	}
-	if err := w.values(len(w.field.Levels) - 1); err != nil {
+	if err := t.values(len(t.field.Levels) - 1); err != nil {
 		return err
 	}
-	w.markNulls()
+	t.markNulls()
 	return nil
 }
 
 // dropNulls divides the runs of a level at its nulls.
-func (w *traversal) dropNulls(n int) error {
-	positions, decoded := w.column.Planes[n].Valid, []byte(nil)
-	if w.decoded != nil {
-		decoded = w.decoded.Levels[n].Valid
+func (t *traversal) dropNulls(n int) error {
+	positions, decoded := t.column.Planes[n].Valid, []byte(nil)
+	if t.decoded != nil {
+		decoded = t.decoded.Levels[n].Valid
 	}
-	if w.decoded == nil && positions == nil || w.decoded != nil && decoded == nil {
+	if t.decoded == nil && positions == nil || t.decoded != nil && decoded == nil {
 		return nil
 	}
-	if err := w.fetch(positions, decoded, arrowtype.Buffer{Bits: 1}); err != nil {
+	if err := t.fetch(positions, decoded, arrowtype.Buffer{Bits: 1}); err != nil {
 		return err
 	}
-	each := w.field.Elements(n)
-	w.next = w.next[:0]
-	for i, r := range w.runs {
-		bits, first := w.bytes[i], r.start&7
+	each := t.field.Elements(n)
+	t.next = t.next[:0]
+	for i, r := range t.runs {
+		bits, first := t.bytes[i], r.start&7
 		if bits == nil || allSet(bits, first, r.count) {
-			w.next = append(w.next, r)
+			t.next = append(t.next, r)
 			continue
 		}
 		end := int64(0) // of the last run of this row
 		setRuns(bits, first, r.count, func(from, count int64) {
-			w.null(r, end, from, each)
-			w.next = append(w.next, run{r.span, r.batch, r.start + from, count, r.at + from})
+			t.null(r, end, from, each)
+			t.next = append(t.next, run{r.span, r.batch, r.start + from, count, r.at + from})
 			end = from + count
 		})
-		w.null(r, end, r.count, each)
+		t.null(r, end, r.count, each)
 	}
-	w.runs, w.next = w.next, w.runs
+	t.runs, t.next = t.next, t.runs
 	return nil
 }
 
 // null notes that the elements [from, to) of a run are null.
-func (w *traversal) null(r run, from, to, each int64) {
+func (t *traversal) null(r run, from, to, each int64) {
 	if from < to {
-		w.gaps = append(w.gaps, gap{r.span, (r.at + from) * each, (r.at + to) * each})
+		t.gaps = append(t.gaps, gap{r.span, (r.at + from) * each, (r.at + to) * each})
 	}
 }
 
 // children replaces the runs of lists by those of their elements.
-func (w *traversal) children(n int) error {
-	list := w.field.List(n)
+func (t *traversal) children(n int) error {
+	list := t.field.List(n)
 	buffer := list.Buffer()
-	if err := w.fetchData(n, buffer); err != nil {
+	if err := t.fetchData(n, buffer); err != nil {
 		return err
 	}
 	size := int64(list.Length())
-	for i := range w.runs {
-		r, data := &w.runs[i], []byte(nil)
+	for i := range t.runs {
+		r, data := &t.runs[i], []byte(nil)
 		if buffer.Bits > 0 {
-			data = w.bytes[i]
+			data = t.bytes[i]
 		}
 		first, count, err := list.Children(r.start, r.count, data)
 		if err == nil && !list.Direct() {
-			if length := w.length(n+1, r.batch); first < 0 || first > length-count {
+			if length := t.length(n+1, r.batch); first < 0 || first > length-count {
 				err = fmt.Errorf("its list begins at element %d of %d", first, length)
 			}
 		}
 		if err != nil {
-			return w.failed(r, n, err)
+			return t.failed(r, n, err)
 		}
 		r.start, r.count, r.at = first, count, r.at*size
 	}
 	return nil
 }
 
-// failed returns the error for a run whose content cannot be.
-func (w *traversal) failed(r *run, n int, err error) error {
-	record := w.spans[r.span].Record
+// failed returns the error for a run with invalid content.
+func (t *traversal) failed(r *run, n int, err error) error {
+	record := t.spans[r.span].Record
 	var length *arrowtype.LengthError
 	if errors.As(err, &length) {
-		return w.table.named(r.batch, (&Uneven{w.field, record, n, length.Length}).Status())
+		return t.table.named(r.batch, (&Uneven{t.field, record, n, length.Length}).Status())
 	}
-	return w.table.damaged(w.number, r.batch, record, err)
+	return t.table.damaged(t.number, r.batch, record, err)
 }
 
-// values sets the rows. A row is used where it stands if its values stand
-// together in memory that outlives the traversal.
-func (w *traversal) values(n int) error {
-	values := w.field.Values()
+// values sets the rows. A row is used in place if its values are contiguous in
+// memory that outlives the traversal.
+func (t *traversal) values(n int) error {
+	values := t.field.Values()
 	buffer := values.Buffer()
-	if err := w.fetchData(n, buffer); err != nil {
+	if err := t.fetchData(n, buffer); err != nil {
 		return err
 	}
-	each, row := w.field.Elements(n), int64(w.field.RowElements())
-	size := each * int64(w.field.Type.Size())
-	d := &w.data
-	for i := range w.runs {
-		r := &w.runs[i]
-		w.useBatch(r.batch)
-		span := &w.spans[r.span]
-		d.Bytes, d.Bit = w.bytes[i], r.start*buffer.Bits&7
-		if r.count*each == row && w.decoded == nil {
+	each, row := t.field.Elements(n), int64(t.field.RowElements())
+	size := each * int64(t.field.Type.Size())
+	d := &t.data
+	for i := range t.runs {
+		r := &t.runs[i]
+		t.useBatch(r.batch)
+		span := &t.spans[r.span]
+		d.Bytes, d.Bit = t.bytes[i], r.start*buffer.Bits&7
+		if r.count*each == row && t.decoded == nil {
 			var err error
 			if span.Row, err = values.Row(d, r.count); err != nil {
-				return w.failed(r, n, err)
+				return t.failed(r, n, err)
 			}
 			if span.Row != nil {
 				continue
 			}
 		}
 		if span.Row == nil {
-			span.Row = w.scratch.take(int(row) * w.field.Type.Size())
+			span.Row = t.scratch.take(int(row) * t.field.Type.Size())
 		}
 		if err := values.Copy(span.Row[r.at*size:(r.at+r.count)*size], d, r.count); err != nil {
-			return w.failed(r, n, err)
+			return t.failed(r, n, err)
 		}
 	}
 	return nil
 }
 
-// markNulls sets the nulls of the rows that have some, and values too.
-func (w *traversal) markNulls() {
-	for _, g := range w.gaps {
-		span := &w.spans[g.span]
+// markNulls sets the nulls of rows that are not null as a whole.
+func (t *traversal) markNulls() {
+	for _, g := range t.gaps {
+		span := &t.spans[g.span]
 		if span.Row == nil {
 			continue
 		}
 		if span.Nulls == nil {
-			span.Nulls = w.nulls.take(w.field.RowElements())
+			span.Nulls = t.nulls.take(t.field.RowElements())
 		}
 		for i := g.from; i < g.to; i++ {
 			span.Nulls[i] = true
@@ -275,69 +275,69 @@ func (w *traversal) markNulls() {
 	}
 }
 
-// fetchData sets w.bytes to the bytes of every run in the data buffer of a
+// fetchData sets bytes to the bytes of every run in the data buffer of a
 // level, if it has one.
-func (w *traversal) fetchData(n int, buffer arrowtype.Buffer) error {
+func (t *traversal) fetchData(n int, buffer arrowtype.Buffer) error {
 	switch {
 	case buffer.Bits == 0:
 		return nil
-	case w.decoded != nil:
-		return w.fetch(nil, w.decoded.Levels[n].Data, buffer)
+	case t.decoded != nil:
+		return t.fetch(nil, t.decoded.Levels[n].Data, buffer)
 	}
-	return w.fetch(w.column.Planes[n].Data, nil, buffer)
+	return t.fetch(t.column.Planes[n].Data, nil, buffer)
 }
 
-// fetch sets w.bytes to the bytes of every run in a buffer: at the positions,
+// fetch sets bytes to the bytes of every run in a buffer: at the positions,
 // or in decoded memory. They are nil where a position is negative.
-func (w *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer) error {
-	if cap(w.bytes) < len(w.runs) {
-		w.bytes = make([][]byte, len(w.runs))
+func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Buffer) error {
+	if cap(t.bytes) < len(t.runs) {
+		t.bytes = make([][]byte, len(t.runs))
 	}
-	w.bytes, w.wanted, w.pieces = w.bytes[:len(w.runs)], w.wanted[:0], w.pieces[:0]
-	for i := range w.runs {
-		r := &w.runs[i]
+	t.bytes, t.wanted, t.pieces = t.bytes[:len(t.runs)], t.wanted[:0], t.pieces[:0]
+	for i := range t.runs {
+		r := &t.runs[i]
 		from, length := buffer.Bytes(r.start, r.count)
-		if w.decoded != nil {
+		if t.decoded != nil {
 			if from > int64(len(decoded))-length {
-				return w.failed(r, 0, fmt.Errorf("its values lie beyond %d bytes", len(decoded)))
+				return t.failed(r, 0, fmt.Errorf("its values lie beyond %d bytes", len(decoded)))
 			}
-			w.bytes[i] = decoded[from : from+length]
+			t.bytes[i] = decoded[from : from+length]
 			continue
 		}
 		position := positions[r.batch]
-		base := w.located[r.span].base
+		base := t.located[r.span].base
 		switch {
 		case position < 0:
-			w.bytes[i] = nil
-		case base != 0 || w.table.Store == nil:
-			w.bytes[i] = bytesAt(base+uintptr(position+from), length)
+			t.bytes[i] = nil
+		case base != 0 || t.table.Store == nil:
+			t.bytes[i] = bytesAt(base+uintptr(position+from), length)
 		default:
-			w.wanted = append(w.wanted, i)
-			w.pieces = append(w.pieces, resident.Span{File: int(w.table.File(r.batch)), Offset: position + from, Length: int(length)})
+			t.wanted = append(t.wanted, i)
+			t.pieces = append(t.pieces, resident.Span{File: int(t.table.File(r.batch)), Offset: position + from, Length: int(length)})
 		}
 	}
-	if len(w.pieces) == 0 {
+	if len(t.pieces) == 0 {
 		return nil
 	}
-	if cap(w.addresses) < len(w.pieces) {
-		w.addresses = make([]uintptr, len(w.pieces))
+	if cap(t.addresses) < len(t.pieces) {
+		t.addresses = make([]uintptr, len(t.pieces))
 	}
-	w.addresses = w.addresses[:len(w.pieces)]
-	lease, err := w.table.Store.Acquire(w.ctx, w.pieces, w.addresses)
+	t.addresses = t.addresses[:len(t.pieces)]
+	lease, err := t.table.Store.Acquire(t.ctx, t.pieces, t.addresses)
 	if err != nil {
 		return err
 	}
-	w.leases = append(w.leases, lease)
-	for k, i := range w.wanted {
-		w.bytes[i] = bytesAt(w.addresses[k], int64(w.pieces[k].Length))
+	t.leases = append(t.leases, lease)
+	for k, i := range t.wanted {
+		t.bytes[i] = bytesAt(t.addresses[k], int64(t.pieces[k].Length))
 	}
 	return nil
 }
 
 // length returns the number of elements of a level in a record batch.
-func (w *traversal) length(n int, batch int32) int64 {
-	if w.decoded != nil {
-		return w.decoded.Levels[n].Length
+func (t *traversal) length(n int, batch int32) int64 {
+	if t.decoded != nil {
+		return t.decoded.Levels[n].Length
 	}
-	return w.column.Planes[n].Length[batch]
+	return t.column.Planes[n].Length[batch]
 }
