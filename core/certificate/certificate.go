@@ -1,26 +1,24 @@
 // Package certificate shows that a run delivered every position of its epochs
 // exactly once over all processes.
 //
-// # What a certificate says
+// # Certificates and runs
 //
 // A [Certificate] names a sequence of records (order, dataset, number of
-// records, seed) and has an account of one or several processes: a list of
-// runs. A [Run] is batches that followed each other on one mesh. A restore, a
-// seek and a remesh begin another one in the same account. A run says which
-// positions were delivered, which ends of epochs were dropped because they fill
-// no step, and which steps were skipped on request. It names the processes of
-// the mesh and those that speak here.
+// records, seed) and has a list of runs. A [Run] is a series of batches on one
+// mesh, without a restore, a seek or a remesh in between. It says which positions
+// were delivered, which ends of epochs were dropped because they do not fill a
+// step, and which steps were skipped on request. It names the processes of the
+// mesh, and those whose certificates it contains.
 //
-// As evidence a run has the number of rows that were counted and a digest of
-// them. Positions and records are counted where they arrive, in each process by
-// itself: the digest is made of the list of records that the process gathered,
-// and of the positions that its rows of the batch stand for. Neither is taken
-// from the other.
+// As [Evidence], a run has the number of rows and a digest of them. Every process
+// counts its own rows when they arrive: the digest combines the list of records
+// that the process gathered with the positions of its rows in the batch. Neither
+// is computed from the other.
 //
 // Every distinct block of every array counts once, in the lowest process that
-// holds it (layout.FirstHeld), so a process that alone holds some columns
-// counts their rows. The hash of a row is multiplied by the [Weight] of the
-// part, so one part does not stand for another. Padding never counts.
+// holds it (layout.FirstHeld). So a process that holds some columns alone counts
+// their rows. The hash of a row is multiplied by the [Weight] of its part, so one
+// part cannot replace another. Padding does not count.
 //
 // # The digest
 //
@@ -29,30 +27,31 @@
 // Multiset Hash Functions and Their Application to Memory Integrity Checking,
 // ASIACRYPT 2003, MSet-Add-Hash). A sum does not depend on the order of its
 // terms, and the digest of two sets of rows is the sum of their digests. So
-// batches and processes are added up as they come ([Certificate.Add]). A row
-// that is missing or comes twice changes the sum, which an exclusive or would
-// not notice of two.
+// batches and processes can be added in any order ([Certificate.Add]). A row that
+// is missing or repeated changes the sum. An exclusive or would not notice a row
+// that comes twice more.
 //
-// The hash is a mixing function and not a cipher, a few nanoseconds per row.
-// Accidents (lost or repeated rows, exchanged files, processes, seeds or orders,
-// broken arithmetic) stay unnoticed with a probability of about 2^-128. The hash
-// does not protect against records that are chosen in order to deceive. It says
-// nothing of the bytes of a row, nor of the further replicas of a block. Of
-// processes that hold only such replicas it says which positions they delivered.
+// The hash is a mixing function and not a cipher. It takes a few nanoseconds per
+// row. An accident (lost or repeated rows, exchanged files, processes, seeds or
+// orders, wrong arithmetic) stays unnoticed with a probability of about 2^-128.
+// The hash does not protect against records that are chosen to deceive. It does
+// not cover the bytes of a row, nor the further replicas of a block. For a
+// process that holds only such replicas, a certificate has the positions that it
+// delivered.
 //
-// # Adding, and what is complete
+// # Adding and checking
 //
-// Certificates of one sequence are added in any order: of the processes of one
-// run, which become one run, and of runs, which stay apart. Another mesh, batch
-// size or remainder between two runs does not matter. Where a job was killed
-// and went on from a saved state, the certificate that was saved together with
-// that state is the one to add.
+// Certificates of one sequence can be added in any order. Those of the processes
+// of one run become one run; different runs stay apart. The mesh, the batch size
+// and the remainder may differ between runs. If a job was killed and continued
+// from a saved state, add the certificate that was saved together with that
+// state.
 //
-// [Certificate.Check] asks for every position from the first of epoch 0 to the
-// last one delivered, and [Certificate.Covers] for those between two places:
-// each was delivered by all processes of one run and by no other run, or it was
-// dropped or skipped; and the evidence of these runs is what order and seed
-// alone give for their positions. A certificate that has nothing delivered is
+// [Certificate.Check] covers every position from the first of epoch 0 to the last
+// one delivered, and [Certificate.Covers] those between two cursors. Each position
+// must have been delivered by all processes of one run and by no other run, or
+// dropped, or skipped. The evidence of these runs must be what order and seed
+// determine for their positions. A certificate without delivered positions is
 // never complete.
 //
 //	total := parts[0]
@@ -69,8 +68,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Sequence says which record stands at which position of which epoch. It is
-// what all states of a run share.
+// Sequence determines the record at each position of each epoch. All states of a
+// run have the same sequence.
 type Sequence struct {
 	Order   string // the name of the order
 	Dataset string // its fingerprint: 32 hexadecimal digits
@@ -84,8 +83,8 @@ type Certificate struct {
 	runs []Run // in canonical form
 }
 
-// New gives the certificate of some runs of a sequence. The error is
-// ResourceExhausted for runs in too many pieces.
+// New makes a certificate of runs of a sequence. The error is ResourceExhausted
+// for runs with too many pieces.
 func New(s Sequence, runs []Run) (Certificate, error) {
 	c := Certificate{Sequence: s}
 	pieces := 0
@@ -110,8 +109,8 @@ func New(s Sequence, runs []Run) (Certificate, error) {
 	return c, nil
 }
 
-// Runs gives the runs, ordered by their positions: spans in canonical form, and
-// the processes of a run together.
+// Runs returns the runs, ordered by their positions, with spans in canonical
+// form. The processes of a run are together.
 func (c Certificate) Runs() []Run {
 	runs := make([]Run, len(c.runs))
 	for i, r := range c.runs {
@@ -120,7 +119,7 @@ func (c Certificate) Runs() []Run {
 	return runs
 }
 
-// Last gives the place behind the last position that was delivered.
+// Last returns the cursor after the last position that was delivered.
 func (c Certificate) Last() (last Cursor) {
 	for _, r := range c.runs {
 		if at := r.last(); at.compare(last) > 0 {
@@ -130,9 +129,8 @@ func (c Certificate) Last() (last Cursor) {
 	return last
 }
 
-// Add gives the sum of two certificates: the runs of both. The error is
-// Incompatible for different sequences, and ResourceExhausted for runs in too
-// many pieces.
+// Add returns a certificate with the runs of both. The error is Incompatible for
+// different sequences, and ResourceExhausted for runs with too many pieces.
 func (c Certificate) Add(o Certificate) (Certificate, error) {
 	if err := c.sameAs(o); err != nil {
 		return Certificate{}, err
@@ -140,8 +138,8 @@ func (c Certificate) Add(o Certificate) (Certificate, error) {
 	return New(c.Sequence, append(c.Runs(), o.runs...))
 }
 
-// Equal says whether both have the same runs of the same sequence with the same
-// evidence.
+// Equal reports whether both have the same runs of the same sequence with the
+// same evidence.
 func (c Certificate) Equal(o Certificate) bool {
 	if c.Sequence != o.Sequence || len(c.runs) != len(o.runs) {
 		return false
@@ -154,7 +152,7 @@ func (c Certificate) Equal(o Certificate) bool {
 	return true
 }
 
-// sameAs compares the sequences, and shows every pair of values that differ.
+// sameAs compares the sequences. The error has every pair of values that differ.
 func (c Certificate) sameAs(o Certificate) error {
 	var differ []string
 	compare := func(what string, a, b any) {

@@ -181,7 +181,7 @@ func play(t testing.TB, s certificate.Sequence, scripts ...script) certificate.C
 func TestFaultsOfRuns(t *testing.T) {
 	const (
 		addRuns      = "; add the certificate of the run that delivered them, saved together with the state from which the next run began"
-		addOnce      = "; add each certificate once; restore and seek deliver again what lies behind the place to which they go"
+		addOnce      = "; add each certificate once; restore and seek deliver again what comes after the position to which they go"
 		addProcesses = "; add the certificates of all processes; if all are there, these stopped earlier"
 	)
 	whole := func(first, last int64) []script {
@@ -193,7 +193,7 @@ func TestFaultsOfRuns(t *testing.T) {
 		scripts []script
 		want    string
 	}{
-		{"nothing", nil, "nothing was delivered; take the certificate behind the loop, and add those of all processes and runs"},
+		{"nothing", nil, "nothing was delivered; take the certificate after the loop, and add those of all processes and runs"},
 		{"one run", whole(0, 64), ""},
 		{"two runs that meet", append(whole(0, 32), whole(32, 64)...), ""},
 		{"two runs in the other order", append(whole(32, 64), whole(0, 32)...), ""},
@@ -268,11 +268,11 @@ func TestCovers(t *testing.T) {
 	wantError(t, late.Covers(t.Context(), at(0, 0), at(0, 48)), status.DataLoss,
 		"certificate: process 1 of 2 did not deliver 8 positions that others did: [56, 64) of epoch 0; add the certificates of all processes; if all are there, these stopped earlier")
 	wantError(t, back.Covers(t.Context(), at(2, 0), at(2, 0)), status.InvalidArgument,
-		"certificate: there are no positions from position 0 of epoch 2 to position 0 of epoch 2; the last place is the one behind the last position that is asked for")
+		"certificate: there are no positions from position 0 of epoch 2 to position 0 of epoch 2; the last one is the cursor after the last position")
 	wantError(t, back.Covers(t.Context(), at(0, 0), at(0, 0)), status.InvalidArgument,
-		"certificate: there are no positions from position 0 of epoch 0 to position 0 of epoch 0; the last place is the one behind the last position that is asked for")
+		"certificate: there are no positions from position 0 of epoch 0 to position 0 of epoch 0; the last one is the cursor after the last position")
 	wantError(t, certify(t, sequence(96)).Covers(t.Context(), at(1, 0), at(0, 0)), status.DataLoss,
-		"certificate: nothing was delivered; take the certificate behind the loop, and add those of all processes and runs")
+		"certificate: nothing was delivered; take the certificate after the loop, and add those of all processes and runs")
 	wantError(t, back.Covers(t.Context(), at(0, 0), at(2, 97)), status.OutOfRange, "certificate: position 97 of epoch 2 is outside of epochs of 96 records")
 	wantError(t, back.Covers(t.Context(), at(-1, 0), at(2, 0)), status.OutOfRange, "certificate: position 0 of epoch -1 is outside of epochs of 96 records")
 }
@@ -327,7 +327,7 @@ func TestProcessOutsideTheMesh(t *testing.T) {
 	outside := newRun(5, 2)
 	deliver(&outside, 0, 0, 64, nil)
 	alone := certify(t, s, outside)
-	wantError(t, alone.Check(t.Context()), status.DataLoss, "certificate: nothing was delivered; take the certificate behind the loop, and add those of all processes and runs")
+	wantError(t, alone.Check(t.Context()), status.DataLoss, "certificate: nothing was delivered; take the certificate after the loop, and add those of all processes and runs")
 	total := plus(t, alone, play(t, s, script{0, 2, [][3]int64{{0, 0, 64}}}, script{1, 2, [][3]int64{{0, 0, 64}}}))
 	if err := total.Check(t.Context()); err != nil {
 		t.Error(err)
@@ -381,7 +381,7 @@ func TestAddRefused(t *testing.T) {
 	other.Dataset = "ff" + dataset[2:]
 	_, err = a.Add(certify(t, other))
 	wantError(t, err, status.Incompatible, "certificate: certificates of different sequences cannot be added: dataset "+dataset+" and ff"+dataset[2:]+"; records 1797 and 1798"+hint)
-	const half, tooMany = 4100, "certificate: the runs lie in more than 8192 pieces; take certificates more often, each of a new loader, and keep them apart"
+	const half, tooMany = 4100, "certificate: the runs have more than 8192 pieces; take certificates more often, each of a new loader, and keep them apart"
 	r := newRun(0, 1)
 	for i := range int64(half) {
 		r.Deliver(3*i, i%1000, i%1000+1, certificate.Evidence{})

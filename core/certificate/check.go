@@ -8,16 +8,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Check says whether every position from the first of epoch 0 to the last one
+// Check checks that every position from the first of epoch 0 to the last one
 // delivered was delivered exactly once, with its record, by all processes of a
-// mesh, or was dropped or skipped. If not, the error is DataLoss and says what
-// is missing, what came more than once, and what to do. It takes some ten
-// nanoseconds per position; the end of ctx ends it with Cancelled.
+// mesh, or was dropped or skipped. Else the error is DataLoss and says what is
+// missing, what came more than once, and what to do. Check takes about 15
+// nanoseconds per position. It ends with Cancelled when ctx ends.
 func (c Certificate) Check(ctx context.Context) error { return c.Covers(ctx, Cursor{}, c.Last()) }
 
-// Covers is Check for the positions from one place to another, such as three
-// whole epochs from Cursor{} to Cursor{Epoch: 3}. What else the certificate has
-// does not count, but the evidence of a run is checked as a whole.
+// Covers is Check for the positions from one cursor to another, such as three
+// whole epochs from Cursor{} to Cursor{Epoch: 3}. It ignores other positions,
+// except that it can check the evidence of a run only as a whole.
 func (c Certificate) Covers(ctx context.Context, first, last Cursor) error {
 	if err := c.checkRange(first, last); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (c Certificate) Covers(ctx context.Context, first, last Cursor) error {
 	return c.checkEvidence(ctx, through(first, last, c.Records))
 }
 
-// checkRange refuses places that are none, and ranges without a position.
+// checkRange refuses cursors outside the epochs, and ranges without a position.
 func (c Certificate) checkRange(first, last Cursor) error {
 	for _, p := range []Cursor{first, last} {
 		if p.Epoch < 0 || p.Epoch > maxCount || p.Position < 0 || p.Position > c.Records {
@@ -41,15 +41,14 @@ func (c Certificate) checkRange(first, last Cursor) error {
 	}
 	if c.Last() != (Cursor{}) && len(through(first, last, c.Records)) == 0 {
 		return fail(status.InvalidArgument, "there are no positions from %s to %s", first, last).
-			WithHint("the last place is the one behind the last position that is asked for")
+			WithHint("the last one is the cursor after the last position")
 	}
 	return nil
 }
 
-// checkEvidence compares what was counted with what order and seed give, for
-// every run that is needed for the wanted positions. Runs that not all processes
-// have certified are taken together, by their mesh: the coverage said that they
-// make up whole ones.
+// checkEvidence compares the evidence with what order and seed determine, for
+// every run that has wanted positions. It adds up runs that lack some processes,
+// by their mesh: the coverage has shown that together they are complete.
 func (c Certificate) checkEvidence(ctx context.Context, wanted []Span) error {
 	var rest [][]Run
 	reached := c.reached(wanted)
@@ -84,7 +83,7 @@ func (c Certificate) checkEvidence(ctx context.Context, wanted []Span) error {
 	return nil
 }
 
-// compare says whether the evidence of a run is that of some positions.
+// compare checks that the evidence of a run is that of the given positions.
 func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
 	n, ok := positions(spans)
 	if !ok || (n > 0 && r.Parts > maxCount/n) {
@@ -114,7 +113,7 @@ func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
 	return nil
 }
 
-// inParts says in how many parts rows come.
+// inParts says how many parts a row has, if there are several.
 func (r *Run) inParts() string {
 	if r.Parts == 1 {
 		return ""
@@ -122,7 +121,7 @@ func (r *Run) inParts() string {
 	return " in " + counted(r.Parts, "part") + " each"
 }
 
-// weightOf sums the weights of the first parts.
+// weightOf adds up the weights of the first parts.
 func weightOf(ctx context.Context, parts int64) (w Weight, err error) {
 	for n := range parts {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -137,10 +136,9 @@ func cancelled(ctx context.Context) error {
 	return fail(status.Cancelled, "the check was cancelled: %w", context.Cause(ctx))
 }
 
-// Expect counts the positions of some spans from order and seed alone: the
-// evidence that all processes together must have for one part of every row. It
-// takes some ten nanoseconds per position. The end of ctx ends it with
-// Cancelled.
+// Expect computes the evidence of some positions from order and seed: what all
+// processes together must have for one part of every row. It takes about 15
+// nanoseconds per position. It ends with Cancelled when ctx ends.
 func Expect(ctx context.Context, s Sequence, spans []Span) (Evidence, error) {
 	order, err := sampler.New(s.Order, s.Seed, s.Records)
 	if err != nil {

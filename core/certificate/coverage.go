@@ -7,12 +7,13 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Coverage says what the runs of a certificate claim of the positions between
-// two places. The evidence has no part in it.
+// Coverage is what the runs of a certificate claim about the positions between
+// two cursors. It does not use the evidence.
 type Coverage struct {
-	First, Last Cursor // what was asked for
+	First, Last Cursor
 
-	Delivered []Span // by any process, whatever was asked for; so are the next two
+	// All positions of the certificate, also outside of First and Last.
+	Delivered []Span // by any process
 	Dropped   []Span // and not delivered
 	Skipped   []Span // and neither delivered nor dropped
 
@@ -21,7 +22,8 @@ type Coverage struct {
 	Repeated []Fault // delivered more than once by these
 }
 
-// Fault is what some processes did to some positions.
+// Fault names processes and the positions that they did not deliver, or delivered
+// more than once.
 type Fault struct {
 	Processes Processes
 	All       bool  // they are the whole mesh
@@ -42,8 +44,8 @@ func (c Certificate) Coverage(first, last Cursor) (Coverage, error) {
 	}, err
 }
 
-// surveyor cuts the positions where any span begins or ends, and looks at each
-// piece.
+// surveyor cuts the positions into pieces where any span begins or ends, and
+// examines each piece.
 type surveyor struct {
 	runs                                 []Run
 	reached                              []bool // by run
@@ -52,7 +54,7 @@ type surveyor struct {
 	work                                 int
 }
 
-// piece is a span and what is said of it.
+// piece is a span of a run and its kind.
 type piece struct {
 	Span
 	kind kind
@@ -71,8 +73,8 @@ const (
 	kinds
 )
 
-// maxWork bounds the comparisons, which a hostile certificate could make many: a
-// second's worth. A thousand runs one after the other take a million.
+// maxWork bounds the comparisons. A hostile certificate could need very many; so
+// many take a second. A thousand consecutive runs need a million.
 const maxWork = 1 << 23
 
 func (s *surveyor) collect(wanted []Span) (pieces []piece) {
@@ -85,14 +87,14 @@ func (s *surveyor) collect(wanted []Span) (pieces []piece) {
 	for i, r := range s.runs {
 		add(dropped, i, r.Dropped)
 		add(skipped, i, r.Skipped)
-		if len(r.Mesh.common(r.Processes)) > 0 { // other processes hold nothing
+		if len(r.Mesh.common(r.Processes)) > 0 { // processes outside the mesh hold nothing
 			add(delivered, i, r.Delivered)
 		}
 	}
 	return pieces
 }
 
-// surveyEpochs looks at the epochs [from, to), which are all alike.
+// surveyEpochs examines the epochs [from, to), which have the same spans.
 func (s *surveyor) surveyEpochs(from, to int64, here []piece) error {
 	var bounds []int64
 	for _, p := range here {
@@ -100,10 +102,10 @@ func (s *surveyor) surveyEpochs(from, to int64, here []piece) error {
 	}
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
-	var over []piece // a part of here
+	var over []piece // those of here that contain the span
 	for i := 1; i < len(bounds); i++ {
 		if s.work += len(here); s.work > maxWork {
-			return fail(status.ResourceExhausted, "the runs overlap in too many places").
+			return fail(status.ResourceExhausted, "the runs overlap in too many pieces").
 				WithHint("add the certificates of fewer runs at a time")
 		}
 		over = over[:0]
@@ -113,7 +115,7 @@ func (s *surveyor) surveyEpochs(from, to int64, here []piece) error {
 			}
 		}
 		if len(over) > 0 {
-			s.look(Span{from, to - from, bounds[i-1], bounds[i]}, over)
+			s.examine(Span{from, to - from, bounds[i-1], bounds[i]}, over)
 		}
 	}
 	return s.endBand()
@@ -128,8 +130,8 @@ func (s *surveyor) endBand() error {
 	return cmp.Or(s.absent.endBand(), s.repeated.endBand())
 }
 
-// look says what pieces make of a span that lies in all of them.
-func (s *surveyor) look(span Span, over []piece) {
+// examine sorts a span into the lists, by the pieces that contain it.
+func (s *surveyor) examine(span Span, over []piece) {
 	var runs []int
 	var found [kinds]bool
 	for _, p := range over {
@@ -151,9 +153,9 @@ func (s *surveyor) look(span Span, over []piece) {
 	}
 }
 
-// compare says whether every process of one mesh delivered a span once. A run
-// that some process has not certified is looked at beyond what was asked for:
-// its evidence cannot be divided.
+// compare checks that every process of one mesh delivered a span once. For a run
+// that lacks some processes, it also checks positions outside of the range,
+// because the evidence of a run cannot be divided.
 func (s *surveyor) compare(span Span, runs []int, asked bool) {
 	first := &s.runs[runs[0]]
 	var once, twice Processes
@@ -161,7 +163,7 @@ func (s *surveyor) compare(span Span, runs []int, asked bool) {
 		r := &s.runs[i]
 		s.work += 8 + len(r.Mesh) + len(r.Processes) + len(once)
 		asked = asked || (s.reached[i] && !r.whole())
-		mine := first.Mesh // of a run on another mesh, since that delivered the rows too
+		mine := first.Mesh // for a run on another mesh, which delivered the whole rows
 		if r.sameKind(first) {
 			mine = r.Processes.common(r.Mesh)
 		}
@@ -174,14 +176,14 @@ func (s *surveyor) compare(span Span, runs []int, asked bool) {
 	}
 }
 
-// faults collects what sets of processes did.
+// faults collects the faults of sets of processes.
 type faults struct {
 	of      []Fault // without spans
 	mergers []merger
 }
 
-// maxFaults bounds the sets of processes that are told apart. Of more, the
-// first ones are enough to say that something is wrong.
+// maxFaults bounds the number of sets of processes. The first ones are enough to
+// show that something is wrong.
 const maxFaults = 64
 
 func (f *faults) add(mesh, processes Processes, span Span) {
@@ -217,12 +219,12 @@ func (f *faults) list() []Fault {
 	return f.of
 }
 
-// reached says of every run whether its evidence is needed for some positions:
-// if it has any of them, or has positions of another such run that not all
-// processes have certified and may make that one whole.
+// reached reports for every run whether its evidence is needed for the wanted
+// positions: if it has any of them, or if it may complete another such run that
+// lacks some processes.
 func (c Certificate) reached(wanted []Span) []bool {
 	reached := make([]bool, len(c.runs))
-	var next []int // of which the overlaps are to be found
+	var next []int // runs whose overlaps have not been searched
 	reach := func(spans []Span, of func(*Run) bool) {
 		for i := range c.runs {
 			if r := &c.runs[i]; !reached[i] && of(r) && overlap(r.Delivered, spans) {
@@ -242,7 +244,7 @@ func (c Certificate) reached(wanted []Span) []bool {
 	return reached
 }
 
-// overlap says whether any of some spans has a position of others.
+// overlap reports whether two lists of spans have a position in common.
 func overlap(spans, others []Span) bool {
 	for _, a := range spans {
 		for _, b := range others {

@@ -10,17 +10,17 @@ import (
 // Digest is a sum of hashes modulo 2^128.
 type Digest struct{ High, Low uint64 }
 
-// String gives 32 hexadecimal digits.
+// String returns 32 hexadecimal digits.
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.High, d.Low) }
 
-// Evidence is evidence: how many rows were counted, a row once for each of its
-// parts, and the sum of their hashes.
+// Evidence is the number of rows that were counted, each once per part, and the
+// sum of their hashes.
 type Evidence struct {
 	Rows   int64
 	Digest Digest
 }
 
-// Plus gives the tally of both sets of rows.
+// Plus returns the evidence of both sets of rows.
 func (t Evidence) Plus(o Evidence) Evidence {
 	t.Rows += o.Rows
 	t.add(o.Digest.High, o.Digest.Low)
@@ -33,15 +33,15 @@ func (t *Evidence) add(high, low uint64) {
 	t.Digest.High, _ = bits.Add64(t.Digest.High, high, carry)
 }
 
-// Weight is what the hashes of rows are multiplied by: a number for each part in
-// which a row is delivered, so that a part that comes twice does not make up
-// for another that is missing. Weights of several parts add up.
+// Weight is the factor of the hashes of rows. Every part of a row has its own
+// weight, so a part that comes twice does not replace a missing one. Weights of
+// several parts add up.
 type Weight struct {
 	Parts     int64
 	high, low uint64
 }
 
-// WeightOf gives the weight of the part of a number, from 0. It is odd, and that
+// WeightOf returns the weight of a part, by its number from 0. It is odd, and that
 // of the first part is 1.
 func WeightOf(part int64) Weight {
 	if part == 0 {
@@ -50,10 +50,10 @@ func WeightOf(part int64) Weight {
 	return Weight{1, permutation.Hash(usePart, 0, uint64(part)), permutation.Hash(usePart, 1, uint64(part)) | 1}
 }
 
-// usePart tells these hashes from the others of certificates and orders.
+// usePart separates these hashes from others.
 const usePart = 0x70617274
 
-// Plus gives the weight of both.
+// Plus returns the weight of both.
 func (w Weight) Plus(o Weight) Weight {
 	var carry uint64
 	w.low, carry = bits.Add64(w.low, o.low, 0)
@@ -62,7 +62,7 @@ func (w Weight) Plus(o Weight) Weight {
 	return w
 }
 
-// Minus takes a weight away.
+// Minus returns the weight without another one.
 func (w Weight) Minus(o Weight) Weight {
 	var borrow uint64
 	w.low, borrow = bits.Sub64(w.low, o.low, 0)
@@ -71,30 +71,32 @@ func (w Weight) Minus(o Weight) Weight {
 	return w
 }
 
-// Times gives the tally of rows that come in all parts of a weight.
+// Times returns the evidence of the rows in all parts of a weight.
 func (t Evidence) Times(w Weight) Evidence {
 	high, low := bits.Mul64(t.Digest.Low, w.low)
 	return Evidence{Rows: t.Rows * w.Parts, Digest: Digest{high + t.Digest.High*w.low + t.Digest.Low*w.high, low}}
 }
 
-// Epoch is an epoch's part of the hash, to be made once for many rows.
+// Epoch is the part of the hash that depends on the epoch. Make it once for many
+// rows.
 type Epoch struct{ high, low uint64 }
 
-// useCertificate tells these hashes from those that orders are made of.
+// useCertificate separates these hashes from those of orders.
 const useCertificate = 0x63657274
 
-// EpochOf gives the part of an epoch.
+// EpochOf returns the part of an epoch.
 func EpochOf(epoch int64) Epoch {
 	return Epoch{permutation.Hash(useCertificate, 0, uint64(epoch)), permutation.Hash(useCertificate, 1, uint64(epoch))}
 }
 
-// Count adds rows that follow each other from a position on, given by their
-// records. A negative record is padding and does not count.
+// Count adds the rows from a position on, given by their records. A negative
+// record is padding and does not count.
 //
-// The hash is frozen: certificates are kept beside checkpoints. Each half mixes
-// a key of the epoch, multiples of the position and the record, combined in
-// two ways, so that what is equal in one differs in the other. All steps are
-// bijections of the record, so the records at a position have different hashes.
+// The hash is frozen, because certificates are kept beside checkpoints. Each half
+// mixes a key of the epoch, multiples of the position and the record. The halves
+// combine them differently, so rows with one equal half differ in the other. All
+// steps are bijections of the record, so different records at a position have
+// different hashes.
 func (e Epoch) Count(t *Evidence, position int64, records []int64) {
 	sum := *t
 	high, low := e.high+uint64(position)*stepHigh, e.low+uint64(position)*stepLow

@@ -138,7 +138,7 @@ func TestManyOverlaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Coverage(certificate.Cursor{}, c.Last()); err != nil {
-		wantError(t, err, status.ResourceExhausted, "certificate: the runs overlap in too many places; add the certificates of fewer runs at a time")
+		wantError(t, err, status.ResourceExhausted, "certificate: the runs overlap in too many pieces; add the certificates of fewer runs at a time")
 	} else {
 		t.Error("the coverage was worked out")
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Processes is a set of process numbers, as [start, stop) ranges: ascending and
-// apart from each other.
+// Processes is a set of process numbers, as ascending [start, stop) ranges that do
+// not touch.
 type Processes [][2]int64
 
-// ProcessesOf gives the set of some numbers, in any order.
+// ProcessesOf makes a set of numbers, which may be in any order.
 func ProcessesOf(numbers []int) Processes {
 	var p Processes
 	for _, n := range slices.Sorted(slices.Values(numbers)) {
@@ -20,7 +20,7 @@ func ProcessesOf(numbers []int) Processes {
 	return p
 }
 
-// push adds a range that begins at or behind the start of the last one.
+// push adds a range that does not start before the last one.
 func (p Processes) push(r [2]int64) Processes {
 	if n := len(p); n > 0 && r[0] <= p[n-1][1] {
 		p[n-1][1] = max(p[n-1][1], r[1])
@@ -29,7 +29,7 @@ func (p Processes) push(r [2]int64) Processes {
 	return append(p, r)
 }
 
-// plus gives the numbers that are in either of two sets.
+// plus returns the numbers that are in either of two sets.
 func (p Processes) plus(o Processes) (sum Processes) {
 	all := slices.Concat(p, o)
 	slices.SortFunc(all, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
@@ -39,7 +39,7 @@ func (p Processes) plus(o Processes) (sum Processes) {
 	return sum
 }
 
-// common gives the numbers that are in both of two sets.
+// common returns the numbers that are in both of two sets.
 func (p Processes) common(o Processes) (both Processes) {
 	for len(p) > 0 && len(o) > 0 {
 		if r := [2]int64{max(p[0][0], o[0][0]), min(p[0][1], o[0][1])}; r[0] < r[1] {
@@ -54,7 +54,7 @@ func (p Processes) common(o Processes) (both Processes) {
 	return both
 }
 
-// without gives the numbers that are not in another set.
+// without returns the numbers that are not in another set.
 func (p Processes) without(o Processes) (rest Processes) {
 	for _, r := range p {
 		for len(o) > 0 && o[0][1] <= r[0] {
@@ -86,7 +86,7 @@ func (p Processes) compare(o Processes) int {
 	return slices.CompareFunc(p, o, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
 }
 
-// valid says whether the set is in canonical form and within bounds.
+// valid reports whether the ranges are in canonical form and within bounds.
 func (p Processes) valid() bool {
 	for i, r := range p {
 		if r[0] < 0 || r[0] >= r[1] || r[1] > maxCount || (i > 0 && r[0] <= p[i-1][1]) {
@@ -96,7 +96,7 @@ func (p Processes) valid() bool {
 	return true
 }
 
-// String lists the first of them, as "process 3" or "processes 0 to 3, 7".
+// String lists the first ranges, as "process 3" or "processes 0 to 3, 7".
 func (p Processes) String() string {
 	if p.count() == 1 {
 		return fmt.Sprintf("process %d", p[0][0])

@@ -5,58 +5,57 @@ import (
 	"slices"
 )
 
-// Run is what processes of one mesh say of a stretch of batches that followed
-// each other. A restore, a seek and a remesh begin another run.
+// Run is the account of consecutive batches by processes of one mesh. A restore,
+// a seek or a remesh begins another run.
 type Run struct {
-	// Mesh is the processes of the mesh, all of which deliver every batch.
+	// Mesh has the processes of the mesh. All of them deliver every batch.
 	Mesh Processes
 
-	// Processes is those whose certificates are in this one.
+	// Processes has the processes whose certificates are in this one.
 	Processes Processes
 
-	// Parts is in how many distinct blocks every row is delivered: for each
-	// array one, or as many as its row is cut into.
+	// Parts is the number of distinct blocks that a row is part of: for each
+	// array one, or the number of parts that its rows are cut into.
 	Parts int64
 
 	Delivered []Span // positions that were delivered
-	Dropped   []Span // ends of epochs that fill no step
+	Dropped   []Span // ends of epochs that do not fill a step
 	Skipped   []Span // steps that were left out on request
 
-	// Evidence is the evidence: the rows of Delivered, counted by these processes.
+	// Evidence counts the rows of Delivered in these processes.
 	Evidence
 }
 
-// Deliver adds the positions [first, last) of an epoch, and what was counted of
-// them.
+// Deliver adds the positions [first, last) of an epoch and their evidence.
 func (r *Run) Deliver(epoch, first, last int64, t Evidence) {
 	r.Evidence = r.Plus(t)
 	r.Delivered = appendSpan(r.Delivered, Span{epoch, 1, first, last})
 }
 
-// Drop notes that an end of epochs fills no step.
+// Drop adds an end of epochs that does not fill a step.
 func (r *Run) Drop(s Span) { r.Dropped = appendSpan(r.Dropped, s) }
 
-// Skip notes steps that are left out on request.
+// Skip adds steps that are left out on request.
 func (r *Run) Skip(s Span) { r.Skipped = appendSpan(r.Skipped, s) }
 
-// Empty says whether the run has nothing to say.
+// Empty reports whether the run has no positions.
 func (r *Run) Empty() bool { return len(r.Delivered)+len(r.Dropped)+len(r.Skipped) == 0 }
 
 func (r *Run) pieces() int {
 	return len(r.Mesh) + len(r.Processes) + len(r.Delivered) + len(r.Dropped) + len(r.Skipped)
 }
 
-// Afresh gives a run of the same processes that has nothing to say yet.
+// Afresh returns an empty run of the same processes.
 func (r *Run) Afresh() Run { return Run{Mesh: r.Mesh, Processes: r.Processes, Parts: r.Parts} }
 
-// Clone gives a run of its own.
+// Clone returns a deep copy.
 func (r Run) Clone() Run {
 	r.Mesh, r.Processes = slices.Clone(r.Mesh), slices.Clone(r.Processes)
 	r.Delivered, r.Dropped, r.Skipped = slices.Clone(r.Delivered), slices.Clone(r.Dropped), slices.Clone(r.Skipped)
 	return r
 }
 
-// canonical gives the run with its spans in canonical form.
+// canonical returns the run with its spans in canonical form.
 func (r Run) canonical() (out Run, err error) {
 	for _, spans := range []*[]Span{&r.Delivered, &r.Dropped, &r.Skipped} {
 		if *spans, err = union(*spans); err != nil {
@@ -66,7 +65,7 @@ func (r Run) canonical() (out Run, err error) {
 	return r, nil
 }
 
-// last gives the place behind the last position delivered.
+// last returns the cursor after the last position that was delivered.
 func (r *Run) last() (p Cursor) {
 	for _, s := range r.Delivered {
 		if at := (Cursor{s.Epoch + s.Epochs - 1, s.Last}); at.compare(p) > 0 {
@@ -76,14 +75,14 @@ func (r *Run) last() (p Cursor) {
 	return p
 }
 
-// whole says whether all processes of the mesh are in it.
+// whole reports whether all processes of the mesh are in the run.
 func (r *Run) whole() bool { return len(r.Mesh.without(r.Processes)) == 0 }
 
-// sameKind says whether both are of one mesh, with rows in as many parts.
+// sameKind reports whether both have the same mesh and the same number of parts.
 func (r *Run) sameKind(o *Run) bool { return r.Parts == o.Parts && r.Mesh.equal(o.Mesh) }
 
-// alike says whether both are of one mesh and of the same positions: then they
-// are taken for two processes' word of one run.
+// alike reports whether both have the same mesh and the same positions. They are
+// then two processes' accounts of one run.
 func (r *Run) alike(o *Run) bool { return r.sameKind(o) && r.compareSpans(o) == 0 }
 
 func (r *Run) compareSpans(o *Run) int {
@@ -96,7 +95,7 @@ func compareSpans(a, b []Span) int {
 	})
 }
 
-// first gives the place of the first position.
+// first returns the cursor of the first position.
 func (r *Run) first() (p Cursor) {
 	p.Epoch = maxCount + 1
 	for _, spans := range [][]Span{r.Delivered, r.Dropped, r.Skipped} {
@@ -109,20 +108,20 @@ func (r *Run) first() (p Cursor) {
 	return p
 }
 
-// compare orders runs: by their positions, and then by everything else.
+// compare orders runs by their positions, and then by everything else.
 func (r *Run) compare(o *Run) int {
 	return cmp.Or(r.first().compare(o.first()), r.compareSpans(o), r.Mesh.compare(o.Mesh), cmp.Compare(r.Parts, o.Parts), r.Processes.compare(o.Processes),
 		cmp.Compare(r.Rows, o.Rows), cmp.Compare(r.Digest.High, o.Digest.High), cmp.Compare(r.Digest.Low, o.Digest.Low))
 }
 
-// joined puts together what different processes say of the same run, and
-// orders the runs. A process that says the same twice stays apart.
+// joined joins the accounts of different processes of the same run, and sorts the
+// runs. A second account of the same process stays apart.
 func joined(runs []Run) []Run {
 	runs = slices.Clone(runs)
 	slices.SortFunc(runs, func(a, b Run) int { return a.compare(&b) })
 	var out []Run
 	for _, r := range runs {
-		first := len(out) // of the runs like this one
+		first := len(out) // number of the first run alike
 		for first > 0 && out[first-1].alike(&r) {
 			first--
 		}

@@ -24,23 +24,22 @@ func (s Span) String() string {
 }
 
 const (
-	// maxPieces bounds the spans of a certificate and the ranges of processes
-	// in it. A run has at most six spans, unless steps were skipped: the rest of
-	// an epoch, whole epochs and the beginning of one, and what each of them
-	// dropped.
+	// maxPieces bounds the spans and the ranges of processes of a certificate.
+	// A run without skipped steps has at most six spans: the rest of an epoch,
+	// whole epochs, the beginning of an epoch, and what each of them dropped.
 	maxPieces = 1 << 13
 
-	// maxCount bounds rows, positions and epochs: the integers that JSON carries
+	// maxCount bounds rows, positions and epochs: JSON holds these integers
 	// exactly.
 	maxCount = 1 << 53
 
-	// maxParts bounds the blocks in which a row is delivered.
+	// maxParts bounds the parts of a row.
 	maxParts = 1 << 31
 )
 
-// appendSpan appends a span that follows the ones before it. Equal spans of
-// epochs that follow each other become one, so the list of a long run stays
-// short. The last one may still grow, so it is joined when the next one comes.
+// appendSpan appends a span that follows all spans before it. It joins equal spans
+// of consecutive epochs, so the list of a long run stays short. The last span may
+// still grow, so it is joined only when the next one comes.
 func appendSpan(spans []Span, s Span) []Span {
 	if s.First == s.Last || s.Epochs == 0 {
 		return spans
@@ -56,8 +55,8 @@ func appendSpan(spans []Span, s Span) []Span {
 	return append(spans, s)
 }
 
-// fold joins the last span with the one before it, if it is the same of the
-// next epoch.
+// fold joins the last span with the one before it, if they are equal spans of
+// consecutive epochs.
 func fold(spans []Span) []Span {
 	n := len(spans)
 	if n < 2 {
@@ -71,9 +70,9 @@ func fold(spans []Span) []Span {
 	return spans[:n-1]
 }
 
-// union gives the canonical form of some spans, which may overlap: epochs that
-// follow each other with the same positions stand together, and the positions
-// of an epoch are cut into as few spans as possible.
+// union returns the canonical form of spans, which may overlap. Consecutive epochs
+// with the same positions share their spans, and the positions of an epoch have as
+// few spans as possible.
 func union(spans []Span) ([]Span, error) {
 	if canonical(spans) {
 		return spans, nil
@@ -91,8 +90,9 @@ func union(spans []Span) ([]Span, error) {
 
 func (s Span) itself() Span { return s }
 
-// eachBand calls do for every range of epochs [from, to) in which nothing
-// changes, with all that lies in it. The list is valid until do returns.
+// eachBand cuts the epochs into bands in which no span begins or ends, and calls
+// do for each, with all elements whose spans contain it. The list is valid until
+// do returns.
 func eachBand[T any](all []T, span func(T) Span, do func(from, to int64, here []T) error) error {
 	var bounds []int64
 	for _, t := range all {
@@ -116,11 +116,11 @@ func eachBand[T any](all []T, span func(T) Span, do func(from, to int64, here []
 	return nil
 }
 
-// merger makes the canonical form of spans that come band by band, and in a
-// band by their first position.
+// merger makes the canonical form of spans that are added band by band, and
+// within a band by their first position.
 type merger struct {
 	out  []Span
-	last int // where the spans of the band before begin in out
+	last int // index in out of the spans of the band before
 	here []Span
 }
 
@@ -132,8 +132,7 @@ func (m *merger) add(s Span) {
 	m.here = append(m.here, s)
 }
 
-// endBand goes to the next band. A band with the same positions as the one
-// before it makes that one longer.
+// endBand ends a band. It extends the band before if that has the same positions.
 func (m *merger) endBand() error {
 	if len(m.out)+len(m.here) > maxPieces {
 		return tooMany()
@@ -151,14 +150,14 @@ func (m *merger) endBand() error {
 	return nil
 }
 
-// follows says whether the epochs of b begin where those of a end.
+// follows reports whether the epochs of b begin where those of a end.
 func follows(a, b []Span) bool { return len(a) > 0 && a[0].Epoch+a[0].Epochs == b[0].Epoch }
 
 func samePositions(a, b []Span) bool {
 	return slices.EqualFunc(a, b, func(a, b Span) bool { return a.First == b.First && a.Last == b.Last })
 }
 
-// canonical says whether spans are in canonical form.
+// canonical reports whether spans are in canonical form.
 func canonical(spans []Span) bool {
 	var before []Span // of the epochs before
 	for len(spans) > 0 {
@@ -179,11 +178,11 @@ func canonical(spans []Span) bool {
 }
 
 func tooMany() error {
-	return fail(status.ResourceExhausted, "the runs lie in more than %d pieces", maxPieces).
+	return fail(status.ResourceExhausted, "the runs have more than %d pieces", maxPieces).
 		WithHint("take certificates more often, each of a new loader, and keep them apart")
 }
 
-// positions counts those of some spans; false beyond maxCount.
+// positions counts the positions of spans. ok is false beyond maxCount.
 func positions(spans []Span) (sum int64, ok bool) {
 	for _, s := range spans {
 		high, low := bits.Mul64(uint64(s.Epochs), uint64(s.Last-s.First))
@@ -195,10 +194,10 @@ func positions(spans []Span) (sum int64, ok bool) {
 	return sum, true
 }
 
-// shown is how many spans a text lists.
+// shown is the number of spans that a text lists.
 const shown = 3
 
-// list shows the first of some spans, and how many there are.
+// list writes the first spans, and how many more there are.
 func list(spans []Span) string {
 	var words []string
 	for _, s := range spans[:min(len(spans), shown)] {
@@ -210,8 +209,8 @@ func list(spans []Span) string {
 	return strings.Join(words, ", ")
 }
 
-// Cursor is a position of an epoch. Position 0 of an epoch is also the end of
-// the epoch before it.
+// Cursor is a position of an epoch. Position 0 of an epoch is also the end of the
+// epoch before.
 type Cursor struct{ Epoch, Position int64 }
 
 func (p Cursor) String() string { return fmt.Sprintf("position %d of epoch %d", p.Position, p.Epoch) }
@@ -220,7 +219,7 @@ func (p Cursor) compare(o Cursor) int {
 	return cmp.Or(cmp.Compare(p.Epoch, o.Epoch), cmp.Compare(p.Position, o.Position))
 }
 
-// through gives the spans from one place to another.
+// through returns the spans between two cursors.
 func through(first, last Cursor, records int64) (spans []Span) {
 	if first.Epoch == last.Epoch {
 		return appendSpan(nil, Span{first.Epoch, 1, first.Position, max(first.Position, last.Position)})

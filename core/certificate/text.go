@@ -8,12 +8,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// maxListed is how many runs a text lists.
+// maxListed is the number of runs that a text lists.
 const maxListed = 16
 
-// String shows what the certificate claims: its runs, and what is missing or
-// came twice up to the last position delivered. The evidence is not compared
-// with the order: Check does that.
+// String lists the runs, and what is missing or came twice up to the last position
+// that was delivered. It does not check the evidence, as Check does.
 func (c Certificate) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "certificate of %s, seed %d, over %s of dataset %s\n", c.Order, c.Seed, counted(c.Records, "record"), c.Dataset)
@@ -39,7 +38,7 @@ func (c Certificate) verdict() string {
 	return fmt.Sprintf("up to %s nothing is missing and nothing came twice; check compares the records", coverage.Last)
 }
 
-// String shows the run in one line.
+// String writes the run in one line.
 func (r Run) String() string {
 	var parts []string
 	for _, p := range []struct {
@@ -53,7 +52,7 @@ func (r Run) String() string {
 	return fmt.Sprintf("%s of %d: %s", r.Processes, r.Mesh.count(), strings.Join(parts, "; "))
 }
 
-// check says what is wrong. The error is DataLoss.
+// check returns a DataLoss error if anything is wrong.
 func (c Coverage) check() error {
 	wrong, hints := c.wrong()
 	if wrong == nil {
@@ -62,10 +61,10 @@ func (c Coverage) check() error {
 	return fail(status.DataLoss, "%s", strings.Join(wrong, "; ")).WithHint("%s", strings.Join(hints, "; "))
 }
 
-// wrong says what is wrong, and what to do about each kind of it.
+// wrong lists what is wrong, and what to do about each kind of fault.
 func (c Coverage) wrong() (wrong, hints []string) {
 	if len(c.Delivered) == 0 {
-		return []string{"nothing was delivered"}, []string{"take the certificate behind the loop, and add those of all processes and runs"}
+		return []string{"nothing was delivered"}, []string{"take the certificate after the loop, and add those of all processes and runs"}
 	}
 	if n := total(c.Missing); len(c.Missing) > 0 {
 		wrong = append(wrong, fmt.Sprintf("%s missing: %s", are(n), list(c.Missing)))
@@ -74,7 +73,7 @@ func (c Coverage) wrong() (wrong, hints []string) {
 	for i, f := range c.Repeated[:min(len(c.Repeated), shown)] {
 		wrong = append(wrong, fmt.Sprintf("%s delivered %s more than once: %s", f.subject(), counted(total(f.Spans), "position"), list(f.Spans)))
 		if i == 0 {
-			hints = append(hints, "add each certificate once; restore and seek deliver again what lies behind the place to which they go")
+			hints = append(hints, "add each certificate once; restore and seek deliver again what comes after the position to which they go")
 		}
 	}
 	for i, f := range c.Absent[:min(len(c.Absent), shown)] {

@@ -1,6 +1,6 @@
-// Package dtype names the element types that an array can have, as NumPy and JAX
-// do, and says what DLPack calls them. A type stands for the bytes of one element
-// in little-endian order; booleans take one byte.
+// Package dtype has the element types of arrays, with their names in NumPy and JAX
+// and their codes in DLPack. An element is in little-endian order. A boolean takes
+// one byte.
 package dtype
 
 import (
@@ -33,7 +33,7 @@ const (
 	numTypes
 )
 
-// DLPack's type codes (DLDataTypeCode), as far as they are used.
+// The type codes of DLPack (DLDataTypeCode) that Type uses.
 const (
 	DLInt     = 0
 	DLUint    = 1
@@ -44,10 +44,10 @@ const (
 )
 
 type facts struct {
-	name   string // as NumPy and JAX spell it, and as documents do
+	name   string // in NumPy, JAX and documents
 	size   int    // bytes
 	dlpack uint8
-	narrow Type // what JAX makes of the type without x64; Invalid where it stays
+	narrow Type // what JAX makes of the type without x64; Invalid for no change
 }
 
 var table = [numTypes]facts{
@@ -77,10 +77,10 @@ func All() []Type {
 	return list
 }
 
-// Valid says whether t is one of the types.
+// Valid reports whether t is one of the types.
 func (t Type) Valid() bool { return t > Invalid && t < numTypes }
 
-// Size gives the bytes of one element, and 0 for an invalid type.
+// Size returns the bytes of one element, or 0 for an invalid type.
 func (t Type) Size() int {
 	if !t.Valid() {
 		return 0
@@ -88,7 +88,7 @@ func (t Type) Size() int {
 	return table[t].size
 }
 
-// String gives the name that NumPy and JAX use, such as "float32".
+// String returns the name, such as "float32".
 func (t Type) String() string {
 	if !t.Valid() {
 		return "invalid"
@@ -115,7 +115,7 @@ func list() string {
 	return strings.Join(names, ", ")
 }
 
-// DLPack gives DLPack's type code and the bits of one element; lanes are 1.
+// DLPack returns the type code of DLPack and the bits of one element. Lanes are 1.
 func (t Type) DLPack() (code, bits uint8) {
 	if !t.Valid() {
 		return 0, 0
@@ -123,7 +123,7 @@ func (t Type) DLPack() (code, bits uint8) {
 	return table[t].dlpack, uint8(8 * table[t].size)
 }
 
-// FromDLPack finds the type with DLPack's code and bits.
+// FromDLPack finds a type by the code of DLPack and the bits.
 func FromDLPack(code, bits uint8) (Type, bool) {
 	for t := Bool; t < numTypes; t++ {
 		if c, b := t.DLPack(); c == code && b == bits {
@@ -133,8 +133,8 @@ func FromDLPack(code, bits uint8) (Type, bool) {
 	return Invalid, false
 }
 
-// Narrow gives the type that JAX delivers when x64 is off: 64-bit types become
-// their 32-bit counterparts, complex128 becomes complex64, all others stay.
+// Narrow returns the type that JAX delivers when x64 is off: 64-bit types become
+// 32-bit types, complex128 becomes complex64, and the others stay.
 func (t Type) Narrow() Type {
 	if t.Valid() && table[t].narrow != Invalid {
 		return table[t].narrow
@@ -142,13 +142,13 @@ func (t Type) Narrow() Type {
 	return t
 }
 
-// IsInteger says whether t is a signed or unsigned integer.
+// IsInteger reports whether t is a signed or unsigned integer.
 func (t Type) IsInteger() bool { return t >= Int8 && t <= Uint64 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads a name.
+// UnmarshalText parses a name.
 func (t *Type) UnmarshalText(text []byte) error {
 	p, err := Parse(string(text))
 	*t = p

@@ -309,7 +309,7 @@ func TestCertificateFollowsTheCursor(t *testing.T) {
 	}
 	forward(t, l, 1)
 	const hints = "; add the certificate of the run that delivered them, saved together with the state from which the next run began; " +
-		"add each certificate once; restore and seek deliver again what lies behind the place to which they go; " +
+		"add each certificate once; restore and seek deliver again what comes after the position to which they go; " +
 		"add the certificates of all processes; if all are there, these stopped earlier"
 	wantError(t, certificateOf(t, l).Check(t.Context()), status.DataLoss, "certificate: 8 positions are missing: [40, 48) of epoch 0; "+
 		"process 0 of 2 delivered 8 positions more than once: [24, 32) of epoch 0; "+

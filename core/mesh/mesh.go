@@ -1,10 +1,10 @@
 // Package mesh describes a device mesh as JAX does: named axes, and devices in
 // row-major order over them.
 //
-// The order of the devices is the mesh's own. It is not the order of their ids,
-// and a process may own any devices of it: on TPU slices every host has
-// scattered positions. Nothing in meshfeed chooses rows by the rank of a
-// process; everything follows from a device's position here.
+// The order of the devices is not the order of their ids, and a process may own any
+// devices of the mesh. On TPU slices, every host has scattered positions. meshfeed
+// never chooses rows by the rank of a process, only by the positions of its devices
+// in the mesh.
 package mesh
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Limits that keep products inside an int and tables inside memory.
+// Limits that keep products within an int, and tables within memory.
 const (
 	MaxAxes    = 32
 	MaxDevices = 1 << 20
@@ -27,15 +27,15 @@ type Axis struct {
 	Size int
 }
 
-// Device is one device: the process that owns it, and its id, which is unique
-// in the mesh but neither dense nor an order.
+// Device is one device: the process that owns it, and its id. Ids are unique in the
+// mesh, but need not be consecutive or in order.
 type Device struct {
 	Process int
 	ID      int
 }
 
-// Mesh is an immutable mesh. Position i of it is the device at the i-th
-// coordinate in row-major order. A mesh without axes has one device.
+// Mesh is an immutable mesh. Mesh position i is the i-th coordinate in row-major
+// order. A mesh without axes has one device.
 type Mesh struct {
 	axes      []Axis
 	devices   []Device
@@ -44,10 +44,9 @@ type Mesh struct {
 	starts    []int32 // of each process's group in positions, and the end
 }
 
-// New gives the mesh of devices over axes. The devices are copied. Their number
-// must be the product of the axis sizes, and no axis name and no device id may
-// occur twice (JAX lets both through and then collapses them), else the error
-// is InvalidArgument.
+// New makes a mesh of devices over axes, and copies both. The number of devices must
+// be the product of the axis sizes, and no axis name and no device id may occur
+// twice, else the error is InvalidArgument. JAX accepts both and merges them.
 func New(axes []Axis, devices []Device) (*Mesh, error) {
 	size, err := checkAxes(axes)
 	if err != nil {
@@ -68,8 +67,8 @@ func New(axes []Axis, devices []Device) (*Mesh, error) {
 	return m, nil
 }
 
-// group sorts the mesh positions by process. Hosts mostly own runs of devices,
-// so there is far less to sort than there are devices.
+// group sorts the mesh positions by process. Processes mostly own consecutive
+// devices, so the list to sort is much shorter than the list of devices.
 func (m *Mesh) group() {
 	last := -1
 	for _, d := range m.devices {
@@ -83,7 +82,7 @@ func (m *Mesh) group() {
 	owner := make([]int32, len(m.devices))
 	m.starts = make([]int32, len(m.processes)+1)
 	for i, d := range m.devices {
-		n := d.Process // is its number too, unless a process before it owns no device
+		n := d.Process // index in m.processes, if every process before it owns a device
 		if n >= len(m.processes) || m.processes[n] != n {
 			n, _ = slices.BinarySearch(m.processes, d.Process)
 		}
@@ -101,8 +100,8 @@ func (m *Mesh) group() {
 	}
 }
 
-// Uniform gives the mesh of devices 0…n-1 in order, owned in equal parts by
-// processes 0…processes-1.
+// Uniform makes a mesh of devices 0…n-1 in order. Processes 0…processes-1 own equal
+// parts of them.
 func Uniform(axes []Axis, processes int) (*Mesh, error) {
 	size, err := checkAxes(axes)
 	if err != nil {
@@ -147,7 +146,7 @@ func checkAxes(axes []Axis) (size int, err error) {
 	return size, nil
 }
 
-// checkDevices refuses negative numbers and ids that occur twice.
+// checkDevices refuses negative numbers and repeated ids.
 func checkDevices(devices []Device) error {
 	for i, d := range devices {
 		if d.Process < 0 || d.ID < 0 {
@@ -160,10 +159,10 @@ func checkDevices(devices []Device) error {
 	return nil
 }
 
-// Repeated finds the first device whose id stands before already. No id may be
+// Repeated finds the first device whose id an earlier device has. No id may be
 // negative.
 func Repeated(devices []Device) (before, again int, found bool) {
-	small := make([]int32, 2*len(devices)) // for most ids, one more than where they stand
+	small := make([]int32, 2*len(devices)) // by id: the position of the device, plus one
 	large := map[int]int32{}
 	for i, d := range devices {
 		at := int32(0)
@@ -183,10 +182,10 @@ func fail(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "mesh", format, args...)
 }
 
-// Axes gives a copy of the axes, in order.
+// Axes returns a copy of the axes, in order.
 func (m *Mesh) Axes() []Axis { return slices.Clone(m.axes) }
 
-// NumAxes gives the number of axes.
+// NumAxes returns the number of axes.
 func (m *Mesh) NumAxes() int { return len(m.axes) }
 
 // Axis finds an axis by name.
@@ -199,16 +198,16 @@ func (m *Mesh) Axis(name string) (number int, axis Axis, ok bool) {
 	return 0, Axis{}, false
 }
 
-// Size gives the number of devices.
+// Size returns the number of devices.
 func (m *Mesh) Size() int { return len(m.devices) }
 
-// Device gives the device at a mesh position.
+// Device returns the device at a mesh position.
 func (m *Mesh) Device(position int) Device { return m.devices[position] }
 
-// Devices gives a copy of the devices in mesh order.
+// Devices returns a copy of the devices, in mesh order.
 func (m *Mesh) Devices() []Device { return slices.Clone(m.devices) }
 
-// Processes lists the processes that own devices here, in ascending order.
+// Processes lists the processes that own devices, in ascending order.
 func (m *Mesh) Processes() []int { return slices.Clone(m.processes) }
 
 // Local lists the mesh positions that a process owns, in mesh order. It is
@@ -225,11 +224,11 @@ func (m *Mesh) Local(process int) []int {
 	return list
 }
 
-// Owned lists the mesh positions that the n-th of Processes owns, in mesh
-// order. The list is the mesh's own and must not be changed.
+// Owned lists the mesh positions that the n-th of Processes owns, in mesh order.
+// The list belongs to the mesh and must not be changed.
 func (m *Mesh) Owned(n int) []int32 { return m.positions[m.starts[n]:m.starts[n+1]] }
 
-// NumLocal gives the number of devices that a process owns.
+// NumLocal returns the number of devices that a process owns.
 func (m *Mesh) NumLocal(process int) int { return len(m.local(process)) }
 
 func (m *Mesh) local(process int) []int32 {
@@ -240,7 +239,7 @@ func (m *Mesh) local(process int) []int32 {
 	return m.Owned(n)
 }
 
-// Coordinates gives the position's coordinate on every axis.
+// Coordinates returns the coordinates of a mesh position.
 func (m *Mesh) Coordinates(position int) []int {
 	c := make([]int, len(m.axes))
 	for i := len(c) - 1; i >= 0; i-- {
@@ -250,13 +249,14 @@ func (m *Mesh) Coordinates(position int) []int {
 	return c
 }
 
-// Equal says whether both meshes have the same axes and devices in the same order.
+// Equal reports whether both meshes have the same axes and devices in the same
+// order.
 func (m *Mesh) Equal(o *Mesh) bool {
 	return slices.Equal(m.axes, o.axes) && slices.Equal(m.devices, o.devices)
 }
 
-// String prints the mesh as JAX does: Mesh('data': 4, 'model': 2). Axis types
-// are JAX's own and are left out.
+// String prints the mesh as JAX does, without axis types: Mesh('data': 4, 'model':
+// 2).
 func (m *Mesh) String() string { return "Mesh(" + axesText(m.axes) + ")" }
 
 func axesText(axes []Axis) string {

@@ -63,8 +63,7 @@ func TestUniformErrors(t *testing.T) {
 	}
 }
 
-// A process may own scattered devices, ids are sparse, and a process may own
-// none.
+// A process may own scattered devices or none, and ids need not be consecutive.
 func TestScatteredDevices(t *testing.T) {
 	devices := []mesh.Device{{5, 4096}, {0, 2}, {5, 1}, {2, 2048}}
 	m, err := mesh.New(axes(2, 2), devices)
@@ -88,7 +87,7 @@ func TestScatteredDevices(t *testing.T) {
 	}
 }
 
-// What a caller does with lists it gave or got leaves the mesh as it was.
+// A caller that changes its lists does not change the mesh.
 func TestImmutable(t *testing.T) {
 	list, devices := axes(2), []mesh.Device{{0, 0}, {1, 1}}
 	m, err := mesh.New(list, devices)

@@ -12,9 +12,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// golden is testdata/orders.json: what the orders and the record keys of the
-// first release gave. Saved states name an order and not its records, so
-// nothing in that file may ever change; new orders add entries.
+// golden is testdata/orders.json: the orders and the record keys of the first
+// release. Saved states name an order and not its records, so no entry of the file
+// may ever change. New orders add entries.
 type golden struct {
 	Orders []struct {
 		Order                string

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,29 +55,34 @@ func Names() []string {
 	return names
 }
 
-// ParseName parses the name of an order. It does not check the values of
-// parameters, which New does. The error is InvalidArgument.
+// ParseName parses the name of an order. New checks the values of the parameters. The error is InvalidArgument.
 func ParseName(text string) (Name, error) {
 	n, _, err := parse(text)
 	return n, err
 }
 
-func parse(text string) (Name, kind, error) {
+// parse returns the parts of a name, and its kind.
+func parse(text string) (n Name, k *kind, err error) {
 	before, after, parameters := strings.Cut(text, ":")
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == before && (k.parameters > 0) == parameters })
-	if i < 0 {
-		return Name{}, kind{}, fail("there is no order %q", text).WithHint("use one of %s", forms()).With("order", text)
-	}
-	n := Name{Kind: before}
-	for word := range strings.SplitSeq(after, ":") {
-		if p, err := strconv.ParseInt(word, 10, 64); err == nil {
-			n.Parameters = append(n.Parameters, p)
+	for i := range kinds {
+		if kinds[i].name == before && (kinds[i].parameters > 0) == parameters {
+			k = &kinds[i]
 		}
 	}
-	if len(n.Parameters) != kinds[i].parameters || n.String() != text {
-		return Name{}, kind{}, wrong(text, "is not %s", kinds[i].form)
+	if k == nil {
+		return n, nil, fail("there is no order %q", text).WithHint("use one of %s", forms()).With("order", text)
 	}
-	return n, kinds[i], nil
+	n.Kind = before
+	for parameters {
+		var word string
+		word, after, parameters = strings.Cut(after, ":")
+		p, _ := strconv.ParseInt(word, 10, 64) // the comparison finds other texts
+		n.Parameters = append(n.Parameters, p)
+	}
+	if len(n.Parameters) != k.parameters || n.String() != text {
+		return n, nil, wrong(text, "is not %s", k.form)
+	}
+	return n, k, nil
 }
 
 // forms lists the forms of all names.
@@ -104,30 +108,30 @@ func wrong(name, format string, args ...any) error {
 
 // IsDerived reports whether a name stands for an order whose parameters follow
 // from a layout, such as "local".
-func IsDerived(short string) bool {
-	return slices.ContainsFunc(kinds, func(k kind) bool { return k.derived(short) })
-}
+func IsDerived(short string) bool { return derived(short) != nil }
 
-// derived reports whether short is the name of the kind without its version.
-func (k kind) derived(short string) bool {
-	name, _, _ := strings.Cut(k.name, ".")
-	return k.derive != nil && name == short
-}
-
-// Derive returns the full name of an order whose parameters follow from a
-// layout.
-func Derive(short string, g Grouping) Name {
-	for _, k := range kinds {
-		if k.derived(short) {
-			return Name{Kind: k.name, Parameters: k.derive(g)}
+// derived returns the kind whose name without its version is short, if its
+// parameters follow from a layout.
+func derived(short string) *kind {
+	for i := range kinds {
+		k := &kinds[i]
+		if name, _, _ := strings.Cut(k.name, "."); k.derive != nil && name == short {
+			return k
 		}
 	}
-	return Name{Kind: short}
+	return nil
+}
+
+// Derive returns the full name of an order whose parameters follow from a layout.
+// IsDerived must be true for short.
+func Derive(short string, g Grouping) Name {
+	k := derived(short)
+	return Name{Kind: k.name, Parameters: k.derive(g)}
 }
 
 // Accepts reports whether an order that is asked for by a short name may have
 // this full name.
 func Accepts(short, full string) bool {
 	_, k, err := parse(full)
-	return err == nil && k.derived(short)
+	return err == nil && k == derived(short)
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// The tests of this file ask whether shuffle.1 looks like a uniformly random
-// permutation. They are deterministic: seeds are fixed, so a bound of five
-// standard deviations never fails by chance once it has passed.
+// The tests of this file check that shuffle.1 looks like a uniformly random
+// permutation. Their seeds are fixed, so a bound of five standard deviations does
+// not fail by chance once it has passed.
 
-// deviation gives how many standard deviations got is from its mean.
+// deviation returns the distance of got from its mean in standard deviations.
 func deviation(got, mean, variance float64) float64 {
 	return math.Abs(got-mean) / math.Sqrt(variance)
 }
 
-// chiSquare gives the deviation of the chi-square statistic of counts from its
-// mean, when every cell is equally likely and free cells may vary freely.
+// chiSquare returns the deviation of the chi-square statistic of counts from its
+// mean, if every cell is equally likely and there are free degrees of freedom.
 func chiSquare(counts []int, free int) float64 {
 	total := 0
 	for _, c := range counts {
@@ -35,8 +35,8 @@ func chiSquare(counts []int, free int) float64 {
 
 const bound = 5
 
-// sizesToProbe lie on both sides of the table's end, on squares, and where the
-// rectangle is not a square.
+// sizesToProbe are around the end of the table, squares, and sizes whose rectangle
+// is not a square.
 var sizesToProbe = []int64{1797, 4096, 4097, 4225, 5003, 50_000, 1_000_003}
 
 func factorial(n int64) int {
@@ -46,7 +46,7 @@ func factorial(n int64) int {
 	return int(n) * factorial(n-1)
 }
 
-// rank gives the number of a permutation in lexicographic order.
+// rank returns the number of a permutation in lexicographic order.
 func rank(p []int64) int {
 	r := 0
 	for i, x := range p {
@@ -89,8 +89,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Every block of positions takes equally many records from every block of
-// records, within one epoch and over several.
+// Every block of positions has equally many records of every block of records,
+// within one epoch and over several.
 func TestBlocks(t *testing.T) {
 	const blocks = 20
 	for _, n := range sizesToProbe {
@@ -107,8 +107,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// correlation gives the deviation from 0 of the correlation of x[i] and y[i],
-// both permutations of the same numbers, whose variance is 1/(n-1).
+// correlation returns the deviation from 0 of the correlation of x[i] and y[i],
+// two permutations of the same numbers. Its variance is 1/(n-1).
 func correlation(x, y []int64) float64 {
 	mean, n := float64(len(x)-1)/2, float64(len(x))
 	sum := 0.0
@@ -119,8 +119,8 @@ func correlation(x, y []int64) float64 {
 	return deviation(r, 0, 1/(n-1))
 }
 
-// Neither neighbours nor positions a row of the construction's rectangle apart
-// are correlated, nor are their differences uneven.
+// Neighbors, and positions that are one row of the rectangle apart, are not
+// correlated, and their differences are even.
 func TestSerialCorrelation(t *testing.T) {
 	for _, n := range sizesToProbe {
 		p := shuffled(t, 13, 1, n)
@@ -137,7 +137,7 @@ func TestSerialCorrelation(t *testing.T) {
 	}
 }
 
-// differences gives the deviation of the chi-square of (x[i]-y[i]) mod n.
+// differences returns the deviation of the chi-square of (x[i]-y[i]) mod n.
 func differences(x, y []int64) float64 {
 	const buckets = 32
 	n := int64(len(x))
@@ -148,9 +148,9 @@ func differences(x, y []int64) float64 {
 	return chiSquare(counts, buckets-1)
 }
 
-// The distance between a record's place in the file and in the epoch is a
-// third of the records on average (Diaconis and Graham, Spearman's Footrule as
-// a Measure of Disarray, 1977: mean (n²-1)/3, variance (n+1)(2n²+7)/45).
+// The distance between the positions of a record in the file and in the epoch is a
+// third of the records on average (Diaconis and Graham, Spearman's Footrule as a
+// Measure of Disarray, 1977: mean (n²-1)/3, variance (n+1)(2n²+7)/45).
 func TestDisplacement(t *testing.T) {
 	for _, n := range sizesToProbe {
 		for number := range int64(3) {
@@ -181,8 +181,8 @@ func TestAscents(t *testing.T) {
 	}
 }
 
-// Epochs and seeds beside each other have nothing in common, and epoch 1 of a
-// seed is not epoch 0 of the next.
+// Consecutive epochs and seeds are unrelated, and epoch 1 of a seed is not epoch 0 of
+// the next seed.
 func TestEpochsAreUnrelated(t *testing.T) {
 	type at struct{ seed, epoch int64 }
 	pairs := [][2]at{
@@ -217,8 +217,8 @@ func agreements(x, y []int64) int {
 	return hits
 }
 
-// A dataset that grows by one record gets an unrelated order, not the old one
-// with a record put in.
+// A dataset with one more record has an unrelated order, not the old order with a
+// record inserted.
 func TestSizesAreUnrelated(t *testing.T) {
 	for _, n := range sizesToProbe {
 		x, y := shuffled(t, 0, 0, n), shuffled(t, 0, 0, n+1)[:n]
@@ -228,8 +228,8 @@ func TestSizesAreUnrelated(t *testing.T) {
 	}
 }
 
-// Both parities occur, also where the construction's rectangle could be odd by
-// odd, when every round of it would be an even permutation.
+// Both parities occur, also at sizes whose rectangle could have two odd sides. Every
+// round would then be an even permutation.
 func TestParity(t *testing.T) {
 	const epochs = 400
 	for _, n := range []int64{225, 4225, 4356, 4489} {
@@ -256,9 +256,9 @@ func parity(p []int64) int {
 	return transpositions % 2
 }
 
-// Over many epochs, two positions that share a half of the Feistel network are
-// as independent as any two, and so are the four corners of a rectangle, where
-// networks with too few rounds give themselves away.
+// Over many epochs, two positions that share a half of the Feistel network are as
+// independent as any two, and so are the four corners of a rectangle. Networks with
+// too few rounds fail this.
 func TestCorners(t *testing.T) {
 	const height, width, epochs = 66, 65, 40_000 // 4290 records make this rectangle, whole
 	row, column, top, low := make([]int, 33), make([]int, 33), make([]int, height), make([]int, width)

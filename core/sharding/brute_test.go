@@ -10,8 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// brute is the definition, written as plainly as it goes: a device's index of
-// one dimension, by its coordinates.
+// brute computes the index of a device directly from the definition, dimension by
+// dimension.
 func brute(m *mesh.Mesh, spec sharding.PartitionSpec, shape []int, position int) sharding.Index {
 	c, x := m.Coordinates(position), make(sharding.Index, len(shape))
 	for d, n := range shape {
@@ -25,7 +25,7 @@ func brute(m *mesh.Mesh, spec sharding.PartitionSpec, shape []int, position int)
 	return x
 }
 
-// compare holds everything the package says about an array to the definition.
+// compare compares all results of the package for an array with the definition.
 func compare(t *testing.T, s *sharding.NamedSharding, shape []int) {
 	t.Helper()
 	m := s.Mesh()
@@ -63,7 +63,7 @@ func compare(t *testing.T, s *sharding.NamedSharding, shape []int) {
 	compareLeading(t, s, shape)
 }
 
-// compareLeading checks that the first dimensions alone are cut alike.
+// compareLeading checks that the tilings of the first dimensions agree.
 func compareLeading(t *testing.T, s *sharding.NamedSharding, shape []int) {
 	t.Helper()
 	tiling, _ := s.Tiling(shape)
@@ -83,8 +83,8 @@ type random struct{ *rand.Rand }
 
 func seeded(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 0))} }
 
-// mesh gives up to 4 axes and 48 devices, in any order, with sparse ids, owned
-// by up to 6 processes, none of which need have a rank or equal parts.
+// mesh makes a mesh of up to 4 axes and 48 devices, in any order, with sparse ids, of
+// up to 6 processes with any numbers of devices.
 func (r random) mesh() *mesh.Mesh {
 	size, axes := 1, make([]mesh.Axis, r.IntN(5))
 	for i := range axes {
@@ -107,7 +107,7 @@ func (r random) mesh() *mesh.Mesh {
 	return m
 }
 
-// sharding deals the axes of a mesh, in any order, to up to rank entries.
+// sharding distributes the axes of a mesh, in any order, over up to rank entries.
 func (r random) sharding(m *mesh.Mesh, rank int) *sharding.NamedSharding {
 	spec := make(sharding.PartitionSpec, r.IntN(rank+1))
 	axes := m.Axes()
@@ -123,7 +123,7 @@ func (r random) sharding(m *mesh.Mesh, rank int) *sharding.NamedSharding {
 	return s
 }
 
-// shape gives sizes that divide.
+// shape makes a shape whose sizes divide.
 func (r random) shape(s *sharding.NamedSharding, rank int) []int {
 	shape := make([]int, rank)
 	for d := range shape {
@@ -144,9 +144,9 @@ func TestAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// FuzzAgainstBruteForce reads a mesh, a spec and a shape from bytes, right or
-// wrong: what New and Check accept must agree with the definition, and what
-// they refuse must be refused by the rules.
+// FuzzAgainstBruteForce makes a mesh, a spec and a shape of bytes. If New and Check
+// accept them, the results must agree with the definition. Else a rule must refuse
+// them.
 func FuzzAgainstBruteForce(f *testing.F) {
 	f.Add(uint64(1), []byte{2, 3}, []byte{1, 0, 2, 0}, []byte{4, 6})
 	f.Add(uint64(2), []byte{4, 1, 2}, []byte{3, 1, 0, 2}, []byte{0, 8, 1})

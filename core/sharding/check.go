@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Check says whether an array of this shape can be sharded so. The spec may
-// have at most one entry per dimension (some calls of JAX let trailing Nones
-// through; its rank check does not), and every dimension must divide by its
-// tiles. Of several dimensions that do not, the error, InvalidArgument, names
-// the first, as JAX's does. Zero divides by everything.
+// Check checks that an array of this shape can have the sharding. The spec may
+// have at most one entry per dimension, and the number of tiles must divide every
+// dimension. (Some functions of JAX accept trailing Nones.) The error is
+// InvalidArgument. Like JAX's, it names the first dimension that does not divide.
+// Every number divides zero.
 func (s *NamedSharding) Check(shape []int) error {
 	if len(s.spec) > len(shape) {
 		return s.tooLong(shape)
@@ -55,7 +55,7 @@ func (s *NamedSharding) indivisible(shape []int, d, k int) error {
 		With("dimension", d).With("size", n).With("tiles", k).With("remainder", n%k).With("axes", s.Spec()[d])
 }
 
-// nearest names the multiples of k on both sides of n; nobody wants zero.
+// nearest names the multiples of k on both sides of n, except zero.
 func nearest(n, k int) string {
 	below, above := n-n%k, n-n%k+k
 	switch {

@@ -37,8 +37,7 @@ func ExampleNamedSharding_Map() {
 	// Output: [[0:2] [8:10] [2:4] [10:12] [4:6] [12:14] [6:8] [14:16]] [0 0 0 0 0 0 0 0] <nil>
 }
 
-// With the model axis across processes, processes 0 and 2 must read the same
-// rows: nothing follows from the rank.
+// If the model axis crosses processes, processes 0 and 2 must read the same rows.
 func ExampleNamedSharding_Groups() {
 	m, err := mesh.Uniform([]mesh.Axis{{Name: "model", Size: 2}, {Name: "data", Size: 4}}, 4)
 	if err != nil {

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// Index is the part of an array that a device holds: a full [start, stop) pair
-// for every dimension. (JAX writes slice(None) where a dimension is not
-// partitioned; here the pair is always given.)
+// Index is the part of an array that a device holds: a full [start, stop) pair for
+// every dimension. JAX writes slice(None) for a dimension that is not partitioned.
 type Index [][2]int
 
-// Equal says whether both are the same part.
+// Equal reports whether both are the same part.
 func (x Index) Equal(o Index) bool { return slices.Equal(x, o) }
 
-// Shape gives the shape of the part.
+// Shape returns the shape of the part.
 func (x Index) Shape() []int {
 	s := make([]int, len(x))
 	for d, r := range x {

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// IndexAt gives the part that the device at a mesh position holds. The shape
+// IndexAt returns the part that the device at a mesh position holds. The shape
 // must pass Check.
 func (s *NamedSharding) IndexAt(shape []int, position int) Index {
 	t := s.tiling(shape)
 	return t.Index(t.At(position))
 }
 
-// Map gives the index of every device and its replica number, in mesh order. A
-// device's replica number is the number of earlier devices with an equal index.
-// Equal indexes share their memory.
+// Map returns the index and the replica number of every device, in mesh order. The
+// replica number is the number of earlier devices with an equal index. Equal
+// indexes share their memory.
 func (s *NamedSharding) Map(shape []int) (indexes []Index, replicas []int, err error) {
 	t, err := s.Tiling(shape)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *NamedSharding) Map(shape []int) (indexes []Index, replicas []int, err e
 	return indexes, replicas, nil
 }
 
-// indexes gives the index of every tile, all in one piece of memory.
+// indexes returns the index of every tile, with one allocation for all.
 func (t Tiling) indexes() []Index {
 	rank := len(t.tiles)
 	pairs, list := make(Index, t.count*rank), make([]Index, t.count)
@@ -47,10 +47,9 @@ type Part struct {
 	Holders []int // mesh positions of this process's devices that hold it, in mesh order
 }
 
-// Local gives the distinct indexes of a process, in the order in which its
-// devices first hold them in mesh order. It is what JAX calls the addressable
-// part of the index map, for any process. It is empty for a process without
-// devices in the mesh.
+// Local returns the distinct indexes of a process, ordered by their first holders
+// in mesh order. It is the addressable part of JAX's index map, for any process. It
+// is empty for a process without devices in the mesh.
 func (s *NamedSharding) Local(shape []int, process int) ([]Part, error) {
 	t, err := s.Tiling(shape)
 	if err != nil {
@@ -71,9 +70,9 @@ func (s *NamedSharding) Local(shape []int, process int) ([]Part, error) {
 	return parts, nil
 }
 
-// Groups says which processes hold the same: it lists the processes of the
-// mesh in groups whose sets of distinct indexes are equal, each in ascending
-// order, the groups in order of their first process.
+// Groups groups the processes of the mesh by their sets of distinct indexes. The
+// processes of a group are in ascending order, and the groups are ordered by their
+// first process.
 func (s *NamedSharding) Groups(shape []int) ([][]int, error) {
 	t, err := s.Tiling(shape)
 	if err != nil {

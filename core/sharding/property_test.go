@@ -9,19 +9,19 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// TestPlanProperties plays every process of random meshes, and two that own
-// nothing, and asks what a loader relies on:
+// TestPlanProperties checks for every process of random meshes, and for two without
+// devices, what a loader relies on:
 //
 //  1. The parts of all processes together are the whole array.
-//  2. Processes hold the same parts if and only if Groups says so.
-//  3. Every device's shard is array[index], whoever cuts it out.
+//  2. Two processes hold the same parts if and only if Groups groups them.
+//  3. The shard of every device is array[index].
 func TestPlanProperties(t *testing.T) {
 	for seed := range uint64(1000) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := seeded(seed)
 			rank := 1 + r.IntN(3)
 			s := r.sharding(r.mesh(), rank)
-			p := play(t, s, r.shape(s, rank))
+			p := simulate(t, s, r.shape(s, rank))
 			p.union(t)
 			p.sameParts(t)
 			p.shards(t)
@@ -29,16 +29,16 @@ func TestPlanProperties(t *testing.T) {
 	}
 }
 
-// played is a global array whose every element is its own number, and what
-// each process would read of it.
-type played struct {
+// simulated is a global array whose elements are their own numbers, with the parts
+// that each process reads.
+type simulated struct {
 	sharding *sharding.NamedSharding
 	shape    []int
 	parts    map[int][]sharding.Part // by process
 }
 
-func play(t *testing.T, s *sharding.NamedSharding, shape []int) played {
-	p := played{s, shape, map[int][]sharding.Part{}}
+func simulate(t *testing.T, s *sharding.NamedSharding, shape []int) simulated {
+	p := simulated{s, shape, map[int][]sharding.Part{}}
 	for process := range 10 {
 		parts, err := s.Local(shape, process)
 		if err != nil {
@@ -69,7 +69,7 @@ func elements(shape []int, x sharding.Index) []int {
 	return list
 }
 
-func (p played) union(t *testing.T) {
+func (p simulated) union(t *testing.T) {
 	total := 1
 	for _, n := range p.shape {
 		total *= n
@@ -92,7 +92,7 @@ func (p played) union(t *testing.T) {
 	}
 }
 
-func (p played) sameParts(t *testing.T) {
+func (p simulated) sameParts(t *testing.T) {
 	groups, err := p.sharding.Groups(p.shape)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func (p played) sameParts(t *testing.T) {
 	}
 }
 
-func (p played) held(process int) []string {
+func (p simulated) held(process int) []string {
 	var held []string
 	for _, part := range p.parts[process] {
 		held = append(held, part.Index.String())
@@ -128,7 +128,7 @@ func (p played) held(process int) []string {
 	return held
 }
 
-func (p played) shards(t *testing.T) {
+func (p simulated) shards(t *testing.T) {
 	indexes, _, err := p.sharding.Map(p.shape)
 	if err != nil {
 		t.Fatal(err)
@@ -154,8 +154,8 @@ func (p played) shards(t *testing.T) {
 	}
 }
 
-// Which process owns a device changes nothing about what the device holds, and
-// moving the devices of a mesh moves their parts with them.
+// What a device holds does not depend on the process that owns it. If the devices of
+// a mesh are reordered, their parts move with the positions.
 func TestOwnershipDoesNotMoveData(t *testing.T) {
 	for seed := range uint64(200) {
 		r := seeded(seed)
@@ -177,7 +177,7 @@ func TestOwnershipDoesNotMoveData(t *testing.T) {
 		}
 		got, gotReplicas, _ := other.Map(shape)
 		if !slices.EqualFunc(got, want, sharding.Index.Equal) || !slices.Equal(gotReplicas, wantReplicas) {
-			t.Errorf("seed %d: %v of shape %v depends on who owns the devices", seed, s, shape)
+			t.Errorf("seed %d: %v of shape %v depends on the processes", seed, s, shape)
 		}
 	}
 }

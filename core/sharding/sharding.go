@@ -1,16 +1,16 @@
 // Package sharding computes which part of an array each device of a mesh
 // holds, exactly as jax.sharding.NamedSharding does.
 //
-// For dimension d whose spec entry names axes (a1, a2, …), the number of tiles
-// is the product of their sizes, and a device's tile is the mixed-radix number
-// of its coordinates on those axes, the first axis most significant. Axes that
-// are not named replicate. A dimension must divide by its number of tiles: JAX
-// has no uneven sharding of inputs, so there is none here.
+// For dimension d whose spec entry names axes (a1, a2, …), the number of tiles is
+// the product of their sizes. The tile of a device is the mixed-radix number of its
+// coordinates on those axes, with the first axis most significant. Axes that are
+// not named replicate. The number of tiles must divide the dimension: JAX has no
+// uneven sharding of inputs, so this package has none.
 //
-// [NamedSharding.Map] answers for every device, [NamedSharding.Local] for one
-// process, without being that process. Both rest on [Tiling], which numbers the
-// distinct parts and is what to use for large meshes. The tables of
-// tests/conformance, made by JAX itself, hold this package to JAX.
+// [NamedSharding.Map] returns the indexes of all devices, and [NamedSharding.Local]
+// those of any process. Both use [Tiling], which numbers the distinct parts and is
+// fast for large meshes. tests/conformance compares this package with tables that
+// JAX made.
 package sharding
 
 import (
@@ -32,8 +32,8 @@ type NamedSharding struct {
 	tiles []int   // of the spec's entries
 }
 
-// New checks that every axis of spec is in the mesh and used once, else the
-// error is InvalidArgument.
+// New makes a sharding. Every axis of spec must be in the mesh and occur once, else
+// the error is InvalidArgument.
 func New(m *mesh.Mesh, spec PartitionSpec) (*NamedSharding, error) {
 	if m == nil {
 		return nil, fail("spec %s has no mesh", spec).WithHint("give the mesh that its axes belong to")
@@ -60,7 +60,7 @@ func New(m *mesh.Mesh, spec PartitionSpec) (*NamedSharding, error) {
 	return s, nil
 }
 
-// checkUnique refuses an axis that stands in a spec twice.
+// checkUnique refuses a spec that names an axis twice.
 func checkUnique(spec PartitionSpec) error {
 	used := map[string]int{}
 	for d, entry := range spec {
@@ -80,7 +80,7 @@ func checkUnique(spec PartitionSpec) error {
 	return nil
 }
 
-// axisNames lists what an entry of a spec may name.
+// axisNames lists the axes that a spec may name.
 func axisNames(m *mesh.Mesh) string {
 	axes := m.Axes()
 	if len(axes) == 0 {
@@ -100,14 +100,14 @@ func fail(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "sharding", format, args...)
 }
 
-// Mesh gives the mesh.
+// Mesh returns the mesh.
 func (s *NamedSharding) Mesh() *mesh.Mesh { return s.mesh }
 
-// Spec gives a copy of the spec.
+// Spec returns a copy of the spec.
 func (s *NamedSharding) Spec() PartitionSpec { return s.spec.Clone() }
 
-// Equal says whether both have equal meshes and equal specs. JAX also compares
-// axis types and memory kinds, which do not exist here.
+// Equal reports whether both have equal meshes and equal specs. JAX also compares
+// axis types and memory kinds, which this package does not have.
 func (s *NamedSharding) Equal(o *NamedSharding) bool {
 	return s.spec.Equal(o.spec) && s.mesh.Equal(o.mesh)
 }
@@ -117,7 +117,7 @@ func (s *NamedSharding) String() string {
 	return fmt.Sprintf("NamedSharding(mesh=%s, spec=%s)", s.mesh, s.spec)
 }
 
-// Tiles gives the number of tiles of a dimension, which may lie past the spec.
+// Tiles returns the number of tiles of a dimension, which may be past the spec.
 func (s *NamedSharding) Tiles(dim int) int {
 	if dim >= len(s.tiles) {
 		return 1
@@ -125,18 +125,17 @@ func (s *NamedSharding) Tiles(dim int) int {
 	return s.tiles[dim]
 }
 
-// IsFullyReplicated says whether every device holds the whole array.
+// IsFullyReplicated reports whether every device holds the whole array.
 func (s *NamedSharding) IsFullyReplicated() bool {
 	return !slices.ContainsFunc(s.tiles, func(k int) bool { return k > 1 })
 }
 
-// IsFullyAddressable says whether a process owns every device of the mesh. A
-// process without devices addresses nothing.
+// IsFullyAddressable reports whether a process owns every device of the mesh.
 func (s *NamedSharding) IsFullyAddressable(process int) bool {
 	return s.mesh.NumLocal(process) == s.mesh.Size()
 }
 
-// ShardShape gives the shape of the part that each device holds.
+// ShardShape returns the shape of the part that each device holds.
 func (s *NamedSharding) ShardShape(shape []int) ([]int, error) {
 	if err := s.Check(shape); err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
-// A program can read the numbers of an error, as it can from JAX's.
+// The attributes of an error have its numbers.
 func TestErrorFacts(t *testing.T) {
 	var e *status.Error
 	if err := newSharding(t, dataModel(t, 1), p(nil, []string{"data", "model"})).Check([]int{1, 12}); !errors.As(err, &e) {
@@ -164,8 +164,8 @@ func TestNewSpecErrors(t *testing.T) {
 	p(1)
 }
 
-// All parts of a dimension of size zero are equal, so they are replicas of each
-// other although the spec partitions them.
+// All parts of a dimension of size zero are equal, so they are replicas, although
+// the spec partitions the dimension.
 func TestZeroSizeDimensions(t *testing.T) {
 	m := dataModel(t, 2)
 	_, replicas, err := newSharding(t, m, p("data", "model")).Map([]int{0, 0})

@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// PartitionSpec says, for each dimension of an array, over which mesh axes it
-// is partitioned: entry d lists the axes of dimension d, most significant
-// first; an empty entry, and every dimension past the last entry, is not
-// partitioned. Trailing empty entries count for the rank of the spec, as in JAX.
+// PartitionSpec lists the mesh axes over which each dimension of an array is
+// partitioned. Entry d has the axes of dimension d, most significant first. A
+// dimension with an empty entry, or past the last entry, is not partitioned.
+// Trailing empty entries count for the rank of the spec, as in JAX.
 type PartitionSpec [][]string
 
-// NewSpec makes a spec of entries as they stand in JAX's P and in a layout
-// document: nil for a dimension that is not partitioned, a string for one axis,
-// a list of strings ([]string or []any) for several. An empty list is nil. Any
-// other entry is InvalidArgument, an empty name and a list inside a list too.
+// NewSpec makes a spec of entries as in JAX's P and in layout documents: nil for a
+// dimension that is not partitioned, a string for one axis, and a list of strings
+// ([]string or []any) for several. An empty list means nil. The error is
+// InvalidArgument for any other entry, an empty name or a nested list.
 func NewSpec(entries ...any) (PartitionSpec, error) {
 	spec := make(PartitionSpec, len(entries))
 	for d, e := range entries {
@@ -69,8 +69,7 @@ func kindOf(x any) string {
 	return fmt.Sprintf("a value of type %T", x)
 }
 
-// P makes a spec as NewSpec does and panics on an error, which is a mistake in
-// the program. It is for specs that are written out in source code.
+// P is NewSpec for specs that are literals in source code. It panics on an error.
 func P(entries ...any) PartitionSpec {
 	spec, err := NewSpec(entries...)
 	if err != nil {
@@ -79,8 +78,8 @@ func P(entries ...any) PartitionSpec {
 	return spec
 }
 
-// Entries gives the canonical entries, which NewSpec takes: nil, a string for
-// one axis, a []string for several. The list is not nil, also where it is empty.
+// Entries returns the entries in canonical form, which NewSpec accepts: nil, a
+// string for one axis, a []string for several. The list is never nil.
 func (p PartitionSpec) Entries() []any {
 	entries := make([]any, len(p))
 	for d, axes := range p {
@@ -95,13 +94,13 @@ func (p PartitionSpec) Entries() []any {
 	return entries
 }
 
-// Equal says whether both have the same entries. As in JAX, trailing empty
+// Equal reports whether both have the same entries. As in JAX, trailing empty
 // entries make a difference.
 func (p PartitionSpec) Equal(o PartitionSpec) bool {
 	return slices.EqualFunc(p, o, slices.Equal[[]string])
 }
 
-// Clone gives a copy that shares nothing.
+// Clone returns a deep copy.
 func (p PartitionSpec) Clone() PartitionSpec {
 	c := make(PartitionSpec, len(p))
 	for d, axes := range p {
@@ -135,8 +134,8 @@ func tuple[T any](list []T, text func(T) string) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// repr prints a name as Python's repr does: in single quotes, or in double ones
-// if it holds only single ones.
+// repr prints a name as Python's repr does: in single quotes, or in double quotes
+// if the name contains only single ones.
 func repr(name string) string {
 	quote := '\''
 	if strings.ContainsRune(name, '\'') && !strings.ContainsRune(name, '"') {

@@ -2,23 +2,23 @@ package sharding
 
 import "slices"
 
-// Tiling numbers the distinct parts of an array: its tiles, counted from 0 in
-// row-major order. Devices with equal indexes have the same tile.
+// Tiling numbers the distinct parts of an array, its tiles, from 0 in row-major
+// order. Devices with equal indexes have the same tile.
 //
-// The tile of a device is a linear function of its mesh coordinates, because a
-// spec uses every axis at most once: the sum of coordinate × weight. So a mesh
-// of a million devices takes a few milliseconds, and an array's sizes play no
-// part but one: a dimension of size zero is a single tile, since all its parts
-// are equal.
+// The tile of a device is a linear function of its mesh coordinates: the sum of
+// coordinate × weight, because a spec uses every axis at most once. So a mesh of a
+// million devices takes a few milliseconds. Tiles do not depend on the sizes of the
+// array, except that a dimension of size zero is a single tile, because all its
+// parts are equal.
 type Tiling struct {
 	sizes   []int // of the mesh's axes
-	weights []int // of the mesh's axes; 0 where an axis replicates or has one device
+	weights []int // of the mesh's axes; 0 if an axis replicates or has one device
 	shape   []int
 	tiles   []int // per dimension
 	count   int
 }
 
-// Tiling checks the shape and cuts it into tiles.
+// Tiling checks the shape and returns its tiling.
 func (s *NamedSharding) Tiling(shape []int) (Tiling, error) {
 	if err := s.Check(shape); err != nil {
 		return Tiling{}, err
@@ -44,22 +44,22 @@ func (s *NamedSharding) tiling(shape []int) Tiling {
 	return t
 }
 
-// Count gives the number of distinct parts.
+// Count returns the number of tiles.
 func (t Tiling) Count() int { return t.count }
 
-// Tiles gives a copy of the number of tiles of every dimension. Their product
-// is Count.
+// Tiles returns a copy of the numbers of tiles of all dimensions. Their product is
+// Count.
 func (t Tiling) Tiles() []int { return slices.Clone(t.tiles) }
 
-// Same says whether both give every device the same tile, for arrays over the
-// same mesh whatever their sizes.
+// Same reports whether both assign every device the same tile. Both must be over
+// the same mesh.
 func (t Tiling) Same(o Tiling) bool { return slices.Equal(t.weights, o.weights) }
 
-// Weights gives a copy of the weight of every mesh axis. Tilings of one mesh
-// with equal weights are the Same.
+// Weights returns a copy of the weights of all mesh axes. Tilings of one mesh with
+// equal weights are the same.
 func (t Tiling) Weights() []int { return slices.Clone(t.weights) }
 
-// Leading gives the tiling of the first dims dimensions alone.
+// Leading returns the tiling of the first dims dimensions.
 func (t Tiling) Leading(dims int) Tiling {
 	rest := 1
 	for _, k := range t.tiles[dims:] {
@@ -67,12 +67,12 @@ func (t Tiling) Leading(dims int) Tiling {
 	}
 	weights := slices.Clone(t.weights)
 	for a := range weights {
-		weights[a] /= rest // 0 for the axes of later dimensions, whose weights are smaller
+		weights[a] /= rest // axes of later dimensions have smaller weights, which become 0
 	}
 	return Tiling{sizes: t.sizes, weights: weights, shape: t.shape[:dims], tiles: t.tiles[:dims], count: t.count / rest}
 }
 
-// At gives the tile of the device at a mesh position.
+// At returns the tile of the device at a mesh position.
 func (t Tiling) At(position int) int {
 	tile := 0
 	for a := len(t.sizes) - 1; a >= 0; a-- {
@@ -82,7 +82,7 @@ func (t Tiling) At(position int) int {
 	return tile
 }
 
-// All gives the tile of every device, in mesh order.
+// All returns the tile of every device, in mesh order.
 func (t Tiling) All() []int32 {
 	total := 1
 	for _, size := range t.sizes {
@@ -100,14 +100,14 @@ func (t Tiling) All() []int32 {
 	return all
 }
 
-// Index gives the part that a tile is.
+// Index returns the index of a tile.
 func (t Tiling) Index(tile int) Index {
 	x := make(Index, len(t.tiles))
 	t.Fill(x, tile)
 	return x
 }
 
-// Fill writes the part that a tile is to x, one pair for every dimension.
+// Fill writes the index of a tile to x, which has a pair for every dimension.
 func (t Tiling) Fill(x Index, tile int) {
 	for d := len(t.tiles) - 1; d >= 0; d-- {
 		size, k := t.shape[d]/t.tiles[d], tile%t.tiles[d]
@@ -116,7 +116,7 @@ func (t Tiling) Fill(x Index, tile int) {
 	}
 }
 
-// Replicas gives the replica number of every device, in mesh order: the number
+// Replicas returns the replica number of every device, in mesh order: the number
 // of earlier devices with an equal index.
 func (t Tiling) Replicas() []int32 {
 	replicas, seen := t.All(), make([]int32, t.count)

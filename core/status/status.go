@@ -1,13 +1,12 @@
-// Package status is the one vocabulary of errors in meshfeed.
+// Package status has the errors of meshfeed.
 //
-// Every failure that leaves a package is an [*Error]: a [Code] that Go, C,
-// Python and the browser share, the operation that failed, a message that says
-// what was expected and what was found, and a hint that says what to do. The
-// text reads as one sentence:
+// Every error that a package returns is an [*Error]. It has a [Code] that Go, C,
+// Python and the browser share, the operation that failed, a message with expected
+// and actual values, and a hint that says what to do. The text is one sentence:
 //
 //	sharding: dimension 0 of shape (30, 128) is split 4 ways by axis "data" (size 4), but 30 % 4 = 2; use a batch of 28 or 32
 //
-// The numbers of the codes are part of the C ABI. They are append-only.
+// The numbers of the codes are part of the C ABI. They never change.
 package status
 
 import (
@@ -16,8 +15,8 @@ import (
 	"fmt"
 )
 
-// Code says what kind of outcome a call had. Zero is success, positive codes
-// are outcomes without a message, negative codes are errors.
+// Code is the kind of outcome of a call. Zero is success, positive codes are
+// outcomes without a message, and negative codes are errors.
 type Code int32
 
 // The codes, with the builtin exception that Python raises for each.
@@ -29,7 +28,7 @@ const (
 	OutOfRange        Code = -2  // IndexError
 	NotFound          Code = -3  // FileNotFoundError
 	InvalidState      Code = -4  // RuntimeError: closed, stale handle, wrong order of calls
-	Incompatible      Code = -5  // ValueError: saved state, dataset or ABI does not fit
+	Incompatible      Code = -5  // ValueError: a saved state, dataset or ABI does not match
 	DataLoss          Code = -6  // OSError: damaged or truncated data
 	IO                Code = -7  // OSError
 	ResourceExhausted Code = -8  // MemoryError
@@ -47,7 +46,7 @@ var names = map[Code]string{
 	Forked: "Forked", Internal: "Internal",
 }
 
-// Codes lists every code, most successful first.
+// Codes lists every code: success, outcomes, errors.
 func Codes() []Code {
 	list := []Code{OK, Timeout, End}
 	for c := InvalidArgument; c >= Internal; c-- {
@@ -56,7 +55,7 @@ func Codes() []Code {
 	return list
 }
 
-// String gives the name of the code as it is spelled in Go.
+// String returns the name of the code in Go.
 func (c Code) String() string {
 	if s, ok := names[c]; ok {
 		return s
@@ -70,21 +69,21 @@ type Attr struct {
 	Value any
 }
 
-// Error is a failure with everything a caller needs to act on it.
+// Error is an error with everything that a caller needs to act on it.
 type Error struct {
 	Code  Code
 	Op    string // the package or verb that failed, such as "sharding"
-	Msg   string // expected and actual, without a full stop
+	Msg   string // expected and actual, without a period
 	Hint  string // what to do; may be empty
 	Attrs []Attr
 	Err   error // the cause; may be nil
 }
 
-// New gives an error whose message is Msg as it stands.
+// New makes an error with a literal message.
 func New(code Code, op, msg string) *Error { return &Error{Code: code, Op: op, Msg: msg} }
 
-// Errorf gives an error with a formatted message. An argument wrapped by %w
-// becomes the cause.
+// Errorf makes an error with a formatted message. An argument of %w becomes the
+// cause.
 func Errorf(code Code, op, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Op: op, Msg: err.Error(), Err: errors.Unwrap(err)}
@@ -102,7 +101,7 @@ func (e *Error) With(key string, value any) *Error {
 	return e
 }
 
-// Attr gives the value of a fact, or nil.
+// Attr returns the value of a fact, or nil.
 func (e *Error) Attr(key string) any {
 	for _, a := range e.Attrs {
 		if a.Key == key {
@@ -112,7 +111,7 @@ func (e *Error) Attr(key string) any {
 	return nil
 }
 
-// Error gives "op: message; hint".
+// Error returns "op: message; hint".
 func (e *Error) Error() string {
 	s := e.Msg
 	if e.Op != "" {
@@ -124,13 +123,13 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errors that a program waits for, to be asked for with [errors.Is].
+// Errors that programs compare with [errors.Is].
 var (
 	ErrEnd    = errors.New("there is no further batch") // every error of code End
-	ErrClosed = errors.New("closed")                    // a use of something that was closed
+	ErrClosed = errors.New("closed")                    // a use of a closed object
 )
 
 // Is makes an End error match [ErrEnd], and a Cancelled error
@@ -139,17 +138,17 @@ func (e *Error) Is(target error) bool {
 	return e.Code == End && target == ErrEnd || e.Code == Cancelled && target == context.Canceled
 }
 
-// Closed gives the InvalidState error for a use of something that was closed:
-// it matches [ErrClosed].
+// Closed makes the InvalidState error of a use of a closed object. It matches
+// [ErrClosed].
 func Closed(op, format string, args ...any) *Error {
 	e := Errorf(InvalidState, op, format, args...)
 	e.Err = ErrClosed
 	return e
 }
 
-// CodeOf gives the code of err: OK for nil, the code of the outermost [*Error]
-// in its chain, Cancelled and Timeout for the errors of package context, and
-// Internal for anything else, which no caller was told to expect.
+// CodeOf returns the code of err: OK for nil, the code of the outermost [*Error] in
+// its chain, Cancelled and Timeout for the errors of package context, and Internal
+// for any other error.
 func CodeOf(err error) Code {
 	var e *Error
 	switch {

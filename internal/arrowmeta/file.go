@@ -170,11 +170,15 @@ func checkBlocks(what string, list []Block, end int64) error {
 	if sorted {
 		return nil
 	}
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b Block) int { return cmp.Compare(a.Offset, b.Offset) })
+	starts, ends := make([]int, len(list)), make([]int, len(list))
+	for i, b := range list {
+		starts[i], ends[i] = int(b.Offset), int(b.End())
+	}
+	slices.Sort(starts)
+	slices.Sort(ends)
 	for i := 1; i < len(list); i++ {
-		if list[i-1].End() > list[i].Offset {
-			return fmt.Errorf("two %ses overlap at byte %d", what, list[i].Offset)
+		if ends[i-1] > starts[i] { // fewer than i blocks end before this one
+			return fmt.Errorf("two %ses overlap at byte %d", what, starts[i])
 		}
 	}
 	return nil

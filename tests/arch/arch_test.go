@@ -74,10 +74,10 @@ var allowed = map[string][]string{
 	"docs/demo-go":         {"core/layout/picture", "core/gomlxfeed", "core/gomlxfeed/xla", "arrowio"},
 	"cmd/meshfeed":         {"core/loader", "core/layout/...", "arrowio", "wasm/host", "core/gomlxfeed", "core/gomlxfeed/selfcheck", "core/gomlxfeed/xla", "wasm/page"},
 	// the layout validator as WebAssembly, and the packages that run it
-	"wasm/internal/answer": {"core/layout/document", "core/layout/picture", "internal/arrowtype"},
-	"wasm/guest":           {"wasm/internal/answer"},
-	"wasm/page":            {"core/status"},
-	"wasm/host":            {"internal/guard"},
+	"wasm/internal/reply": {"core/layout/document", "core/layout/picture", "internal/arrowtype"},
+	"wasm/guest":          {"wasm/internal/reply"},
+	"wasm/page":           {"core/status"},
+	"wasm/host":           {"internal/guard"},
 	// conformance suites, which the tests of implementations import
 	"core/sampler/samplertest": {"core/sampler"},
 	"core/source/sourcetest":   {"core/source"},

@@ -1,10 +1,9 @@
 //go:build wasip1
 
-// Command guest is the layout validator as a WebAssembly module: the layout
-// core behind a few exports, for the browser and for wazero. build.sh builds
-// it as a reactor of WASI preview 1.
+// Command guest is the layout validator as a WebAssembly module, for browsers
+// and for wazero. build.sh builds it as a reactor of WASI preview 1.
 //
-// The host calls _initialize once, then one export at a time:
+// The host calls _initialize once, and then one export at a time:
 //
 //	mf_version() -> u32                       of these exports
 //	mf_input(n u32) -> address                where the host writes n bytes
@@ -13,13 +12,13 @@
 //	mf_samples(n u32) -> reply                a question about an order → JSON
 //	mf_schema(n u32, size f64) -> reply       the last bytes of a file → JSON
 //
-// Package answer says what is in them. A reply is address<<32 | length, and
-// lies there until the next call; an address from mf_input is good for one
-// call. Memory may grow in any call, so the host reads memory.buffer anew. A
-// trap is final: the host drops the instance.
+// Package reply documents the replies. A reply is address<<32 | length. It is
+// valid until the next call, and an address from mf_input is valid for one call.
+// Memory may grow in any call, so the host must read memory.buffer again after
+// each. After a trap, the host must drop the instance.
 //
-// The clock must be a real one: Go's collector starves on one that jumps ahead
-// at every reading.
+// The clock must be real: Go's garbage collector does not finish on a clock that
+// jumps ahead at every reading.
 package main
 
 import (
@@ -27,31 +26,31 @@ import (
 	"runtime/debug"
 	"unsafe"
 
-	"github.com/meshfeed/meshfeed/wasm/internal/answer"
+	"github.com/meshfeed/meshfeed/wasm/internal/reply"
 )
 
 const (
-	heapSoft    = 64 << 20  // above, an export collects garbage before it returns
-	memoryLimit = 192 << 20 // above, the collector runs all the time; hosts allow 256 MiB
-	maxStack    = 16 << 20  // the core's recursion is bounded, and takes less than 1 MiB
-	maxInput    = 16 << 20  // the largest question: the footer of a file
-	keepInput   = 1 << 20   // larger input is let go after its call
+	heapSoft    = 64 << 20  // with a larger heap, an export collects garbage before it returns
+	memoryLimit = 192 << 20 // beyond it, the collector always runs; hosts allow 256 MiB
+	maxStack    = 16 << 20  // bounded recursion needs less than 1 MiB
+	maxInput    = 16 << 20  // the largest input: the footer of a file
+	keepInput   = 1 << 20   // a larger input buffer is freed after its call
 )
 
 var (
-	validator answer.Validator
+	validator reply.Validator
 	input     []byte
 	output    []byte // keeps the last reply alive
 )
 
-// An instance has no main that runs, so its bounds are set as it starts.
+// init sets the bounds, because main does not run in a reactor.
 func init() {
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetMaxStack(maxStack)
 }
 
 //go:wasmexport mf_version
-func version() uint32 { return answer.Version }
+func version() uint32 { return reply.Version }
 
 //go:wasmexport mf_input
 func allocate(n uint32) uint32 {
@@ -65,29 +64,29 @@ func allocate(n uint32) uint32 {
 }
 
 //go:wasmexport mf_describe
-func describe(n uint32) uint64 { return reply(validator.Describe(question(n))) }
+func describe(n uint32) uint64 { return send(validator.Describe(question(n))) }
 
 //go:wasmexport mf_table
 func table(array, what, from, count uint32) uint64 {
-	numbers := validator.Table(array, what, from, count) // in memory as they are answered
-	return reply(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), 8*len(numbers)))
+	numbers := validator.Table(array, what, from, count) // WebAssembly is little-endian
+	return send(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), 8*len(numbers)))
 }
 
 //go:wasmexport mf_samples
-func samples(n uint32) uint64 { return reply(answer.Samples(question(n))) }
+func samples(n uint32) uint64 { return send(reply.Samples(question(n))) }
 
 //go:wasmexport mf_schema
-func schema(n uint32, size float64) uint64 { return reply(answer.Schema(question(n), size)) }
+func schema(n uint32, size float64) uint64 { return send(reply.Schema(question(n), size)) }
 
-// question gives the first n bytes of the input.
+// question returns the first n bytes of the input.
 func question(n uint32) []byte {
 	output = nil
 	return input[:min(int(n), cap(input))]
 }
 
-// reply keeps the bytes for the host, and collects garbage where there may be
-// much: while nothing is asked, an instance should be small.
-func reply(text []byte) uint64 {
+// send keeps the bytes for the host. It collects garbage if there may be much, so
+// that an idle instance is small.
+func send(text []byte) uint64 {
 	output = text
 	if cap(input) > keepInput {
 		input = nil

@@ -8,8 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/wasm/host"
 )
 
-// BenchmarkDescribe asks about the largest of the example layouts: as a call
-// that can be interrupted, and as one that cannot.
+// BenchmarkDescribe describes the largest example layout, by a call that can be
+// interrupted and by one that cannot.
 func BenchmarkDescribe(b *testing.B) {
 	text, err := os.ReadFile("../../docs/layouts/08-65536-devices.json")
 	if err != nil {

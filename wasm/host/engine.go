@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// engine is the module as it is compiled in one way, and its idle instances.
+// engine is one compilation of the module, with its idle instances.
 type engine struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
@@ -18,7 +18,8 @@ type engine struct {
 	idle     []*instance
 }
 
-// compile compiles the module, so that calls can be interrupted or not.
+// compile compiles the module for calls that can be interrupted, or for calls
+// that cannot.
 func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, error) {
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(v.options.MemoryPages).WithCloseOnContextDone(interruptible)
 	if v.cache != nil {
@@ -26,16 +27,16 @@ func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, e
 	}
 	e := &engine{runtime: wazero.NewRuntimeWithConfig(ctx, config), pages: v.options.MemoryPages}
 	if err := e.load(ctx, v.module); err != nil {
-		_ = e.close() // the first error says what is wrong
+		_ = e.close() // the first error is the cause
 		return nil, err
 	}
 	return e, nil
 }
 
-// refused gives the error of a module that cannot be compiled.
+// refused makes the error of a module that cannot be compiled.
 func (e *engine) refused(module []byte, err error) error {
 	if !bytes.HasPrefix(module, []byte("\x00asm")) {
-		return status.Errorf(status.InvalidArgument, "host", "the file is no WebAssembly module: %w", err).
+		return status.Errorf(status.InvalidArgument, "host", "the file is not a WebAssembly module: %w", err).
 			WithHint("make wasm builds one as .build/meshfeed.wasm")
 	}
 	refusal := status.Errorf(status.InvalidArgument, "host", "the module cannot be compiled: %w", err)
@@ -54,7 +55,7 @@ func (e *engine) load(ctx context.Context, module []byte) (err error) {
 	}
 	for _, name := range exports {
 		if e.compiled.ExportedFunctions()[name] == nil {
-			return status.Errorf(status.Incompatible, "host", "the module does not export %s, so it is no layout validator", name).
+			return status.Errorf(status.Incompatible, "host", "the module does not export %s, so it is not a layout validator", name).
 				WithHint("make wasm builds one as .build/meshfeed.wasm")
 		}
 	}

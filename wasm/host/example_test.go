@@ -9,8 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/wasm/host"
 )
 
-// A service checks documents of strangers: at most two at a time, each for at
-// most ten seconds and in 64 MiB.
+// A service checks documents that it does not trust: at most two at a time, each
+// for at most ten seconds and in 64 MiB.
 func ExampleOpen() {
 	ctx := context.Background()
 	v, err := host.Open(ctx, guest, host.Options{MaxInstances: 2, Timeout: 10 * time.Second, MemoryPages: 1024})
@@ -25,16 +25,16 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	var answer struct {
+	var described struct {
 		Report struct {
 			Problems []struct{ Severity, Code, Hint string }
 		}
 	}
-	if err := json.Unmarshal(reply, &answer); err != nil {
+	if err := json.Unmarshal(reply, &described); err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, p := range answer.Report.Problems {
+	for _, p := range described.Report.Problems {
 		fmt.Println(p.Severity, p.Code, "-", p.Hint)
 	}
 	// Output: error indivisible - use a batch of 28 or 32

@@ -1,19 +1,18 @@
-// Package host runs the layout validator's WebAssembly module from Go: the one
-// that a page has, or that somebody published, instead of the code of this
-// release. The module is sandboxed: it sees a clock and the bytes it is given,
-// no files, no network and no environment.
+// Package host runs the WebAssembly module of the layout validator from Go, for
+// example the module of another release. The module is sandboxed: it has a clock
+// and its input, but no files, no network and no environment.
 //
 //	v, err := host.Open(ctx, module, host.Options{})
 //	defer v.Close()
-//	reply, err := v.Describe(ctx, text) // JSON, as package answer documents it
+//	reply, err := v.Describe(ctx, text) // JSON, as package reply documents it
 //
-// A Validator may be used by any number of goroutines. Every call has an
-// instance of the module to itself; an instance that trapped, that was
-// interrupted, or that has grown is not used again.
+// Any number of goroutines may use a Validator. Every call has an instance of the
+// module for itself. An instance that trapped, was interrupted, or has grown is
+// not used again.
 //
-// A call that can be interrupted takes 2 to 7 times as long, because the
-// compiled code looks for the interruption in every loop. So the module is
-// compiled a second time, without that, for calls whose context never ends.
+// A call that can be interrupted takes 2 to 7 times as long, because the compiled
+// code checks for interruption in every loop. So there is a second compilation
+// without these checks, for calls whose context never ends.
 package host
 
 import (
@@ -30,43 +29,44 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Version is the version of the exports that this package understands.
+// Version is the version of the exports that this package calls.
 const Version = 1
 
 // Defaults and bounds of Options.
 const (
 	DefaultMemoryPages = 4096     // 256 MiB
-	maxMemoryPages     = 1 << 16  // 4 GiB, which is all that a module can address
+	maxMemoryPages     = 1 << 16  // 4 GiB: a module cannot address more
 	DefaultMaxIdle     = 2        // instances
-	KeepMemory         = 64 << 20 // an instance that has more is not used again
+	KeepMemory         = 64 << 20 // an instance with more is not used again
 	pageSize           = 64 << 10
 )
 
-// Options of a validator. The zero value is good for most programs.
+// Options configures a validator. The zero value is good for most programs.
 type Options struct {
-	// CacheDir keeps compiled modules, which saves half a second at every
-	// Open. Empty for none.
+	// CacheDir is a directory for compiled modules, which saves half a second
+	// per Open. "" means none.
 	CacheDir string
 
-	// MaxInstances is how many calls run at once, each on an instance of its
-	// own; further calls wait. 0 means as many as there are processors, and at
+	// MaxInstances is the number of calls that run at the same time, each on its
+	// own instance. Further calls wait. 0 means the number of processors, but at
 	// least 4.
 	MaxInstances int
 
-	// MaxIdle is how many instances wait for later calls, each with at most
-	// KeepMemory bytes. 0 means DefaultMaxIdle, and a negative number none.
+	// MaxIdle is the number of idle instances that are kept for later calls, each
+	// with at most KeepMemory bytes. 0 means DefaultMaxIdle, and a negative number
+	// none.
 	MaxIdle int
 
-	// Timeout bounds every call, its wait included, but not Open. 0 means the
-	// context alone does.
+	// Timeout bounds every call, including its wait, but not Open. 0 means that
+	// only the context bounds calls.
 	Timeout time.Duration
 
-	// MemoryPages is how many pages of 64 KiB an instance may have. A call that
-	// needs more is ResourceExhausted. 0 means DefaultMemoryPages.
+	// MemoryPages is the most pages of 64 KiB of an instance. The error of a call
+	// that needs more is ResourceExhausted. 0 means DefaultMemoryPages.
 	MemoryPages uint32
 }
 
-// withDefaults gives the options in full.
+// withDefaults checks the options and fills in the defaults.
 func (o Options) withDefaults() (Options, error) {
 	if o.MaxInstances < 0 || o.Timeout < 0 || o.MemoryPages > maxMemoryPages {
 		return o, status.Errorf(status.InvalidArgument, "host", "expected MaxInstances and Timeout of at least 0 and MemoryPages of at most %d, got %d, %v and %d", maxMemoryPages, o.MaxInstances, o.Timeout, o.MemoryPages).
@@ -89,16 +89,16 @@ type Validator struct {
 	options Options
 	module  []byte
 	cache   wazero.CompilationCache
-	running chan struct{} // holds a token for each call under way
+	running chan struct{} // has an element for each call that runs
 
 	mu      sync.Mutex
-	engines [2]*engine // for calls that cannot be interrupted, and that can
+	engines [2]*engine // for calls that cannot be interrupted, and for calls that can
 	idle    int        // instances of both
 	closed  bool
 }
 
-// Open compiles a module. The error is InvalidArgument for bytes that are no
-// such module, and Incompatible for one with other exports.
+// Open compiles a module. The error is InvalidArgument for bytes that are not a
+// WebAssembly module, and Incompatible for a module with other exports.
 func Open(ctx context.Context, module []byte, o Options) (*Validator, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -117,8 +117,8 @@ func Open(ctx context.Context, module []byte, o Options) (*Validator, error) {
 	return v, nil
 }
 
-// try compiles the module, starts an instance and asks for its version. The
-// time that this takes does not count towards Options.Timeout.
+// try compiles the module, starts an instance and checks its version. It does
+// not count towards Options.Timeout.
 func (v *Validator) try(ctx context.Context) error {
 	e, err := v.engine(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (v *Validator) try(ctx context.Context) error {
 		return err
 	}
 	err = checkVersion(ctx, in)
-	v.give(e, in, err)
+	v.release(e, in, err)
 	return err
 }
 
@@ -159,21 +159,22 @@ func (v *Validator) Close() (err error) {
 	return err
 }
 
-// Describe answers about a layout document.
+// Describe returns the reply about a layout document.
 func (v *Validator) Describe(ctx context.Context, text []byte) (reply []byte, err error) {
 	return v.ask(ctx, text, "mf_describe")
 }
 
-// Samples answers about an order.
+// Samples returns the reply to a question about an order.
 func (v *Validator) Samples(ctx context.Context, question []byte) (reply []byte, err error) {
 	return v.ask(ctx, question, "mf_samples")
 }
 
-// Schema answers about the file of size bytes that ends with the tail.
+// Schema returns the reply about the file of size bytes that ends with tail.
 func (v *Validator) Schema(ctx context.Context, tail []byte, size int64) (reply []byte, err error) {
 	return v.ask(ctx, tail, "mf_schema", math.Float64bits(float64(size)))
 }
 
+// ask calls an export with an input.
 func (v *Validator) ask(ctx context.Context, input []byte, name string, more ...uint64) (reply []byte, err error) {
 	err = v.with(ctx, func(ctx context.Context, in *instance) error {
 		reply, err = in.ask(ctx, input, name, more...)
@@ -182,11 +183,10 @@ func (v *Validator) ask(ctx context.Context, input []byte, name string, more ...
 	return reply, err
 }
 
-// Table names a part of one of the tables about a document.
+// Table names rows of a table about a document.
 type Table struct{ Array, What, From, Count uint32 }
 
-// Tables answers about a layout document with the parts of tables asked for,
-// in their order.
+// Tables returns the named rows of tables about a layout document, in order.
 func (v *Validator) Tables(ctx context.Context, text []byte, parts ...Table) (tables [][]float64, err error) {
 	err = v.with(ctx, func(ctx context.Context, in *instance) error {
 		if _, err := in.ask(ctx, text, "mf_describe"); err != nil {
@@ -212,7 +212,7 @@ func numbers(reply []byte) []float64 {
 	return list
 }
 
-// with lends an instance to use, when it is a call's turn.
+// with calls use with an instance. It waits while MaxInstances calls run.
 func (v *Validator) with(ctx context.Context, use func(ctx context.Context, in *instance) error) error {
 	if v.options.Timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, v.options.Timeout)
@@ -238,11 +238,11 @@ func (v *Validator) with(ctx context.Context, use func(ctx context.Context, in *
 		return err
 	}
 	err = use(ctx, in)
-	v.give(e, in, err)
+	v.release(e, in, err)
 	return err
 }
 
-// engine gives the module as it is compiled for calls with such a context.
+// engine returns the compilation of the module for calls with this context.
 func (v *Validator) engine(ctx context.Context) (*engine, error) {
 	which := 0
 	if ctx.Done() != nil || v.options.Timeout > 0 {
@@ -263,7 +263,7 @@ func (v *Validator) engine(ctx context.Context) (*engine, error) {
 	return v.engines[which], nil
 }
 
-// take gives an idle instance, or a new one.
+// take returns an idle instance, or else a new one.
 func (v *Validator) take(ctx context.Context, e *engine) (*instance, error) {
 	v.mu.Lock()
 	if n := len(e.idle); n > 0 {
@@ -277,12 +277,13 @@ func (v *Validator) take(ctx context.Context, e *engine) (*instance, error) {
 	return e.instantiate(ctx)
 }
 
-// give takes an instance back, unless it is not to be used again.
-func (v *Validator) give(e *engine, in *instance, err error) {
+// release keeps an instance for later calls, or closes it if it must not be used
+// again.
+func (v *Validator) release(e *engine, in *instance, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err != nil || v.closed || v.idle >= v.options.MaxIdle || in.module.Memory().Size() > KeepMemory {
-		_ = in.module.Close(context.Background()) // whatever it held is gone with it
+		_ = in.module.Close(context.Background()) // an error leaves nothing to do
 		return
 	}
 	e.idle = append(e.idle, in)

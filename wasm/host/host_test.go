@@ -11,23 +11,23 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/wasm/host"
-	"github.com/meshfeed/meshfeed/wasm/internal/answer"
+	"github.com/meshfeed/meshfeed/wasm/internal/reply"
 )
 
 const small = `{"meshfeed":1,"mesh":{"axes":[["data",4]]},"arrays":{"x":{"shape":["B",8],"dtype":"float32","spec":["data"]}},"batch":{"size":30}}`
 
 func TestVersions(t *testing.T) {
-	if host.Version != answer.Version {
-		t.Errorf("the host speaks version %d, the guest %d", host.Version, answer.Version)
+	if host.Version != reply.Version {
+		t.Errorf("the host has version %d, the guest %d", host.Version, reply.Version)
 	}
 }
 
-// TestManyGoroutines asks at the same time, about different documents.
+// TestManyGoroutines calls from many goroutines, about different documents.
 func TestManyGoroutines(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 8 {
 		text := strings.ReplaceAll(small, "30", []string{"28", "30", "32", "36"}[g%4])
-		var native answer.Validator
+		var native reply.Validator
 		want := native.Describe([]byte(text))
 		wg.Go(func() {
 			for range 5 {
@@ -42,8 +42,8 @@ func TestManyGoroutines(t *testing.T) {
 
 func TestNoModule(t *testing.T) {
 	for want, module := range map[string]string{
-		"host: the file is no WebAssembly module: ":                                             "PAR1",
-		"host: the module does not export _initialize, so it is no layout validator; make wasm": "\x00asm\x01\x00\x00\x00",
+		"host: the file is not a WebAssembly module: ":                                             "PAR1",
+		"host: the module does not export _initialize, so it is not a layout validator; make wasm": "\x00asm\x01\x00\x00\x00",
 	} {
 		_, err := host.Open(t.Context(), []byte(module), host.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -52,8 +52,8 @@ func TestNoModule(t *testing.T) {
 	}
 }
 
-// TestUnfitModule opens what begins like a module: one that is cut, and one that
-// needs more memory than it may have.
+// TestUnfitModule opens a module that is cut off, and one that needs more memory
+// than the options allow.
 func TestUnfitModule(t *testing.T) {
 	const build = "make wasm builds one as .build/meshfeed.wasm"
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestUnfitModule(t *testing.T) {
 	}
 }
 
-// TestCancelled asks with a context that is done.
+// TestCancelled calls with a context that is done.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

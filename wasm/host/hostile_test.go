@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// repeat writes one part n times with its number, parted by commas.
+// repeat writes one part n times with its number, separated by commas.
 func repeat(n int, format string) string {
 	var s strings.Builder
 	for i := range n {
@@ -24,8 +24,8 @@ func repeat(n int, format string) string {
 	return s.String()
 }
 
-// hostile are documents that try to take time or memory, and the beginning of
-// the error's message, "" where the document is merely large.
+// hostile has documents that try to use up time or memory, with the beginning of
+// the error's message, or "" if the document is only large.
 var hostile = map[string]struct{ text, message string }{
 	"deep":            {`{"meshfeed":1,"mesh":` + strings.Repeat("[", 1<<20), "/mesh"},
 	"deep objects":    {strings.Repeat(`{"a":`, 1<<20), "/a/a"},
@@ -40,7 +40,7 @@ var hostile = map[string]struct{ text, message string }{
 		repeat(200, `"x#":{"shape":["B"`+strings.Repeat(",1", 31)+`],"dtype":"int8","spec":["a"]}`) + `},"batch":{"size":1024}}`, ""},
 }
 
-// laborious are documents within all limits that take seconds.
+// laborious has documents within all limits that take seconds.
 var laborious = map[string]string{
 	"listed devices": `{"meshfeed":1,"mesh":{"axes":[["a",524288]],"devices":[` + repeat(1<<19, "[0,#]") +
 		`]},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["a"]}},"batch":{"size":524288}}`,
@@ -49,8 +49,7 @@ var laborious = map[string]string{
 	"largest mesh": `{"meshfeed":1,"mesh":{"axes":[["a",1048576]],"processes":131072},"arrays":{"x":{"shape":["B",2],"dtype":"int8","spec":["a"]}},"batch":{"size":1048576}}`,
 }
 
-// TestLaboriousDocuments sees that each gets an answer, or the error that
-// there is too little memory for it.
+// The error of a laborious document, if any, is ResourceExhausted.
 func TestLaboriousDocuments(t *testing.T) {
 	if os.Getenv("MESHFEED_DEEP") == "" {
 		t.Skip("takes a minute: set MESHFEED_DEEP=1")
@@ -63,8 +62,7 @@ func TestLaboriousDocuments(t *testing.T) {
 	}
 }
 
-// TestHostileDocuments sees that each gets an answer within the memory of an
-// instance, and that the next question does, too.
+// Every hostile document gets a reply within the memory of an instance.
 func TestHostileDocuments(t *testing.T) {
 	for name, c := range hostile {
 		t.Run(name, func(t *testing.T) {

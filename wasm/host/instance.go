@@ -12,36 +12,36 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// exports lists what a validator has to export.
+// exports lists the exports of a validator.
 var exports = []string{"_initialize", "mf_version", "mf_input", "mf_describe", "mf_table", "mf_samples", "mf_schema"}
 
-// maxWords bounds what is kept of the last words of an instance.
-const maxWords = 64 << 10
+// maxOutput bounds the standard error of an instance.
+const maxOutput = 64 << 10
 
 // instance is one running module. It serves one goroutine.
 type instance struct {
 	module api.Module
-	words  *words
-	limit  int // bytes of memory
+	stderr *output // Go's runtime writes there why it ends
+	limit  int     // bytes of memory
 }
 
-// words keeps what an instance writes to its standard error: Go's runtime says
-// there why it ends.
-type words struct{ bytes.Buffer }
+// output keeps the first maxOutput bytes, and at most one write more.
+type output struct{ bytes.Buffer }
 
-func (w *words) Write(p []byte) (int, error) {
-	if w.Len() < maxWords {
+func (w *output) Write(p []byte) (int, error) {
+	if w.Len() < maxOutput {
 		_, _ = w.Buffer.Write(p)
 	}
 	return len(p), nil
 }
 
-// instantiate starts an instance. Its clocks are the system's: Go's collector
-// starves on the clock of wazero, which jumps ahead at every reading.
+// instantiate starts an instance with the clocks of the system. Go's garbage
+// collector does not finish on the default clock of wazero, which jumps ahead at
+// every reading.
 func (e *engine) instantiate(ctx context.Context) (*instance, error) {
-	in := &instance{words: &words{}, limit: int(e.pages) * pageSize}
+	in := &instance{stderr: &output{}, limit: int(e.pages) * pageSize}
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").
-		WithSysNanotime().WithSysWalltime().WithSysNanosleep().WithStderr(in.words)
+		WithSysNanotime().WithSysWalltime().WithSysNanosleep().WithStderr(in.stderr)
 	module, err := e.runtime.InstantiateModule(ctx, e.compiled, config)
 	if err != nil {
 		return nil, in.failed(ctx, "_initialize", err)
@@ -62,7 +62,7 @@ func (in *instance) ask(ctx context.Context, input []byte, name string, more ...
 	return in.reply(ctx, name, append([]uint64{uint64(len(input))}, more...)...)
 }
 
-// reply calls an export and copies what it replies with.
+// reply calls an export and copies the reply.
 func (in *instance) reply(ctx context.Context, name string, args ...uint64) ([]byte, error) {
 	where, err := in.call(ctx, name, args...)
 	if err != nil {
@@ -81,17 +81,17 @@ func (in *instance) call(ctx context.Context, name string, args ...uint64) (uint
 		return 0, in.failed(ctx, name, err)
 	}
 	if len(results) != 1 {
-		return 0, status.Errorf(status.Incompatible, "host", "%s gives %d results instead of one", name, len(results))
+		return 0, status.Errorf(status.Incompatible, "host", "%s returns %d results instead of one", name, len(results))
 	}
 	return results[0], nil
 }
 
-// failed gives the error for an instance that ended.
+// failed makes the error of an instance that ended.
 func (in *instance) failed(ctx context.Context, name string, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return status.Errorf(status.CodeOf(cause), "host", "%s: %w", name, cause)
 	}
-	first, _, _ := strings.Cut(in.words.String(), "\n")
+	first, _, _ := strings.Cut(in.stderr.String(), "\n")
 	if strings.Contains(first, "out of memory") {
 		return status.Errorf(status.ResourceExhausted, "host", "%s needs more than %d MiB of memory", name, in.limit>>20).
 			WithHint("ask about less at once, or raise Options.MemoryPages")

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -14,8 +13,8 @@ import (
 
 const unreachable = "\x03\x00\x00\x0b"
 
-// module gives one that exports what a validator does. mf_describe has the
-// body given, mf_samples traps, and mf_schema grows the memory by 128 MiB.
+// module makes a module with the exports of a validator. mf_describe has the given
+// body, mf_samples traps, and mf_schema grows the memory by 128 MiB.
 func module(describe string) []byte {
 	const grow = "\x0a\x00\x41\x80\x10\x40\x00\x1a\x42\x00\x0b"
 	section := func(id byte, body string) string { return string(id) + size(body) + body }
@@ -83,33 +82,33 @@ func TestInstancesAreReplaced(t *testing.T) {
 		used = append(used, in)
 	}
 	for _, in := range used {
-		v.give(e, in, nil)
+		v.release(e, in, nil)
 	}
 	idle(DefaultMaxIdle, "more were in use")
 }
 
-// TestLastWords sees what an error says of the words that Go's runtime ends with.
-func TestLastWords(t *testing.T) {
-	in := &instance{words: &words{bytes.Buffer{}}, limit: 256 << 20}
-	_, _ = in.words.Write([]byte("runtime: out of memory: cannot allocate\nfatal error"))
+// An error contains what Go's runtime wrote before it ended.
+func TestStderr(t *testing.T) {
+	in := &instance{stderr: &output{}, limit: 256 << 20}
+	_, _ = in.stderr.Write([]byte("runtime: out of memory: cannot allocate\nfatal error"))
 	err := in.failed(t.Context(), "mf_describe", errors.New("exit"))
 	if want := "host: mf_describe needs more than 256 MiB of memory; ask about less at once, or raise Options.MemoryPages"; err.Error() != want || status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}
-	in = &instance{words: &words{}}
-	_, _ = in.words.Write([]byte("panic: x\ngoroutine 1"))
+	in = &instance{stderr: &output{}}
+	_, _ = in.stderr.Write([]byte("panic: x\ngoroutine 1"))
 	if err := in.failed(t.Context(), "mf_table", errors.New("exit")); err.Error() != "host: mf_table: the module trapped: exit; it said: panic: x" {
 		t.Errorf("got %v", err)
 	}
 	for range 10 {
-		_, _ = in.words.Write(make([]byte, maxWords))
+		_, _ = in.stderr.Write(make([]byte, maxOutput))
 	}
-	if in.words.Len() > 2*maxWords {
-		t.Errorf("%d bytes are kept", in.words.Len())
+	if in.stderr.Len() > 2*maxOutput {
+		t.Errorf("%d bytes are kept", in.stderr.Len())
 	}
 }
 
-// TestInterrupted ends a call that would never end.
+// TestInterrupted interrupts a call that does not end.
 func TestInterrupted(t *testing.T) {
 	v, err := Open(t.Context(), endless(), Options{})
 	if err != nil {
@@ -127,7 +126,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// endless is a module whose mf_describe never ends.
+// endless makes a module whose mf_describe does not end.
 func endless() []byte { return module("\x08\x00\x03\x40\x0c\x00\x0b\x00\x0b") } // loop { continue }
 
 func TestTimeout(t *testing.T) {
@@ -141,7 +140,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestCallsWaitForTheirTurn gives the only instance to a call that never ends.
+// A call waits while another one has the only instance.
 func TestCallsWaitForTheirTurn(t *testing.T) {
 	v, err := Open(t.Context(), endless(), Options{MaxInstances: 1})
 	if err != nil {
@@ -172,7 +171,7 @@ func TestCallsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// TestTwoCompilations sees which module a call gets, by its context.
+// The context of a call decides which compilation it uses.
 func TestTwoCompilations(t *testing.T) {
 	v, err := Open(context.Background(), module("\x04\x00\x42\x00\x0b"), Options{})
 	if err != nil {
@@ -180,7 +179,7 @@ func TestTwoCompilations(t *testing.T) {
 	}
 	defer v.Close()
 	if v.engines[0] == nil || v.engines[1] != nil {
-		t.Error("a context without end compiles for interruption")
+		t.Error("a context without end has the compilation for interruption")
 	}
 	if _, err := v.Describe(t.Context(), nil); err != nil || v.engines[1] == nil {
 		t.Errorf("a context that can end: %v", err)
@@ -196,7 +195,7 @@ func TestMemoryPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	if _, err := v.Schema(t.Context(), nil, 0); err != nil { // its growth by 128 MiB is refused
+	if _, err := v.Schema(t.Context(), nil, 0); err != nil { // it may not grow by 128 MiB
 		t.Fatal(err)
 	}
 	if v.idle != 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 )
 
-// TestLargestMesh holds that a layout of the most devices and processes is
-// answered within the memory of an instance, however its rows are scattered.
+// A layout with the most devices and processes gets a reply within the memory of
+// an instance, however its rows are scattered.
 func TestLargestMesh(t *testing.T) {
 	if os.Getenv("MESHFEED_DEEP") == "" {
 		t.Skip("takes a minute: set MESHFEED_DEEP=1")

@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/wasm/host"
 )
 
-// What the tests share: the module, as build.sh builds it, and a validator.
+// The module, as build.sh builds it, and a validator, which all tests share.
 var (
 	guestPath string
 	guest     []byte
@@ -50,7 +50,7 @@ func build(script, out string) {
 	}
 }
 
-// node finds the Node that make fetched, or that of this machine.
+// node returns the path of the Node that make fetched, or of the system's.
 func node(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"../../.build/node/bin/node", "node"} {
@@ -62,7 +62,7 @@ func node(t *testing.T) string {
 	return ""
 }
 
-// question is one question to the guest in the form that shim.mjs reads.
+// question is a question to the guest, in the form that shim.mjs reads.
 type question struct {
 	Name  string    `json:"-"`
 	Ask   string    `json:"ask"`
@@ -77,11 +77,11 @@ type document struct {
 	text []byte
 }
 
-// goldenDocuments gives the table of nasty documents, those with a golden
-// picture, and the layouts that the guide teaches with.
+// goldenDocuments returns the documents of the table, those with a golden picture,
+// and the layouts of the guide.
 func goldenDocuments(t testing.TB) []document {
 	t.Helper()
-	list := nastyDocuments(t)
+	list := tableDocuments(t)
 	for _, pattern := range []string{"../../core/layout/picture/testdata/svg/*.json", "../../docs/layouts/*.json"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
@@ -94,9 +94,9 @@ func goldenDocuments(t testing.TB) []document {
 	return list
 }
 
-// nastyDocuments reads core/layout/document/testdata/documents.json, which its README
-// describes.
-func nastyDocuments(t testing.TB) []document {
+// tableDocuments reads core/layout/document/testdata/documents.json, which its
+// README describes.
+func tableDocuments(t testing.TB) []document {
 	t.Helper()
 	var cases []struct {
 		Name string
@@ -116,7 +116,7 @@ func nastyDocuments(t testing.TB) []document {
 	return list
 }
 
-// expand gives the text of a part: a string, {"repeat","times"} or {"hex"}.
+// expand returns the text of a part: a string, {"repeat","times"} or {"hex"}.
 func expand(t testing.TB, part json.RawMessage) []byte {
 	t.Helper()
 	var text string

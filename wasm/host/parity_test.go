@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"github.com/meshfeed/meshfeed/wasm/host"
-	"github.com/meshfeed/meshfeed/wasm/internal/answer"
+	"github.com/meshfeed/meshfeed/wasm/internal/reply"
 )
 
-// questions asks everything about every golden document, about orders, and
-// about the files in the tests of arrowmeta, whole and cut.
+// questions lists questions about every golden document, about orders, and about
+// the files in the tests of arrowmeta, whole and cut off.
 func questions(t testing.TB) []question {
 	var list []question
 	for _, d := range goldenDocuments(t) {
@@ -27,7 +27,7 @@ func questions(t testing.TB) []question {
 				list = append(list, question{Name: d.name, Ask: "table", Args: [4]uint32{array, what, 0, 5000}})
 			}
 		}
-		list = append(list, question{Name: d.name, Ask: "table", Args: [4]uint32{0, answer.Devices, 3, 2}})
+		list = append(list, question{Name: d.name, Ask: "table", Args: [4]uint32{0, reply.Devices, 3, 2}})
 	}
 	for _, text := range orderQuestions {
 		list = append(list, question{Name: text, Ask: "samples", Input: []byte(text)})
@@ -61,9 +61,9 @@ var orderQuestions = []string{
 	`{"order":3}`, `{"epochs":3}`, `[]`, `{"order":`, ``, "\xff",
 }
 
-// native answers questions in this process.
+// native computes the replies in this process.
 func native(list []question) [][]byte {
-	var v answer.Validator
+	var v reply.Validator
 	replies := make([][]byte, len(list))
 	for i, q := range list {
 		switch q.Ask {
@@ -72,9 +72,9 @@ func native(list []question) [][]byte {
 		case "table":
 			replies[i] = littleEndian(v.Table(q.Args[0], q.Args[1], q.Args[2], q.Args[3]))
 		case "samples":
-			replies[i] = answer.Samples(q.Input)
+			replies[i] = reply.Samples(q.Input)
 		case "schema":
-			replies[i] = answer.Schema(q.Input, float64(q.Size))
+			replies[i] = reply.Schema(q.Input, float64(q.Size))
 		}
 	}
 	return replies
@@ -123,8 +123,8 @@ func TestParityWithWazero(t *testing.T) {
 	}
 }
 
-// tables asks for the tables that follow the document with number i, and gives
-// the number of the last.
+// tables calls Tables for the tables that follow document i, and returns the
+// number of the last one.
 func tables(t *testing.T, list []question, got [][]byte, i int) int {
 	t.Helper()
 	var parts []host.Table
@@ -144,8 +144,8 @@ func tables(t *testing.T, list []question, got [][]byte, i int) int {
 	return i + len(parts)
 }
 
-// TestParityWithNode compares every reply of the module in Node, with a shim
-// like a page's.
+// TestParityWithNode compares every reply of the module in Node, with a shim like
+// that of a page.
 func TestParityWithNode(t *testing.T) {
 	program := node(t)
 	list := questions(t)

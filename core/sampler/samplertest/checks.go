@@ -8,20 +8,20 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// sizes are where constructions have their edges: nothing, few, powers of two,
-// squares, primes, and sizes beside them.
+// sizes has edge cases: zero, small sizes, powers of two, squares, primes, and
+// their neighbors.
 var sizes = []int64{
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 99, 100, 101, 127, 128, 255, 256, 257,
 	1000, 1023, 1024, 1025, 1797, 4095, 4096, 4097, 4224, 4225, 4226, 5039, 10_000, 10_001, 65_535, 65_536, 65_537, 99_991,
 }
 
-// epochs and seeds include what hashing could confuse.
+// epochs and seeds include values that a weak hash would confuse.
 var (
 	epochs = []int64{0, 1, 2, 1 << 40}
 	seeds  = []int64{0, 1, -1, sampler.MaxSeed, -sampler.MaxSeed}
 )
 
-// bijection checks that every epoch holds every record exactly once.
+// bijection checks that every epoch has every record exactly once.
 func bijection(make New) error {
 	for _, n := range sizes {
 		for i, seed := range seeds {
@@ -85,8 +85,8 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// fill checks that Fill agrees with At for every length and offset that a
-// batched implementation could treat apart.
+// fill checks that Fill agrees with At for every length and offset that an
+// implementation could treat differently.
 func fill(make New) error {
 	for _, n := range []int64{1, 7, 130, 1797, 4097, 10_000} {
 		order, err := make(3, n)
@@ -114,7 +114,7 @@ func same(e sampler.Epoch, position, length int64) error {
 	e.Fill(got[:length], position)
 	for i, record := range got[:length] {
 		if want := e.At(position + int64(i)); record != want {
-			return fmt.Errorf("Fill(%d positions, %d)[%d] = %d, but At gives %d", length, position, i, record, want)
+			return fmt.Errorf("Fill(%d positions, %d)[%d] = %d, but At returns %d", length, position, i, record, want)
 		}
 	}
 	if got[length] != untouched {
@@ -123,8 +123,8 @@ func same(e sampler.Epoch, position, length int64) error {
 	return nil
 }
 
-// large checks sizes that cannot be written out: records are in range and
-// differ, at the edges and in the middle.
+// large checks parts of large epochs: the records at the edges and in the middle are
+// in range and distinct.
 func large(make New) error {
 	for _, n := range []int64{1<<32 - 1, 1 << 32, 1<<32 + 1, 1e12, sampler.MaxRecords - 1, sampler.MaxRecords} {
 		order, err := make(-5, n)
@@ -152,7 +152,7 @@ func large(make New) error {
 	return nil
 }
 
-// purity checks that an epoch depends on nothing that was asked before.
+// purity checks that an epoch does not depend on earlier calls.
 func purity(make New) error {
 	const n = 5000
 	first, err := make(9, n)
@@ -185,7 +185,7 @@ func written(e sampler.Epoch, n int64) []int64 {
 	return all
 }
 
-// concurrency reads one epoch from several goroutines; run it under -race.
+// concurrency reads one epoch from several goroutines. Run it with -race.
 func concurrency(make New) error {
 	const n, readers = 5000, 4
 	order, err := make(9, n)
@@ -204,7 +204,7 @@ func concurrency(make New) error {
 	}
 	done.Wait()
 	if slices.Contains(differ[:], true) {
-		return fmt.Errorf("readers at the same time saw different epochs")
+		return fmt.Errorf("concurrent readers saw different epochs")
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package samplertest holds the tests that every order of package sampler must
-// pass: it is a bijection of every epoch at every size, random access agrees
-// with filling, and nothing but (seed, epoch, records) matters.
+// Package samplertest has the tests that every order of package sampler must pass.
+// Every epoch of every size is a bijection, Fill agrees with At, and an epoch depends
+// only on (seed, epoch, records).
 package samplertest
 
 import (

@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// broken is an order with faults that the checks must find. Without a fault it
-// is the reverse order, which is correct.
+// broken is an order with a fault that a check must find. Without a fault it is the
+// reverse order, which is correct.
 type broken struct {
 	n     int64
 	fault string

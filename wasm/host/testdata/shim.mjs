@@ -1,7 +1,7 @@
 // Runs the guest in Node with the few functions of WASI that it needs, as a
-// page does. Reads one question a line from standard input, as JSON:
+// page does. Reads one question per line from standard input, as JSON:
 // {"ask":"describe"|"samples"|"schema","input":base64,"size":n} or
-// {"ask":"table","args":[array,what,from,count]}; answers each with a line of
+// {"ask":"table","args":[array,what,from,count]}. Writes each reply as a line of
 // base64.
 import { readFileSync } from "node:fs";
 
@@ -29,7 +29,7 @@ const wasi = {
     return 0;
   },
 };
-// Everything else answers EBADF: there are no files.
+// Every other function returns EBADF, because there are no files.
 const imports = { wasi_snapshot_preview1: new Proxy(wasi, { get: (all, name) => all[name] ?? (() => EBADF) }) };
 
 const { instance } = await WebAssembly.instantiate(readFileSync(process.argv[2]), imports);

@@ -1,17 +1,17 @@
-// Package answer computes the replies of the validator's guest. The guest exports
+// Package reply computes the replies of the validator's guest. The guest exports
 // these functions to WebAssembly. Tests compile them natively and compare the
 // bytes.
 //
-//	var v answer.Validator
+//	var v reply.Validator
 //	reply := v.Describe(text)            // JSON: document, arrays, report, text, error
 //	numbers := v.Table(0, 0, 0, 1024)    // of the document described last
-//	reply = answer.Samples(question)     // JSON: records
-//	reply = answer.Schema(tail, size)    // JSON: fields, rows
+//	reply = reply.Samples(question)     // JSON: records
+//	reply = reply.Schema(tail, size)    // JSON: fields, rows
 //
 // A reply is JSON without spaces. It always has all keys; null is a value that
 // is not known. An error is {"code","op","message","hint","path"}, with the name
 // of the code as package status spells it.
-package answer
+package reply
 
 import (
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -23,7 +23,7 @@ import (
 // version that it knows.
 const Version = 1
 
-// Validator answers about one document at a time.
+// Validator makes replies about one document at a time.
 type Validator struct{ layout *layout.Layout }
 
 // maxRanges bounds the ranges in the report of a reply, because JSON is slow. The

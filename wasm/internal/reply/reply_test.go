@@ -1,4 +1,4 @@
-package answer_test
+package reply_test
 
 import (
 	"encoding/json"
@@ -11,15 +11,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/layout/picture"
-	"github.com/meshfeed/meshfeed/wasm/internal/answer"
+	"github.com/meshfeed/meshfeed/wasm/internal/reply"
 )
 
 const text = `{"meshfeed":1,"mesh":{"axes":[["data",2],["model",2]],"processes":2},"arrays":{"0":{"shape":["B",4],"dtype":"float32","spec":["data",["model"]]},` +
 	`"w":{"shape":[3],"dtype":"int8","spec":["data"]}},"batch":{"size":4,"remainder":"pad","extras":["key","record"]}}`
 
 func TestDescribe(t *testing.T) {
-	var v answer.Validator
-	reply := string(v.Describe([]byte(text)))
+	var v reply.Validator
+	got := string(v.Describe([]byte(text)))
 	d, err := document.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -42,62 +42,62 @@ func TestDescribe(t *testing.T) {
 		`{"name":"key","field":null,"kind":"key","dtype":"uint32","shape":[4,2],"batch_dims":1,"spec":["data",null],"tiles":[2,1]},` +
 		`{"name":"record","field":null,"kind":"record","dtype":"uint32","shape":[4,2],"batch_dims":1,"spec":["data",null],"tiles":[2,1]}],` +
 		`"report":` + string(document.Report(l, document.ReportOptions{})) + `,"text":`
-	if !strings.HasPrefix(reply, want) {
-		t.Errorf("got %s\nwant %s", reply, want)
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 	var r struct{ Text string }
-	if err := json.Unmarshal([]byte(reply), &r); err != nil || r.Text != picture.Text(l, picture.Options{}) {
+	if err := json.Unmarshal([]byte(got), &r); err != nil || r.Text != picture.Text(l, picture.Options{}) {
 		t.Errorf("the text is %q, %v", r.Text, err)
 	}
 }
 
 func TestDescribeRefuses(t *testing.T) {
-	var v answer.Validator
+	var v reply.Validator
 	v.Describe([]byte(text))
 	want := `{"document":null,"digest":null,"arrays":[],"report":null,"text":null,"error":{"code":"InvalidArgument","op":"layout",` +
 		`"message":"/mesh: expected a mesh, but found a list","hint":"","path":"/mesh"}}`
 	if got := string(v.Describe([]byte(`{"meshfeed":1,"mesh":[]}`))); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	if got := v.Table(0, answer.Devices, 0, 4); len(got) != 0 {
+	if got := v.Table(0, reply.Devices, 0, 4); len(got) != 0 {
 		t.Errorf("the document before still has a table: %v", got)
 	}
 }
 
 func TestTable(t *testing.T) {
-	var v answer.Validator
+	var v reply.Validator
 	v.Describe([]byte(text))
-	if got, want := v.Table(0, answer.Devices, 3, 9), []float64{1, 3, 0, 16, 2, 4, 2, 4}; !slices.Equal(got, want) {
+	if got, want := v.Table(0, reply.Devices, 3, 9), []float64{1, 3, 0, 16, 2, 4, 2, 4}; !slices.Equal(got, want) {
 		t.Errorf("the last device is %v, want %v", got, want)
 	}
-	// Sums cannot be known: array w is broken.
-	if got, want := v.Table(9, answer.Processes, 1, 1), []float64{1, 2, -1, -1, -1, -1, -1}; !slices.Equal(got, want) {
+	// The sums are not known, because array w is broken.
+	if got, want := v.Table(9, reply.Processes, 1, 1), []float64{1, 2, -1, -1, -1, -1, -1}; !slices.Equal(got, want) {
 		t.Errorf("the last process is %v, want %v", got, want)
 	}
-	for _, empty := range [][]float64{v.Table(1, answer.Devices, 0, 4), v.Table(0, answer.Delivered, 0, 4), v.Table(0, 3, 0, 4), v.Table(math.MaxUint32, 0, 0, 4)} {
+	for _, empty := range [][]float64{v.Table(1, reply.Devices, 0, 4), v.Table(0, reply.Delivered, 0, 4), v.Table(0, 3, 0, 4), v.Table(math.MaxUint32, 0, 0, 4)} {
 		if len(empty) > 0 {
 			t.Errorf("got %v", empty)
 		}
 	}
 }
 
-// TestRanges sees that rows which are too many for a report stand in a table.
+// If a report would have too many row ranges, a table has them.
 func TestRanges(t *testing.T) {
-	var v answer.Validator
-	reply := v.Describe([]byte(`{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[131072,4]}}`))
+	var v reply.Validator
+	text := v.Describe([]byte(`{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[131072,4]}}`))
 	var r struct {
 		Report struct {
 			Processes []struct{ Rows [][2]float64 }
 		}
 	}
-	if err := json.Unmarshal(reply, &r); err != nil {
+	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
 	for n, p := range r.Report.Processes {
 		if listed := n < 2; (len(p.Rows) == 1<<17) != listed || (p.Rows == nil) == listed {
 			t.Errorf("the report has %d ranges of process %d", len(p.Rows), n)
 		}
-		table := v.Table(0, answer.Processes, uint32(n), 1)
+		table := v.Table(0, reply.Processes, uint32(n), 1)
 		if len(table) != 7+2<<17 || table[6] != 1<<17 || table[7] != float64(n) {
 			t.Errorf("the table has %d numbers of process %d", len(table), n)
 		}
@@ -113,7 +113,7 @@ func TestSamples(t *testing.T) {
 		`{"sed":1}`:                                                    `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"\"sed\" is not a key","hint":"the keys here are order, seed, records, epoch, position, count","path":"/sed"}}`,
 		`[`:                                                            `{"records":[],"error":{"code":"InvalidArgument","op":"samples","message":"expected a value, but the text ends (line 1, byte 2)","hint":"","path":"/0"}}`,
 	} {
-		if got := string(answer.Samples([]byte(question))); got != want {
+		if got := string(reply.Samples([]byte(question))); got != want {
 			t.Errorf("%s: got %s\nwant %s", question, got, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := string(answer.Schema(data, float64(len(data))))
+	got := string(reply.Schema(data, float64(len(data))))
 	for _, want := range []string{
 		`{"format":"arrow","fields":[{"name":"`, `"shape":[null,2,1],`, `"loadable":false,"why":"a struct has no single type; store its children as columns of their own"}`, `,"need":0,"error":null}`,
 	} {
@@ -135,7 +135,7 @@ func TestSchema(t *testing.T) {
 	for size, want := range map[float64]string{
 		0.5: "the size of the file is not an integer from 0 to 2^53", math.NaN(): "the size of the file is not an integer from 0 to 2^53", 1: "bytes are not the last of 1",
 	} {
-		if got := string(answer.Schema(data, size)); !strings.Contains(got, want) || !strings.HasPrefix(got, `{"format":null,"fields":[],"rows":null,"need":0,"error":{"code":"InvalidArgument"`) {
+		if got := string(reply.Schema(data, size)); !strings.Contains(got, want) || !strings.HasPrefix(got, `{"format":null,"fields":[],"rows":null,"need":0,"error":{"code":"InvalidArgument"`) {
 			t.Errorf("size %v: got %s", size, got)
 		}
 	}

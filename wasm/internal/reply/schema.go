@@ -1,4 +1,4 @@
-package answer
+package reply
 
 import (
 	"github.com/meshfeed/meshfeed/core/layout"
