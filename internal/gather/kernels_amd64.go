@@ -11,11 +11,10 @@ func hasKernels() bool { return cpu.X86.HasAVX2 }
 
 // A row with a single run of more than shortRun bytes is copied by copyLong. Runs
 // from streamRun on may be streamed: too much of a shorter run is not in whole
-// cache lines. For pageRun see newBurst.
+// cache lines.
 const (
 	shortRun  = 128
 	streamRun = 2048
-	pageRun   = 2048
 )
 
 // native does a pass with the assembly kernels. Its rows are the first of all;
@@ -78,27 +77,19 @@ type burst struct {
 	lines, step, last int
 
 	// While copyLong copies a row, it prefetches the last left steps of the row
-	// near rows later, from offset on, then steps of the row after that. It also
-	// prefetches the first lines of the pages of the row far rows later. Near
-	// the end all of these are the last row.
+	// near rows later, from offset on, then steps of the row after that. Near
+	// the end both are the last row.
 	near, left, offset int
-	far, pages         int
 	end                *uintptr
 }
 
 // newBurst plans the prefetches. Those of copyLong are 8 KB ahead: about that much
-// is copied until memory answers. Most rows of some kilobytes begin in a page that
-// is not in the TLB, which takes as long again. For these rows one line per page is
-// prefetched two rows earlier, and 4 KB ahead suffice for the others. For longer
-// rows that would be too early, and they meet new pages less often.
+// is copied until memory answers.
 func newBurst(c *copier, long bool) burst {
 	b := burst{width: c.width, src: c.src, run: c.run, count: c.count, stride: c.stride, step: 64}
 	if long {
-		steps, reach := (c.run+127)/128, 8192/128
-		if c.run >= pageRun && c.run < 8*pageRun {
-			reach /= 2
-			b.far, b.pages = reach/steps+2, (c.run+4095)/4096
-		}
+		const reach = 8192 / 128
+		steps := (c.run + 127) / 128
 		b.near, b.offset, b.left = reach/steps, reach%steps*128, steps-reach%steps
 		return b
 	}

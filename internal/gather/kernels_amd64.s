@@ -10,25 +10,10 @@
 // R8 source offset    R9 run        R13 the burst     R10 scratch
 
 // LONG begins a row. Prefetches are some rows and some steps ahead, so they begin
-// within one row and continue with the next. LONG also prefetches one line of
-// every page of a row that is farther ahead.
-#define LONG(row, page, paged) \
+// within one row and continue with the next.
+#define LONG(row) \
 row: \
 	MOVQ burst_end(R13), R10    \
-	MOVQ burst_far(R13), BX     \
-	LEAQ (SI)(BX*8), BX         \
-	CMPQ BX, R10                \
-	CMOVQGT R10, BX             \
-	MOVQ (BX), BX               \
-	ADDQ R8, BX                 \
-	MOVQ burst_pages(R13), R14  \
-page: \
-	DECQ R14                    \
-	JLT  paged                  \
-	PREFETCHT0 (BX)             \
-	ADDQ $4096, BX              \
-	JMP  page                   \
-paged: \
 	MOVQ burst_near(R13), BX    \
 	LEAQ (SI)(BX*8), BX         \
 	LEAQ 8(BX), R11             \
@@ -81,7 +66,7 @@ TEXT ·copyLong(SB), NOSPLIT, $0-9
 	CMPB streaming+8(FP), $0
 	JNE  streamRow
 
-	LONG(storeRow, storePage, storePaged)
+	LONG(storeRow)
 	XORQ R14, R14
 
 store:
@@ -96,10 +81,10 @@ store:
 	VZEROUPPER
 	RET
 
-	// Streaming stores want whole lines: the row first copies up to 64 bytes to
-	// reach one, and what is left of it at the end 32 bytes at a time, the last
-	// ones overlapping.
-	LONG(streamRow, streamPage, streamPaged)
+	// Streaming stores need whole cache lines. So the row first copies 64 bytes and
+	// continues at the next line. The rest at its end is copied 32 bytes at a time;
+	// the last copy overlaps.
+	LONG(streamRow)
 	MOVQ DI, R14
 	NEGQ R14
 	ANDQ $63, R14
