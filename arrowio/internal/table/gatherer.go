@@ -149,11 +149,6 @@ func (t *Table) outOfRange(record int64) error {
 // numbers is negative if a record lies outside.
 func within(records []int64, n int64) bool {
 	last, outside := n-1, int64(0)
-	checked := withinFast(records, last)
-	if checked < 0 {
-		return false
-	}
-	records = records[checked:]
 	for len(records) >= 4 {
 		a, b, c, d := records[0], records[1], records[2], records[3]
 		outside |= a | (last - a) | b | (last - b) | c | (last - c) | d | (last - d)

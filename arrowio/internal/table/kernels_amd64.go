@@ -9,15 +9,6 @@ import (
 // hasKernels reports whether this processor runs the assembly kernels.
 func hasKernels() bool { return cpu.X86.HasAVX2 && cpu.X86.HasBMI2 }
 
-// withinFast checks the front of the records eight at a time. It returns how many
-// it checked, or -1 if one of them lies outside [0, last].
-func withinFast(records []int64, last int64) int {
-	if !hasKernels() || len(records) < 8 {
-		return 0
-	}
-	return withinAVX2(&records[0], len(records), last)
-}
-
 // callRows bounds a call of a kernel. Assembly cannot be preempted, so a garbage
 // collection waits for it.
 const callRows = 4096
@@ -61,9 +52,6 @@ func (e *elements) kernel(size int) kernel {
 	}
 	return nil
 }
-
-//go:noescape
-func withinAVX2(records *int64, n int, last int64) int
 
 //go:noescape
 func single4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)

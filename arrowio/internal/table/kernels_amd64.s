@@ -92,45 +92,6 @@ done: \
 	MOVQ  (R8)(BX*8), BX       \
 	WIDE(i, BX, V, size)
 
-// func withinAVX2(records *int64, n int, last int64) int
-//
-// Returns how many records of the front it checked, a multiple of eight, or -1 if
-// one of them lies outside [0, last].
-TEXT ·withinAVX2(SB), NOSPLIT, $0-32
-	MOVQ records+0(FP), SI
-	MOVQ n+8(FP), CX
-	VPBROADCASTQ last+16(FP), Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	XORQ AX, AX
-	SUBQ $8, CX
-
-loop:
-	CMPQ AX, CX
-	JGT  done
-	VMOVDQU (SI)(AX*8), Y0
-	VMOVDQU 32(SI)(AX*8), Y1
-	VPSUBQ Y0, Y4, Y2
-	VPSUBQ Y1, Y4, Y3
-	VPOR Y0, Y5, Y5
-	VPOR Y1, Y6, Y6
-	VPOR Y2, Y5, Y5
-	VPOR Y3, Y6, Y6
-	ADDQ $8, AX
-	JMP  loop
-
-done:
-	VPOR Y5, Y6, Y5
-	VMOVMSKPD Y5, BX
-	TESTQ BX, BX
-	JEQ  inside
-	MOVQ $-1, AX
-
-inside:
-	MOVQ AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
 // func single4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 TEXT ·single4(SB), NOSPLIT, $0-40
 	ARGUMENTS
