@@ -109,7 +109,7 @@ class Trial:
     def where(self) -> str:
         """Where KeyboardInterrupt was raised in the package."""
         step = self.raised_at()
-        return "behind the work" if step is None else f"{step[0].co_qualname}+{step[1]}"
+        return "after the function" if step is None else f"{step[0].co_qualname}+{step[1]}"
 
     def raised_at(self) -> Step | None:
         """Returns the last watched instruction under way when KeyboardInterrupt was raised."""
@@ -139,10 +139,10 @@ def trials(work: Callable[[], Callable[[], object]]) -> Iterator[Trial]:
         yield trial
         if not trial.arrived:
             return
-        n = _behind(steps, n, at)
+        n = _next_place(steps, n, at)
 
 
-def _behind(steps: list[Step], n: int, at: Step | None) -> int:
+def _next_place(steps: list[Step], n: int, at: Step | None) -> int:
     """Returns the first instruction from n on before which Ctrl-C leads to another place."""
     if at is None:
         return n + 1

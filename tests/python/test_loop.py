@@ -390,6 +390,12 @@ def test_seek() -> None:
         assert (it.epoch, it.step) == (1, 0)
 
 
+def test_errors_of_python_name_the_loader() -> None:
+    with loader() as it, pytest.raises(TypeError) as caught:
+        it.seek(1)  # type: ignore[call-arg]
+    assert str(caught.value) == "Loader.seek() takes 1 positional argument but 2 were given"
+
+
 def test_save_state(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     with loader(shuffle=True) as it:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -232,3 +233,9 @@ class PositionMixin:
             out = np.empty(self._engine.batch.rows, np.int64)
             calls.loader_records(self._engine.cursor.handle.value, epoch, position, out)
             return out
+
+
+# Python's own errors name a method by its class, and users know the class `Loader`.
+for _member in vars(PositionMixin).values():
+    if isinstance(_member, FunctionType):
+        _member.__qualname__ = f"Loader.{_member.__name__}"
