@@ -25,7 +25,7 @@ func TestErrorsInOrder(t *testing.T) {
 		}
 		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Prefetch: 4})
 		next(t, l)
-		synctest.Wait() // the error is ready, behind a batch
+		synctest.Wait() // the error is ready, after a batch
 		next(t, l)
 		for range 2 {
 			_, err := l.Next(t.Context())

@@ -1,5 +1,5 @@
 // Package loader delivers the batches of one process of a device mesh: rows in
-// the epoch's order, gathered shard by shard, read ahead, resumable anywhere.
+// the epoch's order, gathered shard by shard, built ahead, resumable anywhere.
 //
 // A [Loader] composes other packages. The layout says which blocks the process
 // holds and which rows of the global batch they need. The sampler says which
@@ -37,7 +37,7 @@ import (
 )
 
 // Loader delivers batches. It has one cursor. All methods are safe for
-// concurrent use; of concurrent calls of Next, each batch goes to one.
+// concurrent use. Each batch is returned by one call of Next.
 type Loader struct {
 	src        source.Source
 	o          Options

@@ -21,9 +21,9 @@ type state int
 const (
 	idle      state = iota // no producer: no batch is wanted
 	producing              // the producer builds a batch, or is about to
-	resting                // the producer waits in the ready queue for a wanted batch
+	resting                // the producer waits in the ready queue until a batch is wanted
 	failed                 // no producer: the last build failed, and no caller has asked again
-	closed                 // no calls; a producer that still runs ends the prefetcher
+	closed                 // calls fail; a producer that still runs calls finish
 )
 
 // prefetcher builds batches ahead of their callers and delivers them in order.
@@ -54,7 +54,7 @@ type prefetcher struct {
 	queue   ReadyQueue    // nil if all callers are goroutines
 	offered int           // how many of the ready results are in the queue
 	taken   int64         // batches that callers took from it, as far as counted
-	waited  time.Duration // for batches in it, as far as counted
+	waited  time.Duration // by callers in it, as far as counted
 }
 
 // newLoop is the epoch of a loop that has not delivered a batch.
@@ -144,7 +144,7 @@ func (p *prefetcher) wanted() bool {
 	return urgent || len(p.ready) < p.depth && !p.builder.full()
 }
 
-// past reports whether a cursor is behind the last epoch.
+// past reports whether a cursor is after the last epoch.
 func (p *prefetcher) past(c batch.Cursor) bool { return p.until > 0 && c.Epoch >= p.until }
 
 // endsBefore reports whether a loop in an epoch ends before the batch at c.

@@ -30,9 +30,9 @@ func TestProcessMustExist(t *testing.T) {
 		{"far", four, 1000000, 0, 0, "process is 1000000, but the layout has processes 0 to 3"},
 		{"one process", alone, 1, 0, 0, "process is 1, but the layout has process 0 alone"},
 		{"between owners", scattered, 2, 0, 0, ""},
-		{"behind the last owner", scattered, 4, 0, 0, "process is 4, but the layout has processes 0 to 3"},
+		{"after the last owner", scattered, 4, 0, 0, "process is 4, but the layout has processes 0 to 3"},
 		{"of the run", scattered, 4, 5, 0, ""},
-		{"behind the run", scattered, 5, 5, 0, "process is 5, but the run has processes 0 to 4"},
+		{"after the run", scattered, 5, 5, 0, "process is 5, but the run has processes 0 to 4"},
 		{"run smaller than the layout", scattered, 3, 1, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

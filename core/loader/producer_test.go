@@ -106,7 +106,7 @@ func TestRestIsProducerWait(t *testing.T) {
 	})
 }
 
-// After the last batch, and behind the last epoch, the producer does not wait for
+// After the last batch, and after the last epoch, the producer does not wait for
 // the consumer.
 func TestEndIsNoProducerWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

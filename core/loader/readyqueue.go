@@ -75,6 +75,7 @@ func (p *prefetcher) withdraw() {
 	}
 }
 
+// count delivers the batches up to a number taken in all.
 func (p *prefetcher) count(taken int64, waited time.Duration) {
 	for ; p.taken < taken; p.taken++ {
 		r := p.deliver()

@@ -13,7 +13,7 @@ const lookahead = 4
 // it, in a ring of buffers.
 type window struct {
 	grid     grid
-	until    int64 // Options.Epochs; no step behind is announced
+	until    int64 // Options.Epochs; steps of later epochs are not announced
 	rows     rows
 	order    sampler.Order
 	announce func(records []int64)
