@@ -13,11 +13,11 @@ HANG = 300
 
 Got = list[dict[str, tuple[int, str]]]
 
-WHY = ": their steps use different batches as one; take as many batches in every process; "
-WHY += (
-    "loader.peek() looks at the next one without taking it; then go on from a saved state in all "
+WHY = (
+    ": a step uses different batches in these processes; take the same number of batches in every "
 )
-WHY += "of them"
+WHY += "process; loader.peek() shows the next one without taking it; then continue from a saved "
+WHY += "state in all of them"
 
 
 @pytest.fixture(scope="module")

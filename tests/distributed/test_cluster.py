@@ -66,7 +66,7 @@ def test_another_mesh(got: Got) -> None:
 
 def test_missing(got: Got) -> None:
     text = (
-        "mf.Loader: process 2 has not come to the next batch of loader 'train' within 3 s; every "
+        "mf.Loader: process 2 has not reached the next batch of loader 'train' within 3 s; every "
     )
     text += "process of the mesh makes the same loaders in the same order; see its log, or raise "
     text += "agree_timeout="
@@ -138,8 +138,8 @@ def test_corrupted(got: Got, way: str) -> None:
 
 
 def test_late(got: Got) -> None:
-    line = r"loader 'train': this process has had 2 batches and waits for \d+ s: "
-    line += r"process 2 has had 1 and waits for [\d.]+ s \(consumer\)"
+    line = r"loader 'train': this process has taken 2 batches and has waited for \d+ s: "
+    line += r"process 2 has taken 1 and has waited for [\d.]+ s \(consumer\)"
     for p in (0, 1, 3):
         told, *rows = got[p]["late"]
         assert re.fullmatch(line, told)
@@ -157,7 +157,7 @@ def test_a_program_that_is_stuck(tmp_path: Path) -> None:
         job.kill(0)
         log = job.log(1)
     said = "meshfeed: loader 'train': process 0, at epoch 0, step 1: ZeroDivisionError: played\n"
-    said += "meshfeed: process 1 has not come back to the loader for 0.5 s and ends with status "
+    said += "meshfeed: process 1 has not asked for a batch for 0.5 s and ends with status "
     said += "113 (on_peer_error='end')\n"
     assert said in log
     assert "Traceback" not in log  # JAX's own error would leave one

@@ -12,7 +12,7 @@ from tests.distributed.job import Job
 from tests.distributed.lost_player import ODD, STEPS
 
 HANG = 60
-LEFT = f"loader 'train': process 2 has left the loader in order after {STEPS + 1} batches"
+LEFT = f"loader 'train': process 2 has closed the loader after {STEPS + 1} batches"
 DIED = "loader 'train': process 2 does not answer since "
 
 

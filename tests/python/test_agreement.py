@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed._jobs import agreement, skew
+from meshfeed._jobs import agreement
 from meshfeed._jobs.keys import Namespace
 from tests.python.players import (
     ALIKE,
@@ -255,7 +255,7 @@ def test_missing(missing: int, named: str) -> None:
     for p in range(4):
         job.add(process=p)
     late = job.loaders.pop(missing)
-    want = f"mf.Loader: {named} not come to the next batch of loader 'train' within 1 s; every "
+    want = f"mf.Loader: {named} not reached the next batch of loader 'train' within 1 s; every "
     want += "process of the mesh makes the same loaders in the same order; see its log, or raise "
     want += "agree_timeout="
     got = job.step()
@@ -289,7 +289,7 @@ def test_some_move(moved: set[int], first: str, second: str) -> None:
         every, job.loaders = job.loaders, [job.loaders[p] for p in sorted(moved)]
         got = job.step()
         job.loaders = every
-    want = f"mf.Loader: {first} called skip, seek or restore, and after it {second} not come to "
+    want = f"mf.Loader: {first} called skip, seek or restore, and after it {second} not reached "
     want += "the next batch of loader 'train' within 1 s; call it before the same batch in every "
     want += "process; see the logs, or raise agree_timeout="
     assert [str(e) for e in got] == [want] * len(moved)
@@ -345,10 +345,28 @@ def test_a_name_is_used_once_at_a_time() -> None:
         again.close()
 
 
-def test_a_forgotten_loader_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loader that is collected unclosed leaves no name, threads or keys."""
-    monkeypatch.setattr(skew, "LONGEST", 0.1)
-    job = Players(name="train", late_after=0.1)
+def test_a_forgotten_loader_leaves() -> None:
+    """A loader that is collected unclosed leaves no name, threads or keys.
+
+    The keys are deleted after the last wait for one of them, which would miss its wake key.
+    """
+
+    class Watched(Memory):
+        waiting = missed = 0
+
+        def get(self, key: str, seconds: float) -> bytes | None:
+            self.waiting += "/wake/" in key
+            try:
+                return super().get(key, seconds)
+            finally:
+                self.waiting -= "/wake/" in key
+
+        def delete(self, key: str) -> None:
+            self.missed += self.waiting * (key.count("/") == 2)
+            super().delete(key)
+
+    store = Watched()
+    job = Players(name="train", late_after=0.1, coordinator=store)
     for _ in range(4):
         job.add()
     job.step()
@@ -358,7 +376,7 @@ def test_a_forgotten_loader_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     while threads() and time.monotonic() < late:
         threading.Event().wait(0.01)
     assert threads() == []
-    assert job.store.keys == {}
+    assert (store.keys, store.missed) == ({}, 0)
     again = job.add()
     again.close()
 

@@ -100,8 +100,8 @@ def test_an_end_in_good_order(error: BaseException | None) -> None:
             leave(gone, error)
         until(lambda: all(peers_of(loader).departed for loader in job.loaders))
         assert all(peers_of(loader)._received is None for loader in job.loaders)
-        text = "mf.Loader: process 1 has left the loader in order after 1 batch, and this one goes "
-        text += "on; end the loops of all processes at the same batch"
+        text = "mf.Loader: process 1 has closed the loader after 1 batch, and this process "
+        text += "takes another; end the loops of all processes at the same batch"
         assert [str(e) for e in job.step()] == [text] * 3
 
 

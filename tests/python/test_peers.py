@@ -156,8 +156,8 @@ def test_leaving_in_order(batches: int) -> None:
         job.loaders[1].close()
         departed(job, 1)
         many = "1 batch" if batches == 1 else "2 batches"
-        text = f"mf.Loader: process 1 has left the loader in order after {many}, and this one goes "
-        text += "on; end the loops of all processes at the same batch"
+        text = f"mf.Loader: process 1 has closed the loader after {many}, and this process "
+        text += "takes another; end the loops of all processes at the same batch"
         for p in (0, 2, 3):
             for _ in range(2):
                 with pytest.raises(mf.PeerError) as e:
@@ -184,7 +184,7 @@ def test_a_departure_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         job.step()
         job.loaders[1].close()
         until(lambda: len(caplog.records) == 3)
-    text = "loader 'train': process 1 has left the loader in order after 1 batch"
+    text = "loader 'train': process 1 has closed the loader after 1 batch"
     assert [r.getMessage() for r in caplog.records] == [text] * 3
 
 
@@ -234,7 +234,7 @@ def check_end(status: int, *program: str) -> None:
         timeout=2 * HANG,
     )
     assert done.returncode == status, done.stderr
-    ended = "has not come back to the loader for 0.2 s and ends with status 113 (on_peer_error='"
+    ended = "has not asked for a batch for 0.2 s and ends with status 113 (on_peer_error='"
     assert (ended in done.stderr) == (status == mf.EXIT_PEER_ERROR)
 
 

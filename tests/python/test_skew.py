@@ -57,9 +57,9 @@ def some_go_on(keys: dict[str, bytes]) -> bool:
 
 
 def error(said: str) -> str:
-    text = f"mf.Loader: {said}: their steps use different batches as one; take as many batches in "
-    text += "every process; loader.peek() looks at the next one without taking it; then go on from "
-    return text + "a saved state in all of them"
+    text = f"mf.Loader: {said}: a step uses different batches in these processes; take the same "
+    text += "number of batches in every process; loader.peek() shows the next one without taking "
+    return text + "it; then continue from a saved state in all of them"
 
 
 @pytest.mark.parametrize(

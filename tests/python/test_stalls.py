@@ -66,8 +66,10 @@ def test_stall(
         clock.now += 1
         clock.used += busy
         looks(job, 1)
-        want = "loader 'train': this process has had 2 batches and waits for {} s: process 2 has "
-        want += "had 1 and waits for {} s ({})"
+        want = (
+            "loader 'train': this process has taken 2 batches and has waited for {} s: process 2 "
+        )
+        want += "has taken 1 and has waited for {} s ({})"
         first = "read" if inside else "consumer"  # what process 2 published first
         said = [(41, 42, first), (42, 42, first), (44, 43, why)]
         assert [r.getMessage() for r in caplog.records] == [want.format(*each) for each in said]
@@ -122,9 +124,9 @@ def test_silent(caplog: pytest.LogCaptureFixture) -> None:
         waited(job.loaders[0], 20)
         peers_of(job.loaders[0])._stalls.look()
     want = (
-        "loader 'train': this process has had 1 batches and waits for 70 s: processes 2 and 3 do "
+        "loader 'train': this process has taken 1 batch and has waited for 70 s: processes 2 and "
     )
-    assert [r.getMessage() for r in caplog.records] == [want + "not answer"]
+    assert [r.getMessage() for r in caplog.records] == [want + "3 do not answer"]
 
 
 def test_stall_in_its_own_time(caplog: pytest.LogCaptureFixture) -> None:
@@ -135,7 +137,9 @@ def test_stall_in_its_own_time(caplog: pytest.LogCaptureFixture) -> None:
             next(iter(job.loaders[p]))
         late = time.monotonic() + HANG
         # Before that they may log that it does not answer, if its own watcher is late.
-        while not any("process 2 has had 1 and waits" in r.getMessage() for r in caplog.records):
+        while not any(
+            "process 2 has taken 1 and has waited" in r.getMessage() for r in caplog.records
+        ):
             assert time.monotonic() < late
             threading.Event().wait(0.01)
 
@@ -149,6 +153,6 @@ def test_a_departed_process(caplog: pytest.LogCaptureFixture) -> None:
         waited(job.loaders[0], 70)
         for _ in range(2):
             peers_of(job.loaders[0])._stalls.look()
-    want = "loader 'train': this process has had 1 batches and waits for 70 s: "
+    want = "loader 'train': this process has taken 1 batch and has waited for 70 s: "
     want += "process 2 has closed the loader, processes 1 and 3 do not answer"
     assert [r.getMessage() for r in caplog.records] == [want]

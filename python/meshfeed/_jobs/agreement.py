@@ -126,7 +126,7 @@ class Agreement:
             message = f"{named(moved, 'has', 'have')} called skip, seek or restore, and after it "
             message += f"{named(absent, 'has', 'have')} not "
             hint = "call it before the same batch in every process; see the logs, "
-        message += f"come to the next batch of loader {title} within {self._seconds:g} s"
+        message += f"reached the next batch of loader {title} within {self._seconds:g} s"
         hint += "or raise agree_timeout="
         error = errors.peer(TimeoutError)(message, op="mf.Loader", hint=hint)
         return error.at(absent[0], -1, -1)

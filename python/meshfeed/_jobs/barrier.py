@@ -33,8 +33,8 @@ FADES = 0.98  # of the longest step, with every step
 
 LAST = "barrier/decision/last"
 
-HINT = "take as many batches in every process; loader.peek() looks at the next one without "
-HINT += "taking it; then go on from a saved state in all of them"
+HINT = "take the same number of batches in every process; loader.peek() shows the next one without "
+HINT += "taking it; then continue from a saved state in all of them"
 
 log = logging.getLogger("meshfeed")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from meshfeed import errors
 from meshfeed._io.arguments import cut
+from meshfeed._jobs.text import counted
 
 LENGTH = 400  # characters of an error's text that a message carries
 
@@ -79,15 +80,13 @@ def is_departure(message: Message) -> bool:
 
 def describe_departure(message: Message) -> str:
     """Describes a departure."""
-    batches = message["batches"]
-    many = "1 batch" if batches == 1 else f"{batches} batches"
-    return f"process {message['process']} has left the loader in order after {many}"
+    return f"process {message['process']} has closed the loader after {counted(message['batches'])}"
 
 
 def error_of(message: Message) -> errors.PeerError:
     """Makes the error for a message of another process."""
     if is_departure(message):
-        text = f"{describe_departure(message)}, and this one goes on"
+        text = f"{describe_departure(message)}, and this process takes another"
         hint = "end the loops of all processes at the same batch"
         return errors.PeerError(text, op=_OP, hint=hint).at(message["process"], -1, -1)
     process, epoch, step = message["process"], message["epoch"], message["step"]

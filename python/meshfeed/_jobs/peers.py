@@ -206,7 +206,7 @@ class Peers(Worker):
         """Ends the process, which does not call `next` again, and prints why."""
         seconds, status = PATIENCE[self._on_error], errors.EXIT_PEER_ERROR
         text = f"meshfeed: loader {self._title}: {failures.error_of(message).message}\n"
-        text += f"meshfeed: process {self._keys.namespace.me} has not come back to the loader for "
+        text += f"meshfeed: process {self._keys.namespace.me} has not asked for a batch for "
         text += f"{seconds:g} s and ends with status {status} (on_peer_error={self._on_error!r})\n"
         flush = threading.Thread(target=_flush, daemon=True)
         flush.start()

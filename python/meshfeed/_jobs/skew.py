@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 
 from meshfeed._jobs.barrier import LAST, NEVER, Arrival, Decision, wake
 from meshfeed._jobs.keys import Generation
-from meshfeed._jobs.text import named
+from meshfeed._jobs.text import counted, named
 from meshfeed._jobs.worker import Worker
 
 PATIENT = 0.5  # seconds at least, after which a process counts as waiting for others
@@ -56,9 +56,8 @@ class Skew:
         one, two, where = self.ahead, self.behind, "ahead of"
         if len(one) > len(two):
             one, two, where = two, one, "behind"
-        many = "1 batch" if self.batches == 1 else f"{self.batches} batches"
-        text = f"{named(one, 'is', 'are')} {many} {where} {named(two)}: "
-        return text + "their steps use different batches as one"
+        ahead = f"{named(one, 'is', 'are')} {counted(self.batches)} {where} {named(two)}"
+        return f"{ahead}: a step uses different batches in these processes"
 
 
 class _EndedError(Exception):

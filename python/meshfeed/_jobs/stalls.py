@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 
 from meshfeed._jobs.keys import Generation
-from meshfeed._jobs.text import named
+from meshfeed._jobs.text import counted, named
 
 TIMES = 5  # a step is late after this many times the usual, if that is more than `late_after`
 BUSY = 0.25  # CPUs in use: above it rows are copied, below it storage is waited for
@@ -101,7 +101,8 @@ class Stalls:
         namespace, steps = self._keys.namespace, self._progress.steps
         found = self._keys.by_process("progress")
         behind = [
-            f"process {p} has had {its['steps']} and waits for {its['for']:g} s ({its['why']})"
+            f"process {p} has taken {its['steps']} and has waited for {its['for']:g} s "
+            f"({its['why']})"
             for p, its in sorted(found.items())
             if its["steps"] < steps
         ]
@@ -113,6 +114,6 @@ class Stalls:
             if rest := [p for p in missing if p not in departed]:
                 behind.append(named(rest, "does not answer", "do not answer"))
         if behind:
-            text = "loader %s: this process has had %d batches and waits for %.0f s: %s"
-            log.warning(text, namespace.title, steps, idle, ", ".join(behind[:LISTED]))
+            text = "loader %s: this process has taken %s and has waited for %.0f s: %s"
+            log.warning(text, namespace.title, counted(steps), idle, ", ".join(behind[:LISTED]))
         return bool(behind)

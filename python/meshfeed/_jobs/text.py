@@ -1,4 +1,4 @@
-"""How messages name processes."""
+"""How messages name processes and batches."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ def named(processes: Sequence[int], one: str = "", many: str = "") -> str:
     listed = [str(p) for p in processes[:LISTED]]
     last = f"{len(processes) - LISTED} more" if len(processes) > LISTED else listed.pop()
     return f"processes {', '.join(listed)} and {last} {many}".rstrip()
+
+
+def counted(batches: int) -> str:
+    """Returns a number of batches in words, such as "1 batch"."""
+    return "1 batch" if batches == 1 else f"{batches} batches"

@@ -124,5 +124,7 @@ class Workers:
         return [worker for worker in started if worker is not None]
 
     def _depart(self) -> None:
+        if self._skew is not None:
+            self._skew.end(None)  # its wake key must not be deleted before it wakes
         self.depart()
         self._namespace.depart()
