@@ -21,7 +21,6 @@ type Index struct {
 	batch  []uint32 // batch of each entry; nil if no batch is empty
 	bucket []uint32 // entry of the bucket's first record
 	shift  uint
-	exact  bool // no bucket holds more than one border between batches
 
 	inverse uint64 // 2^64 / rows of a batch, rounded up; 0 if they differ
 }
@@ -84,7 +83,6 @@ func (x *Index) fill(total int64) {
 	if narrow := uint(bits.Len64(uint64(least)) - 1); narrow < x.shift && (total-1)>>narrow < fewBuckets {
 		x.shift = narrow
 	}
-	x.exact = int64(1)<<x.shift <= least
 	x.bucket = make([]uint32, (total-1)>>x.shift+2)
 	at := 0
 	for b := range x.bucket {

@@ -14,8 +14,8 @@ func hasKernels() bool { return cpu.X86.HasAVX2 && cpu.X86.HasBMI2 }
 const callRows = 4096
 
 // copyFast copies elements of 4 to 32 bytes that lie one after the other in
-// every record batch. It is false if they do not, or if the index needs searches
-// to find entries.
+// every record batch. It is false if they do not, or if the sizes of the batches
+// differ: then one list of entries serves all fields.
 func copyFast(dst unsafe.Pointer, size int, e elements) bool {
 	kernel := e.kernel(size)
 	if kernel == nil || !hasKernels() || e.stride != uintptr(size) {
@@ -31,11 +31,11 @@ func copyFast(dst unsafe.Pointer, size int, e elements) bool {
 type kernel func(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
 
 // kernels by size of an element, then by the way to the entries of records.
-var kernels = map[int][3]kernel{
-	4:  {single4, divided4, bucket4},
-	8:  {single8, divided8, bucket8},
-	16: {single16, divided16, bucket16},
-	32: {single32, divided32, bucket32},
+var kernels = map[int][2]kernel{
+	4:  {single4, divided4},
+	8:  {single8, divided8},
+	16: {single16, divided16},
+	32: {single32, divided32},
 }
 
 // kernel chooses the kernel that finds the entries of records, nil if there is
@@ -47,8 +47,6 @@ func (e *elements) kernel(size int) kernel {
 		return list[0]
 	case x.inverse != 0:
 		return list[1]
-	case x.exact:
-		return list[2]
 	}
 	return nil
 }
@@ -76,15 +74,3 @@ func divided16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *In
 
 //go:noescape
 func divided32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-
-//go:noescape
-func bucket4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-
-//go:noescape
-func bucket8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-
-//go:noescape
-func bucket16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-
-//go:noescape
-func bucket32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)

@@ -5,7 +5,7 @@
 // origin[e] + r*size.
 //
 // SI records    CX records left   DI destination   R8 origins
-// AX, BX, R12, R13, X0 or Y0 scratch
+// AX, BX, R12, X0 or Y0 scratch
 
 // ARGUMENTS loads what all copies share. The index is at R9.
 #define ARGUMENTS \
@@ -55,18 +55,6 @@ done: \
 	MOV   (BX)(AX*size), AX   \
 	MOV   AX, (size*i)(DI)
 
-// BUCKET: the entry is that of the bucket at R10, or one more if the next batch
-// does not begin behind the record; R11 is first, R13 the shift.
-#define BUCKET(i, MOV, size) \
-	MOVQ  (8*i)(SI), AX      \
-	SHRXQ R13, AX, BX        \
-	MOVL  (R10)(BX*4), BX    \
-	CMPQ  AX, 8(R11)(BX*8)   \
-	SBBQ  $-1, BX            \
-	MOVQ  (R8)(BX*8), BX     \
-	MOV   (BX)(AX*size), AX  \
-	MOV   AX, (size*i)(DI)
-
 // The same for elements of 16 and 32 bytes, through the register V.
 #define WIDE(i, origin, V, size) \
 	IMUL3Q  $size, AX, AX       \
@@ -81,15 +69,6 @@ done: \
 	MOVQ  (8*i)(SI), AX         \
 	MULXQ AX, R12, BX           \
 	MOVQ  (R8)(BX*8), BX        \
-	WIDE(i, BX, V, size)
-
-#define BUCKETWIDE(i, V, size) \
-	MOVQ  (8*i)(SI), AX        \
-	SHRXQ R13, AX, BX          \
-	MOVL  (R10)(BX*4), BX      \
-	CMPQ  AX, 8(R11)(BX*8)     \
-	SBBQ  $-1, BX              \
-	MOVQ  (R8)(BX*8), BX       \
 	WIDE(i, BX, V, size)
 
 // func single4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
@@ -139,32 +118,3 @@ TEXT ·divided32(SB), NOSPLIT, $0-40
 	ARGUMENTS
 	MOVQ Index_inverse(R9), DX
 	ELEMENTS(DIVIDEDWIDE, Y0, 32, four, one, next, done)
-
-#define LOOKUP \
-	MOVQ Index_bucket(R9), R10 \
-	MOVQ Index_first(R9), R11  \
-	MOVQ Index_shift(R9), R13
-
-// func bucket4(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·bucket4(SB), NOSPLIT, $0-40
-	ARGUMENTS
-	LOOKUP
-	ELEMENTS(BUCKET, MOVL, 4, four, one, next, done)
-
-// func bucket8(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·bucket8(SB), NOSPLIT, $0-40
-	ARGUMENTS
-	LOOKUP
-	ELEMENTS(BUCKET, MOVQ, 8, four, one, next, done)
-
-// func bucket16(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·bucket16(SB), NOSPLIT, $0-40
-	ARGUMENTS
-	LOOKUP
-	ELEMENTS(BUCKETWIDE, X0, 16, four, one, next, done)
-
-// func bucket32(dst unsafe.Pointer, records *int64, n int, origin *uintptr, x *Index)
-TEXT ·bucket32(SB), NOSPLIT, $0-40
-	ARGUMENTS
-	LOOKUP
-	ELEMENTS(BUCKETWIDE, Y0, 32, four, one, next, done)

@@ -29,7 +29,7 @@ func TestKernels(t *testing.T) {
 			got, want := make([]byte, len(records)*size+16), make([]byte, len(records)*size+16)
 			to := unsafe.Pointer(&got[0])
 			ran[kind]++
-			if copied := copyFast(to, size, e); copied != (kind != "coarse") {
+			if copied := copyFast(to, size, e); copied != (kind != "uneven") {
 				t.Fatalf("a kernel for %s batches: %v", kind, copied)
 			} else if !copied {
 				continue
@@ -43,7 +43,7 @@ func TestKernels(t *testing.T) {
 			runtime.KeepAlive(keep)
 		}
 	}
-	for _, kind := range []string{"single", "even", "uneven", "coarse"} {
+	for _, kind := range []string{"single", "even", "uneven"} {
 		if ran[kind] == 0 {
 			t.Errorf("no %s batches were tried", kind)
 		}
@@ -51,7 +51,7 @@ func TestKernels(t *testing.T) {
 }
 
 // randomIndex makes the index of one batch, of several of one size, or of several
-// of different sizes, which may be too different for the kernels.
+// of different sizes, for which there are no kernels.
 func randomIndex(r *rand.Rand) (x *Index, kind string) {
 	rows := make([]int64, 3+r.IntN(30))
 	size := 1 + r.Int64N(300)
@@ -70,14 +70,10 @@ func randomIndex(r *rand.Rand) (x *Index, kind string) {
 	default:
 		rows[0], rows[1] = 10_000, 1
 	}
-	switch x = NewIndex(rows); {
-	case x.inverse != 0:
+	if x = NewIndex(rows); x.inverse != 0 {
 		return x, "even"
-	case x.exact:
-		return x, "uneven"
-	default:
-		return x, "coarse"
 	}
+	return x, "uneven"
 }
 
 // scattered allocates the rows of every batch of an index.
