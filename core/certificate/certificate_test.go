@@ -17,13 +17,13 @@ func sequence(records int64) certificate.Sequence {
 	return certificate.Sequence{Order: sampler.Shuffle, Dataset: dataset, Records: records, Seed: 7}
 }
 
-// row is a record at a position, as one process delivers it.
+// row is a record at a position.
 type row struct{ position, record int64 }
 
-// all gives the processes from 0 to n-1.
+// all returns the processes from 0 to n-1.
 func all(n int) certificate.Processes { return certificate.Processes{{0, int64(n)}} }
 
-// newRun gives a run of a process of n, in one part, with nothing delivered.
+// newRun makes an empty run of one process of n, with rows in one part.
 func newRun(process, n int) certificate.Run {
 	return certificate.Run{Mesh: all(n), Processes: certificate.ProcessesOf([]int{process}), Parts: 1}
 }
@@ -37,7 +37,7 @@ func deliver(r *certificate.Run, epoch, first, last int64, rows []row) {
 	r.Deliver(epoch, first, last, t)
 }
 
-// batchOf gives the rows of positions [first, last), dealt out to processes.
+// batchOf returns the rows of positions [first, last), distributed over processes.
 func batchOf(t testing.TB, s certificate.Sequence, epoch, first, last int64, processes int) [][]row {
 	t.Helper()
 	order, err := sampler.New(s.Order, s.Seed, s.Records)
@@ -89,7 +89,7 @@ func wantError(t testing.TB, err error, code status.Code, text string) {
 	}
 }
 
-// Each fault is one of the rows alone, with claims that are whole.
+// Each fault is in the rows, while the claimed positions are complete.
 func TestFaultsOfRows(t *testing.T) {
 	s := sequence(1797)
 	const claim = "[0, 64) of epoch 0"
@@ -153,14 +153,14 @@ func TestFaultsOfRows(t *testing.T) {
 	}
 }
 
-// script makes runs by short words: each has a process, its mesh, and spans of
-// whole batches [epoch, first, last].
+// script describes a run: a process, its mesh, and spans of whole batches [epoch,
+// first, last].
 type script struct {
 	process, of int
 	spans       [][3]int64
 }
 
-// play delivers what scripts say, every process its share of each batch.
+// play delivers the batches of scripts. Every process delivers its part of each.
 func play(t testing.TB, s certificate.Sequence, scripts ...script) certificate.Certificate {
 	t.Helper()
 	total := certify(t, s)
@@ -177,7 +177,7 @@ func play(t testing.TB, s certificate.Sequence, scripts ...script) certificate.C
 	return total
 }
 
-// Each fault is one of what was delivered.
+// Each fault is in the delivered positions.
 func TestFaultsOfRuns(t *testing.T) {
 	const (
 		addRuns      = "; add the certificate of the run that delivered them, saved together with the state from which the next run began"
@@ -235,7 +235,7 @@ func TestFaultsOfRuns(t *testing.T) {
 	}
 }
 
-// What is asked for may be less or more than what was delivered.
+// A range may have fewer or more positions than were delivered.
 func TestCovers(t *testing.T) {
 	at := func(epoch, position int64) certificate.Cursor {
 		return certificate.Cursor{Epoch: epoch, Position: position}
@@ -277,8 +277,8 @@ func TestCovers(t *testing.T) {
 	wantError(t, back.Covers(t.Context(), at(-1, 0), at(2, 0)), status.OutOfRange, "certificate: position 0 of epoch -1 is outside of epochs of 96 records")
 }
 
-// What a run dropped or skipped is no gap, and counts as that only where no
-// run delivered it.
+// Dropped and skipped positions are not missing. They count as dropped or skipped
+// only if no run delivered them.
 func TestDroppedAndSkipped(t *testing.T) {
 	s := sequence(96)
 	r := newRun(0, 1)
@@ -320,8 +320,8 @@ func TestDroppedAndSkipped(t *testing.T) {
 	}
 }
 
-// A process that holds no part of the mesh says what it went through, and that
-// proves nothing.
+// The account of a process without devices in the mesh has positions, but proves
+// nothing.
 func TestProcessOutsideTheMesh(t *testing.T) {
 	s := sequence(96)
 	outside := newRun(5, 2)
@@ -334,8 +334,7 @@ func TestProcessOutsideTheMesh(t *testing.T) {
 	}
 }
 
-// A row that comes in three parts counts three times, each part with a weight
-// of its own.
+// A row with three parts counts three times, each part with its own weight.
 func TestParts(t *testing.T) {
 	s := sequence(96)
 	count := func(parts ...int64) (t certificate.Evidence) {

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/certificate"
 )
 
-// The digest is frozen, since certificates are kept. Nothing here may change.
+// The digest is frozen, because certificates are kept. No value may change.
 func TestDigestsAreFrozen(t *testing.T) {
 	for _, c := range []struct {
 		epoch, position int64
@@ -32,7 +32,7 @@ func TestDigestsAreFrozen(t *testing.T) {
 	}
 }
 
-// Weights are frozen with them.
+// The weights are frozen too.
 func TestWeightsAreFrozen(t *testing.T) {
 	one := certificate.Evidence{Rows: 2, Digest: certificate.Digest{Low: 1}}
 	for part, want := range []string{"00000000000000000000000000000001", "1a68f6abbe42378177f535400274013d", "04b96a19ad62c31448f259273c0ea0d1"} {
@@ -51,8 +51,8 @@ func TestWeightsAreFrozen(t *testing.T) {
 	}
 }
 
-// No two of a million (position, record) pairs that lie close together have the
-// same half of a hash, as multiples that cancel each other would.
+// No two of a million neighboring (position, record) pairs have an equal half of a
+// hash. Multiples that cancel each other would be equal.
 func TestHashesDiffer(t *testing.T) {
 	var high, low []uint64
 	e := certificate.EpochOf(0)
@@ -71,7 +71,7 @@ func TestHashesDiffer(t *testing.T) {
 	}
 }
 
-// Both halves of the digest see every bit of position, record and epoch.
+// Every bit of position, record and epoch changes both halves of the digest.
 func TestHashMixes(t *testing.T) {
 	hash := func(epoch, position, record int64) [2]uint64 {
 		var t certificate.Evidence

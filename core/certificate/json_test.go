@@ -75,7 +75,7 @@ func TestParseRefused(t *testing.T) {
 		{"", `expected a value, but the text ends (line 1, byte 1)`},
 		{text + "{}", `the document ends here, but more text follows (line 1, byte 295)`},
 		{with(`"seed":7,`, ``), `a certificate needs the key "seed"`},
-		{with(`"seed":7`, `"seed":7,"seed":7`), `/seed: key "seed" stands there twice; name it once`},
+		{with(`"seed":7`, `"seed":7,"seed":7`), `/seed: key "seed" occurs twice; name it once`},
 		{with(`"seed"`, `"Seed"`), `/Seed: "Seed" is not a key; write "seed": keys are matched by case`},
 		{with(`"parts"`, `"Parts"`), `/runs/0/Parts: "Parts" is not a key; write "parts": keys are matched by case`},
 		{with(`"skipped":[],`, ``), `/runs/0: a run needs the key "skipped"`},

@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// A run through any number of epochs takes no more room than through three.
+// A run over many epochs has no more spans than one over three.
 func TestRunsDoNotGrow(t *testing.T) {
 	r := Run{}
 	r.Deliver(0, 32, 96, Evidence{})
@@ -27,7 +27,7 @@ func TestRunsDoNotGrow(t *testing.T) {
 	}
 }
 
-// set gives the positions of some spans.
+// set returns the positions of spans.
 func set(spans []Span) map[[2]int64]bool {
 	positions := map[[2]int64]bool{}
 	for _, s := range spans {
@@ -48,7 +48,7 @@ func randomSpans(r *rand.Rand, n int) (spans []Span) {
 	return spans
 }
 
-// Any pieces that make up the same positions have the same canonical form.
+// All lists of spans with the same positions have the same canonical form.
 func TestUnionIsCanonical(t *testing.T) {
 	r := random.New(t)
 	for range 2000 {

@@ -12,18 +12,18 @@ const (
 	TooManyRanges Code = "too-many-ranges" // a process takes more than MaxRanges separate row ranges for an array; facts ranges, limit
 	NameTaken     Code = "name-taken"      // the mask or an extra has the name of another array
 
-	// Errors where array and dataset differ.
+	// Errors of an array and its field.
 	UnknownField  Code = "unknown-field"  // the dataset has no such field
 	FieldShape    Code = "field-shape"    // the field's rows, or the columns taken of them, have another shape
 	FieldType     Code = "field-dtype"    // the field cannot be delivered as this type
-	ColumnsRange  Code = "columns-range"  // columns lie outside the row; facts start, stop, size
-	ColumnsNumber Code = "columns-number" // the columns are not as many as the shape says; facts columns, size
+	ColumnsRange  Code = "columns-range"  // columns are outside the row; facts start, stop, size
+	ColumnsNumber Code = "columns-number" // the number of columns differs from the shape; facts columns, size
 
-	// Errors of the whole.
+	// Errors of the whole layout.
 	NoArrays     Code = "no-arrays"     // there is nothing to deliver
 	NoStep       Code = "no-step"       // an epoch has no step; facts records, batch
 	Uneven       Code = "remainder"     // "remainder": "error" and the records do not divide; facts records, batch, remainder
-	UnknownOrder Code = "unknown-order" // the dataset's order has no such name
+	UnknownOrder Code = "unknown-order" // there is no order with the name
 	DeviceBudget Code = "device-budget" // a device needs more bytes than it may; facts bytes, budget
 	HostBudget   Code = "host-budget"   // a process needs more bytes than it may; facts bytes, budget, process
 
@@ -37,13 +37,17 @@ const (
 	Loading     Code = "loading"      // another way of loading than the default reads more or moves bytes; facts read_bytes, process_read_bytes and, with "reshard", interconnect_bytes, network_bytes
 	UnusedAxis  Code = "unused-axis"  // no array is partitioned over an axis, though some are over others; facts size
 	SameRows    Code = "same-rows"    // several processes read the same rows; facts processes, groups, read_bytes, batch_bytes
-	TinyShards  Code = "tiny-shards"  // shards far below the 64 bytes that each takes; facts bytes, slot
+	TinyShards  Code = "tiny-shards"  // shards much smaller than the 64 bytes that each takes; facts bytes, slot
 	IdleProcess Code = "idle-process" // a process number below the highest owns no device; facts process, processes
 )
 
-// Codes lists every code a problem can have, errors first.
+// Codes lists the codes of problems, errors first.
 func Codes() []Code {
 	return []Code{
-		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken, UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber, NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget, Replicated, Unbalanced, NoPrefetch, SplitMicro, Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
+		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken,
+		UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber,
+		NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget,
+		Replicated, Unbalanced, NoPrefetch, SplitMicro,
+		Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// lowestHolders gives, for every distinct block of the arrays that have bytes,
-// the lowest process that holds it, straight from the index of every device.
+// lowestHolders returns the lowest process that holds each distinct block with
+// bytes, computed from the index of every device.
 func lowestHolders(l *layout.Layout) map[string]int {
 	lowest := map[string]int{}
 	for i, a := range l.Arrays() {
@@ -43,8 +43,8 @@ func eachRow(batch []int, part sharding.Index, row int, do func(int)) {
 	}
 }
 
-// Every distinct block is first held by its lowest holder, and over all
-// processes every row comes once in each of its parts.
+// Every distinct block is first held by its lowest holder. Over all processes, every
+// row occurs once in each of its parts.
 func TestFirstHeldOfRandomLayouts(t *testing.T) {
 	r := random.New(t)
 	checked := 0
@@ -91,7 +91,7 @@ func rowsDocument(processes int, specs ...sharding.PartitionSpec) *layout.Docume
 	return d
 }
 
-// devices puts the eight devices of rowsDocument in some processes.
+// devices assigns the eight devices of rowsDocument to processes.
 func devices(processes ...int) []mesh.Device {
 	var list []mesh.Device
 	for id, p := range processes {

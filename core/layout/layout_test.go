@@ -62,12 +62,12 @@ func TestNewRefuses(t *testing.T) {
 			}
 		}},
 		{`layout: /dataset/order: an order is named "\xff", which is not valid UTF-8`, func(d *layout.Document) { d.Dataset = &layout.DatasetSpec{Order: "\xff"} }},
-		{`layout: /dataset/fields/f: field "f" stands there already; name every field once`, func(d *layout.Document) {
+		{`layout: /dataset/fields/f: field "f" occurs twice; name every field once`, func(d *layout.Document) {
 			d.Dataset = &layout.DatasetSpec{Fields: []layout.FieldSpec{{Name: "f", Type: dtype.Bool}, {Name: "f", Type: dtype.Bool}}}
 		}},
 		{"layout: /dataset/fields/f/dtype: there is no element type", func(d *layout.Document) { d.Dataset = &layout.DatasetSpec{Fields: []layout.FieldSpec{{Name: "f"}}} }},
 		{"layout: /budget/host_bytes: the budget is -1 bytes, but must be from 1 to 2^53; leave it out for no bound", func(d *layout.Document) { d.Budget.HostBytes = -1 }},
-		{`layout: /arrays/x: array "x" stands there already; name every array once`, func(d *layout.Document) { d.Arrays = append(d.Arrays, d.Arrays[0]) }},
+		{`layout: /arrays/x: array "x" occurs twice; name every array once`, func(d *layout.Document) { d.Arrays = append(d.Arrays, d.Arrays[0]) }},
 		{"layout: /arrays: there are 1025 arrays, but may be 1024", func(d *layout.Document) { d.Arrays = make([]layout.ArraySpec, 1025) }},
 		{"layout: /arrays/x/dtype: there is no element type", func(d *layout.Document) { d.Arrays[0].Type = 0 }},
 		{"layout: /arrays/x/shape/1: the dimension is -3, but must be from 0 to 2^53", func(d *layout.Document) { d.Arrays[0].RowShape[0] = -3 }},

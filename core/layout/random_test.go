@@ -169,8 +169,8 @@ func (b *brute) read(i int, a layout.Array, position int, index sharding.Index) 
 	}
 }
 
-// traffic looks at every element: which of those that a device, and a process,
-// needs are not there.
+// traffic counts element by element what devices and processes need and do not
+// have.
 func (b *brute) traffic(a layout.Array, needed, delivered []sharding.Index) error {
 	const most = 1 << 14
 	if b.skip = b.skip || indexBytes(a, wholeIndex(a)) > most*int64(a.Type.Size()); b.skip {

@@ -64,7 +64,7 @@ func (s MeshSpec) validateAxes() (size int, err error) {
 			return 0, err
 		}
 		if j := slices.IndexFunc(s.Axes, func(b mesh.Axis) bool { return b.Name == a.Name }); j < i {
-			return 0, fail(path+"/0", "axis %s stands there already, as axis %d", wording.Quote(a.Name), j).WithHint("give every axis its own name")
+			return 0, fail(path+"/0", "axis %s has the same name as axis %d", wording.Quote(a.Name), j).WithHint("give every axis its own name")
 		}
 		if a.Size < 1 {
 			return 0, fail(path+"/1", "axis %s has size %d, but the smallest size is 1", wording.Quote(a.Name), a.Size)
@@ -94,7 +94,7 @@ func (s MeshSpec) validateDevices(size int) error {
 		return tooMany(n)
 	}
 	if before, again, found := mesh.Repeated(s.Devices); found {
-		return fail(jsontext.Element("/mesh/devices", again)+"/1", "id %d stands there already, at mesh position %d", s.Devices[again].ID, before).WithHint("name every device once")
+		return fail(jsontext.Element("/mesh/devices", again)+"/1", "id %d is also at mesh position %d", s.Devices[again].ID, before).WithHint("name every device once")
 	}
 	return nil
 }
@@ -156,14 +156,14 @@ func (b *BatchSpec) validateMade() error {
 		return err
 	}
 	if strings.Contains(b.mask(), "/") {
-		return fail("/batch/mask", "the mask is named %s, but stands at the top of the tree", wording.Quote(b.mask())).WithHint(`choose a name without "/"`)
+		return fail("/batch/mask", "the mask is named %s, but it is at the top of the tree", wording.Quote(b.mask())).WithHint(`choose a name without "/"`)
 	}
 	for i, name := range b.Extras {
 		if name != ExtraKey && name != ExtraRecord {
 			return fail(jsontext.Element("/batch/extras", i), "%s is not an extra", wording.Quote(name)).WithHint(`the extras are "key" and "record"`)
 		}
 		if slices.Contains(b.Extras[:i], name) {
-			return fail(jsontext.Element("/batch/extras", i), "extra %s stands there already", wording.Quote(name)).WithHint("name it once")
+			return fail(jsontext.Element("/batch/extras", i), "extra %s occurs twice", wording.Quote(name)).WithHint("name it once")
 		}
 	}
 	return checkSpecSize("/batch/mask_spec", b.MaskSpec)
@@ -194,7 +194,7 @@ func (s *DatasetSpec) validate() error {
 			return err
 		}
 		if seen[f.Name] {
-			return fail(path, "field %s stands there already", wording.Quote(f.Name)).WithHint("name every field once")
+			return fail(path, "field %s occurs twice", wording.Quote(f.Name)).WithHint("name every field once")
 		}
 		seen[f.Name] = true
 		if err := checkShape(path, f.Shape, f.Type, 0); err != nil {
@@ -228,7 +228,7 @@ func (d *Document) validateArrays() error {
 			return err
 		}
 		if seen[a.Name] {
-			return fail(path, "array %s stands there already", wording.Quote(a.Name)).WithHint("name every array once")
+			return fail(path, "array %s occurs twice", wording.Quote(a.Name)).WithHint("name every array once")
 		}
 		seen[a.Name] = true
 		if err := d.validateArray(path, a); err != nil {

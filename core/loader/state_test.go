@@ -93,7 +93,7 @@ func TestStateRefused(t *testing.T) {
 		{state[:len(state)-1], `expected ',' or '}', but the text ends (line 1, byte 129)`},
 		{state + "{}", `the document ends here, but more text follows (line 1, byte 130)`},
 		{with(`"seed":-3,`, ``), `a state needs the key "seed"`},
-		{with(`"seed":-3`, `"seed":-3,"seed":-3`), `/seed: key "seed" stands there twice; name it once`},
+		{with(`"seed":-3`, `"seed":-3,"seed":-3`), `/seed: key "seed" occurs twice; name it once`},
 		{with(`"seed"`, `"Seed"`), `/Seed: "Seed" is not a key; write "seed": keys are matched by case`},
 		{with(`"seed":-3`, `"seed":-3,"mesh":[1]`), `/mesh: values are nested deeper than 1 (line 1, byte 112)`},
 		{with(`"seed":-3`, `"seed":-3,"b":1,"a":1`), `/b: "b" is not a key; the keys here are meshfeed, order, dataset, records, seed, epoch, position`},

@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// decode makes of a value what encoding/json makes of its text.
+// decode decodes a value as encoding/json does.
 func decode(v jsontext.Value) any {
 	switch v.Kind() {
 	case jsontext.Object:
@@ -53,7 +53,7 @@ func compare(t *testing.T, text string) {
 	want, ok := reference([]byte(text))
 	switch {
 	case err == nil && !ok:
-		t.Errorf("%.100q was taken, but is no JSON", text)
+		t.Errorf("%.100q was accepted, but is not JSON", text)
 	case err == nil && !reflect.DeepEqual(decode(v), want):
 		t.Errorf("%.100q was read as %v, want %v", text, decode(v), want)
 	case err != nil && ok && !stricter(err):
@@ -61,8 +61,8 @@ func compare(t *testing.T, text string) {
 	}
 }
 
-// stricter says whether an error is one of those that encoding/json does not
-// know: it repairs broken UTF-8, and goes deeper.
+// stricter reports whether encoding/json accepts what the error is about: it
+// repairs broken UTF-8, and allows deeper nesting.
 func stricter(err error) bool {
 	for _, what := range []string{"not UTF-8", "surrogate pair", "nested deeper"} {
 		if strings.Contains(err.Error(), what) {
@@ -115,8 +115,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// An error names the value that is wrong: the object for a key that cannot be
-// read, the list or object for what stands between two values.
+// The path of an error leads to the value that is wrong. For a wrong key, or for text
+// between two values, it leads to the object or list.
 func TestPaths(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                    "",

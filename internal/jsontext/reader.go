@@ -86,7 +86,7 @@ func (r *Reader) Object(want string, visit func(key string) error) error {
 		}
 		r.path = append(r.path, Step{Key: r.text[start:r.pos]})
 		if seen[key] {
-			return r.Fail("key %s stands there twice", wording.Quote(key)).WithHint("name it once")
+			return r.Fail("key %s occurs twice", wording.Quote(key)).WithHint("name it once")
 		}
 		seen[key] = true
 		if err := visit(key); err != nil {

@@ -144,7 +144,7 @@ def test_a_state_file_with_a_duplicate_key(tmp_path: Path, monkeypatch: pytest.M
     for use in (lambda: loader(state=path), lambda: loader().restore(path)):
         with pytest.raises(mf.InvalidArgumentError) as caught:
             use()
-        assert caught.value.message == "state='s.json': key 'position' stands there twice"
+        assert caught.value.message == "state='s.json': key 'position' occurs twice"
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])

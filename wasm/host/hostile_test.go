@@ -32,7 +32,7 @@ var hostile = map[string]struct{ text, message string }{
 	"billion devices": {`{"meshfeed":1,"mesh":{"axes":[["a",1000000000]]},"arrays":{},"batch":{"size":1}}`, `/mesh/axes/0/1: axis "a" of size 1000000000`},
 	"huge number":     {`{"meshfeed":1,"mesh":{"axes":[["a",` + strings.Repeat("9", 1<<20) + `]]}}`, "/mesh/axes/0/1: the number is outside"},
 	"broken UTF-8":    {"{\"meshfeed\":1,\"mesh\":{\"axes\":[[\"\xff\",2]]}}", "/mesh/axes/0/0: the byte 0xff is not UTF-8"},
-	"duplicate keys":  {`{"meshfeed":1,"meshfeed":1}`, `/meshfeed: key "meshfeed" stands there twice`},
+	"duplicate keys":  {`{"meshfeed":1,"meshfeed":1}`, `/meshfeed: key "meshfeed" occurs twice`},
 	"cut":             {`{"meshfeed":1,"mesh":{"axes":[["a"`, "/mesh/axes/0: expected"},
 	"too long":        {strings.Repeat(" ", 9<<20), "the document has 9437184 bytes"},
 	"many keys":       {"{" + repeat(500_000, `"k#":1`) + "}", "/k0: "},

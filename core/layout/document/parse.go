@@ -201,7 +201,7 @@ func (p *parser) shape(a *layout.ArraySpec) (batchDimensions, error) {
 		}
 		name, err := p.Text("a batch dimension")
 		if err == nil && len(a.RowShape) > 0 {
-			return p.Fail("the batch dimensions come first, but %s stands after %d", wording.Quote(name), a.RowShape[len(a.RowShape)-1])
+			return p.Fail("the batch dimensions come first, but %s is after %d", wording.Quote(name), a.RowShape[len(a.RowShape)-1])
 		}
 		batch.names = append(batch.names, name)
 		return err
@@ -225,7 +225,7 @@ func (p *parser) checkBatchDimensions(have batchDimensions) error {
 	}
 	for i, name := range have.names {
 		if i >= len(want) || name != want[i] {
-			return fail(jsontext.Element(have.path, i), "%s is not the batch dimension that stands here", wording.Quote(name)).
+			return fail(jsontext.Element(have.path, i), "%s is not the batch dimension expected here", wording.Quote(name)).
 				WithHint("begin the shape with %s", wording.QuotedList(want))
 		}
 	}

@@ -51,8 +51,8 @@ func flat(row []float64, pairs [][2]float64) []float64 {
 	return row
 }
 
-// TestTablesSayWhatTheReportSays reads both of the layouts in testdata.
-func TestTablesSayWhatTheReportSays(t *testing.T) {
+// The tables of the layouts in picture/testdata have the numbers of their reports.
+func TestTablesEqualReport(t *testing.T) {
 	paths, err := filepath.Glob("../picture/testdata/svg/*.json")
 	if err != nil || len(paths) < 5 {
 		t.Fatal(err, paths)
@@ -135,7 +135,7 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
-// Ranges that find no room in a table are told to whoever asks for less.
+// If the ranges of a process do not fit into a table, a smaller table has them.
 func TestProcessTableIsBounded(t *testing.T) {
 	const ranges = 1 << 20
 	l := documents.Layout(t, `{"meshfeed":1,"mesh":{"axes":[["d",4]],"processes":4},"arrays":{"x":{"shape":["B0","B1"],"dtype":"int8","spec":[null,"d"]}},"batch":{"size":[1048576,4]}}`)
@@ -154,7 +154,7 @@ func TestProcessTableIsBounded(t *testing.T) {
 	}
 }
 
-// A report lists no more ranges than it is asked for.
+// A report lists at most as many ranges as the options allow.
 func TestReportRanges(t *testing.T) {
 	l := readLayout(t, "../picture/testdata/svg/digits.json")
 	count := func(o document.ReportOptions) (devices, rows int) {

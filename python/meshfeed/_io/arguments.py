@@ -169,7 +169,7 @@ class Checks:
             with Path(state).open("rb") as file:
                 loaded = json.loads(file.read(_STATE_BYTES), object_pairs_hook=_members)
         except KeyError as e:
-            message = f"state={shown(state)}: key {e.args[0]!r} stands there twice"
+            message = f"state={shown(state)}: key {e.args[0]!r} occurs twice"
             raise self.misfit(message, _STATE) from None
         except FileNotFoundError:
             message = f"state={shown(state)}: there is no such file"

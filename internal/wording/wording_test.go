@@ -1,0 +1,34 @@
+package wording_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/meshfeed/meshfeed/internal/wording"
+)
+
+func TestWording(t *testing.T) {
+	long := strings.Repeat("é", 40)
+	for got, want := range map[string]string{
+		wording.Quote(`a"b`):                           `"a\"b"`,
+		wording.Quote(long):                            `"` + strings.Repeat("é", 30) + `…"`,
+		wording.Cut(long, 5):                           "éé…",
+		wording.Plain("a\nb"):                          `a\nb`,
+		wording.QuotedList([]string{"a", "b"}):         `"a", "b"`,
+		wording.Shape(nil) + wording.Shape([]int{3}):   "()(3,)",
+		wording.Shape([]int{3, 4}):                     "(3, 4)",
+		wording.Span(0, 64):                            "0:64",
+		wording.Thousands(-1234567):                    "-1,234,567",
+		wording.Count(1, "batch", "batches"):           "1 batch",
+		wording.Count(2000, "batch", "batches"):        "2,000 batches",
+		wording.Bytes(960) + " " + wording.Bytes(8448): "960 B 8.25 KiB",
+		wording.Bytes(1023 << 10):                      "1 MiB",
+		wording.Bytes(1<<53 + 1):                       "unknown",
+		wording.Times(5, 2):                            "2.5 times",
+		wording.Times(1001, 1000):                      "just over once",
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
