@@ -243,7 +243,7 @@ class Told(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if f": process {ODD} has had" in text and text.count("has had") == 2:
+        if f": process {ODD} has taken" in text and text.count("has taken") == 2:
             self.texts.append(text)
             self.came.set()
 

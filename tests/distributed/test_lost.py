@@ -28,4 +28,4 @@ def test_lost(how: str, said: str, tmp_path: Path) -> None:
             assert time.monotonic() < late, job.logs()
             time.sleep(0.05)
         logs = "".join(map(job.log, others))
-    assert not re.search(r"process [013] does not answer|process [013] has left", logs)
+    assert not re.search(r"process [013] does not answer|process [013] has closed", logs)
