@@ -35,11 +35,10 @@ type Block struct {
 	Holders []int          // mesh positions of this process's devices that hold it, in mesh order
 }
 
-// Process returns what a process gathers, freshly made. It is empty for a
-// process without devices in the mesh. It leaves out arrays whose Delivered is
-// nil, the array with which there would be more than MaxBlocks blocks and all
-// arrays after it, and every array if their costs are too many to work out. Err
-// reports each of these cases.
+// Process computes what a process gathers. The result is empty for a process
+// without devices in the mesh. It does not have arrays whose Delivered is nil. If
+// an array exceeds MaxBlocks, it does not have this array and those after it. If the
+// costs are too many to work out, it has no arrays. Err reports each of these cases.
 func (l *Layout) Process(p int) Process {
 	local := l.mesh.Local(p)
 	out := Process{Process: p}

@@ -6,9 +6,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// runs returns the number of separate row ranges of one part of the batch,
-// whose dimensions are cut into tiles. Rows are numbered in C order, so the
-// dimensions before the last one that is cut count.
+// runs returns the number of separate row ranges of one part of the batch. Rows are
+// numbered in C order, so the number is the product of the sizes of the part before
+// the last dimension that is cut.
 func runs(batch, tiles []int) int64 {
 	last := len(batch) - 1
 	for last > 0 && tiles[last] == 1 {

@@ -21,8 +21,8 @@ const (
 	MaxPrefetch = 1 << 16 // batches
 	MaxRecords  = sampler.MaxRecords
 
-	// MaxProcesses bounds the processes of a mesh, so that the memory of a
-	// browser is enough for their layout.
+	// MaxProcesses bounds the processes of a mesh, so that the validator needs
+	// at most the memory that a browser allows it.
 	MaxProcesses = 1 << 17
 
 	maxProcess = 1<<31 - 1 // the largest number of a process

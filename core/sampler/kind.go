@@ -55,7 +55,8 @@ func Names() []string {
 	return names
 }
 
-// ParseName parses the name of an order. New checks the values of the parameters. The error is InvalidArgument.
+// ParseName parses the name of an order. It does not check the values of the
+// parameters; New does. The error is InvalidArgument.
 func ParseName(text string) (Name, error) {
 	n, _, err := parse(text)
 	return n, err
@@ -76,7 +77,7 @@ func parse(text string) (n Name, k *kind, err error) {
 	for parameters {
 		var word string
 		word, after, parameters = strings.Cut(after, ":")
-		p, _ := strconv.ParseInt(word, 10, 64) // the comparison finds other texts
+		p, _ := strconv.ParseInt(word, 10, 64) // the comparison below finds an error
 		n.Parameters = append(n.Parameters, p)
 	}
 	if len(n.Parameters) != k.parameters || n.String() != text {

@@ -3,8 +3,8 @@
 //
 // Both draw every array as a table of cells over two of its dimensions, with
 // the devices and processes that hold each part. Arrays that are partitioned
-// alike share one drawing. Below the arrays stand the rows that each process
-// reads, and the problems.
+// alike share one drawing. Below the arrays are the rows that each process reads,
+// and the problems.
 package picture
 
 import (

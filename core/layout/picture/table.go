@@ -13,8 +13,8 @@ const (
 	heavy
 )
 
-// junctions has the character for every weight of the arms up, right, down and
-// left, in the order of the number that the weights make in base 3.
+// junctions has the character for the weights of the arms up, right, down and left.
+// The weights are the digits of its index in base 3.
 var junctions = []rune(" ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳" +
 	"╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈" +
 	"╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋")
