@@ -44,7 +44,7 @@ func mfgo_device_batch_read(h C.uint64_t, array C.int32_t, position C.int64_t, t
 			want *= int64(d)
 		}
 		if int64(size) != want {
-			return status.Errorf(status.InvalidArgument, "devices", "a shard of array %q has %d bytes, but there is room for %d", a.Name, want, int64(size))
+			return status.Errorf(status.InvalidArgument, "devices", "a shard of array %q has %d bytes, but size is %d", a.Name, want, int64(size))
 		}
 		return b.Read(a.Name, int(position), unsafe.Slice((*byte)(to), int(size)))
 	})

@@ -159,8 +159,8 @@ bool mfi_queue_rest(mfi_queue* queue, int64_t taken, int64_t limit_ns);
 void mfi_queue_wake(mfi_queue* queue);
 
 /* Binds a handle to the queue, until it is unbound, which ends the waits of its
-   callers. If another handle has the same place in the table, nothing is bound, and
-   the callers always enter Go. */
+   callers. If other handles have all bindings that this one can have, it is not bound,
+   and its callers always enter Go. */
 void mfi_queue_bind(uint64_t handle, mfi_queue* queue);
 void mfi_queue_unbind(uint64_t handle);
 void mfi_queue_unbind_all(void);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CAPACITY = 8, BINDINGS = 256 };
+enum { CAPACITY = 8, BINDINGS = 256, PROBES = 8 };
 
 #define SECOND INT64_C(1000000000) /* in nanoseconds, as all times here */
 #define MILLISECOND INT64_C(1000000)
@@ -33,8 +33,8 @@ struct mfi_queue {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Which queue belongs to a handle. Handles that exist at the same time mostly
-   differ in their low bits. */
+/* The queues of handles. A handle is at the index of its low bits, or at one of the
+   next PROBES - 1 indices. */
 static struct {
   uint64_t handle;
   mfi_queue* queue;
@@ -120,23 +120,35 @@ void mfi_queue_drop(mfi_queue* queue) {
   free(queue);
 }
 
+/* Returns the index of the binding of want, which is 0 for a free one, among those that a
+   handle can have. -1 if there is none. */
+static int search(uint64_t handle, uint64_t want) {
+  for (uint64_t i = handle; i < handle + PROBES; i++)
+    if (bindings[i % BINDINGS].handle == want)
+      return (int)(i % BINDINGS);
+  return -1;
+}
+
+static mfi_queue* find(uint64_t handle) {
+  const int i = search(handle, handle);
+  return i < 0 ? NULL : bindings[i].queue;
+}
+
 void mfi_queue_bind(uint64_t handle, mfi_queue* queue) {
   pthread_mutex_lock(&lock);
-  if (!bindings[handle % BINDINGS].queue) {
-    bindings[handle % BINDINGS].handle = handle;
-    bindings[handle % BINDINGS].queue = queue;
+  const int i = find(handle) ? -1 : search(handle, 0);
+  if (i >= 0) {
+    bindings[i].handle = handle;
+    bindings[i].queue = queue;
   }
   pthread_mutex_unlock(&lock);
 }
 
-static mfi_queue* find(uint64_t handle) {
-  return bindings[handle % BINDINGS].handle == handle ? bindings[handle % BINDINGS].queue : NULL;
-}
-
 void mfi_queue_unbind(uint64_t handle) {
   pthread_mutex_lock(&lock);
-  if (find(handle))
-    unbind(handle % BINDINGS);
+  const int i = search(handle, handle);
+  if (i >= 0)
+    unbind(i);
   pthread_mutex_unlock(&lock);
 }
 

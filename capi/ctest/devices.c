@@ -340,9 +340,9 @@ static void check_read_errors(void) {
   const mf_device_batch moved = transfer_next(ring, &first);
   float image[SHARD + 1];
   struct DLManagedTensorVersioned* lent;
-  FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 76",
+  FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but size is 76",
         mf_device_batch_read(moved, IMAGE, 0, image, sizeof image, &error));
-  FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but there is room for 0",
+  FAILS(MF_INVALID_ARGUMENT, "a shard of array \"image\" has 72 bytes, but size is 0",
         mf_device_batch_read(moved, IMAGE, 0, NULL, 0, &error));
   FAILS(MF_INVALID_ARGUMENT, "argument \"size\" is negative",
         mf_device_batch_read(moved, IMAGE, 0, image, -1, &error));

@@ -152,7 +152,7 @@ static void drop(mfi_queue* q) {
     mfi_queue_drop(q);
 }
 
-/* Binds other queues, by handles with the same place in the table. */
+/* Binds other queues, by handles that can have the same bindings. */
 static void* disturb(void* none) {
   for (uint64_t i = 1; !atomic_load(&over); i++) {
     const uint64_t other = HANDLE + (i << 8) + i % 3;
@@ -296,6 +296,27 @@ static void in_vain(void) {
   pthread_join(other, NULL);
 }
 
+/* Eight handles with the same low bits have bindings, and a ninth one has none. */
+static void collide(void) {
+  enum { BOUND = 8 };
+  mfi_queue* queues[BOUND + 1];
+  mfi_slot* slots[BOUND + 1];
+  for (uint64_t i = 0; i <= BOUND; i++) {
+    queues[i] = mfi_queue_new();
+    CHECK(queues[i]);
+    mfi_queue_bind(BRIEF + (i << 8), queues[i]);
+    slots[i] = make((int64_t)i);
+    CHECK(mfi_queue_offer(queues[i], slots[i]));
+  }
+  for (uint64_t i = 0; i <= BOUND; i++)
+    CHECK(take_within(BRIEF + (i << 8), -1) == (i < BOUND ? slots[i] : NULL));
+  for (uint64_t i = 0; i <= BOUND; i++) {
+    mfi_queue_unbind(BRIEF + (i << 8));
+    drop(queues[i]);
+    mfi_pool_put(slots[i]);
+  }
+}
+
 int main(void) {
   alarm(120); /* a lost wake-up is a hang */
   static const int64_t dims[3];
@@ -308,6 +329,7 @@ int main(void) {
   times();
   order();
   alternate();
+  collide();
   for (int i = 0; i < CALLERS; i++)
     CHECK(!pthread_create(&threads[i], NULL, call, NULL));
   CHECK(!pthread_create(&threads[CALLERS], NULL, produce, NULL));

@@ -32,8 +32,8 @@
  * be released in any order. A loader keeps its dataset alive, and a batch outlives
  * its loader.
  *
- * Handles are numbers with a generation, not pointers. 0 is never valid. A released
- * handle fails with MF_INVALID_STATE, even if another object uses its slot.
+ * Handles are numbers, not pointers. 0 is never valid, and no number is used twice.
+ * A call on a released handle therefore fails with MF_INVALID_STATE.
  *
  * Threads. Every function may be called from any thread at any time. A call keeps
  * its handle alive: mf_release on another thread cancels the call and waits until it

@@ -1,8 +1,7 @@
 // Package handle names objects by numbers that a foreign program may keep.
 //
-// A handle is the index of a slot in a table and the generation of that slot.
-// Releasing a handle starts the next generation. A released handle therefore
-// stays invalid even if another object uses its slot.
+// No number is used twice. A released handle therefore stays invalid, and a
+// program that keeps one gets an error instead of another object.
 //
 // A call pins the handle of the object that it uses. [Table.Release] refuses
 // new pins, cancels the context of the existing ones, and waits until they end
@@ -11,7 +10,6 @@ package handle
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 
@@ -22,19 +20,18 @@ import (
 // Table holds objects by handle. The zero value is ready to use. It is safe
 // for concurrent use.
 type Table struct {
-	mu    sync.Mutex
-	slots []slot
-	free  []uint32
-	pins  int           // of all entries, including released ones
-	idle  chan struct{} // closed when pins is 0; nil if no caller waits for it
+	mu      sync.Mutex
+	entries map[uint64]*Entry
+	made    uint64        // handles so far
+	pins    int           // of all entries, including released ones
+	idle    chan struct{} // closed when pins is 0; nil if no caller waits for it
 }
 
-type slot struct {
-	generation uint32 // of the handle that names this slot, or of the next one
-	entry      *Entry
-}
+// first is the first handle. It is large, so that a number that is not a handle
+// is unlikely to name an object.
+const first = 1 << 32
 
-// Entry is an object in a slot.
+// Entry is an object with a handle.
 type Entry struct {
 	Object Object
 
@@ -67,30 +64,19 @@ func (t *Table) Put(o Object) uint64 {
 	e := &Entry{Object: o, Context: ctx, table: t, cancel: cancel, unused: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	index := t.freeSlot()
-	s := &t.slots[index]
-	s.entry = e
-	return uint64(s.generation)<<32 | uint64(index)
-}
-
-// freeSlot returns the index of a free slot, and adds one if there is none.
-func (t *Table) freeSlot() uint32 {
-	if n := len(t.free); n > 0 {
-		index := t.free[n-1]
-		t.free = t.free[:n-1]
-		return index
+	if t.entries == nil {
+		t.entries = map[uint64]*Entry{}
 	}
-	t.slots = append(t.slots, slot{generation: 1})
-	return uint32(len(t.slots) - 1)
+	h := first + t.made
+	t.made++
+	t.entries[h] = e
+	return h
 }
 
-// find returns the slot of a handle. The caller holds the lock.
-func (t *Table) find(h uint64) (*slot, error) {
-	index, generation := uint32(h), uint32(h>>32)
-	if uint64(index) < uint64(len(t.slots)) {
-		if s := &t.slots[index]; s.entry != nil && s.generation == generation {
-			return s, nil
-		}
+// find returns the entry of a handle. The caller holds the lock.
+func (t *Table) find(h uint64) (*Entry, error) {
+	if e, ok := t.entries[h]; ok {
+		return e, nil
 	}
 	if h == 0 {
 		return nil, status.New(status.InvalidState, "handle", "0 is not a handle").
@@ -104,13 +90,13 @@ func (t *Table) find(h uint64) (*slot, error) {
 func (t *Table) Pin(h uint64) (*Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s, err := t.find(h)
+	e, err := t.find(h)
 	if err != nil {
 		return nil, err
 	}
-	s.entry.pins++
+	e.pins++
 	t.pins++
-	return s.entry, nil
+	return e, nil
 }
 
 // Unpin ends a Pin.
@@ -132,9 +118,9 @@ func (e *Entry) Unpin() {
 func (t *Table) Cancel(h uint64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s, err := t.find(h)
+	e, err := t.find(h)
 	if err == nil {
-		s.entry.cancel(errReleased)
+		e.cancel(errReleased)
 	}
 	return err
 }
@@ -144,11 +130,9 @@ func (t *Table) CancelAll() []Object {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []Object
-	for _, s := range t.slots {
-		if s.entry != nil {
-			s.entry.cancel(errReleased)
-			all = append(all, s.entry.Object)
-		}
+	for _, e := range t.entries {
+		e.cancel(errReleased)
+		all = append(all, e.Object)
 	}
 	return all
 }
@@ -185,16 +169,11 @@ func (t *Table) Release(h uint64) (gone bool, err error) {
 func (t *Table) remove(h uint64) (*Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s, err := t.find(h)
+	e, err := t.find(h)
 	if err != nil {
 		return nil, err
 	}
-	e := s.entry
-	s.entry = nil
-	if s.generation < math.MaxUint32 { // otherwise the slot is never used again
-		s.generation++
-		t.free = append(t.free, uint32(h))
-	}
+	delete(t.entries, h)
 	e.cancel(errReleased)
 	e.released = true
 	if e.pins == 0 {
