@@ -3,6 +3,7 @@ package gomlxfeed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
@@ -55,7 +56,8 @@ type Opener interface {
 
 	// Open opens the backend in this process. facts is the result of Probe, or
 	// nil without a preflight. Open must not change the environment or standard
-	// error.
+	// error. Messages of errors, here and in Probe, call the plugin "it", because
+	// the caller puts the specification before them.
 	Open(ctx context.Context, spec Spec, facts *Facts) (Opened, error)
 }
 
@@ -155,15 +157,27 @@ func (s *Spec) openPlugin(ctx context.Context, o OpenOptions) (Opened, error) {
 	if err := checkFile(*s); err != nil {
 		return Opened{}, err
 	}
-	if o.NoPreflight || !canStartProbers {
-		return opener.Open(ctx, *s, nil)
+	var known *Facts
+	if !o.NoPreflight && canStartProbers {
+		facts, err := preflight(ctx, *s, o)
+		if err != nil {
+			return Opened{}, err
+		}
+		s.Devices, known = len(facts.Devices), &facts
 	}
-	facts, err := preflight(ctx, *s, o)
-	if err != nil {
-		return Opened{}, err
+	opened, err := opener.Open(ctx, *s, known)
+	return opened, notOpened(*s, err)
+}
+
+// notOpened puts the specification before the message of an opener's error.
+func notOpened(s Spec, err error) error {
+	var e *status.Error
+	if !errors.As(err, &e) {
+		return err
 	}
-	s.Devices = len(facts.Devices)
-	return opener.Open(ctx, *s, &facts)
+	named := *e
+	named.Msg = fmt.Sprintf("%q was not opened: %s", s, e.Msg)
+	return &named
 }
 
 // canStartProbers is false on systems where a child process cannot inherit a pipe

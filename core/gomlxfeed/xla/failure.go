@@ -4,12 +4,10 @@ package xla
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -25,7 +23,7 @@ var codes = map[int]status.Code{
 }
 
 // fail builds an error about the plugin. The message calls the plugin "it", because
-// the caller of Open puts its specification before the message.
+// gomlxfeed puts its specification before the message.
 func fail(code status.Code, format string, args ...any) *status.Error {
 	return status.Errorf(code, "gomlxfeed", format, args...)
 }
@@ -72,15 +70,4 @@ func explained(k kind, e *status.Error) error {
 		return e.WithHint("another program may use the device")
 	}
 	return e
-}
-
-// named prefixes an error with the specification.
-func named(spec gomlxfeed.Spec, err error) error {
-	var ours *status.Error
-	if !errors.As(err, &ours) {
-		return err
-	}
-	e := *ours
-	e.Msg = fmt.Sprintf("%q was not opened: %s", spec, ours.Msg)
-	return &e
 }

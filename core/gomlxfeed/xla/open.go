@@ -20,14 +20,6 @@ type opener struct{}
 
 // Open implements gomlxfeed.Opener.
 func (opener) Open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
-	opened, err := open(ctx, spec, facts)
-	if err != nil {
-		return gomlxfeed.Opened{}, named(spec, err)
-	}
-	return opened, nil
-}
-
-func open(ctx context.Context, spec gomlxfeed.Spec, facts *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
 	o, err := parseOptions(spec)
 	if err != nil {
 		return gomlxfeed.Opened{}, err

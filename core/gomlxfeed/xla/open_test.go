@@ -294,7 +294,7 @@ func TestWhatWasTriedMustStillHold(t *testing.T) {
 	path := fake(t, "devices=3")
 	_, err := opener{}.Open(context.Background(), spec(t, "xla:"+path),
 		&gomlxfeed.Facts{Name: "xla-cpu", Platform: "cpu", API: "PJRT 0.104", Shared: true, Devices: []string{"", ""}})
-	want := `gomlxfeed: "" was not opened: it had 2 devices in the preflight, but has 3 now`
+	want := `gomlxfeed: it had 2 devices in the preflight, but has 3 now`
 	if err == nil || err.Error() != want || status.CodeOf(err) != status.Incompatible {
 		t.Errorf("got %v (%v)\nwant %s", err, status.CodeOf(err), want)
 	}

@@ -4,7 +4,6 @@ package xla
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
@@ -20,13 +19,11 @@ func (opener) Probe(context.Context, gomlxfeed.Spec, func(string)) (gomlxfeed.Fa
 }
 
 // Open implements gomlxfeed.Opener.
-func (opener) Open(_ context.Context, spec gomlxfeed.Spec, _ *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
-	e := unsupported()
-	e.Msg = fmt.Sprintf("%q was not opened: %s", spec, e.Msg)
-	return gomlxfeed.Opened{}, e
+func (opener) Open(context.Context, gomlxfeed.Spec, *gomlxfeed.Facts) (gomlxfeed.Opened, error) {
+	return gomlxfeed.Opened{}, unsupported()
 }
 
-func unsupported() *status.Error {
+func unsupported() error {
 	return status.Errorf(status.Unsupported, "gomlxfeed", "plugins need cgo on Linux or macOS, and this program was built without, for %s/%s", runtime.GOOS, runtime.GOARCH).
 		WithHint(`build it with CGO_ENABLED=1 and a C compiler, or use "virtual:N", which needs neither`)
 }
