@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 
 	"github.com/meshfeed/meshfeed/core/batch"
@@ -60,6 +59,9 @@ func (b *Batch) Tensor(name string) *dtensor.Tensor {
 // len(dst) bytes, in C order.
 func (b *Batch) Read(name string, position int, dst []byte) error {
 	return b.with(name, position, func(s *slot, array int) error {
+		if size := b.plan.arrays[array].bytes; len(dst) != size {
+			return fail("cannot read a tensor of %d bytes into %d", size, len(dst))
+		}
 		return b.memory.ring.d.read(s.shards[array][position], dst)
 	})
 }
@@ -155,23 +157,14 @@ func (m *memory) take(arrays []int) ([]*dtensor.Tensor, error) {
 	list := make([]*dtensor.Tensor, len(arrays))
 	for i, array := range arrays {
 		list[i] = m.slot.arrays[array]
-		if err := m.handOver(array); err != nil {
-			return nil, err
+		for position := range m.slot.shards[array] {
+			m.slot.shards[array][position] = nil // drop does not free it
+			if err := m.ring.d.forget(m.ring.plan.arrays[array].bytes); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return list, nil
-}
-
-// handOver transfers the ownership of an array's shards to the caller of Take.
-func (m *memory) handOver(array int) error {
-	shards := m.slot.shards[array]
-	for i, t := range shards {
-		if err := m.ring.d.disown(t); err != nil {
-			return err
-		}
-		shards[i] = (*tensors.Tensor)(nil)
-	}
-	return nil
 }
 
 func errReleased() error {

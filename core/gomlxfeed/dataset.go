@@ -1,8 +1,10 @@
 package gomlxfeed
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
@@ -141,7 +143,7 @@ func (s *DistributedDataset) Strategy() distributed.Strategy { return distribute
 
 // DeviceAssignment returns the devices in mesh order.
 func (s *DistributedDataset) DeviceAssignment() []compute.DeviceNum {
-	return append([]compute.DeviceNum(nil), s.plan.assignment...)
+	return slices.Clone(s.plan.assignment)
 }
 
 // feed is the common part of both datasets.
@@ -162,12 +164,9 @@ func newFeed(l *loader.Loader, d *Devices, o DatasetOptions) (*feed, error) {
 		return nil, err
 	}
 	defer p.close()
-	f := &feed{l: l, d: d, plan: p.ring.plan, name: o.Name, inputs: len(o.Inputs), epochs: int64(o.Epochs), ctx: o.Context}
+	f := &feed{l: l, d: d, plan: p.ring.plan, name: cmp.Or(o.Name, "meshfeed"), inputs: len(o.Inputs), epochs: int64(o.Epochs), ctx: o.Context}
 	if f.ctx == nil {
 		f.ctx = context.Background()
-	}
-	if f.name == "" {
-		f.name = "meshfeed"
 	}
 	if o.Epochs < 0 {
 		return nil, fail("a dataset has at least 0 epochs, not %d", o.Epochs).WithHint("0 continues without end")
@@ -175,7 +174,7 @@ func newFeed(l *loader.Loader, d *Devices, o DatasetOptions) (*feed, error) {
 	if len(o.Inputs) == 0 {
 		return nil, fail("a trainer needs at least one input").WithHint("name some of %q in DatasetOptions.Inputs", f.plan.names())
 	}
-	return f, f.choose(append(append([]string{}, o.Inputs...), o.Labels...))
+	return f, f.choose(slices.Concat(o.Inputs, o.Labels))
 }
 
 // choose looks up the arrays by name.

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -25,9 +25,9 @@ type Devices struct {
 	meshes  meshes
 
 	mu      sync.Mutex
-	live    map[*tensors.Tensor]*placed // tensors placed by meshfeed and not freed
-	bytes   int64                       // of all live tensors
-	broken  error                       // the panic that broke the backend
+	live    int64 // tensors placed by meshfeed and not freed
+	bytes   int64 // of all live tensors
+	broken  error // the panic that broke the backend
 	closed  bool
 	drained bool           // closed, and all calls have returned
 	drains  map[int]func() // called by Close, by ticket
@@ -38,7 +38,7 @@ type Devices struct {
 
 // newDevices checks an opened backend and takes ownership of it.
 func newDevices(s Spec, o Opened) (*Devices, error) {
-	d := &Devices{backend: o.Backend, release: o.Release, live: map[*tensors.Tensor]*placed{}, drains: map[int]func(){}}
+	d := &Devices{backend: o.Backend, release: o.Release, drains: map[int]func(){}}
 	err := d.call("describe the devices", func() error {
 		d.facts = describe(o)
 		return nil
@@ -58,7 +58,7 @@ func newDevices(s Spec, o Opened) (*Devices, error) {
 func describe(o Opened) Facts {
 	f := Facts{Name: o.Name, Platform: o.Platform, API: o.API, Shared: o.Backend.HasSharedBuffers(), DTypes: o.DTypes}
 	if f.DTypes == nil {
-		f.DTypes = placeable()
+		f.DTypes = dtype.All()
 	}
 	for i := range o.Backend.NumDevices() {
 		f.Devices = append(f.Devices, o.Backend.DeviceDescription(compute.DeviceNum(i)))
@@ -109,7 +109,24 @@ func (d *Devices) Backend() compute.Backend {
 func (d *Devices) Live() (buffers, bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return int64(len(d.live)), d.bytes
+	return d.live, d.bytes
+}
+
+// count adds to the numbers of Live. For a new tensor it runs within the backend
+// call that created the tensor, so that Close counts the tensor after it waited
+// for that call.
+func (d *Devices) count(buffers int64, bytes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.live += buffers
+	d.bytes += int64(bytes)
+}
+
+// forget ends the count of a tensor that was freed or handed over. If it is the
+// last one and the devices are closed, the backend ends.
+func (d *Devices) forget(bytes int) error {
+	d.count(-1, -bytes)
+	return d.endIfIdle()
 }
 
 // Close frees the idle buffers of all rings; every later call fails with
@@ -135,7 +152,7 @@ func (d *Devices) Close() error {
 // of meshfeed is left.
 func (d *Devices) endIfIdle() error {
 	d.mu.Lock()
-	idle := d.drained && len(d.live) == 0
+	idle := d.drained && d.live == 0
 	d.mu.Unlock()
 	if !idle {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gomlx/compute"
+
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed/internal/virtual"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -94,20 +96,18 @@ func broken(t *testing.T) *Devices {
 func TestAPanicBreaksTheDevices(t *testing.T) {
 	d := broken(t)
 	data := []byte{1, 2, 3, 4}
-	good, err := d.put(0, dtype.Uint8, []int{4}, data)
+	good, err := d.put(0, shapeOf(dtype.Uint8, []int{4}), data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, notShared := d.empty(0, dtype.Uint8, nil)
-	_, full := d.put(2, dtype.Uint8, []int{4}, data)
-	_, cut := d.put(1, dtype.Uint8, []int{4}, data)
-	_, later := d.put(0, dtype.Uint8, []int{4}, data)
+	_, full := d.put(2, shapeOf(dtype.Uint8, []int{4}), data)
+	_, cut := d.put(1, shapeOf(dtype.Uint8, []int{4}), data)
+	_, later := d.put(0, shapeOf(dtype.Uint8, []int{4}), data)
 	for _, c := range []struct {
 		err  error
 		code status.Code
 		want string
 	}{
-		{notShared, status.Unsupported, "gomlxfeed: cannot allocate on device 0: the memory of brittle is not shared"},
 		{full, status.Internal, "gomlxfeed: cannot place on device 2: failed to create backend buffer from flat data for shape (Uint8)[4] on device 2, on backend virtual: device 2 is full"},
 		{cut, status.Internal, "gomlxfeed: cannot place on device 1: the backend panicked: wire cut; close these devices and open them again: a backend is not used after a panic"},
 		{later, status.InvalidState, "gomlxfeed: cannot place on device 0: the backend panicked earlier (wire cut); close these devices and open them again"},
@@ -117,7 +117,7 @@ func TestAPanicBreaksTheDevices(t *testing.T) {
 			t.Errorf("got  %v (%v)\nwant %s (%v)", c.err, status.CodeOf(c.err), c.want, c.code)
 		}
 	}
-	if err := d.free(good); err != nil {
+	if err := d.free(good, 4); err != nil {
 		t.Errorf("a tensor of broken devices is only forgotten: %v", err)
 	}
 	if n, bytes := d.Live(); n != 0 || bytes != 0 {
@@ -128,7 +128,7 @@ func TestAPanicBreaksTheDevices(t *testing.T) {
 func TestClose(t *testing.T) {
 	d := opened(t, "virtual:2")
 	backend := d.Backend()
-	held, err := d.put(1, dtype.Uint8, []int{3}, []byte{1, 2, 3})
+	held, err := d.put(1, shapeOf(dtype.Uint8, []int{3}), []byte{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +152,8 @@ func TestClose(t *testing.T) {
 	if backend.IsFinalized() {
 		t.Error("the backend ended while a tensor is held")
 	}
-	_, put := d.put(0, dtype.Uint8, []int{1}, []byte{1})
-	_, _, empty := d.empty(0, dtype.Uint8, []int{1})
+	_, put := d.put(0, shapeOf(dtype.Uint8, []int{1}), []byte{1})
+	_, _, empty := d.empty(0, shapeOf(dtype.Uint8, []int{1}))
 	_, ring := d.atClose(func() {})
 	for _, c := range []struct {
 		err  error
@@ -168,7 +168,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("got %v, want %s", c.err, c.want)
 		}
 	}
-	if err := d.free(held); err != nil || !backend.IsFinalized() {
+	if err := d.free(held, 3); err != nil || !backend.IsFinalized() {
 		t.Errorf("after the last tensor: %v, finalized: %v", err, backend.IsFinalized())
 	}
 }
@@ -196,13 +196,13 @@ func TestCloseRacesWithCalls(t *testing.T) {
 		d := opened(t, "virtual:4")
 		backend := d.Backend()
 		var started, group sync.WaitGroup
-		for dev := range 4 {
+		for dev := range compute.DeviceNum(4) {
 			started.Add(1)
 			group.Go(func() {
 				data := []byte{byte(dev), 2, 3, 4}
 				started.Done()
 				for {
-					placed, err := d.put(dev, dtype.Uint8, []int{4}, data)
+					placed, err := d.put(dev, shapeOf(dtype.Uint8, []int{4}), data)
 					if err != nil {
 						if status.CodeOf(err) != status.InvalidState {
 							t.Errorf("put: %v", err)
@@ -212,7 +212,7 @@ func TestCloseRacesWithCalls(t *testing.T) {
 					if err := d.read(placed, data); err != nil && status.CodeOf(err) != status.InvalidState {
 						t.Errorf("read: %v", err)
 					}
-					if err := d.free(placed); err != nil {
+					if err := d.free(placed, 4); err != nil {
 						t.Errorf("free: %v", err)
 					}
 				}
@@ -226,33 +226,5 @@ func TestCloseRacesWithCalls(t *testing.T) {
 		if n, _ := d.Live(); n != 0 || !backend.IsFinalized() {
 			t.Fatalf("%d buffers are left; finalized: %v", n, backend.IsFinalized())
 		}
-	}
-}
-
-// While one caller frees a tensor, no other caller can free it or hand it over.
-func TestATensorLeavesOnce(t *testing.T) {
-	b, err := virtual.New(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hooks := &hooked{Backend: b}
-	d, err := newDevices(Spec{}, Opened{Name: "hooked", Backend: hooks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	placed, err := d.put(0, dtype.Uint8, []int{2}, []byte{1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var meanwhile error
-	hooks.freeing = func() { meanwhile = d.disown(placed) }
-	if err := d.free(placed); err != nil {
-		t.Error(err)
-	}
-	if want := "gomlxfeed: cannot hand over a tensor that was freed or handed over, or that belongs to other devices"; meanwhile == nil || meanwhile.Error() != want {
-		t.Errorf("got  %v\nwant %s", meanwhile, want)
-	}
-	if n, bytes := d.Live(); n != 0 || bytes != 0 {
-		t.Errorf("%d buffers, %d bytes live", n, bytes)
 	}
 }

@@ -34,8 +34,7 @@
 // backends and XLA on CPU have it.
 //
 // GoMLX reports some mistakes by a panic, checks few lengths, and prints the
-// values of tensors in some errors. This package checks lengths, element types
-// and device numbers first. It turns panics into errors, and its own error texts
-// never contain data. Device memory is outside the Go heap, so it is freed
+// values of tensors in some errors. This package checks lengths and device numbers
+// first. It turns panics into errors, and its own error texts never contain data. Device memory is outside the Go heap, so it is freed
 // explicitly, and [Devices.Live] counts it.
 package gomlxfeed

@@ -91,7 +91,7 @@ func TestBrokenBackend(t *testing.T) {
 		held := next(t, l, d)
 		next(t, l, d).Release()
 		w.failAt, w.panics = w.calls+1, true
-		if _, err := d.put(0, dtype.Int32, nil, make([]byte, 4)); err == nil {
+		if _, err := d.put(0, shapeOf(dtype.Int32, nil), make([]byte, 4)); err == nil {
 			t.Fatal("the witness did not fail")
 		}
 		alive := w.alive()

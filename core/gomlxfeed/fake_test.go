@@ -97,26 +97,3 @@ func (b brittle) BufferFromFlatData(d compute.DeviceNum, flat any, s shapes.Shap
 	}
 	return b.Backend.BufferFromFlatData(d, flat, s)
 }
-
-// hooked calls the function freeing when one of its buffers is freed.
-type hooked struct {
-	compute.Backend
-	freeing func()
-}
-
-func (h *hooked) HasSharedBuffers() bool { return false }
-
-func (h *hooked) BufferFromFlatData(d compute.DeviceNum, flat any, s shapes.Shape) (compute.Buffer, error) {
-	b, err := h.Backend.BufferFromFlatData(d, flat, s)
-	return hookedBuffer{b, h}, err
-}
-
-type hookedBuffer struct {
-	compute.Buffer
-	of *hooked
-}
-
-func (b hookedBuffer) Finalize() error {
-	b.of.freeing()
-	return b.Buffer.Finalize()
-}

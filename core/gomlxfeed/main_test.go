@@ -6,6 +6,10 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/gomlx/compute"
+
+	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
 // TestMain lets the test binary run as a prober with the fake devices, and as a
@@ -27,8 +31,8 @@ func openAndLeave(spec string) int {
 	if err != nil {
 		return 2
 	}
-	t, err := d.put(d.Num()-1, 2, []int{3}, []byte{1, 2, 3})
-	if err != nil || d.free(t) != nil || d.Close() != nil {
+	t, err := d.put(compute.DeviceNum(d.Num()-1), shapeOf(dtype.Int8, []int{3}), []byte{1, 2, 3})
+	if err != nil || d.free(t, 3) != nil || d.Close() != nil {
 		return 3
 	}
 	if !slices.Equal(before, os.Environ()) {

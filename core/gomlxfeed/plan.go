@@ -5,9 +5,9 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
+	"github.com/gomlx/compute/shapes"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -28,11 +28,10 @@ type plan struct {
 type array struct {
 	name  string
 	spec  *distributed.ShardingSpec
-	typ   dtype.Type
-	shape []int // of a shard
-	bytes int   // of a shard
-	block []int // by mesh position: the block that is its shard
-	first []int // by mesh position: the first position that holds the same block
+	shape shapes.Shape // of a shard
+	bytes int          // of a shard
+	block []int        // by mesh position: the block that is its shard
+	first []int        // by mesh position: the first position that holds the same block
 }
 
 // newPlan converts a layout. The error says why GoMLX cannot express it.
@@ -70,16 +69,15 @@ func (p *plan) addArray(blocks []layout.Block) error {
 	if err != nil {
 		return err
 	}
-	on := array{name: a.Name, spec: spec, typ: a.Type, shape: blocks[0].Index.Shape(), bytes: a.Type.Size()}
-	for _, n := range on.shape {
-		on.bytes *= n
-	}
+	dims := blocks[0].Index.Shape()
+	on := array{name: a.Name, spec: spec, shape: shapeOf(a.Type, dims)}
+	on.bytes = int(on.shape.ByteSize())
 	on.block, on.first = make([]int, len(p.assignment)), make([]int, len(p.assignment))
 	for _, b := range blocks {
 		for _, position := range b.Holders {
 			on.block[position], on.first[position] = len(p.blocks), b.Holders[0]
 		}
-		p.blocks = append(p.blocks, batch.Block{Array: number, Type: a.Type, Shape: on.shape, Bytes: on.bytes, Holders: b.Holders})
+		p.blocks = append(p.blocks, batch.Block{Array: number, Type: a.Type, Shape: dims, Bytes: on.bytes, Holders: b.Holders})
 	}
 	p.arrays = append(p.arrays, on)
 	p.bytes += int64(on.bytes) * int64(len(p.assignment))

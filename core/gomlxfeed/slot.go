@@ -38,7 +38,7 @@ func newShared(p *plan, d *Devices) (*slot, error) {
 	for i, a := range p.arrays {
 		s.memory[i] = make([][]byte, len(p.assignment))
 		for position, device := range p.assignment {
-			t, bytes, err := d.empty(int(device), a.typ, a.shape)
+			t, bytes, err := d.empty(device, a.shape)
 			if err != nil {
 				s.drop(d)
 				return nil, err
@@ -98,7 +98,7 @@ const minParallelCopy = 4 << 20
 // send transfers a block to a position of the mesh.
 func (s *slot) send(d *Devices, array, position int) (err error) {
 	a := s.plan.arrays[array]
-	s.shards[array][position], err = d.put(int(s.plan.assignment[position]), a.typ, a.shape, s.dst[a.block[position]])
+	s.shards[array][position], err = d.put(s.plan.assignment[position], a.shape, s.dst[a.block[position]])
 	return err
 }
 
@@ -184,19 +184,14 @@ func (s *slot) intact() bool {
 // drop frees everything. A failure is not reported here: it marks the backend as
 // broken, and the next call returns the error.
 func (s *slot) drop(d *Devices) {
-	for _, shards := range s.shards {
+	for array, shards := range s.shards {
 		for i, t := range shards {
 			if t != nil {
-				_ = d.free(t)
+				_ = d.free(t, s.plan.arrays[array].bytes)
 				shards[i] = nil
 			}
 		}
 	}
-	s.unstage()
-}
-
-// unstage frees the host memory.
-func (s *slot) unstage() {
 	if s.staging != nil {
 		s.staging.Free()
 		s.staging, s.dst = nil, nil
