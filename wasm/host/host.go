@@ -110,27 +110,12 @@ func Open(ctx context.Context, module []byte, o Options) (*Validator, error) {
 			return nil, status.Errorf(status.IO, "host", "the cache in %s: %w", o.CacheDir, err)
 		}
 	}
-	if err := v.try(ctx); err != nil {
+	// The check does not count towards Options.Timeout.
+	if err := v.lend(ctx, checkVersion); err != nil {
 		v.Close()
 		return nil, err
 	}
 	return v, nil
-}
-
-// try compiles the module, starts an instance and checks its version. It does
-// not count towards Options.Timeout.
-func (v *Validator) try(ctx context.Context) error {
-	e, err := v.engine(ctx)
-	if err != nil {
-		return err
-	}
-	in, err := v.take(ctx, e)
-	if err != nil {
-		return err
-	}
-	err = checkVersion(ctx, in)
-	v.release(e, in, err)
-	return err
 }
 
 func checkVersion(ctx context.Context, in *instance) error {
@@ -229,6 +214,11 @@ func (v *Validator) with(ctx context.Context, use func(ctx context.Context, in *
 	if cause := ctx.Err(); cause != nil {
 		return status.Errorf(status.CodeOf(cause), "host", "the module was not asked: %w", cause)
 	}
+	return v.lend(ctx, use)
+}
+
+// lend calls use with an idle or a new instance.
+func (v *Validator) lend(ctx context.Context, use func(ctx context.Context, in *instance) error) error {
 	e, err := v.engine(ctx)
 	if err != nil {
 		return err
