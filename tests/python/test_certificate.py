@@ -79,8 +79,8 @@ RUNS = (
     "the next run began"
 )
 ONCE = (
-    "add each certificate once; restore and seek deliver again what lies behind the place to which "
-    "they go"
+    "add each certificate once; restore and seek deliver again what comes after the position to "
+    "which they go"
 )
 ALL = "add the certificates of all processes; if all are there, these stopped earlier"
 
@@ -324,7 +324,7 @@ def test_invalid_ranges() -> None:
     with pytest.raises(mf.InvalidArgumentError) as error:
         done.check(first=(0, 32))
     text = "there are no positions from position 32 of epoch 0 to position 32 of epoch 0; the last "
-    text += "place is the one behind the last position that is asked for"
+    text += "one is the cursor after the last position"
     assert str(error.value) == f"Certificate.check: {text}"
 
 
