@@ -58,7 +58,7 @@ class Cluster:
         left: whether this process has left the cluster, and goes on alone.
         passes: numbers the passes of `one_epoch`, alike in all processes.
         state: the state from which the loader goes on, set by its cursor.
-        position: returns the epoch and step of the next batch, set by the cursor.
+        position: set by the cursor; refers weakly to what returns the next epoch and step.
     """
 
     def __init__(

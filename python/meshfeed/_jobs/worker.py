@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from contextlib import suppress
 
 
@@ -16,12 +15,18 @@ class Worker:
 
     def __init__(self, name: str) -> None:
         self.ended = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def _start(self) -> None:
         """Starts the thread; comes last in a constructor."""
         running.add(self)
         self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            running.discard(self)
 
     def _work(self) -> None:
         """Runs on the thread until `ended` is set."""
@@ -44,4 +49,4 @@ class Worker:
 
 
 # All workers, also those of forgotten loaders: they end at the interpreter's exit.
-running: weakref.WeakSet[Worker] = weakref.WeakSet()
+running: set[Worker] = set()
