@@ -10,12 +10,12 @@ import (
 // Index finds the record batch of a record. It takes 12 bytes per batch, and has
 // an entry for each batch with records.
 //
-// The records are divided into about as many equal buckets as there are batches,
-// each a power of two wide. There are more buckets if then none has more than one
-// border between batches. A bucket knows the entries that its records can have.
-// One or two need no search; among more, a binary search finds the right one. If
-// all batches but the last have the same number of rows, a division locates many
-// records at once. It is done by multiplication with the inverse.
+// The records are divided into equal buckets, two to four times as many as there
+// are batches, each a power of two wide. A bucket knows the entries that its
+// records can have. One or two need no search; among more, a binary search finds
+// the right one. If all batches but the last have the same number of rows, a
+// division locates many records at once. It is done by multiplication with the
+// inverse.
 type Index struct {
 	first  []int64  // first record of each entry, then the number of all records
 	batch  []uint32 // batch of each entry; nil if no batch is empty
@@ -68,21 +68,14 @@ func (x *Index) invert() {
 	}
 }
 
-// fewBuckets fit into the processor's first cache, or nearly.
-const fewBuckets = 8192
-
 // fill makes the buckets: two to four times as many as batches, so that few have
-// more than one border, or up to fewBuckets if then none has.
+// more than one border.
 func (x *Index) fill(total int64) {
 	n := len(x.first) - 1
 	if n == 0 {
 		return
 	}
 	x.shift = uint(max(bits.Len64(uint64(total-1))-bits.Len64(uint64(n))-1, 0))
-	least := x.least()
-	if narrow := uint(bits.Len64(uint64(least)) - 1); narrow < x.shift && (total-1)>>narrow < fewBuckets {
-		x.shift = narrow
-	}
 	x.bucket = make([]uint32, (total-1)>>x.shift+2)
 	at := 0
 	for b := range x.bucket {
@@ -91,16 +84,6 @@ func (x *Index) fill(total int64) {
 		}
 		x.bucket[b] = uint32(at)
 	}
-}
-
-// least returns the smallest distance of two borders between batches, or the
-// number of records if there are fewer than two borders.
-func (x *Index) least() int64 {
-	least := x.Len()
-	for p := 1; p < x.entries()-1; p++ {
-		least = min(least, x.first[p+1]-x.first[p])
-	}
-	return least
 }
 
 // Len returns the number of records.
