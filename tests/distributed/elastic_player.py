@@ -65,7 +65,7 @@ def preempted(place: Place, loader: mf.Loader, log: Any, _: int) -> None:
         if multihost_utils.reached_preemption_sync_point(step):
             loader.save_state(place.folder / "state.json")
             return
-    raise AssertionError("nobody sent a SIGTERM")
+    raise AssertionError("no process got a SIGTERM")
 
 
 def killed(place: Place, loader: mf.Loader, log: Any, _: int) -> None:

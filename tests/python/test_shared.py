@@ -40,7 +40,7 @@ def test_random_layouts(seed: int, deep: bool) -> None:
             readers[writer].update(others)
         for process in layout.processes:
             found = shared(layout, process)
-            want = {label: who[0] for label, who in groups.items() if process in who}
+            want = {label: held_by[0] for label, held_by in groups.items() if process in held_by}
             assert dict(zip(found.labels, found.writers, strict=True)) == want, layout.to_json()
             assert found.readers == readers, layout.to_json()
             seen += len(want)
@@ -85,7 +85,7 @@ def held(layout: mf.Layout) -> dict[str, list[int]]:
         for device in array["devices"]:
             index = ", ".join(f"{start}:{stop}" for start, stop in device["index"])
             holders[f"array {name!r}, index [{index}]"].add(device["process"])
-    return {label: sorted(who) for label, who in holders.items() if len(who) > 1}
+    return {label: sorted(each) for label, each in holders.items() if len(each) > 1}
 
 
 OPTIONS: dict[str, Any] = {"batch_size": 8, "records": RECORDS, "processes": 4}

@@ -213,7 +213,7 @@ _watching_exit: list[bool] = []
 
 
 def _watch_exit(cluster: Cluster) -> None:
-    """Has a cluster left when the interpreter exits."""
+    """Makes a cluster leave when the interpreter exits."""
     with _lock:
         if not _watching_exit:
             library.before_exit(_leave_all)
@@ -234,7 +234,7 @@ def _leave_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    """Has a forked child take no part: it has no threads, and its parent is in the job."""
+    """Makes a forked child leave: it has no threads, and its parent is in the job."""
     for cluster in tuple(_open):
         cluster.left = True
         cluster._end.detach()

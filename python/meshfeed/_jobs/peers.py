@@ -122,7 +122,7 @@ class Peers(Worker):
             log.warning("loader %s: %s", self._title, cause["cause"])
 
     def raise_everywhere(self, error: errors.Error, epoch: int, step: int) -> None:
-        """Has every process raise a difference that a background thread of this one found."""
+        """Makes every process raise a difference that a background thread of this one found."""
         if self._own is not None:  # only the first difference is reported
             return
         self._own = error
@@ -139,7 +139,7 @@ class Peers(Worker):
         return self._on_error == "abort" or (self._on_error == "end" and not hasattr(sys, "ps1"))
 
     def forget(self, finish: Callable[[], None] | None = None) -> None:
-        """Has the thread end after its current wait, with a call of `finish`; returns at once."""
+        """Tells the thread to end after its current wait and call `finish`; returns at once."""
         self._finish = finish or self._finish
         super().forget()
         self._raised.set()

@@ -100,7 +100,7 @@ class Replicas(Worker):
     # ---- on the program's thread ----
 
     def inspect(self, batch: int, stream: int, spare: int) -> None:
-        """Has the shared blocks of a batch hashed and compared.
+        """Queues the shared blocks of a batch to be hashed and compared.
 
         Args:
             batch: its address; the batch is kept until it is hashed.
@@ -129,7 +129,7 @@ class Replicas(Worker):
         self._thread.join()
 
     def forget(self) -> None:
-        """Has the threads end soon; returns at once, because a garbage collection may call it."""
+        """Tells the threads to end; returns at once, because a garbage collection may call it."""
         self._close()
         super().forget()
 

@@ -44,7 +44,7 @@ class Worker:
             self._thread.join(seconds)
 
     def forget(self) -> None:
-        """Has the thread end after its current wait; returns at once."""
+        """Tells the thread to end after its current wait; returns at once."""
         self.ended.set()
 
 

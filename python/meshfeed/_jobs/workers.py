@@ -109,7 +109,7 @@ class Workers:
         return self._peers is not None and self._peers.lost
 
     def forget(self) -> None:
-        """Has the threads end; returns at once. The last one departs from the loader."""
+        """Tells the threads to end; returns at once. The last one departs from the loader."""
         if self.barrier is not None:
             self.barrier.end()
         for worker in self.running():
