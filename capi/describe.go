@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -23,14 +24,23 @@ type loaderInfo struct {
 }
 
 type arrayInfo struct {
-	Name   string      `json:"name"`
+	array
 	Field  string      `json:"field"`
-	Kind   string      `json:"kind"`
-	Type   string      `json:"dtype"`
-	Shape  []int       `json:"shape"`
-	Spec   []any       `json:"spec"`
 	Target []any       `json:"target_spec"`
 	Blocks []blockInfo `json:"blocks"`
+}
+
+// array is what batches in host memory and on devices have in common.
+type array struct {
+	Name  string     `json:"name"`
+	Kind  string     `json:"kind"`
+	Type  dtype.Type `json:"dtype"`
+	Shape []int      `json:"shape"`
+	Spec  []any      `json:"spec"`
+}
+
+func arrayOf(a layout.Array) array {
+	return array{a.Name, kindNames[a.Kind], a.Type, append([]int{}, a.Shape...), entries(a.Delivered.Spec())}
 }
 
 type blockInfo struct {
@@ -54,11 +64,7 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: []arrayInfo{},
 	}
 	for _, a := range lay.Arrays() {
-		out.Arrays = append(out.Arrays, arrayInfo{
-			Name: a.Name, Field: a.Field, Kind: kindNames[a.Kind], Type: a.Type.String(),
-			Shape: append([]int{}, a.Shape...), Blocks: []blockInfo{},
-			Spec: entries(a.Delivered.Spec()), Target: entries(a.Sharding.Spec()),
-		})
+		out.Arrays = append(out.Arrays, arrayInfo{arrayOf(a), a.Field, entries(a.Sharding.Spec()), []blockInfo{}})
 	}
 	for i, b := range lay.Process(l.Process()).Blocks {
 		a := &out.Arrays[b.Array]

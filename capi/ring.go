@@ -12,7 +12,6 @@ import (
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/batch"
-	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sharding"
@@ -37,11 +36,7 @@ type ringInfo struct {
 }
 
 type ringArray struct {
-	Name       string      `json:"name"`
-	Kind       string      `json:"kind"`
-	Type       dtype.Type  `json:"dtype"`
-	Shape      []int       `json:"shape"`
-	Spec       []any       `json:"spec"`
+	array
 	ShardShape []int       `json:"shard_shape"`
 	Shards     []ringShard `json:"shards"`
 }
@@ -59,10 +54,7 @@ func newRing(d *gomlxfeed.Devices, l *layout.Layout) (*ringObject, error) {
 	}
 	r := &ringObject{Ring: ring, blocks: l.Process(l.Mesh().Processes()[0]).Blocks, arrays: []ringArray{}}
 	for _, a := range l.Arrays() {
-		r.arrays = append(r.arrays, ringArray{
-			Name: a.Name, Kind: kindNames[a.Kind], Type: a.Type, Shape: append([]int{}, a.Shape...),
-			Spec: entries(a.Delivered.Spec()), ShardShape: []int{}, Shards: []ringShard{},
-		})
+		r.arrays = append(r.arrays, ringArray{arrayOf(a), []int{}, []ringShard{}})
 	}
 	for _, b := range r.blocks {
 		a := &r.arrays[b.Array]

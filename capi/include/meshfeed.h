@@ -379,8 +379,8 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
 /* Describes the batches of this loader:
      {"process": 0, "steps_per_epoch": 7, "prefetch": 2, "remainder": "drop", "batch_shape": [256],
       "batch_bytes": 16640,
-      "arrays": [{"name": "image", "field": "image", "kind": "data", "dtype": "float32",
-                  "shape": [256, 8, 8], "spec": ["data", null, "model"],
+      "arrays": [{"name": "image", "kind": "data", "dtype": "float32", "shape": [256, 8, 8],
+                  "spec": ["data", null, "model"], "field": "image",
                   "target_spec": ["data", null, "model"],
                   "blocks": [{"tensor": 0, "offset": 0, "bytes": 16384, "shape": [64, 8, 8],
                               "index": [[0, 64], [0, 8], [0, 8]], "holders": [0, 1]}]}]}
