@@ -1,5 +1,6 @@
 /*
- * exit.c: a program exits while its loaders work. EXIT tells how:
+ * exit.c: a program exits while its loaders work. The environment variable EXIT tells
+ * how:
  *
  *   return   main returns while a read hangs that nothing can end
  *   thread   another thread calls exit() while main waits for such a read

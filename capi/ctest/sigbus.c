@@ -1,7 +1,7 @@
 /*
- * sigbus.c: a mapped file is truncated during a gather, in a program that handles SIGBUS itself,
- * since before or after the library's first use. The gather fails, and any other SIGBUS
- * reaches the program. FILE is a copy of a file with a float field "image" of 4 x 3 and five
+ * sigbus.c: a mapped file is truncated during a gather, in a program that handles SIGBUS itself.
+ * It installs its handler before or after the library is used. The gather fails, and any other
+ * SIGBUS reaches the program. FILE is a copy of a file with a float field "image" of 4 x 3 and five
  * records.
  *
  * For a library that was built with the tag meshfeed_faults.
