@@ -175,7 +175,7 @@ func (d *Dataset) Files() []FileInfo {
 	return list
 }
 
-// store gives the table access to the files.
+// store implements table.Store over the files.
 type store Dataset
 
 // Base implements table.Store.

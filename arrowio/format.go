@@ -27,8 +27,8 @@ type format interface {
 const headBytes = 16
 
 // contents is a file of some format: columns, whose rows are divided into units.
-// A unit is what is decoded at once: a record batch, a row group. It is safe for
-// concurrent use. Its errors need not name the file.
+// A unit is decoded at once: a record batch, a row group. Contents are safe for
+// concurrent use. Their errors need not name the file.
 type contents interface {
 	// metadata returns what open has read.
 	metadata() *metadata

@@ -135,7 +135,7 @@ func TestSlices(t *testing.T) {
 	})
 }
 
-// TestFoldedShapes gives flat lists more dimensions than they are stored in.
+// TestFoldedShapes declares more dimensions than flat lists are stored in.
 func TestFoldedShapes(t *testing.T) {
 	path := temp(t, "x.arrow")
 	schema := arrow.NewSchema([]arrow.Field{

@@ -9,7 +9,7 @@
 // that a row is loaded from memory once for all its blocks.
 //
 // Copies of random rows wait for memory: each row begins with a miss in the
-// cache and in the TLB, and the hardware prefetcher must recognize it anew. So
+// cache and in the TLB, and the hardware prefetcher does not foresee it. So
 // the whole row is prefetched some kilobytes ahead of the copy. The kernels exist
 // in assembly for amd64 with AVX2, and in plain Go for all other processors.
 // Options.Portable selects the latter.

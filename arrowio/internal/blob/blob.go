@@ -54,12 +54,12 @@ type Blob interface {
 	Size() int64
 
 	// Identity is the same for two blobs if they are one file or object with
-	// one content, under whatever names they were opened.
+	// one content, even if they were opened under different names.
 	Identity() string
 
 	// ReadAt fills p with the bytes from offset on, as io.ReaderAt does, and
 	// ends soon after ctx. A system call on a disk that hangs does not: a
-	// caller who cannot wait for one uses [ReadFull].
+	// caller that cannot wait for one uses [ReadFull].
 	ReadAt(ctx context.Context, p []byte, offset int64) (int, error)
 
 	// Check fails with DataLoss if the content may have changed since the
