@@ -264,10 +264,9 @@ class ShardedFeed(Feed):
 class Placer:
     """Makes one array of every batch from the batch's memory.
 
-    JAX calls a callback once per device, with the index of the device's block. For the first
-    batches the callback looks blocks up by their index and records the order of the calls. After
-    two batches in the same order it is an iterator over the blocks in this order. Then no Python
-    code of this package runs per device.
+    JAX calls a callback once per local device, with the index of the device's block. The callback
+    finds the block by the identity of the index: JAX caches its index maps, so the same tuples
+    return in every step. A lookup by identity takes a tenth of the time of comparing slices.
 
     Args:
         blocks: the blocks of the array in the memory of a batch.
@@ -289,8 +288,10 @@ class Placer:
             jax.make_array_from_callback, blocks.shape, target, **given
         )
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
-        self._order: list[int] = []  # the blocks in JAX's order, once it is known
-        self._asked: list[int] = []  # the order of the last batch
+        self._by_id: dict[int, int] = {}
+        self._kept: list[
+            Index
+        ] = []  # the known tuples, so that no other object gets their identity
         self._guarded = False  # whether JAX has refused a transfer; to ask each time takes longer
 
     def __call__(self, owner: Any) -> jax.Array:
@@ -300,33 +301,37 @@ class Placer:
         shape, dtype, offset, strides = self._blocks.frame
         frame = np.ndarray(shape, dtype, owner, offset, strides)
         frame.setflags(write=False)
-        if not self._order:
-            return self._learn(list(frame))
+        views, by_id = list(frame), self._by_id
+
+        def block(index: Any) -> Any:
+            if len(views) == 1:
+                return views[0]
+            try:
+                return views[by_id[id(index)]]
+            except KeyError:
+                return self._find(views, index)
+
         if self._guarded:
-            return self._unguarded(partial(next, map(list(frame).__getitem__, self._order)))
+            return self._unguarded(block)
         try:
-            return self._made(partial(next, map(list(frame).__getitem__, self._order)))
+            return self._made(block)
         except jax.errors.JaxRuntimeError:
             if not _is_guarded():
                 raise
         self._guarded = True
-        return self(owner)
+        return self._unguarded(block)
 
-    def _learn(self, views: list[np.ndarray[Any, Any]]) -> jax.Array:
-        """Makes the array by indexes, and compares JAX's order with that of the last batch."""
-        asked: list[int] = []
-
-        def block(index: Index) -> Any:
-            if not views:  # JAX asks for a replicated array even if no device is here
-                return np.empty(0, self._blocks.dtype)
-            asked.append(self._by_start[tuple(s.start or 0 for s in index)])
-            return views[asked[-1]]
-
-        array = self._unguarded(block)
-        if asked == self._asked:
-            self._order = asked
-        self._asked = asked
-        return array
+    def _find(self, views: list[Any], index: Index) -> Any:
+        """Finds the block of an index that comes for the first time."""
+        if not views:  # JAX asks for a replicated array even if no device is here
+            return np.empty(0, self._blocks.dtype)
+        block = self._by_start[tuple(s.start or 0 for s in index)]
+        if len(self._by_id) > 4 * self.sharding.num_devices:
+            self._by_id.clear()
+            self._kept.clear()
+        self._by_id[id(index)] = block
+        self._kept.append(index)
+        return views[block]
 
     def _unguarded(self, callback: Callable[..., Any]) -> jax.Array:
         """Makes the array, also if JAX refuses implicit transfers but permits explicit ones.
