@@ -119,7 +119,6 @@ func (b *bench) bytes() int { return len(b.world.fields["x"].bytes) / b.rows * b
 
 // loop delivers and releases one batch per call of step.
 type loop struct {
-	name string
 	step func() error
 	end  func() error
 }
@@ -141,7 +140,7 @@ func (b *bench) placed(ctx context.Context, prefetch int) (loop, error) {
 		}
 		return err
 	}
-	return loop{"meshfeed", step, func() error { stop(); return f.close() }}, nil
+	return loop{step, func() error { stop(); return f.close() }}, nil
 }
 
 // byHand is the loop of a program without meshfeed. It gathers shuffled rows into
@@ -173,7 +172,7 @@ func (b *bench) byHand(ctx context.Context) (loop, error) {
 		at += b.batch
 		return put()
 	}
-	return loop{"by hand", step, g.Close}, err
+	return loop{step, g.Close}, err
 }
 
 // put returns a function that transfers host memory to the devices as one array
@@ -187,8 +186,7 @@ func (b *bench) put(host []byte) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := map[dtype.Type]dtypes.DType{dtype.Uint8: dtypes.Uint8, dtype.Int32: dtypes.Int32, dtype.Float32: dtypes.Float32}[b.typ]
-	shape := shapes.Make(kind, append([]int{b.batch / b.d.Num()}, b.shape...)...)
+	shape := shapes.Make(dtypes.MapOfNames[b.typ.String()], append([]int{b.batch / b.d.Num()}, b.shape...)...)
 	each := len(host) / b.d.Num()
 	return func() error {
 		shards := make([]*tensors.Tensor, b.d.Num())
@@ -220,8 +218,8 @@ func (b *bench) loops(ctx context.Context) (list []loop, err error) {
 	from, to := make([]byte, b.bytes()), make([]byte, b.bytes())
 	put, fault := b.put(from)
 	nothing := func() error { return nil }
-	add(loop{"put", put, nothing}, fault)
-	add(loop{"copy", func() error { copy(to, from); return nil }, nothing}, nil)
+	add(loop{put, nothing}, fault)
+	add(loop{func() error { copy(to, from); return nil }, nothing}, nil)
 	return list, err
 }
 
@@ -236,28 +234,16 @@ func (b *bench) rates(ctx context.Context, each time.Duration) (r Rates, err err
 	if err != nil {
 		return r, err
 	}
-	var all []float64
-	perSecond := make([][]float64, len(list))
-	for round := range rounds + 1 {
-		for i := range list {
-			at := (round + i) % len(list)
-			times, rate, err := timeRun(list[at].step, each)
-			if err != nil {
-				return r, err
-			}
-			if round == 0 {
-				continue // the first round only warms up
-			}
-			perSecond[at] = append(perSecond[at], rate)
-			if at == 0 {
-				all = append(all, times...)
-			}
-		}
+	var steps []func() error
+	for _, l := range list {
+		steps = append(steps, l.step)
 	}
-	r.P50, r.P99 = quantile(all, 0.5), quantile(all, 0.99)
-	for i, to := range []*float64{&r.Meshfeed, &r.Single, &r.ByHand, &r.Put, &r.Copy} {
-		*to = quantile(perSecond[i], 0.5)
+	rates, times, err := inTurns(steps, each)
+	if err != nil {
+		return r, err
 	}
+	r.P50, r.P99 = quantile(times, 0.5), quantile(times, 0.99)
+	r.Meshfeed, r.Single, r.ByHand, r.Put, r.Copy = rates[0], rates[1], rates[2], rates[3], rates[4]
 	return r, nil
 }
 
@@ -300,41 +286,47 @@ func (b *bench) steps(ctx context.Context, each time.Duration) (list []Steps, er
 		for _, l := range feeds {
 			steps = append(steps, func() error { return errors.Join(l.step(), wait()) })
 		}
-		seconds, err := inTurns(steps, each)
+		rates, _, err := inTurns(steps, each)
 		if err != nil {
 			return list, err
 		}
-		list = append(list, Steps{Case: b.name, Pause: pause.Seconds(), Alone: seconds[0], Ahead: seconds[1:]})
+		result := Steps{Case: b.name, Pause: pause.Seconds(), Alone: 1 / rates[0]}
+		for _, rate := range rates[1:] {
+			result.Ahead = append(result.Ahead, 1/rate)
+		}
+		list = append(list, result)
 	}
 	return list, nil
 }
 
-// inTurns runs the steps in turns and returns the median seconds of each.
-func inTurns(steps []func() error, each time.Duration) ([]float64, error) {
-	seconds := make([][]float64, len(steps))
+// inTurns runs the steps in turns. It returns the median steps per second of each,
+// and the seconds of every run of the first one.
+func inTurns(steps []func() error, each time.Duration) (rates, first []float64, err error) {
+	perSecond := make([][]float64, len(steps))
 	for round := range rounds + 1 {
-		for i, step := range steps {
-			_, rate, err := timeRun(step, each)
+		for i := range steps {
+			at := (round + i) % len(steps)
+			times, rate, err := timeRun(steps[at], each)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			if round > 0 {
-				seconds[i] = append(seconds[i], 1/rate)
+			if round == 0 {
+				continue // the first round only warms up
+			}
+			perSecond[at] = append(perSecond[at], rate)
+			if at == 0 {
+				first = append(first, times...)
 			}
 		}
 	}
-	medians := make([]float64, len(steps))
-	for i, list := range seconds {
-		medians[i] = quantile(list, 0.5)
+	for _, list := range perSecond {
+		rates = append(rates, quantile(list, 0.5))
 	}
-	return medians, nil
+	return rates, first, nil
 }
 
-// quantile returns the q-quantile of the values, or 0 if there are none.
+// quantile returns the q-quantile of the values.
 func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[int(q*float64(len(sorted)-1)+0.5)]
 }
