@@ -51,8 +51,7 @@ A plain copy of the same number of bytes is timed in the same run for comparison
 	f.DurationVar(&o.time, "time", 3*time.Second, "how long to measure, after the first epoch or a third of this")
 	f.BoolVar(&o.sequential, "sequential", false, "in the order of the files instead of shuffled")
 	f.StringVar(&o.files.IO, "io", "auto", "auto, map or read")
-	duplicatesFlag(cmd, &o.files)
-	f.BoolVar(&o.json, "json", false, "print as JSON")
+	datasetFlags(cmd, &o.files, &o.json)
 	return cmd
 }
 

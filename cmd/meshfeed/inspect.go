@@ -42,9 +42,14 @@ reads samples of the data, or all data up to 16 MiB.`,
 			return i.print(cmd.OutOrStdout())
 		},
 	}
-	duplicatesFlag(cmd, &files)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	datasetFlags(cmd, &files, &asJSON)
 	return cmd
+}
+
+// datasetFlags adds the flags of every verb that reads a dataset.
+func datasetFlags(cmd *cobra.Command, o *arrowio.Options, asJSON *bool) {
+	cmd.Flags().StringVar(&o.Duplicates, "duplicates", "refuse", "refuse or allow a file that comes twice")
+	cmd.Flags().BoolVar(asJSON, "json", false, "print as JSON")
 }
 
 // inspection is the JSON that the verb prints.

@@ -47,8 +47,7 @@ position.`,
 			return printVerification(cmd, ds.Files(), v, asJSON)
 		},
 	}
-	duplicatesFlag(cmd, &files)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	datasetFlags(cmd, &files, &asJSON)
 	cmd.Flags().BoolVar(&hash, "hash", false, "hash every byte")
 	return cmd
 }
