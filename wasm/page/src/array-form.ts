@@ -3,12 +3,10 @@
 import { css, html, nothing } from "lit";
 import { type ArrayDraft, addArray, newBatch, resize, sizes } from "./draft.js";
 import { idOf } from "./element.js";
-import { Form } from "./form.js";
+import { Form, caption } from "./form.js";
 import { pointer } from "./pointer.js";
 import { type Dim, parseShape, parseSpec, specText } from "./spec-text.js";
 import { controls } from "./style.js";
-import "./term-help.js";
-import type { Term } from "./term-help.js";
 
 const DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"];
 
@@ -119,11 +117,6 @@ export class ArrayForm extends Form {
     this.refuse(path, "");
     void this.model.edit((d) => void (d.arrays[i]!.name = name), this.model.look.array === old ? { array: name } : {});
   }
-}
-
-/** caption labels an input and explains the term. */
-function caption(id: string, term: Term): unknown {
-  return html`<div class="cap"><label for=${id}>${term}</label><term-help term=${term}></term-help></div>`;
 }
 
 function shapeText(a: ArrayDraft): string {

@@ -3,9 +3,8 @@
 import { css, html, nothing } from "lit";
 import { type Draft, LOADINGS, newBatch } from "./draft.js";
 import { idOf } from "./element.js";
-import { Form, wholeNumber } from "./form.js";
+import { Form, caption, wholeNumber } from "./form.js";
 import { controls } from "./style.js";
-import { TERMS, type Term } from "./term-help.js";
 import { bytes, parseBytes, whole } from "./units.js";
 
 const ORDERS = ["sequential.1", "shuffle.1"];
@@ -88,11 +87,6 @@ export class BatchForm extends Form {
   private addBatch = (): void => {
     this.model.edit((d) => void (d.batch = newBatch()));
   };
-}
-
-/** caption labels an input and explains the label if it is a term. */
-function caption(id: string, name: string): unknown {
-  return html`<div class="cap"><label for=${id}>${name}</label>${name in TERMS ? html`<term-help term=${name as Term}></term-help>` : nothing}</div>`;
 }
 
 /** dims describes the batch dimensions if there are several. */

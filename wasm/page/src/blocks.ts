@@ -34,26 +34,20 @@ export function columns(report: ArrayReport, table: Float64Array): Columns {
   return { shape, shard, counts, bytes: table[3] ?? 0, block, process, id, replica };
 }
 
+/** The constructor copies the fields of Columns. */
+export interface Blocks extends Readonly<Columns> {}
+
 /** Blocks is a partitioned array. Blocks are numbered row-major, devices in mesh order. */
 export class Blocks {
   readonly rank: number;
-  readonly shape: number[];
-  readonly shard: number[];
-  readonly counts: number[];
   readonly total: number;
   readonly devices: number;
-  readonly block: Int32Array;
-  readonly process: Int32Array;
-  readonly id: Int32Array;
-  readonly replica: Int32Array;
-  readonly bytes: number;
   private start: Int32Array | null = null;
   private byBlock: Int32Array | null = null;
   private colors: ((block: number) => Swatch) | null = null;
 
   constructor(c: Columns) {
-    [this.shape, this.shard, this.counts, this.bytes] = [c.shape, c.shard, c.counts, c.bytes];
-    [this.block, this.process, this.id, this.replica] = [c.block, c.process, c.id, c.replica];
+    Object.assign(this, c);
     this.rank = c.shape.length;
     this.total = c.counts.reduce((a, b) => a * b, 1);
     this.devices = c.block.length;

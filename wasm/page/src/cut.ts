@@ -51,17 +51,12 @@ export function arrayGrid(blocks: Blocks, look: Look, name: string): Grid {
   const [down, across] = shownDims(blocks, look);
   const rows = blocks.counts[down] ?? 1;
   const cols = blocks.counts[across] ?? 1;
-  const folds = foldOf(rows, cols);
-  const height = Math.ceil(rows / folds);
-  const block = new Int32Array(height * cols * folds).fill(-1);
   const at = [...look.slice];
-  for (let r = 0; r < rows; r++) {
-    for (let c = 0; c < cols; c++) {
-      if (down >= 0 && blocks.rank > 0) at[down] = r;
-      if (across >= 0) at[across] = c;
-      block[(r % height) * cols * folds + Math.floor(r / height) * cols + c] = blocks.number(at);
-    }
-  }
+  const { folds, height, cells: block } = folded(rows, cols, (r, c) => {
+    if (down >= 0 && blocks.rank > 0) at[down] = r;
+    if (across >= 0) at[across] = c;
+    return blocks.number(at);
+  });
   const label = (dim: number) => (i: number) => (dim < 0 || dim >= blocks.rank ? "" : edge(blocks.range(i, dim)));
   return {
     label: `array ${name}`,
@@ -101,19 +96,24 @@ export function foldOf(rows: number, cols: number): number {
   return square;
 }
 
+/** folded numbers the cells of a grid, with its rows folded into columns. Cells without a number are -1. */
+function folded(rows: number, cols: number, number: (row: number, col: number) => number): { folds: number; height: number; cells: Int32Array } {
+  const folds = foldOf(rows, cols);
+  const height = Math.ceil(rows / folds);
+  const cells = new Int32Array(height * cols * folds).fill(-1);
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < cols; c++) cells[(r % height) * cols * folds + Math.floor(r / height) * cols + c] = number(r, c);
+  }
+  return { folds, height, cells };
+}
+
 /** meshGrid builds the grid of all devices, with the first axes down and the others across. */
 export function meshGrid(blocks: Blocks, split: number, draft: Draft): Grid {
   const size = (axes: { size: number }[]): number => axes.reduce((n, a) => n * a.size, 1);
   const [down, across] = [draft.axes.slice(0, split), draft.axes.slice(split)];
   const rows = size(down);
   const cols = size(across);
-  const folds = foldOf(rows, cols);
-  const height = Math.ceil(rows / folds);
-  const device = new Int32Array(height * cols * folds).fill(-1);
-  for (let i = 0; i < blocks.devices; i++) {
-    const r = Math.floor(i / cols);
-    device[(r % height) * cols * folds + Math.floor(r / height) * cols + (i % cols)] = i;
-  }
+  const { folds, height, cells: device } = folded(rows, cols, (r, c) => r * cols + c);
   const names = (axes: { name: string }[]): string => axes.map((a) => a.name).join(" × ");
   const of = (list: Int32Array): Int32Array => device.map((i) => (i < 0 ? -1 : list[i]!));
   return {

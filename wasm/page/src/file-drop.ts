@@ -1,7 +1,7 @@
 // Opens dropped files. Only the last bytes of a data file are read.
 
 import { newBatch } from "./draft.js";
-import type { Schema, SchemaField } from "./guest.js";
+import { type Schema, type SchemaField, failureText } from "./guest.js";
 import type { Model } from "./model.js";
 import { count } from "./units.js";
 
@@ -13,10 +13,10 @@ export async function take(file: File, model: Model): Promise<string> {
   if (/\.json$/i.test(file.name)) {
     if (file.size > MOST_JSON) return `${file.name} is larger than 8 MiB, the limit for a layout.`;
     const error = await model.load(await file.text());
-    return error ? `${file.name}: ${error.message}${error.hint ? `; ${error.hint}` : ""}` : `${file.name} is open.`;
+    return error ? `${file.name}: ${failureText(error)}` : `${file.name} is open.`;
   }
   const schema = await schemaOf(file, model);
-  if (schema.error) return `${file.name}: ${schema.error.message}${schema.error.hint ? `; ${schema.error.hint}` : ""}`;
+  if (schema.error) return `${file.name}: ${failureText(schema.error)}`;
   return await adopt(schema, file.name, model);
 }
 

@@ -1,9 +1,10 @@
 // The base class of the forms. Unusable text stays in its input, with the reason below it.
 
-import { type PropertyValues, html } from "lit";
+import { type PropertyValues, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
 import { Part, idOf } from "./element.js";
+import { TERMS, type Term } from "./term-help.js";
 
 export abstract class Form extends Part {
   @state() private refused: ReadonlyMap<string, string> = new Map(); // by the path of the input
@@ -48,6 +49,11 @@ export abstract class Form extends Part {
     const refused = this.refused.get(path);
     return refused === undefined ? this.why(path) : html`<p class="why" id=${idOf(path)}>${refused}</p>`;
   }
+}
+
+/** caption labels an input and explains the label if it is a term. */
+export function caption(id: string, name: string): unknown {
+  return html`<div class="cap"><label for=${id}>${name}</label>${name in TERMS ? html`<term-help term=${name as Term}></term-help>` : nothing}</div>`;
 }
 
 /** wholeNumber parses a whole number with optional separators. It returns null for another text or a

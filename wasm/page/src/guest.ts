@@ -57,6 +57,11 @@ export interface Failure {
   path: string;
 }
 
+/** failureText formats an error with its hint. */
+export function failureText({ message, hint }: Failure): string {
+  return [message, hint].filter(Boolean).join("; ");
+}
+
 /** ArrayFacts describes an array. The core's order is: arrays of the document, mask, extras. */
 export interface ArrayFacts {
   name: string;

@@ -3,7 +3,7 @@
 import { type Axis, type Draft, addAxis, deviceCount } from "./draft.js";
 import type { Fix } from "./fixes.js";
 import type { Problem } from "./guest.js";
-import { count, whole } from "./units.js";
+import { count, gcd, whole } from "./units.js";
 
 const PATH = "/mesh/processes";
 
@@ -65,18 +65,13 @@ function pair(d: Draft, each: number): Fix[] {
 function shareable(d: Draft, total: number): Fix[] {
   const fixes: Fix[] = [];
   for (const [i, a] of d.axes.entries()) {
-    const step = d.processes / divisor(d.processes, total / a.size);
+    const step = d.processes / gcd(d.processes, total / a.size);
     fixes.push(resizeAxis(a, i, Math.ceil(a.size / step) * step));
   }
   for (let n = Math.min(d.processes - 1, total); n >= 1; n--) {
     if (total % n === 0) return [...fixes, processes(n)];
   }
   return fixes;
-}
-
-/** divisor returns the greatest common divisor. */
-function divisor(a: number, b: number): number {
-  return b === 0 ? a : divisor(b, a % b);
 }
 
 function resizeAxis(a: Axis, i: number, size: number): Fix {

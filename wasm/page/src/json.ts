@@ -38,18 +38,18 @@ export function read(text: string): Json {
   return value();
 }
 
-/** write formats a value without spaces. */
-export function write(value: Json): string {
+/** write formats a value on one line. space follows every colon and comma. */
+export function write(value: Json, space = ""): string {
   if (value instanceof Map) {
-    return `{${[...value].map(([k, v]) => `${JSON.stringify(k)}:${write(v)}`).join(",")}}`;
+    return `{${[...value].map(([k, v]) => `${JSON.stringify(k)}:${space}${write(v, space)}`).join(`,${space}`)}}`;
   }
-  if (Array.isArray(value)) return `[${value.map(write).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((v) => write(v, space)).join(`,${space}`)}]`;
   return JSON.stringify(value);
 }
 
 /** pretty formats a value for people, with short values on one line. */
 export function pretty(value: Json, indent = "", room = 96): string {
-  const flat = spaced(value);
+  const flat = write(value, " ");
   if (flat.length + indent.length <= room || !(value instanceof Map || Array.isArray(value))) return flat;
   const inner = indent + "  ";
   if (value instanceof Map) {
@@ -57,12 +57,4 @@ export function pretty(value: Json, indent = "", room = 96): string {
     return `{\n${lines.join(",\n")}\n${indent}}`;
   }
   return `[\n${value.map((v) => inner + pretty(v, inner, room)).join(",\n")}\n${indent}]`;
-}
-
-function spaced(value: Json): string {
-  if (value instanceof Map) {
-    return `{${[...value].map(([k, v]) => `${JSON.stringify(k)}: ${spaced(v)}`).join(", ")}}`;
-  }
-  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
-  return JSON.stringify(value);
 }

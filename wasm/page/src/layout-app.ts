@@ -167,8 +167,6 @@ export class LayoutApp extends Part {
     if (since !== null) this.ticking = setTimeout(this.tick, this.seconds === null ? SLOW : 1000);
   };
 
-  private onWidth = (): void => void (this.narrow = NARROW.matches);
-
   private tools(): unknown {
     const local = location.protocol === "file:";
     return html`${this.examples()}
@@ -183,40 +181,23 @@ export class LayoutApp extends Part {
         ${THEMES.map((t) => html`<option ?selected=${t === theme()}>${t}</option>`)}</select>`;
   }
 
+  /** connectedCallback listens to events. The page has one layout-app and never removes it. */
   override connectedCallback(): void {
     super.connectedCallback();
     this.model.addEventListener("change", this.tick);
-    NARROW.addEventListener("change", this.onWidth);
-    addEventListener("dragover", this.onDrag);
-    addEventListener("dragleave", this.onLeave);
-    addEventListener("drop", this.onDrop);
+    NARROW.addEventListener("change", () => (this.narrow = NARROW.matches));
+    addEventListener("dragover", (e) => {
+      if (!e.dataTransfer?.types.includes("Files")) return;
+      e.preventDefault();
+      this.dropping = true;
+    });
+    addEventListener("dragleave", (e) => (this.dropping &&= e.relatedTarget !== null));
+    addEventListener("drop", (e) => {
+      e.preventDefault();
+      this.dropping = false;
+      this.take(e.dataTransfer?.files ?? null);
+    });
   }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.model.removeEventListener("change", this.tick);
-    clearTimeout(this.ticking);
-    NARROW.removeEventListener("change", this.onWidth);
-    removeEventListener("dragover", this.onDrag);
-    removeEventListener("dragleave", this.onLeave);
-    removeEventListener("drop", this.onDrop);
-  }
-
-  private onDrag = (e: DragEvent): void => {
-    if (!e.dataTransfer?.types.includes("Files")) return;
-    e.preventDefault();
-    this.dropping = true;
-  };
-
-  private onLeave = (e: DragEvent): void => {
-    if (!e.relatedTarget) this.dropping = false;
-  };
-
-  private onDrop = (e: DragEvent): void => {
-    e.preventDefault();
-    this.dropping = false;
-    this.take(e.dataTransfer?.files ?? null);
-  };
 
   /** take opens a file. Files open one after the other, so the last one remains. */
   private take(files: FileList | null): void {

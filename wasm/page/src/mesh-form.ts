@@ -6,7 +6,7 @@ import { orderText, readOrder, setOrder } from "./device-order.js";
 import { type Axis, type Draft, type Entry, addAxis, deviceCount, processCount } from "./draft.js";
 import { idOf } from "./element.js";
 import { disagreementOf } from "./faults.js";
-import { Form, wholeNumber } from "./form.js";
+import { Form, caption, wholeNumber } from "./form.js";
 import { pointer } from "./pointer.js";
 import { controls } from "./style.js";
 import "./term-help.js";
@@ -69,7 +69,7 @@ export class MeshForm extends Form {
           <option value="">presets…</option>${PRESETS.map((p, i) => html`<option value=${i}>${p.name}: ${p.axes.map(([n, s]) => `${n} ${s}`).join(" × ")}</option>`)}
         </select></div>
       <div class="two">
-        ${this.number("processes", PROCESSES, String(processCount(draft)), own, (d, n) => void (d.processes = n), html`<term-help term="processes"></term-help>`)}
+        ${this.number("processes", PROCESSES, String(processCount(draft)), own, (d, n) => void (d.processes = n))}
         ${this.number("devices per process", PER_PROCESS, perProcess(draft), own, (d, n) => void (d.perProcess = n))}
       </div>
       ${this.mends()}
@@ -79,9 +79,9 @@ export class MeshForm extends Form {
   }
 
   /** number shows an input for a count, at least 1. */
-  private number(name: string, path: string, value: string, disabled: boolean, set: (d: Draft, n: number) => void, help: unknown = nothing): unknown {
+  private number(name: string, path: string, value: string, disabled: boolean, set: (d: Draft, n: number) => void): unknown {
     const wrong = this.isRefused(path) || this.trouble(PROCESSES) !== null;
-    return html`<div><div class="cap"><label for=${path}>${name}</label>${help}</div>
+    return html`<div>${caption(path, name)}
       <input id=${path} inputmode="numeric" placeholder="uneven" data-path=${path} .value=${value} ?disabled=${disabled} aria-invalid=${wrong} aria-describedby="${idOf(path)} ${idOf(PROCESSES)}"
         @change=${(e: Event) => this.set(e, path, `still ${value || "uneven"}`, set)} />
       ${this.isRefused(path) ? this.reason(path) : nothing}</div>`;

@@ -7,6 +7,7 @@ import { Part } from "./element.js";
 import { goCode } from "./go-code.js";
 import { jaxCode } from "./jax-code.js";
 import { pretty } from "./json.js";
+import type { Model } from "./model.js";
 import { copy, save } from "./save.js";
 import { controls } from "./style.js";
 
@@ -14,13 +15,14 @@ interface Tab {
   key: string;
   title: string;
   file: string;
+  content(model: Model): string;
 }
 
 const TABS: Tab[] = [
-  { key: "jax", title: "JAX", file: "load.py" },
-  { key: "go", title: "Go", file: "main.go" },
-  { key: "json", title: "JSON", file: "layout.json" },
-  { key: "text", title: "Text table", file: "layout.txt" },
+  { key: "jax", title: "JAX", file: "load.py", content: ({ draft }) => jaxCode(draft) },
+  { key: "go", title: "Go", file: "main.go", content: ({ draft, reply }) => goCode(draft, reply.document ?? text(draft)) },
+  { key: "json", title: "JSON", file: "layout.json", content: ({ draft }) => `${pretty(compose(draft))}\n` },
+  { key: "text", title: "Text table", file: "layout.txt", content: ({ reply }) => reply.text ?? reply.error?.message ?? "" },
 ];
 
 export class OutPanel extends Part {
@@ -37,18 +39,12 @@ export class OutPanel extends Part {
     `,
   ];
 
+  private get tab(): Tab {
+    return TABS.find((t) => t.key === this.model.look.tab)!;
+  }
+
   private get shown(): string {
-    const { draft, reply, look } = this.model;
-    const document = reply.document ?? text(draft);
-    switch (look.tab) {
-      case "go":
-        return goCode(draft, document);
-      case "json":
-        return `${pretty(compose(draft))}\n`;
-      case "text":
-        return reply.text ?? reply.error?.message ?? "";
-    }
-    return jaxCode(draft);
+    return this.tab.content(this.model);
   }
 
   protected override render(): unknown {
@@ -65,8 +61,7 @@ export class OutPanel extends Part {
   private onKey = (e: KeyboardEvent): void => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
     if (!step) return;
-    const now = TABS.findIndex((t) => t.key === this.model.look.tab);
-    const next = TABS[(now + step + TABS.length) % TABS.length]!;
+    const next = TABS[(TABS.indexOf(this.tab) + step + TABS.length) % TABS.length]!;
     this.model.see({ tab: next.key });
     void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>(`#tab-${next.key}`)?.focus());
     e.preventDefault();
@@ -79,8 +74,7 @@ export class OutPanel extends Part {
   };
 
   private save = (): void => {
-    const { file } = TABS.find((t) => t.key === this.model.look.tab)!;
-    save(file, new Blob([this.shown], { type: "text/plain" }));
+    save(this.tab.file, new Blob([this.shown], { type: "text/plain" }));
   };
 }
 

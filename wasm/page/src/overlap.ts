@@ -13,9 +13,7 @@ export function shared(of: ProcessReport, all: ProcessReport[]): Shared[] {
   const mine = of.rows ?? [];
   return all.flatMap((other) => {
     if (other.process === of.process) return [];
-    const theirs = other.rows ?? [];
-    if (mine.length > 0 && mine.length === theirs.length && mine.every(([from, to], i) => from === theirs[i]![0] && to === theirs[i]![1])) return [{ process: other.process, rows: null }];
-    const common = both(mine, theirs);
+    const common = both(mine, other.rows ?? []);
     return common.length === 0 ? [] : [{ process: other.process, rows: size(common) === size(mine) ? null : common }];
   });
 }

@@ -2,6 +2,7 @@
 
 import { LitElement, css, html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
+import { failureText } from "./guest.js";
 import type { Model } from "./model.js";
 import { ACCEPTED, apply, paste } from "./paste.js";
 import { controls } from "./style.js";
@@ -52,7 +53,7 @@ export class PasteBox extends LitElement {
       const found = isJson(text) ? null : paste(text);
       if (!found && text.startsWith("{")) {
         const error = await this.model.load(text);
-        return error ? [error.message, error.hint].filter(Boolean).join("; ") : "";
+        return error ? failureText(error) : "";
       }
       if (!found) return `The text contains no layout, mesh or sharding. Accepted: ${ACCEPTED}.`;
       await this.model.edit((d) => apply(found, d, this.model.look.array));

@@ -2,6 +2,7 @@
 
 import type { Axis, Entry } from "./draft.js";
 import { strings } from "./paste-jax.js";
+import { gcd } from "./units.js";
 
 const MOST_DEVICES = 1 << 20;
 
@@ -83,8 +84,4 @@ function integers(text: string): number[] {
 
 function product(list: number[]): number {
   return list.reduce((a, b) => a * b, 1);
-}
-
-function gcd(a: number, b: number): number {
-  return b === 0 ? a : gcd(b, a % b);
 }

@@ -24,11 +24,6 @@ export class ReadsView extends Part {
   static override styles = [
     controls,
     css`
-      .scroll { overflow-x: auto; }
-      table { border-collapse: collapse; width: 100%; font-size: 0.78rem; font-variant-numeric: tabular-nums; }
-      th { text-align: left; font-weight: 500; color: var(--muted); padding: 0.25rem 0.7rem 0.35rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-      td { padding: 0.28rem 0.7rem 0.28rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-      tr:last-child td { border-bottom: 0; }
       :is(td, th).n { text-align: right; }
       :is(td, th):last-child { padding-right: 0; }
       td.rows { max-width: 14rem; overflow: hidden; text-overflow: ellipsis; }

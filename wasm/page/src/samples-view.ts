@@ -18,11 +18,6 @@ export class SamplesView extends Part {
       .at span { display: flex; align-items: center; gap: 0.25rem; }
       .at label { display: flex; align-items: center; gap: 0.35rem; font-size: 0.78rem; }
       .at input { width: 5.5rem; }
-      .scroll { overflow-x: auto; }
-      table { border-collapse: collapse; width: 100%; font-size: 0.78rem; font-variant-numeric: tabular-nums; }
-      th { text-align: left; font-weight: 500; color: var(--muted); padding: 0.25rem 0.7rem 0.35rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-      td { padding: 0.28rem 0.7rem 0.28rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-      tr:last-child td { border-bottom: 0; }
       .paper { display: none; }
       @media print { .at { display: none; } .paper { display: block; } }
       p { margin: 0.45rem 0 0; font-size: 0.78rem; color: var(--muted); }

@@ -34,6 +34,11 @@ export const controls = css`
   .row { display: flex; gap: 0.4rem; align-items: center; }
   .why { margin: 0.15rem 0 0; font-size: 0.75rem; color: var(--error); overflow-wrap: anywhere; }
   .why.warning { color: var(--warning); }
+  .scroll { overflow-x: auto; }
+  table { border-collapse: collapse; width: 100%; font-size: 0.78rem; font-variant-numeric: tabular-nums; }
+  th { text-align: left; font-weight: 500; color: var(--muted); padding: 0.25rem 0.7rem 0.35rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+  td { padding: 0.28rem 0.7rem 0.28rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+  tr:last-child td { border-bottom: 0; }
   .gone { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
   @media (forced-colors: active) {
     :is([aria-pressed="true"], [aria-selected="true"], .main):is(button) { forced-color-adjust: none; background: Highlight !important; border-color: Highlight !important; color: HighlightText !important; }

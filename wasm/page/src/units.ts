@@ -1,4 +1,4 @@
-// Formats and parses numbers for people.
+// Formats, parses and divides numbers.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -45,6 +45,11 @@ export function span(start: number, stop: number): string {
 /** spans formats the first ranges of a list. */
 export function spans(ranges: [number, number][], most: number): string {
   return ranges.slice(0, most).map(([start, stop]) => span(start, stop)).join(", ");
+}
+
+/** gcd returns the greatest common divisor. */
+export function gcd(a: number, b: number): number {
+  return b === 0 ? a : gcd(b, a % b);
 }
 
 /** parseBytes parses a size with its unit, such as "16 GiB", "512M" or "1000 B". It throws for other texts. */
