@@ -214,21 +214,15 @@ func (f *feed) all() iter.Seq2[[]*dtensor.Tensor, error] {
 			return
 		}
 		defer p.close()
-		if err := f.begin(); err != nil {
-			yield(nil, err)
-			return
+		if f.epochs > 0 { // every iterator has its own epochs
+			if err := f.l.Seek(batch.Cursor{}); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 		for f.loop(p, yield) {
 		}
 	}
-}
-
-// begin moves the cursor to the start if every iterator has its own epochs.
-func (f *feed) begin() error {
-	if f.epochs == 0 {
-		return nil
-	}
-	return f.l.Seek(batch.Cursor{})
 }
 
 // loop yields one loop of the loader. It reports whether another loop may follow.
@@ -240,13 +234,11 @@ func (f *feed) loop(p *placer, yield func([]*dtensor.Tensor, error) bool) (more 
 			return false
 		}
 		list, err := b.take(f.arrays)
-		if !yield(list, err) || err != nil || f.ends(b) {
+		ends := f.epochs > 0 && b.Step().After.Epoch >= f.epochs
+		if !yield(list, err) || err != nil || ends {
 			return false
 		}
 		more = true
 	}
 	return more
 }
-
-// ends reports whether a batch is the last one of an iterator.
-func (f *feed) ends(b *Batch) bool { return f.epochs > 0 && b.Step().After.Epoch >= f.epochs }

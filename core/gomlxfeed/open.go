@@ -122,7 +122,7 @@ func Open(ctx context.Context, spec string, o ...OpenOptions) (*Devices, error) 
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, cancelled(s, err)
+		return nil, notOpened(s, cancelled(err))
 	}
 	var opened Opened
 	err = guard.Call("gomlxfeed", func() (err error) {
@@ -154,22 +154,27 @@ func (s *Spec) openPlugin(ctx context.Context, o OpenOptions) (Opened, error) {
 	if err != nil {
 		return Opened{}, err
 	}
-	if err := checkFile(*s); err != nil {
-		return Opened{}, err
-	}
-	var known *Facts
-	if !o.NoPreflight && canStartProbers {
-		facts, err := preflight(ctx, *s, o)
-		if err != nil {
-			return Opened{}, err
-		}
-		s.Devices, known = len(facts.Devices), &facts
-	}
-	opened, err := opener.Open(ctx, *s, known)
+	opened, err := s.openWith(ctx, opener, o)
 	return opened, notOpened(*s, err)
 }
 
-// notOpened puts the specification before the message of an opener's error.
+// openWith opens a plugin. Messages of errors do not contain the specification.
+func (s *Spec) openWith(ctx context.Context, opener Opener, o OpenOptions) (Opened, error) {
+	if err := checkFile(s.Path); err != nil {
+		return Opened{}, err
+	}
+	if o.NoPreflight || !canStartProbers {
+		return opener.Open(ctx, *s, nil)
+	}
+	facts, err := preflight(ctx, *s, o)
+	if err != nil {
+		return Opened{}, err
+	}
+	s.Devices = len(facts.Devices)
+	return opener.Open(ctx, *s, &facts)
+}
+
+// notOpened puts the specification before the message of an error.
 func notOpened(s Spec, err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {
@@ -185,23 +190,19 @@ func notOpened(s Spec, err error) error {
 const canStartProbers = runtime.GOOS != "windows" && runtime.GOOS != "wasip1" && runtime.GOOS != "js" && runtime.GOOS != "plan9"
 
 // checkFile reports a missing plugin file without starting a child process.
-func checkFile(s Spec) error {
-	info, err := os.Stat(s.Path)
+func checkFile(path string) error {
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return status.Errorf(status.NotFound, "gomlxfeed", "%q was not opened: there is no file %s", s, s.Path)
+		return status.Errorf(status.NotFound, "gomlxfeed", "there is no file %s", path)
 	case err != nil:
-		return status.Errorf(status.IO, "gomlxfeed", "%q was not opened: %w", s, err)
+		return status.Errorf(status.IO, "gomlxfeed", "%w", err)
 	case !info.Mode().IsRegular():
-		return fail("%q was not opened: %s is not a file", s, s.Path).WithHint("name the shared library itself")
+		return fail("%s is not a file", path).WithHint("name the shared library itself")
 	}
 	return nil
 }
 
-func cancelled(s Spec, cause error) error {
-	e := status.Errorf(status.Cancelled, "gomlxfeed", "%q was not opened: %w", s, cause)
-	if status.CodeOf(cause) == status.Timeout {
-		e.Code = status.Timeout
-	}
-	return e
+func cancelled(cause error) error {
+	return status.Errorf(status.CodeOf(cause), "gomlxfeed", "%w", cause)
 }

@@ -24,11 +24,7 @@ func Placed(ctx context.Context, l *loader.Loader, d *Devices) iter.Seq2[*Batch,
 			return
 		}
 		defer p.close()
-		for b, err := range p.all(ctx) {
-			if !yield(b, err) {
-				return
-			}
-		}
+		p.all(ctx)(yield)
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 
 // preflight tries a plugin in a child process.
 func preflight(ctx context.Context, s Spec, o OpenOptions) (Facts, error) {
-	prober, err := findProber(s, o.Prober)
+	prober, err := findProber(o.Prober)
 	if err != nil {
 		return Facts{}, err
 	}
@@ -42,7 +42,7 @@ func preflight(ctx context.Context, s Spec, o OpenOptions) (Facts, error) {
 }
 
 // findProber returns the path of the program to start.
-func findProber(s Spec, asked string) (string, error) {
+func findProber(asked string) (string, error) {
 	if asked == "" && canProbe.Load() {
 		return os.Executable()
 	}
@@ -52,9 +52,9 @@ func findProber(s Spec, asked string) (string, error) {
 		return path, nil
 	}
 	if asked != "" {
-		return "", status.Errorf(status.NotFound, "gomlxfeed", "%q was not opened: the prober %q cannot be started", s, name)
+		return "", status.Errorf(status.NotFound, "gomlxfeed", "the prober %q cannot be started", name)
 	}
-	return "", status.Errorf(status.Unsupported, "gomlxfeed", "%q was not opened: no program was found that can try it first", s).
+	return "", status.Errorf(status.Unsupported, "gomlxfeed", "no program was found that can try it first").
 		WithHint("call gomlxfeed.RunProbe first in main, or put a `meshfeed` built with -tags xla on PATH, or set OpenOptions.Prober; OpenOptions.NoPreflight loads the plugin at the risk of this process")
 }
 
@@ -79,14 +79,14 @@ func (c *child) run(ctx context.Context) error {
 	defer cancel()
 	answers, end, err := os.Pipe()
 	if err != nil {
-		return status.Errorf(status.IO, "gomlxfeed", "the preflight of %q did not start: %w", c.spec, err)
+		return status.Errorf(status.IO, "gomlxfeed", "its preflight did not start: %w", err)
 	}
 	defer answers.Close()
 	cmd := c.command(ctx, end)
 	err = cmd.Start()
 	end.Close()
 	if err != nil {
-		return status.Errorf(status.IO, "gomlxfeed", "the preflight of %q did not start: %w", c.spec, err)
+		return status.Errorf(status.IO, "gomlxfeed", "its preflight did not start: %w", err)
 	}
 	parsed := make(chan struct{})
 	guard.Go("gomlxfeed", func() error {
@@ -140,7 +140,7 @@ func (c *child) parse(r io.Reader) {
 func (c *child) outcome(ctx context.Context, waited error) error {
 	switch cause := ctx.Err(); {
 	case errors.Is(cause, context.Canceled):
-		return cancelled(c.spec, cause)
+		return cancelled(cause)
 	case cause != nil:
 		return c.error(status.Timeout, "its preflight did not end within %v%s", c.limit, c.doing()).
 			WithHint("allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or in use by another program")
@@ -164,10 +164,9 @@ func (c *child) doing() string {
 	return " while " + c.stage
 }
 
-// error builds an error that begins with the specification and ends with the
-// child's last output.
+// error builds an error that ends with the child's last output.
 func (c *child) error(code status.Code, format string, args ...any) *status.Error {
-	e := status.Errorf(code, "gomlxfeed", "%q was not opened: "+format, append([]any{c.spec}, args...)...)
+	e := status.Errorf(code, "gomlxfeed", format, args...)
 	if last := c.stderr.lastLine(); last != "" {
 		e.Msg += "; it printed last: " + last
 	}
@@ -180,7 +179,7 @@ func (c *child) reported(p probedError) error {
 	if code >= status.OK || code < status.Internal {
 		code = status.Internal
 	}
-	e := status.Errorf(code, "gomlxfeed", "%q was not opened: %s", c.spec, cmp.Or(firstLine(printable(p.Message)), "the preflight gave no reason"))
+	e := status.Errorf(code, "gomlxfeed", "%s", cmp.Or(firstLine(printable(p.Message)), "the preflight gave no reason"))
 	e.Hint = firstLine(printable(p.Hint))
 	return e.With("stderr", c.stderr.String())
 }
