@@ -83,7 +83,7 @@ func draw(t *testing.T, ds *DistributedDataset, most int) (rows []int32) {
 }
 
 // An iterator continues where the previous one was abandoned, across epochs.
-func TestDatasetGoesOn(t *testing.T) {
+func TestDatasetContinues(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
 		for _, epochs := range []int{0, -1} {
 			for _, into := range []*Devices{d, nil} {
@@ -104,7 +104,7 @@ func TestDatasetGoesOn(t *testing.T) {
 				_ = l.Close()
 			}
 		}
-		if n := len(d.drains); n != 2 { // those of two loaders; what iterators placed with is gone
+		if n := len(d.drains); n != 2 { // the rings of two loaders; the rings of iterators are closed
 			t.Errorf("the devices remember %d rings", n)
 		}
 		_ = d.Close()

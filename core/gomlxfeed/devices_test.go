@@ -173,7 +173,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestCloseTellsWhatFailed(t *testing.T) {
+func TestCloseReportsTheFailure(t *testing.T) {
 	b, err := virtual.New(1)
 	if err != nil {
 		t.Fatal(err)

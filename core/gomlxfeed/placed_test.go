@@ -36,7 +36,7 @@ func TestPlacedAhead(t *testing.T) {
 // A loop that ends early has delivered the batches that it yielded and no others.
 func TestPlacedStopsInTheMiddle(t *testing.T) {
 	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
-		idle := 0 // what waits in the ring of the first loader
+		idle := 0 // buffers in the ring of the first loader
 		for _, into := range []*Devices{d, nil} {
 			l := squareLoader(t, into, loader.Options{Epochs: 2})
 			var steps []int64
@@ -65,7 +65,7 @@ func TestPlacedStopsInTheMiddle(t *testing.T) {
 				t.Errorf("%d steps", len(steps))
 			}
 			_ = l.Close()
-			if into == nil { // what the loops placed with is gone with them
+			if into == nil { // the rings of the loops are closed
 				if n := len(d.drains); n != 1 {
 					t.Errorf("the devices remember %d rings", n)
 				}

@@ -2,4 +2,4 @@
 
 package gomlxfeed
 
-const mayGrow = 64 << 20 // the race detector keeps books of its own
+const mayGrow = 64 << 20 // the race detector allocates memory too

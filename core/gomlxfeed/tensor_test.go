@@ -102,7 +102,7 @@ func TestAligned(t *testing.T) {
 		}
 	}
 	if len(aligned(nil, 8)) != 0 {
-		t.Error("nothing became something")
+		t.Error("an empty slice became longer")
 	}
 	w, d := newWitness(t, 1, false)
 	for at := range 8 {

@@ -23,7 +23,7 @@ type witness struct {
 	mu     sync.Mutex
 	live   int
 	copied int // bytes that came in from the host
-	odd    int // arrays of them at addresses that their elements may not have
+	odd    int // arrays at addresses that are not aligned for their elements
 	calls  int
 	failAt int // 0: never
 	panics bool
@@ -89,7 +89,7 @@ func (w *witness) BufferFromFlatData(d compute.DeviceNum, flat any, s shapes.Sha
 	if err := w.call(); err != nil {
 		return nil, err
 	}
-	if flat == nil { // so GoMLX passes no elements; XLA takes it, the pure-Go backend does not
+	if flat == nil { // GoMLX passes nil for an empty array; XLA accepts it, the pure-Go backend does not
 		flat = dtypes.MakeAnySlice(s.DType, 0)
 	}
 	b, err := w.Backend.BufferFromFlatData(d, flat, s)
