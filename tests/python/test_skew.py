@@ -14,7 +14,7 @@ import pytest
 import meshfeed as mf
 from meshfeed._jobs import peers, skew
 from tests.python.corruptions import SEED
-from tests.python.players import HANG, Players, cluster, peers_of, players, together
+from tests.python.players import HANG, Players, cluster, peers_of, players, together, until
 
 Loop = Callable[[int, Iterator[Any]], None]
 STEPS = 24
@@ -111,6 +111,29 @@ def test_the_error_is_the_same_in_all() -> None:
             with pytest.raises(mf.IncompatibleError) as e:
                 next(iter(loader))
             assert (type(e.value), str(e.value)) == (mf.IncompatibleError, said)
+
+
+def test_the_error_outlives_the_processes_that_raised_it() -> None:
+    """A process that has not read the error when the others depart still raises it."""
+    step, said = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
+
+    def loop(p: int, it: Iterator[Any]) -> None:
+        for _ in range(1 + (p == 3)):
+            next(it)
+        for _ in it:
+            step()
+
+    with players(verify_replicas="always") as job:
+        run(job, loop)
+        slow = job.loaders[2]
+        barrier: Any = cluster(slow).workers.barrier
+        barrier._error, barrier._number = None, 0
+        for p in (0, 1, 3):
+            job.loaders[p].close()
+        until(lambda: bool(peers_of(slow).departed))
+        with pytest.raises(mf.IncompatibleError) as e:
+            next(iter(slow))
+        assert str(e.value) == said
 
 
 def wait_for_failure(of: peers.Peers) -> None:

@@ -82,8 +82,11 @@ class JoinedCursor(Cursor):
             self._make.inspect_early()
         workers = cluster.workers
         progress, barrier, peers = workers.progress, workers.barrier, workers.peers
-        if self._leads and barrier is not None and peers.departed is None:
-            barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
+        if self._leads and barrier is not None:
+            if peers.departed is None:
+                barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
+            else:
+                barrier.judge()
         progress.ask()
         gone = peers.departure() if self._leads and peers.departed is not None else None
         before = self._at, self.last, self.ends, self.unseen

@@ -110,6 +110,8 @@ class Barrier:
             self._longest = seconds if seconds > longest else longest
         if batch >= self._stop:
             self._wait(batch)
+            if self._check():  # departed processes may have raised an error that is not read yet
+                self.judge()
             self._refuse()
 
     def judge(self) -> None:
