@@ -153,8 +153,8 @@ func TestDeltasInAFile(t *testing.T) {
 	sourcetest.Suite{Open: open, Row: reference(ds, readBack(t, deltaFile, false))}.Run(t)
 }
 
-// TestDictionaryBehindItsBatch: where a dictionary stands in a file says nothing
-// about who uses it, since the footer leads to it.
+// TestDictionaryBehindItsBatch: a dictionary may follow the batches that use it,
+// because readers find it through the footer.
 func TestDictionaryBehindItsBatch(t *testing.T) {
 	l := write(t, coded, "[0.5,1.5,0.5]")
 	meta, err := arrowmeta.Read(bytes.NewReader(l.data), int64(len(l.data)))

@@ -143,7 +143,7 @@ func TestSchemasDisagree(t *testing.T) {
 		return f
 	}
 	child := six
-	child.Type = arrow.FixedSizeListOfField(6, arrow.Field{Name: "item", Type: arrow.PrimitiveTypes.Uint16, Metadata: brain})
+	child.Type = arrow.FixedSizeListOfField(6, arrow.Field{Name: "item", Type: arrow.PrimitiveTypes.Uint16, Metadata: bfloat16Metadata})
 	for _, c := range []struct {
 		first, second arrow.Field
 		want          string
@@ -152,7 +152,7 @@ func TestSchemasDisagree(t *testing.T) {
 		{as(tensor(`{"shape":[2,3]}`)), as(tensor(`{"shape":[2,3],"permutation":[1,0]}`)), `field "x" has no rows of an array, but rows of uint16[2 3] in FIRST`},
 		{as(tensor(`{"shape":[2,3]}`)), as(tensor(`{"shape": [2, 3], "dim_names": ["y", "x"]}`)), ""},
 		{as(tensor(`{"shape":[6]}`)), six, `field "x" has the extension type "", but "arrow.fixed_shape_tensor" in FIRST`},
-		{six, as(brain), `field "x" has the extension type "bfloat16", but "" in FIRST`},
+		{six, as(bfloat16Metadata), `field "x" has the extension type "bfloat16", but "" in FIRST`},
 		{child, six, `field "x" has rows of uint16[6], but rows of bfloat16[6] in FIRST`},
 		{six, as(arrow.NewMetadata([]string{"unit"}, []string{"m"})), ""},
 	} {

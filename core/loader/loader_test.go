@@ -181,7 +181,7 @@ func TestAhead(t *testing.T) {
 
 // If a gatherer panics in Ahead, the next batch of its loader is an error.
 func TestAheadPanics(t *testing.T) {
-	l := newLoader(t, deaf{digits(64)}, loader.Options{Layout: newLayout(t, document(8))})
+	l := newLoader(t, panickingSource{digits(64)}, loader.Options{Layout: newLayout(t, document(8))})
 	next(t, l)
 	_, err := l.Next(t.Context())
 	wantError(t, err, status.Internal, "loader: step 1 of epoch 0: loader: panic: no hints, please; "+
@@ -189,16 +189,16 @@ func TestAheadPanics(t *testing.T) {
 	next(t, l)
 }
 
-type deaf struct{ source.Source }
+type panickingSource struct{ source.Source }
 
-func (d deaf) Gatherer(parts []source.Part) (source.Gatherer, error) {
+func (d panickingSource) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	g, err := d.Source.Gatherer(parts)
-	return deafGatherer{g}, err
+	return panickingGatherer{g}, err
 }
 
-type deafGatherer struct{ source.Gatherer }
+type panickingGatherer struct{ source.Gatherer }
 
-func (deafGatherer) Ahead([]int64) { panic("no hints, please") }
+func (panickingGatherer) Ahead([]int64) { panic("no hints, please") }
 
 // The last record numbers of the largest dataset have more than 32 bits.
 func TestLargestDataset(t *testing.T) {

@@ -92,7 +92,7 @@ func (p *player) once(u run, want []step) {
 		}
 	}
 	if len(covered) != int(u.lay.BatchSize()) {
-		p.t.Fatalf("%d rows of %d are read by nobody", int(u.lay.BatchSize())-len(covered), u.lay.BatchSize())
+		p.t.Fatalf("no process reads %d of %d rows", int(u.lay.BatchSize())-len(covered), u.lay.BatchSize())
 	}
 	seen := map[[2]int64]bool{} // (epoch, record)
 	for _, s := range want {

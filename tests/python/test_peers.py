@@ -284,7 +284,7 @@ def test_abort(mode: str, program: str, status: int) -> None:
     check_end(status, ABORT, mode, program)
 
 
-ACCUSE = """
+REPORT_FAILURE = """
 import sys, threading
 import meshfeed as mf
 from meshfeed._jobs import peers
@@ -311,7 +311,7 @@ finder._thread.join(HANG)  # which ends the program, or has nothing to do any mo
 @pytest.mark.parametrize(("program", "status"), [("stuck", mf.EXIT_PEER_ERROR), ("comes back", 0)])
 def test_the_process_that_finds_a_difference_is_ended_too(program: str, status: int) -> None:
     """It may wait in a computation for processes that its report has ended."""
-    check_end(status, ACCUSE, program)
+    check_end(status, REPORT_FAILURE, program)
 
 
 EXIT = """

@@ -150,12 +150,12 @@ def test_dlpack() -> None:
         assert not theirs.flags.writeable
         assert theirs.ctypes.data == np.asarray(shard).ctypes.data
         as_jax = jax.dlpack.from_dlpack(shard)
-        brain = jax.dlpack.from_dlpack(batch["y"].shards[5])
+        bfloat16 = jax.dlpack.from_dlpack(batch["y"].shards[5])
         del batch, shard
         list(loop)
-        for array, name in [(theirs, "float32"), (as_jax, "float32"), (brain, "bfloat16")]:
+        for array, name in [(theirs, "float32"), (as_jax, "float32"), (bfloat16, "bfloat16")]:
             same(np.asarray(array), filled((64, 16), name)[5:6])
-        del loop, theirs, as_jax, brain, array
+        del loop, theirs, as_jax, bfloat16, array
         jax.block_until_ready(jax.device_put(np.zeros(1)))
         assert live(devices) == 0
 

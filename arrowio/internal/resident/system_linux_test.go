@@ -70,7 +70,7 @@ func TestPopulates(t *testing.T) {
 		}
 	}
 	if pages[0] || pages[len(pages)-1] {
-		t.Error("pages that nobody asked for were read")
+		t.Error("pages were read without a request")
 	}
 }
 
