@@ -42,7 +42,7 @@ export class ArrayForm extends Form {
     const spec = `${path}/spec`;
     return html`<fieldset class=${a.name === this.model.look.array ? "shown" : ""} aria-label="array ${a.name}" @focusin=${() => this.show(a.name)}>
       <div class="top">
-        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.isRefused(path) || this.whyHere(path) !== nothing} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
+        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.isRefused(path) || this.trouble(path, true) !== null} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
         <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${this.bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = (e.target as HTMLSelectElement).value))}>
           ${DTYPES.map((t) => html`<option ?selected=${t === a.dtype}>${t}</option>`)}
         </select>
@@ -51,7 +51,7 @@ export class ArrayForm extends Form {
       <div>${caption(shape, "shape")}<input id=${shape} class="code" data-path=${shape} .value=${shapeText(a)} spellcheck="false" aria-invalid=${this.bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.shape(i, shape, e)} /></div>
       <div>${caption(spec, "spec")}<input id=${spec} class="code" data-path=${spec} .value=${specText(a.spec)} spellcheck="false" aria-invalid=${this.bad(spec)} aria-describedby=${idOf(spec)} @change=${(e: Event) => this.spec(i, spec, e)} /></div>
       ${a.shape.length > 0 && a.shape.length <= 8 ? html`<div class="dims">${a.shape.map((n, d) => this.dim(a, i, n, d))}</div>` : nothing}
-      ${this.isRefused(path) ? this.reason(path) : this.whyHere(path)}
+      ${this.isRefused(path) ? this.reason(path) : this.why(path, true)}
       ${[`${path}/dtype`, `${path}/field`, `${path}/columns`].map((p) => this.why(p))}
       ${[shape, spec].map((p) => this.reason(p))}
     </fieldset>`;

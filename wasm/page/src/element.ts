@@ -20,28 +20,16 @@ export abstract class Part extends LitElement {
     this.model.removeEventListener("change", this.redraw);
   }
 
-  /** trouble returns the first error at a path of the document or below it. */
-  protected trouble(path: string): Problem | null {
-    const here = (p: string): boolean => p === path || p.startsWith(`${path}/`);
-    return this.wrong(here);
-  }
-
-  private wrong(here: (path: string) => boolean): Problem | null {
+  /** trouble returns the first error at a path of the document or, unless exact, below it. */
+  protected trouble(path: string, exact = false): Problem | null {
+    const here = (p: string): boolean => p === path || (!exact && p.startsWith(`${path}/`));
     const problems = this.model.faults.flatMap((f) => f.problems);
     return problems.find((p) => p.severity === "error" && here(p.path)) ?? null;
   }
 
-  /** why renders the error of an input. The input refers to it by aria-describedby. */
-  protected why(path: string): unknown {
-    return this.say(path, this.trouble(path));
-  }
-
-  /** whyHere renders the error at exactly this path. */
-  protected whyHere(path: string): unknown {
-    return this.say(path, this.wrong((p) => p === path));
-  }
-
-  private say(path: string, p: Problem | null): unknown {
+  /** why renders the error that trouble returns. The input refers to it by aria-describedby. */
+  protected why(path: string, exact = false): unknown {
+    const p = this.trouble(path, exact);
     return p ? html`<p class="why" id=${idOf(path)}>${words(p)}</p>` : nothing;
   }
 }
@@ -55,5 +43,3 @@ export function words(p: Problem): string {
 export function idOf(path: string): string {
   return `why${path.replaceAll(/[^\w]/g, "-")}`;
 }
-
-

@@ -1,7 +1,7 @@
 // Formats the rows that a process reads.
 
 import type { Pair, ProcessReport } from "./guest.js";
-import { count, spans } from "./units.js";
+import { count, span } from "./units.js";
 
 /** rowsText formats the rows that a process reads. The core does not list them if the layout is invalid or
  * if there are too many. */
@@ -12,6 +12,6 @@ export function rowsText({ rows, bytes_per_step }: ProcessReport, most: number):
 
 /** listed formats the first ranges, and the number of ranges if there are more. */
 export function listed(rows: Pair[], most: number): string {
-  const text = spans(rows, most);
+  const text = rows.slice(0, most).map(([from, to]) => span(from, to)).join(", ");
   return rows.length > most ? `${text}, … (${count(rows.length, "range")})` : text;
 }

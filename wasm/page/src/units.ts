@@ -42,11 +42,6 @@ export function span(start: number, stop: number): string {
   return stop - start === 1 ? whole(start) : `${whole(start)}–${whole(stop - 1)}`;
 }
 
-/** spans formats the first ranges of a list. */
-export function spans(ranges: [number, number][], most: number): string {
-  return ranges.slice(0, most).map(([start, stop]) => span(start, stop)).join(", ");
-}
-
 /** gcd returns the greatest common divisor. */
 export function gcd(a: number, b: number): number {
   return b === 0 ? a : gcd(b, a % b);
