@@ -52,9 +52,9 @@ export class MeshForm extends Form {
       .moves button { padding: 0 0.3rem; font-size: 0.8rem; }
       .two { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem; margin: 0.6rem 0; }
       .two .why { margin-top: 0.2rem; }
-      .mends { margin: -0.2rem 0 0.7rem; display: grid; gap: 0.4rem; }
-      .mends .row { flex-wrap: wrap; gap: 0.35rem; }
-      .mends button { font-size: 0.76rem; height: auto; min-height: 1.65rem; }
+      .fixes { margin: -0.2rem 0 0.7rem; display: grid; gap: 0.4rem; }
+      .fixes .row { flex-wrap: wrap; gap: 0.35rem; }
+      .fixes button { font-size: 0.76rem; height: auto; min-height: 1.65rem; }
       details { font-size: 0.76rem; margin-top: 0.55rem; color: var(--muted); }
       summary { cursor: pointer; overflow-wrap: anywhere; line-height: 1.45; }
       textarea { width: 100%; min-height: 5rem; resize: vertical; background: var(--field); color: var(--text); border: 1px solid var(--line); border-radius: 6px; padding: 0.4rem 0.5rem; font: 0.74rem/1.5 var(--mono); margin: 0.4rem 0 0.3rem; }
@@ -72,7 +72,7 @@ export class MeshForm extends Form {
         ${this.number("processes", PROCESSES, String(processCount(draft)), own, (d, n) => void (d.processes = n))}
         ${this.number("devices per process", PER_PROCESS, perProcess(draft), own, (d, n) => void (d.perProcess = n))}
       </div>
-      ${this.mends()}
+      ${this.fixes()}
       <ol aria-label="axes, outermost first">${draft.axes.map((a, i) => this.axis(a, i, draft.axes.length))}</ol>
       ${this.adding()}
       ${this.order()}`;
@@ -87,11 +87,11 @@ export class MeshForm extends Form {
       ${this.isRefused(path) ? this.reason(path) : nothing}</div>`;
   }
 
-  /** mends renders the disagreement of processes and axes, with its fixes. */
-  private mends(): unknown {
+  /** fixes renders the disagreement of processes and axes, with its fixes. */
+  private fixes(): unknown {
     const own = disagreementOf(this.model.reply, this.model.wanted);
     if (!own) return this.why(PROCESSES);
-    return html`<div class="mends" role="group" aria-label="the processes disagree with the axes"><p class="why" id=${idOf(PROCESSES)}>${own.problem.message}</p>
+    return html`<div class="fixes" role="group" aria-label="the processes disagree with the axes"><p class="why" id=${idOf(PROCESSES)}>${own.problem.message}</p>
       <div class="row">${own.fixes.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div></div>`;
   }
 

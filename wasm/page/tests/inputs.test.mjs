@@ -162,7 +162,7 @@ inBrowser("numbers that are none are refused at their input", async (page) => {
   assert.match(await canonical(page), /"order":"shuffle.1","seed":-3/);
 });
 
-inBrowser("a change is taken back by the keyboard, but not while somebody types", async (page) => {
+inBrowser("the keyboard undoes a change, but not in an input", async (page) => {
   await open(page, text("07"));
   const before = await canonical(page);
   await page.locator("problem-list li.error .fixes button").first().click();

@@ -208,7 +208,7 @@ inBrowser("from near a cell has its number, its process and its hatch", async (p
   assert.ok(colors[1] > 1, "the second one is hatched");
 });
 
-inBrowser("a painted cell is said in words, and lights its block wherever it is", async (page) => {
+inBrowser("a painted cell has a text, and highlights its block in both grids", async (page) => {
   await begin(page, COPIES);
   await meshOf(page).focus();
   const said = page.locator(".said");

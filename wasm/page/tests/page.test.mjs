@@ -54,7 +54,7 @@ inBrowser("the keyboard walks through the mesh and lights what holds the same bl
   assert.match(await page.locator(".said").innerText(), /^Pinned: rows 64–127, on device 2, 3\.$/);
 });
 
-inBrowser("one click mends each problem of the indivisible batch", async (page) => {
+inBrowser("one click fixes each problem of the indivisible batch", async (page) => {
   await open(page, text("07"));
   const errors = page.locator("problem-list li.error");
   const before = await errors.count();

@@ -69,10 +69,10 @@ inBrowser("8 hosts × 8 devices with FSDP and a model axis are planned from empt
 
 const { disagreement, parse, EMPTY } = await modules("hosts", "draft");
 
-test("whatever disagrees, every mend makes processes, devices and axes agree", () => {
+test("every fix makes processes, devices and axes agree", () => {
   let seed = 7;
   const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
-  let mended = 0;
+  let fixed = 0;
   for (let round = 0; round < 3000; round++) {
     const draft = parse(EMPTY);
     draft.axes = Array.from({ length: random(4) }, (_, i) => ({ name: `a${i}`, size: 1 + random(8) }));
@@ -86,21 +86,21 @@ test("whatever disagrees, every mend makes processes, devices and axes agree", (
       const after = structuredClone(draft);
       fix.apply(after);
       assert.equal(disagreement(after), null, `${JSON.stringify(draft)}: ${fix.label}`);
-      mended++;
+      fixed++;
     }
   }
-  assert.ok(mended > 3000, `${mended} mends`);
+  assert.ok(fixed > 3000, `${fixed} fixes`);
 });
 
 inBrowser("the machine stays what it was said to be when the axes change", async (page) => {
   await open(page, text("02"));
   await page.getByLabel("mesh presets").selectOption({ label: "8 hosts × 8: data 8 × model 8" });
   await type(page.getByLabel("size of axis model"), "4");
-  const mends = page.locator("mesh-form .mends");
-  assert.equal(await mends.locator("p").innerText(), "8 processes × 8 devices are 64 devices, but the axes make 32 devices: data 8 × model 4");
-  assert.deepEqual(await mends.getByRole("button").allInnerTexts(), ["data 8 × model 8", "data 16", "model 8", "another axis: fsdp 2", "4 processes", "4 devices per process"]);
-  await mends.getByRole("button", { name: "4 devices per process" }).click();
-  assert.equal(await mends.count(), 0);
+  const fixes = page.locator("mesh-form .fixes");
+  assert.equal(await fixes.locator("p").innerText(), "8 processes × 8 devices are 64 devices, but the axes make 32 devices: data 8 × model 4");
+  assert.deepEqual(await fixes.getByRole("button").allInnerTexts(), ["data 8 × model 8", "data 16", "model 8", "another axis: fsdp 2", "4 processes", "4 devices per process"]);
+  await fixes.getByRole("button", { name: "4 devices per process" }).click();
+  assert.equal(await fixes.count(), 0);
   assert.match(await sum(page), /32 devices · 8 processes · loads$/);
 });
 
