@@ -79,7 +79,7 @@ func (c *decodeCache) entry(key cacheKey) (entry *cacheEntry, mine bool) {
 func (c *decodeCache) finish(entry *cacheEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(entry.ready)
+	defer close(entry.ready) // after the changes below, so that waiters see them
 	entry.done = true
 	if entry.err != nil {
 		c.drop(c.byKey[entry.key])
