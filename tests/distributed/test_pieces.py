@@ -53,8 +53,8 @@ def test_all_skip_alike(played: Pieces) -> None:
 
 
 ONCE = (
-    "add each certificate once; restore and seek deliver again what comes after the position to which "
-    "they go"
+    "add each certificate once; restore and seek deliver again what comes after the position to "
+    "which they go"
 )
 ALL = "add the certificates of all processes; if all are there, these stopped earlier"
 
