@@ -103,12 +103,12 @@ def test_probers(full: Path, tmp_path: Path) -> None:
     code = f"SPEC, SLOW = {spec!r}, {str(slow)!r}\n{PROBED}"
     begin = f'mf.devices: "{spec}" was not opened: '
     assert json.loads(run(code, MESHFEED_LIBRARY=str(full / "libmeshfeed.so"))) == [
-        ["NotFoundError", begin + 'the prober "/no/such" is no program that can be started'],
+        ["NotFoundError", begin + 'the prober "/no/such" cannot be started'],
         [
             "IncompatibleError",
             begin
             + "its preflight did not end within 300ms; allow more time (timeout=) if the device "
-            "is slow to start or held by another program",
+            "is slow to start or in use by another program",
         ],
         [
             "IncompatibleError",
