@@ -80,7 +80,7 @@ type unit interface {
 	// gathered from the file as they are stored.
 	encoding() string
 
-	// place fills entry batch of a column's planes, as far as they are not nil:
+	// setPositions fills entry batch of a column's planes, as far as they are not nil:
 	// the elements of each level, and the positions of its buffers in the file.
 	// An encoded unit has no positions, and -1 for a validity bitmap.
 	setPositions(to *table.Column, batch, column int, field *arrowtype.Field)
