@@ -12,7 +12,7 @@ import (
 // needKernel skips a test on a machine without the kernel.
 func needKernel(t testing.TB) {
 	if !haveKernel() {
-		t.Skip("this machine has no kernel")
+		t.Skip("this processor has no kernel")
 	}
 }
 
