@@ -36,10 +36,10 @@ func images(dst []int64, of []Permutation, at []int64) {
 	}
 	for i := 0; i < rounds; i += 2 {
 		for j := range l {
-			l[j] = add(l[j], r[j], f[j].keys[i], a)
+			l[j] = add(l[j], addend(r[j], f[j].keys[i], a), a)
 		}
 		for j := range r {
-			r[j] = add(r[j], l[j], f[j].keys[i+1], b)
+			r[j] = add(r[j], addend(l[j], f[j].keys[i+1], b), b)
 		}
 	}
 	for j := range dst {
