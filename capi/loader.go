@@ -54,7 +54,6 @@ func (l *loaderObject) stop() error {
 
 // newLoader starts to create a loader.
 func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
-	raiseProcs()
 	prefetch := o.Prefetch
 	if prefetch == 0 {
 		prefetch = o.Layout.Prefetch()
