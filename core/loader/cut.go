@@ -32,33 +32,9 @@ func (p *planner) addCuts(mine layout.Process) {
 // filled directly.
 func (p *plan) copyBlocks(memory, whole batch.Memory) {
 	for i, c := range p.cuts {
-		if p.blocks[i].Bytes > 0 {
-			copyPart(memory.Dst(i), whole.Dst(c.from), c.shape, c.index)
+		dst, array, size := memory.Dst(i), whole.Dst(c.from), p.blocks[i].Type.Size()
+		for start, n := range c.index.Runs(c.shape) {
+			dst = dst[copy(dst, array[start*size:][:n*size]):]
 		}
 	}
-}
-
-// copyPart copies a part of an array in C order to the beginning of dst, and
-// returns the rest of dst.
-func copyPart(dst, array []byte, shape []int, part sharding.Index) []byte {
-	if len(shape) == 0 {
-		return dst[copy(dst, array):]
-	}
-	step := len(array) / shape[0]
-	if isWhole(shape[1:], part[1:]) {
-		return dst[copy(dst, array[part[0][0]*step:part[0][1]*step]):]
-	}
-	for i := part[0][0]; i < part[0][1]; i++ {
-		dst = copyPart(dst, array[i*step:(i+1)*step], shape[1:], part[1:])
-	}
-	return dst
-}
-
-func isWhole(shape []int, part sharding.Index) bool {
-	for d, n := range shape {
-		if part[d] != [2]int{0, n} {
-			return false
-		}
-	}
-	return true
 }

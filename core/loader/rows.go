@@ -67,56 +67,25 @@ func (r rows) below(n int64) int64 {
 // runsOf returns the rows of a part of the batch as runs, in the part's C order.
 // With one batch dimension there is one run. With several, a part of an inner
 // dimension has a run for each index of the outer ones.
-func runsOf(shape []int, part sharding.Index) [][2]int {
-	d, inner := lastCut(shape, part)
-	size := (part[d][1] - part[d][0]) * inner
-	var list [][2]int
-	at := make([]int, d) // indexes in the outer dimensions
-	for i := range at {
-		at[i] = part[i][0]
+func runsOf(shape []int, part sharding.Index) (runs [][2]int) {
+	for start, n := range part.Runs(shape) {
+		runs = append(runs, [2]int{start, start + n})
 	}
-	for {
-		row := 0
-		for i, c := range at {
-			row = row*shape[i] + c
-		}
-		row = (row*shape[d] + part[d][0]) * inner
-		list = appendRun(list, [2]int{row, row + size})
-		if !advance(at, part) {
-			return list
-		}
-	}
+	return runs
 }
 
-// countRuns returns an upper bound of the number of runs.
+// countRuns returns an upper bound of the number of runs: one for each index of the
+// dimensions before the last one that the part does not span.
 func countRuns(shape []int, part sharding.Index) int64 {
-	d, _ := lastCut(shape, part)
+	d := len(shape) - 1
+	for d > 0 && part[d] == [2]int{0, shape[d]} {
+		d--
+	}
 	n := int64(1)
 	for _, r := range part[:d] {
 		n *= int64(r[1] - r[0])
 	}
 	return n
-}
-
-// lastCut returns the last dimension that the part does not span, or 0, and the
-// number of rows per index of it.
-func lastCut(shape []int, part sharding.Index) (d, inner int) {
-	d, inner = len(shape)-1, 1
-	for ; d > 0 && part[d] == [2]int{0, shape[d]}; d-- {
-		inner *= shape[d]
-	}
-	return d, inner
-}
-
-// advance moves to the next indexes in C order. It reports false after the last.
-func advance(at []int, part sharding.Index) bool {
-	for i := len(at) - 1; i >= 0; i-- {
-		if at[i]++; at[i] < part[i][1] {
-			return true
-		}
-		at[i] = part[i][0]
-	}
-	return false
 }
 
 // appendRun appends a run, or extends the last one if the run continues it.

@@ -73,19 +73,9 @@ func (f field) shard(index sharding.Index, records []int64) []byte {
 		if record >= 0 {
 			whole = f.bytes[int(record)*row:][:row]
 		}
-		out = cut(out, whole, f.shape, index[1:], f.typ.Size())
-	}
-	return out
-}
-
-// cut appends the part of an array that an index selects.
-func cut(out, whole []byte, shape []int, index sharding.Index, size int) []byte {
-	if len(shape) == 0 {
-		return append(out, whole...)
-	}
-	inner := len(whole) / shape[0]
-	for i := index[0][0]; i < index[0][1]; i++ {
-		out = cut(out, whole[i*inner:][:inner], shape[1:], index[1:], size)
+		for start, n := range index[1:].Runs(f.shape) {
+			out = append(out, whole[start*f.typ.Size():][:n*f.typ.Size()]...)
+		}
 	}
 	return out
 }

@@ -75,35 +75,10 @@ func (p plan) split(part, array []byte, position int) {
 // with the start of the piece in the array and in the part, and its length, in
 // elements.
 func (p plan) runs(position int, fn func(whole, shard, n int)) {
-	if p.shard.IsZeroSize() {
-		return
-	}
-	dims, part := p.whole.Dimensions, p.parts[position]
-	outer, length := len(dims), 1 // dimensions before outer are stepped through one by one
-	for outer > 0 {
-		outer--
-		length *= part[outer][1] - part[outer][0]
-		if part[outer] != [2]int{0, dims[outer]} {
-			break
-		}
-	}
-	at := make([]int, outer)
-	for done := 0; done < p.shard.Size(); done += length {
-		offset := 0
-		for d, n := range dims {
-			i := part[d][0]
-			if d < outer {
-				i += at[d]
-			}
-			offset = offset*n + i
-		}
-		fn(offset, done, length)
-		for d := outer - 1; d >= 0; d-- {
-			if at[d]++; at[d] < part[d][1]-part[d][0] {
-				break
-			}
-			at[d] = 0
-		}
+	at := 0
+	for start, n := range p.parts[position].Runs(p.whole.Dimensions) {
+		fn(start, at, n)
+		at += n
 	}
 }
 
