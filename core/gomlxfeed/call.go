@@ -6,12 +6,12 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // call runs fn, which calls into the backend. doing completes the error text
 // "cannot …", for example "place on device 3". A panic becomes an error and marks
-// the backend as broken. fn may use call again: once Close has begun, the inner
-// call fails and does not wait.
+// the backend as broken.
 func (d *Devices) call(doing string, fn func() error) error {
 	if err := d.enter(doing); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (d *Devices) closedError(doing string) error {
 }
 
 func (d *Devices) brokenError(doing string) error {
-	return status.Errorf(status.InvalidState, "gomlxfeed", "cannot %s: the backend panicked earlier (%s)", doing, firstLine(d.broken.Error())).
+	return status.Errorf(status.InvalidState, "gomlxfeed", "cannot %s: the backend panicked earlier (%s)", doing, wording.FirstLine(d.broken.Error())).
 		WithHint("close these devices and open them again")
 }
 
@@ -51,12 +51,12 @@ func (d *Devices) reword(doing string, err error) error {
 	}
 	var ours *status.Error
 	if !errors.As(err, &ours) {
-		return status.Errorf(status.Internal, "gomlxfeed", "cannot %s: %s", doing, firstLine(err.Error()))
+		return status.Errorf(status.Internal, "gomlxfeed", "cannot %s: %s", doing, wording.FirstLine(err.Error()))
 	}
 	if _, panicked := ours.Attr("stack").(string); !panicked {
 		return err
 	}
-	cause := firstLine(strings.TrimPrefix(ours.Msg, "panic: "))
+	cause := wording.FirstLine(strings.TrimPrefix(ours.Msg, "panic: "))
 	d.mu.Lock()
 	if d.broken == nil {
 		d.broken = errors.New(cause)
@@ -65,14 +65,4 @@ func (d *Devices) reword(doing string, err error) error {
 	return status.Errorf(status.Internal, "gomlxfeed", "cannot %s: the backend panicked: %s", doing, cause).
 		WithHint("close these devices and open them again: a backend is not used after a panic").
 		With("stack", ours.Attr("stack"))
-}
-
-// firstLine returns the first line of a foreign text, cut to 300 characters.
-func firstLine(text string) string {
-	const most = 300
-	line, _, _ := strings.Cut(text, "\n")
-	if runes := []rune(line); len(runes) > most {
-		line = string(runes[:most]) + "…"
-	}
-	return strings.TrimSpace(line)
 }

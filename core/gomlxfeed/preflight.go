@@ -17,6 +17,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/mesh"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 const (
@@ -121,14 +122,14 @@ func (c *child) parse(r io.Reader) {
 	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			c.garbage = cmp.Or(c.garbage, firstLine(printable(lines.Text())), "an empty line")
+			c.garbage = cmp.Or(c.garbage, wording.FirstLine(printable(lines.Text())), "an empty line")
 			continue
 		}
 		switch {
 		case l.Probe == probeVersion:
 			c.greeted = true
 		case l.Stage != "":
-			c.stage = firstLine(printable(l.Stage))
+			c.stage = wording.FirstLine(printable(l.Stage))
 		default:
 			c.last = l
 		}
@@ -179,8 +180,8 @@ func (c *child) reported(p probedError) error {
 	if code >= status.OK || code < status.Internal {
 		code = status.Internal
 	}
-	e := status.Errorf(code, "gomlxfeed", "%s", cmp.Or(firstLine(printable(p.Message)), "the preflight gave no reason"))
-	e.Hint = firstLine(printable(p.Hint))
+	e := status.Errorf(code, "gomlxfeed", "%s", cmp.Or(wording.FirstLine(printable(p.Message)), "the preflight gave no reason"))
+	e.Hint = wording.FirstLine(printable(p.Hint))
 	return e.With("stderr", c.stderr.String())
 }
 
@@ -235,7 +236,7 @@ func (t *tail) lastLine() string {
 	}
 	last := ""
 	for line := range strings.Lines(text) {
-		last = cmp.Or(firstLine(printable(strings.TrimSpace(line))), last)
+		last = cmp.Or(wording.FirstLine(printable(strings.TrimSpace(line))), last)
 	}
 	return last
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // The preflight's protocol. The parent starts a prober with a question in its
@@ -105,7 +106,7 @@ func try(text string, stage func(string)) (facts Facts, err error) {
 func answerError(err error) line {
 	var e *status.Error
 	if !errors.As(err, &e) {
-		e = status.New(status.Internal, "", firstLine(err.Error()))
+		e = status.New(status.Internal, "", wording.FirstLine(err.Error()))
 	}
 	return line{Error: &probedError{e.Code, e.Msg, e.Hint}}
 }

@@ -43,6 +43,13 @@ func Cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
+// FirstLine returns the first line of a text of other software, without spaces
+// around it, and cuts a long one.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return Cut(strings.TrimSpace(line), 300)
+}
+
 // Shape writes a shape as Python does: (30, 128), (30,) or ().
 func Shape(shape []int) string {
 	s := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // pluginError matches go-xla's text of an error that the plugin returned.
@@ -33,14 +34,14 @@ func fail(code status.Code, format string, args ...any) *status.Error {
 func failed(doing string, err error) *status.Error {
 	found := pluginError.FindStringSubmatch(err.Error())
 	if found == nil {
-		return fail(status.Internal, "it could not %s: %s", doing, cut(innermost(err).Error()))
+		return fail(status.Internal, "it could not %s: %s", doing, wording.FirstLine(innermost(err).Error()))
 	}
 	number, _ := strconv.Atoi(found[1]) // digits only
 	code, special := codes[number]
 	if !special {
 		code = status.Unsupported
 	}
-	return fail(code, "it could not %s: %s (PJRT code %d)", doing, cut(strings.TrimRight(found[2], ". ")), number).
+	return fail(code, "it could not %s: %s (PJRT code %d)", doing, wording.FirstLine(strings.TrimRight(found[2], ". ")), number).
 		With("pjrt_code", number)
 }
 
@@ -49,16 +50,6 @@ func innermost(err error) error {
 		err = next
 	}
 	return err
-}
-
-// cut returns the first line of a foreign text, cut to 300 characters.
-func cut(text string) string {
-	const most = 300
-	text, _, _ = strings.Cut(text, "\n")
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return text
 }
 
 // explained adds a remedy to the error of creating a client.

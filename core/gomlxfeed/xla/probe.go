@@ -5,9 +5,9 @@ package xla
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"github.com/gomlx/go-xla/pjrt"
 
@@ -112,7 +112,7 @@ func (p *probe) create() error {
 	if err := p.options.check(p.kind, p.facts.Platform); err != nil {
 		return err
 	}
-	if p.kind == guess || maps.EqualFunc(p.options.client(p.kind), p.options.client(guess), same) {
+	if p.kind == guess || reflect.DeepEqual(p.options.client(p.kind), p.options.client(guess)) {
 		return nil
 	}
 	if err := p.end(); err != nil {
@@ -120,8 +120,6 @@ func (p *probe) create() error {
 	}
 	return p.connect(known, p.kind)
 }
-
-func same(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
 func (p *probe) connect(known *pjrt.Plugin, as kind) (err error) {
 	if p.client, err = known.NewClient(p.options.client(as)); err != nil {

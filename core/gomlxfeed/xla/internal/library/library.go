@@ -99,9 +99,9 @@ func (t Table) Version() (major, minor int) {
 	return int(v.major), int(v.minor)
 }
 
-// Has reports whether the plugin has a function, by its name in the C header. A
+// has reports whether the plugin has a function, by its name in the C header. A
 // name that is not in functions is a bug and panics.
-func (t Table) Has(function string) bool {
+func (t Table) has(function string) bool {
 	at := unsafe.Sizeof(header{}) + uintptr(entry(function))*unsafe.Sizeof(uintptr(0))
 	if at+unsafe.Sizeof(uintptr(0)) > (*header)(t.base).size {
 		return false
@@ -113,7 +113,7 @@ func (t Table) Has(function string) bool {
 func (t Table) Missing(functions []string) []string {
 	var missing []string
 	for _, f := range functions {
-		if !t.Has(f) {
+		if !t.has(f) {
 			missing = append(missing, f)
 		}
 	}
