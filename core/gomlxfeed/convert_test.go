@@ -13,7 +13,7 @@ import (
 )
 
 func TestMesh(t *testing.T) {
-	_, d := newWitness(t, 8, true)
+	_, d := newCountingBackend(t, 8, true)
 	axes := []mesh.Axis{{Name: "data", Size: 3}, {Name: "_m2", Size: 2}}
 	var devices []mesh.Device
 	for _, id := range []int{7, 0, 3, 1, 6, 2} {
@@ -46,7 +46,7 @@ func TestMesh(t *testing.T) {
 }
 
 func TestMeshErrors(t *testing.T) {
-	_, d := newWitness(t, 8, true)
+	_, d := newCountingBackend(t, 8, true)
 	uniform := func(processes int, axes ...mesh.Axis) *mesh.Mesh {
 		m, err := mesh.Uniform(axes, processes)
 		if err != nil {
@@ -74,9 +74,9 @@ func TestMeshErrors(t *testing.T) {
 		{uniform(1, mesh.Axis{Name: "größe", Size: 2}), status.Unsupported,
 			`gomlxfeed: GoMLX does not take "größe" as the name of a mesh axis; use letters, digits and underscores, and no digit first`},
 		{uniform(1, mesh.Axis{Name: "a", Size: 9}), status.OutOfRange,
-			"gomlxfeed: position 8 of Mesh('a': 9) is device 8, but witness has devices 0 to 7; open at least 9 devices, or use a smaller mesh"},
+			"gomlxfeed: position 8 of Mesh('a': 9) is device 8, but counting has devices 0 to 7; open at least 9 devices, or use a smaller mesh"},
 		{far, status.OutOfRange,
-			"gomlxfeed: position 1 of Mesh('a': 2) is device 8, but witness has devices 0 to 7; number the devices of the mesh from 0 to 7"},
+			"gomlxfeed: position 1 of Mesh('a': 2) is device 8, but counting has devices 0 to 7; number the devices of the mesh from 0 to 7"},
 	} {
 		_, _, err := Mesh(c.m, d)
 		wantText(t, err, c.code, c.text)

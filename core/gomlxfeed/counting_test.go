@@ -36,7 +36,7 @@ func newCountingBackend(t testing.TB, devices int, shared bool) (*countingBacken
 		t.Fatal(err)
 	}
 	counts := &countingBackend{Backend: inner, shared: shared}
-	d, err := newDevices(Spec{}, Opened{Name: "counting", Backend: w})
+	d, err := newDevices(Spec{}, Opened{Name: "counting", Backend: counts})
 	if err != nil {
 		t.Fatal(err)
 	}

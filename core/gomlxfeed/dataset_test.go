@@ -84,7 +84,7 @@ func draw(t *testing.T, ds *DistributedDataset, most int) (rows []int32) {
 
 // An iterator continues where the previous one was abandoned, across epochs.
 func TestDatasetContinues(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		for _, epochs := range []int{0, -1} {
 			for _, into := range []*Devices{d, nil} {
 				l := countingLoader(t, into, loader.Options{Epochs: epochs})
@@ -99,22 +99,22 @@ func TestDatasetContinues(t *testing.T) {
 					}
 				}
 				if at := l.State(); at.Epoch != 3 || at.Position != 12 {
-					t.Errorf("after 21 steps the loader stands at %v", at)
+					t.Errorf("after 21 steps the loader is at %v", at)
 				}
 				_ = l.Close()
 			}
 		}
-		if n := len(d.drains); n != 2 { // the rings of two loaders; the rings of iterators are closed
-			t.Errorf("the devices remember %d rings", n)
+		if n := len(d.rings); n != 2 { // the rings of two loaders; the rings of iterators are closed
+			t.Errorf("%d rings are registered with the devices", n)
 		}
 		_ = d.Close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 // With Epochs every iterator begins at the start, for any Epochs of the loader.
 func TestDatasetOfEpochs(t *testing.T) {
-	_, d := newWitness(t, 4, true)
+	_, d := newCountingBackend(t, 4, true)
 	for _, c := range []struct{ loader, dataset, want int }{{0, 1, 6}, {0, 2, 12}, {-1, 2, 12}, {2, 2, 12}, {1, 2, 6}, {3, 1, 6}, {2, 0, 12}} {
 		o := xy
 		o.Epochs = c.dataset
@@ -137,7 +137,7 @@ func TestDatasetOfEpochs(t *testing.T) {
 
 // Arrays arrive in the requested order; the others are freed.
 func TestDatasetChooses(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		lay, err := layout.New(&layout.Document{
 			Mesh: layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 2}}},
 			Arrays: []layout.ArraySpec{
@@ -161,7 +161,7 @@ func TestDatasetChooses(t *testing.T) {
 				t.Fatal(err)
 			}
 			steps++
-			if n := w.alive(); n != 3*2 {
+			if n := counts.alive(); n != 3*2 {
 				t.Errorf("%d buffers live, want those of 3 arrays on 2 devices", n)
 			}
 			got := fmt.Sprint(len(b.Inputs), b.Inputs[0].Shape(), b.Inputs[1].Shape(), len(b.Labels), b.Labels[0].ShardShape())
@@ -175,14 +175,14 @@ func TestDatasetChooses(t *testing.T) {
 		}
 		_ = l.Close()
 		_ = d.Close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 // Closing the loader ends a running iterator with an error.
 func TestDatasetOfClosedLoader(t *testing.T) {
 	for epochs := range 2 {
-		_, d := newWitness(t, 4, true)
+		_, d := newCountingBackend(t, 4, true)
 		l := countingLoader(t, d, loader.Options{})
 		o := xy
 		o.Epochs = epochs
@@ -208,7 +208,7 @@ func TestDatasetOfClosedLoader(t *testing.T) {
 }
 
 func TestDatasetErrors(t *testing.T) {
-	_, d := newWitness(t, 4, true)
+	_, d := newCountingBackend(t, 4, true)
 	l := squareLoader(t, d, loader.Options{})
 	for _, c := range []struct {
 		o    DatasetOptions

@@ -20,7 +20,6 @@ import (
 type Devices struct {
 	facts   Facts
 	backend compute.Backend
-	release func() error
 	calls   sync.WaitGroup // calls into the backend that have not returned
 	meshes  meshes
 
@@ -29,16 +28,15 @@ type Devices struct {
 	bytes   int64 // of all live tensors
 	broken  error // the panic that broke the backend
 	closed  bool
-	drained bool           // closed, and all calls have returned
-	drains  map[int]func() // called by Close, by ticket
-	tickets int
+	drained bool               // closed, and all calls have returned
+	rings   map[*Ring]struct{} // open rings; nil after Close
 	ended   sync.Once
 	endErr  error
 }
 
 // newDevices checks an opened backend and takes ownership of it.
 func newDevices(s Spec, o Opened) (*Devices, error) {
-	d := &Devices{backend: o.Backend, release: o.Release, drains: map[int]func(){}}
+	d := &Devices{backend: o.Backend, rings: map[*Ring]struct{}{}}
 	err := d.call("describe the devices", func() error {
 		d.facts = describe(o)
 		return nil
@@ -135,11 +133,11 @@ func (d *Devices) forget(bytes int) error {
 // have ended. A second Close does nothing.
 func (d *Devices) Close() error {
 	d.mu.Lock()
-	drains := d.drains
-	d.closed, d.drains = true, nil
+	rings := d.rings
+	d.closed, d.rings = true, nil
 	d.mu.Unlock()
-	for _, drain := range drains {
-		drain()
+	for r := range rings {
+		r.drain()
 	}
 	d.calls.Wait()
 	d.mu.Lock()
@@ -164,27 +162,23 @@ func (d *Devices) endIfIdle() error {
 func (d *Devices) end() error {
 	return d.reword("close", guard.Call("gomlxfeed", func() error {
 		d.backend.Finalize()
-		if d.release == nil {
-			return nil
-		}
-		return d.release()
+		return nil
 	}))
 }
 
-// atClose registers drain, which Close calls unless cancel is called first. After
-// Close it returns an error.
-func (d *Devices) atClose(drain func()) (cancel func(), err error) {
+// addRing registers a ring for Close to drain. After Close it returns an error.
+func (d *Devices) addRing(r *Ring) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return nil, d.closedError("allocate")
+		return d.closedError("allocate")
 	}
-	ticket := d.tickets
-	d.tickets++
-	d.drains[ticket] = drain
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.drains, ticket) // does nothing after Close, which sets drains to nil
-	}, nil
+	d.rings[r] = struct{}{}
+	return nil
+}
+
+func (d *Devices) removeRing(r *Ring) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.rings, r)
 }

@@ -126,35 +126,33 @@ func TestAPanicBreaksTheDevices(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	d := opened(t, "virtual:2")
+	d := opened(t, "virtual:4")
 	backend := d.Backend()
 	held, err := d.put(1, shapeOf(dtype.Uint8, []int{3}), []byte{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	drained := 0
-	cancel, err := d.atClose(func() { drained += 10 })
+	ring := ringOf(t, d, squareLayout(t))
+	m, err := ring.alloc()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancel()
-	if _, err := d.atClose(func() { drained++ }); err != nil {
-		t.Fatal(err)
-	}
+	m.Free() // an idle slot, which Close frees
 	for range 2 {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if drained != 1 || d.Backend() != nil {
-		t.Errorf("drained %d times; the backend is %v", drained, d.Backend())
+	if n, bytes := d.Live(); n != 1 || bytes != 3 || d.Backend() != nil {
+		t.Errorf("%d buffers of %d bytes are live; the backend is %v", n, bytes, d.Backend())
 	}
 	if backend.IsFinalized() {
 		t.Error("the backend ended while a tensor is held")
 	}
+	_ = ring.Close() // does nothing
 	_, put := d.put(0, shapeOf(dtype.Uint8, []int{1}), []byte{1})
 	_, _, empty := d.empty(0, shapeOf(dtype.Uint8, []int{1}))
-	_, ring := d.atClose(func() {})
+	_, another := d.Ring(squareLayout(t))
 	for _, c := range []struct {
 		err  error
 		want string
@@ -162,7 +160,7 @@ func TestClose(t *testing.T) {
 		{put, "gomlxfeed: cannot place on device 0: the devices are closed"},
 		{empty, "gomlxfeed: cannot allocate on device 0: the devices are closed"},
 		{d.read(held, make([]byte, 3)), "gomlxfeed: cannot read a tensor: the devices are closed"},
-		{ring, "gomlxfeed: cannot allocate: the devices are closed"},
+		{another, "gomlxfeed: cannot allocate: the devices are closed"},
 	} {
 		if c.err == nil || c.err.Error() != c.want || status.CodeOf(c.err) != status.InvalidState {
 			t.Errorf("got %v, want %s", c.err, c.want)
@@ -178,13 +176,14 @@ func TestCloseReportsTheFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDevices(Spec{}, Opened{Name: "x", Backend: b, Release: func() error { return errors.New("stuck\nwith a second line") }})
+	d, err := newDevices(Spec{}, Opened{Name: "stuck", Backend: stuck{b}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	const want = "gomlxfeed: cannot close: the backend panicked: stuck; close these devices and open them again: a backend is not used after a panic"
 	for range 2 {
-		if err := d.Close(); err == nil || err.Error() != "gomlxfeed: cannot close: stuck" {
-			t.Errorf("got %v", err)
+		if err := d.Close(); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
 }

@@ -35,6 +35,7 @@
 //
 // GoMLX reports some mistakes by a panic, checks few lengths, and prints the
 // values of tensors in some errors. This package checks lengths and device numbers
-// first. It turns panics into errors, and its own error texts never contain data. Device memory is outside the Go heap, so it is freed
-// explicitly, and [Devices.Live] counts it.
+// first. It turns panics into errors, and its own error texts never contain data.
+// Device memory is outside the Go heap, so it is freed explicitly, and
+// [Devices.Live] counts it.
 package gomlxfeed

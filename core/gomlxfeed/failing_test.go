@@ -21,7 +21,7 @@ import (
 func TestBackendFails(t *testing.T) {
 	for _, foreign := range []bool{false, true} {
 		for _, panics := range []bool{false, true} {
-			bothKinds(t, func(t *testing.T, _ *witness, d *Devices) {
+			bothKinds(t, func(t *testing.T, _ *countingBackend, d *Devices) {
 				for k := 1; k <= 3*squareShards; k++ {
 					backendFailsAt(t, k, d.Shared(), panics, foreign)
 				}
@@ -31,8 +31,8 @@ func TestBackendFails(t *testing.T) {
 }
 
 func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
-	w, d := newWitness(t, 4, shared)
-	w.failAt, w.panics = k, panics
+	counts, d := newCountingBackend(t, 4, shared)
+	counts.failAt, counts.panics = k, panics
 	into := d
 	if foreign {
 		into = nil
@@ -48,11 +48,11 @@ func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
 		held = append(held, b)
 		steps = append(steps, b.Step().Index)
 	}
-	if failure == nil || !strings.Contains(failure.Error(), "the witness ") {
+	if failure == nil || !strings.Contains(failure.Error(), "the backend ") {
 		t.Fatalf("k=%d: %v", k, failure)
 	}
 	if at := l.Step(); at != int64(len(steps)) {
-		t.Errorf("k=%d: the loader stands at step %d after %v", k, at, steps)
+		t.Errorf("k=%d: the loader is at step %d after %v", k, at, steps)
 	}
 	for b, err := range Placed(context.Background(), l, d) {
 		if panics != (err != nil) {
@@ -78,7 +78,7 @@ func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
 	if n, _ := d.Live(); n != 0 {
 		t.Errorf("k=%d: %d live", k, n)
 	}
-	if n := w.alive(); n != 0 && !panics { // the buffers of a broken backend are only forgotten
+	if n := counts.alive(); n != 0 && !panics { // the buffers of a broken backend are only forgotten
 		t.Errorf("k=%d: %d live in the backend", k, n)
 	}
 }
@@ -86,33 +86,33 @@ func backendFailsAt(t *testing.T, k int, shared, panics, foreign bool) {
 // A broken backend delivers no batch, even if idle memory exists, and is not asked
 // to free its buffers.
 func TestBrokenBackend(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
 		held := next(t, l, d)
 		next(t, l, d).Release()
-		w.failAt, w.panics = w.calls+1, true
+		counts.failAt, counts.panics = counts.calls+1, true
 		if _, err := d.put(0, shapeOf(dtype.Int32, nil), make([]byte, 4)); err == nil {
-			t.Fatal("the witness did not fail")
+			t.Fatal("the backend did not fail")
 		}
-		alive := w.alive()
+		alive := counts.alive()
 		for _, err := range Placed(context.Background(), l, d) {
-			wantText(t, err, status.InvalidState, "loader: step 2 of epoch 0: gomlxfeed: cannot place a batch: the backend panicked earlier (the witness panics); close these devices and open them again")
+			wantText(t, err, status.InvalidState, "loader: step 2 of epoch 0: gomlxfeed: cannot place a batch: the backend panicked earlier (the backend panics); close these devices and open them again")
 		}
 		if l.Step() != 2 {
-			t.Errorf("the loader stands at step %d", l.Step())
+			t.Errorf("the loader is at step %d", l.Step())
 		}
 		held.Release()
 		_ = l.Close()
 		_ = d.Close()
-		if n, _ := d.Live(); n != 0 || w.alive() != alive {
-			t.Errorf("%d buffers are counted; the backend has %d, and had %d", n, w.alive(), alive)
+		if n, _ := d.Live(); n != 0 || counts.alive() != alive {
+			t.Errorf("%d buffers are counted; the backend has %d, and had %d", n, counts.alive(), alive)
 		}
 	})
 }
 
 // A step that is canceled while it is placed is placed again.
 func TestCancelledPlacing(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, nil, loader.Options{Epochs: 1})
 		p, err := newPlacer(l, d)
 		if err != nil {
@@ -127,15 +127,15 @@ func TestCancelledPlacing(t *testing.T) {
 		_, err = p.place(ctx, b)
 		wantText(t, err, status.Cancelled, "gomlxfeed: a batch was not placed: context canceled; ask again: nothing is lost")
 		if at := l.Step(); at != 0 {
-			t.Errorf("the loader stands at step %d", at)
+			t.Errorf("the loader is at step %d", at)
 		}
 		p.close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 func TestRingErrors(t *testing.T) {
-	_, d := newWitness(t, 4, true)
+	_, d := newCountingBackend(t, 4, true)
 	ring := ringOf(t, d, squareLayout(t))
 	right, err := loader.New(squareSource(24), loader.Options{Layout: squareLayout(t), Allocator: ring})
 	if err != nil {
@@ -165,8 +165,8 @@ func TestRingErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = ring.Close() // does nothing
-	if n := len(d.drains); n != 0 {
-		t.Errorf("the devices remember %d rings", n)
+	if n := len(d.rings); n != 0 {
+		t.Errorf("%d rings are registered with the devices", n)
 	}
 	_, err = ring.Alloc(ring.plan.blocks)
 	wantText(t, err, status.InvalidState, "gomlxfeed: the ring is closed; open the devices again, or create another ring")
@@ -180,7 +180,7 @@ func TestRingErrors(t *testing.T) {
 
 // Sizes whose allocation would end the process are rejected.
 func TestRingTooLarge(t *testing.T) {
-	_, d := newWitness(t, 8, true)
+	_, d := newCountingBackend(t, 8, true)
 	lay, err := layout.New(&layout.Document{
 		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 8}}},
 		Arrays: []layout.ArraySpec{{Name: "x", RowShape: []int{1 << 20}, Type: dtype.Float32}},

@@ -23,7 +23,7 @@ func (fake) Probe(_ context.Context, s Spec, stage func(string)) (Facts, error) 
 	n := cmp.Or(s.Devices, 4)
 	facts := Facts{Name: "fake-cpu", Platform: "cpu", API: "FAKE 1.2", Shared: true, Devices: devicesNamed(n), DTypes: []dtype.Type{dtype.Float32, dtype.Int8}}
 	if _, set := os.LookupEnv(probeVariable); set {
-		return Facts{}, fail("%s is set: what a plugin starts would take itself for a prober", probeVariable)
+		return Facts{}, fail("%s is set: a program that the plugin starts would act as a prober", probeVariable)
 	}
 	stage("loading the plugin")
 	stage("creating the client")
@@ -82,6 +82,11 @@ func (fake) Open(_ context.Context, s Spec, facts *Facts) (Opened, error) {
 	}
 	return Opened{Name: facts.Name, Platform: facts.Platform, API: facts.API, DTypes: facts.DTypes, Backend: b}, nil
 }
+
+// stuck panics when it is finalized.
+type stuck struct{ compute.Backend }
+
+func (stuck) Finalize() { panic("stuck\nwith a second line") }
 
 // brittle panics when a buffer is created on device 1, and fails on device 2.
 type brittle struct{ compute.Backend }

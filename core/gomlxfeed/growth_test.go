@@ -16,16 +16,16 @@ import (
 // TestGrowth places 10,000 batches in every way. No buffer stays live, and the
 // process does not grow.
 func TestGrowth(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		for name, into := range map[string]*Devices{"ring": d, "other memory": nil} {
 			l := squareLoader(t, into, loader.Options{Epochs: -1})
 			ds := distributedOf(t, l, d, xy)
 			grows(t, name, func(n int) { pull(t, l, d, n) })
-			grows(t, name+", taken", func(n int) { draw2(t, ds, n) })
+			grows(t, name+", taken", func(n int) { draw(t, ds, n) })
 			_ = l.Close()
 		}
 		_ = d.Close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
@@ -36,19 +36,6 @@ func pull(t *testing.T, l *loader.Loader, d *Devices, n int) {
 			t.Fatal(err)
 		}
 		b.Release()
-		if n--; n == 0 {
-			return
-		}
-	}
-}
-
-// draw2 takes n batches and frees them as a trainer does.
-func draw2(t *testing.T, ds *DistributedDataset, n int) {
-	for b, err := range ds.DistributedIter() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = b.Finalize()
 		if n--; n == 0 {
 			return
 		}
@@ -81,7 +68,7 @@ func resident(t *testing.T) int {
 	debug.FreeOSMemory()
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		t.Skip("the resident set is read from /proc/self/statm, which this system has not")
+		t.Skip("the resident set is read from /proc/self/statm, which this system does not have")
 	}
 	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
 	if err != nil {

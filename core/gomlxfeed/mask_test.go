@@ -85,7 +85,7 @@ func TestMaskOfThePaddedBatch(t *testing.T) {
 		}
 	}
 	for _, ring := range []bool{true, false} {
-		bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+		bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 			one, err := NewDataset(paddedLoader(t, d, 1, ring), d, o)
 			if err != nil {
 				t.Fatal(err)

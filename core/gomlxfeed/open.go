@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -68,32 +67,21 @@ type Opened struct {
 	API      string
 	DTypes   []dtype.Type // element types that were placed and read back; nil means all types of GoMLX
 	Backend  compute.Backend
-	Release  func() error // called after Backend.Finalize; may be nil
 }
 
-var openers struct {
-	sync.Mutex
-	byKind map[string]Opener
-}
+var openers = map[string]Opener{} // by kind
 
 // Register makes specifications of a kind available to Open. A package calls it
 // when it is initialized. Registering a kind twice is a bug and panics.
 func Register(kind string, o Opener) {
-	openers.Lock()
-	defer openers.Unlock()
-	if openers.byKind == nil {
-		openers.byKind = map[string]Opener{}
-	}
-	if _, twice := openers.byKind[kind]; twice {
+	if openers[kind] != nil {
 		panic("gomlxfeed: kind " + kind + " is registered twice")
 	}
-	openers.byKind[kind] = o
+	openers[kind] = o
 }
 
 func openerOf(spec Spec) (Opener, error) {
-	openers.Lock()
-	defer openers.Unlock()
-	if o, known := openers.byKind[spec.Kind]; known {
+	if o, known := openers[spec.Kind]; known {
 		return o, nil
 	}
 	if spec.Kind == "xla" {

@@ -18,7 +18,7 @@ import (
 // allows, and no more.
 func TestPlacedAhead(t *testing.T) {
 	for _, prefetch := range []int{1, 3} {
-		w, d := newWitness(t, 4, false)
+		counts, d := newCountingBackend(t, 4, false)
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: prefetch})
 		b := next(t, l, d)
 		for late := time.Now().Add(20 * time.Second); l.Stats().Queued < int64(prefetch); runtime.Gosched() {
@@ -26,7 +26,7 @@ func TestPlacedAhead(t *testing.T) {
 				t.Fatal("the next steps are not placed")
 			}
 		}
-		if n := w.alive(); n != (1+prefetch)*squareShards {
+		if n := counts.alive(); n != (1+prefetch)*squareShards {
 			t.Errorf("%d buffers are on the devices with one step computed and %d placed ahead", n, prefetch)
 		}
 		b.Release()
@@ -35,7 +35,7 @@ func TestPlacedAhead(t *testing.T) {
 
 // A loop that ends early has delivered the batches that it yielded and no others.
 func TestPlacedStopsInTheMiddle(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		idle := 0 // buffers in the ring of the first loader
 		for _, into := range []*Devices{d, nil} {
 			l := squareLoader(t, into, loader.Options{Epochs: 2})
@@ -53,7 +53,7 @@ func TestPlacedStopsInTheMiddle(t *testing.T) {
 					}
 				}
 				if at := l.State(); at.Epoch*6+at.Position/4 != int64(len(steps)) {
-					t.Fatalf("after %d steps the loader stands at %v", len(steps), at)
+					t.Fatalf("after %d steps the loader is at %v", len(steps), at)
 				}
 			}
 			for i, s := range steps {
@@ -66,23 +66,23 @@ func TestPlacedStopsInTheMiddle(t *testing.T) {
 			}
 			_ = l.Close()
 			if into == nil { // the rings of the loops are closed
-				if n := len(d.drains); n != 1 {
-					t.Errorf("the devices remember %d rings", n)
+				if n := len(d.rings); n != 1 {
+					t.Errorf("%d rings are registered with the devices", n)
 				}
-				if n := w.alive(); n != idle {
+				if n := counts.alive(); n != idle {
 					t.Errorf("%d buffers live, %d before", n, idle)
 				}
 			}
-			idle = w.alive()
+			idle = counts.alive()
 		}
 		_ = d.Close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 // When its context ends, a loop yields an error, and the next loop continues.
 func TestPlacedIsCancelled(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: 1, Prefetch: -1})
 		ctx, cancel := context.WithCancel(context.Background())
 		var steps []int64
@@ -113,7 +113,7 @@ func TestPlacedIsCancelled(t *testing.T) {
 		cancel()
 		_ = l.Close()
 		_ = d.Close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
@@ -128,7 +128,7 @@ func firstError(l *loader.Loader, d *Devices) error {
 }
 
 func TestPlacedErrors(t *testing.T) {
-	_, d := newWitness(t, 4, true)
+	_, d := newCountingBackend(t, 4, true)
 	l := squareLoader(t, d, loader.Options{Epochs: -1})
 	next(t, l, d).Release()
 	wantText(t, firstError(nil, d), status.InvalidArgument, "gomlxfeed: a loader and devices are needed")
@@ -137,8 +137,8 @@ func TestPlacedErrors(t *testing.T) {
 	of := squareLoader(t, nil, loader.Options{Process: 1, Processes: 2, Epochs: 1})
 	wantText(t, firstError(of, d), status.InvalidArgument, "gomlxfeed: the loader is of process 1, but the devices of the mesh are of process 0; set loader.Options.Process to 0")
 
-	_, few := newWitness(t, 2, true)
-	wantText(t, firstError(l, few), status.OutOfRange, "gomlxfeed: position 0 of Mesh('data': 2, 'model': 2) is device 2, but witness has devices 0 to 1; open at least 4 devices, or use a smaller mesh")
+	_, few := newCountingBackend(t, 2, true)
+	wantText(t, firstError(l, few), status.OutOfRange, "gomlxfeed: position 0 of Mesh('data': 2, 'model': 2) is device 2, but counting has devices 0 to 1; open at least 4 devices, or use a smaller mesh")
 
 	_ = l.Close()
 	wantText(t, firstError(l, d), status.InvalidState, "loader: the loader is closed")
@@ -148,7 +148,7 @@ func TestPlacedErrors(t *testing.T) {
 
 // Closing the devices ends a running loader that gathers into them.
 func TestDevicesAreClosed(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: 1, Prefetch: -1})
 		b := next(t, l, d)
 		if err := d.Close(); err != nil {
@@ -160,12 +160,12 @@ func TestDevicesAreClosed(t *testing.T) {
 			t.Errorf("%d buffers are live", n)
 		}
 		b.Release()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 func TestBatchErrors(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: 1})
 		b := next(t, l, d)
 		if b.Tensor("z") != nil {
@@ -177,7 +177,7 @@ func TestBatchErrors(t *testing.T) {
 		wantText(t, b.Read("x", -1, shard), status.OutOfRange, "gomlxfeed: there is no position -1 in a mesh of 4 devices")
 		wantText(t, b.Read("x", 0, shard[1:]), status.InvalidArgument, "gomlxfeed: cannot read a tensor of 24 bytes into 23")
 		if _, err := b.Bytes("x", 0); !d.Shared() {
-			wantText(t, err, status.Unsupported, "gomlxfeed: the memory of witness is not shared; read the shard, which copies it")
+			wantText(t, err, status.Unsupported, "gomlxfeed: the memory of counting is not shared; read the shard, which copies it")
 		} else if err != nil {
 			t.Error(err)
 		}
@@ -191,7 +191,7 @@ func TestBatchErrors(t *testing.T) {
 // A ring with equal blocks is not enough: names and specs must be those of the
 // loader's layout.
 func TestRingOfAnotherLayout(t *testing.T) {
-	_, d := newWitness(t, 2, true)
+	_, d := newCountingBackend(t, 2, true)
 	layoutOf := func(name string, spec sharding.PartitionSpec) *layout.Layout {
 		lay, err := layout.New(&layout.Document{
 			Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 2}, {Name: "one", Size: 1}}},

@@ -28,11 +28,10 @@ import (
 // slots are idle. The ring never waits for a release. All methods may be called
 // from any goroutine.
 type Ring struct {
-	d          *Devices
-	plan       *plan
-	maxIdle    int         // idle slots
-	staging    *batch.Heap // nil for shared memory
-	unregister func()      // removes drain from the Close of the devices
+	d       *Devices
+	plan    *plan
+	maxIdle int         // idle slots
+	staging *batch.Heap // nil for shared memory
 
 	mu     sync.Mutex
 	known  *batch.Block // first element of a block list that fits the plan
@@ -58,7 +57,7 @@ func (d *Devices) Ring(lay *layout.Layout) (*Ring, error) {
 	if !d.Shared() {
 		r.staging = batch.NewHeap(r.maxIdle)
 	}
-	if r.unregister, err = d.atClose(r.drain); err != nil {
+	if err := d.addRing(r); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -175,11 +174,12 @@ func (r *Ring) count(batches int64) {
 // Close frees the idle slots. Batches in use stay valid and are freed when they
 // are released. Later calls of Alloc fail. A second Close does nothing.
 func (r *Ring) Close() error {
-	r.unregister()
+	r.d.removeRing(r)
 	r.drain()
 	return nil
 }
 
+// drain frees the idle slots and closes the ring.
 func (r *Ring) drain() {
 	r.mu.Lock()
 	free := r.free

@@ -18,7 +18,7 @@ const squareShards = 8 // of a batch of squareLayout
 
 // Shared memory is reused, and the device sees exactly the bytes of the gather.
 func TestRingIsReused(t *testing.T) {
-	w, d := newWitness(t, 4, true)
+	counts, d := newCountingBackend(t, 4, true)
 	l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
 	for range 100 {
 		b := next(t, l, d)
@@ -26,18 +26,18 @@ func TestRingIsReused(t *testing.T) {
 		b.Release()
 		b.Release() // does nothing
 	}
-	if w.calls != squareShards {
-		t.Errorf("100 batches took %d buffers, want %d", w.calls, squareShards)
+	if counts.calls != squareShards {
+		t.Errorf("100 batches took %d buffers, want %d", counts.calls, squareShards)
 	}
-	if w.copied != 0 {
-		t.Errorf("%d bytes were copied in", w.copied)
+	if counts.copied != 0 {
+		t.Errorf("%d bytes were copied in", counts.copied)
 	}
 }
 
 // A batch that is not released keeps its value, and the loader does not wait for
 // it.
 func TestHeldBatchesStay(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: 5})
 		var held []*Batch
 		for b, err := range Placed(context.Background(), l, d) {
@@ -59,26 +59,26 @@ func TestHeldBatchesStay(t *testing.T) {
 		}
 		if staging := l.Layout().Prefetch() + 3; !d.Shared() {
 			if n, _ := ring.staging.Live(); n != 0 || ring.staging.Idle() != staging {
-				t.Errorf("of the host memory %d pieces live and %d wait, want %d", n, ring.staging.Idle(), staging)
+				t.Errorf("%d pieces of host memory are live and %d are idle, want %d", n, ring.staging.Idle(), staging)
 			}
 		}
-		idle := 0 // shared memory waits for reuse, within bounds
+		idle := 0 // shared memory is kept for reuse, within bounds
 		if d.Shared() {
 			idle = (l.Layout().Prefetch() + 3) * squareShards
 		}
-		if n := w.alive(); n != idle {
-			t.Errorf("%d buffers wait, want %d", n, idle)
+		if n := counts.alive(); n != idle {
+			t.Errorf("%d buffers are live, want %d", n, idle)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 // Held memory is not overwritten, even after the batch is released.
 func TestHold(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
 		b := next(t, l, d)
 		slot := b.memory.slot
@@ -107,7 +107,7 @@ func TestHold(t *testing.T) {
 		second()
 		if d.Shared() {
 			if b := next(t, l, d); b.memory.slot != slot {
-				t.Error("the slot does not serve again")
+				t.Error("the slot is not reused")
 			}
 		} else if err := d.read(shard, after); err == nil {
 			t.Error("the shard was not freed with the last hold")
@@ -120,7 +120,7 @@ func TestHold(t *testing.T) {
 // The caller owns the tensors that it takes: no count includes them, no later
 // batch writes to them, and the caller only has to finalize them.
 func TestTake(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
 		b := next(t, l, d)
 		list, err := b.Take()
@@ -147,13 +147,13 @@ func TestTake(t *testing.T) {
 		}
 		_ = l.Close()
 		_ = d.Close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 // Finalizing a tensor that belongs to a batch breaks this batch only.
 func TestFinalizedByOthers(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		l := squareLoader(t, d, loader.Options{Epochs: -1, Prefetch: -1})
 		for i := range 10 {
 			b := next(t, l, d)
@@ -168,14 +168,14 @@ func TestFinalizedByOthers(t *testing.T) {
 		}
 		_ = l.Close()
 		_ = d.Close()
-		w.nothingLives(t, d)
+		counts.nothingLives(t, d)
 	})
 }
 
 // A second Free does not return a slot twice, and no Free returns a slot before
 // the last hold ends.
 func TestFreedTwice(t *testing.T) {
-	_, d := newWitness(t, 4, true)
+	_, d := newCountingBackend(t, 4, true)
 	ring := ringOf(t, d, squareLayout(t))
 	var first batch.Memory
 	for range 3 {
@@ -201,13 +201,13 @@ func TestFreedTwice(t *testing.T) {
 	}
 	held.unhold()
 	if n, bytes := ring.Live(); n != 0 || bytes != 0 || len(ring.free) != 1 {
-		t.Errorf("%d batches of %d bytes live, %d wait", n, bytes, len(ring.free))
+		t.Errorf("%d batches of %d bytes are live, %d slots are idle", n, bytes, len(ring.free))
 	}
 }
 
 // The ring keeps no reference to the caller's memory after sending it.
 func TestPlaceForgets(t *testing.T) {
-	bothKinds(t, func(t *testing.T, w *witness, d *Devices) {
+	bothKinds(t, func(t *testing.T, counts *countingBackend, d *Devices) {
 		ring := ringOf(t, d, squareLayout(t))
 		data := make([]byte, 64)
 		b, err := ring.Place(context.Background(), batch.Step{Index: 3}, func(i int) []byte { return data[:ring.plan.blocks[i].Bytes] })
@@ -216,7 +216,7 @@ func TestPlaceForgets(t *testing.T) {
 		}
 		for _, dst := range b.memory.slot.dst {
 			if &dst[0] == &data[0] {
-				t.Fatal("the batch holds on to memory that is not its own")
+				t.Fatal("the batch keeps memory of the caller")
 			}
 		}
 		b.Release()
@@ -225,8 +225,8 @@ func TestPlaceForgets(t *testing.T) {
 
 // Batches of another ring are copied unless they are on the right devices.
 func TestRingOfOtherDevices(t *testing.T) {
-	_, here := newWitness(t, 4, true)
-	_, there := newWitness(t, 4, false)
+	_, here := newCountingBackend(t, 4, true)
+	_, there := newCountingBackend(t, 4, false)
 	lay := squareLayout(t)
 	for _, ring := range []*Ring{ringOf(t, there, lay), ringOf(t, here, squareLayout(t, 0, 1, 2, 3))} {
 		l, err := loader.New(squareSource(24), loader.Options{Layout: lay, Allocator: ring})
@@ -260,7 +260,7 @@ func TestRingOfOtherDevices(t *testing.T) {
 
 // Large replicas are copied by one goroutine per device.
 func TestLargeReplicas(t *testing.T) {
-	_, d := newWitness(t, 3, true)
+	_, d := newCountingBackend(t, 3, true)
 	lay, err := layout.New(&layout.Document{
 		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 3}}},
 		Arrays: []layout.ArraySpec{{Name: "x", RowShape: []int{1 << 20}, Type: dtype.Uint8}},

@@ -37,7 +37,7 @@ func gridLayout(t *testing.T, rotate int, axes ...mesh.Axis) *layout.Layout {
 	return lay
 }
 
-func model2(x *graph.Node) (*graph.Node, *graph.Node) {
+func twoOutputs(x *graph.Node) (*graph.Node, *graph.Node) {
 	small := graph.MulScalar(x, 1.0/(1<<23))
 	return graph.Tanh(small), graph.ReduceSum(small, 1)
 }
@@ -76,7 +76,7 @@ func gridLoader(t *testing.T, d *Devices, lay *layout.Layout) *loader.Loader {
 // unsharded returns the results of every step on one device.
 func unsharded(t *testing.T) (steps [][2][]byte) {
 	d := opened(t, "go")
-	e, err := graph.NewExec(d.Backend(), model2)
+	e, err := graph.NewExec(d.Backend(), twoOutputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func unsharded(t *testing.T) (steps [][2][]byte) {
 
 // sharded assembles the global results with JAX's index map.
 func sharded(t *testing.T, d *Devices, lay *layout.Layout) (steps [][2][]byte) {
-	e, err := graph.NewExec(d.Backend(), model2)
+	e, err := graph.NewExec(d.Backend(), twoOutputs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,11 +81,11 @@ func (s *slot) join(d *Devices) error {
 
 // commit transfers the blocks to all devices that hold them.
 func (s *slot) commit(ctx context.Context, d *Devices) error {
-	send, parallel := s.send, true
 	if s.memory != nil {
-		send, parallel = s.replicate, s.plan.replicated() >= minParallelCopy
+		return s.each(ctx, s.plan.replicated() >= minParallelCopy, s.replicate)
 	}
-	if err := s.each(ctx, d, parallel, send); err != nil || s.memory != nil {
+	send := func(array, position int) error { return s.send(d, array, position) }
+	if err := s.each(ctx, true, send); err != nil {
 		return err
 	}
 	return s.join(d)
@@ -103,7 +103,7 @@ func (s *slot) send(d *Devices, array, position int) (err error) {
 }
 
 // replicate copies a block from its first holder to another.
-func (s *slot) replicate(_ *Devices, array, position int) error {
+func (s *slot) replicate(array, position int) error {
 	if a := s.plan.arrays[array]; a.first[position] != position {
 		copy(s.memory[array][position], s.dst[a.block[position]])
 	}
@@ -111,53 +111,31 @@ func (s *slot) replicate(_ *Devices, array, position int) error {
 }
 
 // each calls do for every array at every position, with all positions at once if
-// parallel is true. It waits for all calls and returns the error of the lowest
-// position.
-func (s *slot) each(ctx context.Context, d *Devices, parallel bool, do func(d *Devices, array, position int) error) error {
-	errs := make([]error, len(s.plan.assignment))
-	at := func(position int) {
-		errs[position] = guard.Call("gomlxfeed", func() error {
-			for array := range s.plan.arrays {
-				if ctx.Err() != nil {
-					return interrupted(ctx)
-				}
-				if err := do(d, array, position); err != nil {
-					return err
-				}
+// parallel is true. It waits for all calls that have begun, and returns the error
+// of the lowest position.
+func (s *slot) each(ctx context.Context, parallel bool, do func(array, position int) error) error {
+	at := func(position int) error {
+		for array := range s.plan.arrays {
+			if ctx.Err() != nil {
+				return interrupted(ctx)
 			}
-			return nil
-		})
-	}
-	if parallel {
-		runParallel(len(errs), at)
-	} else {
-		for position := range errs {
-			at(position)
+			if err := do(array, position); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	for _, err := range errs {
-		if err != nil {
+	n := len(s.plan.assignment)
+	if parallel {
+		// Parallel returns when its context ends, but the calls use the batch's memory.
+		return guard.Parallel(context.WithoutCancel(ctx), "gomlxfeed", n, n, at)
+	}
+	for position := range n {
+		if err := at(position); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// runParallel calls at for 0…n-1, the first on this goroutine, and waits for all.
-// at must not panic.
-func runParallel(n int, at func(int)) {
-	done := make(chan struct{}, n)
-	for i := 1; i < n; i++ {
-		guard.Go("gomlxfeed", func() error {
-			at(i)
-			done <- struct{}{}
-			return nil
-		}, func(error) {}) // at neither fails nor panics
-	}
-	at(0)
-	for range n - 1 {
-		<-done
-	}
 }
 
 func interrupted(ctx context.Context) error {

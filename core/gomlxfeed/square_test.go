@@ -76,11 +76,11 @@ func wantText(t *testing.T, err error, code status.Code, text string) {
 }
 
 // bothKinds runs a test with shared memory and without it.
-func bothKinds(t *testing.T, test func(t *testing.T, w *witness, d *Devices)) {
+func bothKinds(t *testing.T, test func(t *testing.T, counts *countingBackend, d *Devices)) {
 	for _, shared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shared=%t", shared), func(t *testing.T) {
-			w, d := newWitness(t, 4, shared)
-			test(t, w, d)
+			counts, d := newCountingBackend(t, 4, shared)
+			test(t, counts, d)
 		})
 	}
 }

@@ -92,11 +92,7 @@ func aligned(data []byte, size int) []byte {
 
 // arrayText formats an array's type and shape as JAX does, such as "float32[2,3]".
 func arrayText(t dtype.Type, dims []int) string {
-	parts := make([]string, len(dims))
-	for i, n := range dims {
-		parts[i] = fmt.Sprint(n)
-	}
-	return t.String() + "[" + strings.Join(parts, ",") + "]"
+	return t.String() + strings.ReplaceAll(fmt.Sprint(dims), " ", ",")
 }
 
 func numbered(n int) string {

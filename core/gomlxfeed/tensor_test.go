@@ -104,7 +104,7 @@ func TestAligned(t *testing.T) {
 	if len(aligned(nil, 8)) != 0 {
 		t.Error("an empty slice became longer")
 	}
-	w, d := newWitness(t, 1, false)
+	counts, d := newCountingBackend(t, 1, false)
 	for at := range 8 {
 		placed, err := d.put(0, shapeOf(dtype.Float64, []int{2}), make([]byte, 24)[at:at+16])
 		if err != nil {
@@ -114,7 +114,7 @@ func TestAligned(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if w.odd > 0 {
-		t.Errorf("%d arrays came to the backend at odd addresses", w.odd)
+	if counts.odd > 0 {
+		t.Errorf("%d arrays came to the backend at odd addresses", counts.odd)
 	}
 }

@@ -76,7 +76,7 @@ func trains(t *testing.T, d *Devices, l *loader.Loader, training, evaluation tra
 		}
 	}
 	if at := l.State(); at.Epoch != 75 || at.Position != 3*64 {
-		t.Errorf("after 303 steps the loader stands at %v", at)
+		t.Errorf("after 303 steps the loader is at %v", at)
 	}
 	for range 2 {
 		metrics, err := trainer.Eval(evaluation)

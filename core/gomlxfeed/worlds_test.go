@@ -28,7 +28,7 @@ func TestWorlds(t *testing.T) { random.Rounds(t, 150, 5000, testPlacing) }
 
 func testPlacing(t *testing.T, r *rand.Rand) {
 	devices := 1 + r.IntN(12)
-	w, d := newWitness(t, devices, r.IntN(2) == 0)
+	counts, d := newCountingBackend(t, devices, r.IntN(2) == 0)
 	src, lay := randomWorld(r, devices)
 	o := loader.Options{Layout: lay, Process: lay.Mesh().Processes()[0], Shuffle: true, Seed: r.Int64N(1 << 30), Epochs: 1 + r.IntN(2), Prefetch: r.IntN(4) - 1}
 	if r.IntN(3) > 0 {
@@ -61,7 +61,7 @@ func testPlacing(t *testing.T, r *rand.Rand) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	w.nothingLives(t, d)
+	counts.nothingLives(t, d)
 }
 
 // compareAll compares batches that were kept for a while, and releases them.
@@ -85,7 +85,7 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 	for _, a := range lay.Arrays() {
 		names = append(names, a.Name)
 		shards := b.Tensor(a.Name).Shards()
-		for i, t2 := range shards {
+		for i, shard := range shards {
 			want := synthetic.Expect(a, a.Delivered.IndexAt(a.Shape, i), from)
 			got := make([]byte, len(want))
 			if err := b.Read(a.Name, i, got); err != nil {
@@ -94,7 +94,7 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 			if !bytes.Equal(got, want) {
 				t.Fatalf("step %d, array %q, position %d: got %x, want %x\n%s", b.Step().Index, a.Name, i, got, want, document.Canonical(lay.Document()))
 			}
-			if on, err := t2.Device(); err != nil || on != compute.DeviceNum(lay.Mesh().Device(i).ID) {
+			if on, err := shard.Device(); err != nil || on != compute.DeviceNum(lay.Mesh().Device(i).ID) {
 				t.Fatalf("position %d of %s is on device %d (%v)", i, lay.Mesh(), on, err)
 			}
 		}

@@ -17,7 +17,7 @@ func (b *Backend) Builder(name string) compute.Builder {
 	return &builder{Builder: b.Backend.Builder(name), on: b, positions: 1}
 }
 
-// builder builds the unsharded program with the engine and remembers how its
+// builder builds the unsharded program with the engine and records how its
 // inputs and outputs are sharded.
 //
 // Only Compile returns errors. An earlier error makes GoMLX panic, and the next

@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/gomlx/compute"
 )
@@ -180,8 +179,10 @@ func (x *executable) part(p plan, result compute.Buffer, position int) (compute.
 
 // discard frees the buffers that are not nil.
 func discard(list []compute.Buffer) (err error) {
-	for _, b := range slices.DeleteFunc(slices.Clone(list), func(b compute.Buffer) bool { return b == nil }) {
-		err = cmp.Or(err, b.Finalize())
+	for _, b := range list {
+		if b != nil {
+			err = cmp.Or(err, b.Finalize())
+		}
 	}
 	return err
 }
