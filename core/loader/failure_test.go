@@ -13,7 +13,7 @@ import (
 )
 
 func TestErrorsInOrder(t *testing.T) {
-	boom := status.New(status.DataLoss, "disk", "sector 7 is unreadable").WithHint("buy a disk").With("path", "a.arrow")
+	boom := status.New(status.DataLoss, "disk", "sector 7 is unreadable").WithHint("replace the disk").With("path", "a.arrow")
 	synctest.Test(t, func(t *testing.T) {
 		src := digits(80)
 		broken := true
@@ -29,7 +29,7 @@ func TestErrorsInOrder(t *testing.T) {
 		next(t, l)
 		for range 2 {
 			_, err := l.Next(t.Context())
-			wantError(t, err, status.DataLoss, "loader: step 2 of epoch 0: disk: sector 7 is unreadable; buy a disk")
+			wantError(t, err, status.DataLoss, "loader: step 2 of epoch 0: disk: sector 7 is unreadable; replace the disk")
 			if e := err.(*status.Error); e.Attr("path") != "a.arrow" || e.Attr("step") != int64(2) || !errors.Is(err, boom) {
 				t.Errorf("attributes are missing: %v", e.Attrs)
 			}
@@ -39,7 +39,7 @@ func TestErrorsInOrder(t *testing.T) {
 		}
 		broken = false
 		if p := next(t, l); p.Index != 2 {
-			t.Errorf("step %d came after the failure, want 2", p.Index)
+			t.Errorf("got step %d after the failure, want 2", p.Index)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestPanicBecomesError(t *testing.T) {
 		src := digits(80)
 		src.Hook = func(_ context.Context, records []int64) error {
 			if slices.Contains(records, 19) {
-				panic("worker fell over")
+				panic("the worker crashed")
 			}
 			return nil
 		}
@@ -92,7 +92,7 @@ func TestPanicBecomesError(t *testing.T) {
 		next(t, l)
 		next(t, l)
 		_, err := l.Next(t.Context())
-		wantError(t, err, status.Internal, "loader: step 2 of epoch 0: loader: panic: worker fell over; "+
+		wantError(t, err, status.Internal, "loader: step 2 of epoch 0: loader: panic: the worker crashed; "+
 			"this is a bug in meshfeed: please report it with the file and the options that led here")
 		if err := l.Seek(batch.Cursor{Position: 24}); err != nil {
 			t.Error(err)
@@ -139,7 +139,7 @@ func (a *badAllocator) Alloc(blocks []batch.Block) (batch.Memory, error) {
 	}
 	defer m.Free()
 	if a.panics {
-		panic("no memory for you")
+		panic("no memory")
 	}
 	return nil, status.New(status.ResourceExhausted, "pool", "the pool is empty")
 }
@@ -157,7 +157,7 @@ func TestAllocatorFails(t *testing.T) {
 		text string
 	}{
 		{badAllocator{}, status.ResourceExhausted, "loader: step 2 of epoch 0: pool: the pool is empty"},
-		{badAllocator{panics: true}, status.Internal, "loader: step 2 of epoch 0: loader: panic: no memory for you; this is a bug in meshfeed: please report it with the file and the options that led here"},
+		{badAllocator{panics: true}, status.Internal, "loader: step 2 of epoch 0: loader: panic: no memory; this is a bug in meshfeed: please report it with the file and the options that led here"},
 		{badAllocator{commits: true}, status.IO, "loader: step 2 of epoch 0: device: the transfer did not begin"},
 	} {
 		c.a.heap = batch.NewHeap(2)
@@ -200,14 +200,14 @@ func TestMaxHostBytes(t *testing.T) {
 		}
 		kept[0].Release() // now the next batch has room, and no old error is delivered
 		if p := next(t, l); p.Index != 3 {
-			t.Errorf("step %d came, want 3", p.Index)
+			t.Errorf("got step %d, want 3", p.Index)
 		}
 		for _, b := range kept {
 			b.Release()
 		}
 		for step := int64(4); step < 10; step++ {
 			if p := next(t, l); p.Index != step {
-				t.Errorf("step %d came, want %d", p.Index, step)
+				t.Errorf("got step %d, want %d", p.Index, step)
 			}
 		}
 	})

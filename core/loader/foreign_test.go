@@ -18,7 +18,7 @@ import (
 // An error without a code, of a program's own source, is not called a bug in
 // meshfeed. errors.Is finds it.
 func TestErrorOfAForeignSource(t *testing.T) {
-	mine := errors.New("the tape is broken")
+	mine := errors.New("the source is broken")
 	src := digits(64)
 	src.Hook = func(context.Context, []int64) error { return mine }
 	l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(16))})
@@ -28,14 +28,14 @@ func TestErrorOfAForeignSource(t *testing.T) {
 	}
 }
 
-// broken is a source. One of its methods panics, or returns an error without a code.
+// broken is a source of which one method panics, or returns an error without a code.
 type broken struct {
 	*synthetic.Source
 	method string
 	err    error // nil: it panics
 }
 
-func (s *broken) tear(method string) error {
+func (s *broken) fail(method string) error {
 	if method != s.method {
 		return nil
 	}
@@ -46,26 +46,26 @@ func (s *broken) tear(method string) error {
 }
 
 func (s *broken) Schema() source.Schema {
-	_ = s.tear("Schema")
+	_ = s.fail("Schema")
 	return s.Source.Schema()
 }
 
 func (s *broken) Len() int64 {
-	_ = s.tear("Len")
+	_ = s.fail("Len")
 	return s.Source.Len()
 }
 
 func (s *broken) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
-	if err := s.tear("Fingerprint"); err != nil {
+	if err := s.fail("Fingerprint"); err != nil {
 		return source.Fingerprint{}, err
 	}
 	return s.Source.Fingerprint(ctx)
 }
 
-func (s *broken) Check(context.Context, []int, int64, int64) error { return s.tear("Check") }
+func (s *broken) Check(context.Context, []int, int64, int64) error { return s.fail("Check") }
 
 func (s *broken) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	if err := s.tear("Gatherer"); err != nil {
+	if err := s.fail("Gatherer"); err != nil {
 		return nil, err
 	}
 	if s.method == "nothing" {
@@ -76,7 +76,7 @@ func (s *broken) Gatherer(parts []source.Part) (source.Gatherer, error) {
 
 func TestSourceFailsInNew(t *testing.T) {
 	const bug = "; this is a bug in meshfeed: please report it with the file and the options that led here"
-	mine := errors.New("the tape is broken")
+	mine := errors.New("the source is broken")
 	lay := newLayout(t, document(16))
 	for _, test := range []struct {
 		method string
@@ -89,9 +89,9 @@ func TestSourceFailsInNew(t *testing.T) {
 		{"Fingerprint", nil, status.Internal, "loader: panic: no Fingerprint" + bug},
 		{"Check", nil, status.Internal, "loader: panic: no Check" + bug},
 		{"Gatherer", nil, status.Internal, "loader: panic: no Gatherer" + bug},
-		{"Fingerprint", mine, status.IO, "loader: the source failed: the tape is broken"},
-		{"Check", mine, status.IO, "loader: the source failed: the tape is broken"},
-		{"Gatherer", mine, status.IO, "loader: the source failed: the tape is broken"},
+		{"Fingerprint", mine, status.IO, "loader: the source failed: the source is broken"},
+		{"Check", mine, status.IO, "loader: the source failed: the source is broken"},
+		{"Gatherer", mine, status.IO, "loader: the source failed: the source is broken"},
 		{"Fingerprint", context.Canceled, status.Cancelled, "loader: the source failed: context canceled"},
 		{"nothing", nil, status.IO, "loader: the source returned neither a gatherer nor an error; correct the source's method Gatherer"},
 	} {
@@ -122,17 +122,17 @@ func TestSourceFailsInNew(t *testing.T) {
 // of another module.
 func TestPanicOfAForeignSource(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(program, []byte(foreign), 0o600); err != nil {
+	if err := os.WriteFile(program, []byte(foreignProgram), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.Command("go", "run", program).CombinedOutput()
-	const want = "loader: panic: runtime error: index out of range [3] with length 0; main.(*tape).Gatherer panicked, which is not part of meshfeed; the attribute \"stack\" has the trace\n"
-	if err != nil || string(said) != want {
-		t.Errorf("%v\n%s", err, said)
+	output, err := exec.Command("go", "run", program).CombinedOutput()
+	const want = "loader: panic: runtime error: index out of range [3] with length 0; main.(*foreign).Gatherer panicked, which is not part of meshfeed; the attribute \"stack\" has the trace\n"
+	if err != nil || string(output) != want {
+		t.Errorf("%v\n%s", err, output)
 	}
 }
 
-const foreign = `package main
+const foreignProgram = `package main
 
 import (
 	"fmt"
@@ -144,9 +144,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-type tape struct{ source.Source }
+type foreign struct{ source.Source }
 
-func (t *tape) Gatherer(parts []source.Part) (source.Gatherer, error) {
+func (f *foreign) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	var none []error
 	return nil, none[len(parts)+2]
 }
@@ -164,7 +164,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	_, err = loader.New(&tape{ds}, loader.Options{Layout: lay})
+	_, err = loader.New(&foreign{ds}, loader.Options{Layout: lay})
 	fmt.Println(err)
 }
 

@@ -157,7 +157,7 @@ func TestOneEpoch(t *testing.T) {
 	_, err := l.OneEpoch(-1)
 	wantError(t, err, status.OutOfRange, "loader: epoch -1 is outside 0…2^53")
 	if p := next(t, l); p.Index != 1 {
-		t.Errorf("step %d came, want 1", p.Index)
+		t.Errorf("got step %d, want 1", p.Index)
 	}
 }
 

@@ -184,7 +184,7 @@ func TestAheadPanics(t *testing.T) {
 	l := newLoader(t, panickingSource{digits(64)}, loader.Options{Layout: newLayout(t, document(8))})
 	next(t, l)
 	_, err := l.Next(t.Context())
-	wantError(t, err, status.Internal, "loader: step 1 of epoch 0: loader: panic: no hints, please; "+
+	wantError(t, err, status.Internal, "loader: step 1 of epoch 0: loader: panic: no announcement; "+
 		"this is a bug in meshfeed: please report it with the file and the options that led here")
 	next(t, l)
 }
@@ -198,7 +198,7 @@ func (d panickingSource) Gatherer(parts []source.Part) (source.Gatherer, error) 
 
 type panickingGatherer struct{ source.Gatherer }
 
-func (panickingGatherer) Ahead([]int64) { panic("no hints, please") }
+func (panickingGatherer) Ahead([]int64) { panic("no announcement") }
 
 // The last record numbers of the largest dataset have more than 32 bits.
 func TestLargestDataset(t *testing.T) {

@@ -159,7 +159,7 @@ func TestCancelLosesNothing(t *testing.T) {
 		}
 		for step := int64(1); step < 10; step++ {
 			if p := next(t, l); p.Index != step {
-				t.Errorf("step %d came, want %d", p.Index, step)
+				t.Errorf("got step %d, want %d", p.Index, step)
 			}
 		}
 	})
@@ -256,7 +256,7 @@ func TestConcurrentNext(t *testing.T) {
 				}
 				c := b.Step().Cursor
 				if c.Epoch < last.Epoch || (c.Epoch == last.Epoch && c.Position <= last.Position) {
-					t.Errorf("%v came after %v", c, last)
+					t.Errorf("%v was delivered after %v", c, last)
 				}
 				last = c
 				b.Release()
@@ -269,11 +269,11 @@ func TestConcurrentNext(t *testing.T) {
 	callers.Wait()
 	for c, n := range seen {
 		if n != 1 {
-			t.Errorf("batch %v came %d times", c, n)
+			t.Errorf("batch %v was delivered %d times", c, n)
 		}
 	}
 	if len(seen) != 200 {
-		t.Errorf("%d batches came, want 200", len(seen))
+		t.Errorf("%d batches were delivered, want 200", len(seen))
 	}
 }
 
@@ -300,7 +300,7 @@ func TestCancelAtDelivery(t *testing.T) {
 			continue
 		}
 		if err != nil || b.Step().Index != step {
-			t.Fatalf("step %d came, want %d: %v", b.Step().Index, step, err)
+			t.Fatalf("got step %d, want %d: %v", b.Step().Index, step, err)
 		}
 		b.Release()
 		step++
@@ -316,7 +316,7 @@ func TestNoReferenceAfterDelivery(t *testing.T) {
 	for l.Stats().Queued < 3 { // the rest of the epoch: no later batch overwrites a reference
 		runtime.Gosched()
 	}
-	letsGo(t, l)
+	checkCollected(t, l)
 	next(t, l)
 }
 
@@ -332,12 +332,12 @@ func TestNoReferenceAfterMoves(t *testing.T) {
 		next(t, l)
 		time.Sleep(10 * time.Second) // the last one is built, and two have moved
 		next(t, l)
-		letsGo(t, l)
+		checkCollected(t, l)
 	})
 }
 
-// letsGo takes a batch and checks that it is collected when its owner drops it.
-func letsGo(t *testing.T, l *loader.Loader) {
+// checkCollected takes a batch and checks that it is collected when its owner drops it.
+func checkCollected(t *testing.T, l *loader.Loader) {
 	t.Helper()
 	b, err := l.Next(t.Context())
 	if err != nil {

@@ -214,19 +214,18 @@ func TestEndsOfRest(t *testing.T) {
 	})
 }
 
-// hasty is a queue from which a caller takes a batch just before a rest begins.
-// Another call counts that batch first.
-type hasty struct {
+// beforeRest is a queue that calls a function just before its first rest begins.
+type beforeRest struct {
 	*readyQueue
-	between func()
+	call func()
 }
 
-func (h *hasty) Rest(taken int64, limit time.Duration) bool {
-	if fn := h.between; fn != nil {
-		h.between = nil
-		fn()
+func (q *beforeRest) Rest(taken int64, limit time.Duration) bool {
+	if call := q.call; call != nil {
+		q.call = nil
+		call()
 	}
-	return h.readyQueue.Rest(taken, limit)
+	return q.readyQueue.Rest(taken, limit)
 }
 
 // A batch that is taken between the producer's decision to rest and its rest wakes
@@ -235,7 +234,7 @@ func TestNoLostWakeUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoader(t, digits(100), loader.Options{Layout: newLayout(t, document(8))})
 		q := newReadyQueue(8)
-		l.SetReadyQueue(&hasty{q, func() {
+		l.SetReadyQueue(&beforeRest{q, func() {
 			b, _ := q.take()
 			b.Memory().Free()
 			if s := l.State(); s.Position != 16 {
@@ -249,25 +248,25 @@ func TestNoLostWakeUp(t *testing.T) {
 	})
 }
 
-// startled is a queue whose first rest panics when it is woken.
-type startled struct{ *readyQueue }
+// panicsWhenWoken is a queue whose first rest panics when it is woken.
+type panicsWhenWoken struct{ *readyQueue }
 
-func (s startled) Rest(taken int64, limit time.Duration) bool {
+func (s panicsWhenWoken) Rest(taken int64, limit time.Duration) bool {
 	woken := s.readyQueue.Rest(taken, limit)
 	if woken && look(s.readyQueue, &s.rests) == 1 {
-		panic("the queue fell over")
+		panic("the queue crashed")
 	}
 	return woken
 }
 
-const queuePanic = "loader: panic: the queue fell over; " +
+const queuePanic = "loader: panic: the queue crashed; " +
 	"this is a bug in meshfeed: please report it with the file and the options that led here"
 
 // A panic of a rest is an error of the waiting caller. No batch is lost.
 func TestPanicOfRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoader(t, digits(100), loader.Options{Layout: newLayout(t, document(8)), MaxHostBytes: 192})
-		l.SetReadyQueue(startled{newReadyQueue(8)})
+		l.SetReadyQueue(panicsWhenWoken{newReadyQueue(8)})
 		first, err := l.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -277,21 +276,21 @@ func TestPanicOfRest(t *testing.T) {
 		_, err = l.Next(t.Context())
 		wantError(t, err, status.Internal, queuePanic)
 		if p := next(t, l); p.Index != 1 {
-			t.Errorf("step %d came, want 1", p.Index)
+			t.Errorf("got step %d, want 1", p.Index)
 		}
 	})
 }
 
-// fragile is a queue that panics once when it is armed.
-type fragile struct {
+// panicsWhenArmed is a queue whose Expect panics once after armed is set.
+type panicsWhenArmed struct {
 	*readyQueue
 	armed *atomic.Bool
 }
 
-func (f fragile) Expect(soon bool) {
+func (f panicsWhenArmed) Expect(soon bool) {
 	f.readyQueue.Expect(soon)
 	if f.armed.Swap(false) {
-		panic("the queue fell over")
+		panic("the queue crashed")
 	}
 }
 
@@ -308,13 +307,13 @@ func TestPanicAfterBuild(t *testing.T) {
 			return nil
 		}
 		l, q := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Epochs: 1}), newReadyQueue(8)
-		l.SetReadyQueue(fragile{q, &armed})
+		l.SetReadyQueue(panicsWhenArmed{q, &armed})
 		want(t, l, q, 0)
 		_, err := get(t, l, q)
 		wantError(t, err, status.Internal, queuePanic)
 		for step := int64(1); step < 12; step++ {
 			if p := next(t, l); p.Index != step {
-				t.Errorf("step %d came, want %d", p.Index, step)
+				t.Errorf("got step %d, want %d", p.Index, step)
 			}
 		}
 	})

@@ -126,18 +126,18 @@ func TestRestoreRefused(t *testing.T) {
 		return s.JSON()
 	}
 	const another = "loader: the saved state is of another run: "
-	const go_back = "; continue with the dataset, order and seed that were saved"
+	const goBack = "; continue with the dataset, order and seed that were saved"
 	fp := live.Dataset.String()
 	for _, c := range []struct {
 		state []byte
 		want  string
 	}{
-		{change(func(s *loader.State) { s.Seed = 2 }), another + "seed saved 2, live 1" + go_back},
-		{change(func(s *loader.State) { s.Order = "sequential.1" }), another + `order saved "sequential.1", live "shuffle.1"` + go_back},
+		{change(func(s *loader.State) { s.Seed = 2 }), another + "seed saved 2, live 1" + goBack},
+		{change(func(s *loader.State) { s.Order = "sequential.1" }), another + `order saved "sequential.1", live "shuffle.1"` + goBack},
 		{change(func(s *loader.State) { s.Dataset[0] ^= 0xff }), another + "dataset saved 73772c" + fp[6:] + ", live " + fp +
 			`; open the dataset that was saved, or pass dataset="ignore" (Go: IgnoreDataset) if its records are the same`},
 		{change(func(s *loader.State) { s.Dataset, s.Records, s.Seed = source.Fingerprint{}, 100, 0 }),
-			another + "dataset saved 00000000000000000000000000000000, live " + fp + "; records saved 100, live 80; seed saved 0, live 1" + go_back},
+			another + "dataset saved 00000000000000000000000000000000, live " + fp + "; records saved 100, live 80; seed saved 0, live 1" + goBack},
 	} {
 		wantError(t, l.Restore(c.state, false), status.Incompatible, strings.ReplaceAll(c.want, "73772c", hexFlip(fp)))
 		if l.State() != live {
@@ -148,7 +148,7 @@ func TestRestoreRefused(t *testing.T) {
 		t.Errorf("IgnoreDataset: %v, at %v", err, l.State())
 	}
 	wantError(t, l.Restore(change(func(s *loader.State) { s.Records = 81 }), true), status.Incompatible,
-		another+"records saved 81, live 80"+go_back)
+		another+"records saved 81, live 80"+goBack)
 }
 
 // New checks a state like Restore, unless the option says otherwise.
