@@ -28,15 +28,10 @@ def main() -> int:
     options = _options()
     if options.quick:
         return _quick()
-    if not options.render:
-        code = _measure(options)
-        if options.list:
-            return 0
-    else:
-        code = 0
-    text = page.markdown(results.load(options.json))
-    options.out.write_text(text)
-    print(f"wrote {options.out}")
+    code = 0 if options.render else _measure(options)
+    if not options.list:
+        options.out.write_text(page.markdown(results.load(options.json)))
+        print(f"wrote {options.out}")
     return code
 
 
@@ -49,8 +44,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few cells, printed")
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument("--list", action="store_true", help="list the pieces")
-    parser.add_argument("--only", default="", help="pieces whose name holds this")
-    parser.add_argument("--fresh", action="store_true", help="forget what was measured")
+    parser.add_argument("--only", default="", help="pieces whose name contains this")
+    parser.add_argument("--fresh", action="store_true", help="forget all results")
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds")
     parser.add_argument("--json", type=Path, default=JSON, help="the results")
     parser.add_argument("--out", type=Path, default=JSON.with_suffix(".md"), help="the page")
@@ -68,7 +63,10 @@ def _quick() -> int:
 
 def _measure(options: argparse.Namespace) -> int:
     began = time.monotonic()
-    kept = results.Results(options.json, fresh=options.fresh)
+    try:
+        kept = results.Results(options.json, fresh=options.fresh)
+    except results.OtherMachineError as e:
+        sys.exit(str(e))
     build = results.build()
     todo = [p for p in pieces.everything() if options.only in p.key]
     if not options.only:

@@ -19,7 +19,7 @@ Data = dict[str, np.ndarray[Any, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """One dataset. Its first element of `key` in row r is r, so a batch shows its records."""
+    """One dataset. In row r, the first element of `key` is r, so a batch shows its records."""
 
     name: str
     rows: int

@@ -58,7 +58,7 @@ class CellNumbers:
         return bound(self.p50("F among"), self.p50("G"))
 
     @property
-    def company(self) -> float:
+    def together(self) -> float:
         """The same formula with F and G at the same time."""
         return bound(self.p50("F with G"), self.p50("G with F"))
 

@@ -76,8 +76,6 @@ def _summary(cells: list[CellNumbers]) -> list[str]:
     if not cells:
         return []
     ratios = sorted(cell.ratio for cell in cells)
-    reached = sum(cell.p50("meshfeed") <= cell.target for cell in cells)
-    company = sum(cell.p50("meshfeed") <= cell.company for cell in cells)
     numbers = {
         "cells": len(cells),
         "low": ratios[0],
@@ -85,9 +83,9 @@ def _summary(cells: list[CellNumbers]) -> list[str]:
         "high": ratios[-1],
         "slower": sum(ratio < 1 for ratio in ratios),
         "short": sum(1 <= ratio < 1.5 for ratio in ratios),
-        "reached": reached,
+        "reached": sum(cell.p50("meshfeed") <= cell.target for cell in cells),
         "among": sum(cell.p50("meshfeed") <= cell.among for cell in cells),
-        "company": company,
+        "together": sum(cell.p50("meshfeed") <= cell.together for cell in cells),
     }
     return [texts.SUMMARY.format(**numbers)]
 
@@ -238,7 +236,7 @@ PARTS = CELL | {
     "rest": lambda c: f"{c.rest:.0f}",
     "target": lambda c: _reached(c.p50("meshfeed"), c.target),
     "among": lambda c: _reached(c.p50("meshfeed"), c.among),
-    "in company": lambda c: _reached(c.p50("meshfeed"), c.company),
+    "together": lambda c: _reached(c.p50("meshfeed"), c.together),
 }
 
 FLOW = CELL | {

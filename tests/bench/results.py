@@ -16,14 +16,7 @@ from typing import Any
 import meshfeed
 from tests.bench.pieces import ROOT, Piece, Place, everything
 
-WRITERS = (
-    "__main__",
-    "derived",
-    "page",
-    "results",
-    "targets",
-    "texts",
-)  # measure nothing
+WRITERS = ("__main__", "derived", "page", "results", "targets", "texts")  # measure nothing
 PACKAGES = ("jax", "jaxlib", "numpy", "grain", "pyarrow")
 
 
@@ -50,7 +43,7 @@ class Results:
             held = json.loads(path.read_text())
             if held["machine"] != self.machine:
                 message = f"{path} holds numbers of {held['machine']}, and this is {self.machine}"
-                raise OtherMachineError(message + "; measure anew with --fresh")
+                raise OtherMachineError(message + "; measure all again with --fresh")
             self.pieces = held["pieces"]
 
     def missing(self, pieces: Iterable[Piece], build: str) -> list[Piece]:

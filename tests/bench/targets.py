@@ -33,12 +33,12 @@ def _late(cell: CellNumbers) -> str:
     alone = max(cell.p50("F"), cell.p50("G"))
     together = max(cell.p50("F with G"), cell.p50("G with F"))
     p50 = cell.p50("meshfeed")
-    verdict = "within it" if p50 <= cell.company else "beyond that too"
+    verdict = "within it" if p50 <= cell.together else "beyond that too"
     return (
         f"`next` {p50:.0f} µs, target {cell.target:.0f}. It is {p50 - alone:.0f} above max(F, G): "
         f"{together - alone:+.0f} because F and G slow each other down, "
-        f"{p50 - together:+.0f} from meshfeed. In company the target is {cell.company:.0f}: "
-        f"{verdict}"
+        f"{p50 - together:+.0f} from meshfeed. With F and G at the same time the target is "
+        f"{cell.together:.0f}: {verdict}"
     )
 
 

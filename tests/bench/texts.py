@@ -34,7 +34,7 @@ SUMMARY = """\
 **In short.** In {cells} warm cells, closed, meshfeed was {low:.2f} to {high:.2f} times as fast as
 the probe, with a median of {middle:.2f}. It was slower in {slower} (✗), and less than 1.5 times as
 fast in {short} (○). `next` met its target in {reached} of {cells}, the same formula with F among
-calls of `next` in {among}, and with F and G at the same time in {company}. The end of the page
+calls of `next` in {among}, and with F and G at the same time in {together}. The end of the page
 lists every missed target, with the reason.
 """
 
@@ -54,7 +54,7 @@ batch. *wait* is how long `next` waited for the gather on average. *rest* is wha
 after *F with G* and *wait*.
 
 The target is 1.15 · max(F, G) + 25 µs, with F and G measured alone (*target*). *among* is the same
-formula with *F among*. *in company* uses F and G at the same time, because a loop gathers while it
+formula with *F among*. *together* uses F and G at the same time, because a loop gathers while it
 hands over. These two explain the target; they do not replace it.
 """
 
@@ -72,10 +72,10 @@ ROWS = """\
 *gather* is the gather alone, called like `np.take(..., out=, mode="clip")` of the same rows, on the
 caller's thread. Successive calls are a quarter of an epoch apart, so that neither finds the other's
 rows in the cache. Entering Go does not count; Python's call of `np.take`, about 1 µs, does. *G* is
-the gather in a loader, by its clock: mostly on another thread, which the caller wakes and
-interrupts, and the clock runs while its core does other work. All write to three buffers in turn,
-as a loop does that hands batches over: one is gathered, one waits, one is in use, and JAX on CPU
-reads that memory. *one buffer* is `np.take` into one buffer every time, which no loader can do.
+the gather in a loader, by its clock. It runs on another thread, and the clock runs on if that
+thread loses its core. All write to three buffers in turn, as a loop does that hands batches over:
+one is gathered, one waits, one is in use, and JAX on CPU reads that memory. *one buffer* is
+`np.take` into one buffer every time, which no loader can do.
 *memcpy* copies as many contiguous bytes into the same three buffers, from where the rows of a batch
 begin. *times np.take* is the median of the rounds' ratios for *gather*. *at best* is the ratio of
 the 10th percentiles, which other load disturbs least. *G, times* and *G, at best* are the same for

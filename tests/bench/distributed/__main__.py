@@ -33,7 +33,8 @@ def main() -> int:
     held = json.loads(page.RESULTS.read_text()) if page.RESULTS.exists() else {"pieces": {}}
     if not options.render:
         options.folder.mkdir(parents=True, exist_ok=True)
-        held["machine"] = results.machine()
+        if held.get("machine") != (machine := results.machine()):
+            held = {"machine": machine, "pieces": {}}  # results of two machines never mix
         for piece in options.pieces:
             result = measure(piece, options.folder, options.rounds)
             held["pieces"][piece] = {"commit": results.commit(), "result": result}
@@ -49,7 +50,7 @@ def measure(piece: str, folder: Path, rounds: int) -> Any:
     if piece == "cold":
         return cold.measure(folder, DEVICES)
     if piece == "replicas":
-        return replicas.measure(folder, DEVICES)
+        return replicas.measure(folder, DEVICES, rounds)
     case = named(piece.removeprefix("steps/"))
     child("cases", case.name, folder)
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,8 +1,8 @@
 """Measures the cost of comparing replicas: processes 0 and 2, and 1 and 3, hold the same rows.
 
-Run as a module it is one process of the job; `measure` starts them. The time is counted inside the
-functions, on the program's thread and on the two others, because the difference of two runs, with
-and without, is smaller than their noise.
+Run as a module it is one process of the job; `measure` starts them. Loops without comparisons, with
+the default and with all steps compared take turns. The default compares three steps, which is less
+than the noise of a loop, so the cost of a step comes from comparing all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,7 +19,6 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 import meshfeed as mf
-from meshfeed._jobs import options, replicas
 from tests.bench.cases import CASES
 from tests.bench.distributed.play import meet
 from tests.bench.pieces import child
@@ -28,74 +26,61 @@ from tests.distributed.job import Job
 from tests.distributed.process import joined
 
 CASE = CASES[2]
-STEPS, ROUNDS = 1000, 8
-HANG = 110  # seconds
+MODES = ("off", "first", "always")  # of verify_replicas
+STEPS = 1000
+HANG = 300  # seconds
 
 
-def measure(folder: Path, devices: tuple[int, ...]) -> dict[str, Any]:
-    """Returns the medians of all processes and rounds, in seconds, without the first round."""
+def measure(folder: Path, devices: tuple[int, ...], rounds: int) -> dict[str, Any]:
+    """Returns the medians of all processes and rounds for every mode."""
     child("cases", CASE.name, folder)
     with tempfile.TemporaryDirectory() as scratch:
-        (Path(scratch) / "order.json").write_text(json.dumps(str(folder)))
+        order = {"data": str(folder), "rounds": rounds}
+        (Path(scratch) / "order.json").write_text(json.dumps(order))
         with Job("tests.bench.distributed.replicas", devices, Path(scratch)) as job:
             job.wait(HANG)
-        texts = [(Path(scratch) / f"spent-{p}.json").read_text() for p in range(len(devices))]
-    rows = [row for text in texts for row in json.loads(text)[1:]]
-    return {name: median(row[name] for row in rows) for name in rows[0]} | {"steps": STEPS}
+        texts = [(Path(scratch) / f"replicas-{p}.json").read_text() for p in range(len(devices))]
+    processes = [json.loads(text) for text in texts]
+    modes = {mode: summary([row for p in processes for row in p[mode]]) for mode in MODES}
+    return {"steps": STEPS, "modes": modes}
 
 
-class Spent(dict[str, float]):
-    """Seconds by their purpose."""
-
-    def on(self, name: str, clock: Callable[[], float], function: Callable[..., Any]) -> Any:
-        """Wraps a function to count its time."""
-
-        def timed(*arguments: Any, **more: Any) -> Any:
-            start = clock()
-            try:
-                return function(*arguments, **more)
-            finally:
-                self[name] = self.get(name, 0.0) + clock() - start
-
-        return timed
+def summary(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Returns the median of every number."""
+    return {name: median(row[name] for row in rows) for name in rows[0]}
 
 
-def watch(spent: Spent) -> None:
-    """Counts the time of comparing, on the program's thread and on the two others."""
-    kind: Any = replicas.Replicas
-    options.shared = spent.on("begin", time.perf_counter, options.shared)  # type: ignore[attr-defined]
-    kind.__init__ = spent.on("begin", time.perf_counter, kind.__init__)
-    kind.inspect = spent.on("inspect", time.perf_counter, kind.inspect)
-    kind._hash = spent.on("hash", time.thread_time, kind._hash)
-    kind._work = spent.on("compare", time.thread_time, kind._work)
+def run(ds: mf.Dataset, mode: str) -> dict[str, float]:
+    """Runs some steps; returns seconds of the first batch, and of a step by clock and processor.
 
-
-def run(ds: mf.Dataset, spent: Spent) -> dict[str, float]:
-    """Runs some steps, and returns their time and the part for comparing."""
+    The close of the loader belongs to the steps, because it waits for comparisons under way.
+    """
     mesh = Mesh(np.array(jax.devices()).reshape(2, -1), ("model", "data"))
     options: dict[str, Any] = {"batch_size": CASE.batch, "shuffle": True, "epochs": -1}
-    spent.clear()
-    with mf.Loader(ds, mesh, PartitionSpec("data"), **options) as loader:
+    with mf.Loader(ds, mesh, PartitionSpec("data"), verify_replicas=mode, **options) as loader:
         loop, start = iter(loader), time.perf_counter()
         jax.block_until_ready(next(loop))
         first = time.perf_counter() - start
-        for _ in range(STEPS - 1):
+        start, cpu = time.perf_counter(), time.process_time()
+        for _ in range(STEPS):
             jax.block_until_ready(next(loop))
-        took = time.perf_counter() - start
         size = loader.stats()["bytes"] / loader.stats()["batches"]
-    return {"first": first, "step": (took - first) / (STEPS - 1), "bytes": size, **spent}
+    wall, used = time.perf_counter() - start, time.process_time() - cpu
+    return {"first": first, "step": wall / STEPS, "cpu": used / STEPS, "bytes": size}
 
 
 def main() -> None:
     with joined() as place:
-        path = CASE.file(Path(json.loads((place.folder / "order.json").read_text())))
-        spent, rows = Spent(), []
-        watch(spent)
-        with mf.open(path) as ds:
-            for number in range(ROUNDS):
-                meet(f"replicas/{number}")
-                rows.append(run(ds, spent))
-        (place.folder / f"spent-{place.rank}.json").write_text(json.dumps(rows))
+        order = json.loads((place.folder / "order.json").read_text())
+        rows: dict[str, list[Any]] = {mode: [] for mode in MODES}
+        with mf.open(CASE.file(Path(order["data"]))) as ds:
+            for r in range(-1, order["rounds"]):  # the first round does not count
+                for mode in MODES:
+                    meet(f"replicas/{r}/{mode}")
+                    result = run(ds, mode)
+                    if r >= 0:
+                        rows[mode].append(result)
+        (place.folder / f"replicas-{place.rank}.json").write_text(json.dumps(rows))
 
 
 if __name__ == "__main__":
