@@ -102,15 +102,15 @@ var reserved = []struct {
 	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "tests/bench/gather"}, "everything else must build without a C compiler"},
 }
 
-// world is one way of building the module.
-type world struct {
+// build is one way of building the module.
+type build struct {
 	name     string
 	env      []string
 	tags     string
 	patterns []string
 }
 
-var worlds = []world{
+var builds = []build{
 	{name: "default", patterns: []string{"./..."}},
 	{name: "without cgo", env: []string{"CGO_ENABLED=0"}, patterns: []string{"./core/...", "./arrowio", "./arrowio/records", "./arrowio/records18", "./cmd/..."}},
 	{name: "tag xla", tags: "xla", patterns: []string{"./..."}},
@@ -132,12 +132,12 @@ type pkg struct {
 func (p pkg) ours() bool   { return strings.HasPrefix(p.ImportPath, module) }
 func (p pkg) path() string { return strings.TrimPrefix(p.ImportPath, module) }
 
-func list(t *testing.T, w world) []pkg {
+func list(t *testing.T, b build) []pkg {
 	t.Helper()
-	args := []string{"list", "-json=ImportPath,Name,Standard,Dir,Doc,GoFiles,CgoFiles,Imports,Module", "-tags=" + w.tags}
-	cmd := exec.Command("go", append(args, w.patterns...)...)
+	args := []string{"list", "-json=ImportPath,Name,Standard,Dir,Doc,GoFiles,CgoFiles,Imports,Module", "-tags=" + b.tags}
+	cmd := exec.Command("go", append(args, b.patterns...)...)
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), w.env...)
+	cmd.Env = append(os.Environ(), b.env...)
 	var diagnostics bytes.Buffer
 	cmd.Stderr = &diagnostics
 	out, err := cmd.Output()
@@ -157,9 +157,9 @@ func list(t *testing.T, w world) []pkg {
 }
 
 func TestImports(t *testing.T) {
-	for _, w := range worlds {
-		t.Run(w.name, func(t *testing.T) {
-			for _, p := range list(t, w) {
+	for _, b := range builds {
+		t.Run(b.name, func(t *testing.T) {
+			for _, p := range list(t, b) {
 				if !p.ours() || strings.HasPrefix(p.path(), "tests/") {
 					continue
 				}
@@ -245,7 +245,7 @@ func checkReserved(t *testing.T, p pkg) {
 // TestBytesComeThroughBlobs checks that only one package of arrowio calls the
 // system. All others read blobs, which may also be objects of a bucket.
 func TestBytesComeThroughBlobs(t *testing.T) {
-	for _, p := range list(t, worlds[0]) {
+	for _, p := range list(t, builds[0]) {
 		if !strings.HasPrefix(p.path(), "arrowio") || p.path() == "arrowio/internal/local" {
 			continue
 		}
@@ -262,20 +262,20 @@ func TestBytesComeThroughBlobs(t *testing.T) {
 // standard error.
 func TestXLAIsLinkedOnlyUnderItsTag(t *testing.T) {
 	const xla = module + "core/gomlxfeed/xla"
-	for _, w := range worlds {
-		for _, p := range list(t, w) {
+	for _, b := range builds {
+		for _, p := range list(t, b) {
 			if !p.ours() || p.path() != "capi" && !strings.HasPrefix(p.path(), "cmd/") {
 				continue
 			}
-			if slices.Contains(p.Imports, xla) && w.tags != "xla" {
-				t.Errorf("%s imports %s in world %q: only under the tag xla", p.path(), xla, w.name)
+			if slices.Contains(p.Imports, xla) && b.tags != "xla" {
+				t.Errorf("%s imports %s in build %q: only under the tag xla", p.path(), xla, b.name)
 			}
 		}
 	}
 }
 
 func TestEveryPackageIntroducesItself(t *testing.T) {
-	for _, p := range list(t, worlds[0]) {
+	for _, p := range list(t, builds[0]) {
 		if !p.ours() || len(p.GoFiles)+len(p.CgoFiles) == 0 {
 			continue
 		}

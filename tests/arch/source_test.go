@@ -13,7 +13,7 @@ import (
 // goroutine without recover ends the whole process, including a Python program
 // that loaded the library.
 func TestGoroutinesStartInGuard(t *testing.T) {
-	for _, p := range list(t, worlds[0]) {
+	for _, p := range list(t, builds[0]) {
 		if !p.ours() || p.path() == "internal/guard" || strings.HasPrefix(p.path(), "tests/") || strings.HasSuffix(p.path(), "test") {
 			continue
 		}
@@ -29,7 +29,7 @@ func TestGoroutinesStartInGuard(t *testing.T) {
 
 // TestOneCommentPerPackage checks that a package has one package comment.
 func TestOneCommentPerPackage(t *testing.T) {
-	for _, p := range list(t, worlds[0]) {
+	for _, p := range list(t, builds[0]) {
 		if !p.ours() {
 			continue
 		}

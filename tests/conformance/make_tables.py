@@ -325,7 +325,7 @@ def write(table: Case) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--check", action="store_true", help="compare with the tables that stand")
+    parser.add_argument("--check", action="store_true", help="compare with the existing tables")
     parser.add_argument("--seed", type=int, default=SEED, help="draw other cases to write")
     options = parser.parse_args()
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""A process of a run that is stopped, killed or shrunk, and goes on.
+"""A process of a run that is stopped, killed or shrunk, and continues.
 
 Its tasks are in `folder/orders.json`. It writes which rows of which batch its devices got to
 `folder/log-rank.jsonl`, a line per step, before the next step begins.
@@ -79,7 +79,7 @@ def killed(place: Place, loader: mf.Loader, log: Any, _: int) -> None:
 
 
 def survive(place: Place, loader: mf.Loader, log: Any, steps: int) -> None:
-    """Runs, loses processes, and goes on with the remaining devices."""
+    """Runs, loses processes, and continues with the remaining devices."""
     client: Any = distributed.global_state.client  # it has no public name
     for step in batches(loader, log, steps):
         if step == 4:

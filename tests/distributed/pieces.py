@@ -92,7 +92,7 @@ def take(loader: mf.Loader, steps: int) -> None:
 
 
 def local(ds: mf.Dataset) -> list[dict[str, Any]]:
-    """Loads in a local order, and goes on with another mesh and batch size."""
+    """Loads in a local order, and continues with another mesh and batch size."""
     options: dict[str, Any] = {"order": "local", "seed": 5, "epochs": -1}
     seen: list[dict[str, Any]] = []
     with mf.Loader(ds, mesh(2, 4), SPECS, batch_size=16, **options) as loader:

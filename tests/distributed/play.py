@@ -26,7 +26,7 @@ STEPS = 5  # more than an epoch of batches of the usual size
 
 
 def play(place: Place, *, compute: bool) -> None:
-    """Plays every scenario; records failures and goes on."""
+    """Plays every scenario; a failure is recorded, and the next one is played."""
     plan: list[Scenario] = pickle.loads((place.folder / "plan.pickle").read_bytes())
     with mf.open(str(place.folder / "*.arrow")) as ds:
         for i, scenario in enumerate(plan):

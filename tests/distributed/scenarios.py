@@ -111,7 +111,7 @@ def _batches(c: Cluster) -> Iterator[Scenario]:
 
 def _replicas(c: Cluster) -> Iterator[Scenario]:
     near = {"data": c.size // 2, "model": 2}
-    yield Scenario("replicas on neighbours", near, c.all, ROWS)
+    yield Scenario("replicas on neighbors", near, c.all, ROWS)
     far = {"model": 2, "data": c.size // 2}
     yield Scenario("replicas across processes", far, c.all, ROWS)
     yield Scenario("full replication", far, c.all, {"image": Want("image", ())})

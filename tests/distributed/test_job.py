@@ -86,7 +86,7 @@ def gone(pid: int) -> None:
     """Waits until a process has ended; a zombie has ended."""
     late = time.monotonic() + HANG
     while _state(pid) not in ("Z", ""):
-        assert time.monotonic() < late, f"process {pid} lives on"
+        assert time.monotonic() < late, f"process {pid} is still running"
         time.sleep(0.01)
 
 

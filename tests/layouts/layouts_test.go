@@ -131,5 +131,5 @@ func TestScatteredHosts(t *testing.T) {
 			return
 		}
 	}
-	t.Fatalf("%s knows no slice of the shape", orders)
+	t.Fatalf("%s has no slice of this shape", orders)
 }

@@ -53,7 +53,7 @@ func TestRestoreOnOtherProcesses(t *testing.T) {
 			for i, from := range counts {
 				state := p.stop(w.cluster(t, from, 48, remainder), 1+w.r.IntN(25))
 				to := w.cluster(t, counts[(i+1+w.r.IntN(4))%5], 48, remainder)
-				t.Logf("%s on %d processes goes on with %v", state, from, to)
+				t.Logf("%s on %d processes continues with %v", state, from, to)
 				p.resume(to, state, 3)
 				p.resume(w.topology(t, 48, remainder), state, 3)
 				p.resume(w.cluster(t, 4, []int{8, 24, 40}[w.r.IntN(3)], remainder), state, 3)
@@ -89,7 +89,7 @@ type chain struct {
 	*player
 	run     run
 	loaders []*loader.Loader
-	cursor  batch.Cursor // where all of them must stand
+	cursor  batch.Cursor // of the next batch of all of them
 	inLoop  bool         // the epoch of the last batch has not ended
 }
 
@@ -105,7 +105,7 @@ func testChain(t *testing.T, r *rand.Rand) {
 		t.Logf("%v on %v", c.cursor, c.run)
 		c.advance(w.r.IntN(2 * int(c.run.steps(w.records))))
 		next := w.topology(t, 0, []string{layout.Drop, layout.Pad}[w.r.IntN(2)])
-		if c.settle(next); w.r.IntN(2) == 0 {
+		if c.moveTo(next); w.r.IntN(2) == 0 {
 			c.restart(next)
 		} else {
 			c.remesh(next)
@@ -138,7 +138,7 @@ func (c *chain) step(l *loader.Loader, want []step) {
 	b, err := l.Next(context.Background())
 	if c.inLoop && c.cursor.Position == 0 {
 		if status.CodeOf(err) != status.End {
-			c.t.Fatalf("process %d: the loop goes on in epoch %d: %v", l.Process(), c.cursor.Epoch, err)
+			c.t.Fatalf("process %d: the loop continues in epoch %d: %v", l.Process(), c.cursor.Epoch, err)
 		}
 		return
 	}
@@ -146,20 +146,20 @@ func (c *chain) step(l *loader.Loader, want []step) {
 		c.t.Fatalf("process %d: %v", l.Process(), err)
 	}
 	if b.Step().Cursor != want[0].cursor {
-		c.t.Fatalf("process %d: the batch at %v comes, want %v", l.Process(), b.Step().Cursor, want[0].cursor)
+		c.t.Fatalf("process %d: got the batch at %v, want %v", l.Process(), b.Step().Cursor, want[0].cursor)
 	}
 	c.bytes(c.run, l.Process(), b, want[0])
 	b.Release()
 }
 
-// settle computes the start of the next run. If its batch size leaves no step
+// moveTo sets the cursor to the start of the next run. If its batch size leaves no step
 // in this epoch, the run starts with the next epoch.
-func (c *chain) settle(next run) {
+func (c *chain) moveTo(next run) {
 	if left := c.w.records - c.cursor.Position; c.cursor.Position > 0 && next.steps(left) == 0 {
 		c.cursor = batch.Cursor{Epoch: c.cursor.Epoch + 1}
 	}
 	if c.w.records < next.lay.BatchSize() && next.lay.Remainder() == layout.Drop {
-		c.t.Fatal("the world is too small")
+		c.t.Fatal("the dataset is too small")
 	}
 }
 
@@ -193,7 +193,7 @@ func (c *chain) close() {
 			c.t.Fatal(err)
 		}
 		if s := l.Stats(); s.LiveBatches != 0 {
-			c.t.Fatalf("%d batches are alive", s.LiveBatches)
+			c.t.Fatalf("%d batches are live", s.LiveBatches)
 		}
 	}
 }

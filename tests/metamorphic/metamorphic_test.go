@@ -166,7 +166,7 @@ func (p *player) check(u run, o loader.Options, want []step) {
 			p.t.Fatal(err)
 		}
 		if s := l.Stats(); s.LiveBatches != 0 || s.LiveBytes != 0 {
-			p.t.Fatalf("process %d: %+v are alive", process, s)
+			p.t.Fatalf("process %d: %+v is live", process, s)
 		}
 		if n := src.Counts().Gatherers; n != 0 {
 			p.t.Fatalf("process %d: %d gatherers are open", process, n)
@@ -223,7 +223,7 @@ func (p *player) stop(u run, steps int) []byte {
 			b.Release()
 		}
 		if after != l.State() {
-			p.t.Fatalf("the state is %v, behind the last batch %v", l.State(), after)
+			p.t.Fatalf("the state is %v, but %v after the last batch", l.State(), after)
 		}
 		states = append(states, after)
 		if err := l.Close(); err != nil {
@@ -246,7 +246,7 @@ func (p *player) resume(u run, state []byte, epochs int64) {
 	if left := p.w.records - c.Position; u.lay.Remainder() == layout.Refuse && left%u.lay.BatchSize() != 0 {
 		o := loader.Options{Layout: u.lay, Order: p.w.order, Seed: p.w.seed, State: state}
 		if _, err := loader.New(p.w.source(), o); status.CodeOf(err) != status.InvalidArgument {
-			p.t.Fatalf("position %d was let through: %v", c.Position, err)
+			p.t.Fatalf("position %d was accepted: %v", c.Position, err)
 		}
 		return
 	}

@@ -24,7 +24,7 @@ func (p *player) bytes(u run, process int, b *batch.Batch, s step) {
 		}
 		for _, device := range block.Holders {
 			if !block.Index.Equal(a.Sharding.IndexAt(a.Shape, device)) || held[[2]int{block.Array, device}] {
-				p.t.Fatalf("process %d: device %d of %s is given %v", process, device, a.Name, block.Index)
+				p.t.Fatalf("process %d: device %d of %s gets %v", process, device, a.Name, block.Index)
 			}
 			held[[2]int{block.Array, device}] = true
 		}
@@ -99,7 +99,7 @@ func (p *player) once(u run, want []step) {
 		for _, r := range s.records {
 			key := [2]int64{s.cursor.Epoch, r}
 			if r >= 0 && seen[key] {
-				p.t.Fatalf("record %d comes twice in epoch %d", r, s.cursor.Epoch)
+				p.t.Fatalf("record %d is delivered twice in epoch %d", r, s.cursor.Epoch)
 			}
 			seen[key] = true
 		}
@@ -130,7 +130,7 @@ func (p *player) reported(u run) {
 			bytes += b.Bytes
 		}
 		if err := l.Close(); err != nil || bytes != a.BytesPerStep {
-			p.t.Fatalf("process %d: %d bytes per step are reported, %d come (%v)", a.Process, a.BytesPerStep, bytes, err)
+			p.t.Fatalf("process %d: %d bytes per step are reported, but the blocks have %d (%v)", a.Process, a.BytesPerStep, bytes, err)
 		}
 		for _, b := range report.Processes {
 			same := slices.Equal(rowsOf(u, a.Process), rowsOf(u, b.Process))

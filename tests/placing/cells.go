@@ -55,7 +55,7 @@ func (b *bench) end() (err error) {
 // mode is the way in which a loader feeds a cell.
 type mode struct {
 	ring  bool
-	ahead int // batches read ahead; the one before is then held meanwhile
+	ahead int // batches read ahead; if positive, each batch is held until the next one arrives
 }
 
 // Names of cells, which the page looks up.
@@ -186,7 +186,7 @@ func (b *bench) pulled(c cell, d *gomlxfeed.Devices, m mode) (cell, error) {
 		if err != nil {
 			return err
 		}
-		if m.ahead > 0 { // the one before is held meanwhile
+		if m.ahead > 0 { // releases the previous batch and holds this one
 			placed, last = last, placed
 		}
 		placed.Release()

@@ -30,7 +30,7 @@ func measure(cells []cell, rounds int) ([][]measured, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", cells[at].on, cells[at].what, err)
 			}
-			if round > 0 { // the first warms
+			if round > 0 { // the first round only warms up
 				turns[at] = append(turns[at], m)
 			}
 		}
@@ -38,8 +38,8 @@ func measure(cells []cell, rounds int) ([][]measured, error) {
 	return turns, nil
 }
 
-// turn runs a cell for one turn. The first steps do not count, because the cache
-// belongs to the cell before, and batches were read ahead meanwhile.
+// turn runs a cell for one turn. The first steps do not count, because the caches
+// hold data of the previous cell, and batches may be ready.
 func turn(c cell) (measured, error) {
 	for range 4 {
 		if err := c.step(); err != nil {

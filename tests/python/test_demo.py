@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_report_has_the_colours_of_its_theme(tmp_path: Path) -> None:
+def test_report_has_the_colors_of_its_theme(tmp_path: Path) -> None:
     write = runpy.run_path(str(ROOT / "docs" / "demo" / "report.py"))["write"]
     page = tmp_path / "report.html"
     write(page, facts={"a": "1 < 2"}, losses=[2, 1, 0.5], resumed_at=1, layouts={"x": "", "y": ""})

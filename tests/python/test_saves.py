@@ -118,7 +118,7 @@ def place_of(loader: mf.Loader) -> tuple[int, int]:
 
 
 def test_a_folder_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If another process locks the folder for long, a save goes on without the lock."""
+    """If another process locks the folder for long, a save continues without the lock."""
     import fcntl
     import os
 

@@ -35,7 +35,7 @@ func TestRounds(t *testing.T) {
 	drawn := map[uint64]bool{}
 	Rounds(t, 5, 50, func(_ *testing.T, r *rand.Rand) { drawn[r.Uint64()] = true })
 	if len(drawn) != 5 {
-		t.Errorf("%d rounds differ of 5", len(drawn))
+		t.Errorf("%d of 5 rounds differ", len(drawn))
 	}
 }
 
@@ -51,7 +51,7 @@ func TestDraws(t *testing.T) {
 			sizes[a.Name] = a.Size
 		}
 		if product != size || size > devices || len(sizes) != len(axes) {
-			t.Fatalf("%v of %d devices, said to be %d", axes, devices, size)
+			t.Fatalf("%v of %d devices: the size is %d", axes, devices, size)
 		}
 		for _, f := range Fields(r, 6, 12) {
 			shape := append([]int{24}, f.Shape...)

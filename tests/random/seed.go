@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 takes a new one")
+var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 draws a new one")
 
 // New returns a generator, and logs the flags that run the test again with the
 // same numbers. Parallel parts of a test need a generator each.
@@ -25,7 +25,7 @@ func New(t testing.TB) *rand.Rand {
 	if s == 0 {
 		s = rand.Uint64()
 	}
-	t.Logf("again: -run '%s' -seed=%d", t.Name(), s)
+	t.Logf("repeat: -run '%s' -seed=%d", t.Name(), s)
 	return From(s)
 }
 
@@ -34,7 +34,7 @@ func From(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 // Rounds runs quick rounds, or deep rounds with MESHFEED_DEEP=1, or the one
 // round of -seed. It stops at the first failure.
-func Rounds(t *testing.T, quick, deep int, play func(t *testing.T, r *rand.Rand)) {
+func Rounds(t *testing.T, quick, deep int, test func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
 	rounds, first := quick, rand.Uint64()
 	if os.Getenv("MESHFEED_DEEP") != "" {
@@ -45,8 +45,8 @@ func Rounds(t *testing.T, quick, deep int, play func(t *testing.T, r *rand.Rand)
 	}
 	for i := range uint64(rounds) {
 		s := first + i
-		if !t.Run(fmt.Sprintf("seed=%d", s), func(t *testing.T) { play(t, From(s)) }) {
-			t.Fatalf("again: -run '%s' -seed=%d", t.Name(), s)
+		if !t.Run(fmt.Sprintf("seed=%d", s), func(t *testing.T) { test(t, From(s)) }) {
+			t.Fatalf("repeat: -run '%s' -seed=%d", t.Name(), s)
 		}
 	}
 }
