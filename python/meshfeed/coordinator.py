@@ -6,13 +6,9 @@ It carries some hundred bytes at a time, and never data.
 
 from __future__ import annotations
 
-import itertools
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
-
-from meshfeed.errors import InvalidArgumentError
 
 
 @runtime_checkable
@@ -39,51 +35,6 @@ class Coordinator(Protocol):
 
     def list(self, prefix: str) -> dict[str, bytes]:
         """Returns all keys below a path, with the path, and their values."""
-
-
-def patient_get(
-    store: Coordinator,
-    key: str,
-    until: float,
-    sleep: Callable[[float], object] = time.sleep,
-) -> bytes | None:
-    """Waits for a key, and reacts to Ctrl-C at once.
-
-    A call of a store that blocks may not react to signals. So this polls, less often the longer it
-    takes, because a job may have thousands of processes.
-
-    Args:
-        store: the store.
-        key: the key.
-        until: the time of `time.monotonic` at which to give up.
-        sleep: waits for so many seconds; a true result ends the wait.
-
-    Returns:
-        The value, or None if the wait ended without one.
-
-    Raises:
-        InvalidArgumentError: the store returned something other than bytes.
-    """
-    for pause in _pauses():
-        value = _checked(store.try_get(key), key)
-        left = until - time.monotonic()
-        if value is not None or left <= 0 or sleep(min(pause, left)):
-            return value
-    raise AssertionError
-
-
-def _checked(value: Any, key: str) -> bytes | None:
-    """Rejects values that are not bytes, which would look like a difference."""
-    if value is None or isinstance(value, bytes):
-        return value
-    message = f"the coordinator gave a {type(value).__name__} for the key {key!r}, expected bytes"
-    hint = "give one whose methods answer as those of mf.Coordinator"
-    raise InvalidArgumentError(message, op="mf.Loader", hint=hint)
-
-
-def _pauses() -> Iterator[float]:
-    """Yields pauses from 2 ms to half a second."""
-    return itertools.chain((0.002 * 1.3**n for n in range(21)), itertools.repeat(0.5))
 
 
 def jax_coordinator() -> JaxCoordinator:

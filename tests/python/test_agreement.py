@@ -15,7 +15,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed._jobs import agreement
-from meshfeed._jobs.keys import Namespace
+from meshfeed._jobs.keys import Generation, Namespace
 from tests.python.players import (
     ALIKE,
     DIFFER,
@@ -165,13 +165,13 @@ def test_many_differences() -> None:
 
 def judged(plans: list[dict[str, Any]]) -> str:
     """Returns the lowest process's verdict on the terms of all processes."""
-    texts = [json.dumps(plan, sort_keys=True).encode() for plan in plans]
-    store = Memory()
+    texts = [json.dumps(plan, sort_keys=True) for plan in plans]
+    namespace = Namespace(Memory(), "train", "'train'", 0, range(len(plans)))
+    of = Generation(namespace, "train/0")
     for p, text in enumerate(texts[1:], 1):
-        store.set(f"round/answer/{p}", b"" if text == texts[0] else text)
-    namespace = Namespace(store, "round", "'train'", 0, range(len(plans)))
+        of.set(f"answer/{p}", "" if text == texts[0] else text)
     with pytest.raises(mf.IncompatibleError) as e:
-        agreement.Agreement(namespace, HANG).reach("round", plans[0])
+        agreement.Agreement(of, HANG, False, threading.Event()).reach(plans[0])
     return str(e.value)
 
 
@@ -388,7 +388,7 @@ def test_subset_of_processes() -> None:
     for p in (1, 3):
         job.add(process=p)
     assert all(isinstance(batch, dict) for batch in job.step())
-    assert job.store.keys["meshfeed/train.1-3.78d2d6be/0/0/answer/3"] == b""
+    assert job.store.keys["meshfeed/train.1-3.78d2d6be/0/0/answer/3"] == b'""'
     job.close()
 
 

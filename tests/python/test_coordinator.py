@@ -1,9 +1,7 @@
-"""How the store of a job is found, and how it is polled."""
+"""How the store of a job is found, and how processes wait for its keys."""
 
 from __future__ import annotations
 
-import math
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +9,10 @@ import jax
 import pytest
 
 import meshfeed as mf
-from meshfeed.coordinator import JaxCoordinator, jax_coordinator, patient_get
+from meshfeed._jobs.keys import SLICE, Generation, Namespace
+from meshfeed.coordinator import JaxCoordinator, jax_coordinator
 from meshfeed.jax import _CLIENT, coordination_client
-from tests.python.players import Memory
+from tests.python.players import HANG, Memory
 
 pytestmark = pytest.mark.plain
 
@@ -75,21 +74,39 @@ def test_other_errors_of_jax_are_raised() -> None:
         store.get("k", 1)
 
 
-def test_patience() -> None:
-    """A missing key is polled less and less often, and once more at the end."""
-    store, slept = Memory(), list[float]()
+class Slow(Memory):
+    """A store that records how long each call may wait, and waits for no key."""
 
-    def sleep(seconds: float) -> bool:
-        slept.append(seconds)
-        return len(slept) == 40
+    def __init__(self) -> None:
+        super().__init__()
+        self.slices: list[float] = []
 
-    now = time.monotonic()
-    assert patient_get(store, "k", now + 3600, sleep) is None
-    assert slept[:2] == pytest.approx([0.002, 0.0026])
-    assert max(slept) == 0.5
-    assert store.calls == 40
-    store.set("k", b"v")
-    assert patient_get(store, "k", now - 1) == b"v"
+    def get(self, key: str, seconds: float) -> bytes | None:
+        self.slices.append(seconds)
+        return self.keys.get(key)
+
+
+def generation(store: mf.Coordinator) -> Generation:
+    return Generation(Namespace(store, "a", "'train'", 0, (0, 1)), "a/0")
+
+
+def test_a_wait_is_made_of_short_calls() -> None:
+    """Ctrl-C takes effect between two calls of the store. The last call waits for nothing."""
+    store, ends = Slow(), iter([False] * 5 + [True])
+    assert generation(store).wait("k", HANG, lambda: next(ends)) is None
+    assert store.slices == [SLICE] * 5
+    assert store.calls == 1  # `try_get`
+
+
+def test_the_last_call_finds_a_late_value() -> None:
+    store = Slow()
+
+    def over() -> bool:
+        store.set("a/0/k", b"7")
+        return True
+
+    assert generation(store).wait("k", HANG, over) == 7
+    assert generation(store).wait("k", -1, lambda: False) == 7
 
 
 @pytest.mark.parametrize(("answer", "kind"), [("text", "str"), ((b"x", 1), "tuple")])
@@ -101,8 +118,8 @@ def test_values_that_are_not_bytes(answer: Any, kind: str) -> None:
             return super().try_get(key) and answer
 
     store = Odd()
-    store.set("a/b", b"text")
+    store.set("a/0/b", b"text")
     with pytest.raises(mf.InvalidArgumentError) as e:
-        patient_get(store, "a/b", math.inf)
-    want = f"mf.Loader: the coordinator gave a {kind} for the key 'a/b', expected bytes; give one "
-    assert str(e.value) == want + "whose methods answer as those of mf.Coordinator"
+        generation(store).get("b")
+    want = f"mf.Loader: the coordinator gave a {kind} for the key 'a/0/b', expected bytes; give "
+    assert str(e.value) == want + "one whose methods answer as those of mf.Coordinator"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import subprocess
@@ -444,7 +445,8 @@ def test_one_moves_alone(odd: int) -> None:
     with players(name="train") as job:
         job.step()
         job.loaders[odd].seek(epoch=0, position=32)
-        cluster(job.loaders[odd])._agreement._seconds = 0.1
+        impatient = cluster(job.loaders[odd])
+        impatient._options = dataclasses.replace(impatient._options, agree_timeout=0.1)
         with pytest.raises(mf.PeerError) as e:
             next(iter(job.loaders[odd]))
         heard(job, odd)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from meshfeed._jobs import peers, replicas
+from meshfeed._jobs import peers, replicas, worker
 from meshfeed._native import calls
 from meshfeed._native.abi import Head
 from tests.python.corruptions import FOUND, SEED, WAYS, Way, blocks, corrupt, last_bit
@@ -341,7 +341,7 @@ def test_a_writer_leaves(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("gone", [2, 3])
 def test_a_reader_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """No digest is kept for a departed process."""
-    monkeypatch.setattr(replicas, "LOOK", 0.0)
+    monkeypatch.setattr(worker, "OLD", 0.0)
     with players(verify_replicas="always") as job:
         job.step()
         compared(job)
@@ -381,11 +381,11 @@ def test_a_store_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
     class Weak(Memory):
         fails = 0
 
-        def try_get(self, key: str) -> bytes | None:
+        def get(self, key: str, seconds: float) -> bytes | None:
             if self.fails and "/digests/" in key:
                 self.fails -= 1
                 raise ConnectionError("gone")
-            return super().try_get(key)
+            return super().get(key, seconds)
 
     store = Weak()
     with players(verify_replicas="always", coordinator=store, name="train") as job:

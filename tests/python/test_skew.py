@@ -13,6 +13,7 @@ import pytest
 
 import meshfeed as mf
 from meshfeed._jobs import peers, skew
+from meshfeed._jobs.barrier import Decision
 from tests.python.corruptions import SEED
 from tests.python.players import HANG, Players, cluster, peers_of, players, together, until
 
@@ -53,7 +54,7 @@ def run(job: Players, loop: Loop) -> list[Any]:
 def some_go_on(keys: dict[str, bytes]) -> bool:
     """Returns whether the waiting processes may take a batch without the others."""
     decisions = [json.loads(v) for k, v in keys.items() if k.endswith("/decision/last")]
-    return any(each["exceptions"] for each in decisions)
+    return any(exceptions for _, _, exceptions, _ in decisions)
 
 
 def error(said: str) -> str:
@@ -127,7 +128,7 @@ def test_the_error_outlives_the_processes_that_raised_it() -> None:
         run(job, loop)
         slow = job.loaders[2]
         barrier: Any = cluster(slow).workers.barrier
-        barrier._error, barrier._number = None, 0
+        barrier._last = Decision(0, 0, {})
         for p in (0, 1, 3):
             job.loaders[p].close()
         until(lambda: bool(peers_of(slow).departed))

@@ -24,6 +24,9 @@ class Clock:
     def process_time(self) -> float:
         return self.used
 
+    def time(self) -> float:
+        return self.now
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:

@@ -11,125 +11,100 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from meshfeed import errors
 from meshfeed._io.arguments import cut
-from meshfeed._jobs.keys import Namespace
-from meshfeed._jobs.text import named
+from meshfeed._jobs import wording
+from meshfeed._jobs.keys import Generation
+from meshfeed._jobs.wording import named
 from meshfeed._native import library
-from meshfeed.coordinator import patient_get
 
-SLACK = 10.0  # seconds that processes wait for the verdict, after the lowest has waited for them
+GRACE = 10.0  # seconds that processes wait for the verdict, after the lowest has waited for them
 FIELDS = 3  # that an error names
 COMPARED = 8  # different terms that are compared field by field
 
 Terms = dict[str, Any]  # what must be equal in all processes
+Verdict = dict[str, Any]  # the arguments of an error; empty if all terms are equal
 
 
+@dataclass(frozen=True)
 class Agreement:
-    """Compares the terms of a loader's processes, once per generation.
+    """Compares the terms of a loader's processes, at the start of a generation.
 
-    Args:
-        namespace: the loader's keys.
+    Attributes:
+        of: the generation.
         seconds: how long to wait for the other processes.
+        moved: whether this process has moved since an earlier agreement.
+        closed: ends a wait for the others with an error.
     """
 
-    def __init__(self, namespace: Namespace, seconds: float) -> None:
-        self._namespace, self._store = namespace, namespace.store
-        self._me, self._lead = namespace.me, namespace.lead
-        self._seconds = seconds
-        self._moved = False
-        self._ended = threading.Event()
+    of: Generation
+    seconds: float
+    moved: bool
+    closed: threading.Event
 
-    def end(self) -> None:
-        """Ends a wait for the others, now or later, with an error."""
-        self._ended.set()
-
-    def reach(self, path: str, mine: Terms, *, moved: bool = False) -> None:
+    def reach(self, terms: Terms) -> None:
         """Returns when every process has published the same terms.
-
-        Args:
-            path: the prefix of the generation's keys.
-            mine: this process's terms.
-            moved: whether this is a later agreement, after a change of this process's position.
 
         Raises:
             IncompatibleError: the terms differ; every process raises it.
             PeerError: a process did not answer in time.
             CancelledError: the loader was closed meanwhile.
         """
-        self._moved = moved
-        text = json.dumps(mine, sort_keys=True).encode()
-        verdict = self._judge(path, text) if self._me == self._lead else self._answer(path, text)
+        mine = json.dumps(terms, sort_keys=True)
+        title = self.of.namespace.title
+        verdict = self._judge(mine) if self.of.namespace.leads else self._answer(mine)
+        if "differ" in verdict:
+            raise wording.differ(title, verdict["differ"])
         if verdict:
-            raise self._error(json.loads(verdict))
+            raise wording.absent(title, verdict["absent"], verdict["moved"], self.seconds)
 
-    def _answer(self, path: str, mine: bytes) -> bytes:
-        theirs = self._get(f"{path}/terms", self._seconds)
-        if theirs is None:
-            raise self._error(self._absent([self._lead], [self._me]))
-        self._store.set(f"{path}/answer/{self._me}", b"" if theirs == mine else mine)
-        verdict = self._get(f"{path}/verdict", self._seconds + SLACK)
+    def _answer(self, mine: str) -> Verdict:
+        me, lead = self.of.namespace.me, self.of.namespace.lead
+        terms = self._get("terms", self.seconds)
+        if terms is None:
+            return self._absent([lead], [me])
+        self.of.set(f"answer/{me}", "" if terms == mine else mine)
+        verdict: Verdict | None = self._get("verdict", self.seconds + GRACE)
         if verdict is None:
-            raise self._error(self._absent([self._lead], [self._me]))
-        if not verdict and theirs != mine:  # the verdict is on terms from before a Ctrl-C here
-            return self._differ({theirs: [self._lead], mine: [self._me]})
+            return self._absent([lead], [me])
+        if not verdict and terms != mine:  # all agreed on what this process answered before Ctrl-C
+            return _differ({terms: [lead], mine: [me]})
         return verdict
 
-    def _judge(self, path: str, mine: bytes) -> bytes:
-        asked = self._store.try_get(f"{path}/terms")  # from before a Ctrl-C
-        if asked is None:
-            self._store.set(f"{path}/terms", asked := mine)
-        until = time.monotonic() + self._seconds
-        known, absent = {mine: [self._me]}, list[int]()
-        for p in self._namespace.others:
-            answer = self._get(f"{path}/answer/{p}", until - time.monotonic())
+    def _judge(self, mine: str) -> Verdict:
+        published = self.of.get("terms")  # before a Ctrl-C
+        if published is None:
+            self.of.set("terms", published := mine)
+        until = time.monotonic() + self.seconds
+        known, absent = {mine: [self.of.namespace.me]}, list[int]()
+        for p in self.of.namespace.others:
+            answer = self._get(f"answer/{p}", until - time.monotonic())
             if answer is None:
                 absent.append(p)
             else:
-                known.setdefault(answer or asked, []).append(p)
-        verdict = b""
+                known.setdefault(answer or published, []).append(p)
+        verdict = _differ(known) if len(known) > 1 else {}
         if absent:
-            here = [p for p in self._namespace.members if p not in absent]
-            verdict = json.dumps(self._absent(absent, here)).encode()
-        elif len(known) > 1:
-            verdict = self._differ(known)
-        self._store.set(f"{path}/verdict", verdict)
+            here = [p for p in self.of.namespace.members if p not in absent]
+            verdict = self._absent(absent, here)
+        self.of.set("verdict", verdict)
         return verdict
 
-    def _get(self, key: str, seconds: float) -> bytes | None:
-        value = patient_get(self._store, key, time.monotonic() + seconds, self._ended.wait)
-        if value is None and self._ended.is_set():
-            message = f"loader {self._namespace.title} was closed while it waited for other "
-            error = errors.CancelledError(f"{message}processes", op="mf.Loader")
-            raise library.unless_exiting(error)
+    def _get(self, key: str, seconds: float) -> Any:
+        value = self.of.wait(key, seconds, self.closed.is_set)
+        if value is None and self.closed.is_set():
+            raise library.unless_exiting(wording.closed(self.of.namespace.title))
         return value
 
-    def _differ(self, known: Mapping[bytes, Sequence[int]]) -> bytes:
-        parsed = [(processes, json.loads(text)) for text, processes in known.items()]
-        return json.dumps({"differ": "; ".join(differences(parsed))}).encode()
+    def _absent(self, absent: list[int], here: list[int]) -> Verdict:
+        return {"absent": absent, "moved": here if self.moved else []}
 
-    def _absent(self, processes: list[int], here: list[int]) -> dict[str, Any]:
-        return {"absent": processes, **({"moved": here} if self._moved else {})}
 
-    def _error(self, verdict: Mapping[str, Any]) -> errors.Error:
-        title = self._namespace.title
-        if text := verdict.get("differ"):
-            message = f"the processes of loader {title} differ: {text}"
-            hint = "give every process the same data, arguments and state"
-            return errors.IncompatibleError(message, op="mf.Loader", hint=hint)
-        absent = verdict["absent"]
-        message = f"{named(absent, 'has', 'have')} not "
-        hint = "every process of the mesh makes the same loaders in the same order; see its log, "
-        if moved := verdict.get("moved"):
-            message = f"{named(moved, 'has', 'have')} called skip, seek or restore, and after it "
-            message += f"{named(absent, 'has', 'have')} not "
-            hint = "call it before the same batch in every process; see the logs, "
-        message += f"reached the next batch of loader {title} within {self._seconds:g} s"
-        hint += "or raise agree_timeout="
-        error = errors.peer(TimeoutError)(message, op="mf.Loader", hint=hint)
-        return error.at(absent[0], -1, -1)
+def _differ(known: Mapping[str, Sequence[int]]) -> Verdict:
+    """Compares different terms, each with the processes that have them."""
+    return {"differ": differences([(have, json.loads(text)) for text, have in known.items()])}
 
 
 def differences(known: Sequence[tuple[Sequence[int], Terms]]) -> list[str]:

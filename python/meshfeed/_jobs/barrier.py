@@ -16,16 +16,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from meshfeed import errors
+from meshfeed._jobs import wording
 from meshfeed._jobs.keys import Generation
 
 FIRST, ALWAYS_FIRST = 8, 2  # the first batch with a barrier
 NEVER = 2**62
 QUIET = 0.02  # seconds that a process waits at the barrier before it wakes the lowest one
-ASK = 0.25  # seconds of one wait for a decision
+ASK = 0.2  # seconds of one wait for a decision
 BUSY = 0.01  # seconds at most between two looks at what the devices still do
 LOST = 1.0  # seconds without a decision after which a process checks the lowest one
 GONE, PATIENCE = 60.0, 10.0  # seconds, plus steps, without a decision after which it is gone
@@ -33,16 +33,12 @@ FADES = 0.98  # of the longest step, with every step
 
 LAST = "barrier/decision/last"
 
-HINT = "take the same number of batches in every process; loader.peek() shows the next one without "
-HINT += "taking it; then continue from a saved state in all of them"
-
 log = logging.getLogger("meshfeed")
 
 LiveArrays = Callable[[], Sequence[Any]]
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """What a process publishes when it has stopped and its devices are idle.
 
     Attributes:
@@ -54,8 +50,7 @@ class Arrival:
     longest: float
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What the lowest process decides for all.
 
     Attributes:
@@ -84,11 +79,10 @@ class Barrier:
     def __init__(
         self, of: Generation, first: int, live: LiveArrays, check: Callable[[], bool]
     ) -> None:
-        self._keys, self._namespace = of, of.namespace
+        self._keys, self._namespace, self._me = of, of.namespace, str(of.namespace.me)
         self._live, self._check = live, check
-        self._stop, self._number = first, 0
+        self._last = Decision(0, first, {})
         self._longest = 0.0
-        self._error: str | None = None
         self._ended = threading.Event()
 
     def end(self) -> None:
@@ -105,9 +99,8 @@ class Barrier:
         Raises:
             IncompatibleError: a process is ahead of another.
         """
-        longest = FADES * self._longest
         if batch > 2:  # the first step includes the compilation
-            self._longest = seconds if seconds > longest else longest
+            self._longest = max(seconds, FADES * self._longest)
         if batch >= self._stop:
             self._wait(batch)
             if self._check():  # departed processes may have raised an error that is not read yet
@@ -117,49 +110,62 @@ class Barrier:
     def judge(self) -> None:
         """Raises the error of the last decision, if it has one."""
         try:
-            self._follow(self._keys.try_get(LAST))
+            self._follow(self._keys.get(LAST))
         except Exception as e:  # of the store
             log.debug("loader %s: the last decision was not read: %s", self._namespace.title, e)
         self._refuse()
 
     def _refuse(self) -> None:
-        if self._error is not None:
-            raise errors.IncompatibleError(self._error, op="mf.Loader", hint=HINT)
+        if self._last.error is not None:
+            raise wording.skew(self._last.error)
+
+    @property
+    def _stop(self) -> int:
+        return self._last.exceptions.get(self._me, self._last.stop)
 
     def _wait(self, batch: int) -> None:
         """Publishes that this process stops, and waits for the decision that lets it go on."""
         try:
-            self._follow(self._keys.try_get(LAST))
+            self._follow(self._keys.get(LAST))
             if self._holds(batch):
                 self._finish(batch)
             if self._holds(batch):
                 arrival = Arrival(batch, round(self._longest, 6))
-                self._keys.set(f"barrier/arrival/{self._namespace.me}", asdict(arrival))
+                self._keys.set(f"barrier/arrival/{self._me}", arrival)
                 self._await_decision(batch)
         except errors.Error:
             raise
         except Exception as e:  # JAX's store is gone with the job; another store may come back
             text = "loader %s: batch %d was not compared: %s"
             log.debug(text, self._namespace.title, batch, e)
-            self._stop = NEVER
+            self._go_on_alone()
 
     def _await_decision(self, batch: int) -> None:
-        woken, since = False, time.monotonic()
-        leads = self._namespace.me == self._namespace.lead
+        since = time.monotonic()
+        if not self._namespace.leads:
+            self._follow(self._next_decision(QUIET))
+        if self._holds(batch):
+            wake(self._keys, self._last.number)
         while self._holds(batch):
-            if not woken and (leads or time.monotonic() - since > QUIET):
-                wake(self._keys, self._number)
-                woken = True
-            key = f"barrier/decision/{self._number + 1}"
-            found = self._keys.get(key, ASK if woken else QUIET) or self._keys.try_get(LAST)
-            if self._follow(found):
-                woken, since = True, time.monotonic()
-            elif time.monotonic() - since > LOST:
-                self._check_lead(time.monotonic() - since)
+            waited = time.monotonic() - since
+            if self._follow(self._next_decision(ASK)):
+                since = time.monotonic()
+            elif waited > GONE + PATIENCE * self._longest or (
+                waited > LOST and self._namespace.lead in self._namespace.departed(LOST)
+            ):
+                self._go_on_alone()
+
+    def _next_decision(self, seconds: float) -> Any:
+        """Waits for the next decision; if there are newer ones, returns the newest."""
+        key = f"barrier/decision/{self._last.number + 1}"
+        return self._keys.get(key, seconds) or self._keys.get(LAST)
+
+    def _go_on_alone(self) -> None:
+        self._last = Decision(self._last.number, NEVER, {})
 
     def _holds(self, batch: int) -> bool:
         """Returns whether a batch may not be taken yet; raises what is known of failures."""
-        over = self._check() or self._error is not None or self._ended.is_set()
+        over = self._check() or self._last.error is not None or self._ended.is_set()
         return batch >= self._stop and not over
 
     def _finish(self, batch: int) -> None:
@@ -170,25 +176,16 @@ class Barrier:
             pause = min(1.3 * pause, BUSY)
             if time.monotonic() - asked > ASK:
                 asked = time.monotonic()
-                self._follow(self._keys.try_get(LAST))
+                self._follow(self._keys.get(LAST))
                 if not self._holds(batch):
                     return
 
     def _follow(self, found: Any) -> bool:
         """Notes where to stop next; returns whether the decision that was found is new."""
-        if found is None or found["number"] <= self._number:
+        if found is None or found[0] <= self._last.number:
             return False
-        decision = Decision(**found)
-        self._number = decision.number
-        self._stop = decision.exceptions.get(str(self._namespace.me), decision.stop)
-        self._error = decision.error
+        self._last = Decision(*found)
         return True
-
-    def _check_lead(self, seconds: float) -> None:
-        """Goes on alone if the lowest process has departed, or has been silent for very long."""
-        gone = self._namespace.lead in self._namespace.departed()
-        if gone or seconds > GONE + PATIENCE * self._longest:
-            self._stop = NEVER
 
 
 def wake(of: Generation, number: int) -> None:

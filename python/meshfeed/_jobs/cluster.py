@@ -21,7 +21,7 @@ from meshfeed._io.arguments import State
 from meshfeed._jobs import peers, state_files, worker
 from meshfeed._jobs.agreement import Agreement, Terms
 from meshfeed._jobs.failures import is_failure, is_local
-from meshfeed._jobs.names import claim
+from meshfeed._jobs.keys import claim
 from meshfeed._jobs.options import Evidence, JobOptions
 from meshfeed._jobs.workers import Workers
 from meshfeed._native import library
@@ -55,6 +55,7 @@ class Cluster:
 
     Attributes:
         workers: the background threads of the present generation.
+        agreed: whether the processes have agreed on the next batch.
         left: whether this process has left the cluster, and goes on alone.
         passes: numbers the passes of `one_epoch`, alike in all processes.
         state: the state from which the loader goes on, set by its cursor.
@@ -67,10 +68,10 @@ class Cluster:
         self._options, self._evidence = options, evidence
         self._terms: Terms | None = None
         self._namespace, self._release = claim(options.store(), me, options.name, members)
-        self._agreement = Agreement(self._namespace, options.agree_timeout)
+        self._closed = threading.Event()
         self._lock = threading.RLock()
         self._next = self._present = 0  # numbers of generations
-        self._agreed = self._met = False
+        self.agreed = self._met = False
         self.workers = Workers(self._namespace)
         self.left = False
         self.passes = itertools.count(1)
@@ -78,14 +79,10 @@ class Cluster:
         self.position: Callable[[], Position | None] = lambda: None
         self._end = weakref.finalize(self, _forget, self.workers, self._release)
         self._end.atexit = False
-        _watch_exit(self)
+        _watch_exit()
+        _open.add(self)
 
     # ---- for cursors ----
-
-    @property
-    def agreed(self) -> bool:
-        """Whether the processes have agreed on the next batch."""
-        return self._agreed
 
     def begin(self) -> int:
         """Comes before a batch: raises failures of other processes, and agrees if necessary.
@@ -93,7 +90,7 @@ class Cluster:
         Returns:
             The number of the generation, which grows with every agreement.
         """
-        if self._agreed:
+        if self.agreed:
             self.workers.check()
         else:
             self._agree()
@@ -104,7 +101,7 @@ class Cluster:
 
         Returns None if the processes have not agreed, because then they may be anywhere.
         """
-        if not self._agreed or self.left:
+        if not self.agreed or self.left:
             return None
         try:
             return state_files.keeps(self._namespace.generation(self._present), path, state)
@@ -121,11 +118,11 @@ class Cluster:
     def moved(self, state: State) -> None:
         """Notes a new position of the loader: the processes agree before the next batch."""
         self.state = state
-        self._agreed = False
+        self.agreed = False
 
     def _agree(self) -> None:
         with self._lock:
-            if not self._agreed and not self.left:  # another thread may have agreed meanwhile
+            if not self.agreed and not self.left:  # another thread may have agreed meanwhile
                 self._begin_generation()
 
     def _begin_generation(self) -> None:
@@ -133,24 +130,22 @@ class Cluster:
         namespace, this = self._namespace, self._namespace.generation(self._next)
         if self._terms is None:
             self._terms = self._evidence.terms(self._options)
+        agreement = Agreement(this, self._options.agree_timeout, self._met, self._closed)
+        position = functools.partial(_position, self.position)  # refers to no loader
         try:
-            self._agreement.reach(this.path, {**self._terms, **self.state}, moved=self._met)
-            self.workers.start(this, self._options, self._evidence, self._position)
+            agreement.reach({**self._terms, **self.state})
+            self.workers.start(this, self._options, self._evidence, position)
         except Exception as e:
             _beside(LEAVE, functools.partial(self._report, e))
             self._next += 1
             raise
         past = range(self._present, self._next)
         self._present, self._next = self._next, self._next + 1
-        self._agreed = self._met = True
-        if namespace.me == namespace.lead:
+        self.agreed = self._met = True
+        if namespace.leads:
             with contextlib.suppress(Exception):  # the processes have agreed, and go on
                 for number in past:
                     namespace.store.delete(namespace.generation(number).path)
-
-    def _position(self) -> tuple[int, int]:
-        position = self.position()
-        return position() if position is not None else (0, 0)
 
     # ---- the end ----
 
@@ -168,7 +163,7 @@ class Cluster:
         position = self.position()
         if position is None or self.left:
             return
-        if self._agreed:
+        if self.agreed:
             self.workers.peers.report(error, *position())
         elif self._terms is not None:
             for number in sorted({self._present, self._next}):
@@ -194,7 +189,7 @@ class Cluster:
         if self._end.detach() is None:
             return False
         self.left = True
-        self._agreement.end()
+        self._closed.set()
         self._release()
         return True
 
@@ -208,17 +203,12 @@ class Cluster:
 
 
 _open: weakref.WeakSet[Cluster] = weakref.WeakSet()
-_lock = threading.Lock()
-_watching_exit: list[bool] = []
 
 
-def _watch_exit(cluster: Cluster) -> None:
-    """Makes a cluster leave when the interpreter exits."""
-    with _lock:
-        if not _watching_exit:
-            library.before_exit(_leave_all)
-            _watching_exit.append(True)
-        _open.add(cluster)
+@functools.cache
+def _watch_exit() -> None:
+    """Makes the open clusters leave when the interpreter exits."""
+    library.before_exit(_leave_all)
 
 
 def _leave_all() -> None:
@@ -267,6 +257,11 @@ def _beside(seconds: float, *works: Callable[[], None]) -> bool:
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
     return True
+
+
+def _position(of: Callable[[], Position | None]) -> tuple[int, int]:
+    position = of()
+    return position() if position is not None else (0, 0)
 
 
 def _forget(workers: Workers, release: Callable[[], None]) -> None:

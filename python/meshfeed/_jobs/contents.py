@@ -8,10 +8,13 @@ with those of the lowest process.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from meshfeed import errors
+from meshfeed._jobs import wording
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.worker import Worker
 
@@ -19,11 +22,10 @@ if TYPE_CHECKING:
     from meshfeed._native.files import Files, Hashes
 
 LISTED = 10_000  # files whose hashes are published one by one, so that errors can name them
-LOOK = 2.0  # seconds between two reads of the lowest process's key: thousands may read it
+SLICE = 1.0  # seconds of one call of the store: thousands of processes may wait for minutes
 KEY = "content"
 
 log = logging.getLogger("meshfeed")
-
 
 Report = Callable[[errors.Error], None]
 
@@ -37,9 +39,11 @@ class Contents(Worker):
         report: is called with a difference, or with the error of a file.
     """
 
-    def __init__(self, of: Generation, files: Files, report: Report) -> None:
-        super().__init__("meshfeed.contents")
-        self._keys, self._files, self._report = of, files, report
+    def __init__(
+        self, of: Generation, files: Files, report: Callable[[errors.Error], None]
+    ) -> None:
+        super().__init__("meshfeed.contents", of)
+        self._files, self._report = files, report
         self._start()
 
     def _work(self) -> None:
@@ -51,29 +55,19 @@ class Contents(Worker):
             if not self.ended.is_set():
                 self._report(e)
         except Exception as e:  # of the store
-            title = self._keys.namespace.title
-            log.warning("loader %s: its files were not compared: %s", title, e)
+            log.warning("loader %s: its files were not compared: %s", self._title, e)
 
     def _compare(self, mine: Hashes) -> None:
-        namespace = self._keys.namespace
-        if namespace.me == namespace.lead:
+        namespace = self._namespace
+        if namespace.leads:
             self._keys.set(KEY, mine if len(mine["files"]) <= LISTED else {**mine, "files": []})
             return
-        while (theirs := self._keys.try_get(KEY)) is None:
-            if self.ended.wait(LOOK):
-                return
-        if theirs["sha256"] != mine["sha256"]:
-            self._report(self._difference(mine, theirs))
-
-    def _difference(self, mine: Hashes, theirs: Hashes) -> errors.Error:
-        me, lead = self._keys.namespace.me, self._keys.namespace.lead
-        message = f"processes {lead} and {me} read different files: "
+        gone = partial(self._in_vain, namespace.lead)
+        theirs: Hashes | None = self._keys.wait(KEY, math.inf, gone, each=SLICE)
+        if theirs is None or theirs["sha256"] == mine["sha256"]:
+            return
         pairs = zip(self._files.paths, mine["files"], theirs["files"], strict=False)
         other = [(path, here, there) for path, here, there in pairs if here != there]
-        whose, here, there = "their", mine["sha256"], theirs["sha256"]
-        if other:
-            path, here, there = other[0]
-            whose = f"{path}{f' and {len(other) - 1} more' if len(other) > 1 else ''}, whose"
-        message += f"{whose} SHA-256 is {here} on process {me} and {there} on process {lead}"
-        hint = "copy the files again; meshfeed verify --hash prints the SHA-256 of each"
-        return errors.IncompatibleError(message, op="mf.Loader", hint=hint)
+        paths = [path for path, _, _ in other]
+        _, here, there = other[0] if other else ("", mine["sha256"], theirs["sha256"])
+        self._report(wording.files_differ(namespace.lead, namespace.me, paths, here, there))

@@ -8,13 +8,11 @@ from typing import Any
 
 from meshfeed import errors
 from meshfeed._io.arguments import cut
-from meshfeed._jobs.text import counted
+from meshfeed._jobs.wording import OP, counted
 
 LENGTH = 400  # characters of an error's text that a message carries
 
 Message = dict[str, Any]
-
-_OP = "mf.Loader"  # the call that errors name, here and in the process that failed
 
 # Errors in the use of a loader, or received from another process, are not reported.
 _LOCAL = errors.InvalidStateError, errors.CancelledError, errors.ForkedError, errors.PeerError
@@ -88,10 +86,10 @@ def error_of(message: Message) -> errors.PeerError:
     if is_departure(message):
         text = f"{describe_departure(message)}, and this process takes another"
         hint = "end the loops of all processes at the same batch"
-        return errors.PeerError(text, op=_OP, hint=hint).at(message["process"], -1, -1)
+        return errors.PeerError(text, op=OP, hint=hint).at(message["process"], -1, -1)
     process, epoch, step = message["process"], message["epoch"], message["step"]
-    op, text = message.get("op", _OP), message["message"]
-    if op not in ("", _OP):
+    op, text = message.get("op", OP), message["message"]
+    if op not in ("", OP):
         text = f"{op}: {text}"
     if message.get("lost"):
         text = f"lost a peer: {text}"
@@ -99,7 +97,7 @@ def error_of(message: Message) -> errors.PeerError:
     if "cause" in message:  # found after a peer was lost
         text, process, epoch, step = f"{message['cause']}; {text}", message["of"], -1, -1
     made = errors.peer(_origin(message))(
-        text, op=_OP, hint=message.get("hint", ""), path=message.get("path", "")
+        text, op=OP, hint=message.get("hint", ""), path=message.get("path", "")
     )
     return made.at(process, epoch, step)
 

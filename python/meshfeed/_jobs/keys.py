@@ -1,20 +1,26 @@
-"""The keys of a loader in the job's store.
-
-A namespace holds all keys of one loader. A generation, one level below, lasts from one agreement
-of the processes to the next.
-"""
+"""The keys of a loader in the job's store, and the one way to wait for a key."""
 
 from __future__ import annotations
 
 import json
+import math
+import threading
+import time
+import weakref
+import zlib
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from meshfeed.coordinator import Coordinator, patient_get
+from meshfeed._jobs import wording
+from meshfeed.coordinator import Coordinator
+from meshfeed.errors import InvalidArgumentError
+
+SLICE = 0.2  # seconds of one call of the store; Ctrl-C and a close take effect after it
 
 
-@dataclass(frozen=True)
+@dataclass
 class Namespace:
     """The keys of a loader, as one of its processes uses them.
 
@@ -31,11 +37,17 @@ class Namespace:
     title: str
     me: int
     members: Sequence[int]
+    _departed: tuple[float, set[int]] = field(default=(-math.inf, set()), init=False)
 
     @property
     def lead(self) -> int:
         """The lowest process, which decides for all."""
         return self.members[0]
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the lowest."""
+        return self.me == self.lead
 
     @property
     def others(self) -> list[int]:
@@ -46,9 +58,12 @@ class Namespace:
         """Returns the keys of one generation."""
         return Generation(self, f"{self.path}/{number}")
 
-    def departed(self) -> set[int]:
-        """Returns the processes that have closed the loader."""
-        return set(_by_process(self.store, f"{self.path}/departed"))
+    def departed(self, age: float = 0) -> set[int]:
+        """Returns the processes that had closed the loader at most `age` seconds ago."""
+        now = time.monotonic()
+        if now - self._departed[0] >= age:
+            self._departed = now, set(_by_process(self.store, f"{self.path}/departed"))
+        return self._departed[1]
 
     def depart(self) -> None:
         """Marks this process as departed; the last process deletes all keys."""
@@ -73,17 +88,41 @@ class Generation:
         """Sets a key."""
         self.namespace.store.set(f"{self.path}/{key}", json.dumps(value).encode())
 
-    def get(self, key: str, seconds: float) -> Any:
-        """Waits for a key; returns None if it is not set in time."""
-        return _parsed(self.namespace.store.get(f"{self.path}/{key}", seconds))
+    def get(self, key: str, seconds: float = 0) -> Any:
+        """Returns the value of a key, or None if it is not set within this time.
 
-    def wait(self, key: str, until: float, sleep: Callable[[float], object]) -> Any:
-        """Waits for a key by `patient_get`, so that the wait can be ended."""
-        return _parsed(patient_get(self.namespace.store, f"{self.path}/{key}", until, sleep))
+        Raises:
+            InvalidArgumentError: the store returned something other than bytes.
+        """
+        store, path = self.namespace.store, f"{self.path}/{key}"
+        value: Any = store.get(path, seconds) if seconds > 0 else store.try_get(path)
+        if value is None or isinstance(value, bytes):
+            return None if value is None else json.loads(value)
+        kind = type(value).__name__
+        message = f"the coordinator gave a {kind} for the key {path!r}, expected bytes"
+        hint = "give one whose methods answer as those of mf.Coordinator"
+        raise InvalidArgumentError(message, op=wording.OP, hint=hint)
 
-    def try_get(self, key: str) -> Any:
-        """Returns the value of a key, None if it is not set."""
-        return _parsed(self.namespace.store.try_get(f"{self.path}/{key}"))
+    def wait(
+        self, key: str, seconds: float, over: Callable[[], bool], *, each: float = SLICE
+    ) -> Any:
+        """Waits for a key in short calls of the store, between which Ctrl-C takes effect.
+
+        Args:
+            key: the key.
+            seconds: how long to wait.
+            over: whether to end the wait; called before each call of the store.
+            each: seconds of each call.
+
+        Returns:
+            The value, or None if the wait ended. The key is read once more after that.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            left = 0.0 if over() else until - time.monotonic()
+            value = self.get(key, min(left, each))
+            if value is not None or left <= 0:
+                return value
 
     def by_process(self, key: str) -> dict[int, Any]:
         """Returns the values below a key whose last parts are the numbers of processes."""
@@ -95,9 +134,54 @@ class Generation:
         self.namespace.store.delete(f"{self.path}/{key}")
 
 
-def _parsed(value: bytes | None) -> Any:
-    return None if value is None else json.loads(value)
-
-
 def _by_process(store: Coordinator, path: str) -> dict[int, bytes]:
     return {int(key.rpartition("/")[2]): value for key, value in store.list(path).items()}
+
+
+# ---- the names of loaders ----
+
+
+class _Names:
+    """The names of this process's loaders in one store, and how often each was used."""
+
+    def __init__(self) -> None:
+        self.counts: defaultdict[tuple[int, str], int] = defaultdict(int)
+        self.taken: set[tuple[int, str | None]] = set()
+
+
+_lock = threading.Lock()
+_known: weakref.WeakKeyDictionary[Coordinator, _Names] = weakref.WeakKeyDictionary()
+
+
+def claim(
+    store: Coordinator, me: int, name: str | None, members: Sequence[int]
+) -> tuple[Namespace, Callable[[], None]]:
+    """Claims a name; without one, the name that the members make.
+
+    Every use of a name has a namespace of its own. Uses by the same members are counted, because
+    all of them have the same count.
+
+    Returns:
+        The keys of this use, and a function that frees the name for another loader.
+    """
+    group = _group(members)
+    path = f"{name}.{group}" if name else group
+    with _lock:
+        names = _known.setdefault(store, _Names())
+        if name is not None:
+            if (me, name) in names.taken:
+                raise wording.name_is_taken(name)
+            names.taken.add((me, name))
+        count = names.counts[me, path]
+        names.counts[me, path] += 1
+    title = repr(name) if name else f"{count} of processes {group}"
+    namespace = Namespace(store, f"meshfeed/{path}/{count}", title, me, members)
+    return namespace, lambda: names.taken.discard((me, name))
+
+
+def _group(members: Sequence[int]) -> str:
+    """Names a set of processes: uses by different sets are counted apart."""
+    span = f"{members[0]}-{members[-1]}"
+    if members[-1] - members[0] == len(members) - 1:
+        return span
+    return f"{span}.{zlib.crc32(repr(list(members)).encode()):08x}"

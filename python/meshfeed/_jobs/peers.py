@@ -21,7 +21,6 @@ from meshfeed import errors
 from meshfeed._jobs import failures
 from meshfeed._jobs.failures import Message
 from meshfeed._jobs.keys import Generation
-from meshfeed._jobs.liveness import Liveness
 from meshfeed._jobs.stalls import Progress, Stalls
 from meshfeed._jobs.worker import Worker
 
@@ -39,37 +38,30 @@ class Peers(Worker):
     Args:
         of: the generation.
         on_error: what happens to a program that does not call `next` again.
-        look_every: seconds between two looks for stalls.
-        stalls: looks for them.
+        late_after: seconds after which a process is late.
         progress: of this process.
 
     Attributes:
         departed: the message of the first process that closed the loader, if there is one.
         lost: whether the store does not answer.
+        finish: is called by the thread at its end.
     """
 
     def __init__(
-        self,
-        of: Generation,
-        *,
-        on_error: str,
-        look_every: float,
-        stalls: Stalls,
-        progress: Progress,
+        self, of: Generation, *, on_error: str, late_after: float, progress: Progress
     ) -> None:
-        super().__init__("meshfeed.peers")
-        self._keys, self._title = of, of.namespace.title
+        super().__init__("meshfeed.peers", of)
         self._mailbox = _mailbox(of.namespace.me)
-        self._on_error, self._stalls, self._progress = on_error, stalls, progress
-        self._liveness = Liveness(of)
-        self._interval = min(look_every, LONGEST)
+        self._on_error, self._progress = on_error, progress
+        self._stalls = Stalls(of, late_after, progress)
+        self._interval = min(late_after / 3, LONGEST)
         self.departed: Message | None = None
         self.lost = False
         self._received: Message | None = None
         self._own: errors.Error | None = None
         self._reported = False
         self._raised = threading.Event()  # or ended
-        self._finish: Callable[[], None] = lambda: None
+        self.finish: Callable[[], None] = lambda: None
         self._start()
 
     # ---- on the program's thread ----
@@ -103,13 +95,12 @@ class Peers(Worker):
         """
         if self._reported or self._own or self._received or self.departed or self.lost:
             return
-        namespace, progress = self._keys.namespace, self._progress
-        message = failures.departure(namespace.me, progress.batches, ends=progress.ends)
-        first = self._keys.try_get(_mailbox(namespace.others[0]))
-        if self._keys.try_get("departing") is None and not first:
+        progress = self._progress
+        message = failures.departure(self._namespace.me, progress.batches, ends=progress.ends)
+        first = self._keys.get(_mailbox(self._namespace.others[0]))
+        if self._keys.get("departing") is None and not first:
             self._keys.set("departing", True)
-            for process in namespace.others:
-                self._keys.set(_mailbox(process), message)
+            _post(self._keys, message)
 
     def report(self, error: BaseException, epoch: int, step: int) -> None:
         """Tells all others that this process failed; only the first failure is reported."""
@@ -138,9 +129,8 @@ class Peers(Worker):
         """
         return self._on_error == "abort" or (self._on_error == "end" and not hasattr(sys, "ps1"))
 
-    def forget(self, finish: Callable[[], None] | None = None) -> None:
-        """Tells the thread to end after its current wait and call `finish`; returns at once."""
-        self._finish = finish or self._finish
+    def forget(self) -> None:
+        """Tells the thread to end after its current wait; returns at once."""
         super().forget()
         self._raised.set()
 
@@ -153,14 +143,13 @@ class Peers(Worker):
         while not self.ended.is_set() and not self._receive():
             pass
         with contextlib.suppress(Exception):
-            self._finish()
+            self.finish()
 
     def _receive(self) -> bool:
         """Waits at the mailbox for a while; returns whether the thread has nothing more to do."""
         try:
             message = self._keys.get(self._mailbox, self._interval)
             if message is None:
-                self._liveness.heartbeat(self._progress.batches)
                 self._stalls.look()
             elif failures.is_departure(message):
                 self._note_departure(message)
@@ -198,15 +187,15 @@ class Peers(Worker):
 
     def _unresponsive(self) -> Message | None:
         """Returns the processes that do not respond, if there are any, as parts of a message."""
-        if silent := self._liveness.unresponsive(self.ended.wait):
-            return {"of": silent[0], "cause": self._liveness.describe(silent)}
+        if silent := self._stalls.unresponsive(self.ended.wait):
+            return {"of": silent[0], "cause": self._stalls.describe(silent)}
         return None
 
     def _end_program(self, message: Message) -> None:
         """Ends the process, which does not call `next` again, and prints why."""
         seconds, status = PATIENCE[self._on_error], errors.EXIT_PEER_ERROR
         text = f"meshfeed: loader {self._title}: {failures.error_of(message).message}\n"
-        text += f"meshfeed: process {self._keys.namespace.me} has not asked for a batch for "
+        text += f"meshfeed: process {self._namespace.me} has not asked for a batch for "
         text += f"{seconds:g} s and ends with status {status} (on_peer_error={self._on_error!r})\n"
         flush = threading.Thread(target=_flush, daemon=True)
         flush.start()
@@ -236,12 +225,16 @@ def report(
         message = failures.failure(error, namespace.me, epoch, step)
         if me_too:
             of.set(_mailbox(namespace.me), message)
-        found = of.try_get(_mailbox(namespace.others[0]))
+        found = of.get(_mailbox(namespace.others[0]))
         if not found or failures.is_departure(found):
-            for process in namespace.others:
-                of.set(_mailbox(process), message)
+            _post(of, message)
     except Exception as e:
         log.warning("loader %s: a failure was not reported to others: %s", namespace.title, e)
+
+
+def _post(of: Generation, message: Message) -> None:
+    for process in of.namespace.others:
+        of.set(_mailbox(process), message)
 
 
 def _mailbox(process: int) -> str:

@@ -5,8 +5,7 @@ block of a sampled step is hashed. The lowest process that holds it publishes th
 others compare.
 
 `next` only puts the batch into a queue. One thread hashes it while the program uses it. Another
-thread compares a moment later, because threads of one interpreter take turns and `next` is not to
-wait for this one.
+thread exchanges the digests, because a slow process must not delay the release of batches.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from meshfeed import errors
+from meshfeed._jobs import wording
 from meshfeed._jobs.keys import Generation
 from meshfeed._jobs.shared import Shared
 from meshfeed._jobs.worker import Worker
@@ -28,22 +28,11 @@ from meshfeed._native.abi import Head
 
 FIRST = 3  # steps that verify_replicas="first" compares
 UNREAD = 2  # batches that may wait to be hashed, and are kept for it, before `next` waits
-LATER = 0.2  # seconds until a first sample is compared, so that the steps around it are over
 BEHIND = 256  # samples that may wait to be compared before `next` waits
-LOOK = 1.0  # seconds between two looks for departed processes
 
 log = logging.getLogger("meshfeed")
 
-Digests = dict[str, str]
 Report = Callable[[errors.Error, int, int], None]
-
-
-def sampled(verify: str | int) -> Callable[[int], bool]:
-    """Returns the function that tells whether the n-th step since the agreement is compared."""
-    if verify == "first":
-        return lambda n: n < FIRST
-    every = 1 if verify == "always" else int(verify)
-    return lambda n: n % every == 0
 
 
 @dataclass(frozen=True)
@@ -64,8 +53,8 @@ class Replicas(Worker):
     Args:
         of: the generation.
         blocks: what is shared.
-        sampled: tells whether the n-th step since the agreement is compared.
-        report: is called with a difference.
+        verify: "first", "always" or a number k: every k-th step is compared.
+        report: is called with a difference, its epoch and its step.
         seconds: how long after a batch the digests of another process may come.
 
     Attributes:
@@ -73,24 +62,16 @@ class Replicas(Worker):
     """
 
     def __init__(
-        self,
-        of: Generation,
-        blocks: Shared,
-        *,
-        sampled: Callable[[int], bool],
-        report: Report,
-        seconds: float,
+        self, of: Generation, blocks: Shared, verify: str | int, report: Report, seconds: float
     ) -> None:
-        super().__init__("meshfeed.replicas")
-        self._keys, self._namespace, self._blocks = of, of.namespace, blocks
-        self._me, self._title = of.namespace.me, of.namespace.title
-        self.sampled, self._report, self._seconds = sampled, report, seconds
+        super().__init__("meshfeed.replicas", of)
+        self._me, self._blocks = of.namespace.me, blocks
+        self._verify, self._report, self._seconds = verify, report, seconds
         self._batches: queue.Queue[tuple[int, Sample] | None] = queue.Queue()
         self._samples: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
         self._lock, self._closed = threading.Lock(), False
         self._taken = self._hashed = 0
-        self._hurry = threading.Event()
-        self._departed, self._warned, self._looked = set[int](), set[int](), -math.inf
+        self._warned = set[int]()  # the departed processes that were logged
         self._missed = -math.inf  # the time of the store's last failure
         self.compared = 0
         self._hasher = threading.Thread(target=self._hash, name="meshfeed.digests", daemon=True)
@@ -98,6 +79,12 @@ class Replicas(Worker):
         self._start()
 
     # ---- on the program's thread ----
+
+    def sampled(self, n: int) -> bool:
+        """Returns whether the n-th step since the agreement is compared."""
+        if self._verify == "first":
+            return n < FIRST
+        return self._verify == "always" or n % int(self._verify) == 0
 
     def inspect(self, batch: int, stream: int, spare: int) -> None:
         """Queues the shared blocks of a batch to be hashed and compared.
@@ -137,7 +124,6 @@ class Replicas(Worker):
         with self._lock:
             self._closed = True  # no batch, which would have to be released, follows the None
             self._batches.put(None)
-        self._hurry.set()
 
     # ---- on the two threads ----
 
@@ -154,30 +140,21 @@ class Replicas(Worker):
         self._samples.put(None)
 
     def _work(self) -> None:
-        before = -math.inf
         while (sample := self._samples.get()) is not None and not self.ended.is_set():
-            if time.monotonic() - before > LATER:
-                self._hurry.wait(LATER)
             if sample.time > self._missed:
                 self._exchange(sample)
             self._batches.task_done()
-            before = time.monotonic()
 
     def _exchange(self, sample: Sample) -> None:
         """Publishes and compares. If the store fails, the samples that waited are skipped."""
         try:
-            if time.monotonic() - self._looked > LOOK:
-                self._look()
             self._publish(sample)
-            self._compare(sample)
+            for writer in sorted(set(self._blocks.writers) - {self._me}):
+                self._compare(sample, writer)
         except Exception as e:  # JAX's store is gone with the job; another store may come back
             text = "loader %s: epoch %d, step %d and what came since were not compared: %s"
             log.warning(text, self._title, sample.epoch, sample.step, e)
             self._missed = time.monotonic()
-
-    def _look(self) -> None:
-        """Reads which processes have departed: their digests are not waited for."""
-        self._departed, self._looked = self._namespace.departed(), time.monotonic()
 
     def _of(self, sample: Sample, writer: int) -> list[tuple[str, str]]:
         """Returns this process's labels and digests of the blocks that a writer publishes."""
@@ -190,66 +167,36 @@ class Replicas(Worker):
 
     def _publish(self, sample: Sample) -> None:
         if mine := dict(self._of(sample, self._me)):
-            if not self._blocks.readers[self._me] <= self._departed:
+            if not self._blocks.readers[self._me] <= self._departed():
                 self._keys.set(f"{self._key(sample, self._me)}/is", mine)
             self._judge(sample, self._me, mine)  # devices of this process may have copies
 
-    def _compare(self, sample: Sample) -> None:
-        for writer in sorted(set(self._blocks.writers) - {self._me}):
-            key = self._key(sample, writer)
-            theirs = self._digests(f"{key}/is", writer, sample.time + self._seconds)
-            if theirs is not None:
-                self._judge(sample, writer, theirs)
-                self._clear(key, writer)
-            elif not self.ended.is_set():
-                self._warn(sample, writer)
+    def _compare(self, sample: Sample, writer: int) -> None:
+        """Waits for what a writer publishes; of a departed one only reads what it published."""
+        key, left = self._key(sample, writer), sample.time + self._seconds - time.monotonic()
+        theirs = self._keys.wait(f"{key}/is", left, lambda: self._in_vain(writer))
+        if theirs is not None:
+            self._judge(sample, writer, theirs)
+            self._clear(key, writer)
+        elif not self.ended.is_set() and writer not in self._warned:
+            why = f"sent no digests within {self._seconds:g} s"
+            if writer in self._departed():
+                self._warned.add(writer)
+                why = "has closed the loader; nor will later ones be"
+            text = "loader %s: epoch %d, step %d was not compared with process %d, which %s"
+            log.warning(text, self._title, sample.epoch, sample.step, writer, why)
 
-    def _warn(self, sample: Sample, writer: int) -> None:
-        """Logs that a writer published nothing; for a departed one only once."""
-        why = f"sent no digests within {self._seconds:g} s"
-        if writer in self._departed:
-            if writer in self._warned:
-                return
-            self._warned.add(writer)
-            why = "has closed the loader; nor will later ones be"
-        text = "loader %s: epoch %d, step %d was not compared with process %d, which %s"
-        log.warning(text, self._title, sample.epoch, sample.step, writer, why)
-
-    def _digests(self, key: str, writer: int, until: float) -> Digests | None:
-        """Waits for what a writer publishes; of a departed writer only reads what it published."""
-
-        def wait(seconds: float) -> bool:
-            if seconds >= LATER and writer not in self._departed:
-                self._look()
-            gone = writer in self._departed
-            return self.ended.wait(0 if gone else seconds) or writer in self._departed
-
-        if writer not in self._departed:
-            found: Digests | None = self._keys.wait(key, until, wait)
-            if found is not None or writer not in self._departed:
-                return found
-        last: Digests | None = self._keys.try_get(key)
-        return last
-
-    def _judge(self, sample: Sample, writer: int, theirs: Digests) -> None:
+    def _judge(self, sample: Sample, writer: int, theirs: Mapping[str, str]) -> None:
         mine = self._of(sample, writer)
-        bad = list(dict.fromkeys(label for label, digest in mine if theirs.get(label) != digest))
-        where = f"devices of process {writer}"
         if writer != self._me:
             self.compared += len(mine)
-            where = f"processes {writer} and {self._me}"
-        if not bad:
-            return
-        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        message = f"{bad[0]}{more}, differs between {where} at epoch {sample.epoch}, "
-        message += f"step {sample.step}"
-        hint = "compare what these hosts read: meshfeed verify --hash"
-        error = errors.DataLossError(message, op="mf.Loader", hint=hint)
-        self._report(error, sample.epoch, sample.step)
+        if bad := {label: None for label, digest in mine if theirs.get(label) != digest}:
+            at = sample.epoch, sample.step
+            self._report(wording.replicas_differ(list(bad), writer, self._me, *at), *at)
 
     def _clear(self, key: str, writer: int) -> None:
         """Deletes digests after their last reader has read them."""
-        others = self._blocks.readers[writer] - {self._me} - self._departed
+        others = self._blocks.readers[writer] - {self._me} - self._departed()
         if others:
             self._keys.set(f"{key}/read/{self._me}", True)
             if not others <= self._keys.by_process(f"{key}/read").keys():

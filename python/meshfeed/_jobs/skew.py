@@ -19,12 +19,12 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
+from meshfeed._jobs import wording
 from meshfeed._jobs.barrier import LAST, NEVER, Arrival, Decision, wake
 from meshfeed._jobs.keys import Generation
-from meshfeed._jobs.text import counted, named
 from meshfeed._jobs.worker import Worker
 
 PATIENT = 0.5  # seconds at least, after which a process counts as waiting for others
@@ -36,28 +36,6 @@ LONGEST = 10.0  # seconds of one wait to be woken
 ROUNDS = 4  # times the patience in which processes that are ahead have to find out by how much
 
 log = logging.getLogger("meshfeed")
-
-
-@dataclass(frozen=True)
-class Skew:
-    """Processes whose steps wait for each other, and use different batches.
-
-    Attributes:
-        ahead: those that have taken more.
-        behind: those that have taken fewer.
-        batches: how many more.
-    """
-
-    ahead: Sequence[int]
-    behind: Sequence[int]
-    batches: int
-
-    def __str__(self) -> str:
-        one, two, where = self.ahead, self.behind, "ahead of"
-        if len(one) > len(two):
-            one, two, where = two, one, "behind"
-        ahead = f"{named(one, 'is', 'are')} {counted(self.batches)} {where} {named(two)}"
-        return f"{ahead}: a step uses different batches in these processes"
 
 
 class _EndedError(Exception):
@@ -74,8 +52,8 @@ class SkewDetector(Worker):
     """
 
     def __init__(self, of: Generation, first: int, *, always: bool) -> None:
-        super().__init__("meshfeed.skew")
-        self._keys, self._namespace, self._always = of, of.namespace, always
+        super().__init__("meshfeed.skew", of)
+        self._always = always
         self._least, self._repeats = (2 * PATIENT, 0) if always else (PATIENT, REPEATS)
         self._slowest = 0.0  # seconds of the steps that were not held, in a search
         self._members = tuple(of.namespace.members)
@@ -96,7 +74,7 @@ class SkewDetector(Worker):
         except _EndedError:
             pass
         except Exception as e:  # JAX's store is gone with the job
-            log.debug("loader %s: steps are not compared: %s", self._namespace.title, e)
+            log.debug("loader %s: steps are not compared: %s", self._title, e)
 
     # ---- a barrier ----
 
@@ -107,9 +85,9 @@ class SkewDetector(Worker):
                 raise _EndedError
         began = time.monotonic()
         waiting = self._first()
-        found = self._between(waiting) if waiting else None
-        if found:
-            self._decide({}, str(found))  # every process raises it
+        error = self._compared(waiting) if waiting else None
+        if error:
+            self._decide({}, error)  # every process raises it
             raise _EndedError
         if waiting and self._namespace.departed():
             self._decide(dict.fromkeys(self._members, NEVER))
@@ -118,22 +96,22 @@ class SkewDetector(Worker):
 
     def _first(self) -> list[int]:
         """Returns the processes that have arrived, if the others do not; empty if all arrive."""
-        came, since = set[int](), time.monotonic()
-        for _ in self._looks():
-            now = {p for p in self._members if self._stands(p)}
-            if len(now) == len(self._members):
-                return []
-            if now != came:
-                came, since = now, time.monotonic()
-            if came and time.monotonic() - since > self._patience():
-                return sorted(came)
-        raise AssertionError
+        came: list[int] = []
+        while len(came) < len(self._members):
+            if self._wait(self._patience(), partial(self._more_than, len(came))):
+                came = self._arrived(self._members)
+            elif came:
+                return came
+        return []
 
-    def _between(self, waiting: Sequence[int]) -> Skew | None:
+    def _compared(self, waiting: Sequence[int]) -> str | None:
         """Finds out how many batches are between processes whose steps wait for each other.
 
         Args:
             waiting: the processes that wait for the others.
+
+        Returns:
+            A description of the processes that are ahead, or None.
         """
         behind = [p for p in self._members if p not in waiting]
         until = time.monotonic() + ROUNDS * self._patience()
@@ -149,7 +127,8 @@ class SkewDetector(Worker):
             more += 1
             self._step(waiting)
             self._wait(self._patience(2), lambda: self._all(waiting))
-        ahead = [p for p in waiting if not self._stands(p)]  # the steps of the rest wait for none
+        here = self._arrived(waiting)  # their steps wait for none
+        ahead = [p for p in waiting if p not in here]
         if not ahead or more == 1:
             return None
         self._slowest = 0.0
@@ -157,15 +136,15 @@ class SkewDetector(Worker):
             return None
         behind = self._waits(behind, ahead, self._patience(4))
         sure = behind and all(self._again(ahead, behind) for _ in range(self._repeats))
-        return Skew(ahead, behind, more - 1) if sure else None
+        return wording.skewed(ahead, behind, more - 1) if sure else None
 
     def _waits(self, some: Sequence[int], others: Sequence[int], seconds: float) -> list[int]:
         """Returns those of some processes whose next step waits for that of others."""
         self._step(some)
         if self._wait(seconds, lambda: self._all(some)):
             return []
-        waits = [p for p in some if not self._stands(p)]
-        return waits if self._release(others, some) else []
+        here = self._arrived(some)
+        return [p for p in some if p not in here] if self._release(others, some) else []
 
     def _release(self, some: Sequence[int], others: Sequence[int]) -> bool:
         """Lets some processes take the step that others wait in; returns whether all end it."""
@@ -211,7 +190,7 @@ class SkewDetector(Worker):
         self._number += 1
         if self.ended.is_set():
             raise _EndedError
-        decision = asdict(Decision(self._number, usual, exceptions, error))
+        decision = Decision(self._number, usual, exceptions, error)
         self._keys.set(LAST, decision)
         self._keys.set(f"barrier/decision/{self._number}", decision)
         self._keys.delete(f"barrier/decision/{self._number - 2}")
@@ -221,13 +200,15 @@ class SkewDetector(Worker):
         """Lets processes take one more batch."""
         self._decide({p: self._stops[p] + 1 for p in processes})
 
-    def _stands(self, process: int) -> bool:
-        """Returns whether a process has arrived at its stop."""
-        at = self._at.get(process)
-        return at is not None and at.batch >= self._stops[process]
+    def _arrived(self, processes: Collection[int]) -> list[int]:
+        """Returns those of some processes that have arrived at their stop."""
+        return [p for p in processes if p in self._at and self._at[p].batch >= self._stops[p]]
+
+    def _more_than(self, n: int) -> bool:
+        return len(self._arrived(self._members)) > n
 
     def _all(self, processes: Collection[int]) -> bool:
-        return all(map(self._stands, processes))
+        return len(self._arrived(processes)) == len(processes)
 
     @property
     def _longest(self) -> float:
@@ -237,23 +218,20 @@ class SkewDetector(Worker):
         """Returns how long a process that waits for no other may take, by its recent steps."""
         return max(times * self._least, TIMES * self._longest)
 
-    def _looks(self) -> Iterator[None]:
-        """Reads the arrivals again and again, less often the longer it takes."""
+    def _wait(self, seconds: float, condition: Callable[[], bool]) -> bool:
+        """Waits until the arrivals meet a condition; returns whether they do in time.
+
+        It reads the arrivals again and again, less often the longer it takes.
+        """
         began, pause = time.monotonic(), 0.001
         while True:
             found = self._keys.by_process("barrier/arrival")
-            self._at = {p: Arrival(**value) for p, value in found.items()}
-            yield
-            if self.ended.wait(pause):
-                raise _EndedError
-            pause = min(1.3 * pause, max(0.02, (time.monotonic() - began) / 100), LONGEST)
-
-    def _wait(self, seconds: float, condition: Callable[[], bool]) -> bool:
-        """Waits until the arrivals meet a condition; returns whether they do in time."""
-        until = time.monotonic() + seconds
-        for _ in self._looks():
+            self._at = {p: Arrival(*value) for p, value in found.items()}
             if condition():
                 return True
-            if time.monotonic() > until:
+            took = time.monotonic() - began
+            if took > seconds:
                 return False
-        raise AssertionError
+            if self.ended.wait(pause):
+                raise _EndedError
+            pause = min(1.3 * pause, max(0.02, took / 100), LONGEST)

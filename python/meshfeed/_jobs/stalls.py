@@ -1,21 +1,28 @@
-"""Logs which process holds up a job.
+"""Which processes of a loader hold up the job, and which do not respond any more.
 
-While batches are taken nothing is published. A process whose last batch is long ago publishes how
-many it has taken and what it waits for. A moment later, processes that are ahead log those behind.
+While batches are taken, processes publish a sign of life every few seconds and nothing else. A
+process whose last batch is long ago publishes how many it has taken and what it waits for. A moment
+later, processes that are ahead log those behind.
+
+When a process dies, the collectives of all others fail, and each reports a lost peer. The error
+does not name the dead process. So every process that is alive sets a key, and the processes
+without one are reported.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from meshfeed._jobs.keys import Generation
-from meshfeed._jobs.text import counted, named
+from meshfeed._jobs.wording import counted, named
 
 TIMES = 5  # a step is late after this many times the usual, if that is more than `late_after`
 BUSY = 0.25  # CPUs in use: above it rows are copied, below it storage is waited for
 LISTED = 8  # parts of a log line
+SECONDS = 1.5  # in which a process has to respond
 
 log = logging.getLogger("meshfeed")
 
@@ -52,7 +59,7 @@ class Stalls:
     """Watches the progress of one loader, where `late` is a number of seconds."""
 
     def __init__(self, of: Generation, late: float, progress: Progress) -> None:
-        self._keys, self._key = of, f"progress/{of.namespace.me}"
+        self._keys, self._namespace = of, of.namespace
         self._late, self._progress = late, progress
         self._published = False
         self._log_at = 0.0
@@ -61,18 +68,19 @@ class Stalls:
         self._usual = 0.0  # seconds from batch to batch
 
     def look(self) -> None:
-        """Publishes and logs what is late; called every few seconds."""
+        """Publishes a sign of life, and logs what is late; called every few seconds."""
+        alive = {"time": time.time(), "batches": self._progress.batches}
+        self._keys.set(f"heartbeat/{self._namespace.me}", alive)
         why = self._why()
         self._learn()
         idle = time.monotonic() - self._progress.since
-        late = max(self._late, TIMES * self._usual)
+        late, key = max(self._late, TIMES * self._usual), f"progress/{self._namespace.me}"
         if idle < late:
             if self._published:
-                self._keys.delete(self._key)
+                self._keys.delete(key)
             self._published, self._log_at = False, 0.0
             return
-        mine = {"steps": self._progress.steps, "for": round(idle, 1), "why": why}
-        self._keys.set(self._key, mine)
+        self._keys.set(key, {"steps": self._progress.steps, "for": round(idle, 1), "why": why})
         # Others may have become late a moment ago: they count as silent after twice the time.
         if self._published and idle >= self._log_at and self._report(idle, silent=idle >= 2 * late):
             self._log_at = 2 * idle
@@ -98,7 +106,7 @@ class Stalls:
 
         With `silent` it also logs those that have published nothing.
         """
-        namespace, steps = self._keys.namespace, self._progress.steps
+        namespace, steps = self._namespace, self._progress.steps
         found = self._keys.by_process("progress")
         behind = [
             f"process {p} has taken {its['steps']} and has waited for {its['for']:g} s "
@@ -117,3 +125,20 @@ class Stalls:
             text = "loader %s: this process has taken %s and has waited for %.0f s: %s"
             log.warning(text, namespace.title, counted(steps), idle, ", ".join(behind[:LISTED]))
         return bool(behind)
+
+    # ---- after a lost peer ----
+
+    def unresponsive(self, wait: Callable[[float], object]) -> list[int]:
+        """Responds to the check; returns the processes that neither respond nor have departed."""
+        self._keys.set(f"alive/{self._namespace.me}", True)
+        wait(SECONDS)
+        known = self._keys.by_process("alive").keys() | self._namespace.departed()
+        return [p for p in self._namespace.members if p not in known]
+
+    def describe(self, silent: list[int]) -> str:
+        """Describes unresponsive processes, with the last sign of life of the first."""
+        since = "since the processes agreed"
+        if last := self._keys.get(f"heartbeat/{silent[0]}"):
+            clock = time.strftime("%H:%M:%S", time.localtime(last["time"]))
+            since = f"since {clock} or later, after {last['batches']} batches"
+        return f"{named(silent, 'does', 'do')} not answer {since}"

@@ -5,15 +5,24 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
+from meshfeed._jobs.keys import Generation
+
+OLD = 1.0  # seconds for which a worker relies on what it knows of departures
+
 
 class Worker:
     """A background thread. It holds no reference to a loader, which may be forgotten unclosed.
+
+    Args:
+        name: the thread's.
+        of: the generation.
 
     Attributes:
         ended: set when the thread has to end.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, of: Generation) -> None:
+        self._keys, self._namespace, self._title = of, of.namespace, of.namespace.title
         self.ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -31,6 +40,14 @@ class Worker:
     def _work(self) -> None:
         """Runs on the thread until `ended` is set."""
         raise NotImplementedError
+
+    def _departed(self) -> set[int]:
+        """Returns the processes that have closed the loader, as known for some time."""
+        return self._namespace.departed(OLD)
+
+    def _in_vain(self, process: int) -> bool:
+        """Returns whether a wait for a process has to end, because it or this worker has."""
+        return self.ended.is_set() or process in self._departed()
 
     def _wake(self) -> None:
         """Ends a wait of the thread at the store."""

@@ -1,4 +1,4 @@
-"""The background threads of one generation."""
+"""The background threads of one generation, and its barrier."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from meshfeed._jobs.contents import Contents
 from meshfeed._jobs.keys import Generation, Namespace
 from meshfeed._jobs.options import Evidence, JobOptions
 from meshfeed._jobs.peers import Peers
-from meshfeed._jobs.replicas import Replicas, sampled
+from meshfeed._jobs.replicas import Replicas
 from meshfeed._jobs.skew import SkewDetector
-from meshfeed._jobs.stalls import Progress, Stalls
+from meshfeed._jobs.stalls import Progress
 from meshfeed._jobs.worker import Worker
 
 
@@ -29,9 +29,9 @@ class Workers:
         self._namespace = namespace
         self.progress = Progress()
         self._peers: Peers | None = None
-        self.contents: Contents | None = None
-        self.barrier: Barrier | None = None
+        self._contents: Contents | None = None
         self._skew: SkewDetector | None = None
+        self.barrier: Barrier | None = None
         self.replicas: Replicas | None = None
 
     def start(
@@ -42,34 +42,22 @@ class Workers:
         position: Callable[[], tuple[int, int]],
     ) -> None:
         """Starts what a generation needs; `position` returns the next batch's epoch and step."""
-        self.progress = Progress()
-        self._peers = peers = Peers(
-            of,
-            on_error=options.on_peer_error,
-            look_every=options.late_after / 3,
-            stalls=Stalls(of, options.late_after, self.progress),
-            progress=self.progress,
-        )
+        self.progress = progress = Progress()
+        end, late = options.on_peer_error, options.late_after
+        self._peers = peers = Peers(of, on_error=end, late_after=late, progress=progress)
         if evidence.files is not None:
-
-            def report(error: errors.Error) -> None:
-                peers.raise_everywhere(error, *position())
-
-            self.contents = Contents(of, evidence.files, report)
+            self._contents = Contents(
+                of, evidence.files, lambda error: peers.raise_everywhere(error, *position())
+            )
         if options.verify_replicas == "off":
             return
         if evidence.shared.tensors:
-            self.replicas = Replicas(
-                of,
-                evidence.shared,
-                sampled=sampled(options.verify_replicas),
-                report=peers.raise_everywhere,
-                seconds=options.agree_timeout,
-            )
+            verify, seconds = options.verify_replicas, options.agree_timeout
+            self.replicas = Replicas(of, evidence.shared, verify, peers.raise_everywhere, seconds)
         always = options.verify_replicas == "always"
         first = ALWAYS_FIRST if always else FIRST
         self.barrier = Barrier(of, first, evidence.live, self.check)
-        if self._namespace.me == self._namespace.lead:
+        if self._namespace.leads:
             self._skew = SkewDetector(of, first, always=always)
 
     @property
@@ -95,8 +83,8 @@ class Workers:
         if self.barrier is not None:
             self.barrier.end()
         for worker in self.running():
-            worker.end(seconds if worker in (self.contents, self.replicas) else None)
-        self.contents = self.barrier = self._skew = self.replicas = None
+            worker.end(seconds if worker in (self._contents, self.replicas) else None)
+        self._contents = self._skew = self.barrier = self.replicas = None
 
     def depart(self) -> None:
         """Tells the others that this process closes the loader."""
@@ -112,15 +100,14 @@ class Workers:
         """Tells the threads to end; returns at once. The last one departs from the loader."""
         if self.barrier is not None:
             self.barrier.end()
-        for worker in self.running():
-            if worker is not self._peers:
-                worker.forget()
         if self._peers is not None:
-            self._peers.forget(self._depart)
+            self._peers.finish = self._depart
+        for worker in self.running():  # the peers are the last
+            worker.forget()
 
     def running(self) -> list[Worker]:
         """Returns the threads that were started."""
-        started = (self.contents, self._skew, self.replicas, self._peers)
+        started = (self._contents, self._skew, self.replicas, self._peers)
         return [worker for worker in started if worker is not None]
 
     def _depart(self) -> None:

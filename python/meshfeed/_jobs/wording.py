@@ -1,0 +1,104 @@
+"""The errors about what processes compare, and how messages name processes and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from meshfeed import errors
+
+OP = "mf.Loader"  # the call that errors name, here and in the process that failed
+LISTED = 12  # processes that are named one by one
+
+
+def named(processes: Sequence[int], one: str = "", many: str = "") -> str:
+    """Names processes, with what follows one process or many.
+
+    Examples:
+        >>> named([2])
+        'process 2'
+        >>> named([0, 1, 3], "has", "have")
+        'processes 0, 1 and 3 have'
+    """
+    if len(processes) == 1:
+        return f"process {processes[0]} {one}".rstrip()
+    listed = [str(p) for p in processes[:LISTED]]
+    last = f"{len(processes) - LISTED} more" if len(processes) > LISTED else listed.pop()
+    return f"processes {', '.join(listed)} and {last} {many}".rstrip()
+
+
+def counted(batches: int) -> str:
+    """Returns a number of batches in words, such as "1 batch"."""
+    return "1 batch" if batches == 1 else f"{batches} batches"
+
+
+def name_is_taken(name: str) -> errors.Error:
+    """Makes the error for a name that another open loader has."""
+    message = f"name={name!r}: another loader of this process has that name"
+    hint = "close it first, or choose another"
+    return errors.InvalidStateError(message, op=OP, hint=hint)
+
+
+def closed(title: str) -> errors.Error:
+    """Makes the error for a loader that was closed during an agreement."""
+    message = f"loader {title} was closed while it waited for other processes"
+    return errors.CancelledError(message, op=OP)
+
+
+def differ(title: str, differences: Sequence[str]) -> errors.Error:
+    """Makes the error for processes whose terms differ."""
+    message = f"the processes of loader {title} differ: {'; '.join(differences)}"
+    hint = "give every process the same data, arguments and state"
+    return errors.IncompatibleError(message, op=OP, hint=hint)
+
+
+def absent(
+    title: str, missing: Sequence[int], moved: Sequence[int], seconds: float
+) -> errors.Error:
+    """Makes the error for processes that are missing in an agreement after `moved` have moved."""
+    message = f"{named(missing, 'has', 'have')} not "
+    hint = "every process of the mesh makes the same loaders in the same order; see its log, "
+    if moved:
+        message = f"{named(moved, 'has', 'have')} called skip, seek or restore, and after it "
+        message += f"{named(missing, 'has', 'have')} not "
+        hint = "call it before the same batch in every process; see the logs, "
+    message += f"reached the next batch of loader {title} within {seconds:g} s"
+    error = errors.peer(TimeoutError)(message, op=OP, hint=f"{hint}or raise agree_timeout=")
+    return error.at(missing[0], -1, -1)
+
+
+def skewed(ahead: Sequence[int], behind: Sequence[int], batches: int) -> str:
+    """Describes processes that have taken some batches more than others."""
+    one, two, where = ahead, behind, "ahead of"
+    if len(one) > len(two):
+        one, two, where = two, one, "behind"
+    text = f"{named(one, 'is', 'are')} {counted(batches)} {where} {named(two)}"
+    return f"{text}: a step uses different batches in these processes"
+
+
+def skew(description: str) -> errors.Error:
+    """Makes the error for such processes."""
+    hint = "take the same number of batches in every process; loader.peek() shows the next one "
+    hint += "without taking it; then continue from a saved state in all of them"
+    return errors.IncompatibleError(description, op=OP, hint=hint)
+
+
+def replicas_differ(
+    labels: Sequence[str], writer: int, me: int, epoch: int, step: int
+) -> errors.Error:
+    """Makes the error for blocks that differ between two processes, or within one."""
+    more = f" (and {len(labels) - 1} more)" if len(labels) > 1 else ""
+    where = f"processes {writer} and {me}" if writer != me else f"devices of process {me}"
+    message = f"{labels[0]}{more}, differs between {where} at epoch {epoch}, step {step}"
+    hint = "compare what these hosts read: meshfeed verify --hash"
+    return errors.DataLossError(message, op=OP, hint=hint)
+
+
+def files_differ(lead: int, me: int, paths: Sequence[str], here: str, there: str) -> errors.Error:
+    """Makes the error for different files; `here` and `there` are the SHA-256 of the first."""
+    whose = "their"
+    if paths:
+        whose = f"{paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}, whose"
+    message = f"processes {lead} and {me} read different files: {whose} SHA-256 is {here} on "
+    message += f"process {me} and {there} on process {lead}"
+    hint = "copy the files again; meshfeed verify --hash prints the SHA-256 of each"
+    return errors.IncompatibleError(message, op=OP, hint=hint)
