@@ -15,7 +15,7 @@ const [wasm = join(here, "meshfeed.wasm"), dist = join(here, "dist")] = process.
 
 const layouts = join(here, "../../docs/layouts");
 
-/** inputs gives a digest of all that the page is made of. */
+/** inputs returns a digest of all files that the page is built from. */
 function inputs() {
   const list = [wasm, ...["build.mjs", "package-lock.json", "tsconfig.json"].map((f) => join(here, f))];
   for (const folder of [join(here, "src"), layouts]) list.push(...readdirSync(folder).sort().map((f) => join(folder, f)));
@@ -40,7 +40,7 @@ function titleOf(file) {
   return words[0].toUpperCase() + words.slice(1);
 }
 
-/** bundle gives the text of a program with all that it imports. */
+/** bundle returns the text of a program with everything that it imports. */
 async function bundle(entry, define) {
   const out = await build({
     entryPoints: [join(here, "src", entry)],
@@ -61,21 +61,21 @@ const worker = await bundle("worker.ts", {});
 const main = await bundle("main.ts", { EXAMPLES: JSON.stringify(examples), WORKER: JSON.stringify(worker) });
 const script = main.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 const template = readFileSync(join(here, "src/index.html"), "utf8");
-const core = readFileSync(wasm);
+const module = readFileSync(wasm);
 
-/** page fills the template in; functions keep "$" in the values as it is. */
-function page(csp, inside, code) {
+/** page fills in the template. The values come from functions, because replace would expand a "$" in a string. */
+function page(csp, core, code) {
   return template
     .replace("%CSP%", () => csp)
     .replace("%LAYOUT%", "")
-    .replace("%CORE%", () => inside)
+    .replace("%CORE%", () => core)
     .replace("<script>%SCRIPT%</script>", () => code);
 }
 
 const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; worker-src blob:; base-uri 'none'; form-action 'none'";
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(join(dist, "hosted"), { recursive: true });
-const packed = gzipSync(core, { level: 9 }).toString("base64");
+const packed = gzipSync(module, { level: 9 }).toString("base64");
 writeFileSync(
   join(dist, "layout.html"),
   page(`${rules}; script-src 'unsafe-inline' 'wasm-unsafe-eval'`, `<script type="application/octet-stream" id="core">${packed}</script>`, `<script>${script}</script>`),

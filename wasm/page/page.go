@@ -27,7 +27,7 @@ func HTML(document []byte) ([]byte, error) {
 	}
 	before, after, found := bytes.Cut(page, []byte(slot))
 	if !found {
-		return nil, status.New(status.Internal, "page", "the page has no place for a layout")
+		return nil, status.New(status.Internal, "page", "the page has no element for a layout")
 	}
 	return bytes.Join([][]byte{before, []byte(slot), escape(document), after}, nil), nil
 }

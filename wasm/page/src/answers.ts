@@ -28,10 +28,10 @@ export interface Shown {
   blocks: Columns | null;
   reads: Reads | null;
   records: Records | null;
-  ways: Record<string, Totals | null>;
+  ways: Record<string, Totals | null>; // the totals of every way of loading
 }
 
-/** Up to this many devices, an answer contains the costs of all ways of loading. */
+/** Up to this many devices, an answer contains the totals of all ways of loading. */
 export const AT_ONCE = 4096;
 
 export class Answers {
@@ -51,7 +51,7 @@ export class Answers {
 
   /** show answers a question. If the core fails at one part, the whole answer fails. */
   show(wanted: Wanted): Shown {
-    const { reply, draft } = this.of(wanted.document);
+    const { reply, draft } = this.described(wanted.document);
     const shown: Shown = { reply: wanted.fresh ? reply : null, array: wanted.array, from: wanted.from, step: wanted.step, blocks: null, reads: null, records: null, ways: {} };
     if (!draft || !reply.report) return shown;
     const names = reply.arrays.map((a) => a.name);
@@ -73,7 +73,8 @@ export class Answers {
     return this.aside.schema(tail, size);
   }
 
-  private of(document: string): { reply: Described; draft: Draft | null } {
+  /** described describes a document, unless it is the last one. */
+  private described(document: string): { reply: Described; draft: Draft | null } {
     if (this.known && [this.known.document, this.known.reply.document].includes(document)) return this.known;
     this.known = null;
     const reply = this.guest.describe(document);
@@ -81,6 +82,7 @@ export class Answers {
     return this.known;
   }
 
+  /** part adds one part to an answer. */
   private part(part: Part, shown: Shown, reply: Described, draft: Draft, epoch: number): void {
     const processes = (from: number, count: number): ProcessReport[] => this.processes(reply, from, count);
     if (part === "blocks") shown.blocks = this.blocks(reply, draft, shown.array);

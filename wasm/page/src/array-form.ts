@@ -3,18 +3,16 @@
 import { css, html, nothing } from "lit";
 import { type ArrayDraft, addArray, newBatch, resize, sizes } from "./draft.js";
 import { idOf } from "./element.js";
-import { Form, caption } from "./form.js";
+import { Form, caption, formStyles, typed } from "./form.js";
 import { pointer } from "./pointer.js";
 import { type Dim, parseShape, parseSpec, specText } from "./spec-text.js";
-import { controls } from "./style.js";
 
 const DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"];
 
 export class ArrayForm extends Form {
   static override styles = [
-    controls,
+    formStyles,
     css`
-      @media (max-width: 820px) { h2 { display: none; } }
       .list { display: grid; gap: 0.6rem; margin: 0.5rem 0; }
       fieldset { border: 1px solid var(--line); border-radius: 9px; padding: 0.6rem; margin: 0; min-width: 0; display: grid; gap: 0.45rem; background: var(--panel); }
       fieldset.shown { border-color: var(--edge); }
@@ -42,8 +40,8 @@ export class ArrayForm extends Form {
     const spec = `${path}/spec`;
     return html`<fieldset class=${a.name === this.model.look.array ? "shown" : ""} aria-label="array ${a.name}" @focusin=${() => this.show(a.name)}>
       <div class="top">
-        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.isRefused(path) || this.trouble(path, true) !== null} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
-        <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${this.bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = (e.target as HTMLSelectElement).value))}>
+        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.isRefused(path) || this.errorAt(path, true) !== null} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
+        <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${this.bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = typed(e)))}>
           ${DTYPES.map((t) => html`<option ?selected=${t === a.dtype}>${t}</option>`)}
         </select>
         <button class="quiet" aria-label="remove array ${a.name}" @click=${() => this.model.edit((d) => void d.arrays.splice(i, 1))}>×</button>
@@ -86,7 +84,7 @@ export class ArrayForm extends Form {
   private shape(i: number, path: string, e: Event): void {
     let dims: Dim[];
     try {
-      dims = parseShape((e.target as HTMLInputElement).value, sizes(this.model.wanted));
+      dims = parseShape(typed(e), sizes(this.model.wanted));
     } catch (cause) {
       return this.refuse(path, (cause as Error).message);
     }
@@ -102,14 +100,14 @@ export class ArrayForm extends Form {
   }
 
   private spec(i: number, path: string, e: Event): void {
-    const spec = parseSpec((e.target as HTMLInputElement).value);
+    const spec = parseSpec(typed(e));
     if (!spec) return this.refuse(path, "A spec is written P('data', None) or P(('data', 'fsdp'), 'model')");
     this.refuse(path, "");
     this.model.edit((d) => void (d.arrays[i]!.spec = spec));
   }
 
   private rename(i: number, e: Event): void {
-    const name = (e.target as HTMLInputElement).value.trim();
+    const name = typed(e);
     const old = this.model.wanted.arrays[i]!.name;
     if (name === old) return;
     const path = pointer("arrays", old);

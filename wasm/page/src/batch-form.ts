@@ -3,17 +3,15 @@
 import { css, html, nothing } from "lit";
 import { type Draft, LOADINGS, newBatch } from "./draft.js";
 import { idOf } from "./element.js";
-import { Form, caption, wholeNumber } from "./form.js";
-import { controls } from "./style.js";
-import { bytes, parseBytes, whole } from "./units.js";
+import { Form, caption, formStyles, typed, wholeNumber } from "./form.js";
+import { bytes, parseBytes, product, whole } from "./units.js";
 
 const ORDERS = ["sequential.1", "shuffle.1"];
 
 export class BatchForm extends Form {
   static override styles = [
-    controls,
+    formStyles,
     css`
-      @media (max-width: 820px) { h2 { display: none; } }
       .grid { display: grid; grid-template-columns: 1fr 1fr; gap: 0.55rem 0.5rem; margin-top: 0.5rem; align-items: start; }
       .grid > div { min-width: 0; }
       .why, .note { margin: 0.2rem 0 0; }
@@ -38,13 +36,14 @@ export class BatchForm extends Form {
     </div>`;
   }
 
-  /** field shows a value that is typed; set takes it, or throws what was expected. */
+  /** field renders an input. set uses the typed text, or throws an error that says what is expected. */
   private field(name: string, path: string, value: string, set: (value: string) => void, empty = "", note = ""): unknown {
     return html`<div>${caption(path, name)}<input id=${path} inputmode="numeric" data-path=${path} .value=${value} placeholder=${empty} aria-invalid=${this.bad(path)} aria-describedby=${idOf(path)}
-      @change=${(e: Event) => this.take(path, (e.target as HTMLInputElement).value.trim(), set)} />
+      @change=${(e: Event) => this.take(path, typed(e), set)} />
       ${this.reason(path)}${note ? html`<p class="note">${note}</p>` : nothing}</div>`;
   }
 
+  /** take uses a typed text, or shows why it cannot. */
   private take(path: string, value: string, set: (value: string) => void): void {
     try {
       set(value);
@@ -55,8 +54,8 @@ export class BatchForm extends Form {
   }
 
   private choice(name: string, path: string, options: string[], value: string, set: (d: Draft, v: string) => void): unknown {
-    return html`<div>${caption(path, name)}<select id=${path} data-path=${path} aria-invalid=${this.trouble(path) !== null} aria-describedby=${idOf(path)}
-      @change=${(e: Event) => this.model.edit((d) => set(d, (e.target as HTMLSelectElement).value))}>
+    return html`<div>${caption(path, name)}<select id=${path} data-path=${path} aria-invalid=${this.errorAt(path) !== null} aria-describedby=${idOf(path)}
+      @change=${(e: Event) => this.model.edit((d) => set(d, typed(e)))}>
       ${options.map((o) => html`<option ?selected=${o === value}>${o}</option>`)}</select>${this.why(path)}</div>`;
   }
 
@@ -66,6 +65,7 @@ export class BatchForm extends Form {
     this.model.edit((d) => change(d, n));
   }
 
+  /** size parses the batch size. If there is one batch dimension, "1,024" is one size and "4, 64" are two. */
   private size = (value: string): void => {
     const several = value.split(/[,\s]+/).map(Number);
     const listed = several.length > 1 && several.every((n) => n < 1000 && n > 0) && !/^\d{1,3}(,\d{3})+$/.test(value);
@@ -93,7 +93,7 @@ export class BatchForm extends Form {
 function dims(size: number[]): string {
   if (size.length === 1) return "";
   const names = size.map((_, i) => `B${i}`);
-  return `${size.map((n, i) => `B${i} = ${whole(n)}`).join(", ")}: ${whole(size.reduce((a, b) => a * b, 1))} rows. Shapes begin with ${names.join(", ")}.`;
+  return `${size.map((n, i) => `B${i} = ${whole(n)}`).join(", ")}: ${whole(product(size))} rows. Shapes begin with ${names.join(", ")}.`;
 }
 
 /** orders returns the selectable orders: the standard ones and the document's. */

@@ -1,7 +1,8 @@
-// The blocks of an array and the devices that hold them, from the guest's table.
+// The blocks of an array and the devices that hold them, from the core's table.
 
 import type { ArrayReport } from "./guest.js";
 import { type Swatch, palette } from "./palette.js";
+import { product } from "./units.js";
 
 /** Columns describes the blocks of an array, with the block of each device. */
 export interface Columns {
@@ -34,7 +35,7 @@ export function columns(report: ArrayReport, table: Float64Array): Columns {
   return { shape, shard, counts, bytes: table[3] ?? 0, block, process, id, replica };
 }
 
-/** The constructor copies the fields of Columns. */
+/** Blocks has the fields of Columns, which its constructor copies. */
 export interface Blocks extends Readonly<Columns> {}
 
 /** Blocks is a partitioned array. Blocks are numbered row-major, devices in mesh order. */
@@ -49,7 +50,7 @@ export class Blocks {
   constructor(c: Columns) {
     Object.assign(this, c);
     this.rank = c.shape.length;
-    this.total = c.counts.reduce((a, b) => a * b, 1);
+    this.total = product(c.counts);
     this.devices = c.block.length;
   }
 

@@ -13,10 +13,10 @@ interface Task {
   reject(cause: Error): void;
 }
 
-/** An aborted question may delay the next one by this many milliseconds. Then the worker is replaced. */
+/** After this many milliseconds, a worker that still computes an aborted answer is replaced. */
 const ABORT_DELAY = 150;
 
-/** Dropped rejects a question that was aborted. */
+/** Dropped is the error of a question that was aborted. */
 export class Dropped extends Error {}
 
 /** Core sends one question at a time to the worker, in order. */
@@ -29,8 +29,7 @@ export class Core {
 
   constructor(private readonly module: WebAssembly.Module) {}
 
-  /** ask sends a question. If its signal is aborted, the question is dropped. A worker that is still
-   * busy with it is replaced. */
+  /** ask sends a question. If its signal is aborted, the promise rejects with Dropped. */
   ask<M extends Method>(name: M, args: Parameters<Answers[M]>, signal: AbortSignal): Promise<ReturnType<Answers[M]>> {
     return new Promise((resolve, reject) => {
       const task: Task = { message: { name, args }, signal, resolve: resolve as (answer: unknown) => void, reject };

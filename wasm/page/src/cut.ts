@@ -4,7 +4,7 @@ import type { Blocks } from "./blocks.js";
 import type { Draft } from "./draft.js";
 import type { Look } from "./look.js";
 import type { Grid } from "./cells.js";
-import { bytes, count, span } from "./units.js";
+import { bytes, count, product, span } from "./units.js";
 
 /** shownDims returns the dimensions that run down and across. The default is the first two partitioned
  * dimensions. */
@@ -41,9 +41,12 @@ export function holderText(blocks: Blocks, block: number, most = 6): string {
   return ids.join(", ") + (held.length > most ? ` and ${held.length - most} more` : "");
 }
 
+/** processText names the processes of a block's devices: p3, p0 p3, or p0…p3 for more than two. */
 function processText(blocks: Blocks, block: number): string {
-  const all = [...new Set([...blocks.holders(block).subarray(0, 256)].map((i) => blocks.process[i]!))];
-  return all.length > 2 ? `p${all[0]}…p${all.at(-1)}` : all.map((p) => `p${p}`).join(" ");
+  const processes = blocks.holders(block).map((i) => blocks.process[i]!);
+  const [least, most] = [processes.reduce((a, b) => Math.min(a, b)), processes.reduce((a, b) => Math.max(a, b))];
+  if (least === most) return `p${least}`;
+  return `p${least}${processes.every((p) => p === least || p === most) ? " " : "…"}p${most}`;
 }
 
 /** arrayGrid builds the grid of an array's blocks. A long narrow grid is folded into columns. */
@@ -87,8 +90,8 @@ function edge([start, stop]: [number, number]): string {
   return `${start}:${stop}`;
 }
 
-/** foldOf returns the number of columns to fold rows into, for a nearly square grid. It prefers a number
- * that divides the rows. */
+/** foldOf returns the number of columns to fold the rows of a grid into. A short or wide grid is not
+ * folded. A number that divides the rows is preferred. */
 export function foldOf(rows: number, cols: number): number {
   if (rows <= 32 || rows <= 4 * cols) return 1;
   const square = Math.max(2, Math.round(Math.sqrt(rows / cols / 1.2)));
@@ -109,10 +112,8 @@ function folded(rows: number, cols: number, number: (row: number, col: number) =
 
 /** meshGrid builds the grid of all devices, with the first axes down and the others across. */
 export function meshGrid(blocks: Blocks, split: number, draft: Draft): Grid {
-  const size = (axes: { size: number }[]): number => axes.reduce((n, a) => n * a.size, 1);
   const [down, across] = [draft.axes.slice(0, split), draft.axes.slice(split)];
-  const rows = size(down);
-  const cols = size(across);
+  const [rows, cols] = [down, across].map((axes) => product(axes.map((a) => a.size))) as [number, number];
   const { folds, height, cells: device } = folded(rows, cols, (r, c) => r * cols + c);
   const names = (axes: { name: string }[]): string => axes.map((a) => a.name).join(" × ");
   const of = (list: Int32Array): Int32Array => device.map((i) => (i < 0 ? -1 : list[i]!));

@@ -1,7 +1,8 @@
-// A draft is a layout document in the form. Only the guest checks it: a draft may hold any content of
-// a document, also invalid content.
+// A draft is a layout document while it is edited. Only the layout core checks documents, so a draft may
+// be invalid.
 
 import { type Json, type JsonObject, read, write } from "./json.js";
+import { product, whole } from "./units.js";
 
 export interface Axis {
   name: string;
@@ -41,7 +42,7 @@ export interface Draft {
   axes: Axis[];
   processes: number;
   perProcess: number | null; // typed number of devices per process; only the form has it
-  devices: [number, number][] | null;
+  devices: [number, number][] | null; // [process, id] in mesh order; null for row-major
   arrays: ArrayDraft[];
   batch: BatchDraft | null;
   dataset: DatasetDraft | null;
@@ -58,10 +59,10 @@ export const LOADINGS = ["process", "global", "device", "reshard"] as const;
 
 /** batchRows returns the rows of a batch, or 0 if there is no batch. */
 export function batchRows(draft: Draft): number {
-  return draft.batch?.size.reduce((a, b) => a * b, 1) ?? 0;
+  return draft.batch ? product(draft.batch.size) : 0;
 }
 
-/** parse builds the draft of a document that the guest accepts. */
+/** parse builds the draft of a document that the core accepts. */
 export function parse(text: string): Draft {
   const doc = read(text) as JsonObject;
   const mesh = doc.get("mesh") as JsonObject;
@@ -194,7 +195,23 @@ export function resize(d: Draft, name: string, size: number | string): void {
 
 /** deviceCount returns the number of devices of a draft's mesh. */
 export function deviceCount(d: Draft): number {
-  return d.axes.reduce((n, a) => n * a.size, 1);
+  return product(d.axes.map((a) => a.size));
+}
+
+/** axesText lists axes with their sizes. */
+export function axesText(axes: Axis[]): string {
+  return axes.map((a) => `${a.name} ${whole(a.size)}`).join(" × ") || "no axes";
+}
+
+/** isBatched reports whether an array has a batch dimension. */
+export function isBatched(a: ArrayDraft): boolean {
+  return typeof a.shape[0] === "string";
+}
+
+/** changeSpecs changes every entry of every spec. */
+export function changeSpecs(d: Draft, change: (entry: Entry) => Entry): void {
+  for (const a of d.arrays) a.spec = a.spec.map(change);
+  if (d.batch?.maskSpec) d.batch.maskSpec = d.batch.maskSpec.map(change);
 }
 
 /** addAxis inserts an axis with a new name. */

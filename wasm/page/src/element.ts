@@ -20,16 +20,16 @@ export abstract class Part extends LitElement {
     this.model.removeEventListener("change", this.redraw);
   }
 
-  /** trouble returns the first error at a path of the document or, unless exact, below it. */
-  protected trouble(path: string, exact = false): Problem | null {
+  /** errorAt returns the first error at a path of the document or, unless exact, below it. */
+  protected errorAt(path: string, exact = false): Problem | null {
     const here = (p: string): boolean => p === path || (!exact && p.startsWith(`${path}/`));
     const problems = this.model.faults.flatMap((f) => f.problems);
     return problems.find((p) => p.severity === "error" && here(p.path)) ?? null;
   }
 
-  /** why renders the error that trouble returns. The input refers to it by aria-describedby. */
+  /** why renders the error that errorAt returns. The input refers to it by aria-describedby. */
   protected why(path: string, exact = false): unknown {
-    const p = this.trouble(path, exact);
+    const p = this.errorAt(path, exact);
     return p ? html`<p class="why" id=${idOf(path)}>${words(p)}</p>` : nothing;
   }
 }

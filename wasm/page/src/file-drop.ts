@@ -20,6 +20,7 @@ export async function take(file: File, model: Model): Promise<string> {
   return await adopt(schema, file.name, model);
 }
 
+/** schemaOf reads the fields of a data file. If the core needs more bytes from its end, it gets them. */
 async function schemaOf(file: File, model: Model): Promise<Schema> {
   let want = Math.min(TAIL, file.size);
   for (let tries = 0; ; tries++) {

@@ -1,6 +1,6 @@
 // Fixes of problems, each applied by one click.
 
-import { type ArrayDraft, type Draft, addArray, batchDims, resize } from "./draft.js";
+import { type ArrayDraft, type Draft, addArray, batchDims, isBatched, resize } from "./draft.js";
 import type { Failure, Problem } from "./guest.js";
 import { steps } from "./pointer.js";
 import { bytes, whole } from "./units.js";
@@ -30,7 +30,7 @@ function batchDimsFix(d: Draft): Fix {
   return {
     label: `begin the shapes with ${dims.join(", ")}`,
     apply: (x) => {
-      for (const a of batched(x)) {
+      for (const a of x.arrays.filter(isBatched)) {
         const before = a.shape.findIndex((n) => typeof n === "number");
         const old = before < 0 ? a.shape.length : before;
         const kept = Math.min(old, dims.length);
@@ -82,13 +82,9 @@ const makers: Record<string, Maker> = {
     d.axes[0] ? [inSpec(p, `partition the batch over "${d.axes[0].name}"`, (a) => void (a.spec[0] = [d.axes[0]!.name]))] : [],
   "unused-axis": (p, d) => {
     const axis = d.axes[Number(steps(p.path)[2])]?.name;
-    return axis ? [{ label: `split the batch over "${axis}" too`, apply: (x) => batched(x).forEach((a) => void (a.spec[0] = [...(a.spec[0] ?? []), axis])) }] : [];
+    return axis ? [{ label: `split the batch over "${axis}" too`, apply: (x) => x.arrays.filter(isBatched).forEach((a) => void (a.spec[0] = [...(a.spec[0] ?? []), axis])) }] : [];
   },
 };
-
-function batched(d: Draft): ArrayDraft[] {
-  return d.arrays.filter((a) => typeof a.shape[0] === "string");
-}
 
 function target(p: Problem, d: Draft): { array: ArrayDraft | undefined; dim: number } {
   const [, name, , dim] = steps(p.path);
@@ -157,8 +153,8 @@ function halve(d: Draft): Fix[] {
 }
 
 function raise(key: "deviceBytes" | "hostBytes", p: Problem): Fix {
-  const room = 2 ** Math.ceil(Math.log2(p.facts["bytes"] ?? 1));
-  return { label: `budget ${bytes(room)}`, apply: (d) => void (d[key] = room) };
+  const enough = 2 ** Math.ceil(Math.log2(p.facts["bytes"] ?? 1));
+  return { label: `budget ${bytes(enough)}`, apply: (d) => void (d[key] = enough) };
 }
 
 function remainder(way: string): Fix {

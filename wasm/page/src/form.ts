@@ -1,10 +1,14 @@
 // The base class of the forms. Unusable text stays in its input, with the reason below it.
 
-import { type PropertyValues, html, nothing } from "lit";
+import { type PropertyValues, css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
 import { Part, idOf } from "./element.js";
+import { controls } from "./style.js";
 import { TERMS, type Term } from "./term-help.js";
+
+/** In a narrow window the page shows the titles of the forms, so that they can be folded. */
+export const formStyles = [controls, css`@media (max-width: 820px) { h2 { display: none; } }`];
 
 export abstract class Form extends Part {
   @state() private refused: ReadonlyMap<string, string> = new Map(); // by the path of the input
@@ -41,7 +45,7 @@ export abstract class Form extends Part {
 
   /** bad reports whether there is an error at a path. */
   protected bad(path: string): boolean {
-    return this.isRefused(path) || this.trouble(path) !== null;
+    return this.isRefused(path) || this.errorAt(path) !== null;
   }
 
   /** reason renders the error at a path. */
@@ -49,6 +53,11 @@ export abstract class Form extends Part {
     const refused = this.refused.get(path);
     return refused === undefined ? this.why(path) : html`<p class="why" id=${idOf(path)}>${refused}</p>`;
   }
+}
+
+/** typed returns the text of the input, or the option of the select, that an event comes from. */
+export function typed(e: Event): string {
+  return (e.target as HTMLInputElement | HTMLSelectElement).value.trim();
 }
 
 /** caption labels an input and explains the label if it is a term. */

@@ -1,6 +1,6 @@
 // Generates a Go program for the layout.
 
-import { type ArrayDraft, type Draft, type Entry, processCount } from "./draft.js";
+import { type ArrayDraft, type Draft, type Entry, isBatched, processCount } from "./draft.js";
 import { plain, quoted } from "./quote.js";
 
 const MAX_LISTED = 64; // devices in a literal; a longer list is parsed from a document
@@ -11,7 +11,7 @@ const TYPES: Record<string, string> = { bfloat16: "BFloat16" };
 export function goCode(d: Draft, document: string): string {
   const parsed = (d.devices?.length ?? 0) > MAX_LISTED || d.dataset?.fields != null;
   const layout = parsed ? fromDocument(document) : fromValues(d);
-  const loads = d.arrays.some((a) => typeof a.shape[0] === "string");
+  const loads = d.arrays.some(isBatched);
   return [
     "package main",
     "",
@@ -79,10 +79,10 @@ function usesSpecs(d: Draft): boolean {
 }
 
 function meshLines(d: Draft): string[] {
-  const owners = d.devices
-    ? `Devices: []mesh.Device{${d.devices.map(([p, id]) => `{Process: ${p}, ID: ${id}}`).join(", ")}}`
-    : `Processes: ${d.processes}`;
-  return ["\tMesh: layout.MeshSpec{", ...columnsOf([["Axes", `[]mesh.Axis{${d.axes.map((a) => `{Name: ${quoted(a.name)}, Size: ${a.size}}`).join(", ")}}`], [owners.split(": ")[0]!, owners.slice(owners.indexOf(": ") + 2)]], "\t\t"), "\t},"];
+  const axes = d.axes.map((a) => `{Name: ${quoted(a.name)}, Size: ${a.size}}`).join(", ");
+  const devices = d.devices?.map(([p, id]) => `{Process: ${p}, ID: ${id}}`).join(", ");
+  const owners: [string, string] = devices === undefined ? ["Processes", String(d.processes)] : ["Devices", `[]mesh.Device{${devices}}`];
+  return ["\tMesh: layout.MeshSpec{", ...columnsOf([["Axes", `[]mesh.Axis{${axes}}`], owners], "\t\t"), "\t},"];
 }
 
 function arrayLines(d: Draft): string[] {
@@ -92,13 +92,12 @@ function arrayLines(d: Draft): string[] {
 
 function arrayFields(a: ArrayDraft): string[] {
   const sizes = a.shape.filter((n) => typeof n === "number");
-  const fixed = a.shape.length === sizes.length;
   return [
     `Name: ${quoted(a.name)}`,
     ...(a.field === null ? [] : [`Field: ${quoted(a.field)}`]),
     ...(Array.isArray(a.columns) ? [`Columns: [][2]int{${(a.columns as number[][]).map((c) => `{${c.join(", ")}}`).join(", ")}}`] : []),
     ...(sizes.length > 0 ? [`RowShape: []int{${sizes.join(", ")}}`] : []),
-    ...(fixed ? ["Static: true"] : []),
+    ...(isBatched(a) ? [] : ["Static: true"]),
     `Type: dtype.${TYPES[a.dtype] ?? a.dtype[0]!.toUpperCase() + a.dtype.slice(1)}`,
     ...(a.spec.length > 0 ? [`Spec: ${spec(a.spec)}`] : []),
   ];

@@ -139,7 +139,7 @@ export class Guest {
     const bytes = typeof document === "string" ? new TextEncoder().encode(document) : document;
     if ((this.exports?.memory.buffer.byteLength ?? 0) > MAX_MEMORY) this.exports = null;
     this.last = null;
-    this.last = this.ask((e) => JSON.parse(this.text(e.mf_describe(this.put(bytes)))) as Described);
+    this.last = this.ask((e) => this.parse<Described>(e.mf_describe(this.put(bytes))));
     return this.last;
   }
 
@@ -188,16 +188,14 @@ export class Guest {
    * question is invalid. */
   samples(question: Question): number[] {
     const bytes = new TextEncoder().encode(JSON.stringify(question));
-    const { records, error } = this.ask((e) => JSON.parse(this.text(e.mf_samples(this.put(bytes)))) as { records: number[]; error: Failure | null });
+    const { records, error } = this.ask((e) => this.parse<{ records: number[]; error: Failure | null }>(e.mf_samples(this.put(bytes))));
     if (error) throw new Error(error.message);
     return records;
   }
 
   /** schema reads the fields of a file from its last bytes. */
   schema(tail: Uint8Array, size: number): Schema {
-    return this.ask((e) => {
-      return JSON.parse(this.text(e.mf_schema(this.put(tail), size))) as Schema;
-    });
+    return this.ask((e) => this.parse<Schema>(e.mf_schema(this.put(tail), size)));
   }
 
   /** askOf asks about a document. An instance holds the tables of the last described document only. If
@@ -229,6 +227,7 @@ export class Guest {
     return exports;
   }
 
+  /** put writes the input of the next call and returns its length. */
   private put(bytes: Uint8Array): number {
     const e = this.exports!;
     const at = e.mf_input(bytes.length);
@@ -237,12 +236,13 @@ export class Guest {
     return bytes.length;
   }
 
-  private text(reply: bigint): string {
+  private parse<T>(reply: bigint): T {
     const [at, size] = split(reply);
-    return new TextDecoder().decode(new Uint8Array(this.exports!.memory.buffer, at, size));
+    return JSON.parse(new TextDecoder().decode(new Uint8Array(this.exports!.memory.buffer, at, size))) as T;
   }
 }
 
+/** split returns the address and the length of a reply. */
 function split(reply: bigint): [number, number] {
   const bits = BigInt.asUintN(64, reply);
   return [Number(bits >> 32n), Number(bits & 0xffffffffn)];

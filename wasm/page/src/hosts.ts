@@ -1,6 +1,6 @@
 // Compares the processes and their devices with the axes of the mesh, and offers fixes.
 
-import { type Axis, type Draft, addAxis, deviceCount } from "./draft.js";
+import { type Axis, type Draft, addAxis, axesText, deviceCount } from "./draft.js";
 import type { Fix } from "./fixes.js";
 import type { Problem } from "./guest.js";
 import { count, gcd, whole } from "./units.js";
@@ -17,8 +17,7 @@ export interface Disagreement {
 export function disagreement(d: Draft): Disagreement | null {
   const total = deviceCount(d);
   if (d.devices || (d.perProcess === null ? total % d.processes === 0 : d.processes * d.perProcess === total)) return null;
-  const axes = d.axes.map((a) => `${a.name} ${whole(a.size)}`).join(" × ") || "no axes";
-  const made = `the axes make ${count(total, "device")}: ${axes}`;
+  const made = `the axes make ${count(total, "device")}: ${axesText(d.axes)}`;
   const message =
     d.perProcess === null
       ? `${count(d.processes, "process", "processes")} cannot share the devices equally; ${made}`

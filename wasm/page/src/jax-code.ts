@@ -1,17 +1,18 @@
 // Generates a Python program with JAX for the layout.
 
-import type { ArrayDraft, BatchDraft, Draft, Entry } from "./draft.js";
+import { type ArrayDraft, type BatchDraft, type Draft, type Entry, isBatched } from "./draft.js";
 import { quoted } from "./quote.js";
+import { specText } from "./spec-text.js";
 
 const MAX_LISTED = 64; // devices in a literal; a longer list is read from the document
 const WIDE = 88; // columns
 const SHUFFLE = "shuffle.1"; // the order that shuffle=True selects
 
-const NARROWED = /^(u?int64|float64|complex128)$/; // without x64
+const NARROWED = /^(u?int64|float64|complex128)$/; // types that JAX narrows unless x64 is enabled
 
 /** jaxCode returns a program that loads the layout's batches. */
 export function jaxCode(d: Draft): string {
-  const fixed = d.arrays.filter((a) => typeof a.shape[0] !== "string");
+  const fixed = d.arrays.filter((a) => !isBatched(a));
   const loads = d.batch !== null && fixed.length < d.arrays.length;
   const long = (d.devices?.length ?? 0) > MAX_LISTED;
   return [
@@ -56,6 +57,7 @@ function bracketed(start: string, items: string[], end: string): string[] {
   return [start, ...rows, end];
 }
 
+/** leaf writes the value of an array in the specs. */
 function leaf(a: ArrayDraft): string {
   if (a.field === null && a.columns === null) return spec(a.spec);
   const columns = Array.isArray(a.columns) ? `, columns=[${a.columns.map((c) => tuple(c as number[])).join(", ")}]` : "";
@@ -63,7 +65,6 @@ function leaf(a: ArrayDraft): string {
 }
 
 function loaderLines(d: Draft, b: BatchDraft): string[] {
-  const loaded = d.arrays.filter((a) => typeof a.shape[0] === "string");
   const order = d.dataset?.order ?? null;
   const padded = b.remainder === "pad";
   const more: [string, string | null][] = [
@@ -84,7 +85,7 @@ function loaderLines(d: Draft, b: BatchDraft): string[] {
   return [
     "",
     "specs = {",
-    ...loaded.map((a) => `    ${quoted(a.name)}: ${leaf(a)},`),
+    ...d.arrays.filter(isBatched).map((a) => `    ${quoted(a.name)}: ${leaf(a)},`),
     "}",
     "",
     'dataset = mf.open("train-*.arrow")',
@@ -105,7 +106,7 @@ function call(start: string, args: string[]): string[] {
 }
 
 function spec(entries: Entry[]): string {
-  return `P(${entries.map((e) => (e.length === 0 ? "None" : e.length === 1 ? quoted(e[0]!) : tuple(e.map(quoted)))).join(", ")})`;
+  return specText(entries, quoted);
 }
 
 function tuple(items: (string | number)[]): string {

@@ -38,7 +38,7 @@ export function read(text: string): Json {
   return value();
 }
 
-/** write formats a value on one line. space follows every colon and comma. */
+/** write formats a value on one line. The text space follows every colon and comma. */
 export function write(value: Json, space = ""): string {
   if (value instanceof Map) {
     return `{${[...value].map(([k, v]) => `${JSON.stringify(k)}:${space}${write(v, space)}`).join(`,${space}`)}}`;
@@ -47,14 +47,14 @@ export function write(value: Json, space = ""): string {
   return JSON.stringify(value);
 }
 
-/** pretty formats a value for people, with short values on one line. */
-export function pretty(value: Json, indent = "", room = 96): string {
+/** pretty formats a value over several lines. A value that fits is on one line. */
+export function pretty(value: Json, indent = "", width = 96): string {
   const flat = write(value, " ");
-  if (flat.length + indent.length <= room || !(value instanceof Map || Array.isArray(value))) return flat;
+  if (flat.length + indent.length <= width || !(value instanceof Map || Array.isArray(value))) return flat;
   const inner = indent + "  ";
   if (value instanceof Map) {
-    const lines = [...value].map(([k, v]) => `${inner}${JSON.stringify(k)}: ${pretty(v, inner, room)}`);
+    const lines = [...value].map(([k, v]) => `${inner}${JSON.stringify(k)}: ${pretty(v, inner, width)}`);
     return `{\n${lines.join(",\n")}\n${indent}}`;
   }
-  return `[\n${value.map((v) => inner + pretty(v, inner, room)).join(",\n")}\n${indent}]`;
+  return `[\n${value.map((v) => inner + pretty(v, inner, width)).join(",\n")}\n${indent}]`;
 }

@@ -4,10 +4,12 @@ import { type LitElement, css, html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
 import "./array-form.js";
 import "./batch-form.js";
-import { type Draft, EMPTY, batchRows, deviceCount, processCount, text } from "./draft.js";
+import { EMPTY, axesText, batchRows, deviceCount, processCount, text } from "./draft.js";
 import { Part } from "./element.js";
 import { examples } from "./examples.js";
 import { take } from "./file-drop.js";
+import { typed } from "./form.js";
+import { menu } from "./menu.js";
 import "./mesh-form.js";
 import "./out-panel.js";
 import "./paste-box.js";
@@ -20,8 +22,8 @@ import type { ShardView } from "./shard-view.js";
 import { fragment, withLayout } from "./share.js";
 import { controls } from "./style.js";
 import "./totals-view.js";
-import { THEMES, setTheme, theme } from "./theme.js";
-import { count, whole } from "./units.js";
+import { THEMES, type Theme, setTheme, theme } from "./theme.js";
+import { count } from "./units.js";
 
 export class LayoutApp extends Part {
   static override styles = [
@@ -91,17 +93,14 @@ export class LayoutApp extends Part {
   private ticking = 0;
   @state() private narrow = NARROW.matches;
   @state() private unfolded: ReadonlySet<string> = new Set(); // open editors in a narrow window
-  private taken = Promise.resolve();
+  private taken = Promise.resolve(); // the last file that was opened
   @query("paste-box") private box!: PasteBox;
   @query("shard-view") private view!: ShardView;
   @query("input[type=file]") private files!: HTMLInputElement;
-  @query("mesh-form") private mesh!: LitElement;
-  @query("array-form") private arrays!: LitElement;
-  @query("batch-form") private batch!: LitElement;
 
   protected override render(): unknown {
     const { draft } = this.model;
-    const axes = axesText(draft);
+    const axes = axesText(draft.axes);
     return html`<header>
         <h1>${LOGO}meshfeed layout</h1>
         <div class="sum">${this.sum()}</div>
@@ -131,7 +130,7 @@ export class LayoutApp extends Part {
       ${this.dropping ? html`<div class="drop" aria-hidden="true">Drop an .arrow or .parquet file, or a layout: it stays on this machine.</div>` : nothing}`;
   }
 
-  /** from names the example that is shown. */
+  /** from names the example that was opened. */
   private from(): unknown {
     const { name, document } = this.model.origin;
     return name ? html`<p class="from">Example: ${name}${this.model.reply.document === document ? "" : ", changed"}</p>` : nothing;
@@ -160,6 +159,7 @@ export class LayoutApp extends Part {
       <button @click=${() => this.model.stop()}>Stop</button>`}</div>`;
   }
 
+  /** tick counts the seconds of the open question. */
   private tick = (): void => {
     const { since } = this.model;
     this.seconds = since === null || performance.now() - since < SLOW ? null : Math.round((performance.now() - since) / 1000);
@@ -169,15 +169,16 @@ export class LayoutApp extends Part {
 
   private tools(): unknown {
     const local = location.protocol === "file:";
-    return html`${this.examples()}
+    const list = examples();
+    return html`${menu("examples", "examples…", list.map((x, i) => [String(i), x.title]), (i) => void this.open(list[Number(i)]!.text, list[Number(i)]!.title))}
       <button title="start with one device and no arrays" @click=${() => this.open(EMPTY)}>Start empty</button>
       <button ?disabled=${!this.model.undoable} title="undo the last change: Ctrl-Z" @click=${() => this.model.undo()}>Undo</button>
       <button @click=${() => this.box.open()}>Paste…</button>
       <button @click=${() => this.files.click()}>Open file…</button>
       <input type="file" hidden accept=".arrow,.feather,.parquet,.json" aria-label="file to open" @change=${(e: Event) => this.take((e.target as HTMLInputElement).files)} />
-      <select aria-label="save the picture" @change=${this.savePicture}><option value="">Picture…</option><option value="svg">as SVG</option><option value="png">as PNG</option></select>
+      ${menu("save the picture", "Picture…", [["svg", "as SVG"], ["png", "as PNG"]], this.savePicture)}
       <button class="main" @click=${this.share} title=${local ? "save this page with the layout inside" : "copy a link that holds the layout"}>${local ? "Save page" : "Share link"}</button>
-      <select aria-label="colors" @change=${(e: Event) => setTheme(THEMES[(e.target as HTMLSelectElement).selectedIndex]!)}>
+      <select aria-label="colors" @change=${(e: Event) => setTheme(typed(e) as Theme)}>
         ${THEMES.map((t) => html`<option ?selected=${t === theme()}>${t}</option>`)}</select>`;
   }
 
@@ -223,34 +224,21 @@ export class LayoutApp extends Part {
     this.notice = (await copy(location.href)) ? "The link is copied. It holds the layout after the #, which browsers do not send to servers." : "The link is in the address bar.";
   };
 
-  private savePicture = async (e: Event): Promise<void> => {
-    const select = e.target as HTMLSelectElement;
-    const kind = select.value;
-    select.value = "";
-    const drawings = this.view.drawings;
-    if (!kind || drawings.length === 0) return;
+  private savePicture = async (kind: string): Promise<void> => {
+    const { drawings } = this.view;
+    if (drawings.length === 0) return;
     const style = getComputedStyle(this);
     const svg = picture(drawings, this.view.caption, style.getPropertyValue("background-color"), style.color);
     const name = `${this.model.look.array.replaceAll(/[^\w.-]+/g, "-")}.${kind}`;
     save(name, kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await png(svg));
   };
 
+  /** sum renders the layout in one line. */
   private sum(): unknown {
     const { draft } = this.model;
     const errors = this.model.faults.filter((f) => f.problems[0].severity === "error").length;
     const state = errors > 0 ? html`<b style="color:var(--error)">${count(errors, "error")}</b>` : html`<b style="color:var(--ok)">loads</b>`;
-    return html`<b>${axesText(draft)}</b> · ${count(deviceCount(draft), "device")} · ${count(processCount(draft), "process", "processes")} · ${state}`;
-  }
-
-  private examples(): unknown {
-    const list = examples();
-    if (list.length === 0) return nothing;
-    return html`<select aria-label="examples" @change=${(e: Event) => {
-      const select = e.target as HTMLSelectElement;
-      const found = list[Number(select.value)];
-      select.value = "";
-      if (found) void this.open(found.text, found.title);
-    }}><option value="">examples…</option>${list.map((x, i) => html`<option value=${i}>${x.title}</option>`)}</select>`;
+    return html`<b>${axesText(draft.axes)}</b> · ${count(deviceCount(draft), "device")} · ${count(processCount(draft), "process", "processes")} · ${state}`;
   }
 
   private async open(document: string, name = ""): Promise<void> {
@@ -259,7 +247,8 @@ export class LayoutApp extends Part {
 
   /** goTo focuses the input of a path, or of the nearest path above it. */
   private async goTo(path: string): Promise<void> {
-    const inputs = [this.mesh, this.arrays, this.batch].flatMap((f) => [...f.renderRoot.querySelectorAll<HTMLElement>("[data-path]")]);
+    const forms = [...this.renderRoot.querySelectorAll<LitElement>("mesh-form, array-form, batch-form")];
+    const inputs = forms.flatMap((f) => [...f.renderRoot.querySelectorAll<HTMLElement>("[data-path]")]);
     for (let p = path; p !== ""; p = p.slice(0, p.lastIndexOf("/"))) {
       const found = inputs.find((i) => i.dataset["path"] === p) ?? inputs.find((i) => i.dataset["path"]!.startsWith(`${p}/`));
       if (!found) continue;
@@ -271,11 +260,6 @@ export class LayoutApp extends Part {
       return;
     }
   }
-}
-
-/** axesText lists the axes with their sizes. */
-function axesText(d: Draft): string {
-  return d.axes.map((a) => `${a.name} ${whole(a.size)}`).join(" × ") || "no axes";
 }
 
 /** Answers that take longer than this, in milliseconds, show a notice. */

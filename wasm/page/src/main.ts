@@ -25,12 +25,12 @@ async function first(module: WebAssembly.Module): Promise<[Model, string]> {
   try {
     return [await start((await unpack(location.hash)) ?? own), ""];
   } catch (cause) {
-    return [await start(location.hash ? own : null), String((cause as Error).message)];
+    return [await start(location.hash ? own : null), (cause as Error).message];
   }
 }
 
-/** follow opens the layout of the page's current link. */
-async function follow(app: LayoutApp): Promise<void> {
+/** openLink opens the layout of the page's current link. */
+async function openLink(app: LayoutApp): Promise<void> {
   try {
     const document = await unpack(location.hash);
     app.notice = (document && (await app.model.load(document))?.message) || "";
@@ -48,7 +48,7 @@ async function start(): Promise<void> {
   document.body.replaceChildren(app);
   addEventListener("keydown", (e) => undo(e, app));
   let opened = Promise.resolve(); // links open one after the other, so the last one remains
-  addEventListener("hashchange", () => (opened = opened.then(() => follow(app))));
+  addEventListener("hashchange", () => (opened = opened.then(() => openLink(app))));
 }
 
 /** undo reverts an edit on Ctrl-Z. Inside an input the browser handles the key. */

@@ -1,32 +1,34 @@
-// The form of the mesh: axes in order, outermost first, and the processes that own the devices.
+// The form of the mesh: the axes, outermost first, and the processes that own the devices.
 
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { orderText, readOrder, setOrder } from "./device-order.js";
-import { type Axis, type Draft, type Entry, addAxis, deviceCount, processCount } from "./draft.js";
+import { type Axis, type Draft, addAxis, axesText, changeSpecs, deviceCount, processCount } from "./draft.js";
 import { idOf } from "./element.js";
 import { disagreementOf } from "./faults.js";
-import { Form, caption, wholeNumber } from "./form.js";
+import { Form, caption, formStyles, typed, wholeNumber } from "./form.js";
+import { menu } from "./menu.js";
 import { pointer } from "./pointer.js";
-import { controls } from "./style.js";
 import "./term-help.js";
 import { count, whole } from "./units.js";
 
 interface Preset {
   name: string;
-  axes: [string, number][];
+  axes: Axis[];
   processes: number;
 }
 
+const axesOf = (sizes: Record<string, number>): Axis[] => Object.entries(sizes).map(([name, size]) => ({ name, size }));
+
 const PRESETS: Preset[] = [
-  { name: "1 host × 8", axes: [["data", 8]], processes: 1 },
-  { name: "4 hosts × 2", axes: [["data", 4], ["model", 2]], processes: 4 },
-  { name: "4 hosts × 8", axes: [["data", 8], ["model", 4]], processes: 4 },
-  { name: "8 hosts × 8", axes: [["data", 8], ["model", 8]], processes: 8 },
-  { name: "16 hosts × 8", axes: [["data", 4], ["fsdp", 8], ["model", 4]], processes: 16 },
-  { name: "32 hosts × 8", axes: [["data", 16], ["fsdp", 4], ["model", 4]], processes: 32 },
-  { name: "512 hosts × 8", axes: [["data", 64], ["fsdp", 16], ["model", 4]], processes: 512 },
-  { name: "8,192 hosts × 8", axes: [["data", 256], ["fsdp", 64], ["model", 4]], processes: 8192 },
+  { name: "1 host × 8", axes: axesOf({ data: 8 }), processes: 1 },
+  { name: "4 hosts × 2", axes: axesOf({ data: 4, model: 2 }), processes: 4 },
+  { name: "4 hosts × 8", axes: axesOf({ data: 8, model: 4 }), processes: 4 },
+  { name: "8 hosts × 8", axes: axesOf({ data: 8, model: 8 }), processes: 8 },
+  { name: "16 hosts × 8", axes: axesOf({ data: 4, fsdp: 8, model: 4 }), processes: 16 },
+  { name: "32 hosts × 8", axes: axesOf({ data: 16, fsdp: 4, model: 4 }), processes: 32 },
+  { name: "512 hosts × 8", axes: axesOf({ data: 64, fsdp: 16, model: 4 }), processes: 512 },
+  { name: "8,192 hosts × 8", axes: axesOf({ data: 256, fsdp: 64, model: 4 }), processes: 8192 },
 ];
 
 const PROCESSES = "/mesh/processes";
@@ -41,9 +43,8 @@ export class MeshForm extends Form {
   private dragged: number | null = null; // index of the dragged axis
 
   static override styles = [
-    controls,
+    formStyles,
     css`
-      @media (max-width: 820px) { h2 { display: none; } }
       ol { list-style: none; margin: 0.5rem 0; padding: 0; display: grid; gap: 0.35rem; }
       li { display: grid; grid-template-columns: auto 1fr 5.2rem auto; gap: 0.3rem; align-items: center; }
       .grip { cursor: grab; color: var(--muted); font-size: 0.9rem; line-height: 1; user-select: none; }
@@ -65,9 +66,7 @@ export class MeshForm extends Form {
     const draft = this.model.wanted;
     const own = draft.devices !== null;
     return html`<div class="row" style="justify-content:space-between"><h2>Mesh</h2>
-        <select aria-label="mesh presets" style="width:auto" @change=${this.preset}>
-          <option value="">presets…</option>${PRESETS.map((p, i) => html`<option value=${i}>${p.name}: ${p.axes.map(([n, s]) => `${n} ${s}`).join(" × ")}</option>`)}
-        </select></div>
+        ${menu("mesh presets", "presets…", PRESETS.map((p, i) => [String(i), `${p.name}: ${axesText(p.axes)}`]), (i) => this.preset(PRESETS[Number(i)]!))}</div>
       <div class="two">
         ${this.number("processes", PROCESSES, String(processCount(draft)), own, (d, n) => void (d.processes = n))}
         ${this.number("devices per process", PER_PROCESS, perProcess(draft), own, (d, n) => void (d.perProcess = n))}
@@ -78,9 +77,9 @@ export class MeshForm extends Form {
       ${this.order()}`;
   }
 
-  /** number shows an input for a count, at least 1. */
+  /** number renders an input for a count, at least 1. */
   private number(name: string, path: string, value: string, disabled: boolean, set: (d: Draft, n: number) => void): unknown {
-    const wrong = this.isRefused(path) || this.trouble(PROCESSES) !== null;
+    const wrong = this.isRefused(path) || this.errorAt(PROCESSES) !== null;
     return html`<div>${caption(path, name)}
       <input id=${path} inputmode="numeric" placeholder="uneven" data-path=${path} .value=${value} ?disabled=${disabled} aria-invalid=${wrong} aria-describedby="${idOf(path)} ${idOf(PROCESSES)}"
         @change=${(e: Event) => this.set(e, path, `still ${value || "uneven"}`, set)} />
@@ -101,23 +100,23 @@ export class MeshForm extends Form {
     const help = html`<term-help term="axes"></term-help>`;
     if (axes.length === 0) return html`<div class="row"><button @click=${this.add}>+ axis</button>${help}</div>`;
     const at = Math.min(this.at, axes.length);
-    const places = [...axes.map((a, i) => (i === 0 ? "outermost" : `between ${axes[i - 1]!.name} and ${a.name}`)), "innermost"];
+    const positions = [...axes.map((a, i) => (i === 0 ? "outermost" : `between ${axes[i - 1]!.name} and ${a.name}`)), "innermost"];
     return html`<div class="row"><button @click=${this.add}>+ axis</button>
       <select aria-label="position of the new axis" style="width:auto" @change=${(e: Event) => (this.at = (e.target as HTMLSelectElement).selectedIndex)}>
-        ${places.map((place, i) => html`<option ?selected=${i === at}>${place}</option>`)}
+        ${positions.map((position, i) => html`<option ?selected=${i === at}>${position}</option>`)}
       </select>${help}</div>`;
   }
 
+  /** order renders the order of the devices, and an input that changes it. */
   private order(): unknown {
     const draft = this.model.wanted;
     const { devices } = draft;
-    const path = DEVICES;
     const value = devices && devices.length <= MAX_SHOWN ? JSON.stringify(devices).replaceAll("],[", "], [") : "";
-    return html`<details ?open=${this.trouble(path) !== null}>
+    return html`<details ?open=${this.errorAt(DEVICES) !== null}>
       <summary>${count(deviceCount(draft), "device")}, ${devices ? html`in this order: <span class="code">${orderText(devices, RUNS)}</span>` : "row-major: change the order"}</summary>
-      <textarea spellcheck="false" aria-label="order of the devices" data-path=${path} .value=${value} aria-invalid=${this.bad(path)} aria-describedby=${idOf(path)}
+      <textarea spellcheck="false" aria-label="order of the devices" data-path=${DEVICES} .value=${value} aria-invalid=${this.bad(DEVICES)} aria-describedby=${idOf(DEVICES)}
         placeholder="mesh.device_ids.tolist(), or [process, id] pairs in mesh order"></textarea>
-      ${this.reason(path)}
+      ${this.reason(DEVICES)}
       <div class="row"><button @click=${this.reorder}>use this order</button>${devices ? html`<button @click=${this.rowMajor}>make row-major</button>` : nothing}</div>
     </details>`;
   }
@@ -135,7 +134,7 @@ export class MeshForm extends Form {
 
   private rowMajor = (): void => {
     this.refuse(DEVICES, "");
-    this.model.edit((d) => this.free(d));
+    this.model.edit((d) => this.dropDevices(d));
   };
 
   private axis(a: Axis, i: number, n: number): unknown {
@@ -144,7 +143,7 @@ export class MeshForm extends Form {
     return html`<li @dragover=${(e: DragEvent) => this.dragged !== null && e.preventDefault()} @drop=${() => this.dragged !== null && this.move(this.dragged, i)}>
       <span class="grip" draggable="true" title="drag to reorder" aria-hidden="true" @dragstart=${(e: DragEvent) => this.drag(e, i)} @dragend=${() => (this.dragged = null)}>⠿</span>
       <input class="code" aria-label="name of axis ${i + 1}" data-path=${name} .value=${a.name} aria-invalid=${this.bad(name)} aria-describedby=${idOf(name)}
-        @change=${(e: Event) => this.rename(i, (e.target as HTMLInputElement).value.trim())} />
+        @change=${(e: Event) => this.rename(i, typed(e))} />
       <input inputmode="numeric" aria-label="size of axis ${a.name}" data-path=${size} .value=${String(a.size)} aria-invalid=${this.bad(size)} aria-describedby=${idOf(size)}
         @change=${(e: Event) => this.set(e, size, `${a.name} is still ${whole(a.size)}`, (d, value) => void (d.axes[i]!.size = value))} />
       <span class="moves">
@@ -157,13 +156,13 @@ export class MeshForm extends Form {
 
   /** set reads a whole number from an input. If the text is not usable, it shows the reason. */
   private set(e: Event, path: string, still: string, change: (d: Draft, n: number) => void): void {
-    const n = wholeNumber((e.target as HTMLInputElement).value, 1);
+    const n = wholeNumber(typed(e), 1);
     this.refuse(path, n === null ? `expected a whole number from 1; ${still}` : "");
-    if (n !== null) this.model.edit((d) => (this.free(d), change(d, n)));
+    if (n !== null) this.model.edit((d) => (this.dropDevices(d), change(d, n)));
   }
 
-  /** free drops the list of devices, which a change of the mesh makes invalid. */
-  private free(d: Draft): void {
+  /** dropDevices removes the list of devices, which a change of the mesh makes invalid. */
+  private dropDevices(d: Draft): void {
     if (d.devices) d.processes = processCount(d);
     d.devices = null;
   }
@@ -178,15 +177,14 @@ export class MeshForm extends Form {
     this.model.edit((d) => {
       const old = d.axes[i]!.name;
       d.axes[i]!.name = name;
-      const renamed = (entry: Entry): Entry => entry.map((n) => (n === old ? name : n));
-      for (const a of d.arrays) a.spec = a.spec.map(renamed);
-      if (d.batch?.maskSpec) d.batch.maskSpec = d.batch.maskSpec.map(renamed);
+      changeSpecs(d, (entry) => entry.map((n) => (n === old ? name : n)));
     });
   }
 
+  /** move moves an axis to another position. */
   private move(from: number, to: number): void {
     this.acceptNames();
-    if (from !== to) this.model.edit((d) => (this.free(d), d.axes.splice(to, 0, ...d.axes.splice(from, 1))));
+    if (from !== to) this.model.edit((d) => (this.dropDevices(d), d.axes.splice(to, 0, ...d.axes.splice(from, 1))));
   }
 
   /** step moves an axis by one position and keeps the focus on it. */
@@ -208,11 +206,9 @@ export class MeshForm extends Form {
   private drop(i: number): void {
     this.acceptNames();
     this.model.edit((d) => {
-      this.free(d);
-      const [gone] = d.axes.splice(i, 1);
-      const without = (entry: Entry): Entry => entry.filter((n) => n !== gone!.name);
-      for (const a of d.arrays) a.spec = a.spec.map(without);
-      if (d.batch?.maskSpec) d.batch.maskSpec = d.batch.maskSpec.map(without);
+      this.dropDevices(d);
+      const [removed] = d.axes.splice(i, 1);
+      changeSpecs(d, (entry) => entry.filter((n) => n !== removed!.name));
     });
   }
 
@@ -221,35 +217,30 @@ export class MeshForm extends Form {
     for (const i of this.model.wanted.axes.keys()) for (const part of [0, 1]) this.refuse(pointer("mesh", "axes", i, part), "");
   }
 
-  /** add puts an axis where it is asked for. Its size is what the processes and their devices leave
-   * over, where that is known. */
+  /** add inserts an axis at the chosen position. If the devices per process were typed, the size of the axis
+   * completes them. */
   private add = (): void => {
     this.acceptNames();
     const draft = this.model.wanted;
     const at = Math.min(this.at, draft.axes.length);
     const missing = draft.perProcess === null ? 2 : (draft.processes * draft.perProcess) / deviceCount(draft);
     this.model.edit((d) => {
-      this.free(d);
+      this.dropDevices(d);
       addAxis(d, at, Number.isInteger(missing) ? missing : 1);
     });
     this.at = Infinity;
     void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLInputElement>(`li:nth-child(${at + 1}) input`)?.select());
   };
 
-  private preset = (e: Event): void => {
-    const select = e.target as HTMLSelectElement;
-    const p = PRESETS[Number(select.value)];
-    select.value = "";
-    if (!p) return;
-    const names = p.axes.map(([n]) => n);
+  private preset({ axes, processes }: Preset): void {
     this.model.edit((d) => {
-      d.axes = p.axes.map(([name, size]) => ({ name, size }));
+      d.axes = structuredClone(axes);
       d.devices = null;
-      d.processes = p.processes;
-      d.perProcess = deviceCount(d) / p.processes;
-      for (const a of d.arrays) a.spec = a.spec.map((entry) => entry.filter((n) => names.includes(n)));
+      d.processes = processes;
+      d.perProcess = deviceCount(d) / processes;
+      changeSpecs(d, (entry) => entry.filter((n) => axes.some((a) => a.name === n)));
     });
-  };
+  }
 }
 
 /** perProcess returns the number of devices per process, or "" if it differs. */

@@ -13,9 +13,9 @@ import type { Records } from "./records.js";
 
 const MAX_UNDO = 100;
 
-/** Model sends the event "change" when its state changes. The page draws draft, reply, look and the
- * other public parts, which change together, so all parts of the page show the same layout. While a
- * question is open, they show the previous layout, and the forms show the wanted one. */
+/** Model sends the event "change" when its state changes. All parts of the page show the same layout, because
+ * draft, reply, look and the parts of an answer change together. While a question is open, the page shows the
+ * previous layout, and the forms show the wanted one. */
 export class Model extends EventTarget {
   draft: Draft; // the draft that reply describes
   wanted: Draft; // the draft in the forms
@@ -29,9 +29,9 @@ export class Model extends EventTarget {
   replaced = 0; // counts replacements of the draft by another layout
   since: number | null = null; // start of the open question; null if there is none
 
-  private aim: Look; // the wanted look
+  private wantedLook: Look;
   private asking = new AbortController();
-  private weighing = new AbortController();
+  private askingCosts = new AbortController();
   private answered: Promise<unknown> = Promise.resolve();
   private found: { reply: Described; draft: Draft; faults: Fault[] } | null = null;
   private past: Draft[] = []; // previous drafts, for undo
@@ -47,7 +47,7 @@ export class Model extends EventTarget {
     this.reply = shown.reply!;
     if (!this.reply.document) throw new Error(this.reply.error?.message ?? "not a layout document");
     this.draft = this.wanted = parse(this.reply.document);
-    this.look = this.aim = DEFAULT_LOOK;
+    this.look = this.wantedLook = DEFAULT_LOOK;
     this.origin = { name, document: this.reply.document };
     this.accept(this.draft, shown, DEFAULT_LOOK);
   }
@@ -62,7 +62,7 @@ export class Model extends EventTarget {
     const draft = structuredClone(this.wanted);
     change(draft);
     this.remember();
-    return this.want(draft, { ...this.aim, ...look });
+    return this.want(draft, { ...this.wantedLook, ...look });
   }
 
   /** undo reverts the last edit or load. */
@@ -71,7 +71,7 @@ export class Model extends EventTarget {
     if (!draft) return;
     this.kept = Math.min(this.kept, this.past.length);
     this.replaced++;
-    await this.want(draft, this.aim);
+    await this.want(draft, this.wantedLook);
   }
 
   /** undoable reports whether there is an edit to revert. */
@@ -85,7 +85,7 @@ export class Model extends EventTarget {
     this.asking.abort();
     this.past.length = this.kept;
     this.replaced++;
-    [this.wanted, this.aim] = [this.draft, this.look];
+    [this.wanted, this.wantedLook] = [this.draft, this.look];
     this.tell();
   }
 
@@ -99,7 +99,7 @@ export class Model extends EventTarget {
   /** load opens the text of a document. It returns the core's error, if any. The name is the title of
    * an example. */
   async load(document: string, name = ""): Promise<Described["error"]> {
-    const look: Look = { ...DEFAULT_LOOK, tab: this.aim.tab };
+    const look: Look = { ...DEFAULT_LOOK, tab: this.wantedLook.tab };
     let objection: Described["error"] = null;
     await this.ask(question(document, look), (shown) => {
       objection = shown.reply!.error;
@@ -108,7 +108,7 @@ export class Model extends EventTarget {
       this.replaced++;
       this.origin = { name, document: shown.reply!.document };
       this.wanted = parse(shown.reply!.document);
-      this.aim = look;
+      this.wantedLook = look;
       this.accept(this.wanted, shown, look);
     }, (cause) => {
       objection = failed(cause).error;
@@ -119,13 +119,13 @@ export class Model extends EventTarget {
 
   /** resume repeats the question of an edit that a load aborted. */
   private resume(): void {
-    if (this.wanted !== this.draft) void this.want(this.wanted, this.aim);
+    if (this.wanted !== this.draft) void this.want(this.wanted, this.wantedLook);
   }
 
   /** see changes the look: at once, except for parts that need the core. */
   see(change: Partial<Look>): Promise<void> {
     const { array, from, epoch, step } = this.look;
-    this.aim = { ...this.aim, ...change };
+    this.wantedLook = { ...this.wantedLook, ...change };
     this.look = this.fitted({ ...this.look, ...change, array, from, epoch, step });
     if (this.since === null) return this.show();
     this.tell();
@@ -142,7 +142,7 @@ export class Model extends EventTarget {
     return this.aside.ask("schema", [tail, size], new AbortController().signal);
   }
 
-  /** names lists the arrays: arrays of the document, mask, extras. */
+  /** names lists the arrays of the document, the mask and the extras. */
   get names(): string[] {
     return this.reply.arrays.map((a) => a.name);
   }
@@ -162,7 +162,7 @@ export class Model extends EventTarget {
 
   /** want asks the core about a draft. */
   private want(draft: Draft, look: Look): Promise<void> {
-    [this.wanted, this.aim] = [draft, look];
+    [this.wanted, this.wantedLook] = [draft, look];
     return this.ask(
       question(text(draft), look),
       (shown) => this.accept(draft, shown, look),
@@ -172,19 +172,19 @@ export class Model extends EventTarget {
 
   /** show asks for the parts that the wanted look needs and the model does not have. */
   private show(): Promise<void> {
-    const [look, aim] = [this.look, this.aim];
-    const same = (...keys: (keyof Look)[]): boolean => keys.every((key) => look[key] === aim[key]);
+    const [look, wanted] = [this.look, this.wantedLook];
+    const same = (...keys: (keyof Look)[]): boolean => keys.every((key) => look[key] === wanted[key]);
     const known: Record<Part, boolean> = { blocks: same("array"), reads: same("from"), records: same("from", "epoch", "step") };
     const missing = PARTS.filter((part) => !known[part]);
     if (missing.length === 0 || !this.reply.report) {
-      this.look = this.aim = this.fitted(aim);
+      this.look = this.wantedLook = this.fitted(wanted);
       this.tell();
       return Promise.resolve();
     }
     return this.ask(
-      { ...question(this.reply.document!, aim), fresh: false, parts: missing },
-      (shown) => this.take(shown, missing, aim),
-      (cause) => this.accept(this.draft, nothing(cause, aim), aim),
+      { ...question(this.reply.document!, wanted), fresh: false, parts: missing },
+      (shown) => this.take(shown, missing, wanted),
+      (cause) => this.accept(this.draft, nothing(cause, wanted), wanted),
     );
   }
 
@@ -213,11 +213,11 @@ export class Model extends EventTarget {
   /** accept shows a draft with its answer. */
   private accept(draft: Draft, shown: Shown, asked: Look): void {
     const names = (d: Draft): string => JSON.stringify(d.axes.map((a) => a.name));
-    if (names(draft) !== names(this.draft)) this.aim = { ...this.aim, split: null }; // the old split fits other axes only
+    if (names(draft) !== names(this.draft)) this.wantedLook = { ...this.wantedLook, split: null }; // the old split fits other axes only
     [this.draft, this.reply, this.ways] = [draft, shown.reply!, shown.ways];
     this.kept = this.past.length;
     this.take(shown, PARTS, asked);
-    this.weigh();
+    this.askCosts();
   }
 
   /** take shows parts of an answer. If the wanted look changed meanwhile, it then asks for the rest. */
@@ -226,17 +226,17 @@ export class Model extends EventTarget {
     if (parts.includes("reads")) this.reads = shown.reads;
     if (parts.includes("records")) this.records = shown.records;
     const keys = ["array", "from", "epoch", "step"] as const;
-    const later = keys.filter((key) => this.aim[key] !== asked[key]).map((key) => [key, this.aim[key]]);
-    this.look = this.fitted({ ...this.aim, array: shown.array, from: shown.from, epoch: asked.epoch, step: shown.step });
-    this.aim = { ...this.look, ...(Object.fromEntries(later) as Partial<Look>) };
+    const later = keys.filter((key) => this.wantedLook[key] !== asked[key]).map((key) => [key, this.wantedLook[key]]);
+    this.look = this.fitted({ ...this.wantedLook, array: shown.array, from: shown.from, epoch: asked.epoch, step: shown.step });
+    this.wantedLook = { ...this.look, ...(Object.fromEntries(later) as Partial<Look>) };
     if (later.length > 0) void this.show();
   }
 
-  /** weigh asks for the costs of each way of loading, if the answer does not contain them. */
-  private weigh(): void {
-    this.weighing.abort();
-    this.weighing = new AbortController();
-    const { signal } = this.weighing;
+  /** askCosts asks for the costs of each way of loading, if the answer does not contain them. */
+  private askCosts(): void {
+    this.askingCosts.abort();
+    this.askingCosts = new AbortController();
+    const { signal } = this.askingCosts;
     if (!this.reply.report || deviceCount(this.draft) <= AT_ONCE) return;
     this.ways = { [this.draft.loading]: this.reply.report.totals };
     for (const way of LOADINGS.filter((way) => way !== this.draft.loading)) {

@@ -67,7 +67,7 @@ export function jaxSpecs(text: string): { name: string | null; spec: Entry[] }[]
   });
 }
 
-/** nameBefore returns the name at the end of a text that is assigned to: 'x': or x = . */
+/** nameBefore returns the name that a text ends with, as a key or as an assignment: 'x': or x =. */
 function nameBefore(text: string): string | null {
   const m = /(?:(['"])([^'"\n]+)\1\s*:|\b(\w+)\s*(?::\s*[\w.]+\s*)?[:=])\s*(?:[\w.]+\.)?$/.exec(text);
   return m?.[2] ?? m?.[3] ?? null;

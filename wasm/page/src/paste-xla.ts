@@ -2,7 +2,7 @@
 
 import type { Axis, Entry } from "./draft.js";
 import { strings } from "./paste-jax.js";
-import { gcd } from "./units.js";
+import { gcd, product } from "./units.js";
 
 const MOST_DEVICES = 1 << 20;
 
@@ -48,6 +48,7 @@ export function tiles(text: string): Tiles | null {
   return { axes, ids, spec: last ? entries.slice(0, -1) : entries };
 }
 
+/** check throws if the numbers of a tiling contradict each other. */
 function check(cut: number[], from: number[], order: number[], ids: number[] | null): void {
   const total = product(cut);
   if (!(total >= 1 && total <= MOST_DEVICES)) throw new Error(`[${cut.join(",")}] are ${total} tiles, but 1 to ${MOST_DEVICES} are expected`);
@@ -56,7 +57,7 @@ function check(cut: number[], from: number[], order: number[], ids: number[] | n
   if (ids && ids.length !== total) throw new Error(`[${cut.join(",")}] are ${total} tiles, but ${ids.length} devices are listed`);
 }
 
-/** factored finds mesh axes, in the order of the devices, whose products are the tiles. */
+/** factored finds mesh axes whose products are the tiles. Their order is that of the devices. */
 function factored(cut: number[], from: number[], order: number[]): { axes: Axis[]; entries: Entry[] } {
   const pieces: { dim: number; size: number; at: number }[] = [];
   const left = order.map((dim) => ({ dim, size: from[dim]! }));
@@ -80,8 +81,4 @@ function factored(cut: number[], from: number[], order: number[]): { axes: Axis[
 
 function integers(text: string): number[] {
   return (text.match(/\d+/g) ?? []).map(Number);
-}
-
-function product(list: number[]): number {
-  return list.reduce((a, b) => a * b, 1);
 }

@@ -1,6 +1,6 @@
 // Reads pasted text: JAX code, an XLA sharding, Shardy text.
 
-import { type Axis, type Draft, type Entry, deviceCount, processCount } from "./draft.js";
+import { type Axis, type Draft, type Entry, changeSpecs, deviceCount, processCount } from "./draft.js";
 import { owned, setOrder } from "./device-order.js";
 import { jaxMesh, jaxSpecs } from "./paste-jax.js";
 import { shardyMesh, shardySpecs, tiles } from "./paste-xla.js";
@@ -13,7 +13,7 @@ export interface Pasted {
   specs: { name: string | null; spec: Entry[] }[];
 }
 
-/** ACCEPTED lists the forms that paste reads. */
+/** ACCEPTED lists the forms of text that can be pasted. */
 export const ACCEPTED = "a layout document, jax.make_mesh(…), Mesh('x': 4), NamedSharding(mesh, P(…)), P(…), {devices=[2,2]<=[4]}, or Shardy's sdy.mesh and #sdy.sharding";
 
 /** paste finds meshes and specs in a text. It returns null if there are none. It throws if a mesh or a
@@ -35,7 +35,7 @@ export function apply(found: Pasted, d: Draft, shown: string): void {
   const { axes, ids, specs } = found.unnamed ? named(found, d.axes) : found;
   if (axes) setMesh(d, axes, ids);
   const known = d.axes.map((a) => a.name);
-  if (axes && specs.length > 0) for (const a of d.arrays) a.spec = a.spec.map((e) => e.filter((n) => known.includes(n)));
+  if (axes && specs.length > 0) changeSpecs(d, (e) => e.filter((n) => known.includes(n)));
   const at = Math.max(0, d.arrays.findIndex((a) => a.name === shown));
   const free = [...d.arrays.slice(at), ...d.arrays.slice(0, at)].filter((a) => !specs.some((s) => s.name === a.name));
   for (const { name, spec } of specs) (d.arrays.find((a) => a.name === name) ?? free.shift())!.spec = spec;

@@ -19,8 +19,8 @@ export class ProblemList extends Part {
       .error .sign { background: var(--error); } .warning .sign { background: var(--warning); } .info .sign { background: var(--info); }
       .error { border-color: color-mix(in srgb, var(--error) 45%, var(--line)); }
       p { margin: 0 0 0.2rem; overflow-wrap: anywhere; line-height: 1.4; }
-      .place { font: 0.72rem var(--mono); color: var(--muted); padding: 0; height: auto; border: 0; background: none; text-align: left; white-space: normal; overflow-wrap: anywhere; text-decoration: underline; text-decoration-color: var(--line); text-underline-offset: 3px; }
-      .place:hover { color: var(--text); background: none; }
+      .path { font: 0.72rem var(--mono); color: var(--muted); padding: 0; height: auto; border: 0; background: none; text-align: left; white-space: normal; overflow-wrap: anywhere; text-decoration: underline; text-decoration-color: var(--line); text-underline-offset: 3px; }
+      .path:hover { color: var(--text); background: none; }
       .also { font-size: 0.72rem; color: var(--muted); margin: 0.15rem 0 0; }
       .fixes { display: flex; flex-wrap: wrap; gap: 0.35rem; margin-top: 0.4rem; }
       .fixes button { font-size: 0.76rem; height: auto; min-height: 1.65rem; white-space: normal; text-align: left; }
@@ -41,8 +41,8 @@ export class ProblemList extends Part {
       <div>
         <p>${words(first)}</p>
         ${first.hint ? html`<p class="muted">→ ${first.hint}</p>` : nothing}
-        ${this.place(first, first.path ? `${first.code} at ${first.path}` : first.code)}
-        ${others.length > 0 ? html`<p class="also">the same at ${others.map((p, i) => [i > 0 ? ", " : "", this.place(p, p.path)])}</p>` : nothing}
+        ${this.pathLink(first, first.path ? `${first.code} at ${first.path}` : first.code)}
+        ${others.length > 0 ? html`<p class="also">the same at ${others.map((p, i) => [i > 0 ? ", " : "", this.pathLink(p, p.path)])}</p>` : nothing}
         ${fixes.length > 0
           ? html`<div class="fixes">${fixes.map((f) => html`<button @click=${() => this.model.edit((d) => f.apply(d))}>${f.label}</button>`)}</div>`
           : nothing}
@@ -50,8 +50,9 @@ export class ProblemList extends Part {
     </li>`;
   }
 
-  private place({ path }: Problem, text: string): unknown {
-    return path ? html`<button class="place" title="go to the input" @click=${() => this.go(path)}>${text}</button>` : html`<span class="place">${text}</span>`;
+  /** pathLink renders a button that focuses the input of a problem. */
+  private pathLink({ path }: Problem, text: string): unknown {
+    return path ? html`<button class="path" title="go to the input" @click=${() => this.go(path)}>${text}</button>` : html`<span class="path">${text}</span>`;
   }
 
   private go(path: string): void {

@@ -33,11 +33,10 @@ export class ReadsView extends Part {
       .bar i { position: absolute; top: 0; bottom: 0; background: var(--accent); min-width: 2px; }
       h2 { margin: 0 0 0.4rem; }
       h2:not(:first-child) { margin-top: 1.3rem; }
-      .ways td:first-child { padding-left: 0.5rem; }
-      .ways th:first-child { padding-left: 0.5rem; }
+      .ways :is(td, th):first-child { padding-left: 0.5rem; }
       .ways :is(td, th):last-child { padding-right: 0.5rem; }
       .ways tr.now td { background: color-mix(in srgb, var(--accent) 9%, transparent); }
-      .ways .say { display: block; font: 0.73rem system-ui, sans-serif; color: var(--muted); white-space: normal; min-width: 8.5rem; }
+      .ways .what { display: block; font: 0.73rem system-ui, sans-serif; color: var(--muted); white-space: normal; min-width: 8.5rem; }
       .pager { display: flex; gap: 0.4rem; align-items: center; justify-content: flex-end; font-size: 0.75rem; color: var(--muted); margin-top: 0.3rem; }
       .ways button { height: auto; padding: 0; font: 600 0.78rem var(--mono); color: var(--accent); }
       .ways button[aria-pressed="true"] { color: var(--text); }
@@ -56,12 +55,12 @@ export class ReadsView extends Part {
     const total = processCount(draft);
     return html`<h2>What every process reads<small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
-        <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="gone">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
+        <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="visually-hidden">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
         <tbody>${reads.processes.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${rowsText(p, 64)}>${rowsText(p, 3)}</td>
           <td>${bar(p.rows, rows)}</td><td class="n">${bytes(p.bytes_per_step)}</td>${readers(reads.others[i] ?? null)}</tr>`)}</tbody>
       </table></div>
       ${total > FEW ? this.pager(look.from, total) : nothing}
-      ${reads.twice ? html`<p>${reads.twice}</p>` : nothing}
+      ${reads.summary ? html`<p>${reads.summary}</p>` : nothing}
       <samples-view .model=${this.model}></samples-view>`;
   }
 
@@ -81,13 +80,14 @@ export class ReadsView extends Part {
   }
 
   private way(way: string, t: Totals | null, now: boolean): unknown {
-    return html`<tr class=${now ? "now" : ""}><td><button class="quiet" aria-pressed=${now} @click=${() => this.model.edit((d) => void (d.loading = way))}>${way}</button><span class="say">${WAYS[way]}</span></td>
+    return html`<tr class=${now ? "now" : ""}><td><button class="quiet" aria-pressed=${now} @click=${() => this.model.edit((d) => void (d.loading = way))}>${way}</button><span class="what">${WAYS[way]}</span></td>
       <td class="n">${bytes(t?.read_bytes ?? null)}</td><td class="n">${times(t?.read_bytes ?? null, t?.batch_bytes ?? null)}</td>
       <td class="n">${bytes(t?.host_bytes ?? null)}</td><td class="n">${bytes(t?.interconnect_bytes ?? null)}</td><td class="n">${bytes(t?.network_bytes ?? null)}</td></tr>`;
   }
 }
 
-/** bar draws rows as stripes. Many ranges share a stripe, whose opacity is the fraction of rows in it. */
+/** bar draws rows as stripes. If there are many ranges, several share a stripe. Its opacity is the fraction of
+ * rows in it. */
 function bar(rows: Pair[] | null, batch: number): unknown {
   if (!rows || batch === 0) return nothing;
   const each = Math.ceil(rows.length / STRIPES);
@@ -100,6 +100,7 @@ function bar(rows: Pair[] | null, batch: number): unknown {
   return html`<div class="bar" aria-hidden="true">${stripes}</div>`;
 }
 
+/** readers renders the other processes that read rows of a process. */
 function readers(list: Readers | null): unknown {
   if (!list) return html`<td class="others">unknown</td>`;
   const text = (some: Shared[]): string => some.map((o) => `p${o.process}${o.rows ? ` (${listed(o.rows, 2)})` : ""}`).join(", ");

@@ -8,7 +8,7 @@ import { times } from "./units.js";
 
 export const FEW = 16; // processes shown at once
 const MAX_COMPARED = 1 << 13; // processes that are compared with each other
-const PART = 256; // processes per question
+const PER_QUESTION = 256; // processes
 const NAMED = 64; // readers of a process's rows that are named
 
 /** Readers lists the first of the other readers of a process's rows, with their number. */
@@ -21,12 +21,12 @@ export interface Readers {
 export interface Reads {
   processes: ProcessReport[];
   others: (Readers | null)[]; // per process; null if unknown
-  twice: string; // what several processes read, in words
+  summary: string; // how many processes read the same rows, in words
 }
 
 type Processes = (from: number, count: number) => ProcessReport[];
 
-/** reads describes the processes from one on, and compares them with all others. */
+/** reads describes up to FEW processes, beginning with number from, and compares them with all others. */
 export function reads(processes: Processes, draft: Draft, totals: Totals, from: number): Reads {
   const total = processCount(draft);
   const shown = processes(from, Math.min(FEW, total - from));
@@ -34,10 +34,11 @@ export function reads(processes: Processes, draft: Draft, totals: Totals, from: 
   return {
     processes: shown,
     others: shown.map((p) => (all ? first(shared(p, all)) : p.same_rows_as && first(p.same_rows_as.map((process) => ({ process, rows: null }))))),
-    twice: all && batchRows(draft) > 0 ? twice(all, batchRows(draft), totals) : "",
+    summary: all && batchRows(draft) > 0 ? summary(all, batchRows(draft), totals) : "",
   };
 }
 
+/** first lists the first readers. */
 function first(list: Shared[]): Readers {
   return { first: list.slice(0, NAMED), count: list.length };
 }
@@ -45,13 +46,13 @@ function first(list: Shared[]): Readers {
 /** allProcesses returns all processes, or null if there are too many or their rows are unknown. */
 function allProcesses(processes: Processes, total: number): ProcessReport[] | null {
   const all: ProcessReport[] = [];
-  if (total <= MAX_COMPARED) for (let from = 0; from < total; from += PART) all.push(...processes(from, Math.min(PART, total - from)));
+  if (total <= MAX_COMPARED) for (let from = 0; from < total; from += PER_QUESTION) all.push(...processes(from, Math.min(PER_QUESTION, total - from)));
   return all.length === total && all.every((p) => p.rows) ? all : null;
 }
 
-/** twice describes the rows that several processes read. If the spec splits rows, these processes may
- * read different bytes, so the text also contains the total. */
-function twice(all: ProcessReport[], batch: number, { read_bytes, batch_bytes }: Totals): string {
+/** summary describes the rows that several processes read. If a spec splits rows, these processes may read
+ * different bytes, so the text also contains the total. */
+function summary(all: ProcessReport[], batch: number, { read_bytes, batch_bytes }: Totals): string {
   const { rows, least, most } = repeated(all);
   if (rows.length === 0) return "No row is read twice.";
   const which = size(rows) === batch ? "Every row is" : `Rows ${listed(rows, 4)} are`;

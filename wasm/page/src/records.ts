@@ -15,7 +15,8 @@ export interface Records {
   error: string; // why the records are unknown
 }
 
-/** records describes a step for the processes from one on. It returns null without a dataset or a step. */
+/** records describes a step for up to FEW processes, beginning with number from. It returns null if there is
+ * no dataset or no step. */
 export function records(guest: Guest, processes: (from: number, count: number) => ProcessReport[], draft: Draft, from: number, epoch: number, step: number, steps: number): Records | null {
   if (!draft.dataset || !draft.batch || steps < 1) return null;
   const order = new Order(guest, draft.dataset, epoch);
@@ -29,6 +30,7 @@ export function records(guest: Guest, processes: (from: number, count: number) =
   }
 }
 
+/** Order lists records of one epoch. */
 class Order {
   constructor(
     private readonly guest: Guest,
@@ -36,7 +38,7 @@ class Order {
     private readonly epoch: number,
   ) {}
 
-  /** listed lists the first records in some rows of the batch at position first. */
+  /** listed formats the first records in some rows of a batch. The batch begins at position first. */
   listed(rows: Pair[], first: number): string {
     const list: string[] = [];
     let padding = 0;
@@ -52,7 +54,7 @@ class Order {
     return list.join(", ") || "none";
   }
 
-  /** rest lists the records of an epoch that do not fill a step. */
+  /** rest formats the records of an epoch after position end, which do not fill a step. */
   rest(end: number): Records["rest"] {
     const left = this.dataset.records - end;
     if (left <= 0) return null;

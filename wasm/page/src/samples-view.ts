@@ -3,7 +3,7 @@
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { Part } from "./element.js";
-import { wholeNumber } from "./form.js";
+import { typed, wholeNumber } from "./form.js";
 import { controls } from "./style.js";
 import { count, whole } from "./units.js";
 
@@ -28,10 +28,11 @@ export class SamplesView extends Part {
     const { dataset, batch } = this.model.draft;
     if (!batch) return nothing;
     return html`<h2>Which records<small>${dataset ? `${dataset.order ?? "sequential.1"}, seed ${dataset.seed}` : ""}</small></h2>
-      ${dataset ? this.told() : html`<p>Enter the number of records of the dataset to see the records of each process.</p>`}`;
+      ${dataset ? this.step() : html`<p>Enter the number of records of the dataset to see the records of each process.</p>`}`;
   }
 
-  private told(): unknown {
+  /** step renders the records of the chosen step. */
+  private step(): unknown {
     const { look, records, reply } = this.model;
     const steps = reply.report?.totals.steps_per_epoch ?? 0;
     if (steps < 1) return html`<p>There is no step in an epoch.</p>`;
@@ -50,6 +51,7 @@ export class SamplesView extends Part {
       ${records.rest ? html`<p>${count(records.rest.left, "record is", "records are")} left out of this epoch: <span class="code">${records.rest.some}</span></p>` : nothing}`;
   }
 
+  /** stepper renders an input for a number, with buttons to the numbers beside it. */
   private stepper(name: string, value: number, last: number, set: (n: number) => void): unknown {
     const end = name === "epoch" && value >= last;
     const turn = (n: number): void => {
@@ -57,9 +59,8 @@ export class SamplesView extends Part {
       set(n);
     };
     return html`<span><label>${name}<input inputmode="numeric" .value=${String(value)} @change=${(e: Event) => {
-        const input = e.target as HTMLInputElement;
-        const n = wholeNumber(input.value, 0);
-        this.refused = n === null || n > last ? `there is no ${name} "${input.value}"; expected a whole number from 0 to ${whole(last)}` : "";
+        const n = wholeNumber(typed(e), 0);
+        this.refused = n === null || n > last ? `there is no ${name} "${typed(e)}"; expected a whole number from 0 to ${whole(last)}` : "";
         if (n !== null && n <= last) set(n);
       }} /></label>
       <button class="quiet" aria-label="${name} before" ?disabled=${value === 0 && (name === "epoch" || this.model.look.epoch === 0)} @click=${() => turn(value - 1)}>‹</button>

@@ -103,6 +103,7 @@ export class ShardGrid extends LitElement {
     return this.small ? this.drawing() : this.pixels();
   }
 
+  /** drawing renders the cells as SVG elements. */
   private drawing(): unknown {
     const { rows, cols, rowLabels, colLabels } = this.grid;
     const left = rowLabels ? 10 + 6.7 * widest(rows, rowLabels) : 1;
@@ -124,11 +125,12 @@ export class ShardGrid extends LitElement {
     </svg>`;
   }
 
-  private labels(n: number, room: number, text: (i: number) => string, place: (i: number) => string, anchor: string): SVGTemplateResult[] {
+  /** labels renders the labels of rows or columns, as many as there is space for. */
+  private labels(n: number, space: number, text: (i: number) => string, transform: (i: number) => string, anchor: string): SVGTemplateResult[] {
     const needed = anchor === "middle" ? widest(n, text) * 7 + 6 : 14;
-    const every = Math.max(1, Math.ceil(needed / room));
+    const every = Math.max(1, Math.ceil(needed / space));
     return Array.from({ length: Math.ceil(n / every) }, (_, k) => k * every).map(
-      (i) => svg`<text aria-hidden="true" transform=${place(i)} text-anchor=${anchor}>${text(i)}</text>`,
+      (i) => svg`<text aria-hidden="true" transform=${transform(i)} text-anchor=${anchor}>${text(i)}</text>`,
     );
   }
 
@@ -153,10 +155,11 @@ export class ShardGrid extends LitElement {
     </g>`;
   }
 
+  /** pixels renders the cells as a canvas, with buttons to zoom. */
   private pixels(): unknown {
     const { rows, cols, label } = this.grid;
     const { view } = this;
-    const [row, col] = this.place;
+    const [row, col] = this.marked;
     const share = (part: number, whole: number): string => `${(part * 100) / whole}%`;
     const mark =
       `left:min(${share((col - view.x) * view.w, view.width)}, 100% - ${MIN_MARK}px);top:min(${share((row - view.y) * view.h, view.height)}, 100% - ${MIN_MARK}px);` +
@@ -166,7 +169,7 @@ export class ShardGrid extends LitElement {
         aria-label="${label}, ${rows} rows and ${cols} columns; arrow keys move between cells, plus and minus zoom, 0 shows all"
         @keydown=${this.onKey} @focus=${() => this.over(this.cursor)} @blur=${() => this.over(-1)} @wheel=${this.onWheel}
         @pointerdown=${this.onDown} @pointermove=${this.onMove} @pointerup=${this.onUp} @pointercancel=${this.onUp} @pointerleave=${() => this.over(-1)}
-        @click=${(e: PointerEvent) => this.dragged < CLICK && this.pin(this.under(e))}>
+        @click=${(e: PointerEvent) => this.dragged < CLICK && this.pin(this.cellAt(e))}>
         <canvas style="width:${view.width}px;aspect-ratio:${view.width}/${view.height}"></canvas>
         <div class="mark" style=${mark}></div>
       </div>
@@ -187,8 +190,8 @@ export class ShardGrid extends LitElement {
       ${across ? html`<span>→ ${across}${seen(colLabels, left, right)}</span>` : nothing}`;
   }
 
-  /** place returns the row and column of the marked cell. */
-  private get place(): [number, number] {
+  /** marked is the row and the column of the marked cell. */
+  private get marked(): [number, number] {
     return [Math.floor(this.cursor / this.grid.cols), this.cursor % this.grid.cols];
   }
 
@@ -199,7 +202,8 @@ export class ShardGrid extends LitElement {
     return { x: (e.clientX - box.left) * scale, y: (e.clientY - box.top) * scale };
   }
 
-  private under(e: PointerEvent): number {
+  /** cellAt returns the cell under the pointer. */
+  private cellAt(e: PointerEvent): number {
     const { x, y } = this.point(e);
     const [row, col] = this.view.at(x, y);
     return row * this.grid.cols + col;
@@ -213,15 +217,15 @@ export class ShardGrid extends LitElement {
 
   /** zoom zooms around the marked cell; factor 0 shows all. */
   private zoom(factor: number): void {
-    const [row, col] = this.place;
+    const [row, col] = this.marked;
     const { view } = this;
     this.view = view.zoomed(factor, (col + 0.5 - view.x) * view.w, (row + 0.5 - view.y) * view.h).holding(row, col);
   }
 
-  /** look changes the view and moves the mark into it. */
-  private look(view: View): void {
+  /** show changes the view and moves the mark into it. */
+  private show(view: View): void {
     this.view = view;
-    const [row, col] = view.nearby(...this.place);
+    const [row, col] = view.nearby(...this.marked);
     const cell = row * this.grid.cols + col;
     if (this.grid.block[cell]! >= 0) this.cursor = cell;
   }
@@ -230,7 +234,7 @@ export class ShardGrid extends LitElement {
     if (!e.ctrlKey && !e.metaKey) return; // the browser scrolls the page
     e.preventDefault();
     const { x, y } = this.point(e);
-    this.look(this.view.zoomed(Math.min(2, Math.max(0.5, Math.exp(-e.deltaY / 100))), x, y));
+    this.show(this.view.zoomed(Math.min(2, Math.max(0.5, Math.exp(-e.deltaY / 100))), x, y));
   };
 
   private onDown = (e: PointerEvent): void => {
@@ -243,16 +247,16 @@ export class ShardGrid extends LitElement {
     if (e.buttons === 0) this.pointers.clear(); // pointerup happened outside of the picture
     const from = this.pointers.get(e.pointerId);
     const to = this.point(e);
-    if (!from) return this.over(this.under(e));
+    if (!from) return this.over(this.cellAt(e));
     this.pointers.set(e.pointerId, to);
     this.dragged += Math.hypot(to.x - from.x, to.y - from.y);
     const other = [...this.pointers].find(([id]) => id !== e.pointerId)?.[1];
     if (other) {
       const far = (p: { x: number; y: number }): number => Math.max(1, Math.hypot(p.x - other.x, p.y - other.y));
-      this.look(this.view.zoomed(far(to) / far(from), other.x, other.y));
+      this.show(this.view.zoomed(far(to) / far(from), other.x, other.y));
     } else if (this.dragged >= CLICK && this.view.zoom > 1) {
       (e.currentTarget as Element).setPointerCapture(e.pointerId);
-      this.look(this.view.moved(to.x - from.x, to.y - from.y));
+      this.show(this.view.moved(to.x - from.x, to.y - from.y));
     }
   };
 
@@ -279,11 +283,12 @@ export class ShardGrid extends LitElement {
     e.preventDefault();
   };
 
+  /** move marks another cell. */
   private move(to: number, last: number): void {
     if (to < 0 || to > last || this.grid.block[to]! < 0) return;
     this.cursor = to;
     if (!this.small) {
-      this.view = this.view.holding(...this.place);
+      this.view = this.view.holding(...this.marked);
       return this.over(to);
     }
     void this.updateComplete.then(() => this.renderRoot.querySelector<SVGElement>(`[data-cell="${to}"]`)?.focus());

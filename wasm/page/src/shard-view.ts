@@ -34,13 +34,13 @@ export class ShardView extends Part {
       .pickers select { width: auto; height: 1.6rem; font-size: 0.75rem; padding: 0 0.3rem; }
       .slide { display: flex; gap: 0.6rem; align-items: center; font-size: 0.76rem; color: var(--muted); white-space: nowrap; }
       .slide input { height: auto; padding: 0; accent-color: var(--accent); max-width: 14rem; }
-      .said { min-height: 2.5rem; margin: 0.9rem 0 0; padding: 0.55rem 0.7rem; border-radius: 8px; background: var(--field); font-size: 0.8rem; line-height: 1.45; overflow-wrap: anywhere; }
+      .detail { min-height: 2.5rem; margin: 0.9rem 0 0; padding: 0.55rem 0.7rem; border-radius: 8px; background: var(--field); font-size: 0.8rem; line-height: 1.45; overflow-wrap: anywhere; }
       .key { display: flex; flex-wrap: wrap; gap: 0.3rem 1rem; margin: 0; font-size: 0.73rem; color: var(--muted); }
       .key i { display: inline-block; width: 0.85rem; height: 0.85rem; border-radius: 3px; vertical-align: -0.12rem; margin-right: 0.3rem; background: var(--line); }
       .key i.out { background: none; border: 2px solid var(--text); }
       .key i.copy { background: repeating-linear-gradient(45deg, var(--line) 0 2px, var(--edge) 2px 4px); }
       @media (forced-colors: active) { .key i { forced-color-adjust: none; } }
-      @media print { .said, .tabs button[aria-pressed="false"] { display: none; } .pickers select { appearance: none; border: 0; background: none; padding: 0; } }
+      @media print { .detail, .tabs button[aria-pressed="false"] { display: none; } .pickers select { appearance: none; border: 0; background: none; padding: 0; } }
       .empty { padding: 2.2rem 1rem; text-align: center; color: var(--muted); border: 1px dashed var(--edge); border-radius: 8px; font-size: 0.85rem; }
     `,
   ];
@@ -63,7 +63,7 @@ export class ShardView extends Part {
       ${names.map((n) => html`<button aria-pressed=${n === look.array} @click=${() => this.model.see({ array: n, dims: null, slice: [], pinned: null })}>${n}</button>`)}
     </div>`;
     if (!blocks) {
-      const why = this.trouble(pointer("arrays", look.array)) ?? this.model.faults[0]?.problems[0];
+      const why = this.errorAt(pointer("arrays", look.array)) ?? this.model.faults[0]?.problems[0];
       return html`${names.length > 1 ? tabs : nothing}<p class="empty">${why ? words(why) : `${look.array || "An array"} cannot be partitioned by its spec: see the problems.`}</p>`;
     }
     const grids = this.drawn(blocks);
@@ -74,9 +74,10 @@ export class ShardView extends Part {
         <section aria-label="blocks of the array">${this.arrayTitle(blocks)}${this.grid("array", grids.array, lit)}<div>${this.sliders(blocks)}</div></section>
         <section aria-label="the mesh in the same colors">${this.meshTitle()}${this.grid("mesh", grids.mesh, lit)}${this.key(blocks)}</section>
       </div>
-      <p class="said" aria-live="polite">${block >= 0 ? grids[this.over!.side].text(this.over!.cell).name : this.hint(blocks)}</p>`;
+      <p class="detail" aria-live="polite">${block >= 0 ? grids[this.over!.side].text(this.over!.cell).name : this.hint(blocks)}</p>`;
   }
 
+  /** drawn returns the grids, and builds them again only after a change. */
   private drawn(blocks: Blocks): { array: Grid; mesh: Grid } {
     const { look, draft } = this.model;
     const key = [blocks, draft, look.dims, this.model.split, look.slice.join()];

@@ -2,12 +2,11 @@
 
 import type { Entry } from "./draft.js";
 
-/** specText formats a spec as JAX does. */
-export function specText(spec: Entry[]): string {
+/** specText formats a spec as JAX does, with names written by write. */
+export function specText(spec: Entry[], write = quote): string {
   const entry = (e: Entry): string =>
-    e.length === 0 ? "None" : e.length === 1 ? quote(e[0]!) : `(${e.map(quote).join(", ")})`;
-  const inner = spec.map(entry).join(", ");
-  return `P(${inner})`;
+    e.length === 0 ? "None" : e.length === 1 ? write(e[0]!) : `(${e.map(write).join(", ")})`;
+  return `P(${spec.map(entry).join(", ")})`;
 }
 
 /** quote writes a name as Python does: in double quotes if it contains a single quote. */

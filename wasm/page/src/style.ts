@@ -5,7 +5,6 @@ import { css } from "lit";
 export const controls = css`
   *, *::before, *::after { box-sizing: border-box; }
   :host { display: block; }
-  :host([hidden]) { display: none; }
   h2 { margin: 0; font-size: 0.8125rem; font-weight: 650; letter-spacing: 0.01em; color: var(--text); }
   h2 small { font-weight: 400; color: var(--muted); margin-left: 0.35rem; }
   input, select, textarea, button { font: inherit; font-size: 0.8125rem; color: inherit; }
@@ -14,7 +13,7 @@ export const controls = css`
   }
   input.code, .code { font-family: var(--mono); font-size: 0.78rem; }
   input:hover, select:hover { border-color: var(--edge); }
-  :is(input, select, textarea, button, summary, a):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; border-color: var(--accent); }
+  :is(input, select, textarea, button, summary):focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; border-color: var(--accent); }
   [aria-invalid="true"] { border-color: var(--error); box-shadow: inset 0 0 0 1px var(--error); }
   button {
     background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 0.2rem 0.6rem; cursor: pointer; height: 1.85rem; white-space: nowrap;
@@ -33,13 +32,12 @@ export const controls = css`
   .num { font-variant-numeric: tabular-nums; }
   .row { display: flex; gap: 0.4rem; align-items: center; }
   .why { margin: 0.15rem 0 0; font-size: 0.75rem; color: var(--error); overflow-wrap: anywhere; }
-  .why.warning { color: var(--warning); }
   .scroll { overflow-x: auto; }
   table { border-collapse: collapse; width: 100%; font-size: 0.78rem; font-variant-numeric: tabular-nums; }
   th { text-align: left; font-weight: 500; color: var(--muted); padding: 0.25rem 0.7rem 0.35rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
   td { padding: 0.28rem 0.7rem 0.28rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
   tr:last-child td { border-bottom: 0; }
-  .gone { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+  .visually-hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
   @media (forced-colors: active) {
     :is([aria-pressed="true"], [aria-selected="true"], .main):is(button) { forced-color-adjust: none; background: Highlight !important; border-color: Highlight !important; color: HighlightText !important; }
     :is(.bar, .meter) { border: 1px solid CanvasText; }
@@ -47,7 +45,7 @@ export const controls = css`
   }
   @media print {
     * { print-color-adjust: exact; }
-    button:not([aria-pressed], .place), [role="tablist"] { display: none !important; }
+    button:not([aria-pressed], .path), [role="tablist"] { display: none !important; }
     :is(.scroll, pre) { overflow: visible !important; max-height: none !important; }
     pre { white-space: pre-wrap !important; overflow-wrap: anywhere; }
   }

@@ -15,8 +15,8 @@ export const TERMS = {
   prefetch: "The number of batches that are read ahead while a step runs.",
   loading: "How rows reach devices. process: each process reads what its devices hold. global: each reads the whole batch. device: each device's part is read by itself. reshard: equal rows for each device, moved between devices in the step.",
   extras: "Arrays that the loader adds to each batch. key is a hash for each row, to seed random augmentation; record is the number of the record.",
-  "device budget": "The memory that one batch may take on a device. The page reports an error where a layout needs more.",
-  "host budget": "The memory that a process may take for all batches that it reads ahead. The page reports an error where a layout needs more.",
+  "device budget": "The memory that one batch may take on a device. The page reports an error if a layout needs more.",
+  "host budget": "The memory that a process may take for all batches that it reads ahead. The page reports an error if a layout needs more.",
 } as const;
 
 export type Term = keyof typeof TERMS;
@@ -41,17 +41,17 @@ export class TermHelp extends LitElement {
   ];
 
   protected override render(): unknown {
-    return html`<button popovertarget="text" aria-describedby="text"><span aria-hidden="true">?</span><span class="gone">what ${this.term} means</span></button>
-      <p id="text" popover @beforetoggle=${this.open} @toggle=${this.place}>${TERMS[this.term]}</p>`;
+    return html`<button popovertarget="text" aria-describedby="text"><span aria-hidden="true">?</span><span class="visually-hidden">what ${this.term} means</span></button>
+      <p id="text" popover @beforetoggle=${this.hide} @toggle=${this.position}>${TERMS[this.term]}</p>`;
   }
 
-  /** open hides the tooltip until it has its position. */
-  private open = (e: ToggleEvent): void => {
+  /** hide makes the tooltip transparent until it has its position. */
+  private hide = (e: ToggleEvent): void => {
     (e.target as HTMLElement).style.opacity = e.newState === "open" ? "0" : "";
   };
 
-  /** place puts the tooltip below its button, or above it if there is no space below. */
-  private place = (e: ToggleEvent): void => {
+  /** position puts the tooltip below its button, or above it if there is no space below. */
+  private position = (e: ToggleEvent): void => {
     if (e.newState !== "open") return;
     const tip = e.target as HTMLElement;
     const [box, { width, height }] = [this.button.getBoundingClientRect(), tip.getBoundingClientRect()];

@@ -30,6 +30,6 @@ export function setTheme(t: Theme): void {
   try {
     localStorage.setItem(KEY, t);
   } catch {
-    // without storage the theme applies to this page only
+    // without storage, the theme lasts until the page is closed
   }
 }

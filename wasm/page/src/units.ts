@@ -1,4 +1,4 @@
-// Formats, parses and divides numbers.
+// Formats and parses numbers, and computes with them.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -9,11 +9,11 @@ export function bytes(n: number | null): string {
   let unit = 1;
   for (n /= 1024; n >= 999.5 && unit < UNITS.length - 1; unit++) n /= 1024;
   const digits = n >= 100 ? 0 : n >= 10 ? 1 : 2;
-  return `${Number(evenly(n, digits))} ${UNITS[unit]}`;
+  return `${Number(roundHalfEven(n, digits))} ${UNITS[unit]}`;
 }
 
-/** evenly rounds as Go does: half to even. */
-function evenly(n: number, digits: number): string {
+/** roundHalfEven rounds as Go does: half to even. */
+function roundHalfEven(n: number, digits: number): string {
   const scaled = n * 10 ** digits;
   const low = Math.floor(scaled);
   const up = scaled - low > 0.5 || (scaled - low === 0.5 && low % 2 === 1);
@@ -40,6 +40,11 @@ export function count(n: number, one: string, many = `${one}s`): string {
 /** span formats a half-open range by its first and its last index. */
 export function span(start: number, stop: number): string {
   return stop - start === 1 ? whole(start) : `${whole(start)}–${whole(stop - 1)}`;
+}
+
+/** product multiplies numbers. The product of none is 1. */
+export function product(numbers: number[]): number {
+  return numbers.reduce((a, b) => a * b, 1);
 }
 
 /** gcd returns the greatest common divisor. */

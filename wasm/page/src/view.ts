@@ -69,13 +69,13 @@ export class View {
 
   /** holding returns the view after the smallest shift that makes a whole cell visible. */
   holding(row: number, col: number): View {
-    const short = (n: number, from: number, room: number): number => Math.min(0, n - from) + Math.max(0, n + 1 - from - room);
+    const short = (n: number, from: number, visible: number): number => Math.min(0, n - from) + Math.max(0, n + 1 - from - visible);
     return this.moved(-short(col, this.x, this.width / this.w) * this.w, -short(row, this.y, this.height / this.h) * this.h);
   }
 
   /** nearby returns the completely visible cell that is nearest to a cell. */
   nearby(row: number, col: number): [number, number] {
-    const within = (n: number, from: number, room: number): number => Math.max(Math.ceil(from - 1e-9), Math.min(Math.floor(from + room + 1e-9) - 1, n));
+    const within = (n: number, from: number, visible: number): number => Math.max(Math.ceil(from - 1e-9), Math.min(Math.floor(from + visible + 1e-9) - 1, n));
     return [within(row, this.y, this.height / this.h), within(col, this.x, this.width / this.w)];
   }
 }

@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { examples, inBrowser, load, open } from "./browser.mjs";
+import { example, examples, inBrowser, load, open } from "./browser.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 
-/** tools adds functions to every page that search through shadow roots. */
+/** tools adds functions to the page that search through shadow roots. */
 const tools = (page) =>
   page.addInitScript(() => {
     window.all = (root = document) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...(e.shadowRoot ? window.all(e.shadowRoot) : [])]);
@@ -23,7 +22,7 @@ const tools = (page) =>
   });
 
 for (const [width, deviceScaleFactor] of [[1280, 1], [640, 2]]) {
-  inBrowser(`at ${100 * deviceScaleFactor} % nothing is clipped, covered or beside its panel`, { viewport: { width, height: 900 / deviceScaleFactor }, deviceScaleFactor }, async (page) => {
+  inBrowser(`at ${100 * deviceScaleFactor} % no control is clipped, covered or outside its panel`, { viewport: { width, height: 900 / deviceScaleFactor }, deviceScaleFactor }, async (page) => {
     await tools(page);
     await open(page);
     for (const { name, text } of examples()) {
@@ -33,7 +32,7 @@ for (const [width, deviceScaleFactor] of [[1280, 1], [640, 2]]) {
         const said = [];
         const box = new Map(controls.map((e) => [e, e.getBoundingClientRect()]));
         const scrolls = (e) => e && (e.matches(".scroll, pre") || scrolls(window.above(e)));
-        const floats = (e) => e && (e.matches(".zoom, .gone") || floats(window.above(e)));
+        const floats = (e) => e && (e.matches(".zoom, .visually-hidden") || floats(window.above(e)));
         const edge = (e) => (!e ? innerWidth : e.matches(".panel") ? e.getBoundingClientRect().right : edge(window.above(e)));
         for (const e of controls) {
           const { left, right, width, height } = box.get(e);
@@ -57,7 +56,7 @@ for (const [width, deviceScaleFactor] of [[1280, 1], [640, 2]]) {
 }
 
 for (const colorScheme of ["light", "dark"]) {
-  inBrowser(`on paper all is there, and nothing is cut, ${colorScheme}`, { colorScheme, viewport: { width: 718, height: 1000 } }, async (page) => {
+  inBrowser(`a print has all parts, and nothing is cut off, ${colorScheme}`, { colorScheme, viewport: { width: 718, height: 1000 } }, async (page) => {
     await tools(page);
     await open(page);
     await page.getByLabel("colors", { exact: true }).selectOption(colorScheme);
@@ -67,12 +66,12 @@ for (const colorScheme of ["light", "dark"]) {
       await page.evaluate(() => document.querySelector("layout-app").model.see({ tab: "text" }));
       const paper = await page.evaluate(() => {
         const cut = window.all().filter((e) => {
-          if (!window.shown(e) || e.closest(".gone, svg, .axes")) return false;
+          if (!window.shown(e) || e.closest(".visually-hidden, svg, .axes")) return false;
           const style = getComputedStyle(e);
           if (e.matches("pre") && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)) return true;
           return [style.overflowX, style.overflowY].some((o) => o !== "visible") && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1);
         });
-        const outside = window.all().filter((e) => window.shown(e) && !e.closest("defs, .gone") && e.getBoundingClientRect().right > innerWidth + 1);
+        const outside = window.all().filter((e) => window.shown(e) && !e.closest("defs, .visually-hidden") && e.getBoundingClientRect().right > innerWidth + 1);
         const parts = ["figures", "problems", "picture", "data", "export"].filter((p) => {
           const e = document.querySelector("layout-app").shadowRoot.querySelector(`section[aria-label="${p}"]`);
           return !e || !window.shown(e);
@@ -94,9 +93,9 @@ for (const colorScheme of ["light", "dark"]) {
   });
 }
 
-inBrowser("with forced colors blocks have words, and what is pressed differs", { forcedColors: "active" }, async (page) => {
+inBrowser("with forced colors, blocks have texts and pressed buttons differ", { forcedColors: "active" }, async (page) => {
   await tools(page);
-  await open(page, text("05"));
+  await open(page, example("05"));
   const found = await page.evaluate(() => {
     const fill = (e) => getComputedStyle(e).backgroundColor;
     const one = (selector) => window.all().find((e) => e.matches(selector) && window.shown(e));
@@ -113,9 +112,9 @@ inBrowser("with forced colors blocks have words, and what is pressed differs", {
   assert.deepEqual(found, { words: 0, hatched: 16, same: 0, tabs: true, chips: true, out: true, bars: true });
 });
 
-inBrowser("nothing moves where that is asked for", { reducedMotion: "reduce" }, async (page) => {
+inBrowser("with reduced motion nothing is animated", { reducedMotion: "reduce" }, async (page) => {
   await tools(page);
-  await open(page, text("02"));
+  await open(page, example("02"));
   const times = () => page.evaluate(() => [...new Set(window.all().flatMap((e) => [getComputedStyle(e).transitionDuration, getComputedStyle(e).animationDuration]))].sort());
   assert.deepEqual(await times(), ["0s"]);
   await page.emulateMedia({ reducedMotion: "no-preference" });
@@ -123,9 +122,9 @@ inBrowser("nothing moves where that is asked for", { reducedMotion: "reduce" }, 
 });
 
 for (const number of ["07", "08", "09"]) {
-  inBrowser(`the Tab key visits everything once, and one sees where it is: ${number}`, async (page) => {
+  inBrowser(`the Tab key visits every control once and shows the focus: ${number}`, async (page) => {
     await tools(page);
-    await open(page, text(number));
+    await open(page, example(number));
     await page.evaluate(() => {
       window.stops = window.all().filter((e) => e.tabIndex >= 0 && !e.disabled && window.shown(e) && (e.matches("button, input, select, textarea, a[href], [tabindex]")));
       window.visited = [];
@@ -154,11 +153,11 @@ for (const number of ["07", "08", "09"]) {
     }));
     assert.deepEqual(walk, { missed: [], twice: [] });
     const pictures = await page.evaluate(() => window.visited.filter((e) => e.closest('[role="application"], [role="grid"]')).length);
-    assert.equal(pictures, number === "07" ? 0 : 2, "both pictures are reached");
+    assert.equal(pictures, number === "07" ? 0 : 2, "Tab reaches both pictures");
   });
 }
 
-inBrowser("dark, the contrast of all examples is enough", { colorScheme: "dark", bypassCSP: true }, async (page) => {
+inBrowser("in the dark theme all examples have enough contrast", { colorScheme: "dark", bypassCSP: true }, async (page) => {
   await open(page);
   await page.addScriptTag({ content: axe });
   for (const { name, text } of examples()) {
@@ -190,7 +189,7 @@ function oklab(rgb, eyes) {
 // Blocks along the two partitioned dimensions, and the least distance of neighbors. 0.02 is just visible.
 const CUTS = [[2, 1, 0.3], [4, 1, 0.12], [8, 1, 0.045], [16, 1, 0.018], [2, 2, 0.15], [4, 2, 0.08], [8, 2, 0.025], [4, 4, 0.055], [8, 4, 0.025], [2, 8, 0.024]];
 
-inBrowser("neighbors differ in color for every kind of eyes", async (page) => {
+inBrowser("neighboring blocks differ in color, also with color blindness", async (page) => {
   await open(page);
   for (const [rows, cols, least] of CUTS) {
     const axes = JSON.stringify([["a", rows], ["b", cols]]);
@@ -199,12 +198,12 @@ inBrowser("neighbors differ in color for every kind of eyes", async (page) => {
       const { blocks } = document.querySelector("layout-app").model;
       return Array.from({ length: blocks.total }, (_, b) => blocks.color(b).rgb);
     });
-    for (const [eyes, matrix] of Object.entries(EYES)) {
+    for (const [vision, matrix] of Object.entries(EYES)) {
       const seen = colors.map((c) => oklab(c, matrix));
       const apart = (a, b) => Math.hypot(...seen[a].map((x, i) => x - seen[b][i]));
       for (let b = 0; b < rows * cols; b++) {
         const neighbors = [b % cols < cols - 1 ? b + 1 : -1, b + cols < rows * cols ? b + cols : -1].filter((n) => n >= 0);
-        for (const n of neighbors) assert.ok(apart(b, n) >= least, `${rows} × ${cols} blocks, ${eyes}: ${b} and ${n} are ${apart(b, n).toFixed(3)} apart`);
+        for (const n of neighbors) assert.ok(apart(b, n) >= least, `${rows} × ${cols} blocks, ${vision}: ${b} and ${n} are ${apart(b, n).toFixed(3)} apart`);
       }
     }
   }

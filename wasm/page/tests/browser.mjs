@@ -31,6 +31,9 @@ export function examples() {
     .map((f) => ({ name: f.slice(0, -5), text: readFileSync(join(layouts, f), "utf8") }));
 }
 
+/** example returns the text of the example with a number, such as "02". */
+export const example = (number) => examples().find((x) => x.name.startsWith(number)).text;
+
 /** inBrowser runs a test with a page that has no network. Console output, and every request other than
  * for the page itself, fails the test. */
 export function inBrowser(name, options, run) {
@@ -105,6 +108,23 @@ export async function spoil(page, program) {
     URL.createObjectURL = (blob) => usual.call(URL, blob.type === "text/javascript" ? new Blob([front, blob], { type: blob.type }) : blob);
   }, program);
 }
+
+/** type enters a text into an input and leaves the input. */
+export async function type(input, value) {
+  await input.fill(value);
+  await input.press("Enter");
+}
+
+/** canonical returns the canonical document of the layout that is shown. */
+export const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
+
+/** focused returns the focused element. */
+export const focused = (page) =>
+  page.evaluateHandle(() => {
+    let e = document.activeElement;
+    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    return e;
+  });
 
 /** open shows the page, optionally with a layout. */
 export async function open(page, text, url = single) {

@@ -2,9 +2,7 @@
 // answers, and recovers from a failing core.
 
 import assert from "node:assert/strict";
-import { examples, inBrowser, open, serve, settled, spoil } from "./browser.mjs";
-
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
+import { example, inBrowser, open, serve, settled, spoil, type } from "./browser.mjs";
 
 /** A core that hangs on a layout with an array "forever". */
 const FOREVER = `const spoil = ({ mf_describe }, asked) => ({ mf_describe(n) {
@@ -12,19 +10,13 @@ const FOREVER = `const spoil = ({ mf_describe }, asked) => ({ mf_describe(n) {
   return mf_describe(n);
 } })`;
 
-/** type enters a text into an input without waiting for an answer. */
-async function type(input, value) {
-  await input.fill(value);
-  await input.press("Enter");
-}
-
 const sum = (page) => page.locator(".sum").innerText();
-const sound = (page) => page.locator(".sum").filter({ hasText: "loads" }).waitFor();
+const loads = (page) => page.locator(".sum").filter({ hasText: "loads" }).waitFor();
 
 for (const hosted of [false, true]) {
   inBrowser(`the page takes input while the core computes, ${hosted ? "from a server" : "from a file"}`, { impatient: true, online: hosted }, async (page, t) => {
     await spoil(page, FOREVER);
-    await open(page, text("02"), hosted ? await serve(t) : undefined);
+    await open(page, example("02"), hosted ? await serve(t) : undefined);
     await type(page.getByLabel("name of array 1"), "forever");
     await page.getByRole("status").getByText("Working out the layout of 8 devices").waitFor();
 
@@ -36,7 +28,7 @@ for (const hosted of [false, true]) {
     await page.getByRole("tab", { name: "JSON" }).click();
     assert.match(await page.locator("out-panel pre").innerText(), /"size": 256/);
     await page.getByRole("grid", { name: "device mesh" }).locator('[data-cell="7"]').focus();
-    assert.equal(await page.locator(".said").innerText(), "device 7, process 3, rows 192–255 × 0–7 × 4–7, 8 KiB");
+    assert.equal(await page.locator(".detail").innerText(), "device 7, process 3, rows 192–255 × 0–7 × 4–7, 8 KiB");
 
     // The look that was requested meanwhile is shown with the answer.
     await page.locator("shard-view").getByRole("button", { name: "label" }).click();
@@ -50,9 +42,9 @@ for (const hosted of [false, true]) {
   });
 }
 
-inBrowser("what takes too long is stopped, or taken back", { impatient: true }, async (page) => {
+inBrowser("Stop and Undo end a question that takes too long", { impatient: true }, async (page) => {
   await spoil(page, FOREVER);
-  await open(page, text("02"));
+  await open(page, example("02"));
   await type(page.getByLabel("global batch"), "512");
   await settled(page);
   for (const end of ["Stop", "Undo"]) {
@@ -69,23 +61,23 @@ inBrowser("what takes too long is stopped, or taken back", { impatient: true }, 
   }
   await page.getByRole("button", { name: "Undo" }).click();
   await settled(page);
-  assert.equal(await page.getByLabel("global batch").inputValue(), "256", "of what was stopped there is nothing to take back");
+  assert.equal(await page.getByLabel("global batch").inputValue(), "256", "a stopped edit is not in the undo history");
 });
 
-inBrowser("a file that is refused leaves an edit that is not answered yet in force", { impatient: true }, async (page) => {
-  await open(page, text("02"));
+inBrowser("a refused file does not drop an open edit", { impatient: true }, async (page) => {
+  await open(page, example("02"));
   await page.evaluate(async () => {
     const { model } = document.querySelector("layout-app");
     void model.edit((d) => void (d.batch.size = [512]));
     const error = await model.load('{"meshfeed":1}');
-    if (!error) throw new Error("it was not refused");
+    if (!error) throw new Error("the document was not refused");
   });
   await settled(page);
   assert.equal(await page.evaluate(() => document.querySelector("layout-app").model.draft.batch.size[0]), 512);
 });
 
-inBrowser("of many edits the last one stays, and every layout shown is whole", { impatient: true }, async (page) => {
-  await open(page, text("02"));
+inBrowser("after many edits the last one is shown, and never parts of two layouts", { impatient: true }, async (page) => {
+  await open(page, example("02"));
   const seen = await page.evaluate(async () => {
     const { model } = document.querySelector("layout-app");
     const seen = [];
@@ -108,7 +100,7 @@ inBrowser("of many edits the last one stays, and every layout shown is whole", {
   assert.deepEqual(seen, { last: 480, step: 0, wrong: [] });
 });
 
-inBrowser("a worker that dies is an error of that layout alone", { impatient: true }, async (page) => {
+inBrowser("if a worker fails, the page reports an error and accepts the next edit", { impatient: true }, async (page) => {
   await spoil(page, `let dying = false;
     const post = self.postMessage;
     self.postMessage = (answer) => (dying ? setTimeout(() => { throw new RangeError("out of memory"); }) : post.call(self, answer));
@@ -116,15 +108,15 @@ inBrowser("a worker that dies is an error of that layout alone", { impatient: tr
       dying = asked(n).includes('"crash"');
       return mf_describe(n);
     } })`);
-  await open(page, text("02"));
+  await open(page, example("02"));
   await type(page.getByLabel("name of array 1"), "crash");
   await page.locator("problem-list").getByText("out of memory").waitFor();
   await page.locator("problem-list").getByText("this is a bug in meshfeed; please report it with the layout").waitFor();
   await type(page.getByLabel("name of array 1"), "image");
-  await sound(page);
+  await loads(page);
 });
 
-inBrowser("where workers are forbidden the page says so", { impatient: true }, async (page) => {
+inBrowser("the page reports that workers are forbidden", { impatient: true }, async (page) => {
   await page.addInitScript(() => {
     window.Worker = class {
       constructor() {

@@ -14,7 +14,7 @@ import { core, modules } from "./modules.mjs";
 
 const root = join(here, "../../..");
 const python = resolve(root, process.env.PYTHON ?? ".venv/bin/python");
-const nasty = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
+const hostile = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
 
 /** scattered returns devices in an order that does not follow from axes. */
 const scattered = (n, processes) => Array.from({ length: n }, (_, i) => ((i * 37 + 11) % n)).map((id) => [Math.floor((id * processes) / n), id]);
@@ -23,7 +23,7 @@ const one = (rest) => JSON.stringify({ meshfeed: 1, mesh: { axes: [["data", 4], 
 const x = { shape: ["B", 4], dtype: "float32", spec: ["data", "model"] };
 
 const OWN = {
-  "every way of loading, reshard": one({ arrays: { x }, batch: { size: 8 }, loading: "reshard" }),
+  "reshard": one({ arrays: { x }, batch: { size: 8 }, loading: "reshard" }),
   "global, no prefetch": one({ arrays: { x }, batch: { size: 8 }, loading: "global", prefetch: 0 }),
   ...Object.fromEntries(["int64", "uint64", "float64", "complex128"].map((dtype) => [dtype, one({ arrays: { x: { ...x, dtype } }, batch: { size: 8 } })])),
   "all other types": one({ arrays: Object.fromEntries(["bool", "int8", "int16", "uint8", "uint16", "uint32", "float16", "bfloat16", "complex64"].map((dtype) => [dtype, { ...x, dtype }])), batch: { size: 8 } }),
@@ -35,13 +35,13 @@ const OWN = {
   "128 devices in another order": one({ mesh: { axes: [["data", 32], ["model", 4]], devices: scattered(128, 16) }, arrays: { x }, batch: { size: 32 } }),
   "one device": one({ mesh: { axes: [] }, arrays: { x: { ...x, spec: [] } }, batch: { size: 8 } }),
   "names of Python and Go": one({ arrays: { mesh: { shape: [8], dtype: "int8", spec: ["data"] }, class: { shape: [8], dtype: "int8", spec: [["model", "data"]] }, "0 a": { shape: [8], dtype: "int8" }, "0_a": { shape: [8], dtype: "int8", spec: ["model"] }, jax: x, "a/b": { ...x, field: "f/g" } }, batch: { size: 8 } }),
-  "names that editors do not show, in a document": one({ arrays: { "\u2028\ufeff\u{e0001}": x }, batch: { size: 8 }, dataset: { records: 16, fields: { "\u2028\ufeff\u{e0001}": { shape: [4], dtype: "float32" } } } }),
+  "invisible characters in names, in a document": one({ arrays: { "\u2028\ufeff\u{e0001}": x }, batch: { size: 8 }, dataset: { records: 16, fields: { "\u2028\ufeff\u{e0001}": { shape: [4], dtype: "float32" } } } }),
   "only weights": one({ arrays: { w: { shape: [8, 6], dtype: "bfloat16", spec: [["data", "model"], null] } } }),
-  "names that editors do not show": one({ arrays: { "\u202e\ufeff\u2028`\\": x, "\u0001\u007f": x }, batch: { size: 8 } }),
+  "invisible characters in names": one({ arrays: { "\u202e\ufeff\u2028`\\": x, "\u0001\u007f": x }, batch: { size: 8 } }),
 };
 
 /** A layout with the fields of FILE, so that its programs run unchanged. */
-const WHOLE = "a program as it is";
+const WHOLE = "a program that runs unchanged";
 const FILE = "internal/arrowmeta/testdata/fixed.arrow";
 OWN[WHOLE] = one({
   mesh: { axes: [["data", 2], ["model", 2]] },
@@ -65,7 +65,7 @@ async function programs(cases) {
 
 const cases = await programs([
   ...examples(),
-  ...nasty.filter((row) => row.canonical).map((row) => ({ name: row.name, text: row.canonical })),
+  ...hostile.filter((row) => row.canonical).map((row) => ({ name: row.name, text: row.canonical })),
   ...Object.entries(OWN).map(([name, text]) => ({ name, text })),
 ]);
 
@@ -83,24 +83,24 @@ function run(command, args, options) {
   return done.stdout;
 }
 
-/** told removes from a document what a JAX program in one process cannot express: the processes of
+/** expressible removes from a document what a JAX program in one process cannot express: the processes of
  * devices, the budgets and the dataset. A device list in ascending order is then a plain mesh. */
-function told(document) {
+function expressible(document) {
   const { budget, dataset, mesh, ...rest } = JSON.parse(document);
   const { order, seed, records } = dataset ?? {};
   const ids = mesh.devices?.map(([, id]) => id);
   return { ...rest, arrays: Object.entries(rest.arrays).filter(([, a]) => a.shape.some((n) => typeof n === "string")), axes: mesh.axes, ids: ids?.some((id, n) => id !== n) ? ids : undefined, order, seed, records };
 }
 
-test("the draft of a document is the document", () => {
+test("a draft gives the document back that it was parsed from", () => {
   for (const { name, document, again } of cases) assert.equal(again, document, name);
 });
 
-test("a program has nothing that an editor does not show", () => {
+test("programs contain no invisible characters", () => {
   for (const { name, jax, go } of cases) assert.doesNotMatch(jax + go, /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, name);
 });
 
-test("the programs for JAX load the page's layouts", (t) => {
+test("the JAX programs load the page's layouts", (t) => {
   const made = folder(t);
   const asked = cases.map(({ name, document, report, jax }) => ({
     name, document, jax, errors: report.problems.filter((p) => p.severity === "error").length, bytes: report.totals.batch_bytes ?? 0,
@@ -109,9 +109,9 @@ test("the programs for JAX load the page's layouts", (t) => {
   const answers = JSON.parse(run(python, ["-W", "error", join(here, "programs.py"), "cases.json"], { cwd: made }));
   for (const [i, { name, document, report }] of cases.entries()) {
     const { layout, shardings, batch } = answers[i];
-    const want = told(document);
+    const want = expressible(document);
     if (layout) {
-      const got = told(JSON.stringify(layout));
+      const got = expressible(JSON.stringify(layout));
       assert.deepEqual({ ...got, records: want.records }, want, name);
       if (want.records !== undefined) assert.equal(got.records, want.records, name);
     } else assert.deepEqual(want.arrays, [], name);
@@ -124,13 +124,13 @@ test("the programs for JAX load the page's layouts", (t) => {
   }
 });
 
-test("a program for JAX loads a file as it is", (t) => {
+test("a JAX program runs unchanged on a file", (t) => {
   const made = folder(t);
   cpSync(join(root, FILE), join(made, "train-0.arrow"));
   const { jax } = cases.find((c) => c.name === WHOLE);
   writeFileSync(join(made, "load.py"), `${jax}    print({name: a.shape for name, a in batch.items()})\n`);
-  const said = run(python, ["load.py"], { cwd: made, env: { ...process.env, JAX_PLATFORMS: "cpu", XLA_FLAGS: "--xla_force_host_platform_device_count=4" } });
-  assert.equal(said, "{'image': (2, 4, 3), 'first': (2, 2), 'valid': (2,)}\n".repeat(3));
+  const output = run(python, ["load.py"], { cwd: made, env: { ...process.env, JAX_PLATFORMS: "cpu", XLA_FLAGS: "--xla_force_host_platform_device_count=4" } });
+  assert.equal(output, "{'image': (2, 4, 3), 'first': (2, 2), 'valid': (2,)}\n".repeat(3));
 });
 
 const DRIVER = `package main
@@ -168,7 +168,7 @@ LIST	})
 }
 `;
 
-test("the programs in Go are formatted, of the page's layouts, and one loads a file", (t) => {
+test("the Go programs are formatted and have the page's layouts, and one loads a file", (t) => {
   const made = folder(t);
   const go = (...args) => run("go", args, { cwd: made });
   const mod = readFileSync(join(root, "go.mod"), "utf8").replace(/^module .*/, `module example.com/programs\n\nrequire github.com/meshfeed/meshfeed v0.0.0\n\nreplace github.com/meshfeed/meshfeed => ${root}`);
@@ -179,7 +179,7 @@ test("the programs in Go are formatted, of the page's layouts, and one loads a f
     mkdirSync(join(made, names[i]));
     writeFileSync(join(made, names[i], "main.go"), go);
   }
-  assert.equal(run("gofmt", ["-l", "."], { cwd: made }), "", "gofmt would write them otherwise");
+  assert.equal(run("gofmt", ["-l", "."], { cwd: made }), "", "gofmt changes these programs");
   for (const [i, { go }] of cases.entries()) {
     const library = go.replace(/^package main$/m, `package ${names[i]}`).replace(/^func main\(\)/m, "func Main()");
     writeFileSync(join(made, names[i], "main.go"), `${library}\nfunc Document() any { return wanted }\n`);

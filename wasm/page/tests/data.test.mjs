@@ -1,30 +1,29 @@
-// The data panel: shared rows, the records of a step, and the memory of the color palette.
+// The data panel: shared rows and the records of a step. Also the stored theme.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { examples, inBrowser, load, open, serve } from "./browser.mjs";
+import { example, inBrowser, load, open, serve } from "./browser.mjs";
 import { core, modules } from "./modules.mjs";
 
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 const { shared, repeated, Guest } = await modules("overlap", "guest");
 
 /** readers builds reports of processes that read some rows. */
 const readers = (...rows) => rows.map((r, process) => ({ process, rows: r }));
 
-test("the other readers of a process's rows", () => {
+test("shared lists the other readers of a process's rows", () => {
   const all = readers([[0, 8]], [[4, 6], [7, 20]], [[0, 8]], [[8, 9]], [], [[0, 99]]);
   assert.deepEqual(shared(all[0], all), [{ process: 1, rows: [[4, 6], [7, 8]] }, { process: 2, rows: null }, { process: 5, rows: null }]);
   assert.deepEqual(shared(all[1], all), [{ process: 0, rows: [[4, 6], [7, 8]] }, { process: 2, rows: [[4, 6], [7, 8]] }, { process: 3, rows: [[8, 9]] }, { process: 5, rows: null }]);
   assert.deepEqual(shared(all[4], all), []);
 });
 
-test("the rows that several processes read", () => {
+test("repeated lists the rows that several processes read", () => {
   assert.deepEqual(repeated(readers([[0, 4]], [[4, 8]])), { rows: [], least: Infinity, most: 0 });
   assert.deepEqual(repeated(readers([[0, 4]], [[2, 8]], [[3, 4], [9, 12]], [[11, 12]])), { rows: [[2, 4], [11, 12]], least: 2, most: 3 });
   assert.deepEqual(repeated(readers([[0, 8]], [[0, 4]], [[4, 8]])), { rows: [[0, 8]], least: 2, most: 2 });
 });
 
-test("the sweep agrees with counting row by row", () => {
+test("repeated agrees with counting row by row", () => {
   let seed = 1;
   const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
   for (let round = 0; round < 300; round++) {
@@ -46,24 +45,24 @@ const table = (page, name) => page.getByRole("region", { name, exact: true }).lo
 
 const UNEVEN = '{"meshfeed":1,"mesh":{"axes":[["data",2],["model",2]],"devices":[[0,0],[1,1],[1,2],[1,3]]},"arrays":{"x":{"shape":["B",4],"dtype":"int8","spec":["data"]}},"batch":{"size":8}}';
 
-inBrowser("partial overlaps are listed with their rows, and the sum says what is read twice", async (page) => {
+inBrowser("other readers are listed with the shared rows, and a sentence sums up repeated reads", async (page) => {
   await open(page, UNEVEN);
   const others = async () => (await table(page, "what every process reads")).map((row) => row.at(-1));
   assert.deepEqual(await others(), ["p1", "p0 (0–3)"]);
   await page.getByText("Rows 0–3 are read by 2 processes; all together read 1.5× the batch.").waitFor();
-  await load(page, text("04"));
+  await load(page, example("04"));
   assert.deepEqual(await others(), ["p1", "p0", "p3", "p2"]);
   await page.getByText("Every row is read by 2 processes; all together read 1× the batch.").waitFor();
-  await load(page, text("08"));
+  await load(page, example("08"));
   assert.deepEqual([...new Set(await others())], ["no other"]);
   await page.getByText("No row is read twice.").waitFor();
-  await load(page, text("08").replace('[["data", "fsdp"], "model"]', '["model"]'));
+  await load(page, example("08").replace('[["data", "fsdp"], "model"]', '["model"]'));
   assert.deepEqual([...new Set(await others())], ["p1, p2, p3, p4 and 8,187 more", "p0, p2, p3, p4 and 8,187 more", "p0, p1, p3, p4 and 8,187 more", "p0, p1, p2, p4 and 8,187 more", "p0, p1, p2, p3 and 8,187 more"]);
 });
 
 const SMALL = (more) => `{"meshfeed":1,"mesh":{"axes":[["data",2]],"processes":2},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":8${more.batch ?? ""}},"dataset":{"records":${more.records}${more.order ?? ""}}}`;
 
-inBrowser("the records of a step are told, over the ends of epochs", async (page) => {
+inBrowser("the records of a step are listed, also across epochs", async (page) => {
   await open(page, SMALL({ records: 19 }));
   const records = async () => (await table(page, "which records")).map((row) => row.at(-1));
   const view = page.locator("samples-view");
@@ -93,7 +92,7 @@ inBrowser("the records of a step are told, over the ends of epochs", async (page
   await view.getByText("Enter the number of records of the dataset to see the records of each process.").waitFor();
 });
 
-inBrowser("a shuffled epoch delivers every record once, another one in another order", async (page) => {
+inBrowser("each shuffled epoch lists every record once, in an order of its own", async (page) => {
   await open(page, SMALL({ records: 40, order: ',"order":"shuffle.1","seed":5' }));
   const epochs = [];
   for (let epoch = 0; epoch < 2; epoch++) {
@@ -110,7 +109,7 @@ inBrowser("a shuffled epoch delivers every record once, another one in another o
   assert.equal(epochs[0], whole.join());
 });
 
-inBrowser("the colors are remembered, and no link carries them", { online: true, permissions: ["clipboard-read", "clipboard-write"] }, async (page, t) => {
+inBrowser("the theme is stored, and is not part of a link", { online: true, permissions: ["clipboard-read", "clipboard-write"] }, async (page, t) => {
   const address = await serve(t);
   await open(page, null, address);
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme ?? "auto");
@@ -124,7 +123,7 @@ inBrowser("the colors are remembered, and no link carries them", { online: true,
   assert.equal(await theme(), "light");
 });
 
-inBrowser("without a memory the colors hold as long as the page", async (page) => {
+inBrowser("without local storage, a theme lasts until the page is closed", async (page) => {
   await page.addInitScript(() => Object.defineProperty(window, "localStorage", { get: () => { throw new DOMException("no", "SecurityError"); } }));
   await open(page);
   await page.getByLabel("colors", { exact: true }).selectOption("dark");

@@ -1,11 +1,11 @@
-// Every example: its accessibility tree, and that it is drawn without console output.
+// The accessibility trees of all examples. Every example is drawn, without console output.
 
 import assert from "node:assert/strict";
 import { examples, golden, inBrowser, load, open } from "./browser.mjs";
 
 const PARTS = ["picture", "data", "problems", "figures", "export"];
 
-inBrowser("every example says what it should", async (page) => {
+inBrowser("the accessibility tree of every example is as in its snapshot", async (page) => {
   await open(page);
   for (const { name, text } of examples()) {
     await load(page, text);
@@ -18,11 +18,11 @@ inBrowser("every example says what it should", async (page) => {
         const box = g.shadowRoot.querySelector("svg, canvas").getBoundingClientRect();
         return box.width < 60 || box.height < 12;
       }).length);
-    assert.equal(small, 0, `${name}: a picture has no size`);
+    assert.equal(small, 0, `${name}: a picture is too small`);
   }
 });
 
-inBrowser("the form says what it should", async (page) => {
+inBrowser("the accessibility tree of the forms is as in its snapshot", async (page) => {
   await open(page, examples()[1].text);
   golden("form.yml", await page.locator(".inputs").ariaSnapshot());
 });

@@ -1,17 +1,11 @@
-// The page's host of the core, without a browser. An instance that trapped or has grown is replaced.
+// Guest, which calls the core, without a browser. It replaces an instance that trapped or has grown too large.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, test } from "node:test";
-import { build } from "esbuild";
-import { here, inBrowser, open } from "./browser.mjs";
+import { test } from "node:test";
+import { inBrowser, open } from "./browser.mjs";
+import { modules } from "./modules.mjs";
 
-const made = mkdtempSync(join(tmpdir(), "guest-"));
-after(() => rmSync(made, { recursive: true }));
-await build({ entryPoints: [join(here, "../src/guest.ts")], bundle: true, format: "esm", target: "es2022", outfile: join(made, "guest.mjs") });
-const { Guest } = await import(join(made, "guest.mjs"));
+const { Guest } = await modules("guest");
 
 /** core builds a module with the exports of the core. mf_describe returns, as a digit, the number of earlier
  * calls of this instance. mf_schema traps, with a message on standard error if one is given. mf_table grows
@@ -54,18 +48,18 @@ function core() {
   );
 }
 
-const PAGE = 64 << 10;
-const ROOM = 128 << 20;
+const PAGE = 64 << 10; // bytes
+const MOST = 128 << 20; // bytes that an instance may have
 
 /** grow adds pages to the memory of the current instance. */
 const grow = (guest, of, pages) => guest.table(of, pages, 0, 1);
 
-test("a sound instance is used again", () => {
+test("an instance without failures is used again", () => {
   const guest = new Guest(core());
   assert.deepEqual([guest.describe("x"), guest.describe("x"), guest.describe("x")], [0, 1, 2]);
 });
 
-test("an instance that trapped is replaced, and its output is reported", () => {
+test("an instance that trapped is replaced, and its message is reported", () => {
   const guest = new Guest(core());
   assert.equal(guest.describe("x"), 0);
   for (let i = 0; i < 2; i++) {
@@ -76,19 +70,19 @@ test("an instance that trapped is replaced, and its output is reported", () => {
 
 test("an instance with more than 128 MiB is replaced", () => {
   const guest = new Guest(core());
-  grow(guest, guest.describe("x"), ROOM / PAGE - 1);
-  assert.equal(guest.describe("x"), 1, "it has 128 MiB");
+  grow(guest, guest.describe("x"), MOST / PAGE - 1);
+  assert.equal(guest.describe("x"), 1, "128 MiB are allowed");
   grow(guest, 1, 1);
-  assert.equal(guest.describe("x"), 0, "it had more");
+  assert.equal(guest.describe("x"), 0, "a larger instance is replaced");
 });
 
-inBrowser("rows that are too many for the report are said to be", async (page) => {
+inBrowser("a process with too many row ranges is listed as such", async (page) => {
   const arrays = { x: { shape: ["B0", "B1"], dtype: "int8", spec: [null, "d"] } };
   await open(page, JSON.stringify({ meshfeed: 1, mesh: { axes: [["d", 4]], processes: 4 }, arrays, batch: { size: [131072, 4] }, dataset: { records: 524288 } }));
-  const told = ["0, 4, 8, … (131,072 ranges)", "1, 5, 9, … (131,072 ranges)", "too many to list", "too many to list"];
-  assert.deepEqual(await page.locator("reads-view td.rows").allTextContents(), told);
+  const rows = ["0, 4, 8, … (131,072 ranges)", "1, 5, 9, … (131,072 ranges)", "too many to list", "too many to list"];
+  assert.deepEqual(await page.locator("reads-view td.rows").allTextContents(), rows);
   const samples = page.locator("samples-view tbody tr");
-  assert.deepEqual(await samples.locator("td:nth-child(2)").allTextContents(), told);
+  assert.deepEqual(await samples.locator("td:nth-child(2)").allTextContents(), rows);
   assert.deepEqual(await samples.locator("td:nth-child(3)").allTextContents(), [
     "0, 4, 8, 12, 16, 20, … 131,066 more",
     "1, 5, 9, 13, 17, 21, … 131,066 more",
@@ -99,5 +93,5 @@ inBrowser("rows that are too many for the report are said to be", async (page) =
   assert.equal(await stripe.count(), 64);
   const { left, width, opacity } = await stripe.last().evaluate((i) => i.style);
   assert.ok(Math.abs(parseFloat(left) + parseFloat(width) - 100) < 0.001, `the last stripe ends at ${left} + ${width}`);
-  assert.ok(Math.abs(opacity - 0.25) < 0.001, `it shows ${opacity} of a quarter`);
+  assert.ok(Math.abs(opacity - 0.25) < 0.001, `its opacity is ${opacity}, not a quarter`);
 });

@@ -2,28 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { examples, inBrowser, load, open } from "./browser.mjs";
+import { canonical, example, focused, inBrowser, load, open, type } from "./browser.mjs";
 import { modules } from "./modules.mjs";
 
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
-const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
-
-/** type enters a text into an input and leaves the input. */
-async function type(input, value) {
-  await input.fill(value);
-  await input.press("Enter");
-}
-
-/** focused returns the name of the focused element. */
-const focused = (page) =>
-  page.evaluate(() => {
-    let e = document.activeElement;
-    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
-    return e.getAttribute("aria-label");
-  });
-
-inBrowser("an order of devices is pasted, shown in runs, refused with a reason, and taken back", async (page) => {
-  await open(page, text("02"));
+inBrowser("a device order is accepted, shown in runs, refused with a reason, and removed", async (page) => {
+  await open(page, example("02"));
   const form = page.locator("mesh-form");
   await form.locator("summary").click();
   const use = form.getByRole("button", { name: "use this order" });
@@ -48,24 +31,24 @@ inBrowser("an order of devices is pasted, shown in runs, refused with a reason, 
   assert.equal(await form.getByLabel("processes").first().inputValue(), "2");
 });
 
-inBrowser("axes change places by keyboard, which keeps the focus on them, and by drag", async (page) => {
-  await open(page, text("05"));
+inBrowser("axes are moved by keyboard, which keeps the focus, and by dragging", async (page) => {
+  await open(page, example("05"));
   const names = () => page.locator("mesh-form li input.code").evaluateAll((inputs) => inputs.map((i) => i.value).join());
   await page.getByRole("button", { name: "move data inwards" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector("layout-app").model.draft.axes[1].name === "data");
-  assert.equal(await focused(page), "move data inwards");
+  assert.equal(await (await focused(page)).getAttribute("aria-label"), "move data inwards");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector("layout-app").model.draft.axes[2].name === "data");
-  assert.equal(await focused(page), "move data outwards", "inwards is not possible any more");
+  assert.equal(await (await focused(page)).getAttribute("aria-label"), "move data outwards", "the innermost axis cannot move inwards");
   assert.equal(await names(), "fsdp,model,data");
   await page.locator("mesh-form li:nth-child(3) .grip").dragTo(page.locator("mesh-form li:nth-child(1)"));
   assert.equal(await names(), "data,fsdp,model");
   assert.match(await canonical(page), /"axes":\[\["data",2\],\["fsdp",8\],\["model",2\]\]/);
 });
 
-inBrowser("presets and processes", async (page) => {
-  await open(page, text("02"));
+inBrowser("presets set the mesh, and unequal processes get fixes", async (page) => {
+  await open(page, example("02"));
   const presets = page.getByLabel("mesh presets");
   const counts = [];
   for (const value of await presets.locator("option").evaluateAll((all) => all.map((o) => o.value).filter(Boolean))) {
@@ -79,15 +62,15 @@ inBrowser("presets and processes", async (page) => {
   assert.equal(await form.locator(".why").innerText(), "4 processes × 4 devices are 16 devices, but the axes make 32 devices: data 8 × model 4");
   await form.getByRole("button", { name: "8 processes" }).click();
   assert.match(await canonical(page), /"processes":8/);
-  await load(page, text("02"));
+  await load(page, example("02"));
   await type(page.getByLabel("processes").first(), "5");
   assert.equal(await form.locator(".why").innerText(), "5 processes cannot share the devices equally; the axes make 8 devices: data 4 × model 2");
   await form.getByRole("button", { name: "4 processes" }).click();
   assert.match(await canonical(page), /"processes":4/);
 });
 
-inBrowser("names of axes and arrays: what is wrong stands at the input", async (page) => {
-  await open(page, text("02"));
+inBrowser("the error about a name is shown at its input", async (page) => {
+  await open(page, example("02"));
   const said = (form) => page.locator(`${form} .why`).allInnerTexts();
   const axis = page.getByLabel("name of axis 2");
   await type(axis, "data");
@@ -114,8 +97,8 @@ inBrowser("names of axes and arrays: what is wrong stands at the input", async (
   assert.deepEqual(await said("array-form"), ['array "valid" has the name of the mask']);
 });
 
-inBrowser("a size with a name stands for it in all shapes", async (page) => {
-  await open(page, text("10"));
+inBrowser("a named size changes in all shapes", async (page) => {
+  await open(page, example("10"));
   const shape = (i) => page.locator("array-form").getByLabel("shape").nth(i);
   await type(shape(0), "B, S=8192");
   await type(shape(1), "B, S");
@@ -132,8 +115,8 @@ inBrowser("a size with a name stands for it in all shapes", async (page) => {
   assert.equal(await shape(1).inputValue(), "B, S=1008");
 });
 
-inBrowser("numbers that are none are refused at their input", async (page) => {
-  await open(page, text("02"));
+inBrowser("an invalid number is refused at its input", async (page) => {
+  await open(page, example("02"));
   for (const [label, value, why] of [
     ["global batch", "many", "expected a whole number from 1"],
     ["dataset records", "-1", "expected a whole number from 0"],
@@ -162,8 +145,8 @@ inBrowser("numbers that are none are refused at their input", async (page) => {
   assert.match(await canonical(page), /"order":"shuffle.1","seed":-3/);
 });
 
-inBrowser("the keyboard undoes a change, but not in an input", async (page) => {
-  await open(page, text("07"));
+inBrowser("Ctrl-Z undoes an edit, but not inside an input", async (page) => {
+  await open(page, example("07"));
   const before = await canonical(page);
   await page.locator("problem-list li.error .fixes button").first().click();
   assert.notEqual(await canonical(page), before);
@@ -175,12 +158,12 @@ inBrowser("the keyboard undoes a change, but not in an input", async (page) => {
   assert.match(await canonical(page), /"size":104/);
 });
 
-inBrowser("what was opened is taken back too, and then there is nothing more", async (page) => {
+inBrowser("Undo goes back to the layout before the opened one", async (page) => {
   await open(page);
   const first = await canonical(page);
   const undo = page.getByRole("button", { name: "Undo" });
   assert.equal(await undo.isDisabled(), true);
-  await load(page, text("09"));
+  await load(page, example("09"));
   await undo.click();
   assert.equal(await canonical(page), first);
   assert.equal(await undo.isDisabled(), true);
@@ -188,7 +171,7 @@ inBrowser("what was opened is taken back too, and then there is nothing more", a
 
 const { parseShape, specText, parseSpec } = await modules("spec-text");
 
-test("shapes", () => {
+test("shapes are parsed, or refused with what is expected", () => {
   const sizes = new Map([["S", 2048]]);
   const read = (text) => parseShape(text, sizes).map((d) => (d.name ? `${d.name}=${d.size}` : d.size)).join(" ");
   for (const [text, want] of Object.entries({
@@ -205,6 +188,6 @@ test("shapes", () => {
   })) assert.throws(() => read(text), { message: why }, text);
 });
 
-test("a spec is read as it is written", () => {
+test("specText and parseSpec are inverse", () => {
   for (const spec of [[], [["a"], []], [["a", "b"], ["it's"]], [['"']], [["it's \"x\""]], [["a\\b"], ["a,b (c)"]], [["None"]]]) assert.deepEqual(parseSpec(specText(spec)), spec, specText(spec));
 });

@@ -1,13 +1,14 @@
-// Painted grids of more than 1,024 cells, at small and large zoom.
+// The cells of grids: painted ones of more than 1,024 cells, at small and large zoom, and their texts.
 
 import assert from "node:assert/strict";
-import { examples, inBrowser, open } from "./browser.mjs";
+import { test } from "node:test";
+import { example, inBrowser, open } from "./browser.mjs";
+import { modules } from "./modules.mjs";
 
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
 const COPIES = '{"meshfeed":1,"mesh":{"axes":[["data",64],["model",32]],"processes":512},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":64}}';
 const FEW = '{"meshfeed":1,"mesh":{"axes":[["data",128],["model",64]],"processes":4},"arrays":{"x":{"shape":["B",64],"dtype":"int8","spec":["data","model"]}},"batch":{"size":128}}';
 
-/** begin opens the page and makes reading canvases free of console warnings. */
+/** begin opens the page. Its function pixels reads a canvas without a console warning. */
 const begin = async (page, document) => {
   await open(page, document);
   await page.evaluate(() => {
@@ -60,8 +61,8 @@ const lines = (page) =>
     return { ...out, wrong: out.wrong.slice(0, 5) };
   });
 
-inBrowser("the keyboard comes nearer to the marked cell, which stays in sight", async (page) => {
-  await begin(page, text("08"));
+inBrowser("the keyboard zooms around the marked cell, which stays visible", async (page) => {
+  await begin(page, example("08"));
   const mesh = meshOf(page);
   await mesh.focus();
   await page.keyboard.press("Control+End");
@@ -77,7 +78,7 @@ inBrowser("the keyboard comes nearer to the marked cell, which stays in sight", 
   assert.deepEqual({ ...(await seen(page)).part, cursor: (await seen(page)).cursor }, { top: 0, left: 0, bottom: before.bottom - before.top, right: before.right - before.left, cursor: 0 });
   for (let i = 0; i < 40; i++) await page.keyboard.press("ArrowRight");
   assert.equal(await marked(page), true);
-  assert.ok((await seen(page)).part.left > 0, "the view went along");
+  assert.ok((await seen(page)).part.left > 0, "the view follows the mark");
   for (let i = 0; i < 20; i++) await page.keyboard.press("=");
   const near = await seen(page);
   assert.equal(await page.getByRole("group", { name: "zoom of the device mesh" }).getByRole("button", { name: "zoom in" }).isDisabled(), true);
@@ -89,8 +90,8 @@ inBrowser("the keyboard comes nearer to the marked cell, which stays in sight", 
   assert.equal((await seen(page)).cursor, 40);
 });
 
-inBrowser("the buttons, the wheel, a drag and two fingers move the view", async (page) => {
-  await begin(page, text("08"));
+inBrowser("buttons, wheel, dragging and pinching change the view", async (page) => {
+  await begin(page, example("08"));
   const buttons = page.getByRole("group", { name: "zoom of the device mesh" });
   await buttons.getByRole("button", { name: "zoom in" }).click();
   await buttons.getByRole("button", { name: "zoom in" }).click();
@@ -100,15 +101,18 @@ inBrowser("the buttons, the wheel, a drag and two fingers move the view", async 
 
   const box = await meshOf(page).boundingBox();
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-  await page.mouse.move(x, y);
-  await page.keyboard.down("Control");
-  await page.mouse.wheel(0, -100);
-  await page.keyboard.up("Control");
-  await page.waitForFunction(() => document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid")[1].view.zoom > 1);
-  const near = await seen(page);
+  const wheel = async (zoom) => {
+    await page.mouse.move(x, y);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -100);
+    await page.keyboard.up("Control");
+    await page.waitForFunction((zoom) => document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid")[1].view.zoom > zoom, zoom);
+    return seen(page);
+  };
+  const near = await wheel(1);
   assert.equal(near.zoom, 2);
-  assert.ok(Math.abs(near.x - 64) < 1.5 && Math.abs(near.y - 64) < 1.5, `the cell under the pointer stays there: ${near.x}, ${near.y}`);
-  assert.equal(await marked(page), true, "the mark comes along");
+  assert.ok(Math.abs(near.x - 64) < 1.5 && Math.abs(near.y - 64) < 1.5, `the cell under the pointer moved: ${near.x}, ${near.y}`);
+  assert.equal(await marked(page), true, "the mark moves into the view");
 
   await page.mouse.down();
   await page.mouse.move(x - 60, y + 40, { steps: 4 });
@@ -116,12 +120,7 @@ inBrowser("the buttons, the wheel, a drag and two fingers move the view", async 
   const moved = await seen(page);
   const cell = box.width / 128;
   assert.ok(Math.abs(moved.x - near.x - 60 / cell) < 1 && Math.abs(moved.y - near.y + 40 / cell) < 1, `${moved.x - near.x}, ${moved.y - near.y}`);
-  await page.mouse.move(x, y);
-  await page.keyboard.down("Control");
-  await page.mouse.wheel(0, -100);
-  await page.keyboard.up("Control");
-  await page.waitForFunction(() => document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid")[1].view.zoom > 2);
-  const nearer = await seen(page);
+  const nearer = await wheel(2);
   assert.ok(Math.abs(nearer.x - moved.x - 32) < 1 && Math.abs(nearer.y - moved.y - 32) < 1, `${nearer.x - moved.x}, ${nearer.y - moved.y}`);
   for (let i = 0; i < 8; i++) {
     await page.mouse.move(x + 100, y + 100);
@@ -129,16 +128,16 @@ inBrowser("the buttons, the wheel, a drag and two fingers move the view", async 
     await page.mouse.move(x - 150, y - 150, { steps: 2 });
     await page.mouse.up();
   }
-  assert.deepEqual((await seen(page)).part, { top: 192, left: 192, bottom: 256, right: 256 }, "no further than there are cells");
+  assert.deepEqual((await seen(page)).part, { top: 192, left: 192, bottom: 256, right: 256 }, "the view stays inside the grid");
   const pinned = () => page.evaluate(() => document.querySelector("layout-app").model.look.pinned);
-  assert.equal(await pinned(), null, "a drag pins nothing");
+  assert.equal(await pinned(), null, "dragging pins no block");
   await page.mouse.click(x, y);
-  assert.notEqual(await pinned(), null, "a click does");
+  assert.notEqual(await pinned(), null, "a click pins a block");
   await page.mouse.down();
   await page.mouse.move(x, box.y - 40);
   await page.mouse.up();
   await page.mouse.move(x + 20, y + 20);
-  assert.match(await page.locator(".said").innerText(), /^device /, "a press that ended elsewhere is over");
+  assert.match(await page.locator(".detail").innerText(), /^device /, "a press that ends outside of the picture is not a drag");
   assert.equal((await seen(page)).zoom, nearer.zoom);
 
   await meshOf(page).evaluate((e) => {
@@ -153,11 +152,11 @@ inBrowser("the buttons, the wheel, a drag and two fingers move the view", async 
   assert.equal((await seen(page)).zoom, 8);
 });
 
-inBrowser("processes are outlined, from afar where there are few, from near always", async (page) => {
+inBrowser("processes are outlined unless the outlines would hide the colors", async (page) => {
   await begin(page, FEW);
   const far = await lines(page);
   assert.deepEqual(far.wrong, []);
-  await begin(page, text("08"));
+  await begin(page, example("08"));
   const dark = await meshOf(page).evaluate((e) => {
     const { data } = window.pixels(e.querySelector("canvas")).getImageData(0, 0, 300, 300);
     return data.filter((_, at) => at % 4 === 0 && data[at] + data[at + 1] + data[at + 2] < 150).length;
@@ -170,7 +169,7 @@ inBrowser("processes are outlined, from afar where there are few, from near alwa
   assert.ok(near.lines > 0 && near.none > 0, JSON.stringify(near));
 });
 
-inBrowser("from near a cell has its number, its process and its hatch", async (page) => {
+inBrowser("an enlarged cell shows its device, its process and a hatch", async (page) => {
   await begin(page, COPIES);
   const written = async () => {
     const words = await page.evaluate(() => {
@@ -204,14 +203,14 @@ inBrowser("from near a cell has its number, its process and its hatch", async (p
       return new Set(Array.from({ length: data.length / 4 }, (_, i) => data.slice(4 * i, 4 * i + 3).join())).size;
     });
   });
-  assert.equal(colors[0], 1, "the first holder of a block is plain");
-  assert.ok(colors[1] > 1, "the second one is hatched");
+  assert.equal(colors[0], 1, "the first replica is not hatched");
+  assert.ok(colors[1] > 1, "the second replica is hatched");
 });
 
 inBrowser("a painted cell has a text, and highlights its block in both grids", async (page) => {
   await begin(page, COPIES);
   await meshOf(page).focus();
-  const said = page.locator(".said");
+  const said = page.locator(".detail");
   assert.equal(await said.getAttribute("aria-live"), "polite");
   assert.equal(await said.innerText(), "device 0, process 0, rows 0, replica 1 of 32, 1 B");
   for (const key of ["ArrowDown", "End", "ArrowLeft"]) await page.keyboard.press(key);
@@ -227,7 +226,7 @@ inBrowser("a painted cell has a text, and highlights its block in both grids", a
   assert.deepEqual(alphas, [70, 255, 70]);
 });
 
-inBrowser("the colors of the lines follow the theme", async (page) => {
+inBrowser("the outlines change color with the theme", async (page) => {
   await begin(page, FEW);
   const line = () =>
     meshOf(page).evaluate(async (e) => {
@@ -243,4 +242,17 @@ inBrowser("the colors of the lines follow the theme", async (page) => {
   assert.ok(dark > light + 150, `${light}, ${dark}`);
   await page.getByLabel("colors", { exact: true }).selectOption("light");
   assert.equal(await brightness(), light);
+});
+
+const { Blocks, DEFAULT_LOOK, arrayGrid } = await modules("blocks", "look", "cut");
+
+test("a cell of the array names the least and the largest process", () => {
+  const text = (...process) => {
+    const zeros = new Int32Array(process.length);
+    const blocks = new Blocks({ shape: [8], shard: [8], counts: [1], bytes: 1, block: zeros, process: Int32Array.from(process), id: zeros, replica: zeros });
+    return arrayGrid(blocks, DEFAULT_LOOK, "x").text(0).sub;
+  };
+  assert.equal(text(2, 2), "p2");
+  assert.equal(text(3, 0, 3), "p0 p3");
+  assert.equal(text(...Array.from({ length: 600 }, (_, i) => Math.floor(i / 8))), "p0…p74");
 });

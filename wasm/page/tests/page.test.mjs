@@ -1,17 +1,13 @@
-// Use of the page by a person.
+// The page in use: keyboard, edits, pasted text, files, links and pictures.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRequire } from "node:module";
-import { examples, inBrowser, layouts, load, open, serve } from "./browser.mjs";
+import { canonical, example, examples, focused, inBrowser, layouts, load, open, serve } from "./browser.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
-
-/** canonical returns the document in canonical form. */
-const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
 
 const violations = (page) =>
   page.evaluate(async () => {
@@ -24,38 +20,33 @@ const violations = (page) =>
   });
 
 for (const colorScheme of ["light", "dark"]) {
-  inBrowser(`axe finds nothing, ${colorScheme}`, { colorScheme, bypassCSP: true }, async (page) => {
+  inBrowser(`axe finds no violations, ${colorScheme}`, { colorScheme, bypassCSP: true }, async (page) => {
     await open(page);
     await page.addScriptTag({ content: axe });
     for (const number of colorScheme === "light" ? ["05", "07", "08"] : ["07"]) {
-      await load(page, text(number));
+      await load(page, example(number));
       assert.deepEqual(await violations(page), [], `example ${number}`);
     }
   });
 }
 
-inBrowser("the keyboard walks through the mesh and lights what holds the same block", async (page) => {
-  await open(page, text("02"));
+inBrowser("arrow keys move through the mesh and highlight all holders of a block", async (page) => {
+  await open(page, example("02"));
   await page.getByRole("button", { name: "label", exact: true }).click();
   const mesh = page.getByRole("grid", { name: "device mesh" });
   await mesh.locator('[tabindex="0"]').focus();
   for (const key of ["ArrowDown", "ArrowRight", "ArrowDown", "ArrowUp"]) await page.keyboard.press(key);
-  const focused = await page.evaluate(() => {
-    let e = document.activeElement;
-    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
-    return e.getAttribute("aria-label");
-  });
-  assert.equal(focused, "device 3, process 1, rows 64–127, replica 2 of 2, 256 B");
-  assert.equal(await page.locator(".cell.on").count(), 3, "two devices and a block");
-  assert.match(await page.locator(".said").innerText(), /^device 3, process 1/);
+  assert.equal(await (await focused(page)).getAttribute("aria-label"), "device 3, process 1, rows 64–127, replica 2 of 2, 256 B");
+  assert.equal(await page.locator(".cell.on").count(), 3, "two devices and one block");
+  assert.match(await page.locator(".detail").innerText(), /^device 3, process 1/);
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
   assert.equal(await page.locator(".cell.pin").count(), 3);
-  assert.match(await page.locator(".said").innerText(), /^Pinned: rows 64–127, on device 2, 3\.$/);
+  assert.match(await page.locator(".detail").innerText(), /^Pinned: rows 64–127, on device 2, 3\.$/);
 });
 
 inBrowser("one click fixes each problem of the indivisible batch", async (page) => {
-  await open(page, text("07"));
+  await open(page, example("07"));
   const errors = page.locator("problem-list li.error");
   const before = await errors.count();
   assert.ok(before > 0, "the example has errors");
@@ -67,19 +58,16 @@ inBrowser("one click fixes each problem of the indivisible batch", async (page) 
   assert.match(await page.locator(".sum").innerText(), /loads$/);
 });
 
-inBrowser("a problem leads to its input, and the input says what is wrong", async (page) => {
+inBrowser("the link of a problem focuses its input, which shows the message", async (page) => {
   await open(page, '{"meshfeed":1,"mesh":{"axes":[["data",4]]},"arrays":{"x":{"shape":["B",6],"dtype":"int8","spec":["data","dat"]}},"batch":{"size":8}}');
   await page.getByRole("button", { name: "unknown-axis at /arrays/x/spec/1" }).click();
-  const focused = await page.evaluate(() => {
-    let e = document.activeElement;
-    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
-    return { path: e.dataset.path, why: e.getRootNode().getElementById(e.getAttribute("aria-describedby")).textContent };
-  });
-  assert.deepEqual(focused, { path: "/arrays/x/spec", why: `axis "dat" of array "x" is not in Mesh('data': 4)` });
+  const input = await focused(page);
+  const found = await input.evaluate((e) => ({ path: e.dataset.path, why: e.getRootNode().getElementById(e.getAttribute("aria-describedby")).textContent }));
+  assert.deepEqual(found, { path: "/arrays/x/spec", why: `axis "dat" of array "x" is not in Mesh('data': 4)` });
 });
 
-inBrowser("typing changes the layout", async (page) => {
-  await open(page, text("02"));
+inBrowser("typed values change the layout", async (page) => {
+  await open(page, example("02"));
   await page.getByLabel("size of axis data").fill("8");
   await page.getByLabel("global batch").fill("512");
   await page.getByLabel("global batch").press("Enter");
@@ -114,10 +102,10 @@ const FILES = [
   ["fixed.arrow", /^fixed\.arrow: 3 fields, 5 records\. Not loadable: tensor \(its tensors are stored permuted/, '"shape":["B",4,3]'],
 ];
 
-inBrowser("what is pasted is read", async (page) => {
+inBrowser("pasted text changes the layout, or is refused with a reason", async (page) => {
   await open(page);
   for (const [pasted, want] of PASTES) {
-    await load(page, text("02"));
+    await load(page, example("02"));
     await page.getByRole("button", { name: "Paste…" }).click();
     await page.getByLabel("text to read").fill(pasted);
     await page.getByRole("button", { name: "Use it" }).click();
@@ -132,7 +120,7 @@ inBrowser("what is pasted is read", async (page) => {
 });
 
 inBrowser("the saved page begins with the layout", async (page) => {
-  await open(page, text("06").replace('"tokens"', () => '"</script x><!-- $& "'));
+  await open(page, example("06").replace('"tokens"', () => '"</script x><!-- $& "'));
   const want = await canonical(page);
   assert.match(want, /<\/script x><!--/);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save page" }).click()]);
@@ -142,9 +130,9 @@ inBrowser("the saved page begins with the layout", async (page) => {
   assert.equal(await canonical(page), want);
 });
 
-inBrowser("a link brings the layout along, and a damaged one says so", { online: true, permissions: ["clipboard-read", "clipboard-write"] }, async (page, t) => {
+inBrowser("a link contains the layout, and a damaged link is reported", { online: true, permissions: ["clipboard-read", "clipboard-write"] }, async (page, t) => {
   const address = await serve(t);
-  await open(page, text("06"), address);
+  await open(page, example("06"), address);
   const want = await canonical(page);
   await page.getByRole("button", { name: "Share link" }).click();
   await page.locator(".notice").waitFor();
@@ -158,20 +146,20 @@ inBrowser("a link brings the layout along, and a damaged one says so", { online:
   assert.equal(await page.locator(".notice span").innerText(), "the link is damaged: its layout cannot be decoded");
 });
 
-inBrowser("a dropped layout is read, and a broken one says why", async (page) => {
+inBrowser("an opened layout is shown, and an invalid one is refused with a reason", async (page) => {
   await open(page);
   const input = page.locator('input[type="file"]');
-  await input.setInputFiles({ name: "a.json", mimeType: "application/json", buffer: Buffer.from(text("09")) });
+  await input.setInputFiles({ name: "a.json", mimeType: "application/json", buffer: Buffer.from(example("09")) });
   await page.locator(".notice").waitFor();
   assert.equal(await page.locator(".notice span").innerText(), "a.json is open.");
   await input.setInputFiles({ name: "b.json", mimeType: "application/json", buffer: Buffer.from('{"meshfeed":1,"mesh":{"axes":[["a",0]]}}') });
   await page.waitForFunction(() => document.querySelector("layout-app").notice.startsWith("b.json: "));
 });
 
-inBrowser("of a dropped data file the fields become arrays", async (page) => {
+inBrowser("the fields of an opened data file become arrays", async (page) => {
   const input = page.locator('input[type="file"]');
   for (const [file, said, shape] of FILES) {
-    await open(page, text("02"));
+    await open(page, example("02"));
     await input.setInputFiles(join(layouts, "../../internal/arrowmeta/testdata", file));
     await page.locator(".notice").waitFor();
     assert.match(await page.locator(".notice span").innerText(), said);
@@ -180,7 +168,7 @@ inBrowser("of a dropped data file the fields become arrays", async (page) => {
 });
 
 inBrowser("pictures are saved as SVG and PNG", async (page) => {
-  await open(page, text("02"));
+  await open(page, example("02"));
   for (const [kind, start] of [["svg", "<svg xmlns"], ["png", "\x89PNG"]]) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByLabel("save the picture").selectOption(kind)]);
     assert.equal(download.suggestedFilename(), `image.${kind}`);
@@ -192,20 +180,20 @@ inBrowser("pictures are saved as SVG and PNG", async (page) => {
   }
 });
 
-inBrowser("65,536 devices are walked through", async (page) => {
-  await open(page, text("08"));
+inBrowser("arrow keys move through 65,536 devices", async (page) => {
+  await open(page, example("08"));
   const mesh = page.getByRole("application", { name: /^device mesh/ });
   await mesh.focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowRight");
-  assert.match(await page.locator(".said").innerText(), /^device 257, process 32, rows /);
+  assert.match(await page.locator(".detail").innerText(), /^device 257, process 32, rows /);
   await page.getByLabel("global batch").fill("524288");
   await page.getByLabel("global batch").press("Enter");
   assert.match(await canonical(page), /"size":524288/);
 });
 
 for (const width of [390, 900]) {
-  inBrowser(`nothing sticks out of a window ${width} wide`, { viewport: { width, height: 800 } }, async (page) => {
+  inBrowser(`the page fits into a window ${width} wide`, { viewport: { width, height: 800 } }, async (page) => {
     await open(page);
     for (const { name, text } of examples()) {
       await load(page, text);
@@ -219,7 +207,7 @@ if (process.env.SHOTS) {
     for (const [width, colorScheme] of [[1440, "light"], [1440, "dark"], [900, "light"], [390, "dark"]]) {
       await page.setViewportSize({ width, height: 1000 });
       await page.emulateMedia({ colorScheme });
-      await open(page, text("04"));
+      await open(page, example("04"));
       writeFileSync(join(process.env.SHOTS, `${width}-${colorScheme}.png`), await page.screenshot({ fullPage: true }));
     }
   });

@@ -1,5 +1,5 @@
-// The core in the browser agrees with the core elsewhere: on the table of hostile documents, and on the
-// reports and pictures of the examples.
+// The core in the browser gives the same results as the native core, for a table of hostile documents and for
+// the examples.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { examples, here, inBrowser, open } from "./browser.mjs";
 
 const root = join(here, "../../..");
-const nasty = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
+const hostile = JSON.parse(readFileSync(join(root, "core/layout/document/testdata/documents.json"), "utf8"));
 
 /** describe asks the page's core about documents that are given in parts: text, hexadecimal bytes, and
  * repetitions. */
@@ -32,10 +32,10 @@ const describe = (page, documents) =>
     return Promise.all(documents.map(answer));
   }, documents);
 
-inBrowser("nasty documents become in the browser what they become elsewhere", async (page) => {
+inBrowser("hostile documents have the same canonical form or error as elsewhere", async (page) => {
   await open(page);
-  const answers = await describe(page, nasty.map((row) => row.text));
-  for (const [i, row] of nasty.entries()) {
+  const answers = await describe(page, hostile.map((row) => row.text));
+  for (const [i, row] of hostile.entries()) {
     const { op, message, hint, path } = answers[i].error ?? {};
     const error = answers[i].error ? `${op}: ${message}${hint ? `; ${hint}` : ""}` : undefined;
     assert.deepEqual(
@@ -46,7 +46,7 @@ inBrowser("nasty documents become in the browser what they become elsewhere", as
   }
 });
 
-inBrowser("ready layouts have the report and the picture that they have elsewhere", async (page) => {
+inBrowser("the examples have the same report and text as elsewhere", async (page) => {
   await open(page);
   const list = examples();
   const answers = await describe(page, list.map(({ text }) => [text]));

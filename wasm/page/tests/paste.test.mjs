@@ -92,9 +92,16 @@ test("accepted forms are parsed", () => {
   for (const [text, want] of Object.entries(READ)) assert.equal(pasted(text), want, text);
 });
 
-test("a spec without a name goes to the array that is shown", () => {
+test("a spec without a name is set on the array that is shown", () => {
   assert.equal(pasted("P('model')", "label"), "data 4, model 2 on 4; image: data - model; label: model");
   assert.equal(pasted("P('model')\nP()", "label"), "data 4, model 2 on 4; image: ; label: model");
+});
+
+test("specs lose the axes that a pasted mesh does not have", () => {
+  const d = parse(BASE);
+  d.batch.maskSpec = [["data", "model"]];
+  apply(paste("make_mesh((4, 2), ('x', 'model')) P('x')"), d, "image");
+  assert.deepEqual([...d.arrays.map((a) => a.spec), d.batch.maskSpec], [[["x"]], [[]], [["model"]]]);
 });
 
 test("unusable text is rejected with what is expected", () => {
@@ -125,7 +132,7 @@ function held(axes, spec, devices) {
   });
 }
 
-test("the axes of an XLA sharding put every tile where XLA does", () => {
+test("the axes of an XLA sharding put every tile on XLA's device", () => {
   let tried = 0;
   for (const from of [[8], [2, 4], [4, 2], [2, 2, 2], [3, 4], [2, 3, 4], [1, 8]]) {
     for (const order of orders(from.length)) {
@@ -142,7 +149,7 @@ test("the axes of an XLA sharding put every tile where XLA does", () => {
       }
     }
   }
-  assert.ok(tried > 150, `${tried} are made of axes`);
+  assert.ok(tried > 150, `only ${tried} shardings have axes`);
 });
 
 function orders(n) {

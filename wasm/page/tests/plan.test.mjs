@@ -1,28 +1,20 @@
-// A person plans a run: the machine, the mesh, the arrays and the batch, with the page's messages.
+// Planning a run from an empty layout: processes, mesh, arrays and batch, with the page's messages.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { examples, inBrowser, load, open } from "./browser.mjs";
+import { canonical, example, inBrowser, load, open, type } from "./browser.mjs";
 import { modules } from "./modules.mjs";
 
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
-const canonical = (page) => page.evaluate(() => document.querySelector("layout-app").model.reply.document);
 const problems = (page) => page.locator('section[aria-label="problems"]');
 const sum = (page) => page.locator(".sum").innerText();
 
-/** type enters a text into an input and leaves the input. */
-async function type(input, value) {
-  await input.fill(value);
-  await input.press("Enter");
-}
-
-inBrowser("8 hosts × 8 devices with FSDP and a model axis are planned from empty", async (page) => {
+inBrowser("a run on 8 hosts × 8 devices is planned from an empty layout", async (page) => {
   await open(page);
   await page.getByText("Plan how the batches of a training job are split over its hosts and devices").waitFor();
   await page.getByText("Example: Replicas in a process", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Start empty" }).click();
 
-  // The machine first: 8 hosts with 8 devices each. The mesh still has one device, which the page reports.
+  // First the processes: 8 hosts with 8 devices each. The mesh still has one device, which the page reports.
   await type(page.getByLabel("processes", { exact: true }), "8");
   await type(page.getByLabel("devices per process"), "8");
   const form = page.locator("mesh-form");
@@ -58,9 +50,9 @@ inBrowser("8 hosts × 8 devices with FSDP and a model axis are planned from empt
   await dims.getByRole("button", { name: "model" }).click();
   assert.match(await sum(page), /loads$/);
 
-  assert.match(await page.locator(".said").innerText(), /^Point at a block/);
+  assert.match(await page.locator(".detail").innerText(), /^Point at a block/);
   await page.getByRole("grid", { name: "device mesh" }).locator('[data-cell="9"]').focus();
-  assert.equal(await page.locator(".said").innerText(), "device 9, process 1, rows 512–1,023 × 512–1,023, 1 MiB");
+  assert.equal(await page.locator(".detail").innerText(), "device 9, process 1, rows 512–1,023 × 512–1,023, 1 MiB");
   const code = await page.locator("out-panel pre").innerText();
   assert.match(code, /jax\.make_mesh\(\(8, 8\), \("fsdp", "model"\)\)/);
   assert.match(code, /"tokens": P\("fsdp"\)/);
@@ -92,8 +84,8 @@ test("every fix makes processes, devices and axes agree", () => {
   assert.ok(fixed > 3000, `${fixed} fixes`);
 });
 
-inBrowser("the machine stays what it was said to be when the axes change", async (page) => {
-  await open(page, text("02"));
+inBrowser("the typed processes and devices stay when the axes change", async (page) => {
+  await open(page, example("02"));
   await page.getByLabel("mesh presets").selectOption({ label: "8 hosts × 8: data 8 × model 8" });
   await type(page.getByLabel("size of axis model"), "4");
   const fixes = page.locator("mesh-form .fixes");
@@ -104,8 +96,8 @@ inBrowser("the machine stays what it was said to be when the axes change", async
   assert.match(await sum(page), /32 devices · 8 processes · loads$/);
 });
 
-inBrowser("a new axis goes where it is asked to", async (page) => {
-  await open(page, text("02"));
+inBrowser("a new axis gets the chosen position", async (page) => {
+  await open(page, example("02"));
   const names = () => page.locator("mesh-form li input.code").evaluateAll((inputs) => inputs.map((i) => i.value).join());
   const place = page.getByLabel("position of the new axis");
   await page.getByRole("button", { name: "+ axis" }).click();
@@ -116,11 +108,11 @@ inBrowser("a new axis goes where it is asked to", async (page) => {
   await place.selectOption("between data and model");
   await page.getByRole("button", { name: "+ axis" }).click();
   assert.equal(await names(), "seq,data,expert,model,fsdp");
-  assert.equal(await place.inputValue(), "innermost", "the next one goes to the end again");
+  assert.equal(await place.inputValue(), "innermost", "the next axis is innermost by default");
 });
 
-inBrowser("the axes that run down follow the mesh until they are chosen", async (page) => {
-  await open(page, text("02"));
+inBrowser("the default number of axes that run down fits the mesh, and a choice stays", async (page) => {
+  await open(page, example("02"));
   const split = page.getByLabel("axes that run down and across");
   const shape = () => page.evaluate(() => document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid")[1].grid).then(({ rows, cols }) => `${rows}×${cols}`);
   assert.equal(await shape(), "4×2");
@@ -132,37 +124,37 @@ inBrowser("the axes that run down follow the mesh until they are chosen", async 
   await type(page.getByLabel("size of axis model"), "32");
   assert.equal(await shape(), "8×8", "a strip is folded");
   const sizes = await page.getByRole("grid", { name: "device mesh" }).locator(".cell").evaluateAll((cells) => cells.map((c) => c.textContent.replaceAll(/\s+/g, " ").trim()));
-  assert.equal(sizes[9], "9 p0", "the process stands in the cell");
+  assert.equal(sizes[9], "9 p0", "the cell shows the process");
   await type(page.getByLabel("size of axis data"), "16");
   await type(page.getByLabel("size of axis model"), "4");
   assert.equal(await shape(), "16×4");
   await split.selectOption("0");
   assert.equal(await shape(), "1×64");
   await type(page.getByLabel("size of axis data"), "8");
-  assert.equal(await shape(), "1×32", "a choice stays while the axes are the same");
+  assert.equal(await shape(), "1×32", "a choice stays while the axes keep their order");
   await page.getByRole("button", { name: "move data inwards" }).click();
-  assert.equal(await shape(), "4×8", "and is gone with them");
+  assert.equal(await shape(), "4×8", "another order of the axes resets the choice");
 });
 
-inBrowser("one wrong number is one problem, which names all its places", async (page) => {
-  await open(page, text("07"));
+inBrowser("one wrong number is one problem with all its paths", async (page) => {
+  await open(page, example("07"));
   const errors = problems(page).locator("li.error");
   assert.equal(await errors.count(), 1);
   assert.match(await sum(page), /1 error$/);
-  assert.deepEqual(await errors.locator(".place").allInnerTexts(), ["indivisible at /arrays/image/shape/0", "/arrays/label/shape/0", "/batch"]);
+  assert.deepEqual(await errors.locator(".path").allInnerTexts(), ["indivisible at /arrays/image/shape/0", "/arrays/label/shape/0", "/batch"]);
   assert.deepEqual(await errors.locator(".fixes button").allInnerTexts(), ["batch 104", "batch 96", "leave dimension 0 whole"]);
   await errors.getByRole("button", { name: "leave dimension 0 whole" }).click();
   assert.match(await canonical(page), /"image":\{"shape":\["B",32,32,3\],"dtype":"uint8"(,"spec":\[null\])?\},"label":\{"shape":\["B"\],"dtype":"int32"(,"spec":\[null\])?\}/);
-  await load(page, text("02"));
+  await load(page, example("02"));
   await type(page.getByLabel("size of axis data"), "3");
   await type(page.getByLabel("processes", { exact: true }), "3");
   const said = await page.locator("array-form .why").allInnerTexts();
-  assert.equal(said.length, 2, "every input has its own words");
+  assert.equal(said.length, 2, "every input has a message of its own");
   assert.match(said[1], /array "label"/);
 });
 
-inBrowser("two batch sizes say what B0 and B1 are, and the shapes follow by one click", async (page) => {
-  await open(page, text("02"));
+inBrowser("two batch sizes explain B0 and B1, and one click changes the shapes", async (page) => {
+  await open(page, example("02"));
   await type(page.getByLabel("global batch"), "4, 64");
   assert.equal(await page.locator("batch-form .note").innerText(), "B0 = 4, B1 = 64: 256 rows. Shapes begin with B0, B1.");
   await problems(page).getByRole("button", { name: "begin the shapes with B0, B1" }).click();
@@ -173,8 +165,8 @@ inBrowser("two batch sizes say what B0 and B1 are, and the shapes follow by one 
   assert.match(await sum(page), /loads$/);
 });
 
-inBrowser("the figures name budgets as budgets", async (page) => {
-  await open(page, text("02"));
+inBrowser("the figures show the budgets", async (page) => {
+  await open(page, example("02"));
   const cards = page.locator("totals-view .card");
   assert.equal((await cards.nth(2).innerText()).replaceAll("\n", " | "), "8.25 KiB | on the fullest device, for one batch | budget 16 GiB");
   await type(page.getByLabel("device budget"), "4 KiB");
@@ -182,8 +174,8 @@ inBrowser("the figures name budgets as budgets", async (page) => {
 });
 
 for (const [way, options] of [["the keyboard", {}], ["a finger", { hasTouch: true, viewport: { width: 390, height: 800 } }]]) {
-  inBrowser(`a word is explained beside it by ${way}`, options, async (page) => {
-    await open(page, text("02"));
+  inBrowser(`a term is explained beside its label, by ${way}`, options, async (page) => {
+    await open(page, example("02"));
     for (const summary of await page.locator("section > details > summary").all()) if (await summary.isVisible()) await summary.click();
     for (const term of ["axes", "spec", "shape", "remainder", "order", "extras", "loading"]) {
       const button = page.getByRole("button", { name: `what ${term} means` }).first();
@@ -204,8 +196,8 @@ for (const [way, options] of [["the keyboard", {}], ["a finger", { hasTouch: tru
 }
 
 for (const width of [390, 768]) {
-  inBrowser(`in a window ${width} wide the editors are above the picture, and open where they are needed`, { viewport: { width, height: 800 } }, async (page) => {
-    await open(page, text("07"));
+  inBrowser(`in a window ${width} wide the forms are above the picture, and a problem opens its form`, { viewport: { width, height: 800 } }, async (page) => {
+    await open(page, example("07"));
     const top = async (name) => (await page.locator(`section[aria-label="${name}"]`).boundingBox()).y;
     const order = await Promise.all(["mesh", "arrays", "batch and loader", "problems", "picture"].map(top));
     assert.deepEqual(order, [...order].sort((a, b) => a - b));

@@ -1,10 +1,9 @@
 // All parts of the page show the same layout, after any sequence of edits and answers.
 
 import assert from "node:assert/strict";
-import { examples, inBrowser, open, spoil } from "./browser.mjs";
+import { example, examples, inBrowser, open, spoil } from "./browser.mjs";
 
-const text = (number) => examples().find((x) => x.name.startsWith(number)).text;
-const BROKEN = '{"meshfeed":1,"mesh":{"axes":[["data",0]]}}';
+const INVALID = '{"meshfeed":1,"mesh":{"axes":[["data",0]]}}';
 
 /** shown returns the text of each part. */
 const shown = (page) =>
@@ -22,34 +21,34 @@ const shown = (page) =>
 /** see changes the look, after which every part renders again. */
 const see = (page, look) => page.evaluate((look) => document.querySelector("layout-app").model.see(look), look);
 
-/** tried loads a document and returns the page's error message. */
-const tried = (page, document) => page.evaluate((d) => document.querySelector("layout-app").model.load(d).then((error) => error?.message ?? null), document);
+/** load opens a document and returns the page's error message. */
+const load = (page, document) => page.evaluate((d) => document.querySelector("layout-app").model.load(d).then((error) => error?.message ?? null), document);
 
-inBrowser("a document that is refused leaves all of the one before", async (page) => {
-  await open(page, text("08"));
+inBrowser("a refused document changes nothing on the page", async (page) => {
+  await open(page, example("08"));
   const before = await shown(page);
   assert.match(before.table, /^What every process readsper step .*80–31 1 MiB/);
-  assert.match(await tried(page, BROKEN), /expected a size/);
+  assert.match(await load(page, INVALID), /expected a size/);
   await see(page, {});
   assert.deepEqual(await shown(page), before);
 
-  await open(page, text("02"));
+  await open(page, example("02"));
   await see(page, { array: "label" });
   const label = await shown(page);
   await see(page, { array: "image" });
-  await tried(page, BROKEN);
+  await load(page, INVALID);
   await see(page, { array: "label" });
   assert.deepEqual(await shown(page), label);
 });
 
 inBrowser("questions about another document do not change what is shown", async (page) => {
   await spoil(page, 'const spoil = () => ({ mf_schema() { throw new WebAssembly.RuntimeError("unreachable"); } })');
-  await open(page, text("08"));
+  await open(page, example("08"));
   const before = await shown(page);
   // the page asks for the costs of other ways of loading later
   await page.waitForFunction(() => Object.keys(document.querySelector("layout-app").model.ways).length === 4);
   const ask = (name, question) => page.evaluate(([name, question]) => document.querySelector("layout-app").model.core.ask(name, question, new AbortController().signal).catch((cause) => cause.message), [name, question]);
-  await ask("describe", [text("07")]);
+  await ask("describe", [example("07")]);
   const turn = async () => {
     await page.getByRole("button", { name: "processes after" }).click();
     await page.getByRole("button", { name: "processes before" }).click();
@@ -70,13 +69,13 @@ const trap = (page, times) =>
     } })`);
 
 for (const times of [1, Infinity]) {
-  inBrowser(`a core that fails at the picture, ${times} times, takes no part of the page back to another layout`, async (page) => {
+  inBrowser(`if the core fails at a picture ${times} times, no part of the page shows another layout`, async (page) => {
     await trap(page, times);
-    await open(page, text("07"));
+    await open(page, example("07"));
     const before = await shown(page);
     if (times > 1) {
-      assert.match(await tried(page, text("08")), /unreachable/);
-      assert.deepEqual(await shown(page), before, "what cannot be shown is not opened");
+      assert.match(await load(page, example("08")), /unreachable/);
+      assert.deepEqual(await shown(page), before, "a layout that cannot be drawn is not opened");
     }
     await page.evaluate(() => document.querySelector("layout-app").model.edit((d) => {
       d.axes = [{ name: "data", size: 256 }, { name: "model", size: 256 }];
@@ -87,7 +86,7 @@ for (const times of [1, Infinity]) {
     assert.match(now.sum, /65,536 devices .* 1 error$/);
     assert.match(now.problems, /unreachable/);
     assert.equal(now.table, "");
-    assert.doesNotMatch(JSON.stringify(now), /300 KiB/, "of the layout before");
+    assert.doesNotMatch(JSON.stringify(now), /300 KiB/, "no part shows the previous layout");
     if (times > 1) return;
     await page.evaluate(() => document.querySelector("layout-app").model.edit((d) => void (d.batch.size = [512])));
     const again = await shown(page);
@@ -96,18 +95,18 @@ for (const times of [1, Infinity]) {
   });
 }
 
-inBrowser("what is pointed at is said of the layout that is shown", async (page) => {
-  await open(page, text("02"));
+inBrowser("the text of the focused cell is that of the layout shown", async (page) => {
+  await open(page, example("02"));
   await page.getByRole("grid", { name: "device mesh" }).locator('[data-cell="7"]').focus();
-  const said = page.locator(".said");
+  const said = page.locator(".detail");
   assert.equal(await said.innerText(), "device 7, process 3, rows 192–255 × 0–7 × 4–7, 8 KiB");
   await page.evaluate(() => document.querySelector("layout-app").model.edit((d) => void (d.batch.size = [1024])));
   assert.equal(await said.innerText(), "device 7, process 3, rows 768–1,023 × 0–7 × 4–7, 32 KiB");
   await page.evaluate(() => document.querySelector("layout-app").model.edit((d) => d.axes.splice(1, 1, { name: "model", size: 1 })));
-  assert.match(await said.innerText(), /^Point at a block /, "there is no such device any more");
+  assert.match(await said.innerText(), /^Point at a block /, "the device no longer exists");
 });
 
-inBrowser("in any order the examples look as they do alone", async (page) => {
+inBrowser("an example looks the same after any other example", async (page) => {
   const alone = new Map();
   for (const { name, text } of examples()) {
     await open(page, text);
@@ -116,7 +115,7 @@ inBrowser("in any order the examples look as they do alone", async (page) => {
   for (const step of [1, 9]) {
     for (let i = 0; i < 10; i++) {
       const { name, text } = examples()[(i * step) % 10];
-      await tried(page, text);
+      await load(page, text);
       assert.deepEqual(await shown(page), alone.get(name), `${name}, every ${step}`);
     }
   }
@@ -149,17 +148,17 @@ const hold = (page, type, method) =>
     };
   }, [type, method]);
 
-inBrowser("of two files the last one stays, also where the first takes longer to read", async (page) => {
+inBrowser("of two opened files the last one is shown, also if the first takes longer to read", async (page) => {
   await open(page);
   await changes(page);
   await hold(page, "File", "text");
   const input = page.locator('input[type="file"]');
-  for (const name of ["10", "03"]) await input.setInputFiles({ name: `${name}.json`, mimeType: "application/json", buffer: Buffer.from(text(name)) });
+  for (const name of ["10", "03"]) await input.setInputFiles({ name: `${name}.json`, mimeType: "application/json", buffer: Buffer.from(example(name)) });
   await page.evaluate(() => window.release());
   assert.equal(await last(page), "2×8");
 });
 
-inBrowser("of two links the last one stays, and Back brings the one before", async (page) => {
+inBrowser("of two links the last one is shown, and Back shows the one before", async (page) => {
   await open(page);
   const links = await page.evaluate(async (documents) => {
     const pack = async (d) => {
@@ -167,7 +166,7 @@ inBrowser("of two links the last one stays, and Back brings the one before", asy
       return `#v1=${btoa(String.fromCharCode(...new Uint8Array(packed))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
     };
     return Promise.all(documents.map(pack));
-  }, [text("10"), text("03")]);
+  }, [example("10"), example("03")]);
   await changes(page);
   await hold(page, "ReadableStreamDefaultReader", "read");
   for (const link of links) await page.evaluate((link) => new Promise((gone) => (addEventListener("hashchange", gone, { once: true }), (location.hash = link))), link);
