@@ -450,7 +450,8 @@ mf_status mf_loader_remesh(mf_loader loader, mf_layout layout, int64_t process, 
                            mf_error* error);
 
 /* Returns the records of the global batch that begins at a position, in order; -1 is
-   padding. Writes at most capacity of them to records, and their number to count. */
+   padding. Writes at most capacity of them to records, and their number to count.
+   MF_OUT_OF_RANGE if no batch of the loader begins there. */
 mf_status mf_loader_records(mf_loader loader, int64_t epoch, int64_t position, int64_t* records,
                             int64_t capacity, int64_t* count, mf_error* error);
 

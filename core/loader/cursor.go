@@ -98,9 +98,10 @@ func (l *Loader) resume(q *sequence, s State, ignoreDataset bool) (batch.Cursor,
 }
 
 // Records returns the records of the global batch that starts at a cursor, row by
-// row, with -1 for padding rows. The error is OutOfRange if no batch starts there.
+// row, with -1 for padding rows. The error is OutOfRange if no batch starts there,
+// or beyond Options.Epochs.
 func (l *Loader) Records(c batch.Cursor) ([]int64, error) {
-	if err := l.grid.check(c); err != nil {
+	if err := l.checkEpoch(c); err != nil {
 		return nil, err
 	}
 	if l.grid.steps(c.Position) == 0 {

@@ -55,15 +55,20 @@ func (l *Loader) Len() int64 {
 // Options.Epochs.
 func (l *Loader) OneEpoch(epoch int64) (*Loader, error) {
 	c := batch.Cursor{Epoch: epoch}
-	if err := l.grid.check(c); err != nil {
+	if err := l.checkEpoch(c); err != nil {
 		return nil, err
-	}
-	if k := l.o.Epochs; k > 0 && epoch >= int64(k) {
-		return nil, fail(status.OutOfRange, "there is no epoch %d: the loader has %d", epoch, k).
-			WithHint("epochs count from 0").With("epoch", epoch).With("epochs", int64(k))
 	}
 	pass := *l
 	pass.first = l.prefetcher.sequence.Load()
 	pass.o.Epochs = int(epoch + 1)
 	return construct(func() (*Loader, error) { return &pass, pass.open(c, c) })
+}
+
+// checkEpoch returns an error if no epoch of the loader has this cursor.
+func (l *Loader) checkEpoch(c batch.Cursor) error {
+	if k := int64(l.o.Epochs); k > 0 && c.Epoch >= k {
+		return fail(status.OutOfRange, "there is no epoch %d: the loader has %d", c.Epoch, k).
+			WithHint("epochs count from 0").With("epoch", c.Epoch).With("epochs", k)
+	}
+	return l.grid.check(c)
 }

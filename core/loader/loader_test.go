@@ -232,6 +232,26 @@ func TestLongestLoop(t *testing.T) {
 	}
 }
 
+// Records has no batch beyond the last epoch, at a remainder that is dropped, and outside the data.
+func TestRecordsOfNoBatch(t *testing.T) {
+	l := newLoader(t, digits(20), loader.Options{Layout: newLayout(t, document(8)), Epochs: 2})
+	for _, c := range []struct {
+		at   batch.Cursor
+		text string
+	}{
+		{batch.Cursor{Epoch: 2}, "loader: there is no epoch 2: the loader has 2; epochs count from 0"},
+		{batch.Cursor{Epoch: 1, Position: 13}, "loader: no batch of 8 starts at position 13 of 20 records"},
+		{batch.Cursor{Epoch: 1, Position: 21}, "loader: position 21 is outside the epoch of 20 records"},
+		{batch.Cursor{Epoch: -1}, "loader: epoch -1 is outside 0…2^53"},
+	} {
+		_, err := l.Records(c.at)
+		wantError(t, err, status.OutOfRange, c.text)
+	}
+	if _, err := l.Records(batch.Cursor{Epoch: 1, Position: 12}); err != nil {
+		t.Error(err)
+	}
+}
+
 // The records of a batch may be too many to list.
 func TestRecordsAreBounded(t *testing.T) {
 	l := newLoader(t, digits(1<<30), loader.Options{Layout: newLayout(t, document(1<<27)), Process: 7, Processes: 8})

@@ -220,7 +220,8 @@ class PositionMixin:
             An int64 array of one number per row.
 
         Raises:
-            OutOfRangeError: the epoch or the position does not exist, or no batch starts there.
+            OutOfRangeError: no batch of the loader starts there. Either the epoch or the position
+                does not exist, or fewer records than a batch are left.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
