@@ -1,7 +1,7 @@
 """With MESHFEED_STRICT=1 a skipped test is a failed test, unless its reason is listed here.
 
 Continuous integration sets the variable (.ci/run), so that a missing tool or file cannot hide
-tests. For pytest, tests/conftest.py reads the list. For Go, this file is a program that runs the
+tests. For pytest, conftest.py reads the list. For Go, this file is a program that runs the
 command:
 
     python tests/strict.py go test ./core/...

@@ -30,9 +30,13 @@ def test_expected():
 {skip}
 """
 SKIPS = {
-    "call": 'def test_skipped():\n    pytest.skip("no tool")',
-    "mark": '@pytest.mark.skipif(True, reason="no tool")\ndef test_skipped(): ...',
-    "module": 'pytest.importorskip("meshfeed_absent", reason="no tool")',
+    "call": ('def test_skipped():\n    pytest.skip("no tool")', "no tool"),
+    "mark": ('@pytest.mark.skipif(True, reason="no tool")\ndef test_skipped(): ...', "no tool"),
+    "module": ('pytest.importorskip("meshfeed_absent", reason="no tool")', "no tool"),
+    "doctest": (
+        'def documented():\n    """\n    >>> 1 / 0  # doctest: +SKIP\n    """',
+        "all tests skipped by +SKIP option",
+    ),
 }
 
 
@@ -53,14 +57,16 @@ def run(folder: Path, strict: str, *command: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("kind", SKIPS)
 def test_a_skip_of_pytest(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
-    (tmp_path / "test_it.py").write_text(TESTS.format(skip=SKIPS[kind]))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", "."]
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
+    skip, reason = SKIPS[kind]
+    (tmp_path / "test_it.py").write_text(TESTS.format(skip=skip))
+    options = ["-q", "-p", "no:cacheprovider", "-m", "", "--doctest-modules"]
+    command = [sys.executable, "-m", "pytest", *options, "."]
     assert run(tmp_path, "0", *command)[0] in (0, 5)  # 5: the only module is skipped
     status, printed = run(tmp_path, "1", *command)
     assert status in (1, 2)
     assert "MESHFEED_STRICT=1 permits no skip" in printed
-    assert "no tool" in printed
+    assert reason in printed
     (tmp_path / "test_it.py").write_text(TESTS.format(skip=""))
     assert run(tmp_path, "1", *command)[0] == 0
 

@@ -1,4 +1,4 @@
-"""With MESHFEED_STRICT=1, a skipped test fails (tests/strict.py)."""
+"""With MESHFEED_STRICT=1, a skipped test or doctest fails (tests/strict.py)."""
 
 from __future__ import annotations
 
