@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -79,6 +80,19 @@ def values(batches: Any, name: str = "x") -> list[list[int]]:
 def numbers(n: int) -> mf.Dataset:
     """Returns a dataset in which record i of field x is i."""
     return mf.from_arrays({"x": np.arange(n, dtype=np.int32)})
+
+
+FIRST, SECOND = [0, 1, 2, 3], [4, 5, 6, 7]  # the batches of `loader()`
+
+
+def loader(n: int = 10, size: Any = 4, **kwargs: Any) -> mf.Loader:
+    """Returns a loader of NumPy arrays over the records 0 to n - 1."""
+    with numbers(n) as ds:
+        return mf.Loader(ds, batch_size=size, **kwargs)
+
+
+def flat(lists: Iterable[list[int]]) -> list[int]:
+    return [x for part in lists for x in part]
 
 
 def same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> None:

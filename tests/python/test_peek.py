@@ -9,10 +9,9 @@ from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 from meshfeed._jobs.replicas import Replicas
-from tests.python.data import numbers, values
+from tests.python.data import FIRST, SECOND, loader, numbers, values
 from tests.python.placing import VIRTUAL
 from tests.python.players import Players, cluster, compared, players
-from tests.python.test_loop import FIRST, SECOND, loader
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
