@@ -132,7 +132,7 @@ def linking(root: Path) -> dict[str, str]:
     files[root / "core/layout/document/layout.schema.json"] = "layout.schema.json"
     for header in (root / "capi/include").glob("*.h"):
         files[header] = f"include/{header.name}"
-    return {str(path): f"meshfeed/{place}" for path, place in files.items()}
+    return {str(path): f"meshfeed/{inside}" for path, inside in files.items()}
 
 
 def find_go() -> str:

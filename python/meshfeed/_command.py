@@ -1,7 +1,7 @@
 """The console script `meshfeed`, which replaces its process by the Go program of the package.
 
 Signals, the terminal and the exit status are therefore those of the Go program. This module imports
-only what Python itself has imported, so that Ctrl-C during the start is unlikely.
+only what Python itself has imported. So the replacement comes quickly, seldom after a Ctrl-C.
 
 The verb `selfcheck` runs in this process instead, because it needs JAX.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from meshfeed.coordinator import Coordinator
     from meshfeed.specs import Array, Spec
 
-    # The type of a batch; Any for a loader of an unknown tree, and for `Loader` alone.
+    # The type of a batch: Any if the tree of specs is unknown or `Loader` has no type argument.
     BatchT = TypeVar("BatchT", default=Any)
 
     Leaf = Spec | NamedSharding | Array

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent
 def version_at(package: Path) -> str:
     """Returns the version of the package in a folder.
 
-    A checkout may be used by its path alone, while no version or another one is installed.
+    A checkout may be used through `PYTHONPATH`, whether or not another version is installed.
     """
     if package.parent.name == "python":
         stamp = package.parents[1] / "VERSION"

@@ -91,8 +91,8 @@ def load_array(
             record = check.integer("record", record, 0, len(source) - 1)
             array["shape"] = list(known.shape)
         _check_fit(check, field, mesh, array)
-        place = {"process": jax.process_index(), "processes": jax.process_count()}
-        options: dict[str, Any] = {**place, "epochs": 1}
+        run = {"process": jax.process_index(), "processes": jax.process_count()}
+        options: dict[str, Any] = {**run, "epochs": 1}
         if fill is not None:
             options["fill"] = check.fills({field: fill}, (field,))
         if record is None:
@@ -102,7 +102,7 @@ def load_array(
 
 
 def _check_fit(check: Checks, field: str, mesh: MeshPart, array: dict[str, Any]) -> None:
-    """Refuses a sharding that does not fit, in words that do not speak of batches."""
+    """Refuses a sharding that does not fit. The messages do not mention batches."""
     for problem in Layout(mesh.document({"arrays": {field: array}})).check():
         if problem.severity == "error":
             raise check.misfit(problem.message, problem.hint)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import NoReturn
 
 from meshfeed._command import BINARY
@@ -47,29 +46,26 @@ def devices(
         preflight = check.boolean("preflight", preflight) is not False
         if prober is not None:
             prober = check.name("prober", prober)
-        elif found := next((p for p in _probers() if os.access(p, os.X_OK)), None):
-            prober = str(found)
+        else:
+            beside = str(library.path().with_name("meshfeed")), BINARY
+            prober = next((path for path in beside if os.access(path, os.X_OK)), None)
         limit = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
         name = check.name("spec", spec)
         try:
             handle = calls.devices_open(name, prober=prober, timeout_ms=limit, preflight=preflight)
         except Error as e:
-            for theirs, ours in _WORDS.items():
-                e.hint = e.hint.replace(theirs, ours)
+            for in_c, here in _OPTIONS.items():
+                e.hint = e.hint.replace(in_c, here)
             raise
         return Devices(spec, handle)
 
 
-# The options of the C API by their names here.
-_WORDS = {
+# Hints of the C library name its options. Each has another name here.
+_OPTIONS = {
     "timeout_ms": "timeout=",
     "set prober": "set prober=",
     "MF_NO_PREFLIGHT": "preflight=False",
 }
-
-
-def _probers() -> list[Path]:
-    return [library.path().with_name("meshfeed"), Path(BINARY)]
 
 
 class Devices(Resource):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._native import calls
-from meshfeed.errors import DataLossError, InvalidArgumentError
+from meshfeed.errors import DataLossError
 
 Position = tuple[int, int]  # epoch and position
 
@@ -105,13 +105,13 @@ class Certificate:
             InvalidArgumentError: it is not a certificate.
             IncompatibleError: it was written by a release with another format.
         """
-        with Checks("mf.Certificate"):
+        with Checks("mf.Certificate") as check:
             try:
                 plain = json.dumps(dict(text)) if isinstance(text, Mapping) else text
                 raw = plain.encode() if isinstance(plain, str) else bytes(memoryview(plain))
             except (TypeError, ValueError, RecursionError):
-                message, hint = "this is not a certificate", "pass on what a loader gave, unchanged"
-                raise InvalidArgumentError(message, op="mf.Certificate", hint=hint) from None
+                hint = "pass on what a loader gave, unchanged"
+                raise check.misfit("this is not a certificate", hint) from None
             calls.certificate_report(raw)  # rejects other texts
             return cls._read(raw)
 

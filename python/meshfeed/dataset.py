@@ -400,7 +400,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Dataset:
 
 def _check_names(check: Checks, arrays: Any) -> None:
     if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
-        message = "the arrays are no dict of names and arrays"
+        message = "the arrays are not a dict of names and arrays"
         hint = 'give a dict, such as {"label": labels}'
         if getattr(getattr(arrays, "dtype", None), "names", None):
             hint = "give {name: array[name] for name in array.dtype.names}"
@@ -415,4 +415,5 @@ def _check_names(check: Checks, arrays: Any) -> None:
 
 
 def _is_unicode(name: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+    """Returns whether a name has no surrogates, which have no UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)

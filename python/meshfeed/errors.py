@@ -13,7 +13,7 @@ EXIT_PEER_ERROR = 113  # the exit status of a process that `on_peer_error` ends
 
 
 class Code(enum.IntEnum):
-    """The outcome of a call: 0 is success, positive is no failure, negative is an error."""
+    """The outcome of a call: 0 and positive codes are not failures, negative codes are errors."""
 
     OK = 0
     Timeout = 1
@@ -63,9 +63,9 @@ class Error(Exception):
     def __init__(self, message: str, *, op: str = "", hint: str = "", path: str = "") -> None:
         super().__init__()
         self.message, self.hint, self.path = message, hint, path
-        self.blame(op)
+        self.set_op(op)
 
-    def blame(self, op: str) -> None:
+    def set_op(self, op: str) -> None:
         """Sets the call that failed."""
         text = f"{op}: {self.message}" if op else self.message
         self.op, self.args = op, (f"{text}; {self.hint}" if self.hint else text,)

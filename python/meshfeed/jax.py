@@ -86,7 +86,7 @@ def one_mesh(check: Checks, mesh: Any, shardings: Sequence[Any]) -> Mesh:
         hint = "jax.make_mesh gives one; jax.sharding.get_mesh() gives that of jax.set_mesh"
         raise check.misfit(message, hint)
     if AxisType.Manual in mesh.axis_types:
-        message = f"{mesh} has Manual axes, which are of the inside of shard_map"
+        message = f"{mesh} has Manual axes, which exist only inside of shard_map"
         raise check.misfit(message, "use Auto or Explicit ones; shard_map makes them Manual itself")
     return mesh
 
@@ -179,7 +179,7 @@ _traces_nothing = _trace_state()
 
 
 def _records() -> bool:
-    """Returns whether JAX records operations. `jit` does; `grad` and `vmap` alone do not."""
+    """Returns whether JAX records operations into a program. `grad` and `vmap` alone do not."""
     with jax.transfer_guard("allow"):
         return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
 
@@ -289,9 +289,7 @@ class Placer:
         )
         self._by_start = {tuple(a for a, _ in ix): i for i, ix in enumerate(blocks.indexes)}
         self._by_id: dict[int, int] = {}
-        self._kept: list[
-            Index
-        ] = []  # the known tuples, so that no other object gets their identity
+        self._kept: list[Index] = []  # the known tuples: no other object gets the id of one of them
         self._guarded = False  # whether JAX has refused a transfer; to ask each time takes longer
 
     def __call__(self, owner: Any) -> jax.Array:

@@ -227,15 +227,15 @@ class Loader(PositionMixin, Generic[BatchT]):
                 ignore_dataset=check.ignores(dataset),
                 fill=check.fills(fill, tuple(source.schema), reasons),
             )
-            way = check.loading(loading)
+            check.loading(loading)
             request = None
             if layout is None:
                 batch = documents.batch(check, batch_size, remainder, mask_name, mask_spec, extras)
-                request = Request(source, mesh, specs, batch, mask_name, way, options)
+                request = Request(source, mesh, specs, batch, mask_name, loading, options)
                 plan = request.plan(check)
             else:
-                how = None if way == "process" else way
-                plan = replay(check, layout, process, mesh, specs, batch_size, how)
+                given = None if loading == "process" else loading
+                plan = replay(check, layout, process, mesh, specs, batch_size, given)
             self._engine = Engine(source, plan, request, options, peers)
         if not self.state()["order"].startswith("sequential"):
             arrays = self._engine.batch.info["arrays"]
@@ -341,6 +341,7 @@ class Loader(PositionMixin, Generic[BatchT]):
             once the batch, its shards and all views of them are gone.
 
         Raises:
+            InvalidArgumentError: the loader delivers whole batches, and has no mesh.
             OutOfRangeError: a device id of the mesh does not exist here.
             UnsupportedError: the mesh has several processes or no axes.
 

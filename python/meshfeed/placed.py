@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from meshfeed._feed.cursor import Item
 from meshfeed._feed.engine import Engine
+from meshfeed._feed.feed import Feed
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls, dlpack
 from meshfeed._native.handle import Handle
@@ -26,7 +26,6 @@ class _Part:
     position: int
     device: int
     index: Index
-    shape: tuple[int, ...]
 
 
 class _Array:
@@ -38,21 +37,18 @@ class _Array:
         self.shape: tuple[int, ...] = tuple(described["shape"])
         self.dtype = dtype_of(described["dtype"])
         self.spec = P(*(tuple(e) if isinstance(e, list) else e for e in described["spec"]))
-        shape = tuple(described["shard_shape"])
+        self.shard_shape: tuple[int, ...] = tuple(described["shard_shape"])
         self.parts = [
-            _Part(shard["position"], shard["device"], slices_of(shard["index"]), shape)
+            _Part(shard["position"], shard["device"], slices_of(shard["index"]))
             for shard in described["shards"]
         ]
 
 
-class _Batch:
+class _Batch(NamedTuple):
     """Keeps the memory of a batch on devices until the last of its arrays is gone."""
 
-    __slots__ = ("handle", "shared")
-
-    def __init__(self, handle: Handle, *, shared: bool) -> None:
-        self.handle = handle
-        self.shared = shared
+    handle: Handle
+    shared: bool  # whether it is host memory
 
 
 class Shard:
@@ -86,7 +82,7 @@ class Shard:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the part."""
-        return self._part.shape
+        return self._array.shard_shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -216,7 +212,7 @@ class Placing:
     def __init__(self, check: Checks, engine: Engine, devices: Devices) -> None:
         if not isinstance(devices, Devices):
             raise check.wrong("devices", devices, "what mf.devices() gave")
-        if not json.loads(engine.batch.document)["mesh"]["axes"]:
+        if type(engine.batch.feed) is Feed:  # whole batches as NumPy arrays
             message = "this loader gives whole batches, and has no mesh"
             hint = "give mesh and specs, or play a layout: mf.Loader(ds, layout=lay, process=0)"
             raise check.misfit(message, hint)
@@ -224,7 +220,7 @@ class Placing:
         self._open()
 
     def _open(self) -> None:
-        """Allocates memory for batches of the loader's layout. A remesh changes the layout."""
+        """Allocates memory on the devices for batches of the loader's present layout."""
         document = self._engine.batch.document
         handle = calls.ring_create(self._devices.handle, document)
         self._ring, self._document = handle, document
@@ -236,12 +232,12 @@ class Placing:
         return self._engine.cursor.take_made(self._make)
 
     def _make(self, owner: Owner) -> Any:
-        """Copies the batch to this memory."""
+        """Copies the batch in the memory of `owner` to the devices."""
         with Checks("Loader.place"):
             self._devices.check()
-            if self._engine.batch.document != self._document:
+            if self._engine.batch.document != self._document:  # after a remesh
                 self._open()
             batch = owner.release._as_parameter_
             placed = calls.ring_transfer(self._ring.value, batch)
-        owner_of_all = _Batch(placed, shared=self._devices.shared)
+        owner_of_all = _Batch(placed, self._devices.shared)
         return self._engine.batch.feed.build([PlacedArray(owner_of_all, a) for a in self._arrays])

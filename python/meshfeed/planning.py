@@ -86,17 +86,7 @@ class Layout:
 
     def check(self) -> list[Problem]:
         """Lists errors, warnings and remarks; an empty list means that there are none."""
-        return [
-            Problem(
-                severity=p["severity"],
-                code=p["code"],
-                path=p["path"],
-                message=p["message"],
-                hint=p.get("hint", ""),
-                facts=p.get("facts", {}),
-            )
-            for p in self.report()["problems"]
-        ]
+        return [Problem(**problem) for problem in self.report()["problems"]]
 
     def report(self, *, tables: bool = False) -> dict[str, Any]:
         """Returns everything that is known about the layout, as `meshfeed plan --json` prints it.
@@ -124,7 +114,7 @@ class Layout:
         Returns:
             A picture of at most 80 columns.
         """
-        return self._drawn("text", array, dims)
+        return self._drawn(array, dims, svg=False)
 
     def to_svg(self, array: str | None = None, *, dims: tuple[int, int] | None = None) -> str:
         """Draws the same picture as SVG.
@@ -133,7 +123,7 @@ class Layout:
             array: the name of one array; by default all of them.
             dims: the two dimensions to draw.
         """
-        return self._drawn("svg", array, dims)
+        return self._drawn(array, dims, svg=True)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Writes the browser page with this layout: one file, which needs no network.
@@ -171,9 +161,11 @@ class Layout:
             number = check.integer("port", port, 0, 65535)
             return page.Server(calls.layout_page(self._text), number)
 
-    def _drawn(self, form: str, array: Any, dims: Any) -> str:
-        check = Checks("mf.Layout")
-        shapes = self._shapes() if array is not None or dims is not None else {}
+    def _drawn(self, array: Any, dims: Any, *, svg: bool) -> str:
+        check, shapes = Checks("mf.Layout"), {}
+        if array is not None or dims is not None:
+            arrays = self.report()["arrays"]  # with mask and extras
+            shapes = {name: part["global_shape"] for name, part in arrays.items()}
         if array is not None:
             if array not in shapes:
                 hint = nearest(array, tuple(shapes))
@@ -181,11 +173,7 @@ class Layout:
             shapes = {array: shapes[array]}
         if dims is not None:
             dims = check.dims(dims, max(map(len, shapes.values())))
-        return calls.layout_drawing(self._text, svg=form == "svg", array=array, dims=dims)
-
-    def _shapes(self) -> dict[str, list[int]]:
-        """Returns the global shape of every array, including mask and extras."""
-        return {name: a["global_shape"] for name, a in self.report()["arrays"].items()}
+        return calls.layout_drawing(self._text, svg=svg, array=array, dims=dims)
 
     def __str__(self) -> str:
         return self.draw()

@@ -262,7 +262,7 @@ def test_times_of_arrow_say_their_type() -> None:
 # ---- arrays that cannot be fields ----
 
 
-class Unwilling:
+class OnDevice:
     """An array on a device, as in some libraries. It has no implicit conversion to NumPy."""
 
     def __array__(self, dtype: object = None, copy: object = None) -> Any:
@@ -329,7 +329,7 @@ class Unwilling:
             "which has no 128-bit integer types; give a NumPy array, or leave the field out",
         ),
         (
-            Unwilling(),
+            OnDevice(),
             "cannot become a NumPy array: TypeError: use .cpu() first; "
             "give a NumPy array, or leave the field out",
         ),
@@ -340,12 +340,12 @@ class Unwilling:
         ),
         (
             [[1, 2], [3]],
-            "is no array: its rows have different shapes; "
+            "is not an array: its rows have different shapes; "
             "give all rows one shape, for example by padding",
         ),
         (
             [np.ma.array([1, 2]), np.ma.array([3])],
-            "is no array: its rows have different shapes; "
+            "is not an array: its rows have different shapes; "
             "give all rows one shape, for example by padding",
         ),
         (

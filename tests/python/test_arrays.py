@@ -431,7 +431,7 @@ MANUAL = mesh_of(types=(AxisType.Auto, AxisType.Manual))
         ),
         (
             MANUAL,
-            f"mf.Loader: {MANUAL} has Manual axes, which are of the inside of shard_map; "
+            f"mf.Loader: {MANUAL} has Manual axes, which exist only inside of shard_map; "
             "use Auto or Explicit ones; shard_map makes them Manual itself",
         ),
     ],

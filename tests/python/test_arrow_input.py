@@ -258,9 +258,9 @@ class Altered:
         return schema, array
 
 
-def number(address: int, place: int) -> ctypes.c_int64:
+def number(address: int, member: int) -> ctypes.c_int64:
     """Returns a member of `struct ArrowArray`: length, null_count, offset, and so on."""
-    return ctypes.c_int64.from_address(address + 8 * place)
+    return ctypes.c_int64.from_address(address + 8 * member)
 
 
 def first_child(address: int) -> int:

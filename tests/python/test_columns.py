@@ -1,4 +1,4 @@
-"""Columns that cannot be arrays and input that is no table: the errors, and their remedies."""
+"""Columns that cannot be arrays and input that is not a table: the errors, and their remedies."""
 
 from __future__ import annotations
 

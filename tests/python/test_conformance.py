@@ -30,7 +30,7 @@ def by_mesh(rows: list[dict[str, Any]], count: int) -> list[list[dict[str, Any]]
 
 
 def report(mesh: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns a layout of arrays without a batch dimension, one array per row."""
+    """Returns the report of a layout: arrays without a batch dimension, one per row."""
     document = {
         "meshfeed": 1,
         "mesh": {"axes": mesh["axes"], "devices": mesh["devices"]},
@@ -45,10 +45,10 @@ def report(mesh: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
 def test_the_index_of_every_device(tables: dict[str, Any]) -> None:
     meshes = tables["meshes"]
     for mesh, rows in zip(meshes, by_mesh(tables["cases"], len(meshes)), strict=True):
-        answer = report(mesh, rows)
-        assert [p for p in answer["problems"] if p["severity"] == "error"] == []
+        found = report(mesh, rows)
+        assert [p for p in found["problems"] if p["severity"] == "error"] == []
         for i, row in enumerate(rows):
-            array = answer["arrays"][str(i)]
+            array = found["arrays"][str(i)]
             devices = array["devices"]
             assert array["shard_shape"] == row["shard"]
             assert array["replicated"] == row["replicated"]
@@ -81,7 +81,7 @@ def matches(problem: dict[str, Any], row: dict[str, Any], mesh: dict[str, Any]) 
     )
 
 
-# The name of each fault in the tables, and the code of the problem.
+# The code of the problem, by the name of the error in the tables.
 CODES = {
     "duplicate": "duplicate-axis",
     "unknown": "unknown-axis",

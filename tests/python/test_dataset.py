@@ -326,11 +326,11 @@ def test_a_capsule_of_another_kind() -> None:
 def test_an_error_of_the_stream_is_passed_on() -> None:
     def broken() -> Any:
         yield table().to_batches()[0]
-        message = "the producer is tired"
+        message = "the producer has failed"
         raise ValueError(message)
 
     reader = pa.RecordBatchReader.from_batches(table().schema, broken())
-    with pytest.raises(mf.Error, match="the producer is tired"):
+    with pytest.raises(mf.Error, match="the producer has failed"):
         mf.from_arrow(reader)
 
 

@@ -1,7 +1,7 @@
 """A mapped file that is cut in the middle of a gather, beside Python's faulthandler.
 
-With a library that was built to cut the file itself, after it has checked the size and before it
-reads the rows (capi/faults.go).
+The library of these tests cuts the file itself, after it has checked the size and before it reads
+the rows (capi/faults.go).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ HANG = 400  # seconds; it takes about 10 with an empty build cache
 
 
 def blocks(kind: str) -> list[tuple[int, str]]:
-    """Return the blocks of a kind, each with the number of its first line."""
+    """Returns the blocks of a kind, each with the number of its first line."""
     text = PAGE.read_text()
     found = re.finditer(rf"^```{re.escape(kind)}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return [(text.count("\n", 0, block.start(1)) + 1, block[1]) for block in found]
@@ -33,7 +33,7 @@ def run(command: list[str], cwd: Path) -> str:
 
 
 def build(folder: Path, tags: str = "") -> Path:
-    """Build the page as a package of the module, by an overlay."""
+    """Builds the page as a package of the module, by an overlay."""
     pages = {
         "main.go": "".join(f"//line {PAGE}:{line}\n{code}\n" for line, code in blocks("go")),
         "xla.go": "".join(code for _, code in blocks("go xla.go")),
@@ -51,7 +51,7 @@ def build(folder: Path, tags: str = "") -> Path:
 
 
 def write_digits(folder: Path) -> None:
-    """Write the files of the demo."""
+    """Writes the files of the demo."""
     command = "import pathlib, sys, data; data.write(pathlib.Path(sys.argv[1]))"
     run([sys.executable, "-c", command, f"{folder}"], cwd=ROOT / "docs" / "demo")
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import pickle
 import xml.etree.ElementTree as ET
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,10 +15,9 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
 from tests.python.data import digits
+from tests.python.test_schema import TABLE, text_of
 
 P = PartitionSpec
-ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = json.loads((ROOT / "core/layout/document/testdata/documents.json").read_text())
 
 FIELDS: dict[str, tuple[str, tuple[int, ...]]] = {
     "image": ("float32", (8, 8)),
@@ -28,31 +26,17 @@ FIELDS: dict[str, tuple[str, tuple[int, ...]]] = {
 SPECS = {"image": mf.P("data", None, "model"), "label": mf.P("data")}
 
 
-def joined(parts: list[Any]) -> bytes:
-    """Returns the bytes of a document in the table of hostile documents."""
-    out = b""
-    for part in parts:
-        if isinstance(part, str):
-            out += part.encode()
-        elif "hex" in part:
-            out += bytes.fromhex(part["hex"])
-        else:
-            n = part["times"]
-            out += "".join(part["repeat"].replace("#", str(i)) for i in range(n)).encode()
-    return out
-
-
-@pytest.mark.parametrize("row", DOCUMENTS, ids=lambda row: row["name"])
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row["name"])
 def test_hostile_documents(row: dict[str, Any]) -> None:
     if row.get("error"):
         with pytest.raises(mf.Error) as caught:
-            mf.Layout.from_json(joined(row["text"]))
+            mf.Layout.from_json(text_of(row["text"]))
         assert str(caught.value) == row["error"].replace("layout: ", "mf.Layout: ", 1)
         # The C library returns the first 255 bytes of a path.
         path = row.get("path", "").encode()[:255].decode(errors="ignore")
         assert caught.value.path == path
     else:
-        canonical = mf.Layout.from_json(joined(row["text"])).to_json()
+        canonical = mf.Layout.from_json(text_of(row["text"])).to_json()
         assert canonical == row["canonical"]
         assert hashlib.sha256(canonical.encode()).hexdigest() == row["digest"]
 

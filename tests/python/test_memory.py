@@ -46,11 +46,11 @@ def test_a_kept_batch_never_changes() -> None:
         loop = iter(it)
         kept, wanted = [], []
         for step in range(1000):
-            place = it.state()
+            state = it.state()
             batch = next(loop)
             if step in (0, 1, 7, 200, 500):
                 kept.append(batch)
-                wanted.append(it.records(place["epoch"], place["position"]))
+                wanted.append(it.records(state["epoch"], state["position"]))
         for batch, records in zip(kept, wanted, strict=True):
             assert_is(batch, records)
 

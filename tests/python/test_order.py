@@ -73,12 +73,12 @@ def test_values(options: dict[str, Any], name: str) -> None:
         (
             {"order": "random"},
             'mf.Loader: order=\'random\': expected "sequential", "shuffle" or "local"; '
-            "or the full name of an order, as it stands in a state",
+            "or the full name of an order, as in a state",
         ),
         (
             {"order": 7},
             'mf.Loader: order=7: expected "sequential", "shuffle" or "local"; '
-            "or the full name of an order, as it stands in a state",
+            "or the full name of an order, as in a state",
         ),
         (
             {"order": "local.1:3:10"},

@@ -81,7 +81,7 @@ def test_the_version_of_a_checkout_is_its_own(
 def test_an_installed_package_has_the_version_of_its_installation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "VERSION").write_text("somebody else's\n")
+    (tmp_path / "VERSION").write_text("9.9.9\n")
     monkeypatch.setattr(_version, "version", {"meshfeed": "1.2.3"}.__getitem__)
     assert _version.version_at(tmp_path / "site-packages" / "meshfeed") == "1.2.3"
 

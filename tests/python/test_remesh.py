@@ -78,13 +78,13 @@ def test_the_epochs_are_those_of_an_undisturbed_run(remainder: str) -> None:
     with data() as ds, loader(ds, mesh(**WHOLE), remainder=remainder, epochs=3) as it:
         undisturbed = [np.asarray(batch["x"]) for batch in it]
     with data() as ds, loader(ds, mesh(**WHOLE), remainder=remainder, epochs=3) as it:
-        places = []
+        positions = []
         for i, (batch, state) in enumerate(it.with_state()):
             np.testing.assert_array_equal(np.asarray(batch["x"]), undisturbed[i])
             assert state == it.state()
-            places.append((state["epoch"], state["position"]))
+            positions.append((state["epoch"], state["position"]))
             it.remesh(mesh(**list(MESHES.values())[i % len(MESHES)]))
-        assert (len(places), places[-1]) == (len(undisturbed), (3, 0))
+        assert (len(positions), positions[-1]) == (len(undisturbed), (3, 0))
 
 
 def test_a_loop_ends_where_its_epoch_does() -> None:

@@ -15,7 +15,7 @@ from tests.python.players import Players, players, together
 STEPS = 30
 
 
-def place(path: Path) -> tuple[int, int]:
+def position_in(path: Path) -> tuple[int, int]:
     """Returns the epoch and position of the state in a file."""
     state = json.loads(path.read_text())
     return state["epoch"], state["position"]
@@ -43,12 +43,12 @@ def test_a_slow_process(path: Path) -> None:
         apart(job)
         job.loaders[1].save_state(path)
         job.loaders[0].save_state(path)
-        assert place(path) == (0, 48)
+        assert position_in(path) == (0, 48)
         take(job.loaders[0], 9)  # into the next epoch
         job.loaders[0].save_state(path)
-        assert place(path) == (1, 16)
+        assert position_in(path) == (1, 16)
         job.loaders[1].save_state(path)
-        assert place(path) == (1, 16)
+        assert position_in(path) == (1, 16)
         assert [p.name for p in path.parent.iterdir()] == ["run.state"]
 
 
@@ -60,7 +60,7 @@ def test_the_file_of_an_earlier_run(path: Path) -> None:
     with players() as job:
         job.step()
         job.loaders[0].save_state(path)
-        assert place(path) == (0, 8)
+        assert position_in(path) == (0, 8)
 
 
 def test_going_back(path: Path) -> None:
@@ -71,20 +71,20 @@ def test_going_back(path: Path) -> None:
         for loader in job.loaders:
             loader.seek(epoch=0, position=8)
         job.loaders[0].save_state(path)
-        assert place(path) == (0, 8)
+        assert position_in(path) == (0, 8)
         job.step()
         job.loaders[1].save_state(path)
-        assert place(path) == (0, 16)
+        assert position_in(path) == (0, 16)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "no state", '{"epoch": 9, "position": "x"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", "not a state", '{"epoch": 9, "position": "x"}'])
 def test_a_file_of_something_else(path: Path, text: str) -> None:
-    """A text that is no state of this run is replaced."""
+    """A text that is not a state of this run is replaced."""
     path.write_text(text)
     with players() as job:
         job.step()
         job.loaders[0].save_state(path)
-        assert place(path) == (0, 8)
+        assert position_in(path) == (0, 8)
 
 
 def test_all_at_once(path: Path) -> None:
@@ -96,7 +96,7 @@ def test_all_at_once(path: Path) -> None:
 
         def watch() -> None:
             while not over.is_set():
-                seen.append(place(path))
+                seen.append(position_in(path))
 
         def run(p: int) -> None:
             for _ in range(STEPS):
@@ -109,10 +109,10 @@ def test_all_at_once(path: Path) -> None:
         over.set()
         watcher.join()
         assert seen == sorted(seen)
-        assert place(path) == place_of(job.loaders[0])
+        assert position_in(path) == position_of(job.loaders[0])
 
 
-def place_of(loader: mf.Loader) -> tuple[int, int]:
+def position_of(loader: mf.Loader) -> tuple[int, int]:
     state = loader.state()
     return state["epoch"], state["position"]
 
@@ -129,6 +129,6 @@ def test_a_folder_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch)
         with players() as job:
             job.step()
             job.loaders[0].save_state(path)
-            assert place(path) == (0, 8)
+            assert position_in(path) == (0, 8)
     finally:
         os.close(holder)

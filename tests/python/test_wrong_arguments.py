@@ -46,7 +46,7 @@ FIELDS = (
 )
 MESH = 'expected the size of every axis, or a JAX mesh; such as {"data": 4, "model": 2}'
 ARRAYS = (
-    "mf.from_arrays: the arrays are no dict of names and arrays; "
+    "mf.from_arrays: the arrays are not a dict of names and arrays; "
     'give a dict, such as {"label": labels}'
 )
 

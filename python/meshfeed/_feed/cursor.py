@@ -74,7 +74,7 @@ class Cursor:
         """Takes batches from another handle from now on, at the position of that handle.
 
         Args:
-            handle: as for the cursor, and so are the others.
+            handle: the handle, which the cursor closes.
             feed: makes the batches.
             size: the bytes of a batch.
             keep: the number of live batches up to which no garbage collection is needed.
@@ -121,7 +121,7 @@ class Cursor:
         except Error:
             raise
         except BaseException:
-            self._lose()
+            self._lose_sync()
             raise
         _, after, last = item
         self.last, self._at = self._at, after
@@ -149,7 +149,7 @@ class Cursor:
         except Error:
             raise
         except BaseException:
-            self._lose()
+            self._lose_sync()
             raise
         return self._ready[0] if self._ready else None
 
@@ -164,7 +164,7 @@ class Cursor:
             except Error:  # the take of this batch asks again, and raises
                 return
             except Exception:  # the take of this batch makes it again, and raises
-                self._lose()
+                self._lose_sync()
                 return
             if further is None:
                 return
@@ -249,7 +249,7 @@ class Cursor:
 
     # ---- after an interrupt ----
 
-    def _lose(self) -> None:
+    def _lose_sync(self) -> None:
         """Marks the cursor as out of sync, and releases a fetched batch that has no owner."""
         self._out_of_sync = True
         batch = c_void_p(self._batch.value)
@@ -258,7 +258,7 @@ class Cursor:
 
     def _resync(self) -> None:
         """Takes the library back to the batch after the last one delivered."""
-        self._lose()  # out of sync until the end of this
+        self._lose_sync()  # out of sync until the end of this
         self._ready.clear()
         at = self.at
         calls.loader_rewind(self.handle.value, *at)

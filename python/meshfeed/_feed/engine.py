@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 
     Attributes:
         feed: makes them.
-        info: what the library says about those of this process.
+        info: the library's description of those of this process.
         rows: the rows of the global batch.
         pad: whether a last batch is filled up.
         document: the layout document.
@@ -102,14 +102,12 @@ class Engine:
     def _note_order(self, handle: int) -> None:
         """Stores what all states of a handle share. A restored state may change the order."""
         self._constants = calls.loader_state(handle)
-        name = self._constants["order"]
-        document = documents.with_order(self.batch.document, name)
-        self.batch = self.batch._replace(document=document)
         if self._request is not None:
-            self._request = self._request.with_order(name)
+            self._request = self._request.with_order(self._constants["order"])
 
     def _notice_resume(self, saved: State) -> None:
-        notices.of_resume(saved, self.batch.document, self.batch.rows)
+        drops = self.batch.info["remainder"] == "drop"
+        notices.of_resume(saved, self.batch.rows, drops=drops)
         notices.of_end(self.cursor.at[0], self.epochs)
 
     def _join(self, plan: Plan) -> None:
@@ -135,8 +133,8 @@ class Engine:
 
     @property
     def layout(self) -> Layout:
-        """The layout of the batches."""
-        return Layout(self.batch.document)
+        """The layout of the batches, with the order that the loader follows."""
+        return Layout(documents.with_order(self.batch.document, self._constants["order"]))
 
     def state(self, epoch: int, position: int) -> State:
         """Returns the state of a position."""

@@ -22,7 +22,7 @@ class JoinedCursor(Cursor):
     """A cursor that takes its batches in step with the other processes of a job.
 
     Args:
-        handle: as for `Cursor`, and so are the others.
+        handle: the handle of a loader or of a pass over one epoch; the cursor closes it.
         feed: makes the batches.
         rest: the other arguments of `Cursor`.
     """

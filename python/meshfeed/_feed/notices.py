@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 
 from meshfeed._io.arguments import State
@@ -11,16 +10,15 @@ from meshfeed.planning import Layout
 log = logging.getLogger("meshfeed")
 
 
-def of_resume(saved: State, document: str, rows: int) -> None:
+def of_resume(saved: State, rows: int, *, drops: bool) -> None:
     """Logs how many records a resume leaves out that an epoch from its start would deliver.
 
     Args:
         saved: the state that the loader continues from.
-        document: the layout document of the loader.
         rows: the rows of the global batch.
+        drops: whether the loader drops the records that do not fill the last step.
     """
     epoch, position, records = (saved[key] for key in ("epoch", "position", "records"))
-    drops = json.loads(document)["batch"].get("remainder", "drop") == "drop"
     if drops and position % rows and (left := (records - position) % rows):
         text = "the state is at position %d of %d in epoch %d: in batches of %d the last %d "
         text += "records of that epoch are left out; "
@@ -42,7 +40,7 @@ def of_end(epoch: int, epochs: int | None) -> None:
 
 
 def of_local_mesh() -> None:
-    """Logs that the processes of a job are likely to get the same rows."""
+    """Logs that each process of a job has a mesh of its own, and all get the same rows."""
     text = "the mesh has devices of this process alone, in a job of several: processes with the "
     text += "same data and seed get the same rows; a mesh over jax.devices() gives each its part"
     log.warning(text)

@@ -24,9 +24,9 @@ from meshfeed.errors import (
 State = dict[str, Any]
 
 WIDE = 2**53  # the largest number in a layout document
-RECORDS = 2**40
-DEVICES = 2**20
-PROCESSES = 2**17
+RECORDS = 2**40  # of a dataset, and rows of a batch
+DEVICES = 2**20  # of a mesh
+PROCESSES = 2**17  # of a run
 DEPTH = 65536  # of prefetch
 DIMENSIONS = 32  # of a batch
 
@@ -63,7 +63,7 @@ class Checks:
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Error) and error.op != self._call:
-            error.blame(self._call)
+            error.set_op(self._call)
 
     def wrong(self, name: str, value: Any, expected: str, hint: str = "") -> InvalidArgumentError:
         """Makes the error for an unexpected argument."""
@@ -75,7 +75,7 @@ class Checks:
         return InvalidArgumentError(message, op=self._call, hint=hint)
 
     def integer(self, name: str, value: Any, low: int, high: int, hint: str = "") -> int:
-        """Checks an int, of Python or NumPy; a boolean is none."""
+        """Checks an int of Python or NumPy. A boolean is an error."""
         if not is_integer(value) or not low <= (number := operator.index(value)) <= high:
             raise self.wrong(name, value, f"an integer from {_bound(low)} to {_bound(high)}", hint)
         return number
@@ -116,7 +116,7 @@ class Checks:
         if order is None:
             return None if shuffled is None else _ORDERS["shuffle" if shuffled else "sequential"]
         if not isinstance(order, str) or (order not in _ORDERS and "." not in order):
-            hint = "or the full name of an order, as it stands in a state"
+            hint = "or the full name of an order, as in a state"
             raise self.wrong("order", order, '"sequential", "shuffle" or "local"', hint)
         if shuffled is not None and shuffled == order.startswith("sequential"):
             message = f"order={order!r} and shuffle={shuffle} contradict each other"
@@ -310,7 +310,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_integer(value: Any) -> bool:
-    """Returns whether a value is an int of Python or NumPy; a boolean is none."""
+    """Returns whether a value is an int of Python or NumPy. A boolean is not."""
     if isinstance(value, bool | np.bool_):
         return False
     try:
@@ -343,6 +343,7 @@ def nearest(name: Any, known: Sequence[str]) -> str:
 
 
 def _bound(n: int) -> str:
+    """Writes a limit; large ones as powers of two, such as 2^53 or 2^63-1."""
     power = abs(n).bit_length() - 1
     if power < 31:
         return str(n)

@@ -207,7 +207,7 @@ def _stacked(arrays: list[_NumPy], axis: int) -> _NumPy:
 
 
 def _ragged() -> _UnfitError:
-    message = "is no array: its rows have different shapes"
+    message = "is not an array: its rows have different shapes"
     return _UnfitError(message, "give all rows one shape, for example by padding")
 
 
