@@ -1,5 +1,5 @@
-// Package arrowtype says what the rows of Arrow columns are as rows of arrays,
-// and how values are found in the buffers of such columns.
+// Package arrowtype describes the rows of Arrow columns as rows of arrays, and
+// finds their values in the buffers of a column.
 //
 // [Describe] turns each column of a schema into a [Field], or returns the reason
 // why its rows cannot be rows of an array. A Field has one [Level] per Arrow

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
-	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
@@ -20,8 +19,8 @@ const DTypeKey = "meshfeed.dtype"
 // maxExtensionJSON bounds the parameters of an extension type.
 const maxExtensionJSON = 64 << 10
 
-// extension applies what the metadata of f say about its storage. So many
-// levels of lists are outside f.
+// extension applies the extension type of f, or the type that DTypeKey names. There
+// are outer levels of lists around f.
 func (d *description) extension(f *arrowmeta.Field, outer int) string {
 	if name, ok := f.Metadata.Get(DTypeKey); ok {
 		return d.bfloat16(name)
@@ -85,7 +84,7 @@ func tensorOf(f *arrowmeta.Field) (*tensor, error) {
 		err = checkStorage(&f.Type, t.Shape)
 	}
 	if err != nil {
-		return nil, status.Errorf(status.DataLoss, "arrowmeta", "field %q: arrow.fixed_shape_tensor: %w", f.Name, err)
+		return nil, fmt.Errorf("its extension type arrow.fixed_shape_tensor is damaged: %w; write the column again", err)
 	}
 	return t, nil
 }

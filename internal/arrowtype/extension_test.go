@@ -97,7 +97,7 @@ func TestTensorRefused(t *testing.T) {
 		`the parameter "dim_names" holds 2, which is no string`:                        tensorField(`{"shape":[6],"dim_names":[2]}`),
 	} {
 		got, err := tensorOf(&f)
-		if err == nil || !strings.HasPrefix(err.Error(), `arrowmeta: field "x": arrow.fixed_shape_tensor: `+want) {
+		if err == nil || !strings.HasPrefix(err.Error(), "its extension type arrow.fixed_shape_tensor is damaged: "+want) {
 			t.Errorf("got %v, %v, want %s", got, err, want)
 		}
 	}
@@ -216,7 +216,7 @@ func TestRowsOfListsChildren(t *testing.T) {
 		{list(list(tensorField(`{"shape":[2,3]}`))), "float32[-1 -1 2 3]"},
 		{list(flat), "float32[-1]"},
 		{list(tensorField(`{"shape":[2,3],"permutation":[1,0]}`)), "its tensors are stored permuted [1 0]; write them in C order"},
-		{list(tensorField(`{"shape":[7]}`)), `arrowmeta: field "x": arrow.fixed_shape_tensor: shape [7] does not fill a list of 6`},
+		{list(tensorField(`{"shape":[7]}`)), "its extension type arrow.fixed_shape_tensor is damaged: shape [7] does not fill a list of 6; write the column again"},
 		{deep, "its tensors hold lists; store the elements themselves in them"},
 		{tensorField(longest), "float32[6" + strings.Repeat(" 1", 31) + "]"},
 		{list(tensorField(longest)), "its rows have more than 32 dimensions; make fewer of them"},

@@ -162,14 +162,20 @@ func Plain(name string, typ dtype.Type, shape []int) *Field {
 
 // Possible reports whether rows of an array may have the shape.
 func Possible(typ dtype.Type, shape []int) bool {
-	size := typ.Size()
+	_, ok := product(typ.Size(), shape)
+	return ok && len(shape) <= maxRank
+}
+
+// product multiplies size by the dimensions of a shape. It is false if a dimension
+// is not positive, or if the product is more than MaxRowBytes.
+func product(size int, shape []int) (int, bool) {
 	for _, n := range shape {
 		if n <= 0 || size > MaxRowBytes/n {
-			return false
+			return 0, false
 		}
 		size *= n
 	}
-	return len(shape) <= maxRank
+	return size, true
 }
 
 // Values returns the last level.

@@ -52,9 +52,9 @@ type List interface {
 	Length() int
 
 	// Children returns the elements of count lists, from list start on, which
-	// lie one after the other in the next level. Data is the range of the
-	// buffer that holds the lists. The error is a [LengthError] if a list has
-	// another length than Length.
+	// lie one after the other in the next level. Data holds the offsets of
+	// these lists, if the level has a buffer. The error is a [LengthError] if
+	// a list has another length than Length.
 	Children(start, count int64, data []byte) (first, n int64, err error)
 }
 
@@ -82,7 +82,7 @@ type Data struct {
 
 // LengthError is the error for a list of another length than the rows need.
 type LengthError struct {
-	List   int64 // of those that were asked for
+	List   int64 // index among the lists of the call
 	Length int64
 }
 

@@ -80,15 +80,9 @@ func (f *Field) otherRank(shape []int, elements int) error {
 // fold reshapes the elements of a row in their order. It is false if the shape
 // has another number of elements. A single list takes any length.
 func (f *Field) fold(shape []int) bool {
-	elements := 1
-	for _, d := range shape {
-		if d <= 0 || elements > MaxRowBytes/d {
-			return false
-		}
-		elements *= d
-	}
+	elements, ok := product(1, shape)
 	switch {
-	case len(f.Shape) == 0 || len(shape) > maxRank:
+	case !ok || len(f.Shape) == 0 || len(shape) > maxRank:
 		return false
 	case !f.Open():
 		if elements != f.RowElements() {

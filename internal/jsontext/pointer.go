@@ -25,7 +25,7 @@ func pointer(path []Step, maxString int) string {
 		if s.Key == nil {
 			p = Element(p, s.Number)
 		} else {
-			p += "/" + Escape(wording.Cut(Unquote(s.Key), maxString))
+			p += "/" + Escape(wording.Cut(unquote(s.Key), maxString))
 		}
 	}
 	return p

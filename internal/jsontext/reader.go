@@ -57,13 +57,8 @@ func (r *Reader) Kind() Kind { return kindOf(r.next()) }
 
 // next skips to the next value or closing bracket, and returns its first byte.
 func (r *Reader) next() byte {
-	for ; ; r.pos++ {
-		switch c := r.text[r.pos]; c {
-		case ' ', '\t', '\r', '\n', ',', ':':
-		default:
-			return c
-		}
-	}
+	r.pos = Value(r.text).next(r.pos)
+	return r.text[r.pos]
 }
 
 func (r *Reader) mismatch(want string) error {
@@ -192,13 +187,8 @@ func (r *Reader) Word(want string) (string, error) {
 // unquote reads the string at pos.
 func (r *Reader) unquote() string {
 	start := r.pos
-	for r.pos++; r.text[r.pos] != '"'; r.pos++ {
-		if r.text[r.pos] == '\\' {
-			r.pos++
-		}
-	}
-	r.pos++
-	return Unquote(r.text[start:r.pos])
+	r.pos = Value(r.text).skipString(start) + 1
+	return unquote(r.text[start:r.pos])
 }
 
 // Null skips the next value if it is null, and reports whether it was.

@@ -8,8 +8,8 @@ import (
 
 var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// Unquote returns the value of a string in quotes, which must be valid JSON.
-func Unquote(text []byte) string {
+// unquote returns the value of a string in quotes, which must be valid JSON.
+func unquote(text []byte) string {
 	text = text[1 : len(text)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text)

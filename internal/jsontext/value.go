@@ -82,7 +82,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 		for at := v.next(1); v[at] != '}'; at = v.next(at) {
 			end := v.skip(at)
 			value := v.next(end)
-			key := Unquote(v[at:end])
+			key := unquote(v[at:end])
 			at = v.skip(value)
 			if !yield(key, v[value:at:at]) {
 				return
@@ -122,7 +122,7 @@ func (v Value) Text() (text string, ok bool) {
 	if v.Kind() != String {
 		return "", false
 	}
-	return Unquote(v), true
+	return unquote(v), true
 }
 
 // Int returns the value of an integer that an int64 holds. ok is false for
