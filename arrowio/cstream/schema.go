@@ -62,7 +62,7 @@ func fieldOf(c *C.struct_ArrowSchema, depth int) (arrowmeta.Field, error) {
 		if err != nil {
 			return f, err
 		}
-		f.Dictionary = &arrowmeta.Dictionary{Index: f.Type, Ordered: c.flags&1 != 0}
+		f.Dictionary = &arrowmeta.Dictionary{Index: f.Type}
 		f.Type = values.Type
 	}
 	return f, nil

@@ -2,14 +2,14 @@ package arrowmeta
 
 import "math"
 
-// Version is the version of the metadata. Between the two, unions and run-end
-// encoded columns lost their validity bitmap.
-type Version int
+// version is the version of the metadata, with the numbers of the enum
+// MetadataVersion. Since v5, unions and run-end encoded columns have no validity
+// bitmap.
+type version int
 
-// The versions that are read; the numbers are those of MetadataVersion.
 const (
-	V4 Version = 3 // Arrow 0.8 to 0.17
-	V5 Version = 4 // Arrow 1.0 and later
+	v4 version = 3 // Arrow 0.8 to 0.17
+	v5 version = 4 // Arrow 1.0 and later
 )
 
 // Column selects the nodes and buffers of a field in a record batch. A batch has
@@ -64,7 +64,7 @@ func (c *Column) MinBytes(buffer int, length int64) (int64, bool) {
 }
 
 // resolve sets the fields that follow from the stored type alone.
-func (c *Column) resolve(v Version) {
+func (c *Column) resolve(v version) {
 	t := c.Stored()
 	var own []bufferSize
 	switch t.Kind {
@@ -100,8 +100,8 @@ func (c *Column) resolve(v Version) {
 }
 
 // hasValidity reports whether the first buffer of a column is a validity bitmap.
-func (k Kind) hasValidity(v Version) bool {
-	if v == V4 {
+func (k Kind) hasValidity(v version) bool {
+	if v == v4 {
 		return k != Null
 	}
 	return k != Null && k != Union && k != RunEndEncoded
@@ -109,7 +109,7 @@ func (k Kind) hasValidity(v Version) bool {
 
 // layout says which nodes and buffers of a record batch each column has.
 type layout struct {
-	version   Version
+	version   version
 	columns   []Column  // one per field of the schema
 	flat      []*Column // every located column, in the order of the nodes
 	buffers   int       // total without the data buffers of views
@@ -118,7 +118,7 @@ type layout struct {
 	versioned bool      // the nodes and buffers depend on the version
 }
 
-func newLayout(fields []Field, v Version) *layout {
+func newLayout(fields []Field, v version) *layout {
 	l := &layout{version: v}
 	l.columns = l.add(fields)
 	return l
@@ -131,7 +131,7 @@ func (l *layout) add(fields []Field) []Column {
 		c.Field = &fields[i]
 		kind := c.Stored().Kind
 		l.open = l.open || !kind.Known()
-		l.versioned = l.versioned || kind.hasValidity(V4) != kind.hasValidity(V5)
+		l.versioned = l.versioned || kind.hasValidity(v4) != kind.hasValidity(v5)
 		if !l.open {
 			l.locate(c)
 		}

@@ -19,10 +19,10 @@
 // The bytes may be hostile. Every offset, length and count is checked before it
 // is used, nesting is bounded, and memory grows only with the bytes that were
 // read. In metadata that this package accepts, all blocks lie within the file, all
-// buffers within their body, and every buffer of a column is long enough for the
-// column's rows. The reader of the buffers has to check their contents (offsets
-// of lists, indices of dictionaries). Errors name the message and the byte that
-// are damaged; the caller adds the name of the file.
+// buffers within their body, and every uncompressed buffer is long enough for the
+// rows of its column. The reader of the buffers has to check their contents: the
+// offsets of lists, the indices of dictionaries. Errors name the message and the
+// byte that are damaged; the caller adds the name of the file.
 //
 // A stream must end with the end-of-stream marker. Without it, a stream that was
 // cut between two messages would look complete, and rows would be lost

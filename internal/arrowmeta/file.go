@@ -2,13 +2,12 @@ package arrowmeta
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-
-	"crypto/sha256"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -24,7 +23,6 @@ const (
 // Read; all methods are safe for concurrent use if the reader is.
 type File struct {
 	Schema       Schema
-	Version      Version
 	Stream       bool     // read message by message instead of from a footer
 	Size         int64    // bytes
 	Batches      []Block  // in the order of their rows
@@ -42,19 +40,18 @@ type Block struct {
 	BodyLen int64 // bytes of the body, which follows
 }
 
-// Body returns the offset of the body, from which buffers count.
+// Body returns the offset of the body. The offsets of buffers count from there.
 func (b Block) Body() int64 { return b.Offset + b.MetaLen }
 
-// End returns the offset behind the body.
+// End returns the offset after the body.
 func (b Block) End() int64 { return b.Offset + b.MetaLen + b.BodyLen }
 
 const magic = "ARROW1"
 
-// The trailer of a file: the size of the footer, then the magic.
-const trailer = 4 + len(magic)
-
-// The magic at the front, padded to 8 bytes.
-const front = 8
+const (
+	front   = 8  // bytes of the magic at the front, padded
+	trailer = 10 // bytes after the footer: its size, then the magic
+)
 
 // IsFile reports whether data that begin with head are a file.
 func IsFile(head []byte) bool { return len(head) >= front && string(head[:len(magic)]) == magic }
@@ -63,56 +60,59 @@ func IsFile(head []byte) bool { return len(head) >= front && string(head[:len(ma
 // of a file's record batches: see [File.Scan]. The error is DataLoss for damage,
 // with the attribute "offset", and IO for an error of r.
 func Read(r io.ReaderAt, size int64) (*File, error) {
-	w := &window{r: r, size: size}
-	head, err := w.bytes(0, int(min(size, front)), 4<<10)
+	w := window{r: r, size: size}
+	head, err := w.bytes(0, int(min(size, front)), 0)
 	if err != nil {
 		return nil, position{"start", -1, 0}.unread(err)
 	}
 	switch {
 	case IsFile(head):
-		return readFile(w)
+		return ReadFile(r, size)
 	case IsStream(head, size):
-		return readStream(w)
+		return ReadStream(r, size)
 	}
-	return nil, foreign(w)
+	return nil, Foreign(r, size)
 }
 
 // ReadFile is Read for a file.
-func ReadFile(r io.ReaderAt, size int64) (*File, error) { return readFile(&window{r: r, size: size}) }
-
-// ReadStream is Read for a stream.
-func ReadStream(r io.ReaderAt, size int64) (*File, error) {
-	return readStream(&window{r: r, size: size})
-}
-
-// readFile reads the footer.
-func readFile(w *window) (*File, error) {
-	end := position{"end of the file", -1, max(w.size-int64(trailer), 0)}
-	if w.size < front+int64(trailer) {
+func ReadFile(r io.ReaderAt, size int64) (*File, error) {
+	end := position{"end of the file", -1, max(size-trailer, 0)}
+	if size < front+trailer {
 		return nil, end.damaged(errors.New("no footer"))
 	}
-	tail, err := w.bytes(w.size-int64(trailer), trailer, 0)
+	w := window{r: r, size: size}
+	last, err := w.bytes(end.offset, trailer, 0)
 	if err != nil {
 		return nil, end.unread(err)
 	}
-	n := int64(int32(binary.LittleEndian.Uint32(tail)))
-	if string(tail[4:]) != magic {
-		return nil, end.error(status.DataLoss, fmt.Errorf("no footer: the last bytes are %q instead of %q", tail[4:], magic)).
-			WithHint("it was cut short, or its writer was not closed: write or download it again")
+	at, n, err := findFooter(last, size)
+	if err != nil {
+		return nil, err
 	}
-	if n <= 0 || n > MaxFooter || n > w.size-front-int64(trailer) {
-		return nil, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, w.size))
-	}
-	at := position{"footer", -1, w.size - int64(trailer) - n}
-	footer, err := w.bytes(at.offset, int(n), 0)
+	footer, err := w.bytes(at.offset, n, 0)
 	if err != nil {
 		return nil, at.unread(err)
 	}
-	f := &File{Size: w.size, Digest: sha256.Sum256(footer)}
+	f := &File{Size: size, Digest: sha256.Sum256(footer)}
 	if err := f.decodeFooter(footer, at.offset); err != nil {
 		return nil, at.damaged(err)
 	}
 	return f, nil
+}
+
+// findFooter returns the position and the size of the footer, which the last
+// bytes of a file tell.
+func findFooter(last []byte, size int64) (at position, n int, err error) {
+	end := position{"end of the file", -1, size - trailer}
+	n = int(int32(binary.LittleEndian.Uint32(last)))
+	switch {
+	case string(last[4:]) != magic:
+		return at, 0, end.error(status.DataLoss, fmt.Errorf("no footer: the last bytes are %q instead of %q", last[4:], magic)).
+			WithHint("it was cut short, or its writer was not closed: write or download it again")
+	case n <= 0 || n > MaxFooter || int64(n) > end.offset-front:
+		return at, 0, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
+	}
+	return position{"footer", -1, end.offset - int64(n)}, n, nil
 }
 
 // decodeFooter reads the table Footer, which begins at the offset end.
@@ -120,13 +120,12 @@ func (f *File) decodeFooter(footer []byte, end int64) error {
 	var fb flatbuf
 	fb.reset(footer)
 	t := fb.root()
-	f.Version = version(t)
+	v := decodeVersion(t)
 	schema, ok := t.child(6)
 	if !ok {
 		fb.fail(0, "no schema")
 	}
-	var d schemaDecoder
-	f.setSchema(d.schema(schema))
+	f.setSchema(schema, v)
 	f.Dictionaries = blocks(t, 8)
 	f.Batches = blocks(t, 10)
 	if fb.err != nil {
@@ -135,9 +134,10 @@ func (f *File) decodeFooter(footer []byte, end int64) error {
 	return cmp.Or(checkBlocks("record batch", f.Batches, end), checkBlocks("dictionary batch", f.Dictionaries, end))
 }
 
-func (f *File) setSchema(s Schema) {
-	f.Schema = s
-	f.layout = newLayout(f.Schema.Fields, f.Version)
+// setSchema reads the table Schema.
+func (f *File) setSchema(t table, v version) {
+	f.Schema = decodeSchema(t)
+	f.layout = newLayout(f.Schema.Fields, v)
 	f.Columns = f.layout.columns
 }
 

@@ -36,12 +36,10 @@ const (
 const headBytes = 32
 
 // Foreign returns the error of [Read] for data that are neither file nor stream.
-func Foreign(r io.ReaderAt, size int64) error { return foreign(&window{r: r, size: size}) }
-
-// foreign returns the error for data that are neither file nor stream. Its
-// attribute "format" says what they are.
-func foreign(w *window) error {
-	head, err := w.bytes(0, int(min(w.size, headBytes)), 0)
+// Its attribute "format" says what they are.
+func Foreign(r io.ReaderAt, size int64) error {
+	w := window{r: r, size: size}
+	head, err := w.bytes(0, int(min(size, headBytes)), 0)
 	if err != nil {
 		return position{"start", -1, 0}.unread(err)
 	}

@@ -20,7 +20,7 @@ func messageName(kind uint8) string {
 
 // message is the envelope of a schema or batch.
 type message struct {
-	version Version
+	version version
 	kind    uint8
 	body    int64 // bytes that follow the metadata
 	header  table
@@ -30,7 +30,7 @@ type message struct {
 func decodeMessage(f *flatbuf) message {
 	t := f.root()
 	m := message{kind: t.u8(6, 0), body: t.i64(10, 0)}
-	m.version = version(t)
+	m.version = decodeVersion(t)
 	header, ok := t.child(8)
 	if !ok {
 		f.fail(0, "message without a header")
@@ -42,10 +42,10 @@ func decodeMessage(f *flatbuf) message {
 	return m
 }
 
-// version reads the first field of Message and Footer.
-func version(t table) Version {
-	v := Version(t.i16(4, 0))
-	if t.f != nil && v != V4 && v != V5 {
+// decodeVersion reads the first field of Message and Footer.
+func decodeVersion(t table) version {
+	v := version(t.i16(4, 0))
+	if t.f != nil && v != v4 && v != v5 {
 		t.f.fail(t.pos, "metadata version %d is not V4 or V5", v+1)
 	}
 	return v

@@ -36,42 +36,39 @@ func parquetTail(tail []byte, size int64) (*Tail, error) {
 		}
 		return &Tail{Format: "parquet", Rows: -1, Need: min(size, 64<<10)}, nil
 	}
-	n := int64(binary.LittleEndian.Uint32(tail[len(tail)-parquetTrailer:]))
-	at := position{"footer", -1, size - parquetTrailer - n}
-	switch {
-	case n == 0 || at.offset < int64(len(parquetMagic)):
+	n := int(binary.LittleEndian.Uint32(tail[len(tail)-parquetTrailer:]))
+	at := position{"footer", -1, end.offset - int64(n)}
+	if n == 0 || at.offset < int64(len(parquetMagic)) {
 		return nil, end.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
-	case n > MaxTail:
-		return nil, end.error(status.Unsupported, fmt.Errorf("the footer has %d bytes, but at most %d are read here", n, MaxTail)).
-			WithHint("write larger row groups, or an Arrow IPC file")
-	case int64(len(tail)) < n+parquetTrailer:
-		return &Tail{Format: "parquet", Rows: -1, Need: n + parquetTrailer}, nil
 	}
-	start := len(tail) - parquetTrailer - int(n)
-	t, err := parquetFooter(tail[start : start+int(n)])
-	if err != nil {
+	t, footer, err := cutFooter("parquet", tail, size, at, n, "write larger row groups, or an Arrow IPC file")
+	if footer == nil {
+		return t, err
+	}
+	if t.Schema, t.Rows, err = parquetFooter(footer); err != nil {
 		return nil, at.damaged(err)
 	}
 	return t, nil
 }
 
-// parquetFile holds the fields of the struct FileMetaData that are read.
+// parquetFile holds fields of the struct FileMetaData.
 type parquetFile struct {
 	columns []parquetColumn
 	rows    int64
 	meta    Metadata
 }
 
-func parquetFooter(footer []byte) (*Tail, error) {
+// parquetFooter reads the struct FileMetaData.
+func parquetFooter(footer []byte) (s Schema, rows int64, err error) {
 	f, t := parquetFile{rows: -1}, thrift{b: footer}
 	t.structure(func(id int, kind byte) {
 		switch {
 		case id == 2 && t.want(kind, thriftList):
-			f.columns = readColumns(&t)
+			f.columns = structs(&t, "columns", readColumn)
 		case id == 3 && t.want(kind, thriftI64):
 			f.rows = t.integer()
 		case id == 5 && t.want(kind, thriftList):
-			f.meta = readPairs(&t)
+			f.meta = structs(&t, "pairs of metadata", readPair)
 		case t.err == nil:
 			t.skip(kind, false)
 		}
@@ -80,37 +77,25 @@ func parquetFooter(footer []byte) (*Tail, error) {
 		t.fail("%d rows", f.rows)
 	}
 	if t.err != nil {
-		return nil, t.err
+		return s, 0, t.err
 	}
-	schema, err := f.schema()
-	if err != nil {
-		return nil, err
-	}
-	return &Tail{Format: "parquet", Schema: schema, Rows: f.rows}, nil
+	s, err = f.schema()
+	return s, f.rows, err
 }
 
-// readPairs reads a list of the struct KeyValue.
-func readPairs(t *thrift) Metadata {
-	kind, n := t.list()
-	if n == 0 || !t.want(kind, thriftStruct) {
-		return nil
-	}
-	var m Metadata
-	for i := 0; i < n && t.err == nil; i++ {
-		var kv KeyValue
-		t.structure(func(id int, kind byte) {
-			switch {
-			case id == 1 && t.want(kind, thriftBinary):
-				kv.Key = string(t.bytes())
-			case id == 2 && t.want(kind, thriftBinary):
-				kv.Value = string(t.bytes())
-			case t.err == nil:
-				t.skip(kind, false)
-			}
-		})
-		m = append(m, kv)
-	}
-	return m
+// readPair reads the struct KeyValue.
+func readPair(t *thrift) (kv KeyValue) {
+	t.structure(func(id int, kind byte) {
+		switch {
+		case id == 1 && t.want(kind, thriftBinary):
+			kv.Key = string(t.bytes())
+		case id == 2 && t.want(kind, thriftBinary):
+			kv.Value = string(t.bytes())
+		case t.err == nil:
+			t.skip(kind, false)
+		}
+	})
+	return kv
 }
 
 // schema returns the schema that Arrow stored if it lists the same columns as
@@ -163,7 +148,6 @@ func storedSchema(text string) (Schema, error) {
 	if fb.err != nil {
 		return Schema{}, fb.err
 	}
-	var d schemaDecoder
-	s := d.schema(m.header)
+	s := decodeSchema(m.header)
 	return s, fb.err
 }

@@ -69,22 +69,7 @@ var converted = [...]logical{
 	{kind: logicalJSON}, {kind: logicalBSON}, {kind: logicalInterval},
 }
 
-// readColumns reads a list of the struct SchemaElement.
-func readColumns(t *thrift) []parquetColumn {
-	kind, n := t.list()
-	if n > MaxFields {
-		t.fail("more than %d columns", MaxFields)
-	}
-	if n == 0 || !t.want(kind, thriftStruct) {
-		return nil
-	}
-	columns := make([]parquetColumn, 0, min(n, 1<<10))
-	for i := 0; i < n && t.err == nil; i++ {
-		columns = append(columns, readColumn(t))
-	}
-	return columns
-}
-
+// readColumn reads the struct SchemaElement.
 func readColumn(t *thrift) parquetColumn {
 	c := parquetColumn{physical: parquetGroup}
 	old, precision, scale := -1, 0, 0

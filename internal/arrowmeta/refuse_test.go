@@ -22,11 +22,11 @@ var (
 	columnsAB  = schemaOf(int32Field("a"), tripleField("b"))
 	nodesAB    = numbers(2, 2, 0, 2, 0, 6, 0)
 	buffersAB  = numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 8, 24)
-	honestAB   = batchOf(2, nodesAB, buffersAB)
+	validAB    = batchOf(2, nodesAB, buffersAB)
 	bodyAB     = 32
 	withSchema = func(schema fields) []byte { return streamOf(schema, 0) }
-	withBatch  = func(batch fields) []byte { return streamOf(columnsAB, bodyAB, honestAB, batch) }
-	withFooter = func(change func(fields)) []byte { return fileOf(columnsAB, bodyAB, change, honestAB, honestAB) }
+	withBatch  = func(batch fields) []byte { return streamOf(columnsAB, bodyAB, validAB, batch) }
+	withFooter = func(change func(fields)) []byte { return fileOf(columnsAB, bodyAB, change, validAB, validAB) }
 )
 
 // with returns a copy of a table with one field set.
@@ -39,9 +39,9 @@ func with(t fields, slot int, value any) fields {
 	return c
 }
 
-func TestHonestAreAccepted(t *testing.T) {
+func TestValidDataAreAccepted(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"stream": withBatch(honestAB), "file": withFooter(nil),
+		"stream": withBatch(validAB), "file": withFooter(nil),
 		"file with batches out of order": withFooter(func(f fields) {
 			v := f[10].(vec)
 			f[10] = vec{2, append(append([]byte{}, v.data[24:]...), v.data[:24]...)}
@@ -68,7 +68,7 @@ func TestRefused(t *testing.T) {
 	for range arrowmeta.MaxDepth {
 		deep = field("list", 12, fields{}, deep)
 	}
-	whole := withBatch(honestAB)
+	whole := withBatch(validAB)
 	views := schemaOf(field("v", 24, fields{}))
 	viewsOf := func(counts vec) []byte {
 		return streamOf(views, 16, with(batchOf(1, numbers(2, 1, 0), numbers(2, 0, 0, 0, 16, 16, 0)), 12, counts))
@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		{"two streams", append(whole[:len(whole):len(whole)], whole...), "message 3 at byte 752: 760 bytes follow the end of the stream; streams that were joined must be taken apart"},
 		{"no schema", endOfStream, first + "the stream has no schema" + damaged},
 		{"two schemas", append(whole[:len(whole)-8:len(whole)-8], whole...), "message 3 at byte 752: a schema; a stream has one schema, as its first message" + damaged},
-		{"batch first", append(framed(flat(message(3, honestAB, 0)), 0), endOfStream...), first + "a record batch; a stream has one schema, as its first message" + damaged},
+		{"batch first", append(framed(flat(message(3, validAB, 0)), 0), endOfStream...), first + "a record batch; a stream has one schema, as its first message" + damaged},
 		{"tensor", append(append(whole[:len(whole)-8:len(whole)-8], framed(flat(message(4, fields{}, 0)), 0)...), endOfStream...), "message 3 at byte 752: a tensor; only record batches can be read"},
 		{"body beyond the end", whole[:len(whole)-16], "message 2 at byte 504: the body takes 32 bytes, but only 24 are left" + damaged},
 		{"huge metadata", append([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x10}, whole...), first + "metadata of 268435456 bytes" + damaged},
@@ -112,27 +112,27 @@ func TestRefused(t *testing.T) {
 		{"name out of bounds", withSchema(schemaOf(with(int32Field("x"), 4, offset(1<<20)))), first + "offset 1048576 does not lead forward into the metadata (at byte 79 of the metadata)" + damaged},
 		{"name at zero", withSchema(schemaOf(with(int32Field("x"), 4, offset(0)))), first + "offset 0 does not lead forward into the metadata (at byte 79 of the metadata)" + damaged},
 
-		{"negative rows", withBatch(with(honestAB, 4, int64(-1))), second + "-1 rows" + damaged},
-		{"endless rows", withBatch(with(honestAB, 4, int64(math.MaxInt64))), second + "9223372036854775807 rows" + damaged},
-		{"rows and values", withBatch(with(honestAB, 4, int64(1))), second + `column "a" has 2 values, but the batch has 1 rows` + damaged},
-		{"nodes missing", withBatch(with(honestAB, 6, numbers(2, 2, 0))), second + "1 nodes, but the schema needs 3" + damaged},
-		{"buffers missing", withBatch(with(honestAB, 8, numbers(2, 0, 0))), second + "1 buffers, but the schema needs 5" + damaged},
-		{"buffers too many", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 8, 24, 0, 0))), second + "6 buffers, but the schema needs 5" + damaged},
-		{"view counts", withBatch(with(honestAB, 12, numbers(1, 0))), second + "1 counts of data buffers, but 0 view columns" + damaged},
-		{"negative length", withBatch(with(honestAB, 6, numbers(2, 2, 0, -2, 0, 6, 0))), second + `column "b": 0 nulls among -2 values` + damaged},
-		{"too many nulls", withBatch(with(honestAB, 6, numbers(2, 2, 3, 2, 0, 6, 0))), second + `column "a": 3 nulls among 2 values` + damaged},
-		{"nulls without a bitmap", withBatch(with(honestAB, 6, numbers(2, 2, 1, 2, 0, 6, 0))), second + `column "a": buffer 0 has 0 bytes, too few for 2 values` + damaged},
-		{"short values", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
-		{"short child", withBatch(with(honestAB, 6, numbers(2, 2, 0, 2, 0, 5, 0))), second + `column "b": child "item" has 5 values instead of 6` + damaged},
-		{"buffer before the body", withBatch(with(honestAB, 8, numbers(2, 0, 0, -8, 8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of 8 bytes at -8 lies outside the body of 32 bytes" + damaged},
-		{"buffer behind the body", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, 24))), second + "buffer 4 of 24 bytes at 16 lies outside the body of 32 bytes" + damaged},
-		{"buffer that wraps", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, math.MaxInt64))), second + "buffer 4 of 9223372036854775807 bytes at 16 lies outside the body of 32 bytes" + damaged},
-		{"negative buffer", withBatch(with(honestAB, 8, numbers(2, 0, 0, 0, -8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of -8 bytes at 0 lies outside the body of 32 bytes" + damaged},
-		{"codec", withBatch(with(honestAB, 10, fields{4: uint8(2)})), second + "unknown compression 2, method 0 (at byte 213 of the metadata)" + damaged},
-		{"codec method", withBatch(with(honestAB, 10, fields{6: uint8(1)})), second + "unknown compression 0, method 1 (at byte 215 of the metadata)" + damaged},
-		{"compressed bitmap without a size", withBatch(with(with(with(honestAB, 10, fields{}), 6, numbers(2, 2, 1, 2, 0, 6, 0)), 8, numbers(2, 0, 7, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 7 bytes, too few for 2 values` + damaged},
-		{"compressed bitmap of nothing", withBatch(with(with(honestAB, 10, fields{}), 8, numbers(2, 0, 1, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 1 bytes, too few for 2 values` + damaged},
-		{"compressed without a size", withBatch(with(with(honestAB, 10, fields{}), 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
+		{"negative rows", withBatch(with(validAB, 4, int64(-1))), second + "-1 rows" + damaged},
+		{"endless rows", withBatch(with(validAB, 4, int64(math.MaxInt64))), second + "9223372036854775807 rows" + damaged},
+		{"rows and values", withBatch(with(validAB, 4, int64(1))), second + `column "a" has 2 values, but the batch has 1 rows` + damaged},
+		{"nodes missing", withBatch(with(validAB, 6, numbers(2, 2, 0))), second + "1 nodes, but the schema needs 3" + damaged},
+		{"buffers missing", withBatch(with(validAB, 8, numbers(2, 0, 0))), second + "1 buffers, but the schema needs 5" + damaged},
+		{"buffers too many", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 8, 24, 0, 0))), second + "6 buffers, but the schema needs 5" + damaged},
+		{"view counts", withBatch(with(validAB, 12, numbers(1, 0))), second + "1 counts of data buffers, but 0 view columns" + damaged},
+		{"negative length", withBatch(with(validAB, 6, numbers(2, 2, 0, -2, 0, 6, 0))), second + `column "b": 0 nulls among -2 values` + damaged},
+		{"too many nulls", withBatch(with(validAB, 6, numbers(2, 2, 3, 2, 0, 6, 0))), second + `column "a": 3 nulls among 2 values` + damaged},
+		{"nulls without a bitmap", withBatch(with(validAB, 6, numbers(2, 2, 1, 2, 0, 6, 0))), second + `column "a": buffer 0 has 0 bytes, too few for 2 values` + damaged},
+		{"short values", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
+		{"short child", withBatch(with(validAB, 6, numbers(2, 2, 0, 2, 0, 5, 0))), second + `column "b": child "item" has 5 values instead of 6` + damaged},
+		{"buffer before the body", withBatch(with(validAB, 8, numbers(2, 0, 0, -8, 8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of 8 bytes at -8 lies outside the body of 32 bytes" + damaged},
+		{"buffer behind the body", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, 24))), second + "buffer 4 of 24 bytes at 16 lies outside the body of 32 bytes" + damaged},
+		{"buffer that wraps", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, 8, 8, 0, 8, 0, 16, math.MaxInt64))), second + "buffer 4 of 9223372036854775807 bytes at 16 lies outside the body of 32 bytes" + damaged},
+		{"negative buffer", withBatch(with(validAB, 8, numbers(2, 0, 0, 0, -8, 8, 0, 8, 0, 8, 24))), second + "buffer 1 of -8 bytes at 0 lies outside the body of 32 bytes" + damaged},
+		{"codec", withBatch(with(validAB, 10, fields{4: uint8(2)})), second + "unknown compression 2, method 0 (at byte 213 of the metadata)" + damaged},
+		{"codec method", withBatch(with(validAB, 10, fields{6: uint8(1)})), second + "unknown compression 0, method 1 (at byte 215 of the metadata)" + damaged},
+		{"compressed bitmap without a size", withBatch(with(with(with(validAB, 10, fields{}), 6, numbers(2, 2, 1, 2, 0, 6, 0)), 8, numbers(2, 0, 7, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 7 bytes, too few for 2 values` + damaged},
+		{"compressed bitmap of nothing", withBatch(with(with(validAB, 10, fields{}), 8, numbers(2, 0, 1, 0, 8, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 0 has 1 bytes, too few for 2 values` + damaged},
+		{"compressed without a size", withBatch(with(with(validAB, 10, fields{}), 8, numbers(2, 0, 0, 0, 7, 8, 0, 8, 0, 8, 24))), second + `column "a": buffer 1 has 7 bytes, too few for 2 values` + damaged},
 
 		{"view with too many buffers", viewsOf(numbers(1, 4)), "record batch 0 at byte 120: 4 data buffers of a view column" + damaged},
 		{"view with negative buffers", viewsOf(numbers(1, -1)), "record batch 0 at byte 120: -1 data buffers of a view column" + damaged},

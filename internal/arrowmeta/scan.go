@@ -15,21 +15,11 @@ func (f *File) Scan(r io.ReaderAt, first, last int, visit func(i int, b *RecordB
 	if first < 0 || last > len(f.Batches) || first > last {
 		return status.Errorf(status.OutOfRange, "arrowmeta", "record batches %d to %d of %d", first, last, len(f.Batches))
 	}
-	s := scan{file: f, w: window{r: r, size: f.Size}, blocks: f.Batches, what: "record batch", kind: recordBatchMessage}
+	s := scan{w: window{r: r, size: f.Size}, blocks: f.Batches, what: "record batch", kind: recordBatchMessage}
 	var b RecordBatch
-	for i := first; i < last; i++ {
-		m, err := s.message(i)
-		if err == nil {
-			err = s.damaged(i, f.layout.decode(&s.fb, m, m.header, &b))
-		}
-		if err == nil {
-			err = visit(i, &b)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.each(first, last,
+		func(m message) error { return f.layout.decode(&s.fb, m, m.header, &b) },
+		func(i int) error { return visit(i, &b) })
 }
 
 // Batch reads and checks the header of one record batch.
@@ -45,22 +35,12 @@ func (f *File) Batch(r io.ReaderAt, i int) (*RecordBatch, error) {
 // ScanDictionaries is [File.Scan] for all dictionary batches. Such a batch has
 // one column, that of the dictionary's values.
 func (f *File) ScanDictionaries(r io.ReaderAt, visit func(i int, d *DictionaryBatch) error) error {
-	s := scan{file: f, w: window{r: r, size: f.Size}, blocks: f.Dictionaries, what: "dictionary batch", kind: dictionaryMessage}
+	s := scan{w: window{r: r, size: f.Size}, blocks: f.Dictionaries, what: "dictionary batch", kind: dictionaryMessage}
 	layouts := f.dictionaryLayouts()
 	var d DictionaryBatch
-	for i := range f.Dictionaries {
-		m, err := s.message(i)
-		if err == nil {
-			err = s.damaged(i, d.decode(&s.fb, m, layouts))
-		}
-		if err == nil {
-			err = visit(i, &d)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.each(0, len(f.Dictionaries),
+		func(m message) error { return d.decode(&s.fb, m, layouts) },
+		func(i int) error { return visit(i, &d) })
 }
 
 // dictionaryLayouts returns the layout of each dictionary by its number.
@@ -72,7 +52,7 @@ func (f *File) dictionaryLayouts() map[int64]*layout {
 			if d := fields[i].Dictionary; d != nil && layouts[d.ID] == nil {
 				values := fields[i]
 				values.Dictionary = nil
-				layouts[d.ID] = newLayout([]Field{values}, f.Version)
+				layouts[d.ID] = newLayout([]Field{values}, f.layout.version)
 			}
 			add(fields[i].Type.Children)
 		}
@@ -113,12 +93,29 @@ func (l *layout) decode(fb *flatbuf, m message, t table, b *RecordBatch) error {
 
 // scan reads the messages of blocks in order.
 type scan struct {
-	file   *File
 	w      window
 	blocks []Block
-	what   string
-	kind   uint8
+	what   string // a block is, for errors
+	kind   uint8  // of the messages
 	fb     flatbuf
+}
+
+// each decodes and visits the blocks first to last-1. An error of decode is about
+// damage.
+func (s *scan) each(first, last int, decode func(m message) error, visit func(i int) error) error {
+	for i := first; i < last; i++ {
+		m, err := s.message(i)
+		if err == nil {
+			err = s.damaged(i, decode(m))
+		}
+		if err == nil {
+			err = visit(i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *scan) damaged(i int, err error) error {

@@ -54,9 +54,9 @@ func largeStream(n int, step int64) sparse {
 		s.size += step
 	}
 	put(framed(flat(with(message(1, columnsAB, 0), 10, step-int64(len(framed(flat(message(1, columnsAB, 1)), 0))))), 0))
-	head := int64(len(framed(flat(message(3, honestAB, 1)), 0)))
+	head := int64(len(framed(flat(message(3, validAB, 1)), 0)))
 	for range n {
-		put(framed(flat(message(3, honestAB, step-head)), 0))
+		put(framed(flat(message(3, validAB, step-head)), 0))
 	}
 	s.parts[s.size] = endOfStream
 	s.size += 8
@@ -125,7 +125,7 @@ func TestScanConcurrently(t *testing.T) {
 
 // manyBatches is a file of n small record batches.
 func manyBatches(n int) []byte {
-	m := framed(flat(message(3, honestAB, int64(bodyAB))), bodyAB)
+	m := framed(flat(message(3, validAB, int64(bodyAB))), bodyAB)
 	b := []byte("ARROW1\x00\x00")
 	values := make([]int64, 0, 3*n)
 	for range n {

@@ -29,9 +29,8 @@ func (f *Field) Extension() (name, parameters string, ok bool) {
 // Dictionary says how a field is dictionary-encoded: its record batches hold
 // indices of type Index into the dictionary with number ID.
 type Dictionary struct {
-	ID      int64
-	Index   Type
-	Ordered bool
+	ID    int64
+	Index Type
 }
 
 // TypeString returns the type of the column as text, with the dictionary:

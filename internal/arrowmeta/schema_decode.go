@@ -7,13 +7,12 @@ const (
 	MaxFields = 1 << 18 // fields of a schema, children included
 )
 
-// schemaDecoder builds a Schema from the verified tables of one.
-type schemaDecoder struct {
-	fields int
-}
+// schemaDecoder counts the fields of a schema while it builds them.
+type schemaDecoder struct{ fields int }
 
-// schema reads the table Schema.
-func (d *schemaDecoder) schema(t table) Schema {
+// decodeSchema reads the table Schema.
+func decodeSchema(t table) Schema {
+	var d schemaDecoder
 	return Schema{
 		BigEndian: t.i16(4, 0) != 0,
 		Fields:    d.children(t, 6, 1),
@@ -90,7 +89,7 @@ func (k Kind) Children() int {
 
 // dictionary reads the table DictionaryEncoding. Indices are int32 by default.
 func dictionary(t table) *Dictionary {
-	d := &Dictionary{ID: t.i64(4, 0), Ordered: t.bool(8), Index: Type{Kind: Int, BitWidth: 32, Signed: true}}
+	d := &Dictionary{ID: t.i64(4, 0), Index: Type{Kind: Int, BitWidth: 32, Signed: true}}
 	if index, ok := t.child(6); ok {
 		d.Index.parameters(index)
 	}

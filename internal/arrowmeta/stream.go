@@ -1,11 +1,11 @@
 package arrowmeta
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"crypto/sha256"
+	"io"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -38,17 +38,17 @@ func IsStream(head []byte, size int64) bool {
 
 // streamReader reads the messages of a stream one after the other.
 type streamReader struct {
-	*window
+	window
 	file  *File
 	off   int64 // of the next message
 	ahead int   // bytes worth reading beyond a message's prefix
 	fb    flatbuf
 }
 
-// readStream finds every message of a stream. It reads their metadata, and the
+// ReadStream is Read for a stream. It reads the metadata of every message, and the
 // bodies only if they are so small that skipping them would cost more.
-func readStream(w *window) (*File, error) {
-	s := &streamReader{window: w, file: &File{Stream: true, Size: w.size}, ahead: 4 << 10}
+func ReadStream(r io.ReaderAt, size int64) (*File, error) {
+	s := &streamReader{window: window{r: r, size: size}, file: &File{Stream: true, Size: size}, ahead: 4 << 10}
 	digest := sha256.New()
 	for n := 0; ; n++ {
 		at := position{"message", n, s.off}
@@ -95,7 +95,7 @@ func (s *streamReader) metadata(at position) (meta []byte, skip int, err error) 
 	return meta, skip, nil
 }
 
-// message notes a message and moves behind its body.
+// message decodes the metadata of a message, records it, and moves past its body.
 func (s *streamReader) message(at position, meta []byte, skip int) error {
 	s.fb.reset(meta)
 	m := decodeMessage(&s.fb)
@@ -117,6 +117,7 @@ func (s *streamReader) message(at position, meta []byte, skip int) error {
 	return nil
 }
 
+// record adds a message to the file.
 func (s *streamReader) record(at position, m message, block Block) error {
 	f := s.file
 	if first := at.number == 0; first != (m.kind == schemaMessage) {
@@ -124,9 +125,7 @@ func (s *streamReader) record(at position, m message, block Block) error {
 	}
 	switch m.kind {
 	case schemaMessage:
-		var d schemaDecoder
-		f.Version = m.version
-		f.setSchema(d.schema(m.header))
+		f.setSchema(m.header, m.version)
 		if s.fb.err != nil {
 			return at.damaged(s.fb.err)
 		}

@@ -2,7 +2,6 @@ package arrowmeta
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -16,7 +15,7 @@ const MaxTail = 16 << 20
 type Tail struct {
 	Format string // "arrow" or "parquet"
 	Schema Schema
-	Rows   int64 // -1 if only the record batches say
+	Rows   int64 // -1 if unknown: the footer of an Arrow file does not tell
 	Need   int64 // how many of the last bytes are needed for more; 0 if nothing is missing
 }
 
@@ -47,24 +46,36 @@ func ReadTail(tail []byte, size int64) (*Tail, error) {
 
 // arrowTail reads the footer of a file of which only the tail is known.
 func arrowTail(tail []byte, size int64) (*Tail, error) {
-	n := int64(int32(binary.LittleEndian.Uint32(tail[len(tail)-trailer:])))
-	at := position{"footer", -1, size - int64(trailer) - n}
-	if n <= 0 || n > size-front-int64(trailer) {
-		return nil, at.damaged(fmt.Errorf("a footer of %d bytes in a file of %d", n, size))
+	at, n, err := findFooter(tail[len(tail)-trailer:], size)
+	if err != nil {
+		return nil, err
 	}
-	if n > MaxTail {
-		return nil, at.error(status.Unsupported, fmt.Errorf("the footer has %d bytes, but at most %d are read here", n, MaxTail)).
-			WithHint("look at the file with meshfeed inspect")
+	t, footer, err := cutFooter("arrow", tail, size, at, n, "look at the file with meshfeed inspect")
+	if footer == nil {
+		return t, err
 	}
-	if need := n + int64(trailer); int64(len(tail)) < need {
-		return &Tail{Format: "arrow", Rows: -1, Need: need}, nil
-	}
-	footer := tail[len(tail)-trailer-int(n) : len(tail)-trailer]
-	f := File{Size: size}
+	var f File
 	if err := f.decodeFooter(footer, at.offset); err != nil {
 		return nil, at.damaged(err)
 	}
-	return &Tail{Format: "arrow", Schema: f.Schema, Rows: -1}, nil
+	t.Schema = f.Schema
+	return t, nil
+}
+
+// cutFooter returns the footer of n bytes at a position, and a Tail to fill in. If
+// the tail does not hold all of the footer, it is nil, and Need says how many bytes
+// do.
+func cutFooter(format string, tail []byte, size int64, at position, n int, smaller string) (*Tail, []byte, error) {
+	t, need := &Tail{Format: format, Rows: -1}, size-at.offset
+	switch {
+	case n > MaxTail:
+		return nil, nil, at.error(status.Unsupported, fmt.Errorf("the footer has %d bytes, but at most %d are read here", n, MaxTail)).
+			WithHint("%s", smaller)
+	case int64(len(tail)) < need:
+		t.Need = need
+		return t, nil, nil
+	}
+	return t, tail[len(tail)-int(need):][:n], nil
 }
 
 // whole reads a file or stream, and counts its rows.

@@ -69,7 +69,7 @@ func (t *thrift) integer() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// count reads a number of things that take at least one byte each.
+// count checks a number of elements. Each of them takes at least one byte.
 func (t *thrift) count(n uint64) int {
 	if n > uint64(len(t.b)-t.pos) {
 		t.fail("%d elements do not fit into the footer", n)
@@ -120,6 +120,20 @@ func (t *thrift) structure(visit func(id int, kind byte)) {
 	t.depth--
 }
 
+// structs reads a list of at most MaxFields structs.
+func structs[T any](t *thrift, what string, read func(t *thrift) T) (list []T) {
+	kind, n := t.list()
+	if n > MaxFields {
+		t.fail("more than %d %s", MaxFields, what)
+	}
+	if n > 0 && t.want(kind, thriftStruct) {
+		for i := 0; i < n && t.err == nil; i++ {
+			list = append(list, read(t))
+		}
+	}
+	return list
+}
+
 func (t *thrift) enter() bool {
 	if t.depth == maxThriftDepth {
 		t.fail("values are nested deeper than %d", maxThriftDepth)
@@ -128,7 +142,7 @@ func (t *thrift) enter() bool {
 	return t.err == nil
 }
 
-// want makes sure that a field has the type that its number stands for.
+// want makes sure that a field has the type that the format gives it.
 func (t *thrift) want(kind, want byte) bool {
 	if kind != want {
 		t.fail("a field has type %d instead of %d", kind, want)
@@ -173,7 +187,8 @@ func (t *thrift) advance(n int) {
 	t.pos += n
 }
 
-// skipMany skips n groups of one element of each type.
+// skipMany skips n groups of elements. A group has one element of each kind: a map
+// has groups of a key and a value.
 func (t *thrift) skipMany(n int, kinds ...byte) {
 	if t.enter() {
 		for i := 0; i < n && t.err == nil; i++ {
