@@ -44,7 +44,7 @@ func FromArrays(list []Array, release func()) (source.Source, error) {
 	if len(list) > MaxArrays {
 		return nil, refuse("%d arrays are more than %d", len(list), MaxArrays)
 	}
-	t := &table.Table{Calls: source.NewCalls("arrowio", "dataset", nil)}
+	t := &table.Table{Calls: source.NewCalls("arrays", "dataset", nil)}
 	columns := make([]*table.Column, len(list))
 	for i := range list {
 		a := &list[i]

@@ -215,7 +215,7 @@ func TestOverflow(t *testing.T) {
 		t.Errorf("got %v, %v", dst, err)
 	}
 	err = g.Gather(t.Context(), []int64{3, 4}, job)
-	want := `arrowio: field "x": record 4 holds 1099511627776, which int32 cannot; deliver the field as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`
+	want := `source: field "x": record 4 holds 1099511627776, which int32 cannot; deliver the field as int64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`
 	if err == nil || err.Error() != want || status.CodeOf(err) != status.OutOfRange {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}

@@ -96,7 +96,7 @@ func TestBrokenBackend(t *testing.T) {
 		}
 		alive := counts.alive()
 		for _, err := range Placed(context.Background(), l, d) {
-			wantText(t, err, status.InvalidState, "loader: step 2 of epoch 0: gomlxfeed: cannot place a batch: the backend panicked earlier (the backend panics); close these devices and open them again")
+			wantText(t, err, status.InvalidState, "loader: step 2 of epoch 0: cannot place a batch: the backend panicked earlier (the backend panics); close these devices and open them again")
 		}
 		if l.Step() != 2 {
 			t.Errorf("the loader is at step %d", l.Step())
@@ -156,7 +156,7 @@ func TestRingErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.Next(context.Background())
-	wantText(t, err, status.InvalidArgument, "loader: step 0 of epoch 0: gomlxfeed: the ring holds 6 blocks of process 0 of its layout, but a loader of another layout or process asks for 4; create the ring with the loader's layout")
+	wantText(t, err, status.InvalidArgument, "loader: step 0 of epoch 0: the ring holds 6 blocks of process 0 of its layout, but a loader of another layout or process asks for 4; create the ring with the loader's layout")
 
 	_, err = ring.Place(context.Background(), batch.Step{}, func(int) []byte { return make([]byte, 8) })
 	wantText(t, err, status.InvalidArgument, "gomlxfeed: block 0 of the batch has 8 bytes, but float32[2,3] takes 24; a batch that was released or taken has no bytes")

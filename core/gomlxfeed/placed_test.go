@@ -155,7 +155,7 @@ func TestDevicesAreClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := l.Next(context.Background())
-		wantText(t, err, status.InvalidState, "loader: step 1 of epoch 0: gomlxfeed: the ring is closed; open the devices again, or create another ring")
+		wantText(t, err, status.InvalidState, "loader: step 1 of epoch 0: the ring is closed; open the devices again, or create another ring")
 		if n, _ := d.Live(); n != squareShards {
 			t.Errorf("%d buffers are live", n)
 		}

@@ -55,8 +55,9 @@ func withCode(err error) error {
 }
 
 // atStep adds the step to an error. Code, attributes and hint stay those of the
-// cause. An error without a code comes from a program's own source or allocator,
-// and gets the code IO.
+// cause. The message leaves out the package of the cause, which says nothing to a
+// user of Python or C. An error without a code comes from a program's own source or
+// allocator, and gets the code IO.
 func atStep(s batch.Step, err error) error {
 	e := &status.Error{
 		Code: status.CodeOf(err), Op: "loader", Err: err,
@@ -66,7 +67,7 @@ func atStep(s batch.Step, err error) error {
 		e.Code = status.IO
 	}
 	if cause, ok := err.(*status.Error); ok {
-		e.Msg = fmt.Sprintf("step %d of epoch %d: %s: %s", s.Index, s.Epoch, cause.Op, cause.Msg)
+		e.Msg = fmt.Sprintf("step %d of epoch %d: %s", s.Index, s.Epoch, cause.Msg)
 		e.Hint = cause.Hint
 		e.Attrs = append(e.Attrs, cause.Attrs...)
 	}

@@ -29,7 +29,7 @@ func TestErrorsInOrder(t *testing.T) {
 		next(t, l)
 		for range 2 {
 			_, err := l.Next(t.Context())
-			wantError(t, err, status.DataLoss, "loader: step 2 of epoch 0: disk: sector 7 is unreadable; replace the disk")
+			wantError(t, err, status.DataLoss, "loader: step 2 of epoch 0: sector 7 is unreadable; replace the disk")
 			if e := err.(*status.Error); e.Attr("path") != "a.arrow" || e.Attr("step") != int64(2) || !errors.Is(err, boom) {
 				t.Errorf("attributes are missing: %v", e.Attrs)
 			}
@@ -92,7 +92,7 @@ func TestPanicBecomesError(t *testing.T) {
 		next(t, l)
 		next(t, l)
 		_, err := l.Next(t.Context())
-		wantError(t, err, status.Internal, "loader: step 2 of epoch 0: loader: panic: the worker crashed; "+
+		wantError(t, err, status.Internal, "loader: step 2 of epoch 0: panic: the worker crashed; "+
 			"this is a bug in meshfeed: please report it with the file and the options that led here")
 		if err := l.Seek(batch.Cursor{Position: 24}); err != nil {
 			t.Error(err)
@@ -116,7 +116,7 @@ func TestWorkersFailTogether(t *testing.T) {
 		}
 		l := newLoader(t, src, loader.Options{Layout: newLayout(t, document(8)), Workers: 4})
 		_, err := l.Next(t.Context())
-		wantError(t, err, status.DataLoss, "loader: step 0 of epoch 0: disk: sector 7 is unreadable")
+		wantError(t, err, status.DataLoss, "loader: step 0 of epoch 0: sector 7 is unreadable")
 	}
 }
 
@@ -156,9 +156,9 @@ func TestAllocatorFails(t *testing.T) {
 		code status.Code
 		text string
 	}{
-		{badAllocator{}, status.ResourceExhausted, "loader: step 2 of epoch 0: pool: the pool is empty"},
-		{badAllocator{panics: true}, status.Internal, "loader: step 2 of epoch 0: loader: panic: no memory; this is a bug in meshfeed: please report it with the file and the options that led here"},
-		{badAllocator{commits: true}, status.IO, "loader: step 2 of epoch 0: device: the transfer did not begin"},
+		{badAllocator{}, status.ResourceExhausted, "loader: step 2 of epoch 0: the pool is empty"},
+		{badAllocator{panics: true}, status.Internal, "loader: step 2 of epoch 0: panic: no memory; this is a bug in meshfeed: please report it with the file and the options that led here"},
+		{badAllocator{commits: true}, status.IO, "loader: step 2 of epoch 0: the transfer did not begin"},
 	} {
 		c.a.heap = batch.NewHeap(2)
 		l := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8)), Allocator: &c.a})
@@ -195,7 +195,7 @@ func TestMaxHostBytes(t *testing.T) {
 		}
 		for range 2 {
 			_, err = l.Next(t.Context())
-			wantError(t, err, status.ResourceExhausted, "loader: step 3 of epoch 0: loader: 3 batches of 576 bytes in all are not released, "+
+			wantError(t, err, status.ResourceExhausted, "loader: step 3 of epoch 0: 3 batches of 576 bytes in all are not released, "+
 				"and one more of 192 would exceed max_host_bytes = 576; release batches, or drop references to their arrays; then ask again")
 		}
 		kept[0].Release() // now the next batch has room, and no old error is delivered

@@ -184,7 +184,7 @@ func TestAheadPanics(t *testing.T) {
 	l := newLoader(t, panickingSource{digits(64)}, loader.Options{Layout: newLayout(t, document(8))})
 	next(t, l)
 	_, err := l.Next(t.Context())
-	wantError(t, err, status.Internal, "loader: step 1 of epoch 0: loader: panic: no announcement; "+
+	wantError(t, err, status.Internal, "loader: step 1 of epoch 0: panic: no announcement; "+
 		"this is a bug in meshfeed: please report it with the file and the options that led here")
 	next(t, l)
 }

@@ -284,7 +284,7 @@ func TestQueueBeforeAnError(t *testing.T) {
 		}
 		for range 2 {
 			_, err := get(t, l, q)
-			wantError(t, err, status.DataLoss, "loader: step 3 of epoch 0: disk: sector 7 is unreadable")
+			wantError(t, err, status.DataLoss, "loader: step 3 of epoch 0: sector 7 is unreadable")
 		}
 	}
 }

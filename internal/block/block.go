@@ -59,7 +59,7 @@ func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 }
 
 func fail(format string, args ...any) *status.Error {
-	return status.Errorf(status.InvalidArgument, "arrowio", format, args...)
+	return status.Errorf(status.InvalidArgument, "source", format, args...)
 }
 
 func conversion(f source.Field, bits bool, to dtype.Type) (gather.Conversion, error) {
@@ -71,7 +71,7 @@ func conversion(f source.Field, bits bool, to dtype.Type) (gather.Conversion, er
 	case to == f.Type.Narrow():
 		return narrowing[to], nil
 	}
-	e := status.Errorf(status.Unsupported, "arrowio", "field %q is stored as %v and cannot be delivered as %v", f.Name, f.Type, to)
+	e := status.Errorf(status.Unsupported, "source", "field %q is stored as %v and cannot be delivered as %v", f.Name, f.Type, to)
 	if narrow := f.Type.Narrow(); narrow != f.Type {
 		return 0, e.WithHint("ask for %v or %v", f.Type, narrow)
 	}

@@ -129,7 +129,7 @@ func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, whole bool
 		return err
 	}
 	f := &s.schema.Fields[s.Fields[k]]
-	return status.Errorf(status.OutOfRange, "arrowio", "field %q: record %d holds %d, which %s cannot", f.Name, records[out.Row], out.Value, out.To).
+	return status.Errorf(status.OutOfRange, "source", "field %q: record %d holds %d, which %s cannot", f.Name, records[out.Row], out.Value, out.To).
 		WithHint("deliver the field as %v (in JAX: jax.config.update(\"jax_enable_x64\", True)), or store smaller values", f.Type).
 		With("field", f.Name).With("record", records[out.Row])
 }

@@ -137,7 +137,7 @@ def test_an_open_file_that_is_overwritten_is_an_error_with_its_times(
         with pytest.raises(mf.DataLossError) as caught:
             list(loader)
     assert str(caught.value) == (
-        f"mf.Loader: step 1 of epoch 0: arrowio: {path} has changed since it was opened: its "
+        f"mf.Loader: step 1 of epoch 0: {path} has changed since it was opened: its "
         "modification time is 2001-09-09T01:47:40Z, and was 2001-09-09T01:46:40Z; do not write "
         "to a file while it is read: write another and rename it; open the dataset again to read "
         "what the file holds now"
