@@ -109,7 +109,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			`"x": value 1 has 28 bytes from 5 on in a data buffer of 28`},
 		"view of another buffer": {arrow.BinaryTypes.BinaryView, `["c2hvcnQ=","YSB0ZXh0IG9mIG1vcmUgdGhhbiAxMiBieXRlcw=="]`, func(l *corruptible) { l.put(1, 24, int32(1)) },
 			`"x": value 1 is in data buffer 1 of 1`},
-		"view with another begin": {arrow.BinaryTypes.StringView, `["short","a text of more than 12 bytes"]`, func(l *corruptible) { l.put(1, 20, byte('b')) },
+		"view with another prefix": {arrow.BinaryTypes.StringView, `["short","a text of more than 12 bytes"]`, func(l *corruptible) { l.put(1, 20, byte('b')) },
 			`"x": value 1 begins with "a te", but its view says "b te"`},
 		"short view": {arrow.BinaryTypes.StringView, `["short"]`, func(l *corruptible) { l.put(1, 4, byte(0xff)) },
 			`"x": value 0 is not UTF-8`},
@@ -160,10 +160,10 @@ func TestVerifyUnionsAndRuns(t *testing.T) {
 		new    []byte
 		want   string
 	}{
-		"run that does not go on": {encoded, []byte{3, 0, 0, 0, 5, 0, 0, 0}, []byte{3, 0, 0, 0, 3, 0, 0, 0}, `"x": run 1 ends at 3, and the one before at 3`},
-		"runs too short":          {encoded, []byte{3, 0, 0, 0, 5, 0, 0, 0}, []byte{3, 0, 0, 0, 4, 0, 0, 0}, `"x": the runs end at 4, but there are 5 values`},
-		"type of no child":        {union, []byte{5, 7, 5, 0}, []byte{5, 6, 5, 0}, `"x": value 1 has the type 6, which the union does not have`},
-		"beyond the child":        {union, []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, []byte{0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, `"x": value 1 is number 1 of the 1 values of child 1`},
+		"run without values": {encoded, []byte{3, 0, 0, 0, 5, 0, 0, 0}, []byte{3, 0, 0, 0, 3, 0, 0, 0}, `"x": run 1 ends at 3, and the one before at 3`},
+		"runs too short":     {encoded, []byte{3, 0, 0, 0, 5, 0, 0, 0}, []byte{3, 0, 0, 0, 4, 0, 0, 0}, `"x": the runs end at 4, but there are 5 values`},
+		"type of no child":   {union, []byte{5, 7, 5, 0}, []byte{5, 6, 5, 0}, `"x": value 1 has the type 6, which the union does not have`},
+		"beyond the child":   {union, []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, []byte{0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, `"x": value 1 is number 1 of the 1 values of child 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: c.column.DataType()}}, nil)
@@ -225,7 +225,7 @@ func TestVerifyMutatedFiles(t *testing.T) {
 		inputs = append(inputs, files[name])
 	}
 	r, path := random.New(t), temp(t, "damaged.arrow")
-	well, refused := 0, 0
+	accepted, refused := 0, 0
 	for range 2000 {
 		data := random.Damage(r, random.One(r, inputs...))
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -237,7 +237,7 @@ func TestVerifyMutatedFiles(t *testing.T) {
 			t.Fatalf("%d bytes allocated: %x", grown, data)
 		}
 		if err == nil {
-			well++
+			accepted++
 			continue
 		}
 		refused++
@@ -245,7 +245,7 @@ func TestVerifyMutatedFiles(t *testing.T) {
 			t.Fatalf("the damaged file: %x", data)
 		}
 	}
-	if t.Logf("%d well, %d refused", well, refused); well == 0 || refused == 0 {
+	if t.Logf("%d accepted, %d refused", accepted, refused); accepted == 0 || refused == 0 {
 		t.Error("the test checks nothing")
 	}
 }

@@ -35,22 +35,23 @@ type cacheEntry struct {
 	err   error
 }
 
-// get returns what make returned, now or earlier. It returns early when ctx ends;
-// make goes on, and its result is kept. A failure is not kept.
-func (c *decodeCache) get(ctx context.Context, key cacheKey, make func() (*table.Decoded, error)) (*table.Decoded, error) {
+// get returns what decode returned, now or earlier. It returns early when ctx ends;
+// decode goes on, and its result is kept. A failure is not kept.
+func (c *decodeCache) get(ctx context.Context, key cacheKey, decode func() (*table.Decoded, error)) (*table.Decoded, error) {
 	entry, mine := c.entry(key)
 	if mine {
 		guard.Go("arrowio", func() error {
-			entry.err = guard.Call("arrowio", func() error {
-				value, err := make()
-				if err == nil {
-					entry.value = value
-				}
+			value, err := decode()
+			if err != nil {
 				return err
-			})
+			}
+			entry.value = value
 			c.finish(entry)
 			return nil
-		}, func(error) {})
+		}, func(err error) {
+			entry.err = err
+			c.finish(entry)
+		})
 	}
 	select {
 	case <-entry.ready:

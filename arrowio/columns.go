@@ -6,7 +6,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
@@ -16,9 +15,9 @@ type columnReader struct {
 	ctx     context.Context
 	d       *Dataset
 	fields  []*arrowtype.Field
-	numbers []int // of their columns in the files
-	batches int   // how many of the dataset's are read
-	columns []*table.Column
+	numbers []int           // the column of each field in the files
+	columns []*table.Column // the result, by field
+	batches int             // how many record batches of the dataset are read
 }
 
 // load finds the buffers of fields in every record batch, and dictionaries.
@@ -92,33 +91,10 @@ func (r *columnReader) file(f *file) error {
 				WithHint("do not write to files that are open")
 		}
 		for k, number := range r.numbers {
-			u.setPositions(r.columns[k], f.first+i, number, r.fields[k])
+			u.setPositions(r.columns[k], f.first+i, number)
 		}
 		return nil
 	})
-}
-
-// setPositions sets the positions of a field's buffers in one record batch.
-func setPositions(c *table.Column, field *arrowtype.Field, batch int, col *arrowmeta.Column, b *arrowmeta.RecordBatch, body int64) {
-	packed := b.Compression != arrowmeta.Uncompressed
-	for n := range field.Levels {
-		p, node, buffers := &c.Planes[n], b.Node(col), b.Buffers(col)
-		if p.Valid != nil {
-			p.Valid[batch] = -1
-			if col.Validity && node.Nulls > 0 && !packed {
-				p.Valid[batch] = body + buffers[0].Offset
-			}
-		}
-		if p.Data != nil {
-			p.Data[batch] = body + buffers[dataBuffer(col)].Offset
-		}
-		if p.Length != nil {
-			p.Length[batch] = node.Length
-		}
-		if n+1 < len(field.Levels) {
-			col = &col.Children[0]
-		}
-	}
 }
 
 // finish drops the validity of levels without nulls.
@@ -130,13 +106,4 @@ func (r *columnReader) finish() {
 			}
 		}
 	}
-}
-
-// dataBuffer returns the index of the buffer that holds offsets, indices or
-// values.
-func dataBuffer(c *arrowmeta.Column) int {
-	if c.Validity {
-		return 1
-	}
-	return 0
 }

@@ -71,13 +71,13 @@ func (u *unpacker) field(field *arrowtype.Field, col *arrowmeta.Column) (*table.
 // buffer returns a buffer's decompressed bytes: at least as many as the column's
 // length needs.
 func (u *unpacker) buffer(col *arrowmeta.Column, i int, length int64) ([]byte, error) {
-	place := u.batch.Buffers(col)[i]
+	at := u.batch.Buffers(col)[i]
 	need, ok := col.MinBytes(i, length)
 	if !ok || need > maxDecoded {
 		return nil, fmt.Errorf("a buffer for %d values", length)
 	}
-	stored := make([]byte, place.Length)
-	if _, err := u.r.ReadAt(stored, u.body+place.Offset); err != nil {
+	stored := make([]byte, at.Length)
+	if _, err := u.r.ReadAt(stored, u.body+at.Offset); err != nil {
 		return nil, err
 	}
 	out, err := pooled.unpack(u.batch.Compression, stored, func(size int64) error {

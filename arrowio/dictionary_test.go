@@ -19,8 +19,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// codedRecord has a column of indices into the values, plain and in pairs.
-func codedRecord(t *testing.T, indices, values string) arrow.Record {
+// dictionaryRecord has a column of indices into the values, plain and in pairs.
+func dictionaryRecord(t *testing.T, indices, values string) arrow.Record {
 	t.Helper()
 	fromJSON := func(typ arrow.DataType, text string) arrow.Array {
 		a, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(text))
@@ -29,15 +29,15 @@ func codedRecord(t *testing.T, indices, values string) arrow.Record {
 		}
 		return a
 	}
-	column := array.NewDictionaryArray(coded, fromJSON(coded.IndexType, indices), fromJSON(coded.ValueType, values))
-	pairs := array.NewData(codedSchema.Field(1).Type, column.Len()/2, []*memory.Buffer{nil}, []arrow.ArrayData{column.Data()}, 0, 0)
+	column := array.NewDictionaryArray(dictionaryType, fromJSON(dictionaryType.IndexType, indices), fromJSON(dictionaryType.ValueType, values))
+	pairs := array.NewData(dictionarySchema.Field(1).Type, column.Len()/2, []*memory.Buffer{nil}, []arrow.ArrayData{column.Data()}, 0, 0)
 	half := array.NewSlice(column, 0, int64(column.Len()/2))
-	return array.NewRecord(codedSchema, []arrow.Array{half, array.MakeFromData(pairs)}, -1)
+	return array.NewRecord(dictionarySchema, []arrow.Array{half, array.MakeFromData(pairs)}, -1)
 }
 
-var codedSchema = arrow.NewSchema([]arrow.Field{
-	{Name: "x", Type: coded},
-	{Name: "pair", Type: arrow.FixedSizeListOfNonNullable(2, coded)},
+var dictionarySchema = arrow.NewSchema([]arrow.Field{
+	{Name: "x", Type: dictionaryType},
+	{Name: "pair", Type: arrow.FixedSizeListOfNonNullable(2, dictionaryType)},
 }, nil)
 
 // writeDictionaries writes records to a stream, and counts the dictionary
@@ -45,7 +45,7 @@ var codedSchema = arrow.NewSchema([]arrow.Field{
 func writeDictionaries(t *testing.T, path string, records []arrow.Record, options ...ipc.Option) (deltas, whole int) {
 	t.Helper()
 	var out bytes.Buffer
-	w := ipc.NewWriter(&out, append(options, ipc.WithSchema(codedSchema))...)
+	w := ipc.NewWriter(&out, append(options, ipc.WithSchema(dictionarySchema))...)
 	for _, r := range records {
 		if err := w.Write(r); err != nil {
 			t.Fatal(err)
@@ -88,18 +88,18 @@ func deltasOf(t *testing.T, path string) (list []bool) {
 }
 
 // TestChangingDictionaries appends to the dictionaries of a stream and replaces
-// them on the way. Every record batch has to be read with the values of its time.
+// them. A record batch uses the dictionary as it is at that point of the stream.
 func TestChangingDictionaries(t *testing.T) {
 	growing := []arrow.Record{
-		codedRecord(t, "[1,0,1,1]", "[10,11]"),
-		codedRecord(t, "[2,0,3,2,1,3]", "[10,11,12,13]"),
-		codedRecord(t, "[3,1]", "[10,11,12,13]"),
-		codedRecord(t, "[4,0,4,1]", "[10,11,12,13,14]"),
+		dictionaryRecord(t, "[1,0,1,1]", "[10,11]"),
+		dictionaryRecord(t, "[2,0,3,2,1,3]", "[10,11,12,13]"),
+		dictionaryRecord(t, "[3,1]", "[10,11,12,13]"),
+		dictionaryRecord(t, "[4,0,4,1]", "[10,11,12,13,14]"),
 	}
 	changing := []arrow.Record{
-		codedRecord(t, "[1,0,1,1]", "[10,11]"),
-		codedRecord(t, "[1,0,0,1]", "[20,21,22]"),
-		codedRecord(t, "[0,0]", "[30]"),
+		dictionaryRecord(t, "[1,0,1,1]", "[10,11]"),
+		dictionaryRecord(t, "[1,0,0,1]", "[20,21,22]"),
+		dictionaryRecord(t, "[0,0]", "[30]"),
 	}
 	for _, c := range []struct {
 		name          string
@@ -153,10 +153,10 @@ func TestDeltasInAFile(t *testing.T) {
 	sourcetest.Suite{Open: open, Row: reference(ds, readBack(t, deltaFile, false))}.Run(t)
 }
 
-// TestDictionaryBehindItsBatch: a dictionary may follow the batches that use it,
+// TestDictionaryAfterItsBatch: a dictionary may follow the batches that use it,
 // because readers find it through the footer.
-func TestDictionaryBehindItsBatch(t *testing.T) {
-	l := write(t, coded, "[0.5,1.5,0.5]")
+func TestDictionaryAfterItsBatch(t *testing.T) {
+	l := write(t, dictionaryType, "[0.5,1.5,0.5]")
 	meta, err := arrowmeta.Read(bytes.NewReader(l.data), int64(len(l.data)))
 	if err != nil {
 		t.Fatal(err)
@@ -165,16 +165,16 @@ func TestDictionaryBehindItsBatch(t *testing.T) {
 	if d.End() != b.Offset {
 		t.Fatalf("the dictionary ends at %d, its batch begins at %d", d.End(), b.Offset)
 	}
-	place := func(offset int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(offset)) }
+	encoded := func(offset int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(offset)) }
 	footer := bytes.Clone(l.data[b.End():])
 	for _, old := range []int64{d.Offset, b.Offset} {
-		if n := bytes.Count(footer, place(old)); n != 1 {
-			t.Fatalf("offset %d stands %d times in the footer", old, n)
+		if n := bytes.Count(footer, encoded(old)); n != 1 {
+			t.Fatalf("offset %d occurs %d times in the footer", old, n)
 		}
 	}
-	ofDictionary, ofBatch := bytes.Index(footer, place(d.Offset)), bytes.Index(footer, place(b.Offset))
-	copy(footer[ofDictionary:], place(d.Offset+b.End()-b.Offset))
-	copy(footer[ofBatch:], place(d.Offset))
+	ofDictionary, ofBatch := bytes.Index(footer, encoded(d.Offset)), bytes.Index(footer, encoded(b.Offset))
+	copy(footer[ofDictionary:], encoded(d.Offset+b.End()-b.Offset))
+	copy(footer[ofBatch:], encoded(d.Offset))
 	swapped := bytes.Join([][]byte{l.data[:d.Offset], l.data[b.Offset:b.End()], l.data[d.Offset:d.End()], footer}, nil)
 	if err := os.WriteFile(l.path, swapped, 0o600); err != nil {
 		t.Fatal(err)
@@ -191,8 +191,8 @@ func TestDictionaryBehindItsBatch(t *testing.T) {
 	}
 }
 
-// TestReplacedInAFile makes of a delta a dictionary that replaces the one
-// before, which the format allows in streams alone.
+// TestReplacedInAFile turns a delta into a dictionary that replaces the earlier
+// one, which the format allows in streams only.
 func TestReplacedInAFile(t *testing.T) {
 	data, err := os.ReadFile(deltaFile)
 	if err != nil {

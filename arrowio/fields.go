@@ -59,14 +59,19 @@ func (d *Dataset) describe(ctx context.Context, o Options) (fields []*arrowtype.
 	if err := d.ragged(ctx, lists, reasons); err != nil {
 		return nil, nil, err
 	}
-	for i, f := range lists {
-		if given := o.Shapes[f.Name]; given != nil && reasons[i] != "" {
+	return fields, reasons, misfit(lists, reasons, o.Shapes)
+}
+
+// misfit returns the error for a column of lists whose given shape does not fit.
+func misfit(columns map[int]*arrowtype.Field, reasons []string, shapes map[string][]int) error {
+	for i, f := range columns {
+		if given := shapes[f.Name]; given != nil && reasons[i] != "" {
 			reason, _, _ := strings.Cut(reasons[i], "; ")
-			return nil, nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q cannot have rows of shape %v: %s", f.Name, given, reason).
+			return status.Errorf(status.InvalidArgument, "arrowio", "field %q cannot have rows of shape %v: %s", f.Name, given, reason).
 				WithHint("leave its shape out, correct it, or pad or cut the lists to one length").With("field", f.Name)
 		}
 	}
-	return fields, reasons, nil
+	return nil
 }
 
 // ragged adds the reasons why lists of some columns cannot be rows of one

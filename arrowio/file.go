@@ -28,17 +28,16 @@ func openFile(ctx context.Context, c choice, o Options) (*file, error) {
 		return nil, c.advise(err)
 	}
 	f := &file{path: c.path, content: resident.NewFile(b)}
-	if f.contents, err = contentsOf(ctx, f.content); err != nil {
-		_ = b.Close()
-		return nil, c.advise(f.named(err))
+	if f.contents, err = contentsOf(ctx, f.content); err == nil {
+		f.metadata = f.contents.metadata()
+		if !f.schema.BigEndian {
+			return f, nil
+		}
+		err = status.New(status.Unsupported, "arrowio", "the values are big-endian").
+			WithHint("write the file on a little-endian machine")
 	}
-	f.metadata = f.contents.metadata()
-	if f.schema.BigEndian {
-		_ = b.Close()
-		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the values are big-endian", c.path).
-			WithHint("write the file on a little-endian machine").With("path", c.path)
-	}
-	return f, nil
+	_ = b.Close()
+	return nil, c.advise(f.named(err))
 }
 
 // advise replaces the hint for a file that is missing or has another format.

@@ -56,7 +56,7 @@ func TestFingerprint(t *testing.T) {
 		t.Error("another order of the files has the same fingerprint")
 	}
 	value := readBack(t, a, false)[0].Column(0).Data().Buffers()[1].Bytes()[:3]
-	at := bytes.Index(data, value) // 64 places in 7 rows: each row is sampled
+	at := bytes.Index(data, value) // 64 samples of 7 rows: each row is among them
 	data[at] ^= 1
 	write(data)
 	if fingerprint(t, a) == fingerprint(t, copied) {
@@ -116,7 +116,7 @@ func TestFingerprintOfManyBytes(t *testing.T) {
 		}
 		flip(t, path, at)
 	}
-	if changed > 5 { // each place is seen with a probability of 1 in 70
+	if changed > 5 { // a sample contains a given byte with a probability of 1 in 70
 		t.Errorf("the samples saw %d of 10 changed bytes", changed)
 	}
 	if hashOf(t, path, path).Sum == hash.Sum || hashOf(t, path, path).Files[1] != hash.Files[0] {
@@ -262,7 +262,7 @@ func TestSamplesOfABatch(t *testing.T) {
 // TestSamplesOfDictionaries: the values of a dictionary are sampled, because they
 // are the rows of its field.
 func TestSamplesOfDictionaries(t *testing.T) {
-	hash := func(values string) [32]byte { return sampledHash(t, write(t, coded, values).path) }
+	hash := func(values string) [32]byte { return sampledHash(t, write(t, dictionaryType, values).path) }
 	if hash("[0.5,1.5,0.5]") == hash("[0.5,2.5,0.5]") {
 		t.Error("another value in the dictionary has the same hash")
 	}

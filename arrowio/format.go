@@ -80,10 +80,11 @@ type unit interface {
 	// gathered from the file as they are stored.
 	encoding() string
 
-	// setPositions fills entry batch of a column's planes, as far as they are not nil:
-	// the elements of each level, and the positions of its buffers in the file.
-	// An encoded unit has no positions, and -1 for a validity bitmap.
-	setPositions(to *table.Column, batch, column int, field *arrowtype.Field)
+	// setPositions fills entry batch of a column's planes, as far as their
+	// lists are not nil: the number of elements, and the positions of the
+	// buffers in the file. The position of a validity bitmap is -1 if the unit
+	// is encoded, or has no nulls at this level.
+	setPositions(to *table.Column, batch, column int)
 
 	// uneven returns the reason why the lists of a column cannot have the
 	// shape of the field, as far as the header and a few offsets tell.

@@ -114,7 +114,7 @@ func (toyUnit) hasNulls(int) bool { return false }
 
 func (toyUnit) encoding() string { return "toy" }
 
-func (u toyUnit) setPositions(to *table.Column, batch, _ int, _ *arrowtype.Field) {
+func (u toyUnit) setPositions(to *table.Column, batch, _ int) {
 	for n := range to.Planes {
 		if length := to.Planes[n].Length; length != nil {
 			length[batch] = 2 * int64(u)
@@ -125,7 +125,7 @@ func (u toyUnit) setPositions(to *table.Column, batch, _ int, _ *arrowtype.Field
 func (toyUnit) uneven(int, *arrowtype.Field) (string, error) { return "", nil }
 
 // TestAddAFormat: a format that is added to the list is opened, gathered, hashed
-// and verified as the others are, also beside files of theirs.
+// and verified as the others are.
 func TestAddAFormat(t *testing.T) {
 	formats = append(slices.Clone(formats), toy{})
 	t.Cleanup(func() { formats = formats[:len(formats)-1] })

@@ -48,7 +48,7 @@ func named(t testing.TB, path string, err error) {
 	t.Helper()
 	var e *status.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("no error of the vocabulary: %v", err)
+		t.Fatalf("not a *status.Error: %v", err)
 	}
 	if e.Op != "arrowio" || !strings.Contains(e.Msg, path) || e.Attr("path") != path {
 		t.Fatalf("error without the file's name: %v\n%s", err, e.Attr("stack"))

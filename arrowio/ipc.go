@@ -96,6 +96,33 @@ func (u *ipcBatch) hasNulls(column int) bool {
 	return false
 }
 
-func (u *ipcBatch) setPositions(to *table.Column, batch, column int, field *arrowtype.Field) {
-	setPositions(to, field, batch, &u.file.meta.Columns[column], u.header, u.file.facts.units[u.number].offset)
+func (u *ipcBatch) setPositions(to *table.Column, batch, column int) {
+	b, col, body := u.header, &u.file.meta.Columns[column], u.file.facts.units[u.number].offset
+	for n := range to.Planes {
+		if n > 0 {
+			col = &col.Children[0]
+		}
+		p, node, buffers := &to.Planes[n], b.Node(col), b.Buffers(col)
+		if p.Valid != nil {
+			p.Valid[batch] = -1
+			if col.Validity && node.Nulls > 0 && u.encoding() == "" {
+				p.Valid[batch] = body + buffers[0].Offset
+			}
+		}
+		if p.Data != nil {
+			p.Data[batch] = body + buffers[dataBuffer(col)].Offset
+		}
+		if p.Length != nil {
+			p.Length[batch] = node.Length
+		}
+	}
+}
+
+// dataBuffer returns the index of the buffer that holds offsets, indices or
+// values.
+func dataBuffer(c *arrowmeta.Column) int {
+	if c.Validity {
+		return 1
+	}
+	return 0
 }

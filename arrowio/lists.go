@@ -137,7 +137,7 @@ func (r *listReader) check(batch int32, row, rows, record int64) error {
 	return r.damaged(err)
 }
 
-// damaged returns the error for offsets that cannot be.
+// damaged returns the error for offsets that are not valid.
 func (r *listReader) damaged(err error) error {
 	var known *status.Error
 	if errors.As(err, &known) {

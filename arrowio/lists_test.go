@@ -85,8 +85,8 @@ func batchesOfColumn(column arrow.Array, rows ...int) []arrow.Record {
 	return list
 }
 
-// TestListsThatAreRaggedLate checks the lists of files of every form before a
-// row is gathered.
+// TestListsThatAreRaggedLate: of each kind of file, lists are checked before a row
+// is gathered.
 func TestListsThatAreRaggedLate(t *testing.T) {
 	small, large := arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.LargeListOf(arrow.PrimitiveTypes.Int32)
 	const want = `arrowio: PATH: field "x": record 990 has a list of 2 values in dimension 0, where the shape [3] of the rows needs 3; pad or cut the lists to one length, or give the right shape`
@@ -113,7 +113,7 @@ func TestListsThatAreRaggedLate(t *testing.T) {
 			if len(ds.Schema().Fields) != 1 {
 				t.Fatalf("metadata alone tell: %+v", ds.Schema())
 			}
-			for range 2 { // what was wrong stays wrong
+			for range 2 { // only a success is remembered
 				err = source.Check(context.Background(), ds, []int{0})
 				if err == nil || status.CodeOf(err) != status.InvalidArgument || strings.ReplaceAll(err.Error(), path, "PATH") != want {
 					t.Errorf("got  %v\nwant %s", err, want)
@@ -133,7 +133,8 @@ func TestListsThatAreRaggedLate(t *testing.T) {
 	}
 }
 
-// TestListsThatAreRaggedInMemory looks at them when the source is made.
+// TestListsThatAreRaggedInMemory: lists in memory are checked when the source is
+// created.
 func TestListsThatAreRaggedInMemory(t *testing.T) {
 	batches := batchesOfColumn(lists(arrow.ListOf(arrow.PrimitiveTypes.Int32)), 400)
 	ds, err := records.New(batches[0].Schema(), batches, records.Options{})

@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// TestFill replaces null rows, null lists and null elements, of which each
-// holds something else in the file, perhaps.
+// TestFill replaces null rows, null lists and null elements. Their bytes in the
+// file are undefined.
 func TestFill(t *testing.T) {
 	for _, c := range []struct {
 		typ  arrow.DataType

@@ -62,8 +62,8 @@ func factsOf(t *testing.T, o Options, patterns ...string) (f facts) {
 	return f
 }
 
-// TestBlobsInMemory: a dataset of blobs in memory is what it is as files, through
-// globs, directories and a state.json.
+// TestBlobsInMemory: a dataset of blobs in memory equals the same dataset of files,
+// through globs, directories and a state.json.
 func TestBlobsInMemory(t *testing.T) {
 	memory := blobtest.Memory{"hf/state.json": []byte(`{"_data_files": [{"filename": "b.arrow"}, {"filename": "a.arrow"}]}`)}
 	for name, from := range map[string]string{"dir/a.arrow": "fixed.arrow", "dir/b.arrow": "fixed.arrow", "dir/notes.txt": "fixed.arrow", "hf/a.arrow": "fixed.arrow", "hf/b.arrow": "fixed.arrow", "lz4/x.arrow": "lz4.arrow", "streams/x.arrows": "huggingface.stream"} {

@@ -18,7 +18,7 @@ import (
 
 // TestRecords runs the suite on record batches in memory, whole and as slices
 // with offsets, of both releases of Arrow's library, and compares each row with
-// what v17 reads. It stands here because the reference does.
+// what v17 reads. It is in this package because the reference is.
 func TestRecords(t *testing.T) {
 	for _, sizes := range [][]int{{40}, {7, 0, 1, 64, 13, 0}, {0}, {}} {
 		for _, cut := range []int64{0, 1, 8} {

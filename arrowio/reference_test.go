@@ -39,15 +39,15 @@ var everything = arrow.NewSchema([]arrow.Field{
 	{Name: "null nested", Type: arrow.ListOf(arrow.LargeListOf(arrow.FixedWidthTypes.Boolean)), Nullable: true},
 	{Name: "null hash", Type: &arrow.FixedSizeBinaryType{ByteWidth: 3}, Nullable: true},
 	{Name: "code", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.PrimitiveTypes.Float32}, Nullable: true},
-	{Name: "codes", Type: arrow.FixedSizeListOfNonNullable(3, coded)},
-	{Name: "null codes", Type: arrow.ListOf(coded), Nullable: true},
+	{Name: "codes", Type: arrow.FixedSizeListOfNonNullable(3, dictionaryType)},
+	{Name: "null codes", Type: arrow.ListOf(dictionaryType), Nullable: true},
 	{Name: "bfloat16", Type: arrow.PrimitiveTypes.Uint16, Metadata: bfloat16Metadata},
 	{Name: "bfloat16 row", Type: arrow.FixedSizeListOf(4, &arrow.FixedSizeBinaryType{ByteWidth: 2}), Nullable: true, Metadata: bfloat16Metadata},
 	{Name: "bfloat16 list", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Uint16), Metadata: bfloat16Metadata},
 }, nil)
 
 var (
-	coded            = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float32}
+	dictionaryType   = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.PrimitiveTypes.Float32}
 	bfloat16Metadata = arrow.NewMetadata([]string{"meshfeed.dtype"}, []string{"bfloat16"})
 )
 

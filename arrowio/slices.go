@@ -91,45 +91,35 @@ func FromSlices(fields ...Values) (source.Source, error) {
 		}
 		rows[i] = int64(v.len / f.RowElements())
 		if rows[i] != rows[0] {
-			return nil, status.Errorf(status.InvalidArgument, "arrowio", "field %q has %d rows, but %q has %d", v.name, rows[i], fields[0].name, rows[0]).
-				With("field", v.name)
+			return nil, v.refuse("has %d rows, but %q has %d", rows[i], fields[0].name, rows[0])
+		}
+		if _, _, twice := t.Schema.Field(v.name); twice {
+			return nil, status.Errorf(status.InvalidArgument, "arrowio", "two fields are called %q", v.name).With("field", v.name)
 		}
 		columns[i] = &table.Column{Planes: make([]table.Plane, len(f.Levels)), Memory: []unsafe.Pointer{v.data}}
 		columns[i].Planes[len(f.Levels)-1].Data = []int64{int64(uintptr(v.data))}
 		t.Add(f, false)
 	}
 	t.Index = table.NewIndex(rows[:1])
-	if err := uniqueNames(t.Schema); err != nil {
-		return nil, err
-	}
 	return table.NewMemory(t), nil
 }
 
 // field describes the slice's rows.
 func (v Values) field() (*arrowtype.Field, error) {
-	fail := func(format string, args ...any) error {
-		return status.Errorf(status.InvalidArgument, "arrowio", "field %q "+format, append([]any{v.name}, args...)...).With("field", v.name)
-	}
 	if !v.typ.Valid() {
-		return nil, fail("is read as a type of another size")
+		return nil, v.refuse("is read as a type of another size")
 	}
 	if !arrowtype.Possible(v.typ, v.shape) {
-		return nil, fail("cannot have rows of shape %v", v.shape)
+		return nil, v.refuse("cannot have rows of shape %v", v.shape)
 	}
 	f := arrowtype.Plain(v.name, v.typ, v.shape)
 	if n := f.RowElements(); v.len%n != 0 {
-		return nil, fail("has %d elements, which is no multiple of the %d of a row", v.len, n)
+		return nil, v.refuse("has %d elements, which is no multiple of the %d of a row", v.len, n)
 	}
 	return f, nil
 }
 
-func uniqueNames(s source.Schema) error {
-	seen := map[string]bool{}
-	for _, f := range s.Fields {
-		if seen[f.Name] {
-			return status.Errorf(status.InvalidArgument, "arrowio", "two fields are called %q", f.Name).With("field", f.Name)
-		}
-		seen[f.Name] = true
-	}
-	return nil
+// refuse returns the error for a field that cannot be part of a dataset.
+func (v Values) refuse(format string, args ...any) error {
+	return status.Errorf(status.InvalidArgument, "arrowio", "field %q "+format, append([]any{v.name}, args...)...).With("field", v.name)
 }

@@ -113,7 +113,7 @@ const verifyBytes = 8 << 20
 
 // rows gathers every row.
 func (v *verifier) rows() error {
-	fields := v.d.table.Schema.Fields
+	fields, n := v.d.table.Schema.Fields, v.d.Len()
 	parts, width := make([]source.Part, len(fields)), 0
 	for i, f := range fields {
 		parts[i] = table.WholeRow(i, f)
@@ -128,27 +128,22 @@ func (v *verifier) rows() error {
 		return err
 	}
 	defer g.Close()
-	n := v.d.Len()
-	each := min(n, int64(max(1, verifyBytes/max(width, 1))), 1<<16)
-	records := make([]int64, each)
-	jobs := make([]source.Job, len(fields))
-	for i, f := range fields {
-		jobs[i] = source.Job{Part: i, Dst: make([]byte, each*int64(f.RowBytes()))}
-	}
+	each := min(n, int64(max(1, verifyBytes/width)), 1<<16)
+	records, buffer, jobs := make([]int64, each), make([]byte, int(each)*width), make([]source.Job, len(fields))
 	begin := v.done
 	for from := int64(0); from < n; from += each {
-		m := min(each, n-from)
+		m, rest := int(min(each, n-from)), buffer
 		for i := range m {
-			records[i] = from + i
+			records[i] = from + int64(i)
 		}
 		for i, f := range fields {
-			jobs[i].Rows = [2]int{0, int(m)}
-			jobs[i].Dst = jobs[i].Dst[:m*int64(f.RowBytes())]
+			size := m * f.RowBytes()
+			jobs[i], rest = source.Job{Part: i, Rows: [2]int{0, m}, Dst: rest[:size]}, rest[size:]
 		}
 		if err := g.Gather(v.ctx, records[:m], jobs); err != nil {
 			return err
 		}
-		v.progress(begin + int64(float64(v.report.Bytes)*float64(from+m)/float64(n)) - v.done)
+		v.progress(begin + int64(float64(v.report.Bytes)*float64(from+int64(m))/float64(n)) - v.done)
 	}
 	v.progress(begin + v.report.Bytes - v.done)
 	return nil
