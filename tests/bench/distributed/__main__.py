@@ -29,8 +29,9 @@ def main() -> int:
     parser.add_argument("--render", action="store_true", help="print the section, measure nothing")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
+    parser.add_argument("--json", type=Path, default=page.RESULTS, help="the results")
     options = parser.parse_args()
-    held = json.loads(page.RESULTS.read_text()) if page.RESULTS.exists() else {"pieces": {}}
+    held = json.loads(options.json.read_text()) if options.json.exists() else {"pieces": {}}
     if not options.render:
         options.folder.mkdir(parents=True, exist_ok=True)
         if held.get("machine") != (machine := results.machine()):
@@ -38,7 +39,7 @@ def main() -> int:
         for piece in options.pieces:
             result = measure(piece, options.folder, options.rounds)
             held["pieces"][piece] = {"commit": results.commit(), "result": result}
-            page.RESULTS.write_text(json.dumps(held, separators=(",", ":")) + "\n")
+            options.json.write_text(json.dumps(held, separators=(",", ":")) + "\n")
     print("\n".join(page.section(held)))
     return 0
 

@@ -1,8 +1,8 @@
 """Measures the cost of comparing replicas: processes 0 and 2, and 1 and 3, hold the same rows.
 
 Run as a module it is one process of the job; `measure` starts them. Loops without comparisons, with
-the default and with all steps compared take turns. The default compares three steps, which is less
-than the noise of a loop, so the cost of a step comes from comparing all of them.
+the default and with all steps compared take turns. The default compares three steps, whose cost is
+less than the noise of a loop. So the cost of a comparison comes from the loop that compares all.
 """
 
 from __future__ import annotations
