@@ -14,7 +14,7 @@ type kind struct {
 	parameters int    // number of parameters
 
 	// make makes an order of this kind, or returns why the parameters are wrong.
-	make func(name Name, seed, records int64) (Order, error)
+	make func(n name, seed, records int64) (Order, error)
 
 	// derive returns the parameters that follow from a layout. If it is not
 	// nil, a layout document may say the name without its version, "local",
@@ -25,16 +25,16 @@ type kind struct {
 // kinds lists all kinds.
 var kinds = []kind{sequentialKind, shuffleKind, localKind}
 
-// Name is the parsed name of an order.
-type Name struct {
-	Kind       string
-	Parameters []int64
+// name is the parsed name of an order.
+type name struct {
+	kind       string
+	parameters []int64
 }
 
 // String returns the name as saved states have it.
-func (n Name) String() string {
-	text := n.Kind
-	for _, p := range n.Parameters {
+func (n name) String() string {
+	text := n.kind
+	for _, p := range n.parameters {
 		text += ":" + strconv.FormatInt(p, 10)
 	}
 	return text
@@ -55,15 +55,9 @@ func Names() []string {
 	return names
 }
 
-// ParseName parses the name of an order. It does not check the values of the
-// parameters; New does. The error is InvalidArgument.
-func ParseName(text string) (Name, error) {
-	n, _, err := parse(text)
-	return n, err
-}
-
-// parse returns the parts of a name, and its kind.
-func parse(text string) (n Name, k *kind, err error) {
+// parse returns the parts of a name, and its kind. It does not check the values of
+// the parameters; the kind's make does.
+func parse(text string) (n name, k *kind, err error) {
 	before, after, parameters := strings.Cut(text, ":")
 	for i := range kinds {
 		if kinds[i].name == before && (kinds[i].parameters > 0) == parameters {
@@ -73,14 +67,14 @@ func parse(text string) (n Name, k *kind, err error) {
 	if k == nil {
 		return n, nil, fail("there is no order %q", text).WithHint("use one of %s", forms()).With("order", text)
 	}
-	n.Kind = before
+	n.kind = before
 	for parameters {
 		var word string
 		word, after, parameters = strings.Cut(after, ":")
 		p, _ := strconv.ParseInt(word, 10, 64) // the comparison below finds an error
-		n.Parameters = append(n.Parameters, p)
+		n.parameters = append(n.parameters, p)
 	}
-	if len(n.Parameters) != k.parameters || n.String() != text {
+	if len(n.parameters) != k.parameters || n.String() != text {
 		return n, nil, wrong(text, "is not %s", k.form)
 	}
 	return n, k, nil
@@ -116,7 +110,7 @@ func IsDerived(short string) bool { return derived(short) != nil }
 func derived(short string) *kind {
 	for i := range kinds {
 		k := &kinds[i]
-		if name, _, _ := strings.Cut(k.name, "."); k.derive != nil && name == short {
+		if unversioned, _, _ := strings.Cut(k.name, "."); k.derive != nil && unversioned == short {
 			return k
 		}
 	}
@@ -125,9 +119,9 @@ func derived(short string) *kind {
 
 // Derive returns the full name of an order whose parameters follow from a layout.
 // IsDerived must be true for short.
-func Derive(short string, g Grouping) Name {
+func Derive(short string, g Grouping) string {
 	k := derived(short)
-	return Name{Kind: k.name, Parameters: k.derive(g)}
+	return name{k.name, k.derive(g)}.String()
 }
 
 // Accepts reports whether an order that is asked for by a short name may have

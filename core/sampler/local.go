@@ -36,7 +36,7 @@ const (
 // The parameters belong to the first loader of a run. Later loaders need the
 // same, so the name carries them.
 func Local(parts, batch int64) string {
-	return Name{Kind: localKind.name, Parameters: []int64{parts, batch}}.String()
+	return name{localKind.name, []int64{parts, batch}}.String()
 }
 
 // local is a local order.
@@ -45,15 +45,15 @@ type local struct {
 	parts, batch  int64
 }
 
-func newLocal(name Name, seed, records int64) (Order, error) {
-	parts, batch := name.Parameters[0], name.Parameters[1]
+func newLocal(n name, seed, records int64) (Order, error) {
+	parts, batch := n.parameters[0], n.parameters[1]
 	switch {
 	case parts < 1 || parts > MaxLocalParts:
-		return nil, wrong(name.String(), "has %d parts, but may have from 1 to %d", parts, MaxLocalParts)
+		return nil, wrong(n.String(), "has %d parts, but may have from 1 to %d", parts, MaxLocalParts)
 	case batch < 1 || batch > MaxLocalBatch:
-		return nil, wrong(name.String(), "is for batches of %d rows, but they may have from 1 to 2^53", batch)
+		return nil, wrong(n.String(), "is for batches of %d rows, but they may have from 1 to 2^53", batch)
 	case batch%parts != 0:
-		return nil, wrong(name.String(), "has %d parts, which do not divide a batch of %d: %d %% %d = %d", parts, batch, batch, parts, batch%parts)
+		return nil, wrong(n.String(), "has %d parts, which do not divide a batch of %d: %d %% %d = %d", parts, batch, batch, parts, batch%parts)
 	}
 	return local{seed, records, parts, batch}, nil
 }

@@ -2,11 +2,11 @@
 //
 // An [Order] is a permutation of the records for every epoch, a pure function
 // of (seed, epoch, number of records). It does not depend on processes, devices,
-// workers or batches, so every process computes the same epoch on its own. To
-// resume at any position costs nothing, because nothing is stored or replayed.
+// workers or batches, so every process computes the same epoch on its own.
+// Resuming at any position costs nothing, because nothing is stored or replayed.
 //
-// Saved states contain the name of their order ([Name]). The order of a name
-// never changes: a better shuffle will be shuffle.2.
+// Saved states contain the name of their order. The order of a name never changes:
+// a better shuffle will be shuffle.2.
 //
 //	order, err := sampler.New(sampler.Shuffle, 42, 1797)
 //	epoch := order.Epoch(0)

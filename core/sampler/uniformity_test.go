@@ -35,8 +35,8 @@ func chiSquare(counts []int, free int) float64 {
 
 const bound = 5
 
-// sizesToProbe are around the end of the table, squares, and sizes whose rectangle
-// is not a square.
+// sizesToProbe has sizes around permutation.TableSize, squares, and sizes whose
+// rectangle is not a square.
 var sizesToProbe = []int64{1797, 4096, 4097, 4225, 5003, 50_000, 1_000_003}
 
 func factorial(n int64) int {
@@ -76,7 +76,7 @@ func TestAllPermutationsOfFewRecords(t *testing.T) {
 }
 
 // Every record is equally often at every position.
-func TestPlaces(t *testing.T) {
+func TestPositions(t *testing.T) {
 	const n, epochs = 40, 20_000
 	counts := make([]int, n*n)
 	for number := range int64(epochs) {
@@ -166,7 +166,7 @@ func TestDisplacement(t *testing.T) {
 	}
 }
 
-// Half of the neighbours ascend: mean (n-1)/2, variance (n+1)/12.
+// Half of the neighbors ascend: mean (n-1)/2, variance (n+1)/12.
 func TestAscents(t *testing.T) {
 	for _, n := range sizesToProbe {
 		p, ascents := shuffled(t, 19, 2, n), 0
@@ -260,7 +260,7 @@ func parity(p []int64) int {
 // independent as any two, and so are the four corners of a rectangle. Networks with
 // too few rounds fail this.
 func TestCorners(t *testing.T) {
-	const height, width, epochs = 66, 65, 40_000 // 4290 records make this rectangle, whole
+	const height, width, epochs = 66, 65, 40_000 // 4290 records fill this rectangle
 	row, column, top, low := make([]int, 33), make([]int, 33), make([]int, height), make([]int, width)
 	for number := range int64(epochs) {
 		e := epoch(t, sampler.Shuffle, 29, number, height*width)
