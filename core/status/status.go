@@ -38,12 +38,10 @@ const (
 	Internal          Code = -12 // RuntimeError: a bug in meshfeed, or a panic
 )
 
-var names = map[Code]string{
-	OK: "OK", Timeout: "Timeout", End: "End",
-	InvalidArgument: "InvalidArgument", OutOfRange: "OutOfRange", NotFound: "NotFound",
-	InvalidState: "InvalidState", Incompatible: "Incompatible", DataLoss: "DataLoss", IO: "IO",
-	ResourceExhausted: "ResourceExhausted", Unsupported: "Unsupported", Cancelled: "Cancelled",
-	Forked: "Forked", Internal: "Internal",
+// names has the names of the codes from Internal, the lowest, to End.
+var names = [...]string{
+	"Internal", "Forked", "Cancelled", "Unsupported", "ResourceExhausted", "IO", "DataLoss", "Incompatible",
+	"InvalidState", "NotFound", "OutOfRange", "InvalidArgument", "OK", "Timeout", "End",
 }
 
 // Codes lists every code: success, outcomes, errors.
@@ -57,8 +55,8 @@ func Codes() []Code {
 
 // String returns the name of the code in Go.
 func (c Code) String() string {
-	if s, ok := names[c]; ok {
-		return s
+	if c >= Internal && c <= End {
+		return names[c-Internal]
 	}
 	return fmt.Sprintf("Code(%d)", int32(c))
 }

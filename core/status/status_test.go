@@ -61,7 +61,29 @@ func TestCodesAreNamed(t *testing.T) {
 			t.Errorf("code %d has no name", int32(c))
 		}
 	}
+	for c, want := range map[status.Code]string{status.Internal: "Internal", status.IO: "IO", status.OK: "OK", status.End: "End"} {
+		if c.String() != want {
+			t.Errorf("code %d is named %s, want %s", int32(c), c, want)
+		}
+	}
 	if got := status.Code(99).String(); got != "Code(99)" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestSentinels(t *testing.T) {
+	end := fmt.Errorf("wrapped: %w", status.New(status.End, "loader", "there is no further batch in this loop"))
+	closed := fmt.Errorf("wrapped: %w", status.Closed("loader", "the loader is closed"))
+	cancelled := status.New(status.Cancelled, "loader", "stopped")
+	for _, target := range []error{status.ErrEnd, status.ErrClosed, context.Canceled} {
+		for _, err := range []error{end, closed, cancelled} {
+			want := err == end && target == status.ErrEnd || err == closed && target == status.ErrClosed || error(cancelled) == err && target == context.Canceled
+			if errors.Is(err, target) != want {
+				t.Errorf("errors.Is(%v, %v) is %v", err, target, !want)
+			}
+		}
+	}
+	if got := status.Closed("loader", "the %s is closed", "loader"); got.Code != status.InvalidState || got.Error() != "loader: the loader is closed" {
+		t.Errorf("%v, %v", got.Code, got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -23,7 +22,7 @@ func QuotedList(names []string) string { return `"` + strings.Join(names, `", "`
 // cuts a long name.
 func Plain(name string) string {
 	for _, r := range name {
-		if !unicode.IsPrint(r) {
+		if !strconv.IsPrint(r) {
 			q := strconv.Quote(name)
 			return Cut(q[1:len(q)-1], maxName)
 		}

@@ -16,7 +16,7 @@ import (
 // reflect.
 const (
 	maxRaw    = 4_200_000
-	maxBrotli = 840_000
+	maxBrotli = 830_000
 )
 
 const brotli = `const z = require("zlib"), b = require("fs").readFileSync(process.argv[1]), c = z.constants;
