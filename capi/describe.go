@@ -40,7 +40,7 @@ type array struct {
 }
 
 func arrayOf(a layout.Array) array {
-	return array{a.Name, kindNames[a.Kind], a.Type, append([]int{}, a.Shape...), entries(a.Delivered.Spec())}
+	return array{a.Name, kindNames[a.Kind], a.Type, append([]int{}, a.Shape...), a.Delivered.Spec().Entries()}
 }
 
 type blockInfo struct {
@@ -64,7 +64,7 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 		BatchShape: lay.BatchShape(), BatchBytes: memory.bytes(), Arrays: []arrayInfo{},
 	}
 	for _, a := range lay.Arrays() {
-		out.Arrays = append(out.Arrays, arrayInfo{arrayOf(a), a.Field, entries(a.Sharding.Spec()), []blockInfo{}})
+		out.Arrays = append(out.Arrays, arrayInfo{arrayOf(a), a.Field, a.Sharding.Spec().Entries(), []blockInfo{}})
 	}
 	for i, b := range lay.Process(l.Process()).Blocks {
 		a := &out.Arrays[b.Array]
@@ -72,21 +72,6 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 			Tensor: i, Offset: memory.offsets[i], Bytes: memory.sizes[i],
 			Shape: append([]int{}, b.Index.Shape()...), Index: b.Index, Holders: b.Holders,
 		})
-	}
-	return out
-}
-
-// entries returns a spec as documents have it.
-func entries(spec sharding.PartitionSpec) []any {
-	out := make([]any, len(spec))
-	for i, axes := range spec {
-		switch len(axes) {
-		case 0:
-		case 1:
-			out[i] = axes[0]
-		default:
-			out[i] = axes
-		}
 	}
 	return out
 }

@@ -44,6 +44,10 @@ func (a Array) RowShape() []int { return a.Shape[a.BatchDims:] }
 // spec says.
 func (a Array) Resharded() bool { return a.Delivered != nil && a.Delivered != a.Sharding }
 
+// made reports whether the loader computes the array, which has no path of its
+// own in the document.
+func (a Array) made() bool { return a.Kind != Data && a.Kind != Static }
+
 // addArrays lists the arrays and reports what is wrong with their specs.
 func (l *Layout) addArrays() {
 	for i := range l.doc.Arrays {
@@ -99,9 +103,9 @@ func (l *Layout) add(a Array, spec sharding.PartitionSpec, path string) {
 	l.tilings = append(l.tilings, t)
 }
 
-// grouped groups the arrays by their keys, in order. It leaves out arrays for
-// which key returns false.
-func (l *Layout) grouped(key func(i int) (k string, ok bool)) [][]int {
+// Grouped groups the numbers of the arrays by their keys, in order. It leaves out
+// arrays for which key returns false.
+func (l *Layout) Grouped(key func(i int) (k string, ok bool)) [][]int {
 	var groups [][]int
 	number := map[string]int{}
 	for i := range l.arrays {

@@ -3,7 +3,6 @@ package layout
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
@@ -12,112 +11,51 @@ import (
 
 // checkSpec returns the sharding of an array if the spec fits it. Else it
 // reports every problem of the array, not just the first.
-func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (s *sharding.NamedSharding, t sharding.Tiling, ok bool) {
-	before := len(l.problems)
+func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (*sharding.NamedSharding, sharding.Tiling, bool) {
 	specPath := path + "/spec"
-	if a.Kind != Data && a.Kind != Static {
+	if a.made() {
 		specPath = path
 	}
-	if arrayBytes(a) > MaxInteger {
+	tooLarge := arrayBytes(a) > MaxInteger
+	if tooLarge {
 		l.report(Error, TooLarge, path+"/shape", fmt.Sprintf("array %s of shape %s takes more than 2^53 bytes", wording.Quote(a.Name), wording.Shape(a.Shape)), "make the batch or the row smaller")
 	}
-	if len(spec) > len(a.Shape) {
-		l.report(Error, SpecRank, specPath, fmt.Sprintf("spec %s of array %s has %d entries, but shape %s has rank %d", wording.Plain(spec.String()), wording.Quote(a.Name), len(spec), wording.Shape(a.Shape), len(a.Shape)),
-			"give at most one entry per dimension", Fact{"entries", int64(len(spec))}, Fact{"rank", int64(len(a.Shape))})
+	s, t, faults := sharding.Fit(l.mesh, spec, a.Shape, "array "+wording.Quote(a.Name))
+	for _, f := range faults {
+		hint, at := f.Hint, jsontext.Element(specPath, f.Dimension)
+		switch {
+		case f.Code == sharding.SpecRank:
+			at = specPath
+		case f.Code == sharding.Indivisible:
+			hint = l.divisibleHint(a, f)
+			if at = jsontext.Element(path+"/shape", f.Dimension); a.made() {
+				at = path
+			}
+		}
+		facts := make([]Fact, len(f.Facts))
+		for i, fact := range f.Facts {
+			facts[i] = Fact(fact)
+		}
+		l.report(Error, Code(f.Code), at, f.Message, hint, facts...)
 	}
-	if l.checkSpecAxes(a, spec, specPath) && before == len(l.problems) {
-		l.checkDivides(a, spec, path)
-	}
-	if before < len(l.problems) {
-		return nil, t, false
-	}
-	s, err := sharding.New(l.mesh, spec)
-	if err == nil {
-		t, err = s.Tiling(a.Shape)
-	}
-	if err != nil { // not reached: the checks above report what sharding refuses
-		l.report(Error, Indivisible, specPath, err.Error(), "")
+	if tooLarge || len(faults) > 0 {
 		return nil, t, false
 	}
 	return s, t, l.checkRanges(a, t, specPath)
 }
 
-func (l *Layout) checkSpecAxes(a Array, spec sharding.PartitionSpec, path string) bool {
-	ok := true
-	used := map[string]int{}
-	for d, entry := range spec {
-		for _, name := range entry {
-			e, dup := used[name]
-			_, _, known := l.mesh.Axis(name)
-			switch {
-			case !known:
-				ok = false
-				l.report(Error, UnknownAxis, jsontext.Element(path, d), fmt.Sprintf("axis %s of array %s is not in %s", wording.Quote(name), wording.Quote(a.Name), l.mesh), l.axisHint(), Fact{"dimension", int64(d)})
-			case dup:
-				ok = false
-				where := fmt.Sprintf("dimension %d and dimension %d", e, d)
-				if e == d {
-					where = fmt.Sprintf("dimension %d twice", d)
-				}
-				l.report(Error, DuplicateAxis, jsontext.Element(path, d), fmt.Sprintf("axis %s partitions %s of array %s", wording.Quote(name), where, wording.Quote(a.Name)),
-					"an axis can partition one dimension once", Fact{"dimension", int64(d)}, Fact{"other", int64(e)})
-			}
-			used[name] = d
-		}
-	}
-	return ok
-}
-
-func (l *Layout) axisHint() string {
-	axes := l.mesh.Axes()
-	if len(axes) == 0 {
-		return "leave it out: the mesh has no axes"
-	}
-	names := make([]string, len(axes))
-	for i, a := range axes {
-		names[i] = wording.Quote(a.Name)
-	}
-	return "use one of " + strings.Join(names, ", ")
-}
-
-func (l *Layout) checkDivides(a Array, spec sharding.PartitionSpec, path string) {
-	for d, entry := range spec {
-		tiles, by := 1, make([]string, 0, len(entry))
-		for _, name := range entry {
-			_, axis, _ := l.mesh.Axis(name)
-			tiles *= axis.Size
-			by = append(by, fmt.Sprintf("%s (size %d)", wording.Quote(name), axis.Size))
-		}
-		n := a.Shape[d]
-		if n%tiles == 0 {
-			continue
-		}
-		what := "axis"
-		if len(by) > 1 {
-			what = "axes"
-		}
-		shapePath := jsontext.Element(path+"/shape", d)
-		if a.Kind != Data && a.Kind != Static {
-			shapePath = path
-		}
-		l.report(Error, Indivisible, shapePath,
-			fmt.Sprintf("dimension %d of array %s of shape %s is split %d ways by %s %s, but %d %% %d = %d", d, wording.Quote(a.Name), wording.Shape(a.Shape), tiles, what, strings.Join(by, ", "), n, tiles, n%tiles),
-			l.divisibleHint(a, d, tiles), Fact{"size", int64(n)}, Fact{"tiles", int64(tiles)}, Fact{"remainder", int64(n % tiles)})
-	}
-}
-
 // divisibleHint names the nearest sizes that divide. For a batch dimension they
 // suit all arrays.
-func (l *Layout) divisibleHint(a Array, d, tiles int) string {
-	n := a.Shape[d]
+func (l *Layout) divisibleHint(a Array, f sharding.Fault) string {
+	d := f.Dimension
 	if d >= a.BatchDims {
-		return fmt.Sprintf("the nearest sizes that divide: %s; or partition another dimension", nearest(n, tiles))
+		return f.Hint + "; or partition another dimension"
 	}
-	all := lcm(tiles, l.batchTiles(d))
+	sizes := sharding.Nearest(a.Shape[d], l.batchTiles(d))
 	if a.BatchDims == 1 {
-		return "use a batch of " + nearest(n, all)
+		return "use a batch of " + sizes
 	}
-	return fmt.Sprintf("use %s as batch dimension %d", nearest(n, all), d)
+	return fmt.Sprintf("use %s as batch dimension %d", sizes, d)
 }
 
 // batchTiles returns the number that must divide a batch dimension, for all
@@ -151,13 +89,6 @@ func (l *Layout) tilesOf(entry []string) int {
 		}
 	}
 	return k
-}
-
-func nearest(n, tiles int) string {
-	if n < tiles {
-		return fmt.Sprint(tiles)
-	}
-	return fmt.Sprintf("%d or %d", n-n%tiles, n-n%tiles+tiles)
 }
 
 func lcm(a, b int) int {

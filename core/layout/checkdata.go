@@ -52,7 +52,7 @@ func (l *Layout) checkColumns(a *ArraySpec) {
 	if a.Columns == nil {
 		return
 	}
-	path := "/arrays/" + jsontext.Escape(a.Name) + "/columns"
+	path := arrayPath(a.Name) + "/columns"
 	if len(a.RowShape) == 0 {
 		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", wording.Quote(a.Name)),
 			"leave columns out, or take a field whose rows have a dimension")
@@ -73,7 +73,7 @@ func (l *Layout) checkField(a *ArraySpec) {
 	if l.doc.Dataset == nil || l.doc.Dataset.Fields == nil {
 		return
 	}
-	path := "/arrays/" + jsontext.Escape(a.Name)
+	path := arrayPath(a.Name)
 	fields := l.doc.Dataset.Fields
 	i := slices.IndexFunc(fields, func(f FieldSpec) bool { return f.Name == a.field() })
 	if i < 0 {

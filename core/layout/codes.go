@@ -1,16 +1,18 @@
 package layout
 
+import "github.com/meshfeed/meshfeed/core/sharding"
+
 // The codes of problems. Errors forbid the layout, warnings and infos do not.
 const (
 	// Errors of one array.
-	UnknownAxis   Code = "unknown-axis"    // a spec names an axis that the mesh does not have
-	DuplicateAxis Code = "duplicate-axis"  // a spec names an axis twice
-	SpecRank      Code = "spec-rank"       // a spec has more entries than the array has dimensions
-	Indivisible   Code = "indivisible"     // a dimension does not divide by its number of tiles; facts size, tiles, remainder
-	TooLarge      Code = "too-large"       // sizes beyond 2^53 bytes
-	TooManyBlocks Code = "too-many-blocks" // a process gathers more than MaxBlocks blocks; facts blocks, limit
-	TooManyRanges Code = "too-many-ranges" // a process takes more than MaxRanges separate row ranges for an array; facts ranges, limit
-	NameTaken     Code = "name-taken"      // the mask or an extra has the name of another array
+	UnknownAxis   Code = sharding.UnknownAxis   // a spec names an axis that the mesh does not have; facts dimension
+	DuplicateAxis Code = sharding.DuplicateAxis // a spec names an axis twice; facts dimension, other
+	SpecRank      Code = sharding.SpecRank      // a spec has more entries than the array has dimensions; facts entries, rank
+	Indivisible   Code = sharding.Indivisible   // a dimension does not divide by its number of tiles; facts size, tiles, remainder
+	TooLarge      Code = "too-large"            // sizes beyond 2^53 bytes
+	TooManyBlocks Code = "too-many-blocks"      // a process gathers more than MaxBlocks blocks; facts blocks, limit
+	TooManyRanges Code = "too-many-ranges"      // a process takes more than MaxRanges separate row ranges for an array; facts ranges, limit
+	NameTaken     Code = "name-taken"           // the mask or an extra has the name of another array
 
 	// Errors of an array and its field.
 	UnknownField  Code = "unknown-field"  // the dataset has no such field

@@ -157,7 +157,7 @@ func (l *Layout) sumUp(c *costs) {
 // alike groups the arrays that are read by a key of their tilings. A large mesh
 // is then walked once per group.
 func (l *Layout) alike(key func(i int) string) [][]int {
-	return l.grouped(func(i int) (string, bool) {
+	return l.Grouped(func(i int) (string, bool) {
 		if a := l.arrays[i]; a.Kind == Static || a.Delivered == nil {
 			return "", false
 		}

@@ -6,10 +6,11 @@ import (
 	"github.com/meshfeed/meshfeed/core/sharding"
 )
 
-// HeldPart is a block that one process counts for all processes that hold it.
+// HeldPart is a block that a process counts in the certificate of an epoch. Of all
+// processes that hold the block, the one with the lowest number counts it.
 type HeldPart struct {
 	Block int   // number in Process.Blocks
-	Part  int64 // of its rows that the block is: from 0 to Parts-1
+	Part  int64 // which part of its rows the block is, from 0 to Parts-1
 }
 
 // Parts returns the number of distinct blocks that each row of the global batch

@@ -80,29 +80,14 @@ func (l *Layout) addDelivered() {
 	l.delivered = slices.Clone(l.tilings)
 	for i := range l.arrays {
 		a := &l.arrays[i]
-		switch {
-		case a.Sharding == nil || a.Kind == Static:
+		if a.Sharding == nil || a.Kind == Static {
 			a.Delivered = a.Sharding
-		case axis < 0:
-			l.deliverEvenly(i, spec)
+			continue
 		}
-	}
-}
-
-// deliverEvenly lets an array be delivered by evenSpec. That spec fits the
-// batch and names every axis once, so sharding accepts it.
-func (l *Layout) deliverEvenly(i int, spec sharding.PartitionSpec) {
-	a := &l.arrays[i]
-	s, err := sharding.New(l.mesh, spec)
-	var t sharding.Tiling
-	if err == nil {
-		t, err = s.Tiling(a.Shape)
-	}
-	switch {
-	case err != nil:
-		l.report(Error, Indivisible, "/loading", err.Error(), "")
-	case l.checkRanges(*a, t, "/loading"):
-		a.Delivered, l.delivered[i] = s, t
+		s, t, faults := sharding.Fit(l.mesh, spec, a.Shape, a.Name)
+		if axis < 0 && len(faults) == 0 && l.checkRanges(*a, t, "/loading") {
+			a.Delivered, l.delivered[i] = s, t
+		}
 	}
 }
 
@@ -112,7 +97,7 @@ func (l *Layout) reportUneven(axis int) {
 	if len(size) == 1 {
 		l.report(Error, Indivisible, "/batch/size",
 			fmt.Sprintf(`with loading "reshard" the batch of %d is split over all %d devices, but %d %% %d = %d`, size[0], devices, size[0], devices, size[0]%devices),
-			fmt.Sprintf(`use a batch of %s, or another way of loading`, nearest(size[0], devices)),
+			fmt.Sprintf(`use a batch of %s, or another way of loading`, sharding.Nearest(size[0], devices)),
 			Fact{"size", int64(size[0])}, Fact{"tiles", int64(devices)}, Fact{"remainder", int64(size[0] % devices)})
 		return
 	}

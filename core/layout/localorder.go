@@ -8,22 +8,19 @@ import (
 )
 
 // OrderLocal stands in a document for the local order of its layout. New
-// replaces it by the full name, which [Layout.LocalOrder] returns.
+// replaces it by the full name, which [Layout.DerivedOrder] returns.
 const OrderLocal = "local"
 
-// LocalOrder returns the name of the local order of this layout. With it, every
-// process reads its own parts of the dataset. The number of parts is the
-// smallest number of equal blocks of rows such that every process that holds one
-// row of a block holds all its rows, for each array. If every process holds one
-// range of rows, it is the number of different ranges.
+// DerivedOrder returns the full name of an order whose parameters follow from this
+// layout ([sampler.IsDerived]). OrderLocal is such an order: with it, every process
+// reads its own parts of the dataset. The number of parts is the smallest number of
+// equal blocks of rows such that every process that holds one row of a block holds
+// all its rows, for each array. If every process holds one range of rows, it is the
+// number of different ranges.
 //
 // The order follows from the specs and not from the way of loading, so all ways
 // deliver the same batches. The error is InvalidArgument for a layout with
 // errors, and if there would be more than 2^20 parts.
-func (l *Layout) LocalOrder() (string, error) { return l.DerivedOrder(OrderLocal) }
-
-// DerivedOrder returns the full name of an order whose parameters follow from
-// this layout ([sampler.IsDerived]).
 func (l *Layout) DerivedOrder(short string) (string, error) {
 	batch := l.BatchSize()
 	if batch == 0 || !l.costs.known {
@@ -42,7 +39,7 @@ func (l *Layout) DerivedOrder(short string) (string, error) {
 		return "", status.Errorf(status.InvalidArgument, "layout", "the rows of every process lie in too many pieces for order %q", short).
 			WithHint("partition the first batch dimension rather than a later one, or shuffle")
 	}
-	return sampler.Derive(short, sampler.Grouping{Groups: batch / block, Batch: batch}).String(), nil
+	return sampler.Derive(short, sampler.Grouping{Groups: batch / block, Batch: batch}), nil
 }
 
 func gcd(a, b int64) int64 {

@@ -58,18 +58,19 @@ func (p Problem) err() *status.Error {
 // maxPath is the number of bytes of a path that a message shows.
 const maxPath = 120
 
-// report adds a problem to the layout.
-func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
-	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
-}
-
-// fail makes the error of a document that breaks the rules of Validate.
-func fail(path, format string, args ...any) *status.Error {
+// Invalid makes the error of a document that breaks a rule at path, a JSON
+// Pointer into it.
+func Invalid(path, format string, args ...any) *status.Error {
 	if path != "" {
 		format = "%s: " + format
 		args = append([]any{wording.Cut(path, maxPath)}, args...)
 	}
 	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", path)
+}
+
+// report adds a problem to the layout.
+func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
+	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
 }
 
 // arrayPath is the JSON Pointer of an array of the document.

@@ -24,8 +24,6 @@ const (
 	// MaxProcesses bounds the processes of a mesh, so that the validator needs
 	// at most the memory that a browser allows it.
 	MaxProcesses = 1 << 17
-
-	maxProcess = 1<<31 - 1 // the largest number of a process
 )
 
 // Defaults of a document.

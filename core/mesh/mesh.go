@@ -13,12 +13,16 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // Limits that keep products within an int, and tables within memory.
 const (
 	MaxAxes    = 32
 	MaxDevices = 1 << 20
+
+	maxProcess = 1<<31 - 1 // the largest number of a process
+	maxID      = 1 << 53   // the largest id of a device: JSON holds it exactly
 )
 
 // Axis is one named dimension of a mesh.
@@ -44,32 +48,24 @@ type Mesh struct {
 	starts    []int32 // of each process's group in positions, and the end
 }
 
-// New makes a mesh of devices over axes, and copies both. The number of devices must
-// be the product of the axis sizes, and no axis name and no device id may occur
-// twice, else the error is InvalidArgument. JAX accepts both and merges them.
+// New makes a mesh of devices over axes, and copies both. The error is that of
+// CheckAxes or of CheckDevices.
 func New(axes []Axis, devices []Device) (*Mesh, error) {
-	size, err := checkAxes(axes)
+	size, err := CheckAxes(axes)
 	if err != nil {
 		return nil, err
 	}
-	if len(axes) == 0 && len(devices) != 1 {
-		return nil, fail("a mesh without axes needs 1 device, but there are %d", len(devices))
-	}
-	if len(devices) != size {
-		return nil, fail("axes %s need %d devices, but there are %d", axesText(axes), size, len(devices)).
-			WithHint("give one device for every coordinate, in row-major order")
-	}
-	if err := checkDevices(devices); err != nil {
+	if err := CheckDevices(devices, size); err != nil {
 		return nil, err
 	}
-	m := &Mesh{axes: slices.Clone(axes), devices: slices.Clone(devices)}
-	m.group()
-	return m, nil
+	return build(axes, slices.Clone(devices)), nil
 }
 
-// group sorts the mesh positions by process. Processes mostly own consecutive
-// devices, so the list to sort is much shorter than the list of devices.
-func (m *Mesh) group() {
+// build makes a mesh of devices that CheckDevices accepts, and keeps them. It sorts the
+// mesh positions by process. Processes mostly own consecutive devices, so the list
+// of processes to sort is much shorter than the list of devices.
+func build(axes []Axis, devices []Device) *Mesh {
+	m := &Mesh{axes: slices.Clone(axes), devices: devices}
 	last := -1
 	for _, d := range m.devices {
 		if d.Process != last {
@@ -98,70 +94,71 @@ func (m *Mesh) group() {
 		m.positions[next[n]] = int32(i)
 		next[n]++
 	}
+	return m
 }
 
 // Uniform makes a mesh of devices 0…n-1 in order. Processes 0…processes-1 own equal
 // parts of them.
 func Uniform(axes []Axis, processes int) (*Mesh, error) {
-	size, err := checkAxes(axes)
+	size, err := CheckAxes(axes)
 	if err != nil {
 		return nil, err
 	}
 	if processes < 1 {
-		return nil, fail("a mesh needs at least 1 process, but there are %d", processes)
+		return nil, fail("/processes", "a mesh needs at least 1 process, but there are %d", processes)
 	}
 	if size%processes != 0 {
-		return nil, fail("%d devices cannot be shared equally by %d processes", size, processes).
+		return nil, fail("/processes", "%d devices cannot be shared equally by %d processes", size, processes).
 			WithHint("list the devices as [process, id] pairs in mesh order")
 	}
 	devices := make([]Device, size)
 	for i := range devices {
 		devices[i] = Device{Process: i / (size / processes), ID: i}
 	}
-	return New(axes, devices)
+	return build(axes, devices), nil
 }
 
-func checkAxes(axes []Axis) (size int, err error) {
+// CheckAxes checks the names and sizes of axes, and returns the number of devices
+// that they need. A name may occur once: JAX accepts a repeated name and merges the
+// axes. The error is InvalidArgument. Its attribute "path" is a JSON Pointer into
+// the mesh of a layout document.
+func CheckAxes(axes []Axis) (size int, err error) {
 	if len(axes) > MaxAxes {
-		return 0, fail("a mesh may have %d axes, but there are %d", MaxAxes, len(axes))
+		return 0, fail("/axes", "there are %d axes, but a mesh may have %d", len(axes), MaxAxes)
 	}
 	size = 1
 	for i, a := range axes {
+		name, number := fmt.Sprintf("/axes/%d/0", i), fmt.Sprintf("/axes/%d/1", i)
 		if a.Name == "" {
-			return 0, fail("axis %d has no name", i).WithHint("name every axis")
+			return 0, fail(name, "an axis has no name").WithHint("a name has at least one character")
+		}
+		if j := slices.IndexFunc(axes, func(b Axis) bool { return b.Name == a.Name }); j < i {
+			return 0, fail(name, "axis %s has the same name as axis %d", wording.Quote(a.Name), j).WithHint("give every axis its own name")
 		}
 		if a.Size < 1 {
-			return 0, fail("axis %q has size %d, but the smallest size is 1", a.Name, a.Size)
-		}
-		for j := range i {
-			if axes[j].Name == a.Name {
-				return 0, fail("axis name %q is used for axes %d and %d", a.Name, j, i).WithHint("give every axis its own name")
-			}
+			return 0, fail(number, "axis %s has size %d, but the smallest size is 1", wording.Quote(a.Name), a.Size)
 		}
 		if a.Size > MaxDevices/size {
-			return 0, fail("axes %s make more than %d devices", axesText(axes), MaxDevices)
+			return 0, fail(number, "axis %s of size %d makes the mesh larger than %d devices", wording.Quote(a.Name), a.Size, MaxDevices)
 		}
 		size *= a.Size
 	}
 	return size, nil
 }
 
-// checkDevices refuses negative numbers and repeated ids.
-func checkDevices(devices []Device) error {
+// CheckDevices checks that there are size devices with numbers in their bounds, and
+// that no id occurs twice: JAX accepts a repeated id and merges the devices. The
+// error is that of CheckAxes.
+func CheckDevices(devices []Device, size int) error {
+	if len(devices) != size {
+		return fail("/devices", "there are %d devices, but the axes need %d", len(devices), size).
+			WithHint("give one device for every coordinate, in row-major order")
+	}
 	for i, d := range devices {
-		if d.Process < 0 || d.ID < 0 {
-			return fail("device %d is (process %d, id %d), but neither may be negative", i, d.Process, d.ID)
+		if d.Process < 0 || d.ID < 0 || d.Process > maxProcess || d.ID > maxID {
+			return fail(fmt.Sprintf("/devices/%d", i), "the device is [%d, %d], but a process is from 0 to %d and an id from 0 to 2^53", d.Process, d.ID, maxProcess)
 		}
 	}
-	if i, j, found := Repeated(devices); found {
-		return fail("device id %d stands at mesh positions %d and %d", devices[i].ID, i, j).WithHint("name every device once")
-	}
-	return nil
-}
-
-// Repeated finds the first device whose id an earlier device has. No id may be
-// negative.
-func Repeated(devices []Device) (before, again int, found bool) {
 	small := make([]int32, 2*len(devices)) // by id: the position of the device, plus one
 	large := map[int]int32{}
 	for i, d := range devices {
@@ -172,14 +169,14 @@ func Repeated(devices []Device) (before, again int, found bool) {
 			at, large[d.ID] = large[d.ID], int32(i)+1
 		}
 		if at > 0 {
-			return int(at) - 1, i, true
+			return fail(fmt.Sprintf("/devices/%d/1", i), "id %d is also at mesh position %d", d.ID, at-1).WithHint("name every device once")
 		}
 	}
-	return 0, 0, false
+	return nil
 }
 
-func fail(format string, args ...any) *status.Error {
-	return status.Errorf(status.InvalidArgument, "mesh", format, args...)
+func fail(path, format string, args ...any) *status.Error {
+	return status.Errorf(status.InvalidArgument, "mesh", format, args...).With("path", path)
 }
 
 // Axes returns a copy of the axes, in order.
@@ -204,21 +201,18 @@ func (m *Mesh) Size() int { return len(m.devices) }
 // Device returns the device at a mesh position.
 func (m *Mesh) Device(position int) Device { return m.devices[position] }
 
-// Devices returns a copy of the devices, in mesh order.
-func (m *Mesh) Devices() []Device { return slices.Clone(m.devices) }
-
 // Processes lists the processes that own devices, in ascending order.
 func (m *Mesh) Processes() []int { return slices.Clone(m.processes) }
 
 // Local lists the mesh positions that a process owns, in mesh order. It is
 // empty for a process without devices in the mesh, which is legal.
 func (m *Mesh) Local(process int) []int {
-	group := m.local(process)
-	if len(group) == 0 {
+	n, ok := slices.BinarySearch(m.processes, process)
+	if !ok {
 		return nil
 	}
-	list := make([]int, len(group))
-	for i, position := range group {
+	list := make([]int, len(m.Owned(n)))
+	for i, position := range m.Owned(n) {
 		list[i] = int(position)
 	}
 	return list
@@ -228,41 +222,12 @@ func (m *Mesh) Local(process int) []int {
 // The list belongs to the mesh and must not be changed.
 func (m *Mesh) Owned(n int) []int32 { return m.positions[m.starts[n]:m.starts[n+1]] }
 
-// NumLocal returns the number of devices that a process owns.
-func (m *Mesh) NumLocal(process int) int { return len(m.local(process)) }
-
-func (m *Mesh) local(process int) []int32 {
-	n, ok := slices.BinarySearch(m.processes, process)
-	if !ok {
-		return nil
-	}
-	return m.Owned(n)
-}
-
-// Coordinates returns the coordinates of a mesh position.
-func (m *Mesh) Coordinates(position int) []int {
-	c := make([]int, len(m.axes))
-	for i := len(c) - 1; i >= 0; i-- {
-		c[i] = position % m.axes[i].Size
-		position /= m.axes[i].Size
-	}
-	return c
-}
-
-// Equal reports whether both meshes have the same axes and devices in the same
-// order.
-func (m *Mesh) Equal(o *Mesh) bool {
-	return slices.Equal(m.axes, o.axes) && slices.Equal(m.devices, o.devices)
-}
-
 // String prints the mesh as JAX does, without axis types: Mesh('data': 4, 'model':
 // 2).
-func (m *Mesh) String() string { return "Mesh(" + axesText(m.axes) + ")" }
-
-func axesText(axes []Axis) string {
-	parts := make([]string, len(axes))
-	for i, a := range axes {
+func (m *Mesh) String() string {
+	parts := make([]string, len(m.axes))
+	for i, a := range m.axes {
 		parts[i] = fmt.Sprintf("'%s': %d", a.Name, a.Size)
 	}
-	return strings.Join(parts, ", ")
+	return "Mesh(" + strings.Join(parts, ", ") + ")"
 }

@@ -15,18 +15,6 @@ func exampleMesh() *mesh.Mesh {
 	return m
 }
 
-// A batch of 32 rows over the data axis: the two devices of process 1 hold the
-// same rows, so the process reads them once.
-func ExampleNamedSharding_Local() {
-	s, err := sharding.New(exampleMesh(), sharding.P("data"))
-	if err != nil {
-		panic(err)
-	}
-	parts, err := s.Local([]int{32, 10}, 1)
-	fmt.Println(parts, err)
-	// Output: [{[8:16, 0:10] [2 3]}] <nil>
-}
-
 func ExampleNamedSharding_Map() {
 	s, err := sharding.New(exampleMesh(), sharding.P([]string{"model", "data"}))
 	if err != nil {
@@ -35,21 +23,6 @@ func ExampleNamedSharding_Map() {
 	indexes, replicas, err := s.Map([]int{16})
 	fmt.Println(indexes, replicas, err)
 	// Output: [[0:2] [8:10] [2:4] [10:12] [4:6] [12:14] [6:8] [14:16]] [0 0 0 0 0 0 0 0] <nil>
-}
-
-// If the model axis crosses processes, processes 0 and 2 must read the same rows.
-func ExampleNamedSharding_Groups() {
-	m, err := mesh.Uniform([]mesh.Axis{{Name: "model", Size: 2}, {Name: "data", Size: 4}}, 4)
-	if err != nil {
-		panic(err)
-	}
-	s, err := sharding.New(m, sharding.P("data"))
-	if err != nil {
-		panic(err)
-	}
-	groups, err := s.Groups([]int{32})
-	fmt.Println(groups, err)
-	// Output: [[0 2] [1 3]] <nil>
 }
 
 func ExampleNamedSharding_Check() {

@@ -30,3 +30,30 @@ func (x Index) String() string {
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
 }
+
+// IndexAt returns the part that the device at a mesh position holds. The shape
+// must pass Check.
+func (s *NamedSharding) IndexAt(shape []int, position int) Index {
+	t := s.tiling(shape)
+	return t.Index(t.At(position))
+}
+
+// Map returns the index and the replica number of every device, in mesh order. The
+// replica number is the number of earlier devices with an equal index. Equal
+// indexes share their memory.
+func (s *NamedSharding) Map(shape []int) (indexes []Index, replicas []int, err error) {
+	t, err := s.Tiling(shape)
+	if err != nil {
+		return nil, nil, err
+	}
+	distinct, seen := make([]Index, t.count), make([]int, t.count)
+	for tile := range distinct {
+		distinct[tile] = t.Index(tile)
+	}
+	indexes, replicas = make([]Index, s.mesh.Size()), make([]int, s.mesh.Size())
+	for i, tile := range t.All() {
+		indexes[i], replicas[i] = distinct[tile], seen[tile]
+		seen[tile]++
+	}
+	return indexes, replicas, nil
+}

@@ -3,8 +3,8 @@ package sharding
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -78,8 +78,8 @@ func P(entries ...any) PartitionSpec {
 	return spec
 }
 
-// Entries returns the entries in canonical form, which NewSpec accepts: nil, a
-// string for one axis, a []string for several. The list is never nil.
+// Entries returns the entries as layout documents have them: nil, a string for
+// one axis, a []string for several. The list is never nil. NewSpec accepts it.
 func (p PartitionSpec) Entries() []any {
 	entries := make([]any, len(p))
 	for d, axes := range p {
@@ -111,31 +111,34 @@ func (p PartitionSpec) Clone() PartitionSpec {
 
 // String prints the spec as JAX does: P('data', None, ('a', 'b')), P('x',), P().
 func (p PartitionSpec) String() string {
-	return "P" + tuple(p, func(axes []string) string {
-		switch len(axes) {
-		case 0:
-			return "None"
-		case 1:
-			return repr(axes[0])
+	entries := make([]string, len(p))
+	for d, axes := range p {
+		names := make([]string, len(axes))
+		for i, name := range axes {
+			names[i] = repr(name)
 		}
-		return tuple(axes, repr)
-	})
+		switch len(names) {
+		case 0:
+			entries[d] = "None"
+		case 1:
+			entries[d] = names[0]
+		default:
+			entries[d] = tuple(names)
+		}
+	}
+	return "P" + tuple(entries)
 }
 
-// tuple prints a list as Python prints a tuple.
-func tuple[T any](list []T, text func(T) string) string {
-	parts := make([]string, len(list))
-	for i, x := range list {
-		parts[i] = text(x)
-	}
+// tuple writes parts as Python prints a tuple.
+func tuple(parts []string) string {
 	if len(parts) == 1 {
 		return "(" + parts[0] + ",)"
 	}
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// repr prints a name as Python's repr does: in single quotes, or in double quotes
-// if the name contains only single ones.
+// repr writes a name as Python's repr does: in single quotes, or in double quotes
+// if the name contains single quotes and no double ones.
 func repr(name string) string {
 	quote := '\''
 	if strings.ContainsRune(name, '\'') && !strings.ContainsRune(name, '"') {
@@ -161,7 +164,7 @@ func writeRune(b *strings.Builder, r, quote rune) {
 		b.WriteString(`\r`)
 	case r == '\t':
 		b.WriteString(`\t`)
-	case unicode.IsPrint(r):
+	case strconv.IsPrint(r):
 		b.WriteRune(r)
 	case r < utf8.RuneSelf<<1:
 		fmt.Fprintf(b, `\x%02x`, r)

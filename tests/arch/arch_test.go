@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"core/status":       {},
 	"internal/guard":    {"core/status"},
 	"core/dtype":        {"core/status"},
-	"core/mesh":         {"core/status"},
+	"core/mesh":         {"core/status", "internal/wording"},
 	"internal/wording":  {},
 	"internal/jsontext": {"core/status", "internal/wording"},
 	// tier 1

@@ -269,7 +269,7 @@ func claimAllRows(t *testing.T, u run) {
 // claimScattered promises that every device's rows are a separate run.
 func claimScattered(t *testing.T, u run) {
 	for _, p := range u.lay.Mesh().Processes() {
-		if got, want := len(u.lay.Process(p).Rows), u.lay.Mesh().NumLocal(p); got != want {
+		if got, want := len(u.lay.Process(p).Rows), len(u.lay.Mesh().Local(p)); got != want {
 			t.Fatalf("the rows of process %d are %d runs, want %d", p, got, want)
 		}
 	}

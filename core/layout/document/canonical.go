@@ -3,7 +3,6 @@ package document
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -171,7 +170,7 @@ func writeBatch(w *jsontext.Writer, d *layout.Document) {
 	}
 	unlessDefault(w, "remainder", b.Remainder, layout.Drop)
 	unlessDefault(w, "mask", b.Mask, layout.DefaultMask)
-	if b.MaskSpec != nil && !slices.EqualFunc(b.MaskSpec, d.SharedSpec(), slices.Equal) {
+	if b.MaskSpec != nil && !b.MaskSpec.Equal(d.SharedSpec()) {
 		w.Key("mask_spec")
 		WriteSpec(w, b.MaskSpec)
 	}

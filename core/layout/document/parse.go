@@ -29,17 +29,7 @@ const (
 // form is the kind of document that Parse reads.
 var form = jsontext.Form{
 	MaxDepth: maxDepth, MaxString: layout.MaxName,
-	Fail: func(pointer, message string) *status.Error { return fail(pointer, "%s", message) },
-}
-
-// fail makes the error of a text that is not a layout document.
-func fail(pointer, format string, args ...any) *status.Error {
-	const maxPath = 120
-	if pointer != "" {
-		format = "%s: " + format
-		args = append([]any{wording.Cut(pointer, maxPath)}, args...)
-	}
-	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", pointer)
+	Fail: func(pointer, message string) *status.Error { return layout.Invalid(pointer, "%s", message) },
 }
 
 // Parse reads a layout document. It is as strict as [jsontext.Reader], and
@@ -47,7 +37,7 @@ func fail(pointer, format string, args ...any) *status.Error {
 // InvalidArgument, with a JSON Pointer in its attribute "path".
 func Parse(text []byte) (*layout.Document, error) {
 	if len(text) > MaxBytes {
-		return nil, fail("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
+		return nil, layout.Invalid("", "the document has %d bytes, but may have %d", len(text), MaxBytes)
 	}
 	r, err := jsontext.NewReader(text, form)
 	if err != nil {
@@ -162,7 +152,7 @@ func (p *parser) two(want string) (v [2]int, err error) {
 
 func (p *parser) array(name string) error {
 	if len(p.doc.Arrays) == layout.MaxArrays {
-		return fail("/arrays", "there are more than %d arrays", layout.MaxArrays)
+		return layout.Invalid("/arrays", "there are more than %d arrays", layout.MaxArrays)
 	}
 	a, shape := layout.ArraySpec{Name: name}, batchDimensions{}
 	err := p.Members("an array", 2, []string{"shape", "dtype", "spec", "field", "columns"}, func(key string) (err error) {
@@ -225,12 +215,12 @@ func (p *parser) checkBatchDimensions(have batchDimensions) error {
 	}
 	for i, name := range have.names {
 		if i >= len(want) || name != want[i] {
-			return fail(jsontext.Element(have.path, i), "%s is not the batch dimension expected here", wording.Quote(name)).
+			return layout.Invalid(jsontext.Element(have.path, i), "%s is not the batch dimension expected here", wording.Quote(name)).
 				WithHint("begin the shape with %s", wording.QuotedList(want))
 		}
 	}
 	if len(have.names) < len(want) {
-		return fail(have.path, "the shape names %d of the %d batch dimensions", len(have.names), len(want)).
+		return layout.Invalid(have.path, "the shape names %d of the %d batch dimensions", len(have.names), len(want)).
 			WithHint("begin the shape with %s", wording.QuotedList(want))
 	}
 	return nil

@@ -114,7 +114,7 @@ func reportArray(w *jsontext.Writer, l *layout.Layout, i int, list bool) {
 
 func reportDevices(w *jsontext.Writer, l *layout.Layout, i int) {
 	a, t, m := l.Arrays()[i], l.Tiling(i), l.Mesh()
-	replicas, delivered := make([]int32, t.Count()), l.DeliveredTiling(i)
+	replicas, delivered := t.Replicas(), l.DeliveredTiling(i)
 	index, had, bytes := make(sharding.Index, len(a.Shape)), make(sharding.Index, len(a.Shape)), l.ShardBytes(i)
 	w.Text = slices.Grow(w.Text, m.Size()*(90+20*len(index)))
 	w.Open('[')
@@ -126,7 +126,7 @@ func reportDevices(w *jsontext.Writer, l *layout.Layout, i int) {
 		w.Key("process").Int(int64(d.Process))
 		w.Key("id").Int(int64(d.ID))
 		w.Key("index").Pairs(index)
-		w.Key("replica").Int(int64(replicas[tile]))
+		w.Key("replica").Int(int64(replicas[position]))
 		w.Key("bytes").Int(bytes)
 		if a.Resharded() {
 			delivered.Fill(had, delivered.At(position))
@@ -134,7 +134,6 @@ func reportDevices(w *jsontext.Writer, l *layout.Layout, i int) {
 			w.Key("received_bytes").Int(bytes - commonBytes(a, had, index))
 		}
 		w.Close('}')
-		replicas[tile]++
 	}
 	w.Close(']')
 }
@@ -173,14 +172,10 @@ func reportProcesses(w *jsontext.Writer, l *layout.Layout, o ReportOptions) {
 		} else {
 			w.Pairs(c.Rows)
 		}
-		w.Key("bytes_per_step")
-		reportNumber(w, c.ReadBytes)
-		w.Key("host_bytes")
-		reportNumber(w, c.HostBytes)
-		w.Key("interconnect_bytes")
-		reportNumber(w, c.InterconnectBytes)
-		w.Key("network_bytes")
-		reportNumber(w, c.NetworkBytes)
+		reportNumbers(w, []number{
+			{"bytes_per_step", c.ReadBytes}, {"host_bytes", c.HostBytes},
+			{"interconnect_bytes", c.InterconnectBytes}, {"network_bytes", c.NetworkBytes},
+		})
 		w.Key("same_rows_as")
 		if c.Group < 0 || len(processes) > maxListed {
 			w.Null()
@@ -205,27 +200,29 @@ func reportOthers(w *jsontext.Writer, c layout.ProcessCosts, group []int, p int)
 
 func reportTotals(w *jsontext.Writer, t layout.Totals) {
 	w.Open('{')
-	for _, number := range []struct {
-		key   string
-		value int64
-	}{
+	reportNumbers(w, []number{
 		{"batch_bytes", t.BatchBytes}, {"read_bytes", t.ReadBytes}, {"device_bytes", t.DeviceBytes}, {"host_bytes", t.HostBytes},
 		{"interconnect_bytes", t.InterconnectBytes}, {"network_bytes", t.NetworkBytes},
 		{"steps_per_epoch", t.StepsPerEpoch}, {"remainder_records", t.RemainderRecords},
-	} {
-		w.Key(number.key)
-		reportNumber(w, number.value)
-	}
+	})
 	w.Close('}')
 }
 
-// reportNumber writes a number, or null if it is not known or too large.
-func reportNumber(w *jsontext.Writer, n int64) {
-	if n < 0 || n > layout.MaxInteger {
-		w.Null()
-		return
+type number struct {
+	key   string
+	value int64
+}
+
+// reportNumbers writes members. The value of a number that is not known or too
+// large is null.
+func reportNumbers(w *jsontext.Writer, numbers []number) {
+	for _, n := range numbers {
+		if w.Key(n.key); n.value < 0 || n.value > layout.MaxInteger {
+			w.Null()
+		} else {
+			w.Int(n.value)
+		}
 	}
-	w.Int(n)
 }
 
 func reportProblem(w *jsontext.Writer, p layout.Problem) {

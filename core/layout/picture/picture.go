@@ -65,36 +65,21 @@ func (l *view) find(name string) int {
 	return slices.IndexFunc(l.arrays, func(a layout.Array) bool { return a.Name == name })
 }
 
-// groups lists the arrays that are drawn alike together, in order.
+// groups lists the arrays that have the same drawing together, in order.
 func (l *view) groups() [][]int {
-	var groups [][]int
-	number := map[string]int{}
-	for i := range l.arrays {
-		key := l.look(i)
-		n, known := number[key]
-		if !known {
-			n = len(groups)
-			number[key] = n
-			groups = append(groups, nil)
+	return l.Grouped(func(i int) (string, bool) {
+		a, t := l.arrays[i], l.Tiling(i)
+		if a.Sharding == nil {
+			return fmt.Sprint("broken ", i), true
 		}
-		groups[n] = append(groups[n], i)
-	}
-	return groups
-}
-
-// look is equal for two arrays if their drawings are the same.
-func (l *view) look(i int) string {
-	a, t := l.arrays[i], l.Tiling(i)
-	if a.Sharding == nil {
-		return fmt.Sprint("broken ", i)
-	}
-	key := fmt.Sprint(t.Weights())
-	for d, k := range t.Tiles() {
-		if k > 1 || d == 0 {
-			key += fmt.Sprintf(",%d:%d/%d", d, a.Shape[d], k)
+		key := fmt.Sprint(t.Weights())
+		for d, k := range t.Tiles() {
+			if k > 1 || d == 0 {
+				key += fmt.Sprintf(",%d:%d/%d", d, a.Shape[d], k)
+			}
 		}
-	}
-	return key
+		return key, true
+	})
 }
 
 // moreText stands for groups that are not drawn.

@@ -56,10 +56,10 @@ func (c *canvas) sheet(g *grid) *sheet {
 		longest = max(longest, runes(s.rowLabel(i)))
 	}
 	for j := range g.cols {
-		s.cellW = max(s.cellW, runes(s.colLabel(j))*letter)
+		s.cellW = max(s.cellW, runes(s.colLabel(j))*charWidth)
 	}
 	s.cellW = max(s.cellW+2*cellPad, 40)
-	s.label = longest*letter + 8
+	s.label = longest*charWidth + 8
 	return s
 }
 
@@ -123,7 +123,7 @@ func (c cell) summary() chipRow {
 }
 
 func (r chipRow) width() int {
-	w := runes(r.process)*letter + 6
+	w := runes(r.process)*charWidth + 6
 	for i, part := range r.parts {
 		if i > 0 {
 			w += 2 * chipGap
@@ -133,7 +133,7 @@ func (r chipRow) width() int {
 		}
 	}
 	if r.more != "" {
-		w += runes(r.more)*letter + chipGap
+		w += runes(r.more)*charWidth + chipGap
 	}
 	return w - chipGap
 }
@@ -199,7 +199,7 @@ func (s *sheet) cell(c *canvas, i, j, x, h int) {
 
 func (r chipRow) draw(c *canvas, x, y int) {
 	c.label(x, y+13, "mf-t", "", r.process)
-	x += runes(r.process)*letter + 6
+	x += runes(r.process)*charWidth + 6
 	for i, part := range r.parts {
 		if i > 0 {
 			c.separator(x+chipGap/2, y)
@@ -234,7 +234,7 @@ func (c *canvas) processBars() {
 			c.text(margin, "mf-m", "⋮")
 			continue
 		}
-		c.bar(*r, margin+(name+2)*letter, rows)
+		c.bar(*r, margin+(name+2)*charWidth, rows)
 	}
 }
 
@@ -271,7 +271,7 @@ func bars(rows [][2]int, size int) [][2]int {
 
 // problemList writes the problems.
 func (c *canvas) problemList() {
-	const width = (svgWidth - margin) / letter
+	const width = (svgWidth - margin) / charWidth
 	for _, p := range c.Problems() {
 		c.y += 10
 		c.text(margin, "mf-"+string(p.Severity), fmt.Sprintf("%s %s at %s", p.Severity, p.Code, wording.Plain(wording.Cut(p.Path, maxPath))))

@@ -12,12 +12,12 @@ import (
 
 // Sizes in pixels. All text is monospaced, so its width is known without a font.
 const (
-	margin   = 20
-	letter   = 7 // width of a character of 11.5 px
-	lineStep = 18
-	chipH    = 18
-	svgWidth = 760 // of a drawing; cells are left out to keep it
-	barWidth = 260
+	margin    = 20
+	charWidth = 7 // width of a character of 11.5 px
+	lineStep  = 18
+	chipH     = 18
+	svgWidth  = 760 // of a drawing; cells are left out to keep it
+	barWidth  = 260
 )
 
 // SVG draws a layout as [Text] does. Every process has a color. A filled chip is
@@ -129,7 +129,7 @@ func (c *canvas) label(x, y int, class, anchor, text string) {
 // text puts a line of text below everything else.
 func (c *canvas) text(x int, class, text string) {
 	c.label(x, c.y+12, class, "", text)
-	c.width = max(c.width, x-margin+runes(text)*letter)
+	c.width = max(c.width, x-margin+runes(text)*charWidth)
 	c.y += lineStep
 }
 
@@ -140,7 +140,7 @@ func (c *canvas) lines(x int, class string, pieces ...string) {
 		switch {
 		case i == 0:
 			line = p
-		case x+(runes(line)+3+runes(p))*letter > svgWidth:
+		case x+(runes(line)+3+runes(p))*charWidth > svgWidth:
 			c.text(x, class, line)
 			line = p
 		default:
@@ -208,7 +208,7 @@ func (c *canvas) key() {
 	put := func(chip func(x int) int, text string) {
 		x += chip(x) + 8
 		c.label(x, c.y+13, "mf-m", "", text)
-		x += runes(text)*letter + 24
+		x += runes(text)*charWidth + 24
 	}
 	put(func(x int) int { return c.chip(x, c.y, d.ID, c.color(d.Process), true) }, fmt.Sprintf("device %d of process %d", d.ID, d.Process))
 	if c.replicas {
@@ -238,4 +238,4 @@ func (c *canvas) separator(x, y int) {
 	fmt.Fprintf(&c.body, `<path class="mf-sep" d="M%d %dv%d"/>`+"\n", x, y+1, chipH-2)
 }
 
-func chipWidth(id int) int { return max(22, 10+letter*len(strconv.Itoa(id))) }
+func chipWidth(id int) int { return max(22, 10+charWidth*len(strconv.Itoa(id))) }

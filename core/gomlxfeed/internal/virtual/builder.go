@@ -72,7 +72,7 @@ func (v *builder) addMeshes(meshes []compute.Mesh) error {
 		if err != nil {
 			return err
 		}
-		n := len(m.Devices())
+		n := m.Size()
 		if i > 0 && n != v.positions {
 			return fail("mesh %q has %d devices, but mesh %q has %d: the meshes of a program need equally many", g.Name, n, meshes[0].Name, v.positions)
 		}
