@@ -14,12 +14,13 @@ type addends struct {
 
 func (f *feistel) computeAddends() *addends {
 	t := &addends{feistel: f}
+	all := make([]uint16, rounds/2*(f.a+f.b))
 	for i := range t.of {
 		halves, m := f.b, f.a
 		if i%2 == 1 {
 			halves, m = f.a, f.b
 		}
-		t.of[i] = make([]uint16, halves)
+		t.of[i], all = all[:halves:halves], all[halves:]
 		for y := range t.of[i] {
 			t.of[i][y] = uint16(addend(uint64(y), f.keys[i], m))
 		}
