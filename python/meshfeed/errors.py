@@ -146,6 +146,9 @@ class InternalError(Error, RuntimeError):
     code = Code.Internal
 
 
+CLASSES: dict[int, type[Error]] = {cls.code: cls for cls in Error.__subclasses__()}  # those above
+
+
 class PeerError(Error):
     """Another process of the job failed, is missing, or was given other data.
 
@@ -172,24 +175,6 @@ class PeerError(Error):
         self.process, self.epoch, self.step = process, epoch, step
         return self
 
-
-CLASSES: dict[int, type[Error]] = {
-    cls.code: cls
-    for cls in (
-        InvalidArgumentError,
-        OutOfRangeError,
-        NotFoundError,
-        InvalidStateError,
-        IncompatibleError,
-        DataLossError,
-        ReadError,
-        ResourceExhaustedError,
-        UnsupportedError,
-        CancelledError,
-        ForkedError,
-        InternalError,
-    )
-}
 
 # Tracebacks show the name by which users import the class.
 for _cls in (Error, PeerError, *CLASSES.values()):

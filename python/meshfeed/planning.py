@@ -94,7 +94,8 @@ class Layout:
         Args:
             tables: whether to list every device also in meshes of more than 1,024.
         """
-        return calls.layout_report(self._text, tables=tables)
+        with Checks("Layout.report"):
+            return calls.layout_report(self._text, tables=tables)
 
     @property
     def processes(self) -> Sequence[int]:
@@ -162,18 +163,19 @@ class Layout:
             return page.Server(calls.layout_page(self._text), number)
 
     def _drawn(self, array: Any, dims: Any, *, svg: bool) -> str:
-        check, shapes = Checks("mf.Layout"), {}
-        if array is not None or dims is not None:
-            arrays = self.report()["arrays"]  # with mask and extras
-            shapes = {name: part["global_shape"] for name, part in arrays.items()}
-        if array is not None:
-            if array not in shapes:
-                hint = nearest(array, tuple(shapes))
-                raise check.wrong("array", array, "the name of an array", hint)
-            shapes = {array: shapes[array]}
-        if dims is not None:
-            dims = check.dims(dims, max(map(len, shapes.values())))
-        return calls.layout_drawing(self._text, svg=svg, array=array, dims=dims)
+        shapes = {}
+        with Checks("mf.Layout") as check:
+            if array is not None or dims is not None:
+                arrays = self.report()["arrays"]  # with mask and extras
+                shapes = {name: part["global_shape"] for name, part in arrays.items()}
+            if array is not None:
+                if array not in shapes:
+                    hint = nearest(array, tuple(shapes))
+                    raise check.wrong("array", array, "the name of an array", hint)
+                shapes = {array: shapes[array]}
+            if dims is not None:
+                dims = check.dims(dims, max(map(len, shapes.values())))
+            return calls.layout_drawing(self._text, svg=svg, array=array, dims=dims)
 
     def __str__(self) -> str:
         return self.draw()

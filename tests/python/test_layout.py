@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import pickle
@@ -15,6 +16,7 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 import meshfeed as mf
 from tests.python.data import digits
+from tests.python.programs import run
 from tests.python.test_schema import TABLE, text_of
 
 P = PartitionSpec
@@ -157,7 +159,37 @@ def test_layouts_are_values() -> None:
     assert hash(one) == hash(same)
     assert one != other
     assert pickle.loads(pickle.dumps(one)) == one
+    assert copy.copy(one) == copy.deepcopy(one) == one
     assert mf.Layout.from_json(one.to_json()) == one
+
+
+FORK = """
+import copy, os, pickle, warnings
+import meshfeed as mf
+warnings.simplefilter("ignore")
+lay = mf.layout({"data": 4}, mf.P("data"), {"x": ("int32", ())}, batch_size=8, processes=2)
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+    print(len(lay.report()["processes"]))
+else:
+    assert pickle.loads(pickle.dumps(lay)) == copy.deepcopy(lay) == lay
+    print(repr(lay), list(lay.processes))
+    for call in (lay.report, lay.check, lay.draw, lay.to_svg):
+        try:
+            call()
+        except mf.ForkedError as e:
+            print(e.op, flush=True)
+    os._exit(0)
+"""
+
+
+def test_a_forked_child_can_read_and_send_a_layout() -> None:
+    """It cannot draw one, because the library does not work there."""
+    assert run(FORK).splitlines() == [
+        "Layout(mesh=('data': 4), arrays=['x'], batch_size=8) [0, 1]",
+        *("Layout.report", "Layout.report", "mf.Layout", "mf.Layout"),
+        "2",
+    ]
 
 
 def test_pictures() -> None:

@@ -85,9 +85,10 @@ class JoinedCursor(Cursor):
         if self._leads and barrier is not None:
             if peers.departed is None:
                 barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
-            else:
+            else:  # that process comes to no further barrier
                 barrier.judge()
         progress.ask()
+        # The departure is an error only if there is another batch, which that process lacks.
         gone = peers.departure() if self._leads and peers.departed is not None else None
         before = self._at, self.last, self.ends, self.unseen
         try:

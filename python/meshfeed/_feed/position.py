@@ -108,7 +108,7 @@ class PositionMixin:
         All processes of a job may write the same path. If their steps wait for each other, they
         have the same state. If they run independently, the file holds the furthest state that any
         of them saved. After a restart a slower process then misses the batches between. Give every
-        process its own path in that case, and continue from the state that is least far. After
+        process its own path in that case, and continue from the earliest state. After
         `seek` and `restore` in all processes the file may go back.
 
         Args:

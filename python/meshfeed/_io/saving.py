@@ -154,8 +154,8 @@ def _is_gone(scratch: Path, now: float, host: str, process: str) -> bool:
 
 
 def _host() -> str:
-    """Returns a short name of the space of process numbers: a machine or a container."""
-    space = ""
+    """Returns a short name of the machine or container in which process numbers are unique."""
+    namespace = ""
     with contextlib.suppress(OSError):  # only Linux has namespaces
-        space = os.readlink("/proc/self/ns/pid")
-    return f"{zlib.crc32(f'{platform.node()} {space}'.encode()):08x}"
+        namespace = os.readlink("/proc/self/ns/pid")
+    return f"{zlib.crc32(f'{platform.node()} {namespace}'.encode()):08x}"
