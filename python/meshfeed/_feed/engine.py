@@ -105,9 +105,9 @@ class Engine:
         if self._request is not None:
             self._request = self._request.with_order(self._constants["order"])
 
-    def _notice_resume(self, saved: State) -> None:
+    def _notice_resume(self, saved: bytes) -> None:
         drops = self.batch.info["remainder"] == "drop"
-        notices.of_resume(saved, self.batch.rows, drops=drops)
+        notices.of_resume(json.loads(saved), self.batch.rows, drops=drops)
         notices.of_end(self.cursor.at[0], self.epochs)
 
     def _join(self, plan: Plan) -> None:
@@ -168,13 +168,12 @@ class Engine:
             cursor.share(self.cursor)
         return Batches(cursor, self._steps(batch, epoch + 1), own=True)
 
-    def restore(self, state: State, *, ignore_dataset: bool) -> None:
+    def restore(self, state: bytes, *, ignore_dataset: bool) -> None:
         """Continues from a state, which may name an order with other parts."""
-        text = json.dumps(state)
 
         def change(handle: int) -> None:
             try:
-                calls.loader_restore(handle, text, ignore_dataset=ignore_dataset)
+                calls.loader_restore(handle, state, ignore_dataset=ignore_dataset)
             finally:  # also if Ctrl-C comes after the call
                 self._note_order(handle)
 

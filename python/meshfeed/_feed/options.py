@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from meshfeed._io.arguments import State
-
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -20,7 +18,7 @@ class Options:
         prefetch: how many batches to read ahead.
         device_prefetch: how many batches to send to their devices ahead.
         max_host_bytes: the bytes that all batches of this process may take.
-        state: the state to continue from.
+        state: the text of the state to continue from.
         ignore_dataset: whether the state may belong to another dataset.
         fill: the values that replace nulls, by field.
     """
@@ -31,7 +29,7 @@ class Options:
     prefetch: int | None
     device_prefetch: int | None
     max_host_bytes: int | None
-    state: State | None
+    state: bytes | None
     ignore_dataset: bool
     fill: Mapping[str, Any] | None
 

@@ -57,12 +57,15 @@ class Checks:
 
     def __init__(self, call: str) -> None:
         self._call = call
+        self._state_file = ""
 
     def __enter__(self) -> Checks:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Error) and error.op != self._call:
+            if error.message.startswith("this is not a saved state"):
+                error.message = self._state_file + error.message
             error.set_op(self._call)
 
     def wrong(self, name: str, value: Any, expected: str, hint: str = "") -> InvalidArgumentError:
@@ -159,39 +162,31 @@ class Checks:
             raise self.wrong("extras", extras, 'a list of "key" and "record", each at most once')
         return list(names)
 
-    def state(self, state: Any) -> State:
-        """Checks a state, or reads the file that holds one."""
+    def state(self, state: Any) -> bytes:
+        """Returns the text of a state, or of the file that holds one. The library parses it."""
         if isinstance(state, Mapping):
-            return {str(key): self._part(key, value) for key, value in state.items()}
+            return json.dumps({str(k): self._value(k, v) for k, v in state.items()}).encode()
         if not isinstance(state, str | os.PathLike):
             raise self.wrong("state", state, "a state or a path", _STATE)
+        self._state_file = f"state={shown(state)}: "
         try:
             with Path(state).open("rb") as file:
-                loaded = json.loads(file.read(_STATE_BYTES), object_pairs_hook=_members)
-        except KeyError as e:
-            message = f"state={shown(state)}: key {e.args[0]!r} occurs twice"
-            raise self.misfit(message, _STATE) from None
+                return file.read(_STATE_BYTES).replace(b"\0", rb"\0")  # NUL ends a text in C
         except FileNotFoundError:
-            message = f"state={shown(state)}: there is no such file"
+            message = f"{self._state_file}there is no such file"
             raise NotFoundError(message, op=self._call, hint=_STATE) from None
         except OSError as e:
-            message = f"state={shown(state)}: the file cannot be read: {e.strerror}"
+            message = f"{self._state_file}the file cannot be read: {e.strerror}"
             raise ReadError(message, op=self._call, hint=_STATE, path=str(state)) from None
-        except (ValueError, RecursionError):
-            loaded = None
-        if not isinstance(loaded, dict):
-            raise self.wrong("state", state, "a file that save_state() wrote", _STATE)
-        return {key: self._part(key, value) for key, value in loaded.items()}
 
-    def _part(self, key: Any, value: Any) -> Any:
-        """Checks a value of a state; a checkpoint may have turned a number into an array."""
+    def _value(self, key: Any, value: Any) -> Any:
+        """Converts a value of a state; a checkpoint may have turned a number into an array."""
         if is_integer(value):
             return operator.index(value)
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value.item()
-        right = value is None or isinstance(value, bool | float | str)
-        if not right or (isinstance(value, float) and not math.isfinite(value)):
-            raise self.wrong(f"state[{key!r}]", value, "a finite number or a text", _STATE)
+        if value is not None and not isinstance(value, bool | float | str):
+            raise self.wrong(f"state[{key!r}]", value, "a number or a text", _STATE)
         return value
 
     def ignores(self, dataset: Any) -> bool:
@@ -297,16 +292,6 @@ class Checks:
                 listed = f"{first} to {last}" if last > first else str(first)
             raise self.wrong("process", process, f"a process of the layout, {listed}")
         return process
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes a dict of the members of a JSON object; raises KeyError for a duplicate key."""
-    members: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in members:
-            raise KeyError(key)
-        members[key] = value
-    return members
 
 
 def is_integer(value: Any) -> bool:

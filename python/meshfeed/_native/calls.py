@@ -219,7 +219,7 @@ def loader_create(dataset: int, document: str, given: Mapping[str, Any]) -> Hand
     Args:
         dataset: the handle of the dataset.
         document: the layout.
-        given: the fields of `mf_loader_options` that the user gave. `state` is a dict, `fill` is a
+        given: the fields of `mf_loader_options` that the user gave. `state` is a text, `fill` is a
             dict of numbers, and prefetch 0 builds each batch on request.
     """
     options = abi.LoaderOptions(sizeof(abi.LoaderOptions))
@@ -231,7 +231,7 @@ def loader_create(dataset: int, document: str, given: Mapping[str, Any]) -> Hand
     if "order" in given:
         options.order = given["order"].encode()
     if "state" in given:
-        options.state = json.dumps(given["state"]).encode()
+        options.state = given["state"]
     options.fill, values = _fills(given.get("fill", {}))
     options.n_fill = len(values) // 16
     with _Layout(document) as layout:
@@ -289,7 +289,7 @@ def loader_state(handle: int) -> dict[str, Any]:
     return _json("mf_loader_state", handle)
 
 
-def loader_restore(handle: int, state: str, *, ignore_dataset: bool) -> None:
+def loader_restore(handle: int, state: bytes, *, ignore_dataset: bool) -> None:
     """Continues at a state."""
     flags = abi.IGNORE_DATASET if ignore_dataset else 0
     call("mf_loader_restore", handle, *_encoded(state), flags)
