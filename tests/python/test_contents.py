@@ -18,7 +18,7 @@ import pytest
 import meshfeed as mf
 from meshfeed._jobs import contents
 from meshfeed._native import calls, files
-from tests.python.players import ALIKE, DIFFER, HANG, Memory, together
+from tests.python.players import ALIKE, DIFFER, HANG, Memory, threads, together, until
 
 N = 2_400_000  # records: files of more than 16 MiB, which the fingerprint samples
 LAYOUT = mf.layout(
@@ -60,6 +60,7 @@ def job(*paths: list[Path], full: int = 2) -> Iterator[list[mf.Loader]]:
     """
     store = Memory()
     given: dict[str, Any] = {"name": "train", "epochs": -1, "agree_timeout": HANG}
+    given["late_after"] = 0.3  # threads of a forgotten loader end after a third of it
     loaders = []
     for p, ours in enumerate(paths):
         with mf.open(ours, fingerprint="full" if p < full else "sampled") as ds:
@@ -135,8 +136,19 @@ def test_a_close_ends_a_hash_that_is_not_ready(
     monkeypatch.setattr(calls, "dataset_hash", lambda handle, *, wait: None)
     with job(good, good) as loaders:
         together([lambda loader=loader: next(iter(loader)) for loader in loaders])  # type: ignore[misc]
-    names = [thread.name for thread in threading.enumerate()]
-    assert "meshfeed.contents" not in names
+    assert "meshfeed.contents" not in threads()
+
+
+def test_a_forgotten_loader_ends_its_hash(
+    good: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that hashes holds no reference to the loader."""
+    monkeypatch.setattr(calls, "dataset_hash", lambda handle, *, wait: None)
+    with job(good, good) as loaders:
+        together([loader.__next__ for loader in map(iter, loaders)])
+        assert threads().count("meshfeed.contents") == 2
+        loaders.clear()
+        until(lambda: threads() == [])
 
 
 def test_slices_compare_the_files_beneath(good: list[Path], stale: list[Path]) -> None:

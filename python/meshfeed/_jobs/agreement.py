@@ -30,19 +30,12 @@ Verdict = dict[str, Any]  # the arguments of an error; empty if all terms are eq
 
 @dataclass(frozen=True)
 class Agreement:
-    """Compares the terms of a loader's processes, at the start of a generation.
-
-    Attributes:
-        of: the generation.
-        seconds: how long to wait for the other processes.
-        moved: whether this process has moved since an earlier agreement.
-        closed: ends a wait for the others with an error.
-    """
+    """Compares the terms of a loader's processes, at the start of a generation."""
 
     of: Generation
-    seconds: float
-    moved: bool
-    closed: threading.Event
+    seconds: float  # to wait for the other processes
+    moved: bool  # whether this process has moved since an earlier agreement
+    closed: threading.Event  # ends a wait for the others with an error
 
     def reach(self, terms: Terms) -> None:
         """Returns when every process has published the same terms.

@@ -39,31 +39,19 @@ LiveArrays = Callable[[], Sequence[Any]]
 
 
 class Arrival(NamedTuple):
-    """What a process publishes when it has stopped and its devices are idle.
+    """What a process publishes when it has stopped and its devices are idle."""
 
-    Attributes:
-        batch: the number of the batch that it asks for, from 1.
-        longest: seconds of its longest recent step.
-    """
-
-    batch: int
-    longest: float
+    batch: int  # the number of the batch that it asks for, from 1
+    longest: float  # seconds of its longest recent step
 
 
 class Decision(NamedTuple):
-    """What the lowest process decides for all.
-
-    Attributes:
-        number: of the decision.
-        stop: the batch before which processes stop next.
-        exceptions: the processes that stop before another batch.
-        error: why no process goes on; None if they do.
-    """
+    """What the lowest process decides for all."""
 
     number: int
-    stop: int
-    exceptions: Mapping[str, int]
-    error: str | None = None
+    stop: int  # the batch before which processes stop next
+    exceptions: Mapping[str, int]  # the processes that stop before another batch
+    error: str | None = None  # why no process goes on
 
 
 class Barrier:

@@ -22,21 +22,13 @@ SLICE = 0.2  # seconds of one call of the store; Ctrl-C and a close take effect 
 
 @dataclass
 class Namespace:
-    """The keys of a loader, as one of its processes uses them.
-
-    Attributes:
-        store: the job's store.
-        path: the prefix of all the keys.
-        title: the loader's name in errors and log lines.
-        me: this process.
-        members: all processes that hold a device of the mesh, in ascending order.
-    """
+    """The keys of a loader, as one of its processes uses them."""
 
     store: Coordinator
-    path: str
-    title: str
-    me: int
-    members: Sequence[int]
+    path: str  # the prefix of all the keys
+    title: str  # the loader's name in errors and log lines
+    me: int  # this process
+    members: Sequence[int]  # all processes that hold a device of the mesh, in ascending order
     _departed: tuple[float, set[int]] = field(default=(-math.inf, set()), init=False)
 
     @property
@@ -59,7 +51,7 @@ class Namespace:
         return Generation(self, f"{self.path}/{number}")
 
     def departed(self, age: float = 0) -> set[int]:
-        """Returns the processes that had closed the loader at most `age` seconds ago."""
+        """Returns the processes that have closed the loader, from a list of at most this age."""
         now = time.monotonic()
         if now - self._departed[0] >= age:
             self._departed = now, set(_by_process(self.store, f"{self.path}/departed"))
@@ -74,15 +66,10 @@ class Namespace:
 
 @dataclass(frozen=True)
 class Generation:
-    """The keys of one generation. Values are JSON.
-
-    Attributes:
-        namespace: the loader's keys.
-        path: the prefix of this generation's keys.
-    """
+    """The keys of one generation. Values are JSON."""
 
     namespace: Namespace
-    path: str
+    path: str  # the prefix of this generation's keys
 
     def set(self, key: str, value: Any) -> None:
         """Sets a key."""

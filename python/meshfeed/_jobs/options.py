@@ -72,21 +72,13 @@ class JobOptions:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What processes compare. It is computed at the first batch, so that a remesh stays quick.
+    """What processes compare. It is computed at the first batch, so that a remesh stays quick."""
 
-    Attributes:
-        layout: the loader's layout document.
-        info: the library's description of this process's batches.
-        alike: what must be equal and is not in the layout.
-        files: the dataset's files, if every byte is compared.
-        live: returns the arrays on devices that the program still uses.
-    """
-
-    layout: str
-    info: Mapping[str, Any]
-    alike: Mapping[str, Any]
-    files: Files | None
-    live: LiveArrays
+    layout: str  # the loader's layout document
+    info: Mapping[str, Any]  # the library's description of this process's batches
+    alike: Mapping[str, Any]  # what must be equal and is not in the layout
+    files: Files | None  # the dataset's files, if every byte is compared
+    live: LiveArrays  # returns the arrays on devices that the program still uses
 
     def terms(self, options: JobOptions) -> Terms:
         """Returns what must be equal in all processes, without the position.

@@ -16,19 +16,12 @@ _Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Shared:
-    """The blocks of this process that other processes hold too.
+    """The blocks of this process that other processes hold too."""
 
-    Attributes:
-        tensors: their numbers in the batch.
-        labels: their names in errors, such as "array 'image', index [0:8, 0:4]".
-        writers: for each block the lowest process that holds it.
-        readers: for every writer, the other processes that read what it publishes.
-    """
-
-    tensors: Sequence[int]
-    labels: Sequence[str]
-    writers: Sequence[int]
-    readers: Mapping[int, frozenset[int]]
+    tensors: Sequence[int]  # their numbers in the batch
+    labels: Sequence[str]  # their names in errors, such as "array 'image', index [0:8, 0:4]"
+    writers: Sequence[int]  # for each block the lowest process that holds it
+    readers: Mapping[int, frozenset[int]]  # the other processes that hold blocks of a writer
 
 
 def shared(info: Mapping[str, Any], mesh: Mapping[str, Any]) -> Shared:

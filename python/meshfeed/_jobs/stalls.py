@@ -29,21 +29,13 @@ log = logging.getLogger("meshfeed")
 
 @dataclass
 class Progress:
-    """How far a loader's program has come; written by `next`, read by a background thread.
+    """How far a loader's program has come; written by `next`, read by a background thread."""
 
-    Attributes:
-        steps: batches delivered since the processes agreed.
-        batches: those of them that the loader itself delivered, without those of `one_epoch`.
-        ends: whether the last of those ended an epoch.
-        inside: whether the program waits in `next`.
-        since: the time of the last change.
-    """
-
-    steps: int = 0
-    batches: int = 0
-    ends: bool = False
-    inside: bool = False
-    since: float = field(default_factory=time.monotonic)
+    steps: int = 0  # batches delivered since the processes agreed
+    batches: int = 0  # those of them that the loader itself delivered, without `one_epoch`
+    ends: bool = False  # whether the last of those ended an epoch
+    inside: bool = False  # whether the program waits in `next`
+    since: float = field(default_factory=time.monotonic)  # the time of the last change
 
     def ask(self) -> None:
         """Notes that the program calls `next`."""
