@@ -48,7 +48,7 @@ export function lettering(text: CellText, w: number, h: number): Lettering {
   const size = Math.min(13, h * 0.62);
   const width = (letters: number): number => letters * size * 0.62;
   if (h < LEGIBLE || width(text.main.length) >= w - 4) return { size: 0, two: false, beside: false };
-  const two = h > 28 && text.sub.length * 6.2 < w - 2;
+  const two = h >= 34 && text.sub.length * 6.2 < w - 2;
   return { size: two ? Math.min(size, h * 0.4) : size, two, beside: !two && text.sub !== "" && width(text.main.length + text.sub.length + 1) < w - 4 };
 }
 

@@ -35,7 +35,7 @@ export class OutPanel extends Part {
       [role="tablist"] { display: flex; gap: 0.15rem; background: var(--field); border: 1px solid var(--line); border-radius: 8px; padding: 0.15rem; }
       [role="tab"] { border: 0; background: none; color: var(--muted); height: 1.6rem; }
       [role="tab"][aria-selected="true"] { background: var(--panel); color: var(--text); font-weight: 600; box-shadow: 0 1px 2px rgb(0 0 0 / 0.14); }
-      pre { margin: 0; padding: 0.8rem 0.95rem; background: var(--field); border: 1px solid var(--line); border-radius: 9px; overflow: auto; max-height: 26rem; font: 12px/1.55 var(--mono); tab-size: 4; }
+      pre { margin: 0; padding: 0.8rem 0.95rem; background: var(--field); border: 1px solid var(--line); border-radius: 9px; overflow: auto; max-height: 32rem; font: 12px/1.55 var(--mono); tab-size: 4; }
     `,
   ];
 

@@ -53,7 +53,7 @@ export class ReadsView extends Part {
     if (!reads) return nothing;
     const rows = batchRows(draft);
     const total = processCount(draft);
-    return html`<h2>What every process reads<small>per step</small></h2>
+    return html`<h2>What every process reads <small>per step</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="what every process reads"><table>
         <thead><tr><th>process</th><th class="n">devices</th><th>rows of the batch</th><th><span class="visually-hidden">picture</span></th><th class="n">bytes</th><th>also read by</th></tr></thead>
         <tbody>${reads.processes.map((p, i) => html`<tr><td>${p.process}</td><td class="n">${p.devices}</td><td class="rows" title=${rowsText(p, 64)}>${rowsText(p, 3)}</td>
@@ -72,7 +72,7 @@ export class ReadsView extends Part {
 
   private ways(): unknown {
     const { ways, draft } = this.model;
-    return html`<h2>Ways of loading<small>the four of JAX's guide, same arrays in the end</small></h2>
+    return html`<h2>Ways of loading <small>the four of JAX's guide; all deliver the same arrays</small></h2>
       <div class="scroll" tabindex="0" role="region" aria-label="ways of loading"><table class="ways">
         <thead><tr><th>loading</th><th class="n">read</th><th class="n">of the batch</th><th class="n">host memory</th><th class="n" title="between devices, in every step">moved</th><th class="n" title="the part of moved between processes">network</th></tr></thead>
         <tbody>${LOADINGS.map((way) => this.way(way, ways[way] ?? null, way === draft.loading))}</tbody>

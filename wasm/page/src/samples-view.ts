@@ -27,7 +27,7 @@ export class SamplesView extends Part {
   protected override render(): unknown {
     const { dataset, batch } = this.model.draft;
     if (!batch) return nothing;
-    return html`<h2>Which records<small>${dataset ? `${dataset.order ?? "sequential.1"}, seed ${dataset.seed}` : ""}</small></h2>
+    return html`<h2>Which records <small>${dataset ? `${dataset.order ?? "sequential.1"}, seed ${dataset.seed}` : ""}</small></h2>
       ${dataset ? this.step() : html`<p>Enter the number of records of the dataset to see the records of each process.</p>`}`;
   }
 

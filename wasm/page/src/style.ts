@@ -6,7 +6,7 @@ export const controls = css`
   *, *::before, *::after { box-sizing: border-box; }
   :host { display: block; }
   h2 { margin: 0; font-size: 0.8125rem; font-weight: 650; letter-spacing: 0.01em; color: var(--text); }
-  h2 small { font-weight: 400; color: var(--muted); margin-left: 0.35rem; }
+  h2 small { font-weight: 400; color: var(--muted); margin-left: 0.1rem; }
   input, select, textarea, button { font: inherit; font-size: 0.8125rem; color: inherit; }
   input, select {
     background: var(--field); border: 1px solid var(--line); border-radius: 6px; padding: 0.22rem 0.45rem; min-width: 0; width: 100%; height: 1.85rem;

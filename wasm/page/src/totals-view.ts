@@ -10,15 +10,14 @@ export class TotalsView extends Part {
   static override styles = [
     controls,
     css`
-      .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: 0.5rem; }
-      .card { border: 1px solid var(--line); border-radius: 9px; padding: 0.55rem 0.65rem; background: var(--field); min-width: 0; }
+      .cards { display: flex; flex-wrap: wrap; gap: 0.5rem; }
+      .card { flex: 1 1 7rem; border: 1px solid var(--line); border-radius: 9px; padding: 0.55rem 0.65rem; background: var(--field); min-width: 0; }
       .card b { display: block; font-size: 1.12rem; font-weight: 650; letter-spacing: -0.01em; }
       .card span { font-size: 0.73rem; color: var(--muted); }
       .card .bound { display: block; }
       .meter { height: 5px; border-radius: 3px; background: var(--line); margin-top: 0.4rem; overflow: hidden; }
       .meter i { display: block; height: 100%; background: var(--accent); }
       .meter.over i { background: var(--error); }
-      @media (min-width: 1181px), (max-width: 480px) { .card:last-child:nth-child(odd) { grid-column: 1 / -1; } }
     `,
   ];
 

@@ -27,7 +27,7 @@ const load = (page, document) => page.evaluate((d) => document.querySelector("la
 inBrowser("a refused document changes nothing on the page", async (page) => {
   await open(page, example("08"));
   const before = await shown(page);
-  assert.match(before.table, /^What every process readsper step .*80–31 1 MiB/);
+  assert.match(before.table, /^What every process reads per step .*80–31 1 MiB/);
   assert.match(await load(page, INVALID), /expected a size/);
   await see(page, {});
   assert.deepEqual(await shown(page), before);
