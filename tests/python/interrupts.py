@@ -20,9 +20,6 @@ WATCHED = tuple(str(PACKAGE / name) for name in ("_feed", "_native", "placed.py"
 Step = tuple[CodeType, int]  # an instruction that is about to run
 
 
-_FINALIZERS = ("__del__", "_give_back")  # the library calls _give_back
-
-
 def _pending() -> Iterator[None]:
     """Returns an iterator whose first item makes Ctrl-C pending.
 
@@ -32,22 +29,26 @@ def _pending() -> Iterator[None]:
     return map(_thread.interrupt_main, (signal.SIGINT,))
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, except in finalizers of meshfeed, where Python would drop it."""
-    at = frame
-    while at is not None:
-        if at.f_code.co_name in _FINALIZERS:
-            for _ in _pending():  # again after the finalizer
-                return
-        at = at.f_back
-    raise KeyboardInterrupt
-
-
 def _resend(dropped: Any) -> None:
-    """Makes Ctrl-C pending again after Python dropped it in a finalizer of another library."""
+    """Makes Ctrl-C pending again after Python dropped it in a finalizer of another library.
+
+    A finalizer of this package must not lose it.
+    """
     assert dropped.exc_type is KeyboardInterrupt
-    for _ in _pending():
-        return
+    if _last_step(dropped.exc_traceback) is None:
+        for _ in _pending():
+            return
+
+
+def _last_step(trace: TracebackType | None) -> Step | None:
+    """Returns the last watched instruction of a traceback."""
+    found: Step | None = None
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename.startswith(WATCHED):
+            found = code, trace.tb_lasti
+        trace = trace.tb_next
+    return found
 
 
 class Trial:
@@ -72,7 +73,7 @@ class Trial:
         self.caught = self._run(work)
 
     def _run(self, work: Callable[[], object]) -> KeyboardInterrupt | None:
-        usual = signal.signal(signal.SIGINT, _interrupt), sys.unraisablehook
+        usual = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
         sys.unraisablehook = _resend
         sys.settrace(self._enter)
         try:
@@ -88,7 +89,7 @@ class Trial:
         return None
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(WATCHED) or frame.f_code.co_name in _FINALIZERS:
+        if not frame.f_code.co_filename.startswith(WATCHED):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._step
@@ -113,13 +114,7 @@ class Trial:
 
     def raised_at(self) -> Step | None:
         """Returns the last watched instruction under way when KeyboardInterrupt was raised."""
-        found, trace = None, self.caught.__traceback__ if self.caught is not None else None
-        while isinstance(trace, TracebackType):
-            code = trace.tb_frame.f_code
-            if code.co_filename.startswith(WATCHED):
-                found = code, trace.tb_lasti
-            trace = trace.tb_next
-        return found
+        return None if self.caught is None else _last_step(self.caught.__traceback__)
 
 
 def trials(work: Callable[[], Callable[[], object]]) -> Iterator[Trial]:

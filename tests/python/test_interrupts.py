@@ -128,6 +128,15 @@ def _with(on: On) -> None:
         next(iter(other))
 
 
+def _delete(on: On) -> None:
+    """Deletes objects: one by its last reference, and one as garbage."""
+    cycle: list[Any] = [on.source.slice(0, 10)]
+    cycle.append(cycle)
+    del cycle
+    gc.collect(0)
+    on.source.slice(0, 20)
+
+
 WORK: dict[str, Callable[[On], object]] = {
     "next": lambda on: next(iter(on.loader)),
     "peek": lambda on: on.loader.peek(),
@@ -142,6 +151,7 @@ WORK: dict[str, Callable[[On], object]] = {
     "export": _export,
     "with": _with,
     "slice": lambda on: on.source.slice(0, 10).fingerprint(),
+    "delete": _delete,
 }
 
 

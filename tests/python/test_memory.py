@@ -55,6 +55,18 @@ def test_a_kept_batch_never_changes() -> None:
             assert_is(batch, records)
 
 
+def test_deleted_objects_release_their_handles() -> None:
+    before, known = flushed(), len(library.ends)
+    for i in range(100):
+        cycle: list[Any] = [mf.from_arrays({"x": np.arange(8)})]
+        cycle += [cycle[0].slice(0, 4), cycle]
+        del cycle
+        if i % 10 == 0:
+            gc.collect()
+        assert len(library.ends) < known + 2 * 10 + 3  # those of deleted objects are dropped
+    assert flushed() == before
+
+
 def test_one_shard_keeps_its_batch() -> None:
     with wide() as it:
         loop = iter(it)

@@ -224,8 +224,6 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_device_batch_read": (c_uint64, c_int32, c_int64, c_void_p, c_int64, _ERROR),
     "mf_device_batch_dlpack": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
     "mf_device_batch_dlpack_legacy": (c_uint64, c_int32, c_int64, c_void_p, _ERROR),
-    "mf_order_fill": (*_TEXT, c_int64, c_int64, c_int64, c_int64, c_void_p, c_int64, _ERROR),
-    "mf_record_key": (c_int64, c_int64, c_int64, c_void_p, _ERROR),
     "mf_live_handles": (),
     "mf_live_batches": (),
     "mf_live_bytes": (),

@@ -152,9 +152,8 @@ def dataset_from_stream(address: int, shapes: Shapes | None) -> Handle:
     return _created("dataset", "mf_dataset_open_stream", address, byref(options))
 
 
-@RELEASE
-def _give_back(context: int) -> None:
-    borrowed.pop(context, None)
+# A function in Python could be interrupted by Ctrl-C, and the arrays would leak.
+_drop_borrowed = RELEASE(borrowed.pop)
 
 
 def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
@@ -170,8 +169,8 @@ def dataset_from_arrays(arrays: Mapping[str, np.ndarray[Any, Any]]) -> Handle:
         out.strides = (c_int64 * array.ndim)(*array.strides)
     lent = list(arrays.values())
     borrowed[id(lent)] = lent
-    back = _give_back, id(lent)
-    return _created("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *back)
+    release = _drop_borrowed, id(lent)
+    return _created("dataset", "mf_dataset_open_arrays", descriptions, len(arrays), *release)
 
 
 # DLPack's type codes by NumPy's kind. The only "V" here is bfloat16.
@@ -323,19 +322,19 @@ def certificate_add(a: str, b: str) -> str:
 Range = tuple[int, int, int, int]  # first epoch and position, last epoch and position
 
 
-def _range(asked: Range | None) -> Any:
+def _range(covered: Range | None) -> Any:
     """Builds an `mf_range`, or NULL."""
-    return None if asked is None else (c_int64 * 4)(*asked)
+    return None if covered is None else (c_int64 * 4)(*covered)
 
 
-def certificate_check(text: str, asked: Range | None) -> None:
+def certificate_check(text: str, covered: Range | None) -> None:
     """Checks a range of a certificate against its order and seed."""
-    _created("certificate", "mf_certificate_check", *_encoded(text), _range(asked)).close()
+    _created("certificate", "mf_certificate_check", *_encoded(text), _range(covered)).close()
 
 
-def certificate_report(text: str | bytes, asked: Range | None = None) -> str:
+def certificate_report(text: str | bytes, covered: Range | None = None) -> str:
     """Returns what a certificate claims about a range."""
-    return _text("mf_certificate_report", *_encoded(text), _range(asked))
+    return _text("mf_certificate_report", *_encoded(text), _range(covered))
 
 
 def loader_records(handle: int, epoch: int, position: int, out: np.ndarray[Any, Any]) -> None:

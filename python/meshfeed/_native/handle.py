@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from ctypes import c_uint64
+from ctypes import CFUNCTYPE, c_int32, c_uint64, c_void_p
+from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
 from meshfeed import errors
 from meshfeed._native import library
+from meshfeed._native.owner import Release
 
 
 class Handle:
-    """A handle, which is released once: by `close`, or when this object is deleted.
+    """A handle, which is released by `close`, or when this object is deleted.
 
     This object exists before the call that creates the object in the library. If Ctrl-C comes
     right after that call, the new object has an owner and does not leak.
@@ -26,12 +28,13 @@ class Handle:
 
     _exiting = library.exiting  # at exit, modules lose their names, and classes keep theirs
     closed = False
-    out = c_uint64()  # for __del__, if Ctrl-C comes before __init__ sets it
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._release = library.library().mf_release
         self.out = c_uint64()
+        if not self._exiting:
+            _release_at_end(self)
 
     @property
     def value(self) -> int:
@@ -69,9 +72,22 @@ class Handle:
             self._release(value, None)
         self.out.value = 0
 
-    def __del__(self) -> None:
-        if self.out.value and not self._exiting:
-            self.close()
+
+def _release_at_end(handle: Handle) -> None:
+    """Releases a handle when its object is deleted, without running Python code."""
+    release = Release(handle, _final_release())
+    release._as_parameter_ = handle.out
+    ends = library.ends
+    for key in [key for key, end in tuple(ends.items()) if end() is None]:
+        ends.pop(key, None)  # another thread may do the same
+    ends[id(release)] = release
+
+
+@cache
+def _final_release() -> Any:
+    """Returns `mf_release` as a function of the handle alone: `error` is NULL by default."""
+    kind = CFUNCTYPE(c_int32, c_uint64, c_void_p)
+    return kind(("mf_release", library.library()), ((1, "id"), (1, "error", None)))
 
 
 class Resource:

@@ -7,13 +7,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from ctypes import byref, c_uint64
+from ctypes import byref
 from pathlib import Path
 from typing import Any
 
 from meshfeed import errors
 from meshfeed._native import abi
 from meshfeed._native.limits import check_limits
+from meshfeed._native.owner import Release
 
 SLICE_MS = 50  # the longest wait in one call, because Python handles signals between calls
 
@@ -83,6 +84,10 @@ def _misfit(lib: ctypes.CDLL, path: Path) -> str:
 
 exiting: list[bool] = []  # not empty when the interpreter exits
 borrowed: dict[int, Any] = {}  # objects whose memory C borrows, by the context of their release
+
+# What releases a handle at the end of its object, by id. Python does not call a weak reference that
+# is garbage itself, so the object must not be its only owner.
+ends: dict[int, Release] = {}
 _releasing: set[threading.Thread] = set()
 
 
@@ -95,6 +100,7 @@ def _at_exit(cancel_all: Callable[[], None]) -> None:
 
     def end_calls() -> None:
         exiting.append(True)
+        ends.clear()
         cancel_all()
         # A release of borrowed memory calls back into Python, and is quick. A release that waits
         # for a file calls nothing back, and may continue.
@@ -119,7 +125,7 @@ def before_exit(function: Callable[[], None]) -> None:
         atexit.register(function)
 
 
-def release_later(handle: int | c_uint64) -> None:
+def release_later(handle: int) -> None:
     """Releases a handle on a new thread, after Ctrl-C has interrupted the caller.
 
     A release waits up to a second for a file system that does not respond.

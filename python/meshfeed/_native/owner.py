@@ -1,4 +1,4 @@
-"""Owners of a batch's memory: a batch is released when the last view of it is gone."""
+"""Releases at the end of an object, and the owners of the memory of batches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any, Protocol
 
 
 class Release(weakref.ref[Any]):
-    """Releases a batch when its owner dies, without running Python code.
+    """Releases a batch or a handle when its owner is deleted, without running Python code.
 
     Ctrl-C can interrupt a finalizer in Python. Python would then drop the exception, and the batch
     would leak. The callback here is a ctypes function. Python calls it with this reference, and
     ctypes passes `_as_parameter_` on to the function.
     """
 
-    _as_parameter_: ctypes.c_void_p | None = None  # Ctrl-C may come before the batch is handed over
+    # None until the owner takes over, because Ctrl-C may come before.
+    _as_parameter_: ctypes.c_void_p | ctypes.c_uint64 | None = None
 
 
 class Owner(Protocol):
