@@ -8,7 +8,6 @@ import "C"
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/meshfeed/meshfeed/capi/internal/future"
@@ -17,7 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// devicesObject is what an mf_devices names.
+// devicesObject is what an mf_devices names. Stop ends the opening, and the child
+// process that tries a plugin.
 type devicesObject struct {
 	*future.Future[*gomlxfeed.Devices]
 }
@@ -38,34 +38,16 @@ func (o *devicesObject) Close() error {
 	})
 }
 
-// stop implements stopper: it ends the opening, and the child process that
-// tries a plugin.
-func (o *devicesObject) stop() error {
-	o.Cancel()
-	return o.Ready(context.Background())
-}
-
-// optionNames replaces the names of Go's options by those of C.
-var optionNames = strings.NewReplacer(
-	"OpenOptions.Timeout; --timeout of the command", `timeout_ms`,
-	"OpenOptions.NoPreflight loads", `MF_NO_PREFLIGHT loads`,
-	"set OpenOptions.Prober", `set prober`,
-	"call gomlxfeed.RunProbe first in main, or put", "put",
-)
-
-// forC translates an error of opening devices for callers of C. Timeout would
-// tell them to call again, but the opening has ended.
-func forC(err error) error {
-	var known *status.Error
-	if !errors.As(err, &known) {
+// final changes the code of a preflight that timed out. MF_TIMEOUT would tell the
+// caller to call again, but the opening has ended.
+func final(err error) error {
+	var e *status.Error
+	if !errors.As(err, &e) || e.Code != status.Timeout {
 		return err
 	}
-	e := *known
-	if e.Code == status.Timeout {
-		e.Code = status.Incompatible
-	}
-	e.Hint = optionNames.Replace(e.Hint)
-	return &e
+	ended := *e
+	ended.Code = status.Incompatible
+	return &ended
 }
 
 //export mfgo_devices_open
@@ -83,7 +65,7 @@ func mfgo_devices_open(spec *C.mfi_text, n C.size_t, opts *C.mfi_devices_options
 		name := string(text(spec, n))
 		put(&devicesObject{future.Start("capi", func(ctx context.Context) (*gomlxfeed.Devices, error) {
 			d, err := gomlxfeed.Open(ctx, name, o)
-			return d, forC(err)
+			return d, final(err)
 		})}, out)
 		return nil
 	})
@@ -100,6 +82,6 @@ type devicesInfo struct {
 func mfgo_devices_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return withDevices(h, e, func(_ context.Context, d *gomlxfeed.Devices) error {
 		buffers, bytes := d.Live()
-		return giveJSON(out, devicesInfo{d.Facts(), buffers, bytes})
+		return writeJSON(out, devicesInfo{d.Facts(), buffers, bytes})
 	})
 }

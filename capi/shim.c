@@ -1,10 +1,11 @@
 /*
  * shim.c: the public functions that enter Go.
  *
- * Each takes the same steps: check for a fork, check that no needed pointer is NULL,
- * clear the out-parameters, call Go.
+ * Each takes the same steps: clear the out-parameters, check for a fork, check that no
+ * needed pointer is NULL, call Go.
  */
 #include "shim.h"
+#include "../arrowio/cstream/cstream.h"
 #include "_cgo_export.h"
 
 #include <pthread.h>
@@ -18,7 +19,7 @@
 mf_status mfi_is_forked(mf_error* error) {
   return mfi_fail(
       error, MF_FORKED, "meshfeed", "the library was loaded before fork() and does not work in the child",
-      "create loaders in the child, with multiprocessing start method \"spawn\" or \"forkserver\"");
+      "start the child by exec (in Python: multiprocessing start method \"spawn\" or \"forkserver\")");
 }
 
 static mf_status invalid(mf_error* error, const char* message) {
@@ -153,15 +154,6 @@ mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_
   FLAGS(known.flags, MF_ALLOW_DUPLICATES);
   return mfgo_dataset_open(paths, n, &known, &dataset->id, error);
 }
-
-/* The Arrow C stream interface. */
-struct ArrowArrayStream {
-  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
-  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
-  const char* (*get_last_error)(struct ArrowArrayStream*);
-  void (*release)(struct ArrowArrayStream*);
-  void* private_data;
-};
 
 mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const mf_dataset_options* options,
                                  mf_dataset* dataset, mf_error* error) {

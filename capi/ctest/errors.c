@@ -1,5 +1,6 @@
 /*
- * errors.c: which arguments are refused, the texts of the errors, and what calls write then.
+ * errors.c: which arguments are refused, the texts of the errors, and what calls write then. FILE
+ * is a file of five records.
  */
 #include "check.h"
 #include "meshfeed_certificate.h"
@@ -113,12 +114,12 @@ static void dimensions(mf_layout layout) {
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     picture.dims = wrong[i];
     EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &picture, &text, &error));
-    CHECK(strstr(error.message, "expected two different dimensions from 0 to 2, but found ["));
+    CHECK(strstr(error.message, "expected dims to be two different dimensions from 0 to 2, but found ["));
   }
   picture.dims = first;
   picture.array = "label";
   EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &picture, &text, &error));
-  expect_text("layout", "dims are [0 1], but there are no two dimensions to choose", "", "");
+  expect_text("layout", "dims are for arrays of two dimensions or more", "leave them out", "");
   picture.dims = last;
   picture.array = NULL; /* label has one dimension */
   OK(mf_layout_draw(layout, &picture, &text, &error));
@@ -140,8 +141,8 @@ static void pictures(mf_layout layout) {
   expect_text("layout", "format is 2, but must be MF_TEXT or MF_SVG", "", "");
   EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &(mf_picture){.width = -1}, &text, &error));
   expect_text("layout", "width is -1, but must be positive, or 0 for 80 columns", "", "");
-  EXPECT(MF_INVALID_ARGUMENT, mf_layout_draw(layout, &(mf_picture){.array = "x"}, &text, &error));
-  expect_text("layout", "there is no array \"x\"", "", "");
+  EXPECT(MF_NOT_FOUND, mf_layout_draw(layout, &(mf_picture){.array = "x"}, &text, &error));
+  expect_text("layout", "the layout has no array \"x\"", "its arrays: \"image\", \"label\"", "");
   OK(mf_layout_report(layout, MF_ALL_DEVICES, &text, &error));
   mf_bytes_free(&text);
   EXPECT(MF_INVALID_ARGUMENT, mf_layout_report(layout, 6, &text, &error));
@@ -239,6 +240,23 @@ static void long_texts(mf_layout layout) {
   CHECK(small.error.code == MF_INVALID_ARGUMENT && strcmp(small.error.message, "flags are") == 0);
   CHECK(small.error.message[10] == 0x5a && small.guard[0] == 0x5a);
   CHECK(mf_layout_report(layout, 2, &bytes, NULL) == MF_INVALID_ARGUMENT);
+}
+
+/* A file may be listed twice only with a flag. The hint is one for all languages. */
+static void duplicates(const char* file) {
+  const char* const twice[] = {file, file};
+  mf_dataset dataset;
+  mf_bytes info;
+  OK(mf_dataset_open(twice, 2, NULL, &dataset, &error));
+  EXPECT(MF_INVALID_ARGUMENT, mf_wait(dataset.id, -1, &error));
+  CHECK(strstr(error.message, "are the same file") && strcmp(error.path, file) == 0);
+  CHECK(strcmp(error.hint, "leave one out, or allow duplicates") == 0);
+  OK(mf_release(dataset.id, &error));
+  OK(mf_dataset_open(twice, 2, &(mf_dataset_options){.flags = MF_ALLOW_DUPLICATES}, &dataset, &error));
+  OK(mf_dataset_info(dataset, &info, &error));
+  CHECK(strncmp(info.data, "{\"records\":10,", 14) == 0);
+  mf_bytes_free(&info);
+  OK(mf_release(dataset.id, &error));
 }
 
 /* Calls on a loader with wrong options report them. */
@@ -376,6 +394,7 @@ int main(void) {
   pictures(layout);
   handles(loader, layout);
   long_texts(layout);
+  duplicates(getenv("FILE"));
   refused(dataset, layout);
   processes(dataset, layout);
   refused_arrays();

@@ -56,7 +56,7 @@ func findProber(asked string) (string, error) {
 		return "", status.Errorf(status.NotFound, "gomlxfeed", "the prober %q cannot be started", name)
 	}
 	return "", status.Errorf(status.Unsupported, "gomlxfeed", "no program was found that can try it first").
-		WithHint("call gomlxfeed.RunProbe first in main, or put a `meshfeed` built with -tags xla on PATH, or set OpenOptions.Prober; OpenOptions.NoPreflight loads the plugin at the risk of this process")
+		WithHint("put a `meshfeed` built with -tags xla on PATH, or name one as the prober; a Go program may call gomlxfeed.RunProbe first in main; without a preflight the plugin is loaded at the risk of this process")
 }
 
 // child is one preflight: the process and its output.
@@ -144,7 +144,7 @@ func (c *child) outcome(ctx context.Context, waited error) error {
 		return cancelled(cause)
 	case cause != nil:
 		return c.error(status.Timeout, "its preflight did not end within %v%s", c.limit, c.doing()).
-			WithHint("allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or in use by another program")
+			WithHint("raise the timeout if the device is slow to start or in use by another program")
 	case c.garbage != "":
 		return c.error(status.Incompatible, "the prober %q does not follow the preflight protocol; it wrote %q", c.prober, c.garbage).
 			WithHint("the prober and this program must be of the same release")

@@ -110,7 +110,7 @@ func TestPreflightErrors(t *testing.T) {
 		{"?do=kill", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (signal: killed)" + noise + damaged},
 		{"?do=exit", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (exit status 7)" + noise + damaged},
 		{"?do=late", OpenOptions{}, status.Incompatible, "the plugin ended its preflight while creating the client (signal: killed)" + noise + damaged},
-		{"?do=hang", OpenOptions{Timeout: 2 * time.Second}, status.Timeout, "its preflight did not end within 2s while creating the client" + noise + "; allow more time (OpenOptions.Timeout; --timeout of the command) if the device is slow to start or in use by another program"},
+		{"?do=hang", OpenOptions{Timeout: 2 * time.Second}, status.Timeout, "its preflight did not end within 2s while creating the client" + noise + "; raise the timeout if the device is slow to start or in use by another program"},
 		{"?do=garbage", OpenOptions{}, status.Incompatible, "the prober \"" + self + "\" does not follow the preflight protocol; it wrote \"here I am\"" + noise + "; the prober and this program must be of the same release"},
 		{"?do=none", OpenOptions{}, status.Incompatible, "it has no devices, or no name" + noise},
 		{"?do=nameless", OpenOptions{}, status.Incompatible, "it has no devices, or no name" + noise},
@@ -150,7 +150,7 @@ func TestWithoutAProber(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	spec := "fake:" + plugin(t)
 	_, err := Open(context.Background(), spec)
-	want := "gomlxfeed: \"" + spec + "\" was not opened: no program was found that can try it first; call gomlxfeed.RunProbe first in main, or put a `meshfeed` built with -tags xla on PATH, or set OpenOptions.Prober; OpenOptions.NoPreflight loads the plugin at the risk of this process"
+	want := "gomlxfeed: \"" + spec + "\" was not opened: no program was found that can try it first; put a `meshfeed` built with -tags xla on PATH, or name one as the prober; a Go program may call gomlxfeed.RunProbe first in main; without a preflight the plugin is loaded at the risk of this process"
 	if err == nil || err.Error() != want || status.CodeOf(err) != status.Unsupported {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

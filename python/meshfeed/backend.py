@@ -9,7 +9,7 @@ from meshfeed._command import BINARY
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls, library
 from meshfeed._native.handle import Handle, Resource
-from meshfeed.errors import Error, InvalidStateError, OutOfRangeError
+from meshfeed.errors import InvalidStateError, OutOfRangeError
 
 
 def devices(
@@ -51,21 +51,8 @@ def devices(
             prober = next((path for path in beside if os.access(path, os.X_OK)), None)
         limit = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
         name = check.name("spec", spec)
-        try:
-            handle = calls.devices_open(name, prober=prober, timeout_ms=limit, preflight=preflight)
-        except Error as e:
-            for in_c, here in _OPTIONS.items():
-                e.hint = e.hint.replace(in_c, here)
-            raise
+        handle = calls.devices_open(name, prober=prober, timeout_ms=limit, preflight=preflight)
         return Devices(spec, handle)
-
-
-# Hints of the C library name its options. Each has another name here.
-_OPTIONS = {
-    "timeout_ms": "timeout=",
-    "set prober": "set prober=",
-    "MF_NO_PREFLIGHT": "preflight=False",
-}
 
 
 class Devices(Resource):

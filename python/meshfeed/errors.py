@@ -6,7 +6,6 @@ The codes and their numbers are the same in Go, in C and here.
 from __future__ import annotations
 
 import enum
-import re
 from typing import Any, ClassVar
 
 EXIT_PEER_ERROR = 113  # the exit status of a process that `on_peer_error` ends
@@ -181,12 +180,8 @@ for _cls in (Error, PeerError, *CLASSES.values()):
     _cls.__module__ = "meshfeed"
 
 
-_GO = re.compile(r" \(Go: [^)]*\)")  # the part of a hint for Go programs
-
-
 def of(code: int, op: str, message: str, hint: str, path: str) -> Error:
     """Makes the error for a code of the library."""
-    hint = _GO.sub("", hint)
     return CLASSES.get(code, InternalError)(message, op=op, hint=hint, path=path)
 
 

@@ -151,8 +151,7 @@ def test_a_file_given_twice(tmp_path: Path) -> None:
         mf.open(tmp_path)
     assert str(caught.value) == (
         f'mf.open: {path} (path 1, "{tmp_path}") and {tmp_path}/b.arrow (path 1, "{tmp_path}") '
-        "are the same file, so its records would come twice; "
-        'leave one out, or set duplicates to "allow"'
+        "are the same file, so its records would come twice; leave one out, or allow duplicates"
     )
     with mf.open([path, path], duplicates="allow") as ds:
         assert len(ds) == 6

@@ -106,9 +106,8 @@ def test_probers(full: Path, tmp_path: Path) -> None:
         ["NotFoundError", begin + 'the prober "/no/such" cannot be started'],
         [
             "IncompatibleError",
-            begin
-            + "its preflight did not end within 300ms; allow more time (timeout=) if the device "
-            "is slow to start or in use by another program",
+            begin + "its preflight did not end within 300ms; raise the timeout if the device is "
+            "slow to start or in use by another program",
         ],
         [
             "IncompatibleError",

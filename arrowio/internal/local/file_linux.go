@@ -28,7 +28,7 @@ var canPopulate = sync.OnceValue(func() bool {
 // Map implements blob.Mappable.
 func (f *File) Map(inParts bool) (mapping []byte, err error) {
 	if !canPopulate() {
-		return nil, status.New(status.Unsupported, "arrowio", `io "map" needs Linux 5.14 or later`).WithHint(`use io "auto" or "read"`)
+		return nil, status.New(status.Unsupported, "arrowio", `io "map" needs Linux 5.14 or later`).WithHint("set io to auto or read")
 	}
 	if f.size == 0 {
 		return []byte{}, nil

@@ -46,7 +46,7 @@ func (f *File) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(f
 func (f *File) mapIn(whole bool, h FaultHandler) (err error) {
 	if f.mappable == nil {
 		return status.Errorf(status.Unsupported, "arrowio", `%s: io "map" needs a local file, and Linux 5.14 or later`, f.Name()).
-			WithHint(`use io "auto" or "read"`).With("path", f.Name())
+			WithHint("set io to auto or read").With("path", f.Name())
 	}
 	if f.mapping, err = f.mappable.Map(!whole); err != nil {
 		return err

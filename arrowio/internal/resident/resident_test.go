@@ -160,7 +160,7 @@ func TestMapOfOtherBlobs(t *testing.T) {
 		lease.Release()
 	}
 	_, err := trySet([]*File{b}, Options{IO: "map"})
-	if want := `arrowio: object: io "map" needs a local file, and Linux 5.14 or later; use io "auto" or "read"`; err == nil || err.Error() != want {
+	if want := `arrowio: object: io "map" needs a local file, and Linux 5.14 or later; set io to auto or read`; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }
