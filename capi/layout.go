@@ -7,7 +7,6 @@ import "C"
 
 import (
 	"context"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -46,13 +45,15 @@ func mfgo_layout_create(json *C.mfi_text, n C.size_t, out *C.uint64_t, e *C.mf_e
 
 //export mfgo_layout_json
 func mfgo_layout_json(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return with(h, e, func(_ context.Context, l *layoutObject) error { return give(out, document.Canonical(l.Document())) })
+	return with(h, e, func(_ context.Context, l *layoutObject) error {
+		return writeText(out, document.Canonical(l.Document()))
+	})
 }
 
 //export mfgo_layout_report
 func mfgo_layout_report(h C.uint64_t, flags C.uint32_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return with(h, e, func(_ context.Context, l *layoutObject) error {
-		return give(out, document.Report(l.Layout, document.ReportOptions{Tables: flags&C.MF_ALL_DEVICES != 0}))
+		return writeText(out, document.Report(l.Layout, document.ReportOptions{Tables: flags&C.MF_ALL_DEVICES != 0}))
 	})
 }
 
@@ -63,7 +64,7 @@ func mfgo_layout_draw(h C.uint64_t, p *C.mfi_picture, out *C.mf_bytes, e *C.mf_e
 		if err != nil {
 			return err
 		}
-		return give(out, []byte(drawing))
+		return writeText(out, []byte(drawing))
 	})
 }
 
@@ -75,17 +76,12 @@ func (l *layoutObject) draw(p *C.mfi_picture) (string, error) {
 	if o.Width < 0 {
 		return invalid("width is %d, but must be positive, or 0 for 80 columns", o.Width)
 	}
-	if p.array != nil && !slices.ContainsFunc(l.Arrays(), func(a layout.Array) bool { return a.Name == o.Array }) {
-		return invalid("there is no array %q", o.Array)
-	}
 	if p.dims != nil {
 		dims := unsafe.Slice(p.dims, 2)
 		o.Dims = []int{int(dims[0]), int(dims[1])}
-		if rank, ok := picture.Dims(l.Layout, o); rank < 2 {
-			return invalid("dims are %v, but there are no two dimensions to choose", o.Dims)
-		} else if !ok {
-			return invalid("expected two different dimensions from 0 to %d, but found %v", rank-1, o.Dims)
-		}
+	}
+	if err := o.Check(l.Layout); err != nil {
+		return "", err
 	}
 	switch p.format {
 	case C.MF_TEXT:
@@ -103,6 +99,6 @@ func mfgo_layout_page(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status 
 		if err != nil {
 			return err
 		}
-		return give(out, html)
+		return writeText(out, html)
 	})
 }

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -14,7 +11,6 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/layout/document"
 	"github.com/meshfeed/meshfeed/core/layout/picture"
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
 func newPlan() *cobra.Command {
@@ -44,11 +40,10 @@ can be drawn and 2 if it cannot be read. Problems do not change it: use "meshfee
 				}
 				return writePage(cmd, html)
 			}
-			text, err := o.render(l)
-			if err != nil {
-				return err
+			if err := o.drawing().Check(l); err != nil {
+				return byCommand(cmd, err)
 			}
-			_, err = cmd.OutOrStdout().Write(text)
+			_, err = cmd.OutOrStdout().Write(o.render(l))
 			return err
 		},
 	}
@@ -92,38 +87,14 @@ func (o planOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (o planOptions) render(l *layout.Layout) ([]byte, error) {
-	if o.array != "" && !hasArray(l, o.array) {
-		return nil, status.Errorf(status.NotFound, "plan", "the layout has no array %q", o.array).
-			WithHint("its arrays: %s", arrayNames(l))
-	}
-	if err := o.checkDims(l); err != nil {
-		return nil, err
-	}
+func (o planOptions) render(l *layout.Layout) []byte {
 	switch {
 	case o.json:
-		return endLine(document.Report(l, document.ReportOptions{Tables: o.tables})), nil
+		return endLine(document.Report(l, document.ReportOptions{Tables: o.tables}))
 	case o.svg:
-		return endLine([]byte(picture.SVG(l, o.drawing()))), nil
+		return endLine([]byte(picture.SVG(l, o.drawing())))
 	}
-	return endLine([]byte(picture.Text(l, o.drawing()))), nil
-}
-
-// checkDims requires two different dimensions of the drawn array.
-func (o planOptions) checkDims(l *layout.Layout) error {
-	if o.dims == nil {
-		return nil
-	}
-	rank, ok := picture.Dims(l, o.drawing())
-	if ok {
-		return nil
-	}
-	if rank < 2 {
-		return status.New(status.InvalidArgument, "plan", "--dims is for arrays of two dimensions or more").
-			WithHint("leave it out")
-	}
-	return status.Errorf(status.InvalidArgument, "plan", "expected two different dimensions from 0 to %d for --dims, got %v", rank-1, o.dims).
-		WithHint("for example --dims 0,1")
+	return endLine([]byte(picture.Text(l, o.drawing())))
 }
 
 func (o planOptions) columns() int {
@@ -137,18 +108,6 @@ func (o planOptions) columns() int {
 }
 
 func endLine(text []byte) []byte { return append(bytes.TrimRight(text, "\n"), '\n') }
-
-func hasArray(l *layout.Layout, name string) bool {
-	return slices.ContainsFunc(l.Arrays(), func(a layout.Array) bool { return a.Name == name })
-}
-
-func arrayNames(l *layout.Layout) string {
-	var names []string
-	for _, a := range l.Arrays() {
-		names = append(names, strconv.Quote(a.Name))
-	}
-	return strings.Join(names, ", ")
-}
 
 func (o planOptions) drawing() picture.Options {
 	return picture.Options{Array: o.array, Dims: o.dims, Width: o.columns()}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/mesh"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
@@ -25,16 +26,27 @@ type Options struct {
 	Dims  []int  // the two dimensions to draw, first the one that runs down; nil for the first two that are partitioned
 }
 
-// Dims returns the number of dimensions that o.Dims may choose from: those of
-// the array, or of the array with the most. ok reports whether o.Dims are two
-// different ones of them. If a picture has several arrays, some may lack them.
-func Dims(l *layout.Layout, o Options) (rank int, ok bool) {
+// Check returns an error if the layout has no such array, or if Dims are not two
+// different dimensions of it. If the picture has several arrays, some may lack
+// these dimensions.
+func (o Options) Check(l *layout.Layout) error {
+	rank, names := 0, []string{}
 	for _, a := range l.Arrays() {
+		names = append(names, a.Name)
 		if o.Array == "" || o.Array == a.Name {
 			rank = max(rank, len(a.Shape))
 		}
 	}
-	return rank, len(o.Dims) == 2 && o.Dims[0] != o.Dims[1] && slices.Min(o.Dims) >= 0 && slices.Max(o.Dims) < rank
+	switch {
+	case o.Array != "" && !slices.Contains(names, o.Array):
+		return status.Errorf(status.NotFound, "layout", "the layout has no array %s", wording.Quote(o.Array)).
+			WithHint("its arrays: %s", wording.QuotedList(names))
+	case o.Dims == nil, len(o.Dims) == 2 && o.Dims[0] != o.Dims[1] && slices.Min(o.Dims) >= 0 && slices.Max(o.Dims) < rank:
+		return nil
+	case rank < 2:
+		return status.New(status.InvalidArgument, "layout", "dims are for arrays of two dimensions or more").WithHint("leave them out")
+	}
+	return status.Errorf(status.InvalidArgument, "layout", "expected dims to be two different dimensions from 0 to %d, but found %v", rank-1, o.Dims)
 }
 
 // view is a layout and what its drawings need often.

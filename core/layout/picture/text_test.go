@@ -29,28 +29,34 @@ func pictureOptions(t *testing.T, d *datadriven.TestData) picture.Options {
 	return o
 }
 
-func TestDims(t *testing.T) {
+func TestOptionsAreChecked(t *testing.T) {
 	l := documents.Layout(t, `{"meshfeed": 1, "mesh": {"axes": [["data", 2]]}, "batch": {"size": 2}, "arrays": {
 		"cube": {"shape": ["B", 3, 4], "dtype": "int32"}, "list": {"shape": ["B"], "dtype": "int32"}}}`)
+	const expected = "layout: expected dims to be two different dimensions from 0 to 2, but found "
 	for _, c := range []struct {
 		array string
 		dims  []int
-		rank  int
-		ok    bool
+		want  string
 	}{
-		{"", []int{0, 2}, 3, true}, // of the cube; the list does not have them
-		{"cube", []int{2, 0}, 3, true},
-		{"cube", []int{1, 1}, 3, false},
-		{"cube", []int{-1, 1}, 3, false},
-		{"cube", []int{1, 3}, 3, false},
-		{"cube", []int{0, 1, 2}, 3, false},
-		{"cube", nil, 3, false},
-		{"list", []int{0, 1}, 1, false},
-		{"absent", []int{0, 1}, 0, false},
+		{"", nil, ""},
+		{"", []int{0, 2}, ""}, // of the cube; the list does not have them
+		{"cube", nil, ""},
+		{"cube", []int{2, 0}, ""},
+		{"list", nil, ""},
+		{"cube", []int{}, expected + "[]"},
+		{"cube", []int{1, 1}, expected + "[1 1]"},
+		{"cube", []int{-1, 1}, expected + "[-1 1]"},
+		{"", []int{1, 3}, expected + "[1 3]"},
+		{"cube", []int{0, 1, 2}, expected + "[0 1 2]"},
+		{"list", []int{0, 1}, "layout: dims are for arrays of two dimensions or more; leave them out"},
+		{"absent", []int{0, 1}, `layout: the layout has no array "absent"; its arrays: "cube", "list"`},
 	} {
-		rank, ok := picture.Dims(l, picture.Options{Array: c.array, Dims: c.dims})
-		if rank != c.rank || ok != c.ok {
-			t.Errorf("array %q, dims %v: expected %d and %t, got %d and %t", c.array, c.dims, c.rank, c.ok, rank, ok)
+		got := ""
+		if err := (picture.Options{Array: c.array, Dims: c.dims}).Check(l); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("array %q, dims %v:\ngot  %s\nwant %s", c.array, c.dims, got, c.want)
 		}
 	}
 }
