@@ -126,21 +126,21 @@ func list[T any](name string, p *T, n int64) ([]T, error) {
 	return unsafe.Slice(p, int(n)), nil
 }
 
-// give copies a text to memory that belongs to the caller.
-func give(out *C.mf_bytes, b []byte) error {
+// writeText copies a text to memory that belongs to the caller.
+func writeText(out *C.mf_bytes, b []byte) error {
 	if !C.mfi_bytes_set(out, (*C.char)(unsafe.Pointer(unsafe.SliceData(b))), C.size_t(len(b))) {
 		return noMemory("a text of %d bytes", len(b))
 	}
 	return nil
 }
 
-// giveJSON encodes a value as JSON and gives the text.
-func giveJSON(out *C.mf_bytes, value any) error {
+// writeJSON encodes a value for the caller.
+func writeJSON(out *C.mf_bytes, value any) error {
 	b, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	return give(out, b)
+	return writeText(out, b)
 }
 
 func noMemory(format string, args ...any) *status.Error {

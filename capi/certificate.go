@@ -32,12 +32,6 @@ func (o *checkObject) Close() error {
 	return o.Drop(-1, func(struct{}, error) error { return nil })
 }
 
-// stop implements stopper.
-func (o *checkObject) stop() error {
-	o.Cancel()
-	return o.Ready(context.Background())
-}
-
 //export mfgo_loader_certificate
 func mfgo_loader_certificate(h C.uint64_t, epoch, position C.int64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error {
@@ -45,16 +39,16 @@ func mfgo_loader_certificate(h C.uint64_t, epoch, position C.int64_t, out *C.mf_
 		if err != nil {
 			return err
 		}
-		return giveCertificate(out, c)
+		return writeCertificate(out, c)
 	})
 }
 
-func giveCertificate(out *C.mf_bytes, c certificate.Certificate) error {
+func writeCertificate(out *C.mf_bytes, c certificate.Certificate) error {
 	json, err := c.JSON()
 	if err != nil {
 		return err
 	}
-	return give(out, json)
+	return writeText(out, json)
 }
 
 //export mfgo_certificate_add
@@ -72,7 +66,7 @@ func mfgo_certificate_add(a *C.mfi_text, n C.size_t, b *C.mfi_text, m C.size_t, 
 		if err != nil {
 			return err
 		}
-		return giveCertificate(out, sum)
+		return writeCertificate(out, sum)
 	})
 }
 
@@ -116,7 +110,7 @@ func mfgo_certificate_report(json *C.mfi_text, n C.size_t, r *C.mfi_range, out *
 		if err != nil {
 			return err
 		}
-		return give(out, report)
+		return writeText(out, report)
 	})
 }
 

@@ -18,7 +18,7 @@ func cursor(epoch, position C.int64_t) batch.Cursor {
 
 //export mfgo_loader_state
 func mfgo_loader_state(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error { return give(out, l.State().JSON()) })
+	return withLoader(h, e, func(_ *loaderObject, l *loader.Loader) error { return writeText(out, l.State().JSON()) })
 }
 
 //export mfgo_loader_restore

@@ -87,13 +87,7 @@ func (d *dataset) release(until time.Time) error {
 // file system does not respond.
 func closeUntil(until time.Time, s source.Source) error {
 	closing := future.Start("capi", func(context.Context) (struct{}, error) { return struct{}{}, s.Close() })
-	ctx, cancel := context.WithDeadline(context.Background(), until)
-	defer cancel()
-	err := closing.Ready(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return closing.Drop(max(0, time.Until(until)), func(_ struct{}, err error) error { return err })
 }
 
 // slice returns a dataset of some of the records.
@@ -215,7 +209,7 @@ func mfgo_dataset_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status
 		if err != nil {
 			return err
 		}
-		return giveJSON(out, infoOf(src))
+		return writeJSON(out, infoOf(src))
 	})
 }
 
@@ -232,7 +226,7 @@ func mfgo_dataset_fingerprint(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.
 		if err != nil {
 			return err
 		}
-		return give(out, []byte(f.String()))
+		return writeText(out, []byte(f.String()))
 	})
 }
 
@@ -245,7 +239,7 @@ func mfgo_dataset_hash(h C.uint64_t, ms C.int64_t, out *C.mf_bytes, e *C.mf_erro
 		if err != nil {
 			return err
 		}
-		return giveJSON(out, hashInfoOf(hash))
+		return writeJSON(out, hashInfoOf(hash))
 	})
 }
 

@@ -78,5 +78,5 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 
 //export mfgo_loader_info
 func mfgo_loader_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return withLoader(h, e, func(o *loaderObject, l *loader.Loader) error { return giveJSON(out, describe(l, o.pool)) })
+	return withLoader(h, e, func(o *loaderObject, l *loader.Loader) error { return writeJSON(out, describe(l, o.pool)) })
 }

@@ -64,7 +64,7 @@ static void end_loan(void* handle) {
     mfgo_loan_end((uint64_t)(uintptr_t)handle);
 }
 
-/* Lends a shard. Exactly one of the out-parameters is not NULL. */
+/* Lends a shard to one of the out-parameters. The other one is NULL. */
 static mf_status lend(mf_device_batch device_batch, int32_t array, int64_t position,
                       struct DLManagedTensorVersioned** versioned, struct DLManagedTensor** legacy,
                       mf_error* error) {
@@ -74,9 +74,7 @@ static mf_status lend(mf_device_batch device_batch, int32_t array, int64_t posit
     return status;
   void* const handle = (void*)(uintptr_t)loan.handle;
   const mf_tensor block = {.data = loan.data, .dtype = loan.dtype, .ndim = loan.ndim, .shape = loan.shape};
-  if (versioned && (*versioned = mfi_dlpack(&block, end_loan, handle)))
-    return MF_OK;
-  if (legacy && (*legacy = mfi_dlpack_legacy(&block, end_loan, handle)))
+  if (mfi_dlpack(&block, end_loan, handle, versioned, legacy))
     return MF_OK;
   end_loan(handle);
   return mfi_fail(error, MF_RESOURCE_EXHAUSTED, "devices", "there is no memory for a DLPack tensor", "");

@@ -33,37 +33,25 @@ func scalar(t dtype.Type, p unsafe.Pointer) (any, error) {
 	if p == nil {
 		return nil, status.New(status.InvalidArgument, "loader", "the value of a fill is NULL")
 	}
-	switch t {
-	case dtype.Bool:
+	if t == dtype.Bool {
 		return *(*uint8)(p) != 0, nil
-	case dtype.Int8:
-		return *(*int8)(p), nil
-	case dtype.Int16:
-		return *(*int16)(p), nil
-	case dtype.Int32:
-		return *(*int32)(p), nil
-	case dtype.Int64:
-		return *(*int64)(p), nil
-	case dtype.Uint8:
-		return *(*uint8)(p), nil
-	case dtype.Uint16:
-		return *(*uint16)(p), nil
-	case dtype.Uint32:
-		return *(*uint32)(p), nil
-	case dtype.Uint64:
-		return *(*uint64)(p), nil
-	case dtype.Float32:
-		return *(*float32)(p), nil
-	case dtype.Float64:
-		return *(*float64)(p), nil
-	case dtype.Complex64:
-		return *(*complex64)(p), nil
-	case dtype.Complex128:
-		return *(*complex128)(p), nil
+	}
+	if read := scalars[t]; read != nil {
+		return read(p), nil
 	}
 	return nil, status.Errorf(status.Unsupported, "loader", "the value of a fill is a %v", t).
 		WithHint("give it as float32, which is converted to the type of the field")
 }
+
+// scalars reads one number of each type that Go has.
+var scalars = map[dtype.Type]func(unsafe.Pointer) any{
+	dtype.Int8: read[int8], dtype.Int16: read[int16], dtype.Int32: read[int32], dtype.Int64: read[int64],
+	dtype.Uint8: read[uint8], dtype.Uint16: read[uint16], dtype.Uint32: read[uint32], dtype.Uint64: read[uint64],
+	dtype.Float32: read[float32], dtype.Float64: read[float64],
+	dtype.Complex64: read[complex64], dtype.Complex128: read[complex128],
+}
+
+func read[T any](p unsafe.Pointer) any { return *(*T)(p) }
 
 // int64s joins lists of numbers, and returns the address of the first one.
 func int64s(lists ...[]int) ([]int64, *C.int64_t) {

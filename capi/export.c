@@ -5,6 +5,7 @@
  * consumers call them from any thread. JAX calls them from its own threads without
  * the interpreter lock.
  */
+#include "../arrowio/cstream/cstream.h"
 #include "internal.h"
 
 #include <stdio.h>
@@ -64,15 +65,6 @@ static void delete_export(void* tensor) {
 static void delete_versioned(struct DLManagedTensorVersioned* self) { delete_export(self); }
 static void delete_legacy(struct DLManagedTensor* self) { delete_export(self); }
 
-static export* new_export(const mf_tensor* block, mfi_release release, void* context) {
-  export* self = calloc(1, sizeof *self + 2 * (size_t)block->ndim * sizeof(int64_t));
-  if (self) {
-    self->release = release;
-    self->context = context;
-  }
-  return self;
-}
-
 static void fill_tensor(dl_tensor* to, const mf_tensor* from, int64_t* dims) {
   to->data = from->data;
   to->device.type = DL_CPU;
@@ -88,88 +80,56 @@ static void fill_tensor(dl_tensor* to, const mf_tensor* from, int64_t* dims) {
   }
 }
 
-struct DLManagedTensorVersioned* mfi_dlpack(const mf_tensor* block, mfi_release release, void* context) {
-  export* self = new_export(block, release, context);
+bool mfi_dlpack(const mf_tensor* block, mfi_release release, void* context,
+                struct DLManagedTensorVersioned** versioned, struct DLManagedTensor** legacy) {
+  export* self = calloc(1, sizeof *self + 2 * (size_t)block->ndim * sizeof(int64_t));
   if (!self)
-    return NULL;
-  struct DLManagedTensorVersioned* tensor = &self->tensor.versioned;
-  tensor->version.major = 1;
-  tensor->flags = DL_READ_ONLY;
-  tensor->deleter = delete_versioned;
-  fill_tensor(&tensor->tensor, block, self->dims);
-  return tensor;
-}
-
-struct DLManagedTensor* mfi_dlpack_legacy(const mf_tensor* block, mfi_release release, void* context) {
-  export* self = new_export(block, release, context);
-  if (!self)
-    return NULL;
-  struct DLManagedTensor* tensor = &self->tensor.legacy;
-  tensor->deleter = delete_legacy;
-  fill_tensor(&tensor->tensor, block, self->dims);
-  return tensor;
+    return false;
+  self->release = release;
+  self->context = context;
+  if (versioned) {
+    struct DLManagedTensorVersioned* tensor = *versioned = &self->tensor.versioned;
+    tensor->version.major = 1;
+    tensor->flags = DL_READ_ONLY;
+    tensor->deleter = delete_versioned;
+    fill_tensor(&tensor->tensor, block, self->dims);
+  } else {
+    struct DLManagedTensor* tensor = *legacy = &self->tensor.legacy;
+    tensor->deleter = delete_legacy;
+    fill_tensor(&tensor->tensor, block, self->dims);
+  }
+  return true;
 }
 
 static void release_batch(void* batch) { mf_batch_release(batch); }
 
-/* Exports a block of a batch. One of the out-parameters is NULL. */
+/* Exports a block of a batch to one of the out-parameters. The other one is NULL. */
 static mf_status export_block(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** versioned,
                               struct DLManagedTensor** legacy) {
   mf_tensor block;
-  if (!batch)
+  if (versioned)
+    *versioned = NULL;
+  if (legacy)
+    *legacy = NULL;
+  if (!batch || (!versioned && !legacy))
     return MF_INVALID_ARGUMENT;
   if (!mfi_batch_block(batch, i, &block))
     return MF_OUT_OF_RANGE;
-  if (versioned)
-    *versioned = mfi_dlpack(&block, release_batch, batch);
-  else
-    *legacy = mfi_dlpack_legacy(&block, release_batch, batch);
-  if (versioned ? !*versioned : !*legacy)
+  if (!mfi_dlpack(&block, release_batch, batch, versioned, legacy))
     return MF_RESOURCE_EXHAUSTED;
   mf_batch_retain(batch);
   return MF_OK;
 }
 
-mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** out) {
-  if (!out)
-    return MF_INVALID_ARGUMENT;
-  *out = NULL;
-  return export_block(batch, i, out, NULL);
+mf_status mf_batch_dlpack(mf_batch* batch, int32_t i, struct DLManagedTensorVersioned** tensor) {
+  return export_block(batch, i, tensor, NULL);
 }
 
-mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** out) {
-  if (!out)
-    return MF_INVALID_ARGUMENT;
-  *out = NULL;
-  return export_block(batch, i, NULL, out);
+mf_status mf_batch_dlpack_legacy(mf_batch* batch, int32_t i, struct DLManagedTensor** tensor) {
+  return export_block(batch, i, NULL, tensor);
 }
 
 /* ---- Arrow C data interface ---- */
-
-struct ArrowSchema {
-  const char* format;
-  const char* name;
-  const char* metadata;
-  int64_t flags;
-  int64_t n_children;
-  struct ArrowSchema** children;
-  struct ArrowSchema* dictionary;
-  void (*release)(struct ArrowSchema*);
-  void* private_data;
-};
-
-struct ArrowArray {
-  int64_t length;
-  int64_t null_count;
-  int64_t offset;
-  int64_t n_buffers;
-  int64_t n_children;
-  const void** buffers;
-  struct ArrowArray** children;
-  struct ArrowArray* dictionary;
-  void (*release)(struct ArrowArray*);
-  void* private_data;
-};
 
 /* The private data of a node: all memory that its pointers refer to. */
 typedef struct {

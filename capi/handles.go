@@ -34,8 +34,8 @@ func (ready) Ready(context.Context) error { return nil }
 
 // stopper is an object with work in the background.
 type stopper interface {
-	// stop ends that work, and returns when it has ended. The object stays.
-	stop() error
+	// Stop ends that work, and returns when it has ended. The object stays.
+	Stop() error
 }
 
 // put adds an object and writes its handle to the caller's variable.
@@ -82,7 +82,7 @@ func stopAll() {
 	var stops []*future.Future[struct{}]
 	for _, o := range handles.CancelAll() {
 		if s, ok := o.(stopper); ok {
-			stops = append(stops, future.Start("capi", func(context.Context) (struct{}, error) { return struct{}{}, s.stop() }))
+			stops = append(stops, future.Start("capi", func(context.Context) (struct{}, error) { return struct{}{}, s.Stop() }))
 		}
 	}
 	for _, stop := range stops {

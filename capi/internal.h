@@ -68,8 +68,8 @@ bool mfi_bytes_set(mf_bytes* bytes, const char* text, size_t size);
 /* ---- pool.c ---- */
 
 /* The memory of the batches of a loader and its passes. It consists of slots of equal
-   size with the same blocks: some wait in Go, some are delivered, some are idle. The
-   pool exists until the loader has closed it and the last batch is released. */
+   size with the same blocks. Go fills some of them, callers hold others, and the rest is
+   idle. The pool exists until the loader has closed it and the last batch is released. */
 typedef struct mfi_pool mfi_pool;
 
 /* The memory of one batch. Once it is delivered, it is an mf_batch. */
@@ -128,10 +128,9 @@ bool mfi_batch_block(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 /* ---- queue.c ---- */
 
 /* The ready queue of a loader. mf_loader_next takes ready batches from it without
-   entering Go: after a step of other code, whose data has replaced the Go runtime's
-   in the caches, that takes less than a tenth of the time. It has three owners: the
-   loader, the object of the handle by which callers find it, and the call that makes
-   this handle. */
+   entering Go. During the caller's step, its data replaces the Go runtime's in the CPU
+   caches. Entering Go after that takes more than ten times as long. The queue has three
+   owners: the loader, the object of its handle, and the call that makes this handle. */
 typedef struct mfi_queue mfi_queue;
 
 /* Creates an empty queue. NULL if out of memory. */
@@ -147,18 +146,18 @@ bool mfi_queue_offer(mfi_queue* queue, mfi_slot* slot);
 void mfi_queue_expect(mfi_queue* queue, bool soon);
 
 /* Returns how many batches callers have taken since the queue was made, and how
-   long they have waited. Removes the others, if asked to withdraw them. */
+   long they have waited. With withdraw it removes the batches that are left. */
 typedef struct mfi_taken {
   int64_t batches, waited_ns;
 } mfi_taken;
 mfi_taken mfi_queue_taken(mfi_queue* queue, bool withdraw);
 
-/* Waits until callers have taken more batches than that, or the other function is
-   called. False if neither happens in time. A wake without a rest ends the next. */
+/* Waits until callers have taken more batches than this number, or mfi_queue_wake is
+   called. False if neither happens in time. A wake that comes before a rest ends it. */
 bool mfi_queue_rest(mfi_queue* queue, int64_t taken, int64_t limit_ns);
 void mfi_queue_wake(mfi_queue* queue);
 
-/* Binds a handle to the queue, until it is unbound, which ends the waits of its
+/* Binds a handle to the queue, so that callers find it. Unbinding ends the waits of
    callers. If other handles have all bindings that this one can have, it is not bound,
    and its callers always enter Go. */
 void mfi_queue_bind(uint64_t handle, mfi_queue* queue);
@@ -200,10 +199,11 @@ void mfi_watch_arm(void);
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/* Creates a DLPack tensor of a block. The versioned one is flagged read-only. Its deleter
-   calls release(context) once. NULL if out of memory: then release is never called. */
-struct DLManagedTensorVersioned* mfi_dlpack(const mf_tensor* block, mfi_release release, void* context);
-struct DLManagedTensor* mfi_dlpack_legacy(const mf_tensor* block, mfi_release release, void* context);
+/* Creates a DLPack tensor of a block in one of the out-parameters. The other one is NULL.
+   The versioned tensor is flagged read-only. The deleter calls release(context) once.
+   False if out of memory: then release is never called. */
+bool mfi_dlpack(const mf_tensor* block, mfi_release release, void* context,
+                struct DLManagedTensorVersioned** versioned, struct DLManagedTensor** legacy);
 
 /* ---- devices.c ---- */
 

@@ -42,8 +42,8 @@ func (l *loaderObject) Close() error {
 	})
 }
 
-// stop implements stopper.
-func (l *loaderObject) stop() error {
+// Stop implements stopper.
+func (l *loaderObject) Stop() error {
 	l.Cancel()
 	made, err := l.Wait(context.Background())
 	if err != nil {

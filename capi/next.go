@@ -36,7 +36,7 @@ func (o *loaderObject) next(ctx context.Context, ms C.int64_t) (*batch.Batch, *l
 	return b, l, err
 }
 
-// deliver gives a batch and its memory to the caller.
+// deliver passes a batch and its memory to the caller.
 func deliver(l *loader.Loader, b *batch.Batch, out **C.mf_batch) error {
 	m := b.Memory().(*memory) // the loader has no other allocator
 	m.describe(b.Step(), l.StateAfter(b))

@@ -1,7 +1,7 @@
 /*
  * pool.c: the memory of batches.
  *
- * A slot is the memory of one batch. The pool gives it to the loader, which fills it. The
+ * A slot is the memory of one batch. The loader gets it from the pool and fills it. The
  * caller receives it as a batch with a reference count. When the count is zero, it goes
  * back to the pool. Nothing here enters Go, so any thread can release a batch, with or
  * without an interpreter lock.

@@ -97,7 +97,7 @@ func (p *pool) counts() C.mfi_counts { return C.mfi_pool_counts(p.c) }
 // Alloc implements batch.Allocator.
 func (p *pool) Alloc(blocks []batch.Block) (batch.Memory, error) {
 	if len(blocks) != len(p.sizes) {
-		return nil, status.Errorf(status.Internal, "capi", "a batch of %d blocks was asked from a pool for %d", len(blocks), len(p.sizes))
+		return nil, status.Errorf(status.Internal, "capi", "the pool is for batches of %d blocks, not %d", len(p.sizes), len(blocks))
 	}
 	slot := C.mfi_pool_get(p.c)
 	if slot == nil {

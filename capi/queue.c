@@ -33,8 +33,8 @@ struct mfi_queue {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The queues of handles. A handle is at the index of its low bits, or at one of the
-   next PROBES - 1 indices. */
+/* The queues of handles: a hash table. The index of a handle is that of its low bits, or
+   one of the next PROBES - 1. */
 static struct {
   uint64_t handle;
   mfi_queue* queue;
@@ -101,7 +101,7 @@ static void unbind(int i) {
     return;
   queue->unbound = true;
   if (queue->waiting > 0)
-    pthread_cond_broadcast(&queue->callers); /* this thread need not own the queue */
+    pthread_cond_broadcast(&queue->callers); /* before unlocking: this thread may be no owner */
 }
 
 void mfi_queue_drop(mfi_queue* queue) {
@@ -120,8 +120,8 @@ void mfi_queue_drop(mfi_queue* queue) {
   free(queue);
 }
 
-/* Returns the index of the binding of want, which is 0 for a free one, among those that a
-   handle can have. -1 if there is none. */
+/* Searches the bindings that a handle can have for one of the handle want; 0 is a free
+   binding. Returns its index, or -1. */
 static int search(uint64_t handle, uint64_t want) {
   for (uint64_t i = handle; i < handle + PROBES; i++)
     if (bindings[i % BINDINGS].handle == want)
@@ -163,21 +163,21 @@ void mfi_queue_unbind_all(void) {
 
 bool mfi_queue_offer(mfi_queue* queue, mfi_slot* slot) {
   pthread_mutex_lock(&lock);
-  const bool room = queue->count < CAPACITY, wanted = queue->waiting > 0;
-  if (room)
+  const bool fits = queue->count < CAPACITY, waiting = queue->waiting > 0;
+  if (fits)
     queue->slots[(queue->first + queue->count++) % CAPACITY] = slot;
   pthread_mutex_unlock(&lock);
-  if (room && wanted)
+  if (fits && waiting)
     pthread_cond_signal(&queue->callers);
-  return room;
+  return fits;
 }
 
 void mfi_queue_expect(mfi_queue* queue, bool soon) {
   pthread_mutex_lock(&lock);
-  const bool in_vain = !soon && queue->waiting > 0;
+  const bool ends_waits = !soon && queue->waiting > 0;
   queue->expected = soon;
   pthread_mutex_unlock(&lock);
-  if (in_vain)
+  if (ends_waits)
     pthread_cond_broadcast(&queue->callers);
 }
 
@@ -193,9 +193,9 @@ mfi_taken mfi_queue_taken(mfi_queue* queue, bool withdraw) {
 bool mfi_queue_rest(mfi_queue* queue, int64_t taken, int64_t limit_ns) {
   const int64_t end = now() + limit_ns;
   pthread_mutex_lock(&lock);
-  bool time = true;
-  while (time && !queue->woken && queue->taken <= taken)
-    time = wait_until(&queue->producer, end);
+  bool in_time = true;
+  while (in_time && !queue->woken && queue->taken <= taken)
+    in_time = wait_until(&queue->producer, end);
   const bool ended = queue->woken || queue->taken > taken;
   queue->woken = false;
   pthread_mutex_unlock(&lock);
@@ -216,9 +216,9 @@ void mfi_queue_wake(mfi_queue* queue) {
 static int64_t wait_for_batch(mfi_queue* queue, int64_t timeout_ms) {
   const int64_t began = now(), end = after(began, timeout_ms);
   queue->waiting++;
-  bool time = true;
-  while (time && queue->expected && !queue->unbound && queue->count == 0)
-    time = wait_until(&queue->callers, end);
+  bool in_time = true;
+  while (in_time && queue->expected && !queue->unbound && queue->count == 0)
+    in_time = wait_until(&queue->callers, end);
   queue->waiting--;
   const int64_t waited = now() - began;
   queue->waited += waited;

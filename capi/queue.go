@@ -16,7 +16,7 @@ import (
 type readyQueue struct{ c *C.mfi_queue }
 
 // newReadyQueue makes a queue with three owners: a loader, the object of its
-// handle, and the call that makes the handle. It returns nil without memory.
+// handle, and the call that makes the handle. It returns nil if memory is short.
 func newReadyQueue() *readyQueue {
 	if injecting {
 		return nil
@@ -28,8 +28,8 @@ func newReadyQueue() *readyQueue {
 	return &readyQueue{c}
 }
 
-// bind lets callers find the queue by a handle. The call that made the handle owns
-// the queue no longer.
+// bind lets callers find the queue by a handle, and ends the ownership of the call
+// that made the handle.
 func (q *readyQueue) bind(h C.uint64_t) {
 	if q != nil {
 		C.mfi_queue_bind(h, q.c)
@@ -37,7 +37,7 @@ func (q *readyQueue) bind(h C.uint64_t) {
 	}
 }
 
-// attach gives the queue to a loader, unless making that failed.
+// attach connects the queue to a loader, unless making the loader failed.
 func (q *readyQueue) attach(l *loader.Loader, err error) (*loader.Loader, error) {
 	if q != nil && err == nil {
 		l.SetReadyQueue(q)
@@ -85,5 +85,5 @@ func (q *readyQueue) Rest(taken int64, limit time.Duration) bool {
 // Wake implements loader.ReadyQueue.
 func (q *readyQueue) Wake() { C.mfi_queue_wake(q.c) }
 
-// Close implements loader.ReadyQueue. The loader owns the queue no longer.
+// Close implements loader.ReadyQueue. It ends the ownership of the loader.
 func (q *readyQueue) Close() { C.mfi_queue_drop(q.c) }

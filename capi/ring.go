@@ -146,7 +146,7 @@ func mfgo_ring_create(dh, lh C.uint64_t, out *C.uint64_t, e *C.mf_error) C.mf_st
 
 //export mfgo_ring_info
 func mfgo_ring_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
-	return with(h, e, func(_ context.Context, r *ringObject) error { return giveJSON(out, ringInfo{r.arrays}) })
+	return with(h, e, func(_ context.Context, r *ringObject) error { return writeJSON(out, ringInfo{r.arrays}) })
 }
 
 //export mfgo_ring_transfer

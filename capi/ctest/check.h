@@ -23,7 +23,7 @@
   do {                                                                                                       \
     const mf_status got_ = (call);                                                                           \
     if (got_ != (status)) {                                                                                  \
-      fprintf(stderr, "%s:%d: %s\n  gave %d: %s: %s; %s (%s)\n", __FILE__, __LINE__, #call, (int)got_,       \
+      fprintf(stderr, "%s:%d: %s\n  returned %d: %s: %s; %s (%s)\n", __FILE__, __LINE__, #call, (int)got_,   \
               error.op, error.message, error.hint, error.path);                                              \
       exit(1);                                                                                               \
     }                                                                                                        \

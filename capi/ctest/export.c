@@ -2,26 +2,11 @@
  * export.c: blocks as DLPack tensors and Arrow arrays. Exports outlive the loader and the
  * dataset, and any thread frees them.
  */
+#include "../../arrowio/cstream/cstream.h"
 #include "check.h"
 #include "dlpack.h"
 
 #include <pthread.h>
-
-struct ArrowSchema {
-  const char *format, *name, *metadata;
-  int64_t flags, n_children;
-  struct ArrowSchema **children, *dictionary;
-  void (*release)(struct ArrowSchema*);
-  void* private_data;
-};
-
-struct ArrowArray {
-  int64_t length, null_count, offset, n_buffers, n_children;
-  const void** buffers;
-  struct ArrowArray **children, *dictionary;
-  void (*release)(struct ArrowArray*);
-  void* private_data;
-};
 
 static mf_batch* batch;
 

@@ -3,6 +3,7 @@
  * no callback runs. The parent continues.
  */
 #define _DEFAULT_SOURCE
+#include "../../arrowio/cstream/cstream.h"
 #include "check.h"
 
 #include <sys/syscall.h>
@@ -16,15 +17,7 @@ static mf_loader loader;
 static mf_batch* batch;
 
 /* A callback that must not run in a child. */
-struct ArrowSchema;
-struct ArrowArray;
-static struct ArrowArrayStream {
-  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
-  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
-  const char* (*get_last_error)(struct ArrowArrayStream*);
-  void (*release)(struct ArrowArrayStream*);
-  void* private_data;
-} stream;
+static struct ArrowArrayStream stream;
 static void release_stream(struct ArrowArrayStream* s) { s->release = NULL; }
 
 static void in_child(void) {

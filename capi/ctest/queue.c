@@ -244,7 +244,7 @@ enum { BRIEF = 0x100000008 };
 static atomic_int calls, canceled, gone;
 
 /* Waits by a handle that is bound and unbound again and again. */
-static void* wait_in_vain(void* none) {
+static void* wait_and_get_nothing(void* none) {
   while (!atomic_load(&gone)) {
     int64_t timeout_ms = -1;
     mfi_slot* slot;
@@ -284,9 +284,9 @@ static void end_wait(enum end how, bool offer) {
 }
 
 /* A wait ends when its handle is unbound, or when no batch is expected any more. */
-static void in_vain(void) {
+static void without_a_batch(void) {
   pthread_t other;
-  CHECK(!pthread_create(&other, NULL, wait_in_vain, NULL));
+  CHECK(!pthread_create(&other, NULL, wait_and_get_nothing, NULL));
   for (enum end how = UNBIND; how < ENDS; how++)
     for (int i = 0; i < ROUNDS; i++)
       end_wait(how, false);
@@ -344,7 +344,7 @@ int main(void) {
   mfi_queue_unbind(HANDLE);
   CHECK(!take_within(HANDLE, -1));
   drop(queue);
-  in_vain();
+  without_a_batch();
   mfi_pool_close(pool);
   CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0);
   fprintf(stderr, "%d of %d from the queue\n", atomic_load(&from_queue), PIECES);

@@ -47,7 +47,7 @@ static void block(void) {
 }
 
 static void prepare(const char* what, char** arguments) {
-  if (strcmp(what, "taken") == 0)
+  if (strcmp(what, "handled") == 0)
     CHECK(signal(SIGURG, note) != SIG_ERR);
   if (strcmp(what, "ignored") == 0)
     CHECK(signal(SIGURG, SIG_IGN) != SIG_ERR);
@@ -121,7 +121,7 @@ static void of_version(void) { CHECK(mf_version()[0]); }
 
 /* Selects the first call of this process. */
 static void (*first_of(const char* what))(void) {
-  return strcmp(what, "taken") == 0     ? of_order
+  return strcmp(what, "handled") == 0   ? of_order
          : strcmp(what, "ignored") == 0 ? of_key
          : strcmp(what, "blocked") == 0 ? of_sum
                                         : of_version;

@@ -2,34 +2,11 @@
  * stream.c: datasets of Arrow C streams. The test checks when, and on which thread, streams and
  * arrays are released, also if a stream fails or its arrays are wrong.
  */
+#include "../../arrowio/cstream/cstream.h"
 #include "check.h"
 
 #include <errno.h>
 #include <pthread.h>
-
-struct ArrowSchema {
-  const char *format, *name, *metadata;
-  int64_t flags, n_children;
-  struct ArrowSchema **children, *dictionary;
-  void (*release)(struct ArrowSchema*);
-  void* private_data;
-};
-
-struct ArrowArray {
-  int64_t length, null_count, offset, n_buffers, n_children;
-  const void** buffers;
-  struct ArrowArray **children, *dictionary;
-  void (*release)(struct ArrowArray*);
-  void* private_data;
-};
-
-struct ArrowArrayStream {
-  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
-  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
-  const char* (*get_last_error)(struct ArrowArrayStream*);
-  void (*release)(struct ArrowArrayStream*);
-  void* private_data;
-};
 
 /* The faults of a stream. */
 enum fault {

@@ -350,8 +350,8 @@ enum { MF_IGNORE_DATASET = 1 };
 typedef struct mf_loader_options {
   uint32_t struct_size; /* MF_LOADER_OPTIONS_INIT sets it */
   uint32_t flags;       /* MF_IGNORE_DATASET */
-  int64_t process;      /* the process whose blocks to load. A process that the run does not have is
-                           MF_OUT_OF_RANGE from mf_wait */
+  int64_t process;      /* the process whose blocks to load. MF_OUT_OF_RANGE if the run does not have
+                           it */
   int64_t processes;    /* processes of the run, if it has more than the layout; those outside the
                            mesh get batches without blocks. 0: the processes of the layout */
   const char* order;    /* "shuffle.1", "sequential.1", "local.1:G:B", or "local": the local order of
@@ -372,7 +372,9 @@ typedef struct mf_loader_options {
 #define MF_LOADER_OPTIONS_INIT {sizeof(mf_loader_options), 0, 0, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0}
 
 /* Starts to load the blocks of one process. options may be NULL. Returns before it
-   touches a file; see mf_wait. */
+   touches a file. A layout with problems, an unknown flag or a malformed fill is an error
+   of this function. Every other error, such as an unknown order or files that do not fit
+   the layout, is reported by mf_wait and by all later calls on the loader. */
 mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader_options* options,
                            mf_loader* loader, mf_error* error);
 
@@ -436,8 +438,8 @@ mf_status mf_loader_skip(mf_loader loader, int64_t steps, mf_error* error);
 mf_status mf_loader_len(mf_loader loader, int64_t* batches, mf_error* error);
 
 /* Creates an independent pass over one epoch, with its own handle. The position of
-   the loader does not change. Both share the memory of batches, and its limit.
-   MF_OUT_OF_RANGE if the loader has no such epoch. */
+   the loader does not change. Both share the memory of batches, and its limit. If the
+   loader has no such epoch, mf_wait returns MF_OUT_OF_RANGE. */
 mf_status mf_loader_one_epoch(mf_loader loader, int64_t epoch, mf_loader* pass, mf_error* error);
 
 /* Creates a loader that continues at the position of this one, on another layout and

@@ -40,9 +40,9 @@ def write_programs(folder: Path) -> None:
         file.rename(folder / file.name)
 
 
-def run(folder: Path, lines: str, **env: str) -> str:
-    """Returns the output of shell lines in a folder."""
-    done = subprocess.run(
+def shell(folder: Path, lines: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs shell lines in a folder."""
+    return subprocess.run(
         ["sh", "-eu", "-c", lines],
         cwd=folder,
         env=os.environ | env,
@@ -51,6 +51,11 @@ def run(folder: Path, lines: str, **env: str) -> str:
         timeout=HANG,
         check=False,
     )
+
+
+def run(folder: Path, lines: str, **env: str) -> str:
+    """Returns the output of shell lines that succeed."""
+    done = shell(folder, lines, **env)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -104,10 +109,50 @@ def test_installed(project: Path, tmp_path: Path) -> None:
     assert run(project, lines, PKG_CONFIG_PATH=f"{moved}/lib/pkgconfig") == PRINTED["program.cc"]
 
 
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "message"),
+    [
+        (
+            "program.c",
+            '.order = "shuffle.1"',
+            '.order = "shuffle.9"',
+            'MF_INVALID_ARGUMENT: sampler: there is no order "shuffle.9"\n'
+            "  use one of sequential.1, shuffle.1, or local.1:G:B with G parts for batches of B\n",
+        ),
+        (
+            "program.c",
+            ".epochs = 1",
+            ".epochs = 1, .process = 1",
+            "MF_OUT_OF_RANGE: loader: process is 1, but the layout has process 0 alone\n"
+            "  number processes from 0; if the run has processes outside the mesh, say in "
+            "processes how many it has\n",
+        ),
+        (
+            "program.cc",
+            "options.epochs = 1",
+            "options.epochs = -2",
+            "MF_INVALID_ARGUMENT: epochs is -2, but must be positive, 0 for one epoch per loop, or "
+            "-1 for no end\n  \n",
+        ),
+    ],
+)
+def test_a_program_reports_a_wrong_option(
+    project: Path, name: str, right: str, wrong: str, message: str
+) -> None:
+    text = (project / name).read_text()
+    assert text.count(right) == 1
+    (project / name).write_text(text.replace(right, wrong))
+    lines = LINES[0] if name == "program.c" else f"{CXX[0]} && ./program"
+    done = shell(project, lines, PATH=PATH)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
+
+
 def test_with_the_package_of_a_checkout(project: Path) -> None:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    assert run(project, LINES[0], PATH=path) == PRINTED["program.c"]
-    assert run(project, f"{CXX[0]} && ./program", PATH=path) == PRINTED["program.cc"]
+    assert run(project, LINES[0], PATH=PATH) == PRINTED["program.c"]
+    assert run(project, f"{CXX[0]} && ./program", PATH=PATH) == PRINTED["program.cc"]
     done = subprocess.run(
         [sys.executable, "-m", "meshfeed", "--pkgconfigdir"], capture_output=True, text=True
     )

@@ -70,6 +70,13 @@ func (f *Future[T]) Ready(ctx context.Context) error {
 // Cancel ends the context of the function that creates the value.
 func (f *Future[T]) Cancel() { f.cancel() }
 
+// Stop cancels the future, waits until it has an outcome, and returns the error.
+func (f *Future[T]) Stop() error {
+	f.cancel()
+	<-f.done
+	return f.err
+}
+
 // Drop cancels the future and passes its outcome to last, as After does.
 func (f *Future[T]) Drop(patience time.Duration, last func(T, error) error) error {
 	f.cancel()

@@ -83,11 +83,16 @@ func TestLastPanics(t *testing.T) {
 	})
 }
 
-// TestCancel ends the context of a function, by Cancel and by Drop.
+// TestCancel ends the context of a function, by Cancel, Stop and Drop.
 func TestCancel(t *testing.T) {
 	for name, end := range map[string]func(*Future[int]){
 		"Cancel": (*Future[int]).Cancel,
-		"Drop":   func(f *Future[int]) { _ = f.Drop(-1, func(int, error) error { return nil }) },
+		"Stop": func(f *Future[int]) {
+			if err := f.Stop(); !errors.Is(err, context.Canceled) {
+				t.Errorf("Stop returned %v", err)
+			}
+		},
+		"Drop": func(f *Future[int]) { _ = f.Drop(-1, func(int, error) error { return nil }) },
 	} {
 		f := Start("test", func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 		end(f)
