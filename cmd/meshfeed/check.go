@@ -52,8 +52,8 @@ The exit status is 0 if there is no error, 1 if there is one, and 2 if a documen
 	cmd.Flags().StringVar(&c.format, "format", "text", "how to print the problems: text, json or github")
 	cmd.Flags().BoolVar(&c.json, "json", false, "short for --format json")
 	cmd.Flags().BoolVar(&c.strict, "strict", false, "let warnings count as errors")
-	cmd.Flags().StringVar(&c.wasm, "wasm", "", "ask a validator in WebAssembly, the carried one or a `FILE`")
-	cmd.Flags().Lookup("wasm").NoOptDefVal = carried
+	cmd.Flags().StringVar(&c.wasm, "wasm", "", "check with a validator in WebAssembly: the built-in one, or a `FILE`")
+	cmd.Flags().Lookup("wasm").NoOptDefVal = builtIn
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }
@@ -61,7 +61,7 @@ The exit status is 0 if there is no error, 1 if there is one, and 2 if a documen
 // arguments requires documents. --wasm has an optional value, which must follow
 // an equals sign. A module given as a separate argument is reported here.
 func (c *checking) arguments(cmd *cobra.Command, args []string) error {
-	if i := slices.IndexFunc(args, isModule); i >= 0 && c.wasm == carried {
+	if i := slices.IndexFunc(args, isModule); i >= 0 && c.wasm == builtIn {
 		return usage(cmd, fmt.Sprintf("%q is a validator and not a layout; write --wasm=%s", args[i], args[i]))
 	}
 	return need(1, -1, "at least one layout document")(cmd, args)

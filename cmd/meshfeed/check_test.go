@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestCheckAsksAModule checks, in every format, that the output of a module built
+// TestCheckWithAModule checks, in every format, that the output of a module built
 // from these sources equals the command's.
-func TestCheckAsksAModule(t *testing.T) {
+func TestCheckWithAModule(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	module := filepath.Join(t.TempDir(), "meshfeed.wasm")
 	if text, err := exec.Command("../../wasm/guest/build.sh", module).CombinedOutput(); err != nil {
@@ -39,7 +39,7 @@ func TestCheckAsksAModule(t *testing.T) {
 	}
 	compare("", paths[0], "--json")
 	compare(`{"meshfeed":1,"meshfeed":1}`, "-", "--format", "github")
-	t.Setenv("XDG_CACHE_HOME", module) // a file, where no folder can be made
+	t.Setenv("XDG_CACHE_HOME", module) // a file, so no cache can be made below it
 	compare("", paths[0])
 }
 

@@ -56,7 +56,7 @@ func (f *findings) count(s layout.Severity) (n int) {
 // validator checks documents, natively or by a WebAssembly module. The module is
 // opened when the first document is checked.
 type validator struct {
-	module string // a file, or carried; "" to check natively
+	module string // a file, or builtIn; "" to check natively
 	host   *host.Validator
 }
 
@@ -99,13 +99,13 @@ func (v *validator) close() {
 	}
 }
 
-// carried is the value of --wasm without a file: the validator of the page that
+// builtIn is the value of --wasm without a file: the validator of the page that
 // this build contains.
-const carried = "carried"
+const builtIn = "built-in"
 
 // readModule reads a validator from a file, or from this build.
 func readModule(cmd *cobra.Command, name string) ([]byte, error) {
-	if name == carried {
+	if name == builtIn {
 		files, err := page.Hosted()
 		if err != nil {
 			return nil, byCommand(cmd, err)

@@ -95,12 +95,12 @@ func serving(t *testing.T, args ...string) (string, func() (int, string)) {
 
 func visit(t *testing.T, address string) string {
 	t.Helper()
-	answer, err := http.Get(address)
+	response, err := http.Get(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}

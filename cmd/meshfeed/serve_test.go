@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// asked sends one request to a handler whose page is "the page".
-func asked(method, url string) *http.Response {
-	answer := httptest.NewRecorder()
+// request sends one request to a handler whose page is "the page".
+func request(method, url string) *http.Response {
+	recorder := httptest.NewRecorder()
 	page := func() ([]byte, error) { return []byte("the page"), nil }
-	handler(page).ServeHTTP(answer, httptest.NewRequest(method, url, nil))
-	return answer.Result()
+	handler(page).ServeHTTP(recorder, httptest.NewRequest(method, url, nil))
+	return recorder.Result()
 }
 
 func TestHandler(t *testing.T) {
@@ -39,14 +39,14 @@ func TestHandler(t *testing.T) {
 		{"GET", "http://evil.example:8000/", 403},
 		{"GET", "http://127.0.0.1.evil.example:8000/", 403},
 	} {
-		if got := asked(c.method, c.url).StatusCode; got != c.status {
+		if got := request(c.method, c.url).StatusCode; got != c.status {
 			t.Errorf("%s %s: status %d, want %d", c.method, c.url, got, c.status)
 		}
 	}
 }
 
 func TestHeaders(t *testing.T) {
-	got := asked("GET", "http://localhost/").Header
+	got := request("GET", "http://localhost/").Header
 	for key, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Content-Length": "8",
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
@@ -76,7 +76,7 @@ func TestServeOnABusyPort(t *testing.T) {
 
 // TestServeEndsWithItsContext also checks that a failing listener is an error.
 func TestServeEndsWithItsContext(t *testing.T) {
-	page := func() ([]byte, error) { return nil, errors.New("never asked") }
+	page := func() ([]byte, error) { return nil, errors.New("never called") }
 	ctx, interrupt := context.WithCancel(context.Background())
 	listener, err := listen(0)
 	if err != nil {
@@ -96,22 +96,22 @@ func TestServeOpensABrowser(t *testing.T) {
 		t.Skip("the stand-in is a shell script named xdg-open")
 	}
 	folder := t.TempDir()
-	asked := filepath.Join(folder, "asked")
-	script := "#!/bin/sh\necho \"$1\" > " + asked + ".new && mv " + asked + ".new " + asked + "\n"
+	opened := filepath.Join(folder, "opened")
+	script := "#!/bin/sh\necho \"$1\" > " + opened + ".new && mv " + opened + ".new " + opened + "\n"
 	if err := os.WriteFile(filepath.Join(folder, "xdg-open"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
+	var diagnostics bytes.Buffer
 	cmd := newServe()
-	cmd.SetErr(&said)
+	cmd.SetErr(&diagnostics)
 	cmd.SetContext(t.Context())
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	openBrowser(cmd, "http://127.0.0.1:1/")
 	deadline := time.Now().Add(time.Minute)
 	for {
-		if text, err := os.ReadFile(asked); err == nil {
-			if string(text) != "http://127.0.0.1:1/\n" || said.Len() > 0 {
-				t.Errorf("the browser was asked for %q; %s", text, said.String())
+		if text, err := os.ReadFile(opened); err == nil {
+			if string(text) != "http://127.0.0.1:1/\n" || diagnostics.Len() > 0 {
+				t.Errorf("the browser opened %q; %s", text, diagnostics.String())
 			}
 			break
 		}
@@ -122,7 +122,7 @@ func TestServeOpensABrowser(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	openBrowser(cmd, "http://127.0.0.1:1/")
-	if !strings.HasPrefix(said.String(), "meshfeed: no browser was opened: ") {
-		t.Errorf("%q", said.String())
+	if !strings.HasPrefix(diagnostics.String(), "meshfeed: no browser was opened: ") {
+		t.Errorf("%q", diagnostics.String())
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestCheckAsksTheValidatorOfThePage checks that --wasm without a file runs the
+// TestCheckWithTheBuiltInValidator checks that --wasm without a file runs the
 // page's module, and that its output equals the command's.
-func TestCheckAsksTheValidatorOfThePage(t *testing.T) {
+func TestCheckWithTheBuiltInValidator(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	const document = `{"meshfeed":1,"mesh":{"axes":[["data",4]]},"arrays":{"x":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":30}}`
 	check := func(args ...string) (string, int) {
