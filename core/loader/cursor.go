@@ -52,13 +52,17 @@ func (l *Loader) Restore(state []byte, ignoreDataset bool) error {
 // Seek continues at a position of an epoch. It need not be a multiple of the
 // batch size. Ready batches are dropped. A position that leaves no step in its
 // epoch becomes the start of the next epoch.
-func (l *Loader) Seek(c batch.Cursor) error {
+func (l *Loader) Seek(c batch.Cursor) error { return l.moveTo(c, (*ledger).begin) }
+
+// moveTo continues at a cursor, after record has entered it and the normalized
+// cursor in the ledger.
+func (l *Loader) moveTo(c batch.Cursor, record func(g *ledger, requested, at batch.Cursor)) error {
 	if err := l.grid.check(c); err != nil {
 		return err
 	}
 	p, to := l.prefetcher, l.grid.normalize(c)
 	return p.change(func() error {
-		p.ledger.begin(c, to)
+		record(&p.ledger, c, to)
 		p.move(to, newLoop)
 		return nil
 	})

@@ -44,17 +44,7 @@ func (l *Loader) CertificateAt(c batch.Cursor) (cert certificate.Certificate, er
 // ones from the certificate. It is for callers that hold batches which they have
 // not passed on. At any other cursor, or one before the last Restore, Seek, Skip or
 // Remesh, it is Seek.
-func (l *Loader) Rewind(c batch.Cursor) error {
-	if err := l.grid.check(c); err != nil {
-		return err
-	}
-	p, to := l.prefetcher, l.grid.normalize(c)
-	return p.change(func() error {
-		p.ledger.rewind(c, to)
-		p.move(to, newLoop)
-		return nil
-	})
-}
+func (l *Loader) Rewind(c batch.Cursor) error { return l.moveTo(c, (*ledger).rewind) }
 
 // recentBatches is how many batches a ledger keeps separately.
 const recentBatches = 64
