@@ -92,8 +92,9 @@ func (c *checker) checkNumbers(o *Options) {
 // processes returns how many processes the run has.
 func (o *Options) processes() int { return max(o.Processes, o.Layout.ProcessCount()) }
 
-// checkProcess returns an error for a process that the run does not have. It would
-// get batches without blocks, and the rows of another process would be missing.
+// checkProcess returns an error for a process that the run does not have. Such a
+// process would get batches without blocks, and no process would load the rows
+// that it was meant for.
 func checkProcess(o *Options) error {
 	n := o.processes()
 	if o.Process >= 0 && o.Process < n {

@@ -31,7 +31,7 @@ type plan struct {
 	computed []computed      // filled blocks that are not gathered
 	run      certificate.Run // of certificates, without a batch
 
-	vouched, vouchedComputed []vouched // of the record lists of rows and all
+	certified, certifiedComputed []certifiedRows // in the record lists of rows and all
 }
 
 // job is a source.Job without its memory.
@@ -63,7 +63,7 @@ func newPlan(lay *layout.Layout, process int, schema source.Schema, fill map[str
 		return nil, err
 	}
 	p.rows = p.gathered(mine)
-	p.addVouched(mine)
+	p.addCertified(mine)
 	for _, b := range mine.Gathered() {
 		if err := p.addBlock(lay.Arrays()[b.Array], b); err != nil {
 			return nil, err

@@ -1,24 +1,23 @@
 /*
- * fake_pjrt.c: a PJRT plugin of devices in host memory, that fails on demand.
+ * fake_pjrt.c: a PJRT plugin whose devices are host memory. It places and reads
+ * back, but cannot compile. The variable FAKE_PJRT configures it, as
+ * "key=value;key=value":
  *
- * It places and reads back, and cannot compile. FAKE_PJRT says how it behaves,
- * as "key=value;key=value":
- *
- *   platform=NAME           what the client says it runs on ("cpu")
- *   devices=N               how many devices there are (2), unless option cpu_device_count says it
- *   stubborn=1              ignore that option
- *   ids=same|sparse         hardware ids of the devices
- *   major=N minor=N size=N  what the table says of itself
+ *   platform=NAME           the platform that the client reports ("cpu")
+ *   devices=N               the number of devices (2), unless option cpu_device_count is given
+ *   stubborn=1              ignores that option
+ *   ids=same|sparse         the hardware ids of the devices
+ *   major=N minor=N size=N  version and size in the table
  *   attribute=NAME          an attribute of the plugin, an int64
  *   null=NAME,NAME          functions that the table lacks
- *   table=none              give no table
+ *   table=none              returns no table
  *   fail=NAME:CODE:TEXT     this function returns an error
  *   crash= abort= hang=NAME this function does not return
- *   corrupt=1               what is read back differs
- *   lost=1                  every buffer says it is on the last device
+ *   corrupt=1               reading back returns other bytes
+ *   lost=1                  every buffer reports the last device
  *
- * FAKE_PJRT_LOG names a file that gets a line for every option, client and
- * buffer, with the process id.
+ * If FAKE_PJRT_LOG names a file, the plugin appends a line with the process id for
+ * every option, client and buffer.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +28,7 @@
 #include "pjrt_c_api.h"
 
 #ifndef FAKE_NAME
-#define FAKE_NAME "FAKE" /* what the devices are called */
+#define FAKE_NAME "FAKE" /* prefix of the device names */
 #endif
 
 struct PJRT_Error {
@@ -98,8 +97,8 @@ static PJRT_Error* error(PJRT_Error_Code code, const char* text) {
   return e;
 }
 
-/* meet does to a function what FAKE_PJRT asks for. */
-static PJRT_Error* meet(const char* function) {
+/* may_fail crashes, hangs or fails in a function if FAKE_PJRT says so. */
+static PJRT_Error* may_fail(const char* function) {
   char value[512];
   size_t length = strlen(function);
   if (setting("crash", value, sizeof value) && !strcmp(value, function))
@@ -115,11 +114,11 @@ static PJRT_Error* meet(const char* function) {
   return NULL;
 }
 
-#define MEET(function)                                                                                       \
+#define MAY_FAIL(function)                                                                                   \
   do {                                                                                                       \
-    PJRT_Error* met = meet(#function);                                                                       \
-    if (met)                                                                                                 \
-      return met;                                                                                            \
+    PJRT_Error* e = may_fail(#function);                                                                     \
+    if (e)                                                                                                   \
+      return e;                                                                                              \
   } while (0)
 
 /* ---- errors, plugin, events ---- */
@@ -138,14 +137,14 @@ static PJRT_Error* error_get_code(PJRT_Error_GetCode_Args* a) {
 
 static PJRT_Error* plugin_initialize(PJRT_Plugin_Initialize_Args* a) {
   (void)a;
-  MEET(PJRT_Plugin_Initialize);
+  MAY_FAIL(PJRT_Plugin_Initialize);
   return NULL;
 }
 
 static PJRT_Error* plugin_attributes(PJRT_Plugin_Attributes_Args* a) {
   static char name[64];
   static PJRT_NamedValue value;
-  MEET(PJRT_Plugin_Attributes);
+  MAY_FAIL(PJRT_Plugin_Attributes);
   a->num_attributes = setting("attribute", name, sizeof name) != NULL;
   value.struct_size = PJRT_NamedValue_STRUCT_SIZE;
   value.name = name;
@@ -163,7 +162,7 @@ static PJRT_Error* event_destroy(PJRT_Event_Destroy_Args* a) {
 
 static PJRT_Error* event_await(PJRT_Event_Await_Args* a) {
   (void)a;
-  MEET(PJRT_Event_Await);
+  MAY_FAIL(PJRT_Event_Await);
   return NULL;
 }
 
@@ -201,7 +200,7 @@ static int hardware_id(int i) {
 
 static PJRT_Error* client_create(PJRT_Client_Create_Args* a) {
   int count = number("devices", 2);
-  MEET(PJRT_Client_Create);
+  MAY_FAIL(PJRT_Client_Create);
   for (size_t i = 0; i < a->num_options; i++) {
     const PJRT_NamedValue* v = &a->create_options[i];
     note_option(v);
@@ -224,7 +223,7 @@ static PJRT_Error* client_create(PJRT_Client_Create_Args* a) {
 }
 
 static PJRT_Error* client_destroy(PJRT_Client_Destroy_Args* a) {
-  MEET(PJRT_Client_Destroy);
+  MAY_FAIL(PJRT_Client_Destroy);
   note("client-");
   free(a->client->devices);
   free(a->client->list);
@@ -234,7 +233,7 @@ static PJRT_Error* client_destroy(PJRT_Client_Destroy_Args* a) {
 
 static PJRT_Error* client_platform_name(PJRT_Client_PlatformName_Args* a) {
   static char name[64];
-  MEET(PJRT_Client_PlatformName);
+  MAY_FAIL(PJRT_Client_PlatformName);
   a->platform_name = setting("platform", name, sizeof name) ? name : "cpu";
   a->platform_name_size = strlen(a->platform_name);
   return NULL;
@@ -258,7 +257,7 @@ static PJRT_Error* client_devices(PJRT_Client_Devices_Args* a) {
 }
 
 static PJRT_Error* client_addressable_devices(PJRT_Client_AddressableDevices_Args* a) {
-  MEET(PJRT_Client_AddressableDevices);
+  MAY_FAIL(PJRT_Client_AddressableDevices);
   a->addressable_devices = a->client->list;
   a->num_addressable_devices = a->client->count;
   return NULL;
@@ -276,7 +275,7 @@ static PJRT_Error* client_default_device_assignment(PJRT_Client_DefaultDeviceAss
 }
 
 static PJRT_Error* device_get_description(PJRT_Device_GetDescription_Args* a) {
-  MEET(PJRT_Device_GetDescription);
+  MAY_FAIL(PJRT_Device_GetDescription);
   a->device_description = &a->device->description;
   return NULL;
 }
@@ -352,7 +351,7 @@ static void fill(PJRT_Buffer* b, const void* data) {
 }
 
 static PJRT_Error* buffer_from_host(PJRT_Client_BufferFromHostBuffer_Args* a) {
-  MEET(PJRT_Client_BufferFromHostBuffer);
+  MAY_FAIL(PJRT_Client_BufferFromHostBuffer);
   a->buffer = buffer(a->client, a->device, a->type, a->dims, a->num_dims);
   fill(a->buffer, a->data);
   note_buffer("transfer+", a->buffer);
@@ -361,7 +360,7 @@ static PJRT_Error* buffer_from_host(PJRT_Client_BufferFromHostBuffer_Args* a) {
 }
 
 static PJRT_Error* create_view(PJRT_Client_CreateViewOfDeviceBuffer_Args* a) {
-  MEET(PJRT_Client_CreateViewOfDeviceBuffer);
+  MAY_FAIL(PJRT_Client_CreateViewOfDeviceBuffer);
   if ((size_t)a->device_buffer_ptr % 64)
     return error(PJRT_Error_Code_INVALID_ARGUMENT, "a view of memory that is not aligned");
   a->buffer = buffer(a->client, a->device, a->element_type, a->dims, a->num_dims);
@@ -371,7 +370,7 @@ static PJRT_Error* create_view(PJRT_Client_CreateViewOfDeviceBuffer_Args* a) {
 }
 
 static PJRT_Error* buffer_destroy(PJRT_Buffer_Destroy_Args* a) {
-  MEET(PJRT_Buffer_Destroy);
+  MAY_FAIL(PJRT_Buffer_Destroy);
   note_buffer(a->buffer->owned ? "transfer-" : "view-", a->buffer);
   if (a->buffer->owned)
     free(a->buffer->data);
@@ -392,7 +391,7 @@ static PJRT_Error* buffer_dimensions(PJRT_Buffer_Dimensions_Args* a) {
 
 static PJRT_Error* buffer_device(PJRT_Buffer_Device_Args* a) {
   PJRT_Client* c = a->buffer->client;
-  MEET(PJRT_Buffer_Device);
+  MAY_FAIL(PJRT_Buffer_Device);
   a->device = number("lost", 0) ? c->list[c->count - 1] : a->buffer->device;
   return NULL;
 }
@@ -404,7 +403,7 @@ static PJRT_Error* buffer_unsafe_pointer(PJRT_Buffer_UnsafePointer_Args* a) {
 
 static PJRT_Error* buffer_copy_to_device(PJRT_Buffer_CopyToDevice_Args* a) {
   PJRT_Buffer* from = a->buffer;
-  MEET(PJRT_Buffer_CopyToDevice);
+  MAY_FAIL(PJRT_Buffer_CopyToDevice);
   a->dst_buffer = buffer(from->client, a->dst_device, from->type, from->dims, from->rank);
   fill(a->dst_buffer, from->data);
   note_buffer("transfer+", a->dst_buffer);
@@ -412,7 +411,7 @@ static PJRT_Error* buffer_copy_to_device(PJRT_Buffer_CopyToDevice_Args* a) {
 }
 
 static PJRT_Error* buffer_to_host(PJRT_Buffer_ToHostBuffer_Args* a) {
-  MEET(PJRT_Buffer_ToHostBuffer);
+  MAY_FAIL(PJRT_Buffer_ToHostBuffer);
   if (a->dst_size < a->src->bytes)
     return error(PJRT_Error_Code_INVALID_ARGUMENT, "the destination is too small");
   memcpy(a->dst, a->src->data, a->src->bytes);
@@ -422,7 +421,7 @@ static PJRT_Error* buffer_to_host(PJRT_Buffer_ToHostBuffer_Args* a) {
   return NULL;
 }
 
-/* no_executables stands for what only a compiled program needs. */
+/* no_executables is every function that only a compiled program needs. */
 static PJRT_Error* no_executables(void* a) {
   (void)a;
   return error(PJRT_Error_Code_UNIMPLEMENTED, "the fake plugin has no programs");
@@ -484,7 +483,7 @@ const PJRT_Api* GetPjrtApi(void) {
   char names[256] = "";
   if (setting("table", names, sizeof names))
     return NULL;
-  meet("GetPjrtApi");
+  may_fail("GetPjrtApi");
   table.struct_size = (size_t)number("size", PJRT_Api_STRUCT_SIZE);
   table.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
   table.pjrt_api_version.major_version = number("major", PJRT_API_MAJOR);
