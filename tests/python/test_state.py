@@ -113,8 +113,9 @@ def test_another_dataset_can_be_accepted() -> None:
     with mf.from_arrays({"x": np.arange(100, 110)}) as ds:
         with pytest.raises(mf.IncompatibleError) as refused:
             mf.Loader(ds, batch_size=4, shuffle=True, state=state)
-        assert refused.value.hint == (  # without the advice for Go programs
-            'open the dataset that was saved, or pass dataset="ignore" if its records are the same'
+        assert refused.value.hint == (
+            "open the dataset that was saved; if its records are the same, "
+            "set the option to ignore the dataset"
         )
         with mf.Loader(ds, batch_size=4, shuffle=True, state=state, dataset="ignore") as it:
             assert it.step == 1
