@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"errors"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -46,8 +45,8 @@ func (j job) within(rows [2]int) (job, bool) {
 	return j, true
 }
 
-// gather does the jobs of all workers, those of the first on this goroutine. It
-// returns when no worker writes any more.
+// gather does the jobs of all workers. It returns when no worker writes any more.
+// An error of one worker ends the others.
 func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int64) error {
 	if b.gatherer == nil {
 		return nil
@@ -58,40 +57,23 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, records []int
 	if len(b.workers) == 1 {
 		return b.gatherer.Gather(ctx, records, b.workers[0].jobs)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	results := make(chan error, len(b.workers))
-	for i := range b.workers[1:] {
-		w := &b.workers[i+1]
-		guard.Go("loader", func() error {
-			results <- b.work(ctx, cancel, w, records)
-			return nil
-		}, func(error) {}) // work reports its errors and panics itself
-	}
-	err := b.work(ctx, cancel, &b.workers[0], records)
-	for range b.workers[1:] {
-		err = cause(err, <-results)
-	}
-	return err
-}
-
-// work does the jobs of one worker. An error cancels the other workers.
-func (b *builder) work(ctx context.Context, cancel func(), w *worker, records []int64) error {
-	err := guard.Call("loader", func() error {
-		return b.gatherer.Gather(ctx, records[w.rows[0]:w.rows[1]], w.jobs)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// Parallel returns when its context ends, but the workers write to the batch.
+	err := guard.Parallel(context.WithoutCancel(ctx), "loader", len(b.workers), len(b.workers), func(i int) error {
+		w := &b.workers[i]
+		err := guard.Call("loader", func() error {
+			return b.gatherer.Gather(ctx, records[w.rows[0]:w.rows[1]], w.jobs)
+		})
+		if err != nil {
+			cancel(err) // ends the other workers
+		}
+		return err
 	})
 	if err != nil {
-		cancel()
+		return context.Cause(ctx) // the first error, and not that of a worker that it ended
 	}
-	return err
-}
-
-// cause returns the error of two workers that is not a mere cancellation.
-func cause(a, b error) error {
-	if a == nil || (b != nil && errors.Is(a, context.Canceled)) {
-		return b
-	}
-	return a
+	return nil
 }
 
 // aim points the jobs at the memory of a batch.
