@@ -75,11 +75,7 @@ func probe(text string, out io.Writer) error {
 	if err := json.Unmarshal([]byte(text), &q); err != nil {
 		return enc.Encode(answerError(fail("the question of the preflight is damaged")))
 	}
-	guard.Go("gomlxfeed", func() error {
-		time.Sleep(q.Limit)
-		os.Exit(1)
-		return nil
-	}, func(error) {})
+	time.AfterFunc(q.Limit, func() { os.Exit(1) })
 	facts, err := try(q.Spec, func(doing string) { _ = enc.Encode(line{Stage: doing}) })
 	if err != nil {
 		return enc.Encode(answerError(err))
