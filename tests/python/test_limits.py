@@ -28,7 +28,7 @@ print([batch["x"].tolist() for batch in loader])
 """
 
 
-def said(limit: str, value: str) -> list[str]:
+def errors_under(limit: str, value: str) -> list[str]:
     *errors, batches = run(PROGRAM.format(limit=limit, value=value)).splitlines()
     assert batches == "[[0, 1], [2, 3]]"
     assert len(errors) == 2
@@ -36,7 +36,7 @@ def said(limit: str, value: str) -> list[str]:
 
 
 def test_addresses() -> None:
-    for error in said("RLIMIT_AS", "700 << 20"):
+    for error in errors_under("RLIMIT_AS", "700 << 20"):
         found = re.fullmatch(
             r"mf.from_arrays: the C library cannot be loaded: it needs 1024 MiB of addresses, but "
             r"RLIMIT_AS is 700 MiB, of which (\d+) MiB are taken; raise the limit to at least "
@@ -53,7 +53,7 @@ def test_addresses() -> None:
 @pytest.mark.parametrize("more", [0, 1, 2, 3])
 def test_descriptors(more: int) -> None:
     lowest_free = '__import__("os").dup(0)'  # what is below it stays open
-    errors = said("RLIMIT_NOFILE", f"{lowest_free} + 1 + {more}")
+    errors = errors_under("RLIMIT_NOFILE", f"{lowest_free} + 1 + {more}")
     for error in errors:
         found = re.fullmatch(
             r"mf.from_arrays: the C library cannot be loaded: it needs 4 more file descriptors, "

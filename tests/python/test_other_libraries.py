@@ -25,7 +25,7 @@ HINT = "; install package and library of one version, or in a checkout run: make
 NEEDED = f"{abi.VERSION[0]}.{abi.VERSION[1]}"
 
 
-def said(folder: Path, source: str) -> tuple[str, str]:
+def error_of(folder: Path, source: str) -> tuple[str, str]:
     """Builds a library from a source. Returns its path and the error of the package."""
     library = folder / "libother.so"
     command = ["cc", "-shared", "-fPIC", "-xc", "-", "-o", str(library)]
@@ -45,7 +45,7 @@ def said(folder: Path, source: str) -> tuple[str, str]:
 @pytest.mark.parametrize(("major", "minor"), [(0, 9), (2, 0)])
 def test_another_abi(tmp_path: Path, major: int, minor: int) -> None:
     number = major << 16 | minor
-    path, text = said(tmp_path, f"unsigned mf_abi_version(void) {{ return {number}; }}")
+    path, text = error_of(tmp_path, f"unsigned mf_abi_version(void) {{ return {number}; }}")
     assert text == (
         f"mf.layout: {path} has ABI {major}.{minor}, and this package needs {NEEDED}{HINT}"
     )
@@ -59,7 +59,7 @@ def test_another_abi(tmp_path: Path, major: int, minor: int) -> None:
     ],
 )
 def test_functions_are_missing(tmp_path: Path, source: str, missing: str) -> None:
-    path, text = said(tmp_path, source)
+    path, text = error_of(tmp_path, source)
     assert text == (
         "mf.layout: the C library lacks a function that this package calls: "
         f"{path}: undefined symbol: {missing}{HINT}"

@@ -54,7 +54,7 @@ def installed(wheel: Path, venv: Path) -> Path:
     return venv / "bin"
 
 
-def said(folder: Path, *command: str | Path, text: str = "", status: int = 0) -> str:
+def output(folder: Path, *command: str | Path, text: str = "", status: int = 0) -> str:
     """Returns the output of a command, in a folder outside the checkout."""
     done = subprocess.run(
         command,
@@ -101,9 +101,9 @@ def test_the_wheel_holds_the_library_and_the_command(dist: Path) -> None:
 def test_c_programs_are_built_against_the_wheel(fresh: Path, tmp_path: Path) -> None:
     test_c_readme.write_programs(tmp_path)
     python, lines = f"PATH={fresh}:$PATH\n", test_c_readme.LINES[0]
-    assert said(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.c"]
+    assert output(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.c"]
     lines = f"{test_c_readme.CXX[0]} && ./program"
-    assert said(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.cc"]
+    assert output(tmp_path, "sh", "-euc", python + lines) == test_c_readme.PRINTED["program.cc"]
 
     lines = """
 export PKG_CONFIG_PATH=$(python -m meshfeed --pkgconfigdir)
@@ -112,10 +112,10 @@ cc program.c $(pkg-config --cflags --libs meshfeed) -o program
 ./program
 """
     printed = f"{mf.__version__}\n{test_c_readme.PRINTED['program.c']}"
-    assert said(tmp_path, "sh", "-euc", python + lines) == printed
+    assert output(tmp_path, "sh", "-euc", python + lines) == printed
 
     opened = "import ctypes, meshfeed as mf; print(ctypes.CDLL(mf.get_library()).mf_abi_version())"
-    assert said(tmp_path, fresh / "python", "-c", opened) == f"{1 << 16}\n"
+    assert output(tmp_path, fresh / "python", "-c", opened) == f"{1 << 16}\n"
 
 
 def test_batches_without_jax(fresh: Path, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ import meshfeed as mf
 loader = mf.Loader(mf.from_arrays({"x": np.arange(4)}), batch_size=2, epochs=1)
 print(mf.__file__.startswith(sys.prefix), [batch["x"].tolist() for batch in loader])
 """
-    printed = said(tmp_path, fresh / "python", "-c", program)
+    printed = output(tmp_path, fresh / "python", "-c", program)
     assert printed == "True [[0, 1], [2, 3]]\n"
 
 
@@ -154,32 +154,32 @@ for call in (
         'a Go program imports _ "github.com/meshfeed/meshfeed/core/gomlxfeed/xla"; the command and '
         "the C library are built with -tags xla, the Python package by MESHFEED_XLA=1 pip install ."
     )
-    assert said(tmp_path, fresh / "python", "-c", program) == (
+    assert output(tmp_path, fresh / "python", "-c", program) == (
         f"mf.Loader: {jax}\nmf.load_array: {jax}\nmf.devices: {xla}\n"
     )
 
 
 def test_the_command(fresh: Path, tmp_path: Path) -> None:
-    version = said(tmp_path, fresh / "meshfeed", "--version")
+    version = output(tmp_path, fresh / "meshfeed", "--version")
     assert version == f"meshfeed {mf.__version__}\n"
-    assert said(tmp_path, fresh / "python", "-m", "meshfeed", "--version") == version
+    assert output(tmp_path, fresh / "python", "-m", "meshfeed", "--version") == version
 
 
 def test_the_page_is_inside(fresh: Path, tmp_path: Path) -> None:
-    page = said(tmp_path, fresh / "meshfeed", "page")
+    page = output(tmp_path, fresh / "meshfeed", "page")
     assert page.startswith("<!doctype html>")
     program = """
 import meshfeed as mf
 mf.layout({"a": 2}, mf.P("a"), {"x": ("int8", ())}, batch_size=2).to_html("layout.html")
 """
-    said(tmp_path, fresh / "python", "-c", program)
+    output(tmp_path, fresh / "python", "-c", program)
     assert (tmp_path / "layout.html").read_text().startswith("<!doctype html>")
 
 
 def test_the_validator_is_inside(fresh: Path, tmp_path: Path) -> None:
-    plain = said(tmp_path, fresh / "meshfeed", "check", "-", text=LAYOUT, status=1)
+    plain = output(tmp_path, fresh / "meshfeed", "check", "-", text=LAYOUT, status=1)
     assert "(indivisible)" in plain
-    module = said(tmp_path, fresh / "meshfeed", "check", "--wasm", "-", text=LAYOUT, status=1)
+    module = output(tmp_path, fresh / "meshfeed", "check", "--wasm", "-", text=LAYOUT, status=1)
     assert module == plain
 
 
@@ -197,4 +197,4 @@ import meshfeed as mf
 with mf.devices("xla:{path}?devices=2") as devices:
     print(len(devices), devices.shared)
 """
-    assert said(tmp_path, python, "-c", program) == "2 True\n"
+    assert output(tmp_path, python, "-c", program) == "2 True\n"
