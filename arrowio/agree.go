@@ -21,8 +21,8 @@ func agree(first, f *file) error {
 		case w.TypeString() != h.TypeString():
 			return disagree(first, f, w.Name, fmt.Sprintf("field %q is %s, but %s in %s", w.Name, h.TypeString(), w.TypeString(), first.path))
 		}
-		wt, _, _ := w.Extension()
-		ht, _, _ := h.Extension()
+		wt, _ := w.Extension()
+		ht, _ := h.Extension()
 		wd, _ := w.Metadata.Get(arrowtype.DTypeKey)
 		hd, _ := h.Metadata.Get(arrowtype.DTypeKey)
 		if wt != ht || wd != hd {

@@ -52,7 +52,7 @@ type dictionaryLen struct {
 func (a *auditor) dictionary(i int, d *arrowmeta.DictionaryBatch) error {
 	block, list := a.file.meta.Dictionaries[i], a.dictionaries[d.ID]
 	next := dictionaryLen{from: a.file.firstUser(block), values: d.Length}
-	if !a.file.replaces && len(list) > 0 && !d.Delta {
+	if !a.file.meta.Stream && len(list) > 0 && !d.Delta {
 		return replacedInFile(i, d.ID)
 	}
 	if len(list) > 0 && d.Delta {

@@ -1,7 +1,9 @@
 package arrowio
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
@@ -36,7 +38,7 @@ func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*arrowty
 	}
 	begun := map[int64]bool{}
 	return all, c.meta.ScanDictionaries(c.reader(ctx), func(i int, b *arrowmeta.DictionaryBatch) error {
-		if !c.replaces && !b.Delta && begun[b.ID] {
+		if !c.meta.Stream && !b.Delta && begun[b.ID] {
 			return replacedInFile(i, b.ID)
 		}
 		begun[b.ID] = true
@@ -49,6 +51,16 @@ func (c *ipc) dictionaries(ctx context.Context, columns []int, fields []*arrowty
 		}
 		return nil
 	})
+}
+
+// firstUser returns the first record batch that a dictionary batch counts for. In a
+// file, it counts for all of them; in a stream, for those that follow.
+func (c *ipc) firstUser(dictionary arrowmeta.Block) int {
+	if !c.meta.Stream {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(c.meta.Batches, dictionary.Offset, func(b arrowmeta.Block, off int64) int { return cmp.Compare(b.Offset, off) })
+	return i
 }
 
 // replacedInFile is the error for a dictionary batch that replaces another one.

@@ -1,14 +1,14 @@
 package arrowio
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
 // maxJSON is how much of state.json and dataset_dict.json is read.
@@ -20,35 +20,30 @@ const stateFile = "state.json"
 // savedToDisk returns the files of a directory that Hugging Face's save_to_disk
 // wrote, in their order. The list is nil for any other directory.
 func (f finder) savedToDisk(dir string) ([]choice, error) {
-	var dict struct {
-		Splits []string `json:"splits"`
-	}
-	if found, err := f.readJSON(dir, "dataset_dict.json", &dict); err != nil {
-		return nil, err
-	} else if found {
-		return nil, severalSplits(dir, dict.Splits)
-	}
-	var state struct {
-		Files *[]struct {
-			Name string `json:"filename"`
-		} `json:"_data_files"`
-		Indices *[]json.RawMessage `json:"_indices_data_files"`
-	}
-	found, err := f.readJSON(dir, stateFile, &state)
-	if !found || err != nil || state.Files == nil {
+	dict, err := f.readJSON(dir, "dataset_dict.json")
+	if err != nil {
 		return nil, err
 	}
-	if state.Indices != nil && len(*state.Indices) > 0 {
+	if dict != nil {
+		return nil, severalSplits(dir, dict.Get("splits"))
+	}
+	state, err := f.readJSON(dir, stateFile)
+	files := state.Get("_data_files")
+	if err != nil || files.Kind() != jsontext.List {
+		return nil, err
+	}
+	if slices.Collect(state.Get("_indices_data_files").Elements()) != nil {
 		return nil, status.Errorf(status.Unsupported, "arrowio", "%s: the dataset was saved with an indices mapping", dir).
 			WithHint("call flatten_indices() before save_to_disk()").With("path", dir)
 	}
-	list := make([]choice, 0, len(*state.Files))
-	for _, file := range *state.Files {
-		if !filepath.IsLocal(file.Name) {
-			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json names a file outside of the directory: %q", dir, file.Name).
+	list := []choice{}
+	for file := range files.Elements() {
+		name, ok := file.Get("filename").Text()
+		if !ok || !filepath.IsLocal(name) {
+			return nil, status.Errorf(status.DataLoss, "arrowio", "%s: state.json lists %.100s, which is not a file in the directory", dir, file).
 				WithHint("%s", insteadOf(dir)).With("path", dir)
 		}
-		list = append(list, choice{path: filepath.Join(dir, file.Name), missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
+		list = append(list, choice{path: filepath.Join(dir, name), missing: filepath.Join(dir, stateFile) + " lists it: copy or download the directory again"})
 	}
 	if len(list) == 0 {
 		return nil, status.Errorf(status.NotFound, "arrowio", "%s: state.json lists no data files: what was saved had no records", dir).
@@ -58,48 +53,45 @@ func (f finder) savedToDisk(dir string) ([]choice, error) {
 }
 
 // severalSplits is the error for a directory that holds a DatasetDict.
-func severalSplits(dir string, splits []string) error {
-	e := status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets with the splits %s", dir, strings.Join(splits, ", ")).With("path", dir)
-	if len(splits) == 0 {
+func severalSplits(dir string, splits jsontext.Value) error {
+	var names []string
+	for split := range splits.Elements() {
+		name, _ := split.Text()
+		names = append(names, name)
+	}
+	e := status.Errorf(status.InvalidArgument, "arrowio", "%s: this is a dictionary of datasets with the splits %s", dir, strings.Join(names, ", ")).With("path", dir)
+	if len(names) == 0 {
 		e.Msg = dir + ": this is a dictionary of datasets without splits"
 		return e.WithHint("save one that has some")
 	}
-	return e.WithHint("open one of them: %s", filepath.Join(dir, splits[0]))
+	return e.WithHint("open one of them: %s", filepath.Join(dir, names[0]))
 }
 
-// readJSON reads a JSON file of a directory. It is false if there is none.
-func (f finder) readJSON(dir, name string, into any) (found bool, err error) {
+// readJSON reads an object from a JSON file of a directory. It is nil if there is
+// no such file.
+func (f finder) readJSON(dir, name string) (jsontext.Value, error) {
 	path := filepath.Join(dir, name)
 	b, err := f.opener.Open(f.ctx, path)
 	if status.CodeOf(err) == status.NotFound {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer b.Close()
 	text := make([]byte, min(b.Size(), maxJSON))
 	if err := blob.ReadFull(f.ctx, b, text, 0); err != nil {
-		return false, readError(path, err)
+		return nil, readError(path, err)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return false, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, withoutGoTypes(err)).
+	v, err := jsontext.Parse(text)
+	if err == nil && v.Kind() != jsontext.Object {
+		err = fmt.Errorf("expected an object, but found %s", v.Kind())
+	}
+	if err != nil {
+		return nil, status.Errorf(status.DataLoss, "arrowio", "%s: %w", path, err).
 			WithHint("%s", insteadOf(dir)).With("path", path)
 	}
-	return true, nil
-}
-
-// withoutGoTypes rewrites an error about JSON of another type than expected, which
-// names types of Go.
-func withoutGoTypes(err error) error {
-	var other *json.UnmarshalTypeError
-	if !errors.As(err, &other) {
-		return err
-	}
-	if other.Field == "" {
-		return fmt.Errorf("unexpected JSON %s", other.Value)
-	}
-	return fmt.Errorf("unexpected JSON %s in %q", other.Value, other.Field)
+	return v, nil
 }
 
 // insteadOf returns the hint for a directory whose list of files cannot be used.

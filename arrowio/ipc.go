@@ -12,23 +12,42 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
+// ipcFormat is one of the two formats of Arrow IPC.
+type ipcFormat struct {
+	name   string
+	begins func(head []byte, size int64) bool
+	read   func(r io.ReaderAt, size int64) (*arrowmeta.File, error)
+}
+
+var (
+	// ipcFile is the format of files, which end with a footer.
+	ipcFile = ipcFormat{"file", arrowmeta.IsFile, arrowmeta.ReadFile}
+
+	// ipcStream is the format of streams: messages without a footer, in the order
+	// in which they count.
+	ipcStream = ipcFormat{"stream", arrowmeta.IsStream, arrowmeta.ReadStream}
+)
+
+func (f ipcFormat) recognize(head []byte, size int64) bool { return f.begins(head, size) }
+
+func (f ipcFormat) open(ctx context.Context, content *resident.File) (contents, error) {
+	meta, err := f.read(blob.Reader(ctx, content), content.Size())
+	if err != nil {
+		return nil, err
+	}
+	c := &ipc{content: content, meta: meta}
+	c.facts = metadata{format: f.name, schema: &meta.Schema, digest: meta.Digest, units: extents(meta.Batches), dictionaries: extents(meta.Dictionaries)}
+	for i := range meta.Columns {
+		c.facts.located = append(c.facts.located, meta.Columns[i].Located)
+	}
+	return c, nil
+}
+
 // ipc is the contents of an IPC file or stream. Its units are record batches.
 type ipc struct {
 	content *resident.File
 	meta    *arrowmeta.File
 	facts   metadata
-
-	firstUser func(dictionary arrowmeta.Block) int // first record batch that a dictionary batch counts for
-	replaces  bool                                 // a dictionary batch may replace an earlier one
-}
-
-func newIPC(format string, content *resident.File, meta *arrowmeta.File) *ipc {
-	c := &ipc{content: content, meta: meta}
-	c.facts = metadata{format: format, schema: &meta.Schema, digest: meta.Digest, units: extents(meta.Batches), dictionaries: extents(meta.Dictionaries)}
-	for i := range meta.Columns {
-		c.facts.located = append(c.facts.located, meta.Columns[i].Located)
-	}
-	return c
 }
 
 func extents(blocks []arrowmeta.Block) []extent {

@@ -68,7 +68,7 @@ func (c Certificate) JSON() ([]byte, error) {
 func writeProcesses(w *jsontext.Writer, p Processes) {
 	w.Open('[')
 	for _, r := range p {
-		w.Pair(int(r[0]), int(r[1]))
+		w.Ints(int(r[0]), int(r[1]))
 	}
 	w.Close(']')
 }

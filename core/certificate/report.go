@@ -17,8 +17,8 @@ func (c Certificate) Report(first, last Cursor) ([]byte, error) {
 	}
 	w := &jsontext.Writer{}
 	w.Open('{')
-	w.Key("first").Pair(int(first.Epoch), int(first.Position))
-	w.Key("last").Pair(int(last.Epoch), int(last.Position))
+	w.Key("first").Ints(int(first.Epoch), int(first.Position))
+	w.Key("last").Ints(int(last.Epoch), int(last.Position))
 	writeSpans(w.Key("delivered"), coverage.Delivered)
 	writeSpans(w.Key("dropped"), coverage.Dropped)
 	writeSpans(w.Key("skipped"), coverage.Skipped)

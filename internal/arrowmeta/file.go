@@ -53,8 +53,10 @@ const (
 	trailer = 10 // bytes after the footer: its size, then the magic
 )
 
-// IsFile reports whether data that begin with head are a file.
-func IsFile(head []byte) bool { return len(head) >= front && string(head[:len(magic)]) == magic }
+// IsFile reports whether data that begin with head are a file of any size.
+func IsFile(head []byte, _ int64) bool {
+	return len(head) >= front && string(head[:len(magic)]) == magic
+}
 
 // Read reads the metadata of a file or stream of size bytes, but not the headers
 // of a file's record batches: see [File.Scan]. The error is DataLoss for damage,
@@ -66,7 +68,7 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 		return nil, position{"start", -1, 0}.unread(err)
 	}
 	switch {
-	case IsFile(head):
+	case IsFile(head, size):
 		return ReadFile(r, size)
 	case IsStream(head, size):
 		return ReadStream(r, size)

@@ -31,10 +31,7 @@ func parquetTail(tail []byte, size int64) (*Tail, error) {
 			WithHint("write it with a plain footer, or as an Arrow IPC file")
 	}
 	if len(tail) < parquetTrailer {
-		if int64(len(tail)) == size {
-			return nil, end.damaged(errors.New("no footer"))
-		}
-		return &Tail{Format: "parquet", Rows: -1, Need: min(size, 64<<10)}, nil
+		return nil, end.damaged(errors.New("no footer"))
 	}
 	n := int(binary.LittleEndian.Uint32(tail[len(tail)-parquetTrailer:]))
 	at := position{"footer", -1, end.offset - int64(n)}

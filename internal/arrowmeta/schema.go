@@ -18,12 +18,12 @@ type Field struct {
 	Metadata   Metadata
 }
 
-// Extension returns the name and the parameters of the field's extension type;
-// ok is false if it has none. The field's Type is that of the storage.
-func (f *Field) Extension() (name, parameters string, ok bool) {
-	name, ok = f.Metadata.Get("ARROW:extension:name")
+// Extension returns the name and the parameters of the field's extension type, ""
+// if it has none. The field's Type is that of the storage.
+func (f *Field) Extension() (name, parameters string) {
+	name, _ = f.Metadata.Get("ARROW:extension:name")
 	parameters, _ = f.Metadata.Get("ARROW:extension:metadata")
-	return name, parameters, ok
+	return name, parameters
 }
 
 // Dictionary says how a field is dictionary-encoded: its record batches hold

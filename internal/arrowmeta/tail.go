@@ -28,13 +28,14 @@ func ReadTail(tail []byte, size int64) (*Tail, error) {
 	if int64(len(tail)) > size {
 		return nil, status.Errorf(status.InvalidArgument, "arrowmeta", "%d bytes are not the last of %d", len(tail), size)
 	}
+	all := int64(len(tail)) == size
 	switch {
+	case len(tail) < trailer && !all:
+		return &Tail{Rows: -1, Need: min(size, 64<<10)}, nil
 	case bytes.HasSuffix(tail, []byte(parquetMagic)) || bytes.HasSuffix(tail, []byte(parquetEncrypted)):
 		return parquetTail(tail, size)
-	case int64(len(tail)) == size && size <= MaxTail:
+	case all && size <= MaxTail:
 		return whole(tail)
-	case len(tail) < trailer:
-		return &Tail{Rows: -1, Need: min(size, 64<<10)}, nil
 	case bytes.HasSuffix(tail, []byte(magic)):
 		return arrowTail(tail, size)
 	case size <= MaxTail:

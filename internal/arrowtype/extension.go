@@ -75,7 +75,7 @@ type tensor struct {
 // tensorOf returns the parameters of a field of type arrow.fixed_shape_tensor,
 // nil for any other field, and an error if they do not fit the storage.
 func tensorOf(f *arrowmeta.Field) (*tensor, error) {
-	name, text, _ := f.Extension()
+	name, text := f.Extension()
 	if name != "arrow.fixed_shape_tensor" {
 		return nil, nil
 	}
@@ -179,7 +179,7 @@ func isPermutation(p []int, n int) bool {
 // arrayXD returns the shape that a field of one of Hugging Face's types Array2D
 // to Array5D has in its parameters, [[2, 3], "float32"]. Unknown sizes are -1.
 func arrayXD(f *arrowmeta.Field) []int {
-	name, text, _ := f.Extension()
+	name, text := f.Extension()
 	if !strings.HasPrefix(name, "datasets.features.features.Array") || len(text) > maxExtensionJSON {
 		return nil
 	}

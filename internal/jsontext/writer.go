@@ -80,19 +80,11 @@ func (w *Writer) Strings(list ...string) {
 	w.Close(']')
 }
 
-// Pair writes a list of two integers.
-func (w *Writer) Pair(a, b int) {
-	w.comma()
-	w.Text = strconv.AppendInt(append(w.Text, '['), int64(a), 10)
-	w.Text = append(strconv.AppendInt(append(w.Text, ','), int64(b), 10), ']')
-	w.after = true
-}
-
 // Pairs writes a list of pairs.
 func (w *Writer) Pairs(list [][2]int) {
 	w.Open('[')
 	for _, p := range list {
-		w.Pair(p[0], p[1])
+		w.Ints(p[:]...)
 	}
 	w.Close(']')
 }

@@ -81,7 +81,7 @@ func writeMesh(w *jsontext.Writer, s layout.MeshSpec) {
 	if !usual {
 		w.Key("devices").Open('[')
 		for _, d := range s.Devices {
-			w.Pair(d.Process, d.ID)
+			w.Ints(d.Process, d.ID)
 		}
 		w.Close(']')
 	}
