@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/ipc"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/meshfeed/meshfeed/arrowio"
@@ -85,23 +85,7 @@ func uniform(b testing.TB, width, rows, batches int) string {
 	column := array.NewData(schema.Field(0).Type, rows, []*memory.Buffer{nil}, []arrow.ArrayData{values.Data()}, 0, 0)
 	record := array.NewRecord(schema, []arrow.Array{array.NewFixedSizeListData(column)}, int64(rows))
 	path := temp(b, "x.arrow")
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	w, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for range batches {
-		if err := w.Write(record); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	writeIPC(b, path, false, schema, slices.Repeat([]arrow.Record{record}, batches))
 	return path
 }
 
@@ -161,25 +145,13 @@ func gatherPermuted(b *testing.B, ds source.Source, size int) {
 func labels(b testing.TB, size int, rows []int) string {
 	kind := map[int]arrow.DataType{4: arrow.PrimitiveTypes.Int32, 8: arrow.PrimitiveTypes.Int64}[size]
 	schema := arrow.NewSchema([]arrow.Field{{Name: "label", Type: kind}}, nil)
-	path := temp(b, "labels.arrow")
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	w, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
-	if err != nil {
-		b.Fatal(err)
-	}
+	var records []arrow.Record
 	for _, n := range rows {
 		data := array.NewData(kind, n, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, n*size))}, nil, 0, 0)
-		if err := w.Write(array.NewRecord(schema, []arrow.Array{array.MakeFromData(data)}, int64(n))); err != nil {
-			b.Fatal(err)
-		}
+		records = append(records, array.NewRecord(schema, []arrow.Array{array.MakeFromData(data)}, int64(n)))
 	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	path := temp(b, "labels.arrow")
+	writeIPC(b, path, false, schema, records)
 	return path
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -42,26 +41,9 @@ func write(t *testing.T, typ arrow.DataType, values string, options ...ipc.Optio
 
 func writeRecords(t *testing.T, schema *arrow.Schema, records []arrow.Record, options ...ipc.Option) *corruptible {
 	t.Helper()
-	l := &corruptible{t: t, path: filepath.Join(t.TempDir(), "x.arrow")}
-	f, err := os.Create(l.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := ipc.NewFileWriter(f, append(options, ipc.WithSchema(schema))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range records {
-		if err := w.Write(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	l := &corruptible{t: t, path: temp(t, "x.arrow")}
+	writeIPC(t, l.path, false, schema, records, options...)
+	var err error
 	if l.data, err = os.ReadFile(l.path); err != nil {
 		t.Fatal(err)
 	}

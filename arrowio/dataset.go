@@ -145,11 +145,7 @@ func (d *Dataset) Len() int64 { return d.table.Index.Len() }
 
 // Gatherer implements source.Source.
 func (d *Dataset) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	g, err := d.table.Gatherer(parts)
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
+	return d.table.Gatherer(parts)
 }
 
 // Close implements source.Source.

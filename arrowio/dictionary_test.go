@@ -150,7 +150,7 @@ func TestDeltasInAFile(t *testing.T) {
 	}
 	ds := open(t)
 	defer ds.Close()
-	sourcetest.Suite{Open: open, Row: reference(ds, readBack(t, deltaFile, false))}.Run(t)
+	sourcetest.Suite{Open: open, Row: reference(ds, readBack(t, deltaFile))}.Run(t)
 }
 
 // TestDictionaryAfterItsBatch: a dictionary may follow the batches that use it,

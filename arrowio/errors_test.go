@@ -2,13 +2,11 @@ package arrowio_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/ipc"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/meshfeed/meshfeed/arrowio"
@@ -25,23 +23,7 @@ func saveJSON(t *testing.T, field arrow.Field, json string) string {
 		t.Fatal(err)
 	}
 	schema := arrow.NewSchema([]arrow.Field{field}, nil)
-	path := temp(t, "x.arrow")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := ipc.NewFileWriter(f, ipc.WithSchema(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(array.NewRecord(schema, []arrow.Array{column}, int64(column.Len()))); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return saveBatches(t, false, []arrow.Record{array.NewRecord(schema, []arrow.Array{column}, int64(column.Len()))})
 }
 
 // TestGatherErrors checks whole messages.

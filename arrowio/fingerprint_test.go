@@ -55,7 +55,7 @@ func TestFingerprint(t *testing.T) {
 	if fingerprint(t, a, b) == fingerprint(t, b, a) {
 		t.Error("another order of the files has the same fingerprint")
 	}
-	value := readBack(t, a, false)[0].Column(0).Data().Buffers()[1].Bytes()[:3]
+	value := readBack(t, a)[0].Column(0).Data().Buffers()[1].Bytes()[:3]
 	at := bytes.Index(data, value) // 64 samples of 7 rows: each row is among them
 	data[at] ^= 1
 	write(data)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -121,25 +121,10 @@ func dictionaryColumn(values *array.Int64) arrow.Array {
 func writeBatches(b testing.TB, path string, column arrow.Array, batches int, codec ipc.Option) {
 	b.Helper()
 	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: column.DataType(), Nullable: true}}, nil)
-	options := []ipc.Option{ipc.WithSchema(schema)}
+	record := array.NewRecord(schema, []arrow.Array{column}, int64(column.Len()))
+	var options []ipc.Option
 	if codec != nil {
 		options = append(options, codec)
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	w, err := ipc.NewFileWriter(f, options...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for range batches {
-		if err := w.Write(array.NewRecord(schema, []arrow.Array{column}, int64(column.Len()))); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	writeIPC(b, path, false, schema, slices.Repeat([]arrow.Record{record}, batches), options...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -46,29 +45,7 @@ func lists(typ arrow.DataType) arrow.Array {
 func saveBatches(t *testing.T, stream bool, batches []arrow.Record, options ...ipc.Option) string {
 	t.Helper()
 	path := temp(t, "x.arrow")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	options = append(options, ipc.WithSchema(batches[0].Schema()))
-	var w interface {
-		Write(arrow.Record) error
-		Close() error
-	} = ipc.NewWriter(f, options...)
-	if !stream {
-		if w, err = ipc.NewFileWriter(f, options...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, b := range batches {
-		if err := w.Write(b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	writeIPC(t, path, stream, batches[0].Schema(), batches, options...)
 	return path
 }
 

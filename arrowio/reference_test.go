@@ -1,6 +1,7 @@
 package arrowio_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -54,27 +55,37 @@ var (
 // lengths are those of the lists, by depth.
 var lengths = map[string][]int{"tokens": {6}, "large": {3}, "nested": {2, 3}, "null tokens": {6}, "null nested": {3, 4}, "null codes": {2}, "bfloat16 list": {3}}
 
-// writer is what ipc's writers for files and streams have in common.
-type writer interface {
-	Write(arrow.Record) error
-	Close() error
-}
-
-// save writes record batches of the given sizes to a file, and returns them.
-func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []int, seed uint64, options ...ipc.Option) []arrow.Record {
+// writeIPC writes record batches to a file or stream.
+func writeIPC(t testing.TB, path string, stream bool, schema *arrow.Schema, batches []arrow.Record, options ...ipc.Option) {
 	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	options = append(options, ipc.WithSchema(schema))
-	var w writer = ipc.NewWriter(f, options...)
+	options = append(options[:len(options):len(options)], ipc.WithSchema(schema))
+	var w interface {
+		Write(arrow.Record) error
+		Close() error
+	} = ipc.NewWriter(f, options...)
 	if !stream {
 		if w, err = ipc.NewFileWriter(f, options...); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for _, b := range batches {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// save writes random record batches of the given sizes to a file or stream, and
+// returns them.
+func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []int, seed uint64, options ...ipc.Option) []arrow.Record {
+	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 2))
 	var records []arrow.Record
 	for _, n := range sizes {
@@ -87,15 +98,9 @@ func save(t testing.TB, path string, stream bool, schema *arrow.Schema, sizes []
 				add(random, b.Field(i), field, field.Nullable, lengths[field.Name])
 			}
 		}
-		rec := b.NewRecord()
-		if err := w.Write(rec); err != nil {
-			t.Fatal(err)
-		}
-		records = append(records, rec)
+		records = append(records, b.NewRecord())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	writeIPC(t, path, stream, schema, records, options...)
 	return records
 }
 
@@ -183,88 +188,16 @@ func addList(random *rand.Rand, b array.Builder, field arrow.Field, lengths []in
 	}
 }
 
-// bytesOf returns the bytes of count values from start on, with zeros for nulls, as
-// Arrow's own library reads them.
-func bytesOf(a arrow.Array, start, count int, each []int) []byte {
-	var out []byte
-	for i := start; i < start+count; i++ {
-		if a.IsNull(i) {
-			out = append(out, make([]byte, size(a.DataType(), each))...)
-			continue
-		}
-		switch a := a.(type) {
-		case *array.FixedSizeList:
-			from, to := a.ValueOffsets(i)
-			out = append(out, bytesOf(a.ListValues(), int(from), int(to-from), each)...)
-		case array.ListLike:
-			from, to := a.ValueOffsets(i)
-			out = append(out, bytesOf(a.ListValues(), int(from), int(to-from), each[1:])...)
-		case *array.Boolean:
-			if a.Value(i) {
-				out = append(out, 1)
-			} else {
-				out = append(out, 0)
-			}
-		case *array.FixedSizeBinary:
-			out = append(out, a.Value(i)...)
-		case *array.Dictionary:
-			out = append(out, bytesOf(a.Dictionary(), a.GetValueIndex(i), 1, nil)...)
-		default:
-			w := a.DataType().(arrow.FixedWidthDataType).Bytes()
-			at := (a.Data().Offset() + i) * w
-			out = append(out, a.Data().Buffers()[1].Bytes()[at:at+w]...)
-		}
-	}
-	return out
-}
-
-// size returns the bytes of one value of a type.
-func size(t arrow.DataType, each []int) int {
-	switch t := t.(type) {
-	case *arrow.FixedSizeListType:
-		return int(t.Len()) * size(t.Elem(), each)
-	case *arrow.ListType:
-		return each[0] * size(t.Elem(), each[1:])
-	case *arrow.LargeListType:
-		return each[0] * size(t.Elem(), each[1:])
-	case *arrow.DictionaryType:
-		return size(t.ValueType, nil)
-	case *arrow.BooleanType:
-		return 1
-	}
-	return t.(arrow.FixedWidthDataType).Bytes()
-}
-
-// readBack reads a file with Arrow's own library.
-func readBack(t testing.TB, path string, stream bool) []arrow.Record {
+// readBack reads a file or stream with Arrow's own library.
+func readBack(t testing.TB, path string) []arrow.Record {
 	t.Helper()
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	var records []arrow.Record
-	if stream {
-		r, err := ipc.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for r.Next() {
-			r.Record().Retain()
-			records = append(records, r.Record())
-		}
-		return records
-	}
-	r, err := ipc.NewFileReader(f)
+	records, err := batchesOf(data)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for i := range r.NumRecords() {
-		rec, err := r.RecordAt(i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		records = append(records, rec)
 	}
 	return records
 }
@@ -280,7 +213,7 @@ func reference(ds source.Source, records []arrow.Record) func(field int, record 
 				continue
 			}
 			column := rec.Schema().FieldIndices(fields[field].Name)[0]
-			return bytesOf(rec.Column(column), int(record), 1, lengths[fields[field].Name])
+			return appendRow(nil, rec.Column(column), int(record), fields[field].RowBytes())
 		}
 		panic("no such record")
 	}

@@ -43,7 +43,7 @@ func TestFiles(t *testing.T) {
 				for i, stream := range c.streams {
 					path := temp(t, "x.arrow")
 					save(t, path, stream, everything, c.sizes, uint64(i), c.options...)
-					records = append(records, readBack(t, path, stream)...)
+					records = append(records, readBack(t, path)...)
 					paths = append(paths, path)
 				}
 				open := func(t *testing.T) source.Source {
@@ -71,7 +71,7 @@ func TestPartlyCompressed(t *testing.T) {
 	for i, options := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}, nil} {
 		path := temp(t, "x.arrow")
 		save(t, path, true, everything, []int{9, 20}, uint64(i), options...)
-		records = append(records, readBack(t, path, true)...)
+		records = append(records, readBack(t, path)...)
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestFoldedShapes(t *testing.T) {
 		{Name: "null image", Type: arrow.FixedSizeListOf(12, arrow.PrimitiveTypes.Int16), Nullable: true},
 	}, nil)
 	save(t, path, false, schema, []int{9, 20}, 3)
-	records := readBack(t, path, false)
+	records := readBack(t, path)
 	open := func(t *testing.T) source.Source {
 		ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{Shapes: map[string][]int{"tokens": {3, 2}, "null image": {2, 2, 3}}})
 		if err != nil {

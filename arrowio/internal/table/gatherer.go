@@ -38,7 +38,7 @@ type addressed struct {
 }
 
 // Gatherer makes a gatherer of parts of the table's rows.
-func (t *Table) Gatherer(parts []source.Part) (*Gatherer, error) {
+func (t *Table) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if err := t.Calls.Enter(); err != nil {
 		return nil, err
 	}

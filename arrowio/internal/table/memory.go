@@ -28,11 +28,7 @@ func (m *Memory) Len() int64 { return m.table.Index.Len() }
 
 // Gatherer implements source.Source.
 func (m *Memory) Gatherer(parts []source.Part) (source.Gatherer, error) {
-	g, err := m.table.Gatherer(parts)
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
+	return m.table.Gatherer(parts)
 }
 
 // Coverage implements source.Covered.
