@@ -13,10 +13,13 @@ import (
 // specs.
 func (l *Layout) check() {
 	l.checkNames()
-	for i := range l.doc.Arrays {
-		if a := &l.doc.Arrays[i]; !a.Static {
-			l.checkColumns(a)
-			l.checkField(a)
+	for _, a := range l.arrays {
+		if a.Kind != Data {
+			continue
+		}
+		l.checkColumns(a)
+		if d := l.doc.Dataset; d != nil && d.Fields != nil {
+			l.checkField(a, d.Fields)
 		}
 	}
 	l.checkDataset()

@@ -91,13 +91,7 @@ func (l *Layout) tilesOf(entry []string) int {
 	return k
 }
 
-func lcm(a, b int) int {
-	x, y := a, b
-	for y != 0 {
-		x, y = y, x%y
-	}
-	return a / x * b
-}
+func lcm(a, b int) int { return a / int(gcd(int64(a), int64(b))) * b }
 
 // checkRanges bounds the number of row ranges of an array in the process that
 // has most devices, before anything computes the ranges.

@@ -48,12 +48,12 @@ func (l *Layout) noStepHint(records int64) string {
 }
 
 // checkColumns compares the columns with the shape of the array.
-func (l *Layout) checkColumns(a *ArraySpec) {
+func (l *Layout) checkColumns(a Array) {
 	if a.Columns == nil {
 		return
 	}
-	path := arrayPath(a.Name) + "/columns"
-	if len(a.RowShape) == 0 {
+	path, row := arrayPath(a.Name)+"/columns", a.RowShape()
+	if len(row) == 0 {
 		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes columns, but its rows are scalars: a row is one element, without a dimension to take columns of", wording.Quote(a.Name)),
 			"leave columns out, or take a field whose rows have a dimension")
 		return
@@ -62,32 +62,36 @@ func (l *Layout) checkColumns(a *ArraySpec) {
 	for _, c := range a.Columns {
 		n = plus(n, int64(c[1]-c[0]), 1)
 	}
-	if n != int64(a.RowShape[0]) {
-		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes %d columns, but its shape has %d", wording.Quote(a.Name), n, a.RowShape[0]),
-			"the ranges together must be as long as the row's first dimension", Fact{"columns", n}, Fact{"size", int64(a.RowShape[0])})
+	if n != int64(row[0]) {
+		l.report(Error, ColumnsNumber, path, fmt.Sprintf("array %s takes %d columns, but its shape has %d", wording.Quote(a.Name), n, row[0]),
+			"the ranges together must be as long as the row's first dimension", Fact{"columns", n}, Fact{"size", int64(row[0])})
 	}
 }
 
-// checkField compares an array with its field, if the document lists fields.
-func (l *Layout) checkField(a *ArraySpec) {
-	if l.doc.Dataset == nil || l.doc.Dataset.Fields == nil {
-		return
-	}
+// CheckField returns what is wrong between an array of the kind Data and the fields
+// of a dataset.
+func CheckField(a Array, fields []FieldSpec) []Problem {
+	var r reporter
+	r.checkField(a, fields)
+	return r.problems
+}
+
+// checkField compares an array with its field.
+func (r *reporter) checkField(a Array, fields []FieldSpec) {
 	path := arrayPath(a.Name)
-	fields := l.doc.Dataset.Fields
-	i := slices.IndexFunc(fields, func(f FieldSpec) bool { return f.Name == a.field() })
+	i := slices.IndexFunc(fields, func(f FieldSpec) bool { return f.Name == a.Field })
 	if i < 0 {
-		if a.Field != "" {
+		if a.Field != a.Name {
 			path += "/field"
 		}
-		l.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", wording.Quote(a.Name), wording.Quote(a.field())), fieldHint(fields))
+		r.report(Error, UnknownField, path, fmt.Sprintf("array %s takes field %s, which the dataset does not have", wording.Quote(a.Name), wording.Quote(a.Field)), fieldHint(fields))
 		return
 	}
 	f := fields[i]
 	if f.Type != a.Type && f.Type.Narrow() != a.Type {
-		l.report(Error, FieldType, path+"/dtype", fmt.Sprintf("array %s is %s, but field %s is %s", wording.Quote(a.Name), a.Type, wording.Quote(f.Name), f.Type), typeHint(f))
+		r.report(Error, FieldType, path+"/dtype", fmt.Sprintf("array %s is %s, but field %s is %s", wording.Quote(a.Name), a.Type, wording.Quote(f.Name), f.Type), typeHint(f))
 	}
-	l.checkFieldShape(a, f, path)
+	r.checkFieldShape(a, f, path)
 }
 
 func typeHint(f FieldSpec) string {
@@ -97,21 +101,25 @@ func typeHint(f FieldSpec) string {
 	return fmt.Sprintf("write %q", f.Type)
 }
 
-func (l *Layout) checkFieldShape(a *ArraySpec, f FieldSpec, path string) {
-	want := f.Shape
-	if a.Columns != nil && len(f.Shape) > 0 && len(a.RowShape) > 0 {
+func (r *reporter) checkFieldShape(a Array, f FieldSpec, path string) {
+	want, row := f.Shape, a.RowShape()
+	if a.Columns != nil && len(f.Shape) > 0 && len(row) > 0 {
 		for i, c := range a.Columns {
 			if c[1] > f.Shape[0] {
-				l.report(Error, ColumnsRange, jsontext.Element(path+"/columns", i), fmt.Sprintf("array %s takes columns [%d, %d), but the rows of field %s have %d", wording.Quote(a.Name), c[0], c[1], wording.Quote(f.Name), f.Shape[0]),
+				r.report(Error, ColumnsRange, jsontext.Element(path+"/columns", i), fmt.Sprintf("array %s takes columns [%d, %d), but the rows of field %s have %d", wording.Quote(a.Name), c[0], c[1], wording.Quote(f.Name), f.Shape[0]),
 					"columns are counted along the row's first dimension, from 0", Fact{"start", int64(c[0])}, Fact{"stop", int64(c[1])}, Fact{"size", int64(f.Shape[0])})
 			}
 		}
-		want = append([]int{a.RowShape[0]}, f.Shape[1:]...) // checkColumns compares their number
+		want = append([]int{row[0]}, f.Shape[1:]...) // checkColumns compares their number
 	}
-	if !slices.Equal(a.RowShape, want) {
-		l.report(Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", wording.Quote(a.Name), wording.Shape(a.RowShape), wording.Quote(f.Name), wording.Shape(f.Shape)),
-			fmt.Sprintf("write %s after the batch dimensions", wording.Shape(want)))
+	if slices.Equal(row, want) {
+		return
 	}
+	hint := fmt.Sprintf("write %s after the batch dimensions", wording.Shape(want))
+	if a.Columns != nil && len(f.Shape) == 0 {
+		hint = "leave columns out: the rows of the field are scalars"
+	}
+	r.report(Error, FieldShape, path+"/shape", fmt.Sprintf("rows of array %s have shape %s, but those of field %s have %s", wording.Quote(a.Name), wording.Shape(row), wording.Quote(f.Name), wording.Shape(f.Shape)), hint)
 }
 
 func fieldHint(fields []FieldSpec) string {

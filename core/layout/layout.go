@@ -36,6 +36,7 @@ import (
 // for concurrent use. What its methods return belongs to the layout unless
 // their comments say otherwise, and must not be changed.
 type Layout struct {
+	reporter
 	doc       *Document
 	mesh      *mesh.Mesh
 	arrays    []Array
@@ -44,7 +45,6 @@ type Layout struct {
 	processes []int             // of the mesh, ascending
 	most      int               // devices of the process that has most
 	costs     costs
-	problems  []Problem
 }
 
 // New makes the layout of a document, and copies the document. What is wrong
@@ -133,7 +133,7 @@ func (l *Layout) Problems() []Problem { return l.problems }
 func (l *Layout) Err() error {
 	for _, p := range l.problems {
 		if p.Severity == Error {
-			return p.err()
+			return p.Err()
 		}
 	}
 	return nil

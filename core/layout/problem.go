@@ -46,7 +46,9 @@ func (p Problem) String() string {
 	return s
 }
 
-func (p Problem) err() *status.Error {
+// Err returns the problem as an InvalidArgument error, with the code, the path and
+// the facts as attributes.
+func (p Problem) Err() error {
 	e := status.New(status.InvalidArgument, "layout", p.Message).With("code", string(p.Code)).With("path", p.Path)
 	e.Hint = p.Hint
 	for _, f := range p.Facts {
@@ -68,9 +70,11 @@ func Invalid(path, format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "layout", format, args...).With("path", path)
 }
 
-// report adds a problem to the layout.
-func (l *Layout) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
-	l.problems = append(l.problems, Problem{severity, code, path, message, hint, facts})
+// reporter collects problems.
+type reporter struct{ problems []Problem }
+
+func (r *reporter) report(severity Severity, code Code, path, message, hint string, facts ...Fact) {
+	r.problems = append(r.problems, Problem{severity, code, path, message, hint, facts})
 }
 
 // arrayPath is the JSON Pointer of an array of the document.

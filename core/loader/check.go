@@ -67,9 +67,7 @@ func checkLayout(lay *layout.Layout) error {
 	c := &checker{}
 	for _, p := range lay.Problems() {
 		if p.Severity == layout.Error {
-			e := status.New(status.InvalidArgument, "layout", p.Message).With("code", string(p.Code)).With("path", p.Path)
-			e.Hint = p.Hint
-			c.add(e)
+			c.add(p.Err())
 		}
 	}
 	return c.err()
@@ -115,67 +113,39 @@ const maxPrefetch = 1 << 16
 
 // checkArrays compares the arrays with the dataset's fields.
 func (c *checker) checkArrays(lay *layout.Layout, schema source.Schema) {
+	fields := make([]layout.FieldSpec, len(schema.Fields))
+	for i, f := range schema.Fields {
+		fields[i] = layout.FieldSpec{Name: f.Name, Shape: f.Shape, Type: f.Type}
+	}
 	for _, a := range lay.Arrays() {
 		switch a.Kind {
 		case layout.Static:
 			c.add(fail(status.InvalidArgument, "array %q has no batch dimension, so it cannot be loaded", a.Name).
 				WithHint("begin its shape with the batch dimension, or plan it in a layout of its own"))
 		case layout.Data:
-			c.add(checkArray(a, schema))
+			c.add(checkArray(a, fields, schema.Skipped))
 		}
 	}
 }
 
-func checkArray(a layout.Array, schema source.Schema) error {
-	_, f, ok := schema.Field(a.Field)
-	if !ok {
-		return noField(a, schema)
-	}
-	if a.Type != f.Type && a.Type != f.Type.Narrow() {
-		return fail(status.InvalidArgument, "array %q is %s, but field %q is %s", a.Name, a.Type, f.Name, f.Type).
-			WithHint("deliver it as %s", deliverable(f))
-	}
-	if len(a.Columns) > 0 && len(f.Shape) == 0 {
-		return fail(status.InvalidArgument, "array %q takes columns of field %q, but its rows are scalars", a.Name, f.Name).
-			WithHint("leave out columns")
-	}
-	want := slices.Clone(f.Shape)
-	if a.Columns != nil {
-		want[0] = 0
-		for _, r := range a.Columns {
-			if r[0] < 0 || r[1] < r[0] || r[1] > f.Shape[0] {
-				return fail(status.OutOfRange, "array %q takes columns [%d, %d) of field %q, whose rows have shape %v", a.Name, r[0], r[1], f.Name, f.Shape).
-					WithHint("columns lie within the row's first dimension")
-			}
-			want[0] += r[1] - r[0]
-		}
-	}
-	if !slices.Equal(a.RowShape(), want) {
-		return fail(status.InvalidArgument, "rows of array %q have shape %v, but field %q gives %v", a.Name, a.RowShape(), f.Name, want).
-			WithHint("give the array the shape of its field's rows after the batch dimensions")
-	}
-	return nil
-}
-
-func deliverable(f source.Field) string {
-	if n := f.Type.Narrow(); n != f.Type {
-		return fmt.Sprintf("%s, or narrowed as %s", f.Type, n)
-	}
-	return f.Type.String()
-}
-
-func noField(a layout.Array, schema source.Schema) error {
-	for _, s := range schema.Skipped {
+// checkArray returns the first problem between an array and its field.
+func checkArray(a layout.Array, fields []layout.FieldSpec, skipped []source.Skipped) error {
+	for _, s := range skipped {
 		if s.Name == a.Field {
 			return fail(status.Unsupported, "array %q takes column %q of type %s, which cannot be an array: %s", a.Name, s.Name, s.Type, s.Reason)
 		}
 	}
-	names := make([]string, len(schema.Fields))
-	for i, f := range schema.Fields {
-		names[i] = f.Name
+	for _, p := range layout.CheckField(a, fields) {
+		code := status.InvalidArgument
+		switch p.Code {
+		case layout.UnknownField:
+			code = status.NotFound
+		case layout.ColumnsRange:
+			code = status.OutOfRange
+		}
+		return status.New(code, "loader", p.Message).WithHint("%s", p.Hint)
 	}
-	return fail(status.NotFound, "array %q takes field %q, but the dataset does not have it", a.Name, a.Field).
-		WithHint("its fields are %q", names).With("field", a.Field)
+	return nil
 }
 
 // checkDataset compares the facts that the document states with the source.

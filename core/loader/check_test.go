@@ -36,33 +36,33 @@ func TestRefused(t *testing.T) {
 		{options: func(o *loader.Options) { o.State = []byte("{}") }, code: invalid, want: `loader: this is not a saved state: a state needs the key "meshfeed"; pass on a saved state, unchanged`},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].Field = "picture" },
-			code: none, want: `loader: array "image" takes field "picture", but the dataset does not have it; its fields are ["image" "label"]`,
+			code: none, want: `loader: array "image" takes field "picture", which the dataset does not have; the fields are "image", "label"`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[1].Type = dtype.Float32 },
-			code: invalid, want: `loader: array "label" is float32, but field "label" is int64; deliver it as int64, or narrowed as int32`,
+			code: invalid, want: `loader: array "label" is float32, but field "label" is int64; write "int64", or "int32" to narrow it`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].Type = dtype.Float64 },
-			code: invalid, want: `loader: array "image" is float64, but field "image" is float32; deliver it as float32`,
+			code: invalid, want: `loader: array "image" is float64, but field "image" is float32; write "float32"`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].RowShape = []int{4, 2} },
-			code: invalid, want: `loader: rows of array "image" have shape [4 2], but field "image" gives [2 4]; give the array the shape of its field's rows after the batch dimensions`,
+			code: invalid, want: `loader: rows of array "image" have shape (4, 2), but those of field "image" have (2, 4); write (2, 4) after the batch dimensions`,
 		},
 		{
 			doc: func(d *layout.Document) {
 				d.Arrays[0].Columns, d.Arrays[0].RowShape = [][2]int{{0, 1}}, []int{1, 2}
 			},
-			code: invalid, want: `loader: rows of array "image" have shape [1 2], but field "image" gives [1 4]; give the array the shape of its field's rows after the batch dimensions`,
+			code: invalid, want: `loader: rows of array "image" have shape (1, 2), but those of field "image" have (2, 4); write (1, 4) after the batch dimensions`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[0].Columns = [][2]int{{1, 3}} },
-			code: status.OutOfRange, want: `loader: array "image" takes columns [1, 3) of field "image", whose rows have shape [2 4]; columns lie within the row's first dimension`,
+			code: status.OutOfRange, want: `loader: array "image" takes columns [1, 3), but the rows of field "image" have 2; columns are counted along the row's first dimension, from 0`,
 		},
 		{
 			doc:  func(d *layout.Document) { d.Arrays[1].Columns, d.Arrays[1].RowShape = [][2]int{{0, 1}}, []int{1} },
-			code: invalid, want: `loader: array "label" takes columns of field "label", but its rows are scalars; leave out columns`,
+			code: invalid, want: `loader: rows of array "label" have shape (1,), but those of field "label" have (); leave columns out: the rows of the field are scalars`,
 		},
 		{
 			doc: func(d *layout.Document) {
@@ -130,8 +130,8 @@ func TestEveryErrorIsNamed(t *testing.T) {
 	d.Arrays[0].Field, d.Arrays[1].Type = "picture", dtype.Bool
 	_, err := loader.New(digits(80), loader.Options{Layout: newLayout(t, d), Epochs: -7})
 	wantError(t, err, status.InvalidArgument, `loader: epochs is -7, but must be positive, 0 for one epoch per loop, or -1 for no end
-loader: array "image" takes field "picture", but the dataset does not have it; its fields are ["image" "label"]
-loader: array "label" is bool, but field "label" is int64; deliver it as int64, or narrowed as int32`)
+loader: array "image" takes field "picture", which the dataset does not have; the fields are "image", "label"
+loader: array "label" is bool, but field "label" is int64; write "int64", or "int32" to narrow it`)
 }
 
 func TestLayoutWithProblems(t *testing.T) {
