@@ -42,8 +42,8 @@ _LEFT_OUT = (
 
 # How to make a table from other objects, by a method that identifies them.
 _TABLES = {
-    "collect": "give what its collect() returns",  # polars, lazily
-    "to_table": "give what its to_table() returns",  # pyarrow.dataset
+    "collect": "give what its collect() returns",  # a LazyFrame of polars
+    "to_table": "give what its to_table() returns",  # a pyarrow.dataset.Dataset
     "save_to_disk": 'give its with_format("arrow")[:], or mf.open what its save_to_disk wrote',
 }
 

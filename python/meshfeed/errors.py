@@ -145,7 +145,7 @@ class InternalError(Error, RuntimeError):
     code = Code.Internal
 
 
-CLASSES: dict[int, type[Error]] = {cls.code: cls for cls in Error.__subclasses__()}  # those above
+CLASSES: dict[int, type[Error]] = {cls.code: cls for cls in Error.__subclasses__()}  # all above
 
 
 class PeerError(Error):

@@ -222,8 +222,8 @@ class ShardedFeed(Feed):
     def make(self, owner: Owner) -> Any:
         """Makes a batch over the memory that its owner exports and keeps alive."""
         arrays = []
-        for place in self._placers:  # before Python 3.12 a list comprehension is a call of its own
-            arrays.append(place(owner))  # noqa: PERF401
+        for placer in self._placers:  # before Python 3.12 a list comprehension is one more call
+            arrays.append(placer(owner))  # noqa: PERF401
         return self.build(arrays)
 
     def reshard(self, batch: Any) -> Any:

@@ -192,7 +192,7 @@ class _Inspector:
         return batch
 
     def inspect_early(self) -> None:
-        """Has the batch compared that was made before the processes agreed, if there is one."""
+        """Has the replicas of a batch compared that was made before the processes agreed."""
         if (owner := self._waiting) is not None:
             self._waiting = None
             self._inspect(owner)

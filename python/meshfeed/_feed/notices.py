@@ -40,7 +40,7 @@ def of_end(epoch: int, epochs: int | None) -> None:
 
 
 def of_local_mesh() -> None:
-    """Logs that each process of a job has a mesh of its own, and all get the same rows."""
+    """Logs that all processes may get the same rows, because each has its own mesh."""
     text = "the mesh has devices of this process alone, in a job of several: processes with the "
     text += "same data and seed get the same rows; a mesh over jax.devices() gives each its part"
     log.warning(text)

@@ -102,7 +102,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the rename durable. Some file systems and Windows cannot, and need not."""
+    """Makes the rename durable, if the system can sync a folder."""
     if os.name != "posix":
         return
     opened = os.open(folder, os.O_RDONLY)

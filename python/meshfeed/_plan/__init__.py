@@ -1,1 +1,1 @@
-"""What a plan is made of: the documents that Go reads, and the blocks that it answers."""
+"""Plans in the form of the library: its layout documents, and its descriptions of blocks."""

@@ -75,14 +75,14 @@ def write(
     """Writes a layout document.
 
     Args:
-        mesh: the part of that name.
+        mesh: the part "mesh".
         tree: the arrays.
         fields: the delivered type and the shape of a row of every field.
-        batch: the part of that name.
-        dataset: the part of that name, if the dataset is known.
+        batch: the part "batch".
+        dataset: the part "dataset", if the dataset is known.
         prefetch: how many batches may wait undelivered.
         loading: what every process reads.
-        budget: the part of that name.
+        budget: the part "budget".
     """
     dims = batch["size"]
     names = [f"B{i}" for i in range(len(dims))] if isinstance(dims, list) else ["B"]
@@ -110,7 +110,7 @@ def batch(
     mask_spec: Any,
     extras: Sequence[str],
 ) -> dict[str, Any]:
-    """Returns the document's part of that name, from the arguments of a layout or loader."""
+    """Returns the part "batch" of a document, from the arguments of a layout or loader."""
     part = {"size": check.batch_size(size), **last_step(check, remainder, mask_name)}
     if mask_spec is not None:
         if not is_spec(mask_spec):
@@ -125,7 +125,7 @@ def batch(
 
 
 def last_step(check: Checks, remainder: Any, mask_name: Any) -> dict[str, Any]:
-    """Returns the members of that part about the records that do not fill the last step."""
+    """Returns the members of "batch" about the records that do not fill the last step."""
     part = {"remainder": check.choice("remainder", remainder, "drop", "pad", "error")}
     if remainder == "pad":
         part["mask"] = check.name("mask_name", mask_name)
@@ -135,7 +135,7 @@ def last_step(check: Checks, remainder: Any, mask_name: Any) -> dict[str, Any]:
 def dataset(
     records: int, fields: Mapping[str, tuple[str, list[int]]], *, order: str | None, seed: int
 ) -> dict[str, Any]:
-    """Returns the document's part of that name."""
+    """Returns the part "dataset" of a document."""
     facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
     return {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
 
@@ -144,7 +144,7 @@ def devices(mesh: Mapping[str, Any]) -> list[Any]:
     """Returns [process, id] of every device in mesh order, also if the document omits them.
 
     Args:
-        mesh: the document's part of that name.
+        mesh: the part "mesh" of the document.
     """
     size = math.prod(n for _, n in mesh["axes"])
     each = size // mesh.get("processes", 1)
