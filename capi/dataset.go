@@ -129,7 +129,7 @@ func (d *dataset) hashFiles(ctx context.Context) (arrowio.Hash, error) {
 	}
 	files, ok := src.(*arrowio.Dataset)
 	if !ok {
-		return arrowio.Hash{}, status.New(status.Unsupported, "capi", "the data lie in memory, and there are no files to hash").
+		return arrowio.Hash{}, status.New(status.Unsupported, "capi", "the dataset is in memory and has no files to hash").
 			WithHint("the fingerprint covers data in memory")
 	}
 	return once(ctx, d, &d.hash, files.Hash)

@@ -15,7 +15,7 @@
 
 enum { CAPACITY = 8, BINDINGS = 256, PROBES = 8 };
 
-#define SECOND INT64_C(1000000000) /* in nanoseconds, as all times here */
+#define SECOND INT64_C(1000000000) /* in nanoseconds, as all times except timeout_ms */
 #define MILLISECOND INT64_C(1000000)
 
 struct mfi_queue {

@@ -1,8 +1,8 @@
 /*
  * queue.c: the ready queue without Go, for ThreadSanitizer, which cannot watch a
- * library with Go in it. A lock, a list and a producer thread stand for the loader.
- * Callers take pieces from the queue, or under the lock, as in Go. Each piece must
- * come to one caller, with the bytes and the step that were written into it.
+ * library with Go in it. A lock, a list and a producer thread take the place of the loader.
+ * Callers take batches from the queue, or under the lock, as in Go. Each batch must
+ * reach exactly one caller, with the bytes and the step that were written into it.
  */
 #include "../internal.h"
 
@@ -18,7 +18,7 @@
 enum {
   CALLERS = 4,
   AHEAD = 6,
-  PIECES = 4000,
+  BATCHES = 4000,
   ROUNDS = 200,
   MILLISECOND = 1000000,
   BYTES = 256,
@@ -44,7 +44,7 @@ static int count, offered;
 static bool resting;
 static int64_t counted, made;
 
-static atomic_int seen[PIECES];
+static atomic_int seen[BATCHES];
 static atomic_int taken, from_queue, over;
 
 static mfi_slot* take_within(uint64_t handle, int64_t timeout_ms) {
@@ -59,7 +59,7 @@ static mfi_slot* pop(void) {
   return first;
 }
 
-/* Locks the loader and removes the pieces that callers took from the queue. */
+/* Locks the loader and removes the batches that callers took from the queue. */
 static void begin(bool withdraw) {
   pthread_mutex_lock(&loader);
   for (const int64_t n = mfi_queue_taken(queue, withdraw).batches; counted < n; counted++) {
@@ -75,7 +75,7 @@ static void begin(bool withdraw) {
 static void end(void) {
   while (offered < count && mfi_queue_offer(queue, ready[offered]))
     offered++;
-  mfi_queue_expect(queue, !resting && made < PIECES);
+  mfi_queue_expect(queue, !resting && made < BATCHES);
   pthread_mutex_unlock(&loader);
 }
 
@@ -90,7 +90,7 @@ static mfi_slot* make(int64_t number) {
 }
 
 static void* produce(void* none) {
-  for (int64_t number = 0; number < PIECES;) {
+  for (int64_t number = 0; number < BATCHES;) {
     begin(false);
     resting = count == AHEAD;
     const bool rests = resting;
@@ -109,7 +109,7 @@ static void* produce(void* none) {
   return none;
 }
 
-/* What a caller does in Go that finds no piece in the queue. */
+/* What a caller does in Go after it found no batch in the queue. */
 static mfi_slot* ask(void) {
   begin(true);
   mfi_slot* slot = count > 0 ? pop() : NULL;
@@ -123,7 +123,7 @@ static mfi_slot* ask(void) {
 
 static void check(const mf_batch* batch) {
   const int64_t number = batch->step;
-  CHECK(number >= 0 && number < PIECES && batch->position == 4 * number);
+  CHECK(number >= 0 && number < BATCHES && batch->position == 4 * number);
   CHECK(atoll(batch->state) == number);
   const unsigned char* bytes = batch->data;
   CHECK(bytes[0] == number % 251 && bytes[BYTES - 1] == number % 251);
@@ -131,7 +131,7 @@ static void check(const mf_batch* batch) {
 }
 
 static void* call(void* none) {
-  while (atomic_load(&taken) < PIECES) {
+  while (atomic_load(&taken) < BATCHES) {
     mfi_slot* slot = take_within(HANDLE, -1);
     if (slot)
       atomic_fetch_add(&from_queue, 1);
@@ -214,7 +214,7 @@ static void order(void) {
     mfi_pool_put(slots[i]);
 }
 
-/* Takes ROUNDS pieces, each of which is offered when the one before it was taken. */
+/* Takes ROUNDS batches, each of which is offered when the one before it was taken. */
 static void* follow(void* none) {
   for (int i = 0; i < ROUNDS; i++)
     CHECK(take_within(HANDLE, -1));
@@ -241,11 +241,11 @@ static void alternate(void) {
 
 enum { BRIEF = 0x100000008 };
 
-static atomic_int calls, canceled, gone;
+static atomic_int calls, canceled, stopped;
 
 /* Waits by a handle that is bound and unbound again and again. */
 static void* wait_and_get_nothing(void* none) {
-  while (!atomic_load(&gone)) {
+  while (!atomic_load(&stopped)) {
     int64_t timeout_ms = -1;
     mfi_slot* slot;
     if (mfi_queue_take(BRIEF, &timeout_ms, &slot) == MF_CANCELLED)
@@ -292,7 +292,7 @@ static void without_a_batch(void) {
       end_wait(how, false);
   while (atomic_load(&canceled) < 2 * ROUNDS)
     end_wait(UNBIND, true);
-  atomic_store(&gone, 1);
+  atomic_store(&stopped, 1);
   pthread_join(other, NULL);
 }
 
@@ -339,7 +339,7 @@ int main(void) {
   atomic_store(&over, 1);
   pthread_join(threads[CALLERS + 1], NULL);
   begin(true);
-  CHECK(count == 0 && made == PIECES && atomic_load(&from_queue) > 0);
+  CHECK(count == 0 && made == BATCHES && atomic_load(&from_queue) > 0);
   end();
   mfi_queue_unbind(HANDLE);
   CHECK(!take_within(HANDLE, -1));
@@ -347,7 +347,7 @@ int main(void) {
   without_a_batch();
   mfi_pool_close(pool);
   CHECK(mf_live_batches() == 0 && mf_live_bytes() == 0);
-  fprintf(stderr, "%d of %d from the queue\n", atomic_load(&from_queue), PIECES);
+  fprintf(stderr, "%d of %d from the queue\n", atomic_load(&from_queue), BATCHES);
   puts("ok");
   return 0;
 }

@@ -64,7 +64,7 @@ static void no_schema_release(struct ArrowSchema* s) { s->release = NULL; }
 static void no_array_release(struct ArrowArray* a) { a->release = NULL; }
 static const char* last_error(struct ArrowArrayStream* s) {
   (void)s;
-  return "the disk is on fire";
+  return "the disk failed";
 }
 
 static int get_schema(struct ArrowArrayStream* s, struct ArrowSchema* out) {
@@ -232,8 +232,8 @@ int main(void) {
   refused(r, &(mf_dataset_options){.n_shapes = -1}, &none, "shapes has -1 elements at ");
   refused(r, &(mf_dataset_options){.n_shapes = 1}, &none, "shapes has 1 elements at ");
   refused(r, NULL, NULL, "argument \"dataset\" is NULL");
-  failing(r, NO_SCHEMA, MF_IO, "the stream failed: the disk is on fire (error 5)");
-  failing(r, NO_NEXT, MF_IO, "the stream failed: the disk is on fire (error 5)");
+  failing(r, NO_SCHEMA, MF_IO, "the stream failed: the disk failed (error 5)");
+  failing(r, NO_NEXT, MF_IO, "the stream failed: the disk failed (error 5)");
   failing(r, BAD_FORMAT, MF_UNSUPPORTED,
           "the stream cannot be read: the stream holds arrays of unknown type \"+x\", not record batches");
   failing(r, FEW_COLUMNS, MF_DATA_LOSS, "record batch 2 of the stream has 1 columns, but the schema has 2");

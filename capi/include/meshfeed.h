@@ -43,8 +43,8 @@
  * Time. A call that may wait takes timeout_ms. A negative value waits without limit,
  * and 0 returns immediately. MF_TIMEOUT loses nothing: call again. mf_dataset_open,
  * mf_loader_create, mf_loader_one_epoch and mf_devices_open return before they
- * touch a file, and mf_wait reports their outcome. Every other call on such a handle
- * waits for that outcome first.
+ * touch a file, and mf_wait reports their outcome. Calls that need the object wait for
+ * that outcome first, and fail if it is an error.
  *
  * Fork. The Go runtime does not survive fork(). In a forked child every function
  * fails with MF_FORKED, except for the following. mf_version, mf_abi_version,

@@ -455,7 +455,7 @@ def test_files_of_more_than_16_mib_are_sampled_and_hashed_whole_on_request(tmp_p
 def test_data_in_memory_have_no_sha256() -> None:
     with mf.from_arrays(WHOLE) as ds, pytest.raises(mf.UnsupportedError) as caught:
         ds.sha256()
-    text = "Dataset.sha256: the data lie in memory, and there are no files to hash; "
+    text = "Dataset.sha256: the dataset is in memory and has no files to hash; "
     assert str(caught.value) == text + "the fingerprint covers data in memory"
 
 

@@ -78,9 +78,10 @@ def _release_at_end(handle: Handle) -> None:
     release = Release(handle, _final_release())
     release._as_parameter_ = handle.out
     ends = library.ends
-    for key in [key for key, end in tuple(ends.items()) if end() is None]:
-        ends.pop(key, None)  # another thread may do the same
     ends[id(release)] = release
+    if len(ends) % 64 == 0:  # drops those of deleted objects, seldom because it looks at all
+        for key in [key for key, end in tuple(ends.items()) if end() is None]:
+            ends.pop(key, None)  # another thread may do the same
 
 
 @cache
