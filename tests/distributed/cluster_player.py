@@ -254,7 +254,7 @@ def _described(e: mf.Error) -> list[str]:
 
 def hear(loader: mf.Loader) -> None:
     """Waits until this process has received a failure."""
-    peers = loader._engine.cursor._cluster.workers.peers  # type: ignore[attr-defined]
+    peers = loader._engine.cursor._cluster.peers  # type: ignore[attr-defined]
     late = time.monotonic() + 60
     while peers._received is None and peers._own is None:
         assert time.monotonic() < late

@@ -171,13 +171,13 @@ def cluster(loader: mf.Loader) -> Cluster:
 
 
 def peers_of(loader: mf.Loader) -> Peers:
-    return cluster(loader).workers.peers
+    return cluster(loader).peers
 
 
 def compared(job: Players) -> None:
     """Waits until every process has compared all its samples."""
     for loader in job.loaders:
-        if found := cluster(loader).workers.replicas:
+        if found := cluster(loader).replicas:
             found._batches.join()
     job.store.until(lambda keys: not any("/digests/" in key for key in keys))
 
@@ -194,7 +194,7 @@ def heard(job: Players, origin: int) -> None:
     """Waits until all others have received the failure of one process."""
     for p, loader in enumerate(job.loaders):
         if p != origin:
-            watcher = cluster(loader).workers.peers._thread
+            watcher = cluster(loader).peers._thread
             watcher.join(HANG)  # it ends after a failure
             assert not watcher.is_alive()
 

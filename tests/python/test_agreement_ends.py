@@ -91,7 +91,7 @@ def test_interrupted_and_gone(odd: int) -> None:
                 next(iter(job.loaders[0]))
 
         if odd == 0:
-            cluster(job.loaders[0]).workers.start = ctrl_c  # type: ignore[assignment,method-assign]
+            cluster(job.loaders[0])._start = ctrl_c  # type: ignore[assignment,method-assign]
         rest = [threading.Thread(target=take, args=(p,)) for p in range(4) if p != odd]
         for thread in rest if odd == 0 else rest[:2]:
             thread.start()
@@ -184,7 +184,7 @@ def test_a_forked_child_takes_no_part() -> None:
     out, _ = program("""
 class Child(multiprocessing.get_context("fork").Process):
     def run(self):
-        peers = cluster(job.loaders[1]).workers.peers
+        peers = cluster(job.loaders[1]).peers
         del job.loaders[1]
         os.write(1, b"forgot" * peers.ended.is_set())
         with job.loaders[0]:

@@ -143,5 +143,5 @@ def test_one_process_of_a_job_may_peek_alone(caplog: pytest.LogCaptureFixture) -
 
 
 def replicas(job: Players) -> list[Replicas]:
-    found = [cluster(loader).workers.replicas for loader in job.loaders]
+    found = [cluster(loader).replicas for loader in job.loaders]
     return [r for r in found if r is not None]

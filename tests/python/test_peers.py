@@ -249,9 +249,9 @@ job = Players(on_peer_error=sys.argv[1], name="train")
 for p in range(4):
     job.add()
 job.step()
-peers_of = cluster(job.loaders[0]).workers.peers
+peers_of = cluster(job.loaders[0]).peers
 peers_of.report(mf.DataLossError("a file is cut", op="arrowio"), 0, 1)
-others = [cluster(loader).workers.peers for loader in job.loaders[1:]]
+others = [cluster(loader).peers for loader in job.loaders[1:]]
 if sys.argv[2] == "forgets":
     while not all(each._received for each in others):
         threading.Event().wait(0.01)
@@ -297,7 +297,7 @@ for p in range(4):
     job.add(on_peer_error="abort" if p == 2 else "raise")
 corrupt(job.loaders[2], last_bit)
 job.step()
-finder = cluster(job.loaders[2]).workers.peers
+finder = cluster(job.loaders[2]).peers
 while finder._own is None:
     threading.Event().wait(0.01)
 if sys.argv[1] == "comes back":

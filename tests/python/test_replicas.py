@@ -35,7 +35,7 @@ ODD = 2  # the process that gets other bytes; it holds the same rows as process 
 
 
 def compared_by(loader: mf.Loader) -> int:
-    found = cluster(loader).workers.replicas
+    found = cluster(loader).replicas
     assert found is not None
     return found.compared
 
@@ -83,7 +83,7 @@ def test_copies_of_a_process(odd: int, copy: int) -> None:
     with players(layout=layout) as job:
         corrupt(job.loaders[odd], one_copy)
         job.step()
-        known = [cluster(loader).workers.peers for loader in job.loaders]
+        known = [cluster(loader).peers for loader in job.loaders]
         late = time.monotonic() + HANG
         while not all(peers._own or peers._received for peers in known):
             assert time.monotonic() < late
@@ -226,7 +226,7 @@ def test_nothing_shared() -> None:
     )
     with players(layout=layout, verify_replicas="always") as job:
         job.step()
-        assert [cluster(loader).workers.replicas for loader in job.loaders] == [None] * 4
+        assert [cluster(loader).replicas for loader in job.loaders] == [None] * 4
 
 
 def test_a_batch_is_kept_until_it_is_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +288,7 @@ def test_slow_writer(caplog: pytest.LogCaptureFixture) -> None:
         job.step()
         compared(job)
         odd = job.loaders[ODD]
-        found = cluster(odd).workers.replicas
+        found = cluster(odd).replicas
         assert found is not None
         found._seconds = 0.5  # from here on, because the agreement may take longer
         assert next(iter(odd))
@@ -395,10 +395,10 @@ def test_a_store_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
         store.fails = 3  # one for each reader
         job.step()
         for loader in job.loaders:
-            cluster(loader).workers.replicas._batches.join()  # type: ignore[union-attr]
+            cluster(loader).replicas._batches.join()  # type: ignore[union-attr]
         job.step()
         for loader in job.loaders:
-            cluster(loader).workers.replicas._batches.join()  # type: ignore[union-attr]
+            cluster(loader).replicas._batches.join()  # type: ignore[union-attr]
         assert compared_by(job.loaders[ODD]) == before + 5
     text = "loader 'train': epoch 0, step 1 and what came since were not compared: gone"
     assert [r.getMessage() for r in caplog.records] == [text] * 3

@@ -127,7 +127,7 @@ def test_the_error_outlives_the_processes_that_raised_it() -> None:
     with players(verify_replicas="always") as job:
         run(job, loop)
         slow = job.loaders[2]
-        barrier: Any = cluster(slow).workers.barrier
+        barrier: Any = cluster(slow).barrier
         barrier._last = Decision(0, 0, {})
         for p in (0, 1, 3):
             job.loaders[p].close()
@@ -244,5 +244,5 @@ def test_off() -> None:
     """With verify_replicas="off" there is no barrier."""
     with players(verify_replicas="off") as job:
         job.step()
-        assert cluster(job.loaders[0]).workers.barrier is None
+        assert cluster(job.loaders[0]).barrier is None
         assert sum(1 for _ in zip(range(STEPS), job.loaders[0], strict=False)) == STEPS

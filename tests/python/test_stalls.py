@@ -45,7 +45,7 @@ def looks(job: Players, times: int = 2) -> None:
 
 def waited(loader: mf.Loader, seconds: float, *, inside: bool = False) -> None:
     """Pretends that a loader has been idle for some time."""
-    progress = cluster(loader).workers.progress
+    progress = cluster(loader).progress
     progress.since -= seconds
     progress.inside = inside
 

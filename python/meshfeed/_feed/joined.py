@@ -80,8 +80,7 @@ class JoinedCursor(Cursor):
             sampling.made = sampling.taken = 0
             self._agreed_in = agreed_in
             self._make.inspect_early()
-        workers = cluster.workers
-        progress, barrier, peers = workers.progress, workers.barrier, workers.peers
+        progress, barrier, peers = cluster.progress, cluster.barrier, cluster.peers
         if self._leads and barrier is not None:
             if peers.departed is None:
                 barrier.step(sampling.taken + 1, time.monotonic() - progress.since)
@@ -204,7 +203,7 @@ class _Inspector:
     def _inspect(self, owner: Owner) -> None:
         sampling = self._sampling
         cluster = sampling.cluster
-        replicas = cluster.workers.replicas if cluster is not None else None
+        replicas = cluster.replicas if cluster is not None else None
         if cluster is not None and replicas is not None and replicas.sampled(sampling.made):
             if sampling.stream is None:
                 sampling.stream = next(cluster.passes)

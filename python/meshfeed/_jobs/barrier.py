@@ -61,14 +61,14 @@ class Barrier:
         of: the generation.
         first: the first batch with a barrier.
         live: returns the arrays that the program still uses, computed or not.
-        check: raises what is known of failures elsewhere; returns whether a process has departed.
+        received: raises failures of other processes; returns whether a process has departed.
     """
 
     def __init__(
-        self, of: Generation, first: int, live: LiveArrays, check: Callable[[], bool]
+        self, of: Generation, first: int, live: LiveArrays, received: Callable[[], bool]
     ) -> None:
         self._keys, self._namespace, self._me = of, of.namespace, str(of.namespace.me)
-        self._live, self._check = live, check
+        self._live, self._received = live, received
         self._last = Decision(0, first, {})
         self._longest = 0.0
         self._ended = threading.Event()
@@ -91,9 +91,20 @@ class Barrier:
             self._longest = max(seconds, FADES * self._longest)
         if batch >= self._stop:
             self._wait(batch)
-            if self._check():  # departed processes may have raised an error that is not read yet
+            if self.check():  # departed processes may have raised an error that is not read yet
                 self.judge()
             self._refuse()
+
+    def check(self) -> bool:
+        """Raises what another process has found; returns whether a process has departed.
+
+        A skew is the same error in all processes, also in one that another process told first.
+        """
+        try:
+            return self._received()
+        except errors.IncompatibleError:
+            self.judge()
+            raise
 
     def judge(self) -> None:
         """Raises the error of the last decision, if it has one."""
@@ -153,7 +164,7 @@ class Barrier:
 
     def _holds(self, batch: int) -> bool:
         """Returns whether a batch may not be taken yet; raises what is known of failures."""
-        over = self._check() or self._last.error is not None or self._ended.is_set()
+        over = self.check() or self._last.error is not None or self._ended.is_set()
         return batch >= self._stop and not over
 
     def _finish(self, batch: int) -> None:

@@ -18,12 +18,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from meshfeed._io.arguments import State
-from meshfeed._jobs import peers, state_files, worker
+from meshfeed._jobs import state_files
 from meshfeed._jobs.agreement import Agreement, Terms
+from meshfeed._jobs.barrier import ALWAYS_FIRST, FIRST, Barrier
+from meshfeed._jobs.contents import Contents
 from meshfeed._jobs.failures import is_failure, is_local
-from meshfeed._jobs.keys import claim
+from meshfeed._jobs.keys import Generation, Namespace, claim
 from meshfeed._jobs.options import Evidence, JobOptions
-from meshfeed._jobs.workers import Workers
+from meshfeed._jobs.peers import Peers, report
+from meshfeed._jobs.replicas import Replicas
+from meshfeed._jobs.skew import SkewDetector
+from meshfeed._jobs.stalls import Progress
+from meshfeed._jobs.worker import Worker, running
 from meshfeed._native import library
 
 Position = Callable[[], tuple[int, int]]  # returns epoch and step
@@ -54,7 +60,9 @@ class Cluster:
         evidence: what they compare.
 
     Attributes:
-        workers: the background threads of the present generation.
+        progress: how far the program has come in the present generation.
+        barrier: stops the program before some batches, to compare its steps with the others'.
+        replicas: compares replicas, if there are any.
         agreed: whether the processes have agreed on the next batch.
         left: whether this process has left the cluster, and goes on alone.
         passes: numbers the passes of `one_epoch`, alike in all processes.
@@ -72,17 +80,28 @@ class Cluster:
         self._lock = threading.RLock()
         self._next = self._present = 0  # numbers of generations
         self.agreed = self._met = False
-        self.workers = Workers(self._namespace)
+        self.progress = Progress()
+        self.barrier: Barrier | None = None
+        self.replicas: Replicas | None = None
+        self._workers: list[Worker] = []  # of the present generation; the first are its peers
         self.left = False
         self.passes = itertools.count(1)
         self.state: State = {}
         self.position: Callable[[], Position | None] = lambda: None
-        self._end = weakref.finalize(self, _forget, self.workers, self._release)
+        left_behind = self._workers, self._namespace, self._release
+        self._end = weakref.finalize(self, _forget, *left_behind)
         self._end.atexit = False
         _watch_exit()
         _open.add(self)
 
     # ---- for cursors ----
+
+    @property
+    def peers(self) -> Peers:
+        """Receives failures, once the processes have agreed."""
+        first = self._workers[0]
+        assert isinstance(first, Peers)
+        return first
 
     def begin(self) -> int:
         """Comes before a batch: raises failures of other processes, and agrees if necessary.
@@ -90,10 +109,12 @@ class Cluster:
         Returns:
             The number of the generation, which grows with every agreement.
         """
-        if self.agreed:
-            self.workers.check()
-        else:
+        if not self.agreed:
             self._agree()
+        elif self.barrier is not None:
+            self.barrier.check()
+        else:
+            self.peers.check()
         return self._present
 
     def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
@@ -112,7 +133,7 @@ class Cluster:
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Reports, in bounded time, that a batch could not be made."""
         if not is_local(error):
-            heard = self.workers.peers
+            heard = self.peers
             _beside(LEAVE, lambda: heard.report(error, epoch, step))
 
     def moved(self, state: State) -> None:
@@ -126,15 +147,14 @@ class Cluster:
                 self._begin_generation()
 
     def _begin_generation(self) -> None:
-        self.workers.end(LEAVE)
+        self._end_generation()
         namespace, this = self._namespace, self._namespace.generation(self._next)
         if self._terms is None:
             self._terms = self._evidence.terms(self._options)
         agreement = Agreement(this, self._options.agree_timeout, self._met, self._closed)
-        position = functools.partial(_position, self.position)  # refers to no loader
         try:
             agreement.reach({**self._terms, **self.state})
-            self.workers.start(this, self._options, self._evidence, position)
+            self._start(this)
         except Exception as e:
             _beside(LEAVE, functools.partial(self._report, e))
             self._next += 1
@@ -146,6 +166,37 @@ class Cluster:
             with contextlib.suppress(Exception):  # the processes have agreed, and go on
                 for number in past:
                     namespace.store.delete(namespace.generation(number).path)
+
+    def _start(self, of: Generation) -> None:
+        """Starts the background threads of a generation, which hold no reference to the loader."""
+        options, evidence, verify = self._options, self._evidence, self._options.verify_replicas
+        end, late, start = options.on_peer_error, options.late_after, self._workers.append
+        self.progress = Progress()
+        peers = Peers(of, on_error=end, late_after=late, progress=self.progress)
+        start(peers)
+        if evidence.files is not None:
+            position = functools.partial(_position, self.position)
+            start(Contents(of, evidence.files, lambda e: peers.raise_everywhere(e, *position())))
+        if verify == "off":
+            return
+        if evidence.shared.tensors:
+            found, seconds = peers.raise_everywhere, options.agree_timeout
+            self.replicas = Replicas(of, evidence.shared, verify, found, seconds)
+            start(self.replicas)
+        always = verify == "always"
+        first = ALWAYS_FIRST if always else FIRST
+        self.barrier = Barrier(of, first, evidence.live, peers.check)
+        if self._namespace.leads:
+            start(SkewDetector(of, first, always=always))
+
+    def _end_generation(self) -> None:
+        """Ends the threads, and waits for a hash or a comparison in bounded time."""
+        if self.barrier is not None:
+            self.barrier.end()
+        for each in reversed(self._workers):
+            each.end(LEAVE if isinstance(each, Contents | Replicas) else None)
+        self._workers.clear()
+        self.barrier = self.replicas = None
 
     # ---- the end ----
 
@@ -164,10 +215,10 @@ class Cluster:
         if position is None or self.left:
             return
         if self.agreed:
-            self.workers.peers.report(error, *position())
+            self.peers.report(error, *position())
         elif self._terms is not None:
             for number in sorted({self._present, self._next}):
-                peers.report(self._namespace.generation(number), error, *position())
+                report(self._namespace.generation(number), error, *position())
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the threads; the last process of the loader deletes its keys.
@@ -175,7 +226,7 @@ class Cluster:
         With `wait` this may take some seconds.
         """
         if self._leave() and not _beside(2 * LEAVE if wait else 0, self._depart):
-            self.workers.forget()
+            _abandon(self._workers, self._namespace)
 
     def exit(self, failure: BaseException | None) -> None:
         """Leaves when the interpreter exits, and reports the exception that ends the program."""
@@ -196,9 +247,11 @@ class Cluster:
     def _depart(self) -> None:
         # A thread that waits in an agreement holds the lock until its store answers.
         with self._lock, contextlib.suppress(Exception):  # a store that is gone has no keys
-            self.workers.depart()
-            self.workers.end(LEAVE)
-            if not self.workers.lost:
+            peers = self.peers if self._workers else None
+            if peers is not None:
+                peers.depart()
+            self._end_generation()
+            if peers is None or not peers.lost:
                 self._namespace.depart()
 
 
@@ -216,9 +269,9 @@ def _leave_all() -> None:
     library.exiting.append(True)
     failure = uncaught()
     here = [cluster for cluster in tuple(_open) if not cluster.left]
-    theirs = {each for cluster in here for each in cluster.workers.running()}
+    theirs = {each for cluster in here for each in cluster._workers}
     # The threads of forgotten loaders would end after their wait, which is too late now.
-    others = [functools.partial(w.end, None) for w in tuple(worker.running) if w not in theirs]
+    others = [functools.partial(w.end, None) for w in tuple(running) if w not in theirs]
     closing = [each.join for each in threading.enumerate() if each.name == LEAVING]
     _beside(EXIT, *(functools.partial(c.exit, failure) for c in here), *others, *closing)
 
@@ -264,7 +317,25 @@ def _position(of: Callable[[], Position | None]) -> tuple[int, int]:
     return position() if position is not None else (0, 0)
 
 
-def _forget(workers: Workers, release: Callable[[], None]) -> None:
+def _forget(workers: list[Worker], namespace: Namespace, release: Callable[[], None]) -> None:
     """Ends what a loader has left behind that was not closed."""
     release()
-    workers.forget()
+    _abandon(workers, namespace)
+
+
+def _abandon(workers: list[Worker], namespace: Namespace) -> None:
+    """Tells the threads to end, and returns at once. That of the peers departs at its end."""
+    if not workers:
+        return
+    peers, *others = workers
+    assert isinstance(peers, Peers)
+    peers.finish = functools.partial(_depart, peers, others, namespace)
+    for each in workers:
+        each.forget()
+
+
+def _depart(peers: Peers, others: list[Worker], namespace: Namespace) -> None:
+    for each in others:
+        each.end(None)  # they use keys that the last process deletes
+    peers.depart()
+    namespace.depart()
