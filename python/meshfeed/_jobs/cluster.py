@@ -83,13 +83,13 @@ class Cluster:
         self.progress = Progress()
         self.barrier: Barrier | None = None
         self.replicas: Replicas | None = None
-        self._workers: list[Worker] = []  # of the present generation; the first are its peers
+        self._peers: Peers | None = None  # kept after their end, for threads that still take
+        self._workers: list[Worker] = []  # of the present generation; the peers come first
         self.left = False
         self.passes = itertools.count(1)
         self.state: State = {}
         self.position: Callable[[], Position | None] = lambda: None
-        left_behind = self._workers, self._namespace, self._release
-        self._end = weakref.finalize(self, _forget, *left_behind)
+        self._end = weakref.finalize(self, _forget, self._workers, self._namespace, self._release)
         self._end.atexit = False
         _watch_exit()
         _open.add(self)
@@ -99,9 +99,8 @@ class Cluster:
     @property
     def peers(self) -> Peers:
         """Receives failures, once the processes have agreed."""
-        first = self._workers[0]
-        assert isinstance(first, Peers)
-        return first
+        assert self._peers is not None
+        return self._peers
 
     def begin(self) -> int:
         """Comes before a batch: raises failures of other processes, and agrees if necessary.
@@ -111,10 +110,8 @@ class Cluster:
         """
         if not self.agreed:
             self._agree()
-        elif self.barrier is not None:
-            self.barrier.check()
         else:
-            self.peers.check()
+            (self.barrier or self.peers).check()
         return self._present
 
     def keeps_file(self, path: Path, state: State) -> Callable[[str], bool] | None:
@@ -133,8 +130,7 @@ class Cluster:
     def failed(self, error: Exception, epoch: int, step: int) -> None:
         """Reports, in bounded time, that a batch could not be made."""
         if not is_local(error):
-            heard = self.peers
-            _beside(LEAVE, lambda: heard.report(error, epoch, step))
+            _beside(LEAVE, functools.partial(self.peers.report, error, epoch, step))
 
     def moved(self, state: State) -> None:
         """Notes a new position of the loader: the processes agree before the next batch."""
@@ -170,9 +166,9 @@ class Cluster:
     def _start(self, of: Generation) -> None:
         """Starts the background threads of a generation, which hold no reference to the loader."""
         options, evidence, verify = self._options, self._evidence, self._options.verify_replicas
-        end, late, start = options.on_peer_error, options.late_after, self._workers.append
+        start, timeout, late = self._workers.append, options.agree_timeout, options.late_after
         self.progress = Progress()
-        peers = Peers(of, on_error=end, late_after=late, progress=self.progress)
+        peers = self._peers = Peers(of, options.on_peer_error, late, self.progress)
         start(peers)
         if evidence.files is not None:
             position = functools.partial(_position, self.position)
@@ -180,8 +176,8 @@ class Cluster:
         if verify == "off":
             return
         if evidence.shared.tensors:
-            found, seconds = peers.raise_everywhere, options.agree_timeout
-            self.replicas = Replicas(of, evidence.shared, verify, found, seconds)
+            differs = peers.raise_everywhere
+            self.replicas = Replicas(of, evidence.shared, verify, differs, timeout)
             start(self.replicas)
         always = verify == "always"
         first = ALWAYS_FIRST if always else FIRST
@@ -203,7 +199,7 @@ class Cluster:
     def abandon(self, error: BaseException) -> None:
         """Reports, in bounded time, that the program ends its loop with an exception."""
         if is_failure(error):
-            _beside(LEAVE, lambda: self._report(error))
+            _beside(LEAVE, functools.partial(self._report, error))
 
     def _report(self, error: BaseException) -> None:
         """Reports a failure.
@@ -247,11 +243,10 @@ class Cluster:
     def _depart(self) -> None:
         # A thread that waits in an agreement holds the lock until its store answers.
         with self._lock, contextlib.suppress(Exception):  # a store that is gone has no keys
-            peers = self.peers if self._workers else None
-            if peers is not None:
-                peers.depart()
+            if self._peers is not None:
+                self._peers.depart()
             self._end_generation()
-            if peers is None or not peers.lost:
+            if self._peers is None or not self._peers.lost:
                 self._namespace.depart()
 
 

@@ -48,7 +48,7 @@ class Peers(Worker):
     """
 
     def __init__(
-        self, of: Generation, *, on_error: str, late_after: float, progress: Progress
+        self, of: Generation, on_error: str, late_after: float, progress: Progress
     ) -> None:
         super().__init__("meshfeed.peers", of)
         self._mailbox = _mailbox(of.namespace.me)
