@@ -152,7 +152,7 @@ func (b *Batch) take(arrays []int) ([]*dtensor.Tensor, error) {
 // that no other hold exists.
 func (m *memory) take(arrays []int) ([]*dtensor.Tensor, error) {
 	m.freed.Store(true)
-	m.ring.count(-1)
+	m.ring.batches.Add(-1)
 	defer m.slot.drop(m.ring.d)
 	list := make([]*dtensor.Tensor, len(arrays))
 	for i, array := range arrays {

@@ -30,9 +30,8 @@ func Placed(ctx context.Context, l *loader.Loader, d *Devices) iter.Seq2[*Batch,
 
 // placer places the batches of a loader on devices.
 type placer struct {
-	l      *loader.Loader
-	ring   *Ring // for batches in other memory
-	direct *Ring // the loader's own ring, if its batches need no copy; nil until one is seen
+	l    *loader.Loader
+	ring *Ring // for batches in other memory
 }
 
 func newPlacer(l *loader.Loader, d *Devices) (*placer, error) {
@@ -74,8 +73,8 @@ func (p *placer) place(ctx context.Context, b *batch.Batch) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := taken.(*memory); ok && p.placed(m.ring) {
-		return newBatch(m, b.Step()), nil
+	if m, ok := taken.(*memory); ok && m.ring.d == p.ring.d && m.ring.plan.same(p.ring.plan) {
+		return newBatch(m, b.Step()), nil // the loader's ring has placed it
 	}
 	defer taken.Free()
 	placed, err := p.ring.Place(ctx, b.Step(), taken.Dst)
@@ -84,12 +83,4 @@ func (p *placer) place(ctx context.Context, b *batch.Batch) (*Batch, error) {
 		return nil, err
 	}
 	return placed, nil
-}
-
-// placed reports whether batches of a ring are already on the right devices.
-func (p *placer) placed(r *Ring) bool {
-	if r != p.direct && r.d == p.ring.d && r.plan.same(p.ring.plan) {
-		p.direct = r
-	}
-	return r == p.direct
 }

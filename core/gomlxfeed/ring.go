@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/layout"
@@ -34,11 +33,10 @@ type Ring struct {
 	staging *batch.Heap // nil for shared memory
 
 	mu     sync.Mutex
-	known  *batch.Block // first element of a block list that fits the plan
-	free   []*slot      // idle slots of shared memory; the last one was used most recently
+	free   []*slot // idle slots of shared memory; the last one was used most recently
 	closed bool
 
-	batches, bytes atomic.Int64 // in use
+	batches atomic.Int64 // in use
 }
 
 // Ring returns an allocator on d for the batches of a layout. The mesh's device
@@ -83,28 +81,23 @@ func (r *Ring) alloc() (*memory, error) {
 func (r *Ring) newMemory(s *slot) *memory {
 	m := &memory{ring: r, slot: s}
 	m.holds.Store(1)
-	r.count(1)
+	r.batches.Add(1)
 	return m
 }
 
-// check rejects the blocks of another layout. A loader passes the same list every
-// time, so the list is compared once.
+// check rejects the blocks of another layout.
 func (r *Ring) check(blocks []batch.Block) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	first := unsafe.SliceData(blocks)
-	if r.closed {
+	closed := r.closed
+	r.mu.Unlock()
+	if closed {
 		return status.Closed("gomlxfeed", "the ring is closed").
 			WithHint("open the devices again, or create another ring")
-	}
-	if len(blocks) == len(r.plan.blocks) && len(blocks) > 0 && first == r.known {
-		return nil
 	}
 	if !r.plan.fits(blocks) {
 		return fail("the ring holds %d blocks of process %d of its layout, but a loader of another layout or process asks for %d", len(r.plan.blocks), r.plan.process, len(blocks)).
 			WithHint("create the ring with the loader's layout")
 	}
-	r.known = first
 	return nil
 }
 
@@ -139,7 +132,7 @@ func (r *Ring) reuse() (s *slot) {
 
 // recycle keeps a slot for reuse, or frees it.
 func (r *Ring) recycle(s *slot) {
-	r.count(-1)
+	r.batches.Add(-1)
 	if !r.keep(s) {
 		s.drop(r.d)
 	}
@@ -160,15 +153,12 @@ func (r *Ring) keep(s *slot) bool {
 
 // Live returns the number of batches that are not freed or taken, and their bytes
 // on the host. With shared memory these are the bytes of all shards.
-func (r *Ring) Live() (batches, bytes int64) { return r.batches.Load(), r.bytes.Load() }
-
-func (r *Ring) count(batches int64) {
-	bytes := r.plan.bytes
+func (r *Ring) Live() (batches, bytes int64) {
+	batches, bytes = r.batches.Load(), r.plan.bytes
 	if r.staging != nil {
 		bytes = batch.SlabBytes(r.plan.blocks)
 	}
-	r.batches.Add(batches)
-	r.bytes.Add(batches * bytes)
+	return batches, batches * bytes
 }
 
 // Close frees the idle slots. Batches in use stay valid and are freed when they
