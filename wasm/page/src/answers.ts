@@ -58,8 +58,13 @@ export class Answers {
     if (!names.includes(shown.array)) shown.array = names[0] ?? "";
     if (shown.from >= processCount(draft)) shown.from = 0;
     shown.step = Math.max(0, Math.min(wanted.step, (reply.report.totals.steps_per_epoch ?? 0) - 1));
-    for (const part of wanted.parts) this.part(part, shown, reply, draft, wanted.epoch);
-    if (wanted.fresh && deviceCount(draft) <= AT_ONCE) for (const way of LOADINGS) shown.ways[way] = this.cost(draft, way, reply);
+    const { totals } = reply.report;
+    const processes = (from: number, count: number): ProcessReport[] => this.processes(reply, from, count);
+    if (wanted.parts.includes("blocks")) shown.blocks = this.blocks(reply, draft, shown.array);
+    if (wanted.parts.includes("reads")) shown.reads = reads(processes, draft, totals, shown.from);
+    if (wanted.parts.includes("records")) shown.records = records(this.aside, processes, draft, shown.from, wanted.epoch, shown.step, totals.steps_per_epoch ?? 0);
+    if (!wanted.fresh || deviceCount(draft) > AT_ONCE) return shown;
+    for (const way of LOADINGS) shown.ways[way] = way === draft.loading ? totals : this.costs(text({ ...draft, loading: way }));
     return shown;
   }
 
@@ -82,14 +87,6 @@ export class Answers {
     return this.known;
   }
 
-  /** part adds one part to an answer. */
-  private part(part: Part, shown: Shown, reply: Described, draft: Draft, epoch: number): void {
-    const processes = (from: number, count: number): ProcessReport[] => this.processes(reply, from, count);
-    if (part === "blocks") shown.blocks = this.blocks(reply, draft, shown.array);
-    else if (part === "reads") shown.reads = reads(processes, draft, reply.report!.totals, shown.from);
-    else shown.records = records(this.aside, processes, draft, shown.from, epoch, shown.step, reply.report!.totals.steps_per_epoch ?? 0);
-  }
-
   /** processes returns the rows of some processes. For a mesh that is too large for the report, same_rows_as is missing. */
   private processes(reply: Described, from: number, count: number): ProcessReport[] {
     return reply.report!.processes?.slice(from, from + count) ?? this.guest.processes(reply, from, count);
@@ -101,9 +98,5 @@ export class Answers {
     if (!report?.shard_shape) return null;
     const array = reply.arrays.findIndex((a) => a.name === name);
     return columns(report, this.guest.table(reply, array, report.global_shape.length, deviceCount(draft)));
-  }
-
-  private cost(draft: Draft, way: string, reply: Described): Totals | null {
-    return way === draft.loading ? reply.report!.totals : this.costs(text({ ...draft, loading: way }));
   }
 }

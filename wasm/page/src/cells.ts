@@ -24,8 +24,8 @@ export interface Grid {
   color(block: number): Swatch;
 }
 
-/** Part is a rectangle of cells; bottom and right are exclusive. */
-export interface Part {
+/** Area is a rectangle of cells; bottom and right are exclusive. */
+export interface Area {
   top: number;
   left: number;
   bottom: number;
@@ -57,20 +57,20 @@ export function gap(w: number, h: number): number {
   return w > 14 && h > 10 ? 1 : 0.25;
 }
 
-/** Outline is a path around the cells of each process. cover is the fraction of the part that lines of
+/** Outline is a path around the cells of each process. cover is the fraction of the area that lines of
  * one pixel would cover. */
 export interface Outline {
   path: string;
   cover: number;
 }
 
-/** outline computes the outline of a part. The part's corner is at x, y; cells are w × h. */
-export function outline(grid: Grid, part: Part, x: number, y: number, w: number, h: number): Outline {
+/** outline computes the outline of an area. The area's corner is at x, y; cells are w × h. */
+export function outline(grid: Grid, area: Area, x: number, y: number, w: number, h: number): Outline {
   const { rows, cols, process } = grid;
   if (!process) return { path: "", cover: 0 };
   const at = (r: number, c: number): number => (r < 0 || c < 0 || r >= rows || c >= cols ? -1 : process[r * cols + c]!);
   let [path, length] = ["", 0];
-  const { top, left, bottom, right } = part;
+  const { top, left, bottom, right } = area;
   for (let r = top; r <= bottom; r++) {
     for (const [c, n] of runs(left, right, (c) => at(r - 1, c) !== at(r, c))) {
       path += `M${x + (c - left) * w} ${y + (r - top) * h}h${n * w}`;

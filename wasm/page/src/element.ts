@@ -1,11 +1,11 @@
-// The base class of the page's parts. A part renders again when the model changes.
+// The base class of the page's elements. An element renders again when the model changes.
 
 import { LitElement, html, nothing } from "lit";
 import { property } from "lit/decorators.js";
 import type { Problem } from "./guest.js";
 import type { Model } from "./model.js";
 
-export abstract class Part extends LitElement {
+export abstract class PageElement extends LitElement {
   @property({ attribute: false }) model!: Model;
 
   private readonly redraw = (): void => this.requestUpdate();

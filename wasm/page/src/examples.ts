@@ -1,14 +1,5 @@
-// Example layouts. The build inserts the documents of docs/layouts.
+// Example layouts: the documents of docs/layouts, which the build inserts.
 
-export interface Example {
-  name: string;
-  title: string;
-  text: string;
-}
+declare const EXAMPLES: { name: string; title: string; text: string }[];
 
-declare const EXAMPLES: Example[];
-
-/** examples lists the layouts in the page. */
-export function examples(): Example[] {
-  return EXAMPLES;
-}
+export const examples = EXAMPLES;

@@ -3,14 +3,14 @@
 import { type PropertyValues, css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
-import { Part, idOf } from "./element.js";
+import { PageElement, idOf } from "./element.js";
 import { controls } from "./style.js";
 import { TERMS, type Term } from "./term-help.js";
 
 /** In a narrow window the page shows the titles of the forms, so that they can be folded. */
 export const formStyles = [controls, css`@media (max-width: 820px) { h2 { display: none; } }`];
 
-export abstract class Form extends Part {
+export abstract class Form extends PageElement {
   @state() private refused: ReadonlyMap<string, string> = new Map(); // by the path of the input
   private replaced = 0;
 

@@ -7,8 +7,6 @@ export type Pair = [number, number];
 export interface ArrayReport {
   global_shape: number[];
   shard_shape: number[] | null;
-  replicated: boolean | null;
-  delivered?: { spec: unknown; shard_shape: number[] };
 }
 
 export interface ProcessReport {
@@ -51,7 +49,6 @@ export interface Report {
 
 export interface Failure {
   code: string;
-  op: string;
   message: string;
   hint: string;
   path: string;
@@ -62,22 +59,9 @@ export function failureText({ message, hint }: Failure): string {
   return [message, hint].filter(Boolean).join("; ");
 }
 
-/** ArrayFacts describes an array. The core's order is: arrays of the document, mask, extras. */
-export interface ArrayFacts {
-  name: string;
-  field: string | null;
-  kind: "data" | "mask" | "key" | "record" | "static";
-  dtype: string;
-  shape: number[];
-  batch_dims: number;
-  spec: (null | string | string[])[] | null;
-  tiles: number[] | null;
-}
-
 export interface Described {
   document: string | null;
-  digest: string;
-  arrays: ArrayFacts[];
+  arrays: { name: string }[]; // arrays of the document, mask, extras
   report: Report | null;
   text: string | null;
   error: Failure | null;
@@ -93,7 +77,6 @@ export interface SchemaField {
 }
 
 export interface Schema {
-  format: "arrow" | "parquet" | null;
   fields: SchemaField[];
   rows: number | null;
   need: number; // bytes needed from the end of the file, if the given ones were too few
@@ -110,6 +93,7 @@ export interface Question {
   count: number;
 }
 
+/** Exports are the functions of the guest. Package reply in wasm/internal documents the replies. */
 interface Exports extends WebAssembly.Exports {
   memory: WebAssembly.Memory;
   _initialize(): void;

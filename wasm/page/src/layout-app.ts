@@ -5,7 +5,7 @@ import { property, query, state } from "lit/decorators.js";
 import "./array-form.js";
 import "./batch-form.js";
 import { EMPTY, axesText, batchRows, deviceCount, processCount, text } from "./draft.js";
-import { Part } from "./element.js";
+import { PageElement } from "./element.js";
 import { examples } from "./examples.js";
 import { take } from "./file-drop.js";
 import { typed } from "./form.js";
@@ -25,7 +25,7 @@ import "./totals-view.js";
 import { THEMES, type Theme, setTheme, theme } from "./theme.js";
 import { count } from "./units.js";
 
-export class LayoutApp extends Part {
+export class LayoutApp extends PageElement {
   static override styles = [
     controls,
     css`
@@ -169,8 +169,7 @@ export class LayoutApp extends Part {
 
   private tools(): unknown {
     const local = location.protocol === "file:";
-    const list = examples();
-    return html`${menu("examples", "examples…", list.map((x, i) => [String(i), x.title]), (i) => void this.open(list[Number(i)]!.text, list[Number(i)]!.title))}
+    return html`${menu("examples", "examples…", examples.map((x, i) => [String(i), x.title]), (i) => void this.open(examples[Number(i)]!.text, examples[Number(i)]!.title))}
       <button title="start with one device and no arrays" @click=${() => this.open(EMPTY)}>Start empty</button>
       <button ?disabled=${!this.model.undoable} title="undo the last change: Ctrl-Z" @click=${() => this.model.undo()}>Undo</button>
       <button @click=${() => this.box.open()}>Paste…</button>

@@ -18,7 +18,7 @@ async function core(): Promise<WebAssembly.Module> {
 
 /** first returns the initial layout. If the link's layout is unusable, it also returns the reason. */
 async function first(module: WebAssembly.Module): Promise<[Model, string]> {
-  const example = examples()[1]!;
+  const example = examples[1]!;
   const [main, aside] = [new Core(module), new Core(module)];
   const start = (document: string | null): Promise<Model> => Model.open(main, aside, document ?? example.text, document === null ? example.title : "");
   const own = document.getElementById("layout")?.textContent.trim() || null;

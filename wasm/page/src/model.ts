@@ -280,8 +280,8 @@ function nothing(cause: unknown, { array, from, step }: Look): Shown {
 
 /** failed is the reply of a failed core. It is an ordinary error, so the page stays usable. */
 function failed(cause: unknown): Described {
-  const error = { code: "Internal", op: "page", message: (cause as Error).message, hint: "this is a bug in meshfeed; please report it with the layout", path: "" };
-  return { document: null, digest: "", arrays: [], report: null, text: null, error };
+  const error = { code: "Internal", message: (cause as Error).message, hint: "this is a bug in meshfeed; please report it with the layout", path: "" };
+  return { document: null, arrays: [], report: null, text: null, error };
 }
 
 /** defaultSplit draws the mesh as square as possible; of two equal splits it takes the taller. If the

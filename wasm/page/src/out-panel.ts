@@ -3,7 +3,7 @@
 import { css, html } from "lit";
 import { state } from "lit/decorators.js";
 import { compose, text } from "./draft.js";
-import { Part } from "./element.js";
+import { PageElement } from "./element.js";
 import { goCode } from "./go-code.js";
 import { jaxCode } from "./jax-code.js";
 import { pretty } from "./json.js";
@@ -25,7 +25,7 @@ const TABS: Tab[] = [
   { key: "text", title: "Text table", file: "layout.txt", content: ({ reply }) => reply.text ?? reply.error?.message ?? "" },
 ];
 
-export class OutPanel extends Part {
+export class OutPanel extends PageElement {
   @state() private copied = false;
 
   static override styles = [

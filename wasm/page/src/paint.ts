@@ -1,7 +1,7 @@
 // Paints the visible cells: colors at any zoom, and gaps, outlines, hatches and numbers if the cells are
 // large enough.
 
-import { type Grid, LEGIBLE, type Part, gap, lettering, outline } from "./cells.js";
+import { type Area, type Grid, LEGIBLE, gap, lettering, outline } from "./cells.js";
 import type { View } from "./view.js";
 
 /** Outlines that would cover more than this fraction of the colors are omitted. */
@@ -17,33 +17,33 @@ export interface Pen {
   font: string;
 }
 
-/** paint draws the visible part of a grid. If a block is lit, the others fade. */
+/** paint draws the visible area of a grid. If a block is lit, the others fade. */
 export function paint(canvas: HTMLCanvasElement, grid: Grid, view: View, lit: number, pen: Pen): void {
   const scale = devicePixelRatio;
   [canvas.width, canvas.height] = [Math.round(view.width * scale), Math.round(view.height * scale)];
   const context = canvas.getContext("2d")!;
   context.setTransform(scale, 0, 0, scale, 0, 0);
-  const { part, w, h } = view;
-  const [x, y] = [(part.left - view.x) * w, (part.top - view.y) * h];
+  const { area, w, h } = view;
+  const [x, y] = [(area.left - view.x) * w, (area.top - view.y) * h];
   context.imageSmoothingEnabled = false;
-  context.drawImage(colors(grid, part, lit), x, y, (part.right - part.left) * w, (part.bottom - part.top) * h);
-  if (lit >= 0 && Math.min(w, h) < HATCHED) frame(context, grid, part, x, y, w, h, lit, pen);
-  if (Math.min(w, h) >= HATCHED) details(context, grid, part, x, y, w, h, lit, pen);
-  const { path, cover } = outline(grid, part, x, y, w, h);
+  context.drawImage(colors(grid, area, lit), x, y, (area.right - area.left) * w, (area.bottom - area.top) * h);
+  if (lit >= 0 && Math.min(w, h) < HATCHED) frame(context, grid, view, lit, pen);
+  if (Math.min(w, h) >= HATCHED) details(context, grid, view, lit, pen);
+  const { path, cover } = outline(grid, area, x, y, w, h);
   if (cover > MAX_COVER) return;
   context.strokeStyle = pen.color;
   context.lineWidth = Math.min(w, h) > 14 ? 2 : 1;
   context.stroke(new Path2D(path));
 }
 
-/** colors draws a part of the grid with one pixel per cell. */
-function colors(grid: Grid, part: Part, lit: number): OffscreenCanvas {
-  const [cols, rows] = [part.right - part.left, part.bottom - part.top];
+/** colors draws an area of the grid with one pixel per cell. */
+function colors(grid: Grid, area: Area, lit: number): OffscreenCanvas {
+  const [cols, rows] = [area.right - area.left, area.bottom - area.top];
   const canvas = new OffscreenCanvas(cols, rows);
   const context = canvas.getContext("2d")!;
   const image = context.createImageData(cols, rows);
-  for (let r = part.top, at = 0; r < part.bottom; r++) {
-    for (let n = r * grid.cols + part.left; n < r * grid.cols + part.right; n++, at += 4) {
+  for (let r = area.top, at = 0; r < area.bottom; r++) {
+    for (let n = r * grid.cols + area.left; n < r * grid.cols + area.right; n++, at += 4) {
       const block = grid.block[n]!;
       if (block < 0) continue;
       const { rgb } = grid.color(block);
@@ -58,13 +58,13 @@ function colors(grid: Grid, part: Part, lit: number): OffscreenCanvas {
 }
 
 /** frame draws frames around the cells of a block that are too small to see. */
-function frame(context: CanvasRenderingContext2D, grid: Grid, part: Part, x: number, y: number, w: number, h: number, lit: number, pen: Pen): void {
+function frame(context: CanvasRenderingContext2D, grid: Grid, { area, x, y, w, h }: View, lit: number, pen: Pen): void {
   const frames = new Path2D();
   let left = MAX_FRAMES;
-  for (let r = part.top; r < part.bottom && left > 0; r++) {
-    for (let c = part.left; c < part.right && left > 0; c++) {
+  for (let r = area.top; r < area.bottom && left > 0; r++) {
+    for (let c = area.left; c < area.right && left > 0; c++) {
       if (grid.block[r * grid.cols + c] !== lit) continue;
-      frames.rect(x + (c - part.left + 0.5) * w - HATCHED / 2, y + (r - part.top + 0.5) * h - HATCHED / 2, HATCHED, HATCHED);
+      frames.rect((c + 0.5 - x) * w - HATCHED / 2, (r + 0.5 - y) * h - HATCHED / 2, HATCHED, HATCHED);
       left--;
     }
   }
@@ -73,20 +73,21 @@ function frame(context: CanvasRenderingContext2D, grid: Grid, part: Part, x: num
   if (left > 0) context.stroke(frames);
 }
 
-function details(context: CanvasRenderingContext2D, grid: Grid, part: Part, x: number, y: number, w: number, h: number, lit: number, pen: Pen): void {
+/** details draws gaps, hatches and numbers. */
+function details(context: CanvasRenderingContext2D, grid: Grid, { area, x, y, w, h, width, height }: View, lit: number, pen: Pen): void {
   const free = gap(w, h);
-  for (let r = part.top; r < part.bottom; r++) context.clearRect(x, y + (r - part.top) * h - free, (part.right - part.left) * w, 2 * free);
-  for (let c = part.left; c < part.right; c++) context.clearRect(x + (c - part.left) * w - free, y, 2 * free, (part.bottom - part.top) * h);
+  for (let r = area.top; r < area.bottom; r++) context.clearRect(0, (r - y) * h - free, width, 2 * free);
+  for (let c = area.left; c < area.right; c++) context.clearRect((c - x) * w - free, 0, 2 * free, height);
   const written = Math.min(w, h) >= LEGIBLE;
   context.textAlign = "center";
-  for (let r = part.top; r < part.bottom; r++) {
-    for (let c = part.left; c < part.right; c++) {
+  for (let r = area.top; r < area.bottom; r++) {
+    for (let c = area.left; c < area.right; c++) {
       const n = r * grid.cols + c;
       const block = grid.block[n]!;
       if (block < 0) continue;
       context.globalAlpha = lit < 0 || lit === block ? 1 : 0.28;
       context.fillStyle = context.strokeStyle = grid.color(block).ink;
-      const [left, top] = [x + (c - part.left) * w, y + (r - part.top) * h];
+      const [left, top] = [(c - x) * w, (r - y) * h];
       if (grid.replica && grid.replica[n]! > 0) hatch(context, left + free, top + free, w - 2 * free, h - 2 * free);
       if (written) write(context, grid, n, left + w / 2, top + h / 2, w, h, pen);
     }
@@ -109,6 +110,7 @@ function hatch(context: CanvasRenderingContext2D, x: number, y: number, w: numbe
   context.globalAlpha = alpha;
 }
 
+/** write draws the text of a cell around a point. */
 function write(context: CanvasRenderingContext2D, grid: Grid, cell: number, x: number, y: number, w: number, h: number, pen: Pen): void {
   const text = grid.text(cell);
   const { size, two, beside } = lettering(text, w, h);

@@ -1,14 +1,14 @@
 // The list of problems, each with its fixes.
 
 import { css, html, nothing } from "lit";
-import { Part, words } from "./element.js";
+import { PageElement, words } from "./element.js";
 import type { Fault } from "./faults.js";
 import type { Problem } from "./guest.js";
 import { controls } from "./style.js";
 
 const SIGN = { error: "✕", warning: "!", info: "i" } as const;
 
-export class ProblemList extends Part {
+export class ProblemList extends PageElement {
   static override styles = [
     controls,
     css`

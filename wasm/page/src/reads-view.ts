@@ -2,7 +2,7 @@
 
 import { css, html, nothing } from "lit";
 import { LOADINGS, batchRows, processCount } from "./draft.js";
-import { Part } from "./element.js";
+import { PageElement } from "./element.js";
 import type { Pair, Totals } from "./guest.js";
 import type { Shared } from "./overlap.js";
 import { FEW, type Readers } from "./reads.js";
@@ -20,7 +20,7 @@ const WAYS: Record<string, string> = {
   reshard: "every device reads equal rows, and the step moves them",
 };
 
-export class ReadsView extends Part {
+export class ReadsView extends PageElement {
   static override styles = [
     controls,
     css`

@@ -2,6 +2,7 @@
 
 import { type Draft, batchRows, processCount } from "./draft.js";
 import type { Guest, Pair, ProcessReport } from "./guest.js";
+import { size } from "./overlap.js";
 import { FEW } from "./reads.js";
 import { rowsText } from "./rows-text.js";
 import { count, whole } from "./units.js";
@@ -18,51 +19,41 @@ export interface Records {
 /** records describes a step for up to FEW processes, beginning with number from. It returns null if there is
  * no dataset or no step. */
 export function records(guest: Guest, processes: (from: number, count: number) => ProcessReport[], draft: Draft, from: number, epoch: number, step: number, steps: number): Records | null {
-  if (!draft.dataset || !draft.batch || steps < 1) return null;
-  const order = new Order(guest, draft.dataset, epoch);
-  const batch = batchRows(draft);
+  const { dataset, batch } = draft;
+  if (!dataset || !batch || steps < 1) return null;
+  const { records, seed, order } = dataset;
+  const at = (position: number, count: number): number[] => guest.samples({ order: order ?? "sequential.1", seed, records, epoch, position, count });
+  const first = step * batchRows(draft);
   try {
     const shown = processes(from, Math.min(FEW, processCount(draft) - from));
-    const rows = shown.map((p) => ({ process: p.process, rows: rowsText(p, 3), records: p.rows ? order.listed(p.rows, step * batch) : rowsText(p, 0) }));
-    return { rows, rest: step === steps - 1 ? order.rest((step + 1) * batch) : null, error: "" };
+    const rows = shown.map((p) => ({ process: p.process, rows: rowsText(p, 3), records: p.rows ? listed(p.rows, first, records, at) : rowsText(p, 0) }));
+    return { rows, rest: step === steps - 1 ? rest(first + batchRows(draft), records, at) : null, error: "" };
   } catch (cause) {
     return { rows: [], rest: null, error: (cause as Error).message };
   }
 }
 
-/** Order lists records of one epoch. */
-class Order {
-  constructor(
-    private readonly guest: Guest,
-    private readonly dataset: NonNullable<Draft["dataset"]>,
-    private readonly epoch: number,
-  ) {}
+type At = (position: number, count: number) => number[]; // the records at some positions of the epoch
 
-  /** listed formats the first records in some rows of a batch. The batch begins at position first. */
-  listed(rows: Pair[], first: number): string {
-    const list: string[] = [];
-    let padding = 0;
-    for (const [from, to] of rows) {
-      const real = Math.max(0, Math.min(to, this.dataset.records - first) - from);
-      padding += to - from - real;
-      const some = Math.min(real, RECORDS - list.length);
-      if (some > 0) list.push(...this.ask(first + from, some).map(String));
-    }
-    const left = rows.reduce((n, [from, to]) => n + to - from, 0) - padding - list.length;
-    if (left > 0) list.push(`… ${whole(left)} more`);
-    if (padding > 0) list.push(count(padding, "row of padding", "rows of padding"));
-    return list.join(", ") || "none";
+/** listed formats the first records in some rows of a batch. The batch begins at position first of total. */
+function listed(rows: Pair[], first: number, total: number, at: At): string {
+  const list: string[] = [];
+  let padding = 0;
+  for (const [from, to] of rows) {
+    const real = Math.max(0, Math.min(to, total - first) - from);
+    padding += to - from - real;
+    const some = Math.min(real, RECORDS - list.length);
+    if (some > 0) list.push(...at(first + from, some).map(String));
   }
+  const left = size(rows) - padding - list.length;
+  if (left > 0) list.push(`… ${whole(left)} more`);
+  if (padding > 0) list.push(count(padding, "row of padding", "rows of padding"));
+  return list.join(", ") || "none";
+}
 
-  /** rest formats the records of an epoch after position end, which do not fill a step. */
-  rest(end: number): Records["rest"] {
-    const left = this.dataset.records - end;
-    if (left <= 0) return null;
-    return { left, some: this.ask(end, Math.min(left, RECORDS)).join(", ") + (left > RECORDS ? ", …" : "") };
-  }
-
-  private ask(position: number, n: number): number[] {
-    const { records, order, seed } = this.dataset;
-    return this.guest.samples({ order: order ?? "sequential.1", seed, records, epoch: this.epoch, position, count: n });
-  }
+/** rest formats the records of an epoch from position end on, which do not fill a step. */
+function rest(end: number, total: number, at: At): Records["rest"] {
+  const left = total - end;
+  if (left <= 0) return null;
+  return { left, some: at(end, Math.min(left, RECORDS)).join(", ") + (left > RECORDS ? ", …" : "") };
 }

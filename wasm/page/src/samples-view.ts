@@ -2,12 +2,12 @@
 
 import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
-import { Part } from "./element.js";
+import { PageElement } from "./element.js";
 import { typed, wholeNumber } from "./form.js";
 import { controls } from "./style.js";
 import { count, whole } from "./units.js";
 
-export class SamplesView extends Part {
+export class SamplesView extends PageElement {
   @state() private refused = ""; // why a typed number is unusable
 
   static override styles = [

@@ -160,7 +160,7 @@ export class ShardGrid extends LitElement {
     const { rows, cols, label } = this.grid;
     const { view } = this;
     const [row, col] = this.marked;
-    const share = (part: number, whole: number): string => `${(part * 100) / whole}%`;
+    const share = (some: number, whole: number): string => `${(some * 100) / whole}%`;
     const mark =
       `left:min(${share((col - view.x) * view.w, view.width)}, 100% - ${MIN_MARK}px);top:min(${share((row - view.y) * view.h, view.height)}, 100% - ${MIN_MARK}px);` +
       `width:${share(view.w, view.width)};height:${share(view.h, view.height)}`;
@@ -183,7 +183,7 @@ export class ShardGrid extends LitElement {
   /** axes names what runs down and across, and the visible part. */
   private axes(): unknown {
     const { down, across, rowLabels, colLabels } = this.grid;
-    const { top, left, bottom, right } = this.view.part;
+    const { top, left, bottom, right } = this.view.area;
     const seen = (label: ((i: number) => string) | null, from: number, to: number): string =>
       this.view.zoom > 1 && label ? ` ${label(from)} … ${label(to - 1)}` : "";
     return html`${down ? html`<span>↓ ${down}${seen(rowLabels, top, bottom)}</span>` : nothing}

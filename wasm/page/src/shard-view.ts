@@ -4,7 +4,7 @@ import { css, html, nothing } from "lit";
 import { state } from "lit/decorators.js";
 import type { Blocks } from "./blocks.js";
 import { arrayGrid, deviceName, hidden, holderText, meshGrid, shownDims, where } from "./cut.js";
-import { Part, words } from "./element.js";
+import { PageElement, words } from "./element.js";
 import { MAX_SVG } from "./shard-grid.js";
 import type { Grid } from "./cells.js";
 import { pointer } from "./pointer.js";
@@ -14,7 +14,7 @@ import { bytes, count, span } from "./units.js";
 
 type Side = "array" | "mesh";
 
-export class ShardView extends Part {
+export class ShardView extends PageElement {
   @state() private over: { side: Side; cell: number } | null = null; // the cell with the pointer or the focus
   private grids: { key: unknown[]; array: Grid; mesh: Grid } | null = null;
 

@@ -1,12 +1,12 @@
 // The totals: batch bytes, read bytes, memory of devices and hosts, steps of an epoch.
 
 import { css, html, nothing } from "lit";
-import { Part } from "./element.js";
+import { PageElement } from "./element.js";
 import type { Totals } from "./guest.js";
 import { controls } from "./style.js";
 import { bytes, count, times, whole } from "./units.js";
 
-export class TotalsView extends Part {
+export class TotalsView extends PageElement {
   static override styles = [
     controls,
     css`
@@ -22,12 +22,9 @@ export class TotalsView extends Part {
   ];
 
   protected override render(): unknown {
-    const { report } = this.model.reply;
-    return report ? this.cards(report.totals) : nothing;
-  }
-
-  private cards(t: Totals): unknown {
-    const { draft } = this.model;
+    const { draft, reply } = this.model;
+    const t = reply.report?.totals;
+    if (!t) return nothing;
     return html`<div class="cards">
       ${this.card(bytes(t.batch_bytes), "in a global batch")}
       ${this.card(times(t.read_bytes, t.batch_bytes), `read: ${bytes(t.read_bytes)} in all`)}

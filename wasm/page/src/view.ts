@@ -1,6 +1,6 @@
-// The visible part of a grid that has more cells than fit into its picture.
+// The visible area of a grid that has more cells than fit into its picture.
 
-import type { Part } from "./cells.js";
+import type { Area } from "./cells.js";
 
 /** The side of a cell, in pixels, at the largest zoom. */
 const MAX_CELL = 48;
@@ -32,8 +32,8 @@ export class View {
     return Math.max(1, (MAX_CELL * this.zoom) / Math.min(this.w, this.h));
   }
 
-  /** part returns the cells that are at least partly visible. */
-  get part(): Part {
+  /** area returns the cells that are at least partly visible. */
+  get area(): Area {
     return {
       top: Math.floor(this.y),
       left: Math.floor(this.x),

@@ -4,13 +4,6 @@
 const OK = 0;
 const BAD_FILE = 8; // the result of every other call; with ENOSYS Go's os package fails to initialize
 
-/** Exit is thrown when the guest exits. */
-export class Exit extends Error {
-  constructor(readonly code: number) {
-    super(`the layout core ended with code ${code}`);
-  }
-}
-
 /** Host implements WASI for one instance. */
 export class Host {
   memory: WebAssembly.Memory | null = null;
@@ -28,7 +21,7 @@ export class Host {
       random_get: (at: number, n: number) => this.random(at, n),
       fd_write: (_fd: number, list: number, n: number, at: number) => this.write(list, n, at),
       proc_exit: (code: number) => {
-        throw new Exit(code);
+        throw new Error(`the layout core ended with code ${code}`);
       },
     };
     const module = new Proxy(known, { get: (all, name) => all[name as string] ?? (() => BAD_FILE) });

@@ -27,8 +27,8 @@ const seen = (page) =>
   meshOf(page).evaluate(async (e) => {
     const grid = e.getRootNode().host;
     await grid.updateComplete;
-    const { zoom, x, y, part } = grid.view;
-    return { zoom, x, y, part, cursor: grid.cursor };
+    const { zoom, x, y, area } = grid.view;
+    return { zoom, x, y, area, cursor: grid.cursor };
   });
 
 /** marked reports whether the marked cell is inside the picture. */
@@ -44,7 +44,7 @@ const lines = (page) =>
   meshOf(page).evaluate((e) => {
     const { grid, view } = e.getRootNode().host;
     const context = window.pixels(e.querySelector("canvas"));
-    const { left, right, top, bottom } = view.part;
+    const { left, right, top, bottom } = view.area;
     const dark = (r, c) => {
       const [x, y] = [Math.round((c - view.x) * view.w), Math.round((r + 0.25 - view.y) * view.h)];
       const [red, green, blue, alpha] = context.getImageData(x - 1, y, 2, 1).data;
@@ -73,20 +73,20 @@ inBrowser("the keyboard zooms around the marked cell, which stays visible", asyn
     assert.equal((await seen(page)).zoom, zoom);
     assert.equal(await marked(page), true, `zoom ${zoom}`);
   }
-  const before = (await seen(page)).part;
+  const before = (await seen(page)).area;
   await page.keyboard.press("Control+Home");
-  assert.deepEqual({ ...(await seen(page)).part, cursor: (await seen(page)).cursor }, { top: 0, left: 0, bottom: before.bottom - before.top, right: before.right - before.left, cursor: 0 });
+  assert.deepEqual({ ...(await seen(page)).area, cursor: (await seen(page)).cursor }, { top: 0, left: 0, bottom: before.bottom - before.top, right: before.right - before.left, cursor: 0 });
   for (let i = 0; i < 40; i++) await page.keyboard.press("ArrowRight");
   assert.equal(await marked(page), true);
-  assert.ok((await seen(page)).part.left > 0, "the view follows the mark");
+  assert.ok((await seen(page)).area.left > 0, "the view follows the mark");
   for (let i = 0; i < 20; i++) await page.keyboard.press("=");
   const near = await seen(page);
   assert.equal(await page.getByRole("group", { name: "zoom of the device mesh" }).getByRole("button", { name: "zoom in" }).isDisabled(), true);
-  assert.ok(near.part.right - near.part.left < 16, "a cell is large enough to read");
+  assert.ok(near.area.right - near.area.left < 16, "a cell is large enough to read");
   await page.keyboard.press("-");
   assert.equal((await seen(page)).zoom, near.zoom / 2);
   await page.keyboard.press("0");
-  assert.deepEqual((await seen(page)).part, { top: 0, left: 0, bottom: 256, right: 256 });
+  assert.deepEqual((await seen(page)).area, { top: 0, left: 0, bottom: 256, right: 256 });
   assert.equal((await seen(page)).cursor, 40);
 });
 
@@ -128,7 +128,7 @@ inBrowser("buttons, wheel, dragging and pinching change the view", async (page) 
     await page.mouse.move(x - 150, y - 150, { steps: 2 });
     await page.mouse.up();
   }
-  assert.deepEqual((await seen(page)).part, { top: 192, left: 192, bottom: 256, right: 256 }, "the view stays inside the grid");
+  assert.deepEqual((await seen(page)).area, { top: 192, left: 192, bottom: 256, right: 256 }, "the view stays inside the grid");
   const pinned = () => page.evaluate(() => document.querySelector("layout-app").model.look.pinned);
   assert.equal(await pinned(), null, "dragging pins no block");
   await page.mouse.click(x, y);
@@ -191,9 +191,9 @@ inBrowser("an enlarged cell shows its device, its process and a hatch", async (p
   await meshOf(page).focus();
   for (let i = 0; i < 8; i++) await page.keyboard.press("+");
   const words = await written();
-  const { part } = await seen(page);
+  const { area } = await seen(page);
   const cells = [];
-  for (let r = part.top; r < part.bottom; r++) for (let c = part.left; c < part.right; c++) cells.push(r * 32 + c);
+  for (let r = area.top; r < area.bottom; r++) for (let c = area.left; c < area.right; c++) cells.push(r * 32 + c);
   assert.deepEqual(words, cells.flatMap((n) => [`${n}`, `p${Math.floor(n / 4)}`]));
   const colors = await meshOf(page).evaluate((e) => {
     const { view } = e.getRootNode().host;
