@@ -311,7 +311,7 @@ def _shapes(check: Checks, shapes: Any) -> dict[str, list[int]] | None:
         raise check.wrong("shapes", shapes, expected) from None
     if any(n < 0 for shape in given.values() for n in shape):
         expected = "lengths of at least 0"
-        hint = "none is worked out from the others: give all, or leave the shape out"
+        hint = "no length is computed from the others: give all, or leave the shape out"
         raise check.wrong("shapes", shapes, expected, hint)
     return given
 

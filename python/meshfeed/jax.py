@@ -449,7 +449,7 @@ def resharder(moves: Any) -> Callable[[Any], Any]:
         found: Any = jax.tree.structure(batch)
         if found != tree:
             message = f"the batch has the tree {found}, but batches of this loader have {tree}"
-            raise Checks("Loader.reshard").misfit(message, "give a batch as the loader gave it")
+            raise Checks("Loader.reshard").misfit(message, "pass a batch of this loader, unchanged")
         return jax.tree.map(lambda move, array: move(array), moves, batch)
 
     return reshard

@@ -311,6 +311,6 @@ def _mesh(check: Checks, mesh: Any, processes: Any, devices: Any) -> MeshPart:
         return MeshPart.of(axes, owners, ids)
     count = check.integer("processes", processes, 1, PROCESSES)
     if size % count:
-        hint = "list them with devices= where processes have different numbers"
+        hint = "if processes have different numbers of devices, list them with devices="
         raise check.wrong("processes", count, f"a divisor of the {size} devices", hint)
     return MeshPart.of(axes, count)

@@ -335,7 +335,7 @@ class OnDevice:
         ),
         (
             [2**63, -1],
-            "holds integers that no one type of 64 bits can hold; "
+            "holds integers that no single type of 64 bits can hold; "
             "give np.array(values, np.float64) if they may be rounded",
         ),
         (

@@ -158,8 +158,8 @@ def test_a_fill_value_for_a_skipped_column() -> None:
         ),
         (
             {"x": (-1, 3)},
-            "shapes={'x': (-1, 3)}: expected lengths of at least 0; none is worked out from the "
-            "others: give all, or leave the shape out",
+            "shapes={'x': (-1, 3)}: expected lengths of at least 0; no length is computed from "
+            "the others: give all, or leave the shape out",
             None,
         ),
         (

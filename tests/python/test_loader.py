@@ -78,7 +78,7 @@ def test_a_layout_replaces_other_arguments() -> None:
             with pytest.raises(mf.InvalidArgumentError) as caught:
                 mf.Loader(ds, layout=lay, **wrong)
             assert str(caught.value) == (
-                "mf.Loader: a layout says mesh, specs, batch size and loading, "
+                "mf.Loader: a layout contains mesh, specs, batch size and loading, "
                 "but not the process; use mf.Loader(source, layout=layout, process=p)"
             )
 

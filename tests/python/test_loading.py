@@ -196,7 +196,7 @@ def test_nested_trees() -> None:
         loader.reshard(batch[0])
     assert str(e.value) == (
         "Loader.reshard: the batch has the tree PyTreeDef({'a': *}), but batches of this loader "
-        "have PyTreeDef(({'a': *}, *)); give a batch as the loader gave it"
+        "have PyTreeDef(({'a': *}, *)); pass a batch of this loader, unchanged"
     )
 
 

@@ -58,17 +58,17 @@ def test_values(options: dict[str, Any], name: str) -> None:
         (
             {"order": "shuffle", "shuffle": False},
             "mf.Loader: order='shuffle' and shuffle=False contradict each other; "
-            "give one of them; order= says more",
+            "give only one of them",
         ),
         (
             {"order": "local", "shuffle": False},
             "mf.Loader: order='local' and shuffle=False contradict each other; "
-            "give one of them; order= says more",
+            "give only one of them",
         ),
         (
             {"order": "sequential", "shuffle": True},
             "mf.Loader: order='sequential' and shuffle=True contradict each other; "
-            "give one of them; order= says more",
+            "give only one of them",
         ),
         (
             {"order": "random"},

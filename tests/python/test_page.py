@@ -99,7 +99,7 @@ def test_ports_that_cannot_be_used() -> None:
             LAYOUT.serve(taken)
     assert str(busy.value) == (
         f"Layout.serve: port {taken} of 127.0.0.1 cannot be used: Address already in use; "
-        "leave port out for one that is free"
+        "leave out port= to get a free one"
     )
     with pytest.raises(mf.InvalidArgumentError) as wrong:
         LAYOUT.serve(70000)

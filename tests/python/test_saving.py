@@ -155,7 +155,7 @@ def test_an_error_says_what_to_do(
         saving.write_whole(path, NEW, op="Loader.save_state")
     assert str(e.value) == (
         f"Loader.save_state: {str(path)!r} cannot be written: {os.strerror(code)}; "
-        f"{remedy}; what was saved there before is as it was"
+        f"{remedy}; the old content is unchanged"
     )
     assert (path.read_text(), beside(path)) == (OLD, [])
 
@@ -179,13 +179,13 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
     )
     (tmp_path / "folder").mkdir()
     for folder in (tmp_path / "folder", Path("/"), Path()):
-        with pytest.raises(mf.ReadError, match="Is a directory; give the name of a file; what was"):
+        with pytest.raises(mf.ReadError, match="Is a directory; give the name of a file; the old"):
             saving.write_whole(folder, NEW, op="Loader.save_state")
     assert beside(tmp_path / "folder") == []
     if os.geteuid() == 0:
         return  # root is not denied
     tmp_path.chmod(0o500)
-    with pytest.raises(mf.ReadError, match="denied; choose a folder that can be written; what was"):
+    with pytest.raises(mf.ReadError, match="denied; choose a folder that can be written; the old"):
         saving.write_whole(tmp_path / "state.json", NEW, op="Loader.save_state")
 
 
@@ -204,7 +204,7 @@ def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
 def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(mf.ReadError, match="Is a device or a pipe; give the name of a file; what"):
+    with pytest.raises(mf.ReadError, match="Is a device or a pipe; give the name of a file; the"):
         saving.write_whole(pipe, NEW, op="Loader.save_state")
     assert (pipe.is_fifo(), beside(pipe)) == (True, [])
 

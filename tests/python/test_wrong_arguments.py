@@ -146,7 +146,7 @@ def test_a_mask_has_a_name(name: Any) -> None:
             "processes",
             3,
             "expected a divisor of the 8 devices; "
-            "list them with devices= where processes have different numbers",
+            "if processes have different numbers of devices, list them with devices=",
         ),
         ("devices", 3, "expected a (process, id) for each of the 8 devices, in mesh order"),
         ("devices", [(0, 1)], "expected a (process, id) for each of the 8 devices, in mesh order"),

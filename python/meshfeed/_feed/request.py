@@ -127,7 +127,7 @@ def replay(check: Checks, layout: Layout, process: int | None, *others: Any) -> 
         others: the arguments that the layout replaces. They must be None.
     """
     if process is None or any(other is not None for other in others):
-        message = "a layout says mesh, specs, batch size and loading, but not the process"
+        message = "a layout contains mesh, specs, batch size and loading, but not the process"
         raise check.misfit(message, "use mf.Loader(source, layout=layout, process=p)")
     processes = layout.processes
     return Plan(layout.to_json(), processes, check.process(process, processes), BlocksFeed)

@@ -123,7 +123,7 @@ class Checks:
             raise self.wrong("order", order, '"sequential", "shuffle" or "local"', hint)
         if shuffled is not None and shuffled == order.startswith("sequential"):
             message = f"order={order!r} and shuffle={shuffle} contradict each other"
-            raise self.misfit(message, "give one of them; order= says more")
+            raise self.misfit(message, "give only one of them")
         return _ORDERS.get(order, order)
 
     def loading(self, loading: Any) -> str:

@@ -137,7 +137,7 @@ def _of_list(given: Any) -> _NumPy:
     except (ValueError, OverflowError) as e:
         raise _ragged() from e
     if array.dtype.kind == "f" and kinds <= {int, bool}:
-        message = "holds integers that no one type of 64 bits can hold"
+        message = "holds integers that no single type of 64 bits can hold"
         raise _UnfitError(message, "give np.array(values, np.float64) if they may be rounded")
     _check_missing(_gaps(array), given)
     return array

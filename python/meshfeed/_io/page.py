@@ -32,7 +32,7 @@ class Server:
             self._server = ThreadingHTTPServer((HOST, port), Handler)
         except OSError as e:
             message = f"port {port} of {HOST} cannot be used: {e.strerror}"
-            raise ReadError(message, hint="leave port out for one that is free") from None
+            raise ReadError(message, hint="leave out port= to get a free one") from None
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="meshfeed page", daemon=True
         )

@@ -126,7 +126,7 @@ def _unwritable(path: Path, e: OSError, op: str) -> ReadError:
     }
     remedy = remedies.get(e.errno or 0, "try again, or choose another folder")
     message = f"{str(path)!r} cannot be written: {e.strerror or e}"
-    hint = f"{remedy}; what was saved there before is as it was"
+    hint = f"{remedy}; the old content is unchanged"
     return ReadError(message, op=op, hint=hint, path=str(path))
 
 
