@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from tests.bench import page, pieces, results
-from tests.bench.pieces import ROOT, Piece, Place
+from tests.bench.pieces import ROOT, Piece, Workspace
 
 JSON = ROOT / "docs" / "benchmarks.json"
 REMAINS = 3  # the exit status when the budget was too small for all
@@ -56,7 +56,7 @@ def _options() -> argparse.Namespace:
 
 def _quick() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        held = {p.key: {"result": p.measure(Place(Path(folder)))} for p in pieces.quick()}
+        held = {p.key: {"result": p.measure(Workspace(Path(folder)))} for p in pieces.quick()}
     print(page.brief(held))
     return 0
 
@@ -75,13 +75,13 @@ def _measure(options: argparse.Namespace) -> int:
         print("\n".join(p.key for p in todo))
         return 0
     options.folder.mkdir(parents=True, exist_ok=True)
-    place = Place(options.folder, options.group)
+    workspace = Workspace(options.folder, options.group)
     for n, piece in enumerate(todo):
         if time.monotonic() - began + _expected(kept, piece) > options.budget and n:
             print(f"{len(todo) - n} pieces remain, {piece.key} is next: run again")
             return REMAINS
         try:
-            record = kept.add(piece, place, build)
+            record = kept.add(piece, workspace, build)
         except subprocess.CalledProcessError as e:
             sys.exit(f"{piece.key}: no number, since it failed: {' '.join(map(str, e.cmd))}")
         print(f"{n + 1}/{len(todo)} {piece.key}: {record['seconds']} s", flush=True)

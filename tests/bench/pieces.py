@@ -25,7 +25,7 @@ SIZES_AT_ONCE = 6
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """The folder of the data files, and a control group if given."""
 
     folder: Path
@@ -43,7 +43,7 @@ class Piece:
     """
 
     key: str
-    measure: Callable[[Place], Any]
+    measure: Callable[[Workspace], Any]
     seconds: float
 
 
@@ -100,17 +100,17 @@ def _parts(sizes: list[int]) -> Iterator[list[int]]:
         yield sizes[start : start + SIZES_AT_ONCE]
 
 
-def _cold(case: Case) -> Callable[[Place], Any]:
+def _cold(case: Case) -> Callable[[Workspace], Any]:
     """Measures the first epoch after the file's pages were dropped, loops in turns."""
 
-    def measure(at: Place) -> Any:
+    def measure(at: Workspace) -> Any:
         case.file(at.folder)
         return {"loops": _loops_in_turns(COLD_ROUNDS, (case.name, at.folder, 5.0, 1))}
 
     return measure
 
 
-def _limited(at: Place) -> Any:
+def _limited(at: Workspace) -> Any:
     """Measures a file of which half fits into memory, loops in turns."""
     size = LARGE.rows * LARGE.batch_bytes // LARGE.batch
     if not (at.folder / LARGE.file_name).exists() and shutil.disk_usage(at.folder).free < 3 * size:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import meshfeed
-from tests.bench.pieces import ROOT, Piece, Place, everything
+from tests.bench.pieces import ROOT, Piece, Workspace, everything
 
 WRITERS = ("__main__", "derived", "page", "results", "targets", "texts")  # measure nothing
 PACKAGES = ("jax", "jaxlib", "numpy", "grain", "pyarrow")
@@ -50,10 +50,10 @@ class Results:
         """Lists the pieces that were not measured with this build."""
         return [p for p in pieces if self.pieces.get(p.key, {}).get("build") != build]
 
-    def add(self, piece: Piece, place: Place, build: str) -> Any:
+    def add(self, piece: Piece, workspace: Workspace, build: str) -> Any:
         """Measures a piece, and keeps its result at once."""
         start = time.monotonic()
-        result = piece.measure(place)
+        result = piece.measure(workspace)
         record = {
             "date": dt.date.today().isoformat(),
             "build": build,

@@ -77,7 +77,7 @@ class Job:
         self.end()
 
     def _start(self, rank: int, address: str) -> subprocess.Popen[bytes]:
-        told = {
+        arguments = {
             "rank": rank,
             "processes": len(self._devices),
             "address": address,
@@ -87,7 +87,7 @@ class Job:
         proxies = {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy"}
         env = {k: v for k, v in os.environ.items() if k.lower() not in proxies}
         env |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(self._devices[rank])}
-        env |= {ENV: json.dumps(told), "PYTHONPATH": _search_path(), **self._env}
+        env |= {ENV: json.dumps(arguments), "PYTHONPATH": _search_path(), **self._env}
         with self._log(rank).open("wb") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", self._module],

@@ -14,17 +14,17 @@ from tests.distributed.process import die_with
 
 
 def main() -> None:
-    told = json.loads(os.environ[ENV])
-    die_with(told["parent"])
-    folder = Path(told["folder"])
-    (folder / f"pid-{told['rank']}").write_text(str(os.getpid()))
+    arguments = json.loads(os.environ[ENV])
+    die_with(arguments["parent"])
+    folder = Path(arguments["folder"])
+    (folder / f"pid-{arguments['rank']}").write_text(str(os.getpid()))
     (folder / "joined").touch()
-    print("this is process", told["rank"], flush=True)
+    print("this is process", arguments["rank"], flush=True)
     how = os.environ["MESHFEED_MISBEHAVE"]
     if how == "orphan":
         child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
         (folder / "orphan").write_text(str(child.pid))
-    elif how == "hang" or told["rank"] == 1:
+    elif how == "hang" or arguments["rank"] == 1:
         signal.pause()
     else:
         raise RuntimeError("as asked")

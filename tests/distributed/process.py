@@ -42,15 +42,15 @@ def joined(*, dead_after: int = 100, **config: Any) -> Iterator[Place]:
             a live process can be silent for some seconds.
         config: options of JAX, such as `jax_cpu_collectives_implementation=None`.
     """
-    told = json.loads(os.environ[ENV])
-    die_with(told["parent"])
+    arguments = json.loads(os.environ[ENV])
+    die_with(arguments["parent"])
     import jax
 
     for name, value in config.items():
         jax.config.update(name, value)
-    place = Place(told["rank"], told["processes"], Path(told["folder"]))
+    place = Place(arguments["rank"], arguments["processes"], Path(arguments["folder"]))
     jax.distributed.initialize(
-        told["address"],
+        arguments["address"],
         num_processes=place.processes,
         process_id=place.rank,
         cluster_detection_method="deactivate",
