@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -240,14 +240,20 @@ def test_one_epoch_of_a_process_of_a_layout() -> None:
     )
 
 
-def test_one_epoch_beyond_the_last() -> None:
+def test_an_epoch_beyond_the_last() -> None:
+    uses: list[tuple[str, Callable[[], object]]] = [
+        ("one_epoch", lambda: it.one_epoch(5)),
+        ("one_epoch", lambda: it.one_epoch(5, remainder="pad")),
+        ("records", lambda: it.records(5, 0)),
+    ]
     with loader(epochs=3) as it:
         assert len(it.one_epoch(2)) == 2
-        for remainder in (None, "pad"):
+        assert it.records(2, 4).tolist() == SECOND
+        for name, use in uses:
             with pytest.raises(mf.OutOfRangeError) as caught:
-                it.one_epoch(5, remainder=wrong(remainder))
+                use()
             assert str(caught.value) == (
-                "Loader.one_epoch: there is no epoch 5: the loader has 3; epochs count from 0"
+                f"Loader.{name}: there is no epoch 5: the loader has 3; epochs count from 0"
             )
 
 
