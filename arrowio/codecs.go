@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// pooled are the decoders of all files.
+// pooled holds the decoders that all files share.
 var pooled codecs
 
 // codecs keeps decoders, because making one costs more than decoding a small

@@ -62,7 +62,7 @@ func (d *Dataset) find(ctx context.Context, field *arrowtype.Field, number, batc
 // add adds a field.
 func (r *columnReader) add(field *arrowtype.Field, number int) {
 	c := &table.Column{Planes: make([]table.Plane, len(field.Levels))}
-	counted := false // the level outside is one of lists with offsets
+	inLists := false // the elements of this level belong to lists with offsets
 	for n, level := range field.Levels {
 		if r.d.nulls[number] {
 			c.Planes[n].Valid = make([]int64, r.batches)
@@ -70,10 +70,10 @@ func (r *columnReader) add(field *arrowtype.Field, number int) {
 		if level.Buffer().Bits > 0 {
 			c.Planes[n].Data = make([]int64, r.batches)
 		}
-		if counted {
+		if inLists {
 			c.Planes[n].Length = make([]int64, r.batches)
 		}
-		counted = !level.Direct()
+		inLists = !level.Direct()
 	}
 	r.fields, r.numbers, r.columns = append(r.fields, field), append(r.numbers, number), append(r.columns, c)
 }

@@ -66,7 +66,8 @@ func newDataset(ctx context.Context, files []*file, o Options) (*Dataset, error)
 	return d, err
 }
 
-// smallBytes of files always fit in memory; the system is not asked.
+// smallBytes is the size up to which a dataset counts as fitting into memory,
+// without a question to the system.
 const smallBytes = 16 << 20
 
 func (d *Dataset) freeMemory() int64 {
@@ -116,7 +117,7 @@ func (f *file) note(u unit, nulls []bool) {
 	}
 }
 
-// index joins the rows of all files.
+// index numbers the records of all files.
 func (d *Dataset) index(rows [][]int64) error {
 	var all []int64
 	total := int64(0)

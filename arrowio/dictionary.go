@@ -69,9 +69,8 @@ func replacedInFile(batch int, id int64) error {
 		WithHint("write one dictionary for all record batches, with pyarrow: table.unify_dictionaries()")
 }
 
-// extend adds a version of a dictionary, which some record batch is the first to
-// use. A delta appends to the version before. Both share their memory: earlier
-// batches use only the values that they know.
+// extend adds a version of a dictionary. A delta appends to the version before.
+// Both may share memory: an earlier batch uses only the first Len values.
 func extend(list []*arrowtype.Dictionary, next *arrowtype.Dictionary, delta bool) []*arrowtype.Dictionary {
 	last := list[len(list)-1]
 	if delta {

@@ -1,6 +1,6 @@
 // Package arrowio reads Arrow data as a source of meshfeed: IPC files and
-// streams, one or many ([Open]), and Go slices ([FromSlices]). Package records,
-// below it, takes record batches of the Arrow library for Go.
+// streams, one or many ([Open]), and Go slices ([FromSlices]). Packages records
+// and records18, below it, take record batches of the Arrow library for Go.
 //
 //	ds, err := arrowio.Open("digits/train-*.arrow")
 //	if err != nil {
@@ -24,13 +24,13 @@
 //
 // A format divides the rows of a file into units, each decoded at once: the
 // record batches of IPC, the row groups of Parquet. It is one file of this
-// package, such as parquet.go, and a line in the list formats (format.go). The
-// file has three types:
+// package, as ipc.go is, and a line in the list formats (format.go). The file has
+// three types:
 //
 //   - A format recognizes a file by its first bytes, and opens it: it reads the
 //     metadata, and checks every offset and count before use. The schema is
 //     an Arrow schema, whatever the file holds.
-//   - Its contents tell that metadata, visit the headers of the units, decode
+//   - Its contents return that metadata, visit the headers of the units, decode
 //     one column of one unit to Arrow buffers, and verify all values. The
 //     digest in the metadata covers the schema and the number of rows per unit,
 //     because it is the part of the fingerprint that is not sampled.

@@ -151,8 +151,8 @@ func (u *ipcBatch) referenced(col *arrowmeta.Column, lists int64, width int) (in
 	return ends[1] - ends[0], nil
 }
 
-// firstRecords is how many records may be null before the one that the shape of
-// all rows is taken from.
+// firstRecords is how many records are searched for one that is not null. All rows
+// get its shape.
 const firstRecords = 64
 
 // firstShape sets the lengths that are open to those of the first record that

@@ -65,8 +65,8 @@ func (c *listChecks) check(ctx context.Context, d *Dataset, fields []int, start,
 	return nil
 }
 
-// recordsAtOnce is how many records one goroutine checks, apart from the rest of
-// the last one's batch.
+// recordsAtOnce is how many records one goroutine checks. It also checks the rest of
+// the last record's batch.
 const recordsAtOnce = 64 << 10
 
 // checkLists checks the lists of one field.

@@ -16,7 +16,8 @@ import (
 type Options struct {
 	// IO says how rows come from the files: "map" gathers from a mapping,
 	// "read" reads them, "auto" (or "") maps local files that fit in free
-	// memory and reads the others.
+	// memory and reads the others. Mapped files that fit in free memory are
+	// read into it in the background. Of others, each step reads its rows.
 	IO string
 
 	// Shapes holds the row shape of fields that are stored as lists of

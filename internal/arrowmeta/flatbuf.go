@@ -18,8 +18,9 @@ type flatbuf struct {
 	spare int // bytes of decoded objects still allowed; see charge
 }
 
-// Several offsets may point at the same object, so that decoding could produce
-// far more than was read. Real writers share strings at most.
+// sharing bounds the bytes of all decoded objects, as a multiple of the message.
+// Several offsets may point at one object, so decoding could produce far more than
+// was read. Real writers share strings at most.
 const sharing = 4
 
 func (f *flatbuf) reset(b []byte) { *f = flatbuf{b: b, spare: sharing * len(b)} }

@@ -203,7 +203,7 @@ func TestSizesAreCapped(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 
-	// So many references to one field, and unused bytes that account for them.
+	// MaxFields references to one field. The unused bytes raise the bound on shared objects.
 	many := fields{4: "x", 8: uint8(13), 10: fields{}, 14: shared{arrowmeta.MaxFields, int32Field("y")}, 20: strings.Repeat("-", 8<<20)}
 	err = examine(t, streamOf(schemaOf(many), 0))
 	if err == nil || !strings.Contains(err.Error(), "more than 262144 fields") {

@@ -52,8 +52,8 @@ func panicked(op string, r any) error {
 
 const module = "github.com/meshfeed/meshfeed/"
 
-// own reports whether a function is part of meshfeed. Functions of package main are
-// if the program is the C library or the command, by its build path.
+// own reports whether a function is part of meshfeed. A function of package main is,
+// if the build path of the program is that of the C library or the command.
 func own(function string) bool {
 	if strings.HasPrefix(function, "main.") {
 		info, ok := debug.ReadBuildInfo()

@@ -20,8 +20,8 @@ func Parse(text []byte) (Value, error) {
 	return Value(text).Trim(), nil
 }
 
-// Check reports why a text is not one JSON value in UTF-8, nested at most so
-// deep, or nil. It allocates only for an error.
+// Check makes sure that a text is one JSON value in UTF-8, nested at most depth
+// levels deep. It allocates only for an error.
 func Check(text []byte, depth int) *Error {
 	p := parser{text: text, most: depth}
 	p.space()
@@ -243,8 +243,8 @@ func (p *parser) digits() {
 	}
 }
 
-// escapeLength returns the length of the escape at the start of the text, or
-// why it is none.
+// escapeLength returns the length of the escape at the start of the text, or what
+// is wrong with it.
 func escapeLength(text []byte) (length int, fault string) {
 	if len(text) < 2 {
 		return 0, "a string has no end"
