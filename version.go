@@ -10,5 +10,5 @@ import (
 //go:embed VERSION
 var version string
 
-// Version gives the version of the library, the command and the Python package.
+// Version returns the version of the library, the command and the Python package.
 func Version() string { return strings.TrimSpace(version) }

@@ -19,8 +19,8 @@ import (
 func TestRecordsAreRetained(t *testing.T) {
 	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer pool.AssertSize(t, 0)
-	record := labelled(pool, 4, 1, 2, 3)
-	other := labelled(pool, 5, 1)
+	record := labeled(pool, 4, 1, 2, 3)
+	other := labeled(pool, 5, 1)
 	defer other.Release()
 	if _, err := records.New(record.Schema(), []arrow.Record{record, other}, records.Options{}); status.CodeOf(err) != status.Incompatible ||
 		err.Error() != `arrowio: record batch 1 of the records has column 0 "image" of type fixed_size_list<item: float32, nullable>[5], but the schema has "image" of type fixed_size_list<item: float32, nullable>[4]; `+
@@ -70,7 +70,7 @@ func TestShortBuffers(t *testing.T) {
 // TestShapes tries shapes of more dimensions than the rows are stored in, shapes
 // that do not fit, and columns that do not exist.
 func TestShapes(t *testing.T) {
-	record := labelled(memory.DefaultAllocator, 4, 1, 2)
+	record := labeled(memory.DefaultAllocator, 4, 1, 2)
 	defer record.Release()
 	for _, c := range []struct {
 		shapes map[string][]int
@@ -94,8 +94,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// labelled makes a record of rows with the given labels, whose images hold them.
-func labelled(pool memory.Allocator, width int32, labels ...int32) arrow.Record {
+// labeled makes a record of rows with the given labels, whose images hold them.
+func labeled(pool memory.Allocator, width int32, labels ...int32) arrow.Record {
 	b := array.NewRecordBuilder(pool, arrow.NewSchema([]arrow.Field{
 		{Name: "image", Type: arrow.FixedSizeListOf(width, arrow.PrimitiveTypes.Float32)},
 		{Name: "label", Type: arrow.PrimitiveTypes.Int32},

@@ -14,8 +14,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// labelled makes a record batch of one column.
-func labelled(pool memory.Allocator, name string, labels ...int32) arrow.RecordBatch {
+// labeled makes a record batch of one column.
+func labeled(pool memory.Allocator, name string, labels ...int32) arrow.RecordBatch {
 	b := array.NewRecordBuilder(pool, arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.PrimitiveTypes.Int32}}, nil))
 	defer b.Release()
 	b.Field(0).(*array.Int32Builder).AppendValues(labels, nil)
@@ -27,7 +27,7 @@ func labelled(pool memory.Allocator, name string, labels ...int32) arrow.RecordB
 func TestRecordsAreRetained(t *testing.T) {
 	pool := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer pool.AssertSize(t, 0)
-	record := labelled(pool, "label", 1, 2, 3)
+	record := labeled(pool, "label", 1, 2, 3)
 	ds, err := records18.New(record.Schema(), []arrow.RecordBatch{record}, records18.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestRecordsAreRetained(t *testing.T) {
 
 // TestRecordsRefused checks whole messages.
 func TestRecordsRefused(t *testing.T) {
-	record, other := labelled(memory.DefaultAllocator, "label", 1), labelled(memory.DefaultAllocator, "number", 1)
+	record, other := labeled(memory.DefaultAllocator, "label", 1), labeled(memory.DefaultAllocator, "number", 1)
 	defer record.Release()
 	defer other.Release()
 	for want, given := range map[string]struct {
@@ -67,7 +67,7 @@ func TestRecordsRefused(t *testing.T) {
 
 // Use record batches of Arrow's Go library as a dataset.
 func ExampleNew() {
-	record := labelled(memory.DefaultAllocator, "label", 10, 11, 12)
+	record := labeled(memory.DefaultAllocator, "label", 10, 11, 12)
 	defer record.Release()
 	ds, err := records18.New(record.Schema(), []arrow.RecordBatch{record}, records18.Options{})
 	if err != nil {

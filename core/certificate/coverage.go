@@ -35,7 +35,7 @@ type Fault struct {
 // is ResourceExhausted for too many pieces that overlap.
 func (c Certificate) Coverage(first, last Cursor) (Coverage, error) {
 	wanted := through(first, last, c.Records)
-	s := surveyor{runs: c.runs, reached: c.reached(wanted)}
+	s := survey{runs: c.runs, reached: c.reached(wanted)}
 	err := eachBand(s.collect(wanted), piece.span, s.surveyEpochs)
 	return Coverage{
 		First: first, Last: last,
@@ -44,9 +44,9 @@ func (c Certificate) Coverage(first, last Cursor) (Coverage, error) {
 	}, err
 }
 
-// surveyor cuts the positions into pieces where any span begins or ends, and
+// survey cuts the positions into pieces where any span begins or ends, and
 // examines each piece.
-type surveyor struct {
+type survey struct {
 	runs                                 []Run
 	reached                              []bool // by run
 	delivered, dropped, skipped, missing merger
@@ -77,7 +77,7 @@ const (
 // many take a second. A thousand consecutive runs need a million.
 const maxWork = 1 << 23
 
-func (s *surveyor) collect(wanted []Span) (pieces []piece) {
+func (s *survey) collect(wanted []Span) (pieces []piece) {
 	add := func(k kind, run int, spans []Span) {
 		for _, span := range spans {
 			pieces = append(pieces, piece{span, k, run})
@@ -95,7 +95,7 @@ func (s *surveyor) collect(wanted []Span) (pieces []piece) {
 }
 
 // surveyEpochs examines the epochs [from, to), which have the same spans.
-func (s *surveyor) surveyEpochs(from, to int64, here []piece) error {
+func (s *survey) surveyEpochs(from, to int64, here []piece) error {
 	var bounds []int64
 	for _, p := range here {
 		bounds = append(bounds, p.First, p.Last)
@@ -121,7 +121,7 @@ func (s *surveyor) surveyEpochs(from, to int64, here []piece) error {
 	return s.endBand()
 }
 
-func (s *surveyor) endBand() error {
+func (s *survey) endBand() error {
 	for _, m := range []*merger{&s.delivered, &s.dropped, &s.skipped, &s.missing} {
 		if err := m.endBand(); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (s *surveyor) endBand() error {
 }
 
 // examine sorts a span into the lists, by the pieces that contain it.
-func (s *surveyor) examine(span Span, over []piece) {
+func (s *survey) examine(span Span, over []piece) {
 	var runs []int
 	var found [kinds]bool
 	for _, p := range over {
@@ -156,7 +156,7 @@ func (s *surveyor) examine(span Span, over []piece) {
 // compare checks that every process of one mesh delivered a span once. For a run
 // that lacks some processes, it also checks positions outside of the range,
 // because the evidence of a run cannot be divided.
-func (s *surveyor) compare(span Span, runs []int, asked bool) {
+func (s *survey) compare(span Span, runs []int, asked bool) {
 	first := &s.runs[runs[0]]
 	var once, twice Processes
 	for _, i := range runs {

@@ -273,7 +273,7 @@ func (r result) discard() {
 
 // ---- end ----
 
-// closePatience is how long close waits for a gather that does not heed its
+// closePatience is how long close waits for a gather that ignores its
 // context, because the disk does not answer. Such a gather ends by itself when
 // the disk answers.
 const closePatience = time.Second

@@ -148,7 +148,7 @@ func TestWaitInTheQueue(t *testing.T) {
 
 // No caller waits in the queue at the end of a loop, even if the first batch of the
 // next loop is being built, or if there is no memory for a batch.
-func TestNoWaitInVain(t *testing.T) {
+func TestNoWaitWithoutBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, steps := digits(100), 0
 		src.Hook = func(context.Context, []int64) error {

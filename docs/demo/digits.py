@@ -2,12 +2,14 @@
 
     make demo          (or: python docs/demo/digits.py --out demo-out)
 
-It shows, in order: Arrow files on disk, what meshfeed finds in them, which device
-holds and which process reads what on a 4 by 2 mesh, a training run with the batch
-split over "data" and the image columns over "model", a stop in the middle of an
-epoch, a resume from the saved state on a 2 by 4 mesh, a check that the global
-batches are those of an uninterrupted run, and the accuracy on a padded test set
-with its mask.
+It shows, in order:
+
+- Arrow files on disk, and what meshfeed finds in them;
+- which device holds and which process reads what on a 4 by 2 mesh;
+- a training run with the batch split over "data" and the image columns over "model";
+- a stop in the middle of an epoch, and a resume from the saved state on a 2 by 4 mesh;
+- a check that the global batches are those of an uninterrupted run;
+- the accuracy on a padded test set with its mask.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 // fields, the position of every record batch, and the position of each column's
 // buffers. It never reads a value.
 //
-// [Read] recognizes a file (footer at its end) or a stream (messages one after
-// the other), and returns a [File]: the [Schema], a [Block] per record batch and
-// per dictionary batch, and a [Column] for every field, which selects the field's
+// [Read] recognizes a file, which has a footer at its end, or a stream of
+// messages. It returns a [File]: the [Schema], a [Block] per record batch and per
+// dictionary batch, and a [Column] for every field. A column selects the field's
 // nodes and buffers among those of a batch. [File.Scan] then visits the headers
 // of the record batches:
 //

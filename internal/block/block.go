@@ -25,10 +25,10 @@ type Program struct {
 
 // compile makes the program of a part of field f.
 //
-// It is InvalidArgument for boxes outside the row, a fill value that the type
-// delivered cannot hold, and a field that may hold nulls without a fill value;
-// Unsupported for a conversion other than to the field's own type or to the
-// one JAX narrows it to.
+// The error is InvalidArgument for boxes outside the row, a fill value that the
+// type delivered cannot hold, and a field that may hold nulls without a fill
+// value. It is Unsupported for a conversion to any type but the field's own and
+// the one JAX narrows it to.
 func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	to := p.To
 	if to == dtype.Invalid {

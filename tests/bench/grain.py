@@ -1,8 +1,8 @@
 """Grain's MapDataset over the same rows.
 
-It reads on the caller's thread. Among 0, 1, 2, 4 and 16 reading threads, with 2, 8 or 500 batches
-read ahead, that was the fastest setting with small images, and within a fifth of the fastest with
-the other cases: each row runs Python code, for which threads compete.
+It reads on the caller's thread. It was compared with 1, 2, 4 and 16 reading threads, with 2, 8 or
+500 batches read ahead. It was the fastest setting with small images, and within a fifth of the
+fastest with the other cases. Each row runs Python code, for which threads compete.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Ways to limit the memory of a program.
 
-They are tried in order: a given control group, then one that systemd makes (both limit only the
-program, including the page cache that it fills), then a ballast, a process that locks memory until
-only the limit is left on the whole machine. Each way describes itself, or why it is impossible.
+They are tried in order: a given control group, then one that systemd makes, then a ballast. A
+control group limits only the program, including the page cache that it fills. A ballast is a
+process that locks memory until only the limit is left on the whole machine. Each way describes
+itself, or why it is impossible.
 """
 
 from __future__ import annotations

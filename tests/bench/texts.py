@@ -24,10 +24,10 @@ them, and each round begins with another loop. Batches that were ready when a tu
 count. Other load of the machine therefore meets all loops, and ratios are taken round by round. The
 range after a number is from the 10th to the 90th percentile of the rounds' medians.
 
-**Gates.** A cell has numbers only if an epoch delivered every record once (except a dropped
-remainder), the batches held the records that `loader.records` promised, every device's shard,
-replicas included, was equal to `batch[index]`, and three batches kept over 200 more did not change.
-The batches of the probe and of Grain passed the same test of their shards.
+**Gates.** A cell has numbers only if four checks passed. An epoch delivered every record once,
+except a dropped remainder. The batches held the records that `loader.records` promised. Every
+device's shard, replicas included, was equal to `batch[index]`. Three batches kept over 200 more did
+not change. The batches of the probe and of Grain passed the same test of their shards.
 """
 
 SUMMARY = """\

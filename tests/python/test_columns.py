@@ -244,8 +244,8 @@ def test_the_home_directory_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with mf.open(path) as ds:
             assert len(ds) == 2
     with pytest.raises(mf.NotFoundError) as caught:
-        mf.open("~nobody-here/x.arrow")
+        mf.open("~no-such-user/x.arrow")
     assert str(caught.value) == (
-        "mf.open: ~nobody-here/x.arrow: there is no such file or directory; "
+        "mf.open: ~no-such-user/x.arrow: there is no such file or directory; "
         "~ is not replaced here: write the whole path"
     )

@@ -66,7 +66,7 @@ func (c *Column) hasNulls() bool {
 	return false
 }
 
-// Store gives access to the files that hold the record batches. A nil Store
+// Store provides access to the files that hold the record batches. A nil Store
 // stands for memory: positions are addresses.
 type Store interface {
 	// Base returns the address at which a file begins in memory, once all of

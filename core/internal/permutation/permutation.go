@@ -8,7 +8,7 @@
 //     (Knuth, TAOCP 2, algorithm 3.4.2P) with numbers from a keyed hash. Every
 //     permutation is equally likely if the hash is random. That matters at
 //     sizes whose permutations can be counted.
-//   - Above, a generalised Feistel network (Black and Rogaway, Ciphers with
+//   - Above, a generalized Feistel network (Black and Rogaway, Ciphers with
 //     Arbitrary Finite Domains, CT-RSA 2002, methods "generalized Feistel" and
 //     "cycle walking"). An element is a pair (l, r) of a rectangle a × b with
 //     a ≈ b ≈ √n. Each round adds a keyed hash of one half to the other,

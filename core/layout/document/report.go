@@ -31,15 +31,15 @@ type ReportOptions struct {
 // An array has its global shape, its shard shape, and whether it is replicated.
 // With LoadReshard it also has the spec and the shard shape by which it is
 // delivered. Each of its devices has a mesh position, process, id, index (a full
-// [start, stop) pair per dimension), replica number and bytes, and with
-// LoadReshard the index that it is delivered and the bytes that it then receives
-// from other devices.
+// [start, stop) pair per dimension), replica number and bytes. With LoadReshard a
+// device also has the index that it is delivered and the bytes that it then
+// receives from other devices.
 //
 // A process has its number of devices, the rows of the global batch that it
-// reads, the bytes that it gathers per step, the memory for all batches, the
-// bytes that its devices receive over the interconnect per step, those of them
-// that come from other processes, and the processes that read the same rows of
-// the dataset.
+// reads, the bytes that it gathers per step, and the memory for all batches. It
+// also has the bytes that its devices receive over the interconnect per step,
+// those of them that come from other processes, and the processes that read the
+// same rows of the dataset.
 //
 // A value that is not known is null: the shards of a broken array, sums over it,
 // an epoch without a dataset. These lists are null as well:

@@ -67,12 +67,16 @@ func deviceTable(l *layout.Layout, t sharding.Tiling, first, from, count int, fi
 }
 
 // ProcessTable has 7 + 2 × ranges numbers for each process of the mesh, in
-// ascending order: its number, its devices, the bytes that it gathers per step,
-// the host memory that it needs, the bytes that its devices get from other
-// devices and from other processes per step, the number of its row ranges, and
-// a start and a stop of each range. A number that is not known is -1. The number
-// of ranges is also -1 if they do not fit into the table: ask for fewer
-// processes.
+// ascending order:
+//
+//   - its number, and the number of its devices;
+//   - the bytes that it gathers per step, and the host memory that it needs;
+//   - the bytes that its devices get per step from other devices, and those of
+//     them that come from other processes;
+//   - the number of its row ranges, and a start and a stop of each range.
+//
+// A number that is not known is -1. The number of ranges is also -1 if they do
+// not fit into the table: ask for fewer processes.
 func ProcessTable(l *layout.Layout, from, count int) []float64 {
 	const fixed = 7
 	processes := l.Mesh().Processes()

@@ -62,7 +62,7 @@ class Contents(Worker):
         if namespace.leads:
             self._keys.set(KEY, mine if len(mine["files"]) <= LISTED else {**mine, "files": []})
             return
-        gone = partial(self._in_vain, namespace.lead)
+        gone = partial(self._must_end, namespace.lead)
         theirs: Hashes | None = self._keys.wait(KEY, math.inf, gone, each=SLICE)
         if theirs is None or theirs["sha256"] == mine["sha256"]:
             return

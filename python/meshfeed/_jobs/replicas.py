@@ -174,7 +174,7 @@ class Replicas(Worker):
     def _compare(self, sample: Sample, writer: int) -> None:
         """Waits for what a writer publishes; of a departed one only reads what it published."""
         key, left = self._key(sample, writer), sample.time + self._seconds - time.monotonic()
-        theirs = self._keys.wait(f"{key}/is", left, lambda: self._in_vain(writer))
+        theirs = self._keys.wait(f"{key}/is", left, lambda: self._must_end(writer))
         if theirs is not None:
             self._judge(sample, writer, theirs)
             self._clear(key, writer)

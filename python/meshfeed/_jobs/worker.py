@@ -45,7 +45,7 @@ class Worker:
         """Returns the processes that have closed the loader, as known for some time."""
         return self._namespace.departed(OLD)
 
-    def _in_vain(self, process: int) -> bool:
+    def _must_end(self, process: int) -> bool:
         """Returns whether a wait for a process has to end, because it or this worker has."""
         return self.ended.is_set() or process in self._departed()
 

@@ -1,0 +1,158 @@
+"""The rules of plain English in CONTRIBUTING.md that a program can check.
+
+Names, comments, documents and messages use words in their usual sense, the subject of a sentence
+is a thing, and a sentence is short. `WORDS` says what to write instead of a word. `ALLOWED` lists
+the exceptions, each with its reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.python.prose import Paragraph, paragraphs, sentences, written
+
+pytestmark = pytest.mark.plain
+
+THING = "the name of the thing: caller, process, producer, waiter"
+PERSONS = re.compile(
+    "(?:any|every|some)(?:body|one)|nobody|who(?:m|ever)?|(?:him|her)(?:self)?|his|s?he"
+)
+
+# What to write instead of a word and its forms. The words of a name count too: isTired, is_tired.
+WORDS = {
+    "accuse": "report",
+    "brain": "what the code does, such as toBFloat16",
+    "crowd": "oversubscription",
+    "deaf": "what stops, such as: does not stop the watcher",
+    "errand": "the step or the task",
+    "hasty": "what happens too early",
+    "heed": "react to",
+    "liar": "corruption",
+    "mend": "repair, resync",
+    "outbid": "replace",
+    "shelf": "ready queue",
+    "shelve": "ready queue",
+    "startle": "what wakes it",
+    "stint": "the span of time",
+    "surveyor": "what it computes",
+    "tired": "the state, such as: has to yield",
+    "torn": "out of sync, partly written",
+    "vain": "without a result",
+    # American spelling
+    "behaviour": "behavior",
+    "centre": "center",
+    "colour": "color",
+    "favour": "favor",
+    "generalise": "generalize",
+    "initialise": "initialize",
+    "labelled": "labeled",
+    "neighbour": "neighbor",
+    "normalise": "normalize",
+    "optimise": "optimize",
+    "organise": "organize",
+    "recognise": "recognize",
+    "serialise": "serialize",
+}
+
+PHRASES = {
+    r"\b(?:what|which|that) (?:is|are|was|were) none\b": "the name of the thing, such as: padding",
+    r"\bat (?:its|their) word\b": "must be exact",
+    r"^\s*(?://|/\*\*|#) ?\w+ gives\b": "returns, builds, passes",
+}
+
+# Uses that are right: a file, a word, and the reason.
+ALLOWED = {
+    ("arrowio/permission_test.go", "nobody"): "the Unix user of this name",
+    ("tests/python/test_english.py", ""): "this list",
+}
+
+LONGEST = 40  # words of a sentence; 25 is the aim
+
+# Links to layouts, digests and the like: encoded data, whose letters form no words.
+DATA = re.compile(r"(?=[\w=+/-]*\d)(?=[\w=+/-]*[A-Z])[\w=+/-]{40,}")
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+ENDINGS = ("", "s", "d", "ed", "ing")
+
+
+def better(word: str) -> str | None:
+    """Returns what to write instead of a word, or None if it is right."""
+    if PERSONS.fullmatch(word):
+        return THING
+    return next((WORDS[form] for end in ENDINGS if (form := word.removesuffix(end)) in WORDS), None)
+
+
+def private_words(name: str, text: str) -> Iterator[str]:
+    """Yields a complaint for each word and phrase that has a better one."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in WORD.findall(DATA.sub(" ", line)):
+            instead = better(word.lower())
+            if instead and (name, word.lower()) not in ALLOWED:
+                yield f'{name}:{number}: "{word}": write {instead}'
+        for phrase, instead in PHRASES.items():
+            if match := re.search(phrase, line):
+                yield f'{name}:{number}: "{match[0]}": write {instead}'
+
+
+def long_sentences(paragraph: Paragraph) -> Iterator[str]:
+    """Yields a complaint for each sentence that is too long."""
+    for sentence in sentences(paragraph.text):
+        words = [w for w in sentence.split() if re.search(r"\w", w)]
+        if len(words) > LONGEST:
+            where = f"{paragraph.file}:{paragraph.line}"
+            yield f"{where}: {len(words)} words, at most {LONGEST}: {sentence}"
+
+
+def test_words_have_their_usual_sense() -> None:
+    files = [(name, text) for name, text in written() if (name, "") not in ALLOWED]
+    assert len(files) > 500
+    complaints = [complaint for file in files for complaint in private_words(*file)]
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_every_exception_is_needed() -> None:
+    files = dict(written())
+    for name, word in ALLOWED:
+        assert word in files[name].lower(), f"{name} no longer needs its exception for {word!r}"
+
+
+def test_sentences_are_short() -> None:
+    found = [p for file in written() for p in paragraphs(*file)]
+    assert sum(len(sentences(p.text)) for p in found) > 8000
+    complaints = [complaint for p in found for complaint in long_sentences(p)]
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_words_of_names_and_their_forms_are_found() -> None:
+    text = "func isTired() { // Nobody mends the colours of theBrain, as ahead of the shelves\n"
+    assert [c.split('"')[1] for c in private_words("x.go", text)] == [
+        "Tired",
+        "Nobody",
+        "mends",
+        "colours",
+        "Brain",
+        "shelves",
+    ]
+    assert list(private_words("x.md", "The record of a row that is none.")) == [
+        'x.md:1: "that is none": write the name of the thing, such as: padding'
+    ]
+    assert list(private_words("x.md", "a link#v1=" + "1heShe" * 10)) == []
+    assert list(private_words("x.py", "def test_" + "nobody_" * 9)) != []
+
+
+def texts(name: str, text: str) -> list[tuple[int, str]]:
+    """Returns the lines and the texts of a file's paragraphs."""
+    return [(p.line, p.text) for p in paragraphs(name, text)]
+
+
+def test_prose_is_found() -> None:
+    go = "// One\n// two.\n//\n// three\n//\n//\tcode\nvar x = 1 // beside\n\n/* four\n * five */\n"
+    assert texts("x.go", go) == [(1, "One two."), (4, "three"), (9, "four five")]
+    py = '"""One\n\ntwo.\n\n    code\n"""\n# three\n# four\nx = 1  # beside\n'
+    assert texts("x.py", py) == [(1, "One"), (3, "two."), (7, "three four")]
+    md = "# Title\n\nOne `a.\nb` two.\n- three\n- four\n  five\n```\ncode\n```\n| a | b |\n"
+    assert texts("x.md", md) == [(3, "One `a. b` two."), (5, "- three"), (6, "- four five")]
+    assert texts("Makefile", "# One\n# two\nall: ## beside\n") == [(1, "One two")]
+    assert sentences("See [a](b.c). Is `x. y` 1.5? Yes.") == ["See [a].", "Is code 1.5?", "Yes."]
