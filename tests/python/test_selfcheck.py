@@ -40,10 +40,10 @@ def test_a_check_finds_other_records(name: str, monkeypatch: pytest.MonkeyPatch)
 def test_a_batch_that_is_kept_is_found() -> None:
     loader = mf.Loader(mf.from_arrays({"x": np.arange(8)}), batch_size=4)
     batch = next(iter(loader))
-    with pytest.raises(checks.Mismatch, match=r"^1 batches are still alive$"):
+    with pytest.raises(checks.Mismatch, match=r"^1 batches are still live$"):
         CHECKS["memory returned"]()
     del batch
-    assert CHECKS["memory returned"]() == "no batch is alive"
+    assert CHECKS["memory returned"]() == "no live batches"
 
 
 def test_x64_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_a_run_survives_a_check_that_cannot_run(monkeypatch: pytest.MonkeyPatch)
     ]
     assert report.verdict() == (
         "1 of 2 checks FAILED on 8 x cpu (cpu) (one): do not train on these batches, and report "
-        "this page. Nothing was timed: RuntimeError: RESOURCE_EXHAUSTED: 7 GiB."
+        "this page. Nothing was measured: RuntimeError: RESOURCE_EXHAUSTED: 7 GiB."
     )
 
 

@@ -98,7 +98,7 @@ func (s *session) measure(ctx context.Context, r *Report) error {
 	return err
 }
 
-// bench is one case over the devices.
+// bench measures one case on the devices.
 type bench struct {
 	*session
 	timed
@@ -126,7 +126,7 @@ type loop struct {
 // placed is meshfeed's loop.
 func (b *bench) placed(ctx context.Context, prefetch int) (loop, error) {
 	if prefetch == 0 {
-		prefetch = -1
+		prefetch = -1 // 0 would be the default
 	}
 	f, err := b.open(b.world, loader.Options{Epochs: -1, Prefetch: prefetch})
 	if err != nil {

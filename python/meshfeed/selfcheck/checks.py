@@ -40,21 +40,13 @@ class Mismatch(Exception):  # noqa: N818 - a result, not a fault of the program
 
 @dataclass(frozen=True)
 class Size:
-    """How much the checks load.
+    """How much the checks load."""
 
-    Attributes:
-        rows: the number of records of the dataset.
-        batch: the rows of a batch; rounded up to a multiple of the number of devices.
-        width: the number of float32 values in a row of the array "wide".
-        flight: the number of batches that are transferred while the devices are busy.
-        reuse: the number of batches that are loaded while one is kept.
-    """
-
-    rows: int = 4096
-    batch: int = 256
-    width: int = 2048
-    flight: int = 320
-    reuse: int = 1000
+    rows: int = 4096  # records of the dataset
+    batch: int = 256  # rows of a batch; rounded up to a multiple of the number of devices
+    width: int = 2048  # float32 values in a row of the array "wide"
+    flight: int = 320  # batches that are transferred while the devices are busy
+    reuse: int = 1000  # batches that are loaded while one is kept
 
 
 SMALL = Size(rows=64, batch=16, width=64, flight=20, reuse=40)
@@ -62,27 +54,27 @@ SMALL = Size(rows=64, batch=16, width=64, flight=20, reuse=40)
 
 def every(size: Size) -> dict[str, Check]:
     """Returns all checks by name, in the order in which they run."""
-    world = _World(size)
+    made = _Checks(size)
     kinds = [memory.kind for memory in jax.devices()[0].addressable_memories()]
     checks: dict[str, Check] = {
-        f"bytes in {kind} memory": partial(world.bytes_in, kind) for kind in kinds
+        f"bytes in {kind} memory": partial(made.bytes_in, kind) for kind in kinds
     }
-    checks["bytes of 64-bit types"] = world.wide_types
-    checks["replicas and split rows"] = world.replicas
+    checks["bytes of 64-bit types"] = made.wide_types
+    checks["replicas and split rows"] = made.replicas
     for ahead in range(3):
-        checks[f"transfers in flight, device_prefetch={ahead}"] = partial(world.in_flight, ahead)
-    checks["a kept batch"] = world.kept
-    checks["donated arrays"] = world.donated
+        checks[f"transfers in flight, device_prefetch={ahead}"] = partial(made.in_flight, ahead)
+    checks["a kept batch"] = made.kept
+    checks["donated arrays"] = made.donated
     checks["memory returned"] = _returned
     return checks
 
 
-def line() -> Mesh:
+def one_axis() -> Mesh:
     """Returns a mesh of one axis over all devices."""
     return jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
 
 
-def grid() -> Mesh:
+def two_axes() -> Mesh:
     """Returns a mesh of two axes. With four devices or more both axes have replicas."""
     n = jax.device_count()
     rows = next(d for d in (4, 2, 1) if n % d == 0 and (d < n or n < 4))
@@ -96,7 +88,7 @@ def round_up(rows: int) -> int:
     return -(-rows // n) * n
 
 
-class _World:
+class _Checks:
     """The checks and their data."""
 
     def __init__(self, size: Size) -> None:
@@ -113,14 +105,14 @@ class _World:
     # ---- bytes ----
 
     def bytes_in(self, kind: str) -> str:
-        sharding = NamedSharding(line(), P("data"), memory_kind=kind)
+        sharding = NamedSharding(one_axis(), P("data"), memory_kind=kind)
         return self._types(NARROW, sharding)
 
     def wide_types(self) -> str:
         before = jax.config.jax_enable_x64  # type: ignore[attr-defined]
         jax.config.update("jax_enable_x64", True)
         try:
-            return self._types(WIDE, NamedSharding(line(), P("data")))
+            return self._types(WIDE, NamedSharding(one_axis(), P("data")))
         finally:
             jax.config.update("jax_enable_x64", before)
 
@@ -129,16 +121,7 @@ class _World:
         missing = [name for name in names if name not in data]
         if not data:
             return f"JAX puts none of {', '.join(names)} there"
-        count = 0
-        with self.loader(data, dict.fromkeys(data, sharding)) as loader:
-            for records, batch in _delivered(loader):
-                for name, array in batch.items():
-                    if array.sharding != sharding:
-                        raise Mismatch(f"{name} is on {array.sharding}, not on {sharding}")
-                    _same_shards(array, data[name][records], f"{name} of batch {count}")
-                count += 1
-        if count != self.rows // self.batch:
-            raise Mismatch(f"{count} batches came, not {self.rows // self.batch}")
+        count = self._compare(data, dict.fromkeys(data, sharding))
         note = f"; JAX itself does not put {', '.join(missing)} there" if missing else ""
         return f"{count} batches of {len(data)} types{note}"
 
@@ -147,7 +130,7 @@ class _World:
         return rng.integers(0, 2 if name == "bool" else 100, (self.rows, 8)).astype(dtype_of(name))
 
     def replicas(self) -> str:
-        mesh = grid()
+        mesh = two_axes()
         specs = {
             "wide": P("data"),
             "columns": mf.Array("wide", P(None, "model")),
@@ -156,26 +139,30 @@ class _World:
             "all": mf.Array("flags", P()),
         }
         data = {"wide": self.wide, "flags": self._field("bool")}
-        fields = {
-            "wide": "wide",
-            "columns": "wide",
-            "both": "wide",
-            "flags": "flags",
-            "all": "flags",
-        }
+        count = self._compare(data, specs, mesh)
+        return f"{count} batches of {len(specs)} specs on {dict(mesh.shape)}"
+
+    def _compare(self, data: dict[str, Array], specs: dict[str, Any], mesh: Any = None) -> int:
+        """Compares every batch of an epoch with the data; returns the number of batches."""
+        fields = {name: spec.field for name, spec in specs.items() if isinstance(spec, mf.Array)}
         count = 0
         with self.loader(data, specs, mesh) as loader:
             for records, batch in _delivered(loader):
                 for name, array in batch.items():
-                    _same_shards(array, data[fields.get(name, name)][records], name)
+                    if isinstance(specs[name], NamedSharding) and array.sharding != specs[name]:
+                        raise Mismatch(f"{name} is on {array.sharding}, not on {specs[name]}")
+                    whole = data[fields.get(name, name)][records]
+                    _same_shards(array, whole, f"{name} of batch {count}")
                 count += 1
-        return f"{count} batches of {len(specs)} specs on {dict(mesh.shape)}"
+        if count != self.rows // self.batch:
+            raise Mismatch(f"{count} batches came, not {self.rows // self.batch}")
+        return count
 
     # ---- buffers ----
 
     def in_flight(self, ahead: int) -> str:
         """Sums every batch on its devices, long after the loader could reuse its host buffer."""
-        mesh, epochs = line(), -(-self.size.flight * self.batch // self.rows)
+        mesh, epochs = one_axis(), -(-self.size.flight * self.batch // self.rows)
         rows = P("data")
         sums = jax.jit(jax.shard_map(_sum_of_bits, mesh=mesh, in_specs=rows, out_specs=rows))
         options = {"epochs": epochs, "device_prefetch": ahead}
@@ -196,25 +183,24 @@ class _World:
 
     def kept(self) -> str:
         """Keeps one batch while many others use the same few buffers."""
-        n = self.size.reuse // 2
-        with self.loader({"wide": self.wide}, P("data"), line(), epochs=-1) as loader:
+        with self.loader({"wide": self.wide}, P("data"), one_axis(), epochs=-1) as loader:
             batches = _delivered(loader)
             records, kept = next(batches)
-            for _ in range(2 * n):
+            for _ in range(self.size.reuse):
                 next(batches)
             _same(kept["wide"], self.wide[records], "the kept batch")
             made = int(loader.stats()["host_bytes"]) // (self.batch * self.wide[0].nbytes)
         # One batch is kept, two are ready, one is being filled, and JAX releases some late.
         if made > 12:
-            raise Mismatch(f"{2 * n} batches took {made} buffers: they are not reused")
-        return f"{2 * n} further batches in {made} buffers"
+            raise Mismatch(f"{self.size.reuse} batches took {made} buffers: they are not reused")
+        return f"{self.size.reuse} further batches in {made} buffers"
 
     def donated(self) -> str:
         """Donates one of two replicated arrays that alias one buffer, and reads the other."""
         step = jax.jit(lambda x: x * 2 + 1, donate_argnums=0)
         specs = {"given": mf.Array("wide", P()), "kept": mf.Array("wide", P())}
         count = 0
-        with self.loader({"wide": self.wide}, specs, line()) as loader:
+        with self.loader({"wide": self.wide}, specs, one_axis()) as loader:
             for records, batch in _delivered(loader):
                 rows = self.wide[records]
                 got = step(batch.pop("given"))
@@ -251,7 +237,7 @@ def _delivered(loader: mf.Loader) -> Iterator[tuple[Array, dict[str, jax.Array]]
 
 def _same(got: Any, expected: Array, what: str) -> None:
     if np.asarray(got).tobytes() != np.ascontiguousarray(expected).tobytes():
-        raise Mismatch(f"{what} differs from the data")
+        raise Mismatch(f"{what} differs from the source")
 
 
 def _same_shards(array: jax.Array, whole: Array, what: str) -> None:
@@ -266,5 +252,5 @@ def _returned() -> str:
     gc.collect()
     live = library.library().mf_live_batches()
     if live:
-        raise Mismatch(f"{live} batches are still alive")
-    return "no batch is alive"
+        raise Mismatch(f"{live} batches are still live")
+    return "no live batches"

@@ -43,7 +43,7 @@ def measure(case: Case, seconds: float, rounds: int) -> list[Steps]:
     loops: dict[str, Iterator[Any]] = {ALONE: _repeat(ready)}
     loops |= {name: iter(loader) for name, loader in loaders.items()}
     loops[BY_HAND] = case.by_hand()
-    work = Work(checks.line(), ready)
+    work = Work(checks.one_axis(), ready)
     steps = {asked: work.step(asked) for asked in STEPS}
     times: dict[float, dict[str, list[float]]] = {s: {name: [] for name in loops} for s in steps}
     try:

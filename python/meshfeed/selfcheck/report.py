@@ -11,18 +11,11 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one check.
-
-    Attributes:
-        name: what was checked.
-        passed: whether the check passed.
-        text: facts, or the reason for the failure.
-        seconds: how long the check ran.
-    """
+    """The outcome of one check."""
 
     name: str
     passed: bool
-    text: str
+    text: str  # facts, or the reason for the failure
     seconds: float
 
 
@@ -30,29 +23,20 @@ class Result:
 class Rates:
     """The speed of loading one kind of data; times in seconds, rates in batches per second.
 
-    Attributes:
-        case: the name of the data.
-        batch_rows: the rows of a batch.
-        batch_bytes: the bytes of a batch.
-        next_p50: the median time of a `next` until its batch is ready, one batch after the other.
-        next_p99: the 99th percentile of the same.
-        closed: for each loop, the rate of the same.
-        pipelined: for each loop, the rate with two batches under way.
-        closed_ratio: the rate relative to by hand: median, 10th and 90th percentile of rounds.
-        pipelined_ratio: the same with two batches under way.
-        copy: how often per second the host copies the bytes of a batch.
+    *Closed* loops wait for each batch before they request the next one. *Pipelined* loops have two
+    batches under way. Ratios are to the loop by hand: median, 10th and 90th percentile of rounds.
     """
 
-    case: str
+    case: str  # the name of the data
     batch_rows: int
     batch_bytes: int
-    next_p50: float
+    next_p50: float  # the median time of a `next` until its batch is ready, in the closed loop
     next_p99: float
-    closed: dict[str, float]
+    closed: dict[str, float]  # by the name of the loop, and so are the others
     pipelined: dict[str, float]
     closed_ratio: tuple[float, float, float]
     pipelined_ratio: tuple[float, float, float]
-    copy: float
+    copy: float  # copies of the bytes of a batch on the host
 
     def bandwidth(self, rate: float) -> float:
         """Returns the GB/s of a rate."""
@@ -61,19 +45,12 @@ class Rates:
 
 @dataclass(frozen=True)
 class Steps:
-    """How much time the input adds to a step.
+    """How much time the input adds to a step. All times are seconds."""
 
-    Attributes:
-        case: the name of the data.
-        asked: the seconds of computation that the step was set for.
-        alone: the seconds of the step on a batch that is already on its devices.
-        loops: for each loop, the seconds of a step with its input.
-    """
-
-    case: str
-    asked: float
-    alone: float
-    loops: dict[str, float]
+    case: str  # the name of the data
+    asked: float  # the computation that the step was set for
+    alone: float  # the step on a batch that is already on its devices
+    loops: dict[str, float]  # a step with its input, by the name of the loop
 
     def added(self, loop: str) -> str:
         """Describes what the input adds to the step in a loop. Less than 2 % is noise."""
@@ -83,25 +60,15 @@ class Steps:
 
 @dataclass
 class Report:
-    """The outcome of a self-check.
+    """The outcome of a self-check."""
 
-    Attributes:
-        machine: versions, devices and processor, by name.
-        checks: the outcome of each check.
-        rates: the speed of loading, by kind of data.
-        steps: how much time the input adds to steps of several lengths.
-        shared: whether the devices use the host's memory, so that nothing is transferred.
-        untimed: the reason if there are no times.
-        minutes: how long the self-check took.
-    """
-
-    machine: dict[str, str]
+    machine: dict[str, str]  # versions, devices and processor
     checks: list[Result] = field(default_factory=list)
     rates: list[Rates] = field(default_factory=list)
     steps: list[Steps] = field(default_factory=list)
-    shared: bool = False
-    untimed: str = ""
-    minutes: float = 0.0
+    shared: bool = False  # whether the devices use the host's memory, so nothing is transferred
+    untimed: str = ""  # the reason if there are no measurements
+    minutes: float = 0.0  # that the self-check took
 
     @property
     def passed(self) -> bool:
@@ -127,7 +94,7 @@ class Report:
 
     def _speed(self) -> Iterable[str]:
         if not self.rates:
-            yield f"Nothing was timed: {self.untimed}."
+            yield f"Nothing was measured: {self.untimed}."
             return
         rates = max(self.rates, key=lambda r: r.batch_bytes)
         best = "pinned" if "pinned" in rates.closed and not self.shared else "put"
@@ -202,9 +169,8 @@ class Report:
         bandwidths = (
             [
                 r.case,
-                *(_bandwidth(r, r.closed.get(name)) for name in names),
-                *(_bandwidth(r, r.pipelined.get(name)) for name in names),
-                f"{r.bandwidth(r.copy):.2f}",
+                *(_bandwidth(r, of.get(name)) for of in (r.closed, r.pipelined) for name in names),
+                _bandwidth(r, r.copy),
             ]
             for r in self.rates
         )
@@ -213,7 +179,7 @@ class Report:
     def _steps(self) -> Iterable[str]:
         if not self.steps:
             return
-        yield "## Transfer beside a step\n"
+        yield "## Transfer during a step\n"
         yield _STEPS
         names = list(self.steps[0].loops)
         rows = (

@@ -75,7 +75,7 @@ def _measure(report: Report, turns: tuple[float, int], shrink: int, say: Say) ->
     for case in cases:
         say(f"speed of {case.name}")
         report.rates.append(timing.measure(case, *turns))
-    say(f"steps over {cases[0].name}")
+    say(f"steps with {cases[0].name}")
     report.steps = overlap.measure(cases[0], *turns)
 
 

@@ -38,17 +38,11 @@ LEAST = 5  # batches of a measurement, however long they take
 
 @dataclass(frozen=True)
 class Case:
-    """Data of one kind.
+    """Data of one kind."""
 
-    Attributes:
-        name: what the report calls it.
-        data: the arrays, by field.
-        batch: rows of a batch.
-    """
-
-    name: str
-    data: Data
-    batch: int
+    name: str  # in the report
+    data: Data  # the arrays, by field
+    batch: int  # rows of a batch
 
     @property
     def batch_bytes(self) -> int:
@@ -57,7 +51,7 @@ class Case:
 
     def shardings(self) -> dict[str, NamedSharding]:
         """Returns the sharding of every array: rows over all devices."""
-        return dict.fromkeys(self.data, NamedSharding(checks.line(), P("data")))
+        return dict.fromkeys(self.data, NamedSharding(checks.one_axis(), P("data")))
 
     def loader(self, **options: Any) -> mf.Loader:
         """Returns a shuffled loader without end."""
@@ -124,31 +118,23 @@ def cases(shrink: int = 1) -> list[Case]:
         shrink: a divisor for the rows of dataset and batch.
     """
     rng = np.random.default_rng(0)
+    tokens, images, features = (checks.round_up(max(n // shrink, 1)) for n in (256, 256, 1024))
 
-    def sized(rows: int) -> int:
-        return max(rows // shrink, 1)
+    def rows(n: int, batch: int) -> int:
+        return max(n // shrink, 2 * batch)
 
-    def batch(rows: int) -> int:
-        return checks.round_up(sized(rows))
+    def labels(n: int) -> checks.Array:
+        return rng.integers(0, 1000, n).astype(np.int32)
 
-    def labels(rows: int) -> checks.Array:
-        return rng.integers(0, 1000, sized(rows)).astype(np.int32)
-
-    def rows(n: int, of: int) -> int:
-        return max(n, 2 * of * shrink)
-
-    tokens, images, features = batch(256), batch(256), batch(1024)
-    n = rows(16384, tokens)
-    text = rng.integers(0, 50000, (sized(n), 2048), np.int32)
+    text = rng.integers(0, 50000, (rows(16384, tokens), 2048), np.int32)
     n = rows(1024, images)
-    pixels = rng.integers(0, 256, (sized(n), 224, 224, 3), np.uint8)
-    pictures = {"image": pixels, "label": labels(n)}
+    pictures = {"image": rng.integers(0, 256, (n, 224, 224, 3), np.uint8), "label": labels(n)}
     n = rows(262144, features)
-    vectors = rng.standard_normal((sized(n), 16), np.float32)
+    vectors = {"x": rng.standard_normal((n, 16), np.float32), "label": labels(n)}
     return [
         Case("images, uint8 [224, 224, 3]", pictures, images),
         Case("tokens, int32 [2048]", {"tokens": text}, tokens),
-        Case("features, float32 [16]", {"x": vectors, "label": labels(n)}, features),
+        Case("features, float32 [16]", vectors, features),
     ]
 
 
@@ -157,17 +143,11 @@ def cases(shrink: int = 1) -> list[Case]:
 
 @dataclass(frozen=True)
 class Times:
-    """The times of one loop in one round.
+    """The times of one loop in one round."""
 
-    Attributes:
-        closed: the seconds of each `next` until its batch was ready, one batch after the other.
-        closed_rate: the batches per second of the same.
-        pipelined_rate: batches per second with two batches under way.
-    """
-
-    closed: list[float]
-    closed_rate: float
-    pipelined_rate: float
+    closed: list[float]  # seconds of each `next` until its batch was ready, one after the other
+    closed_rate: float  # batches per second of the same
+    pipelined_rate: float  # batches per second with two batches under way
 
 
 def run(loop: Loop, seconds: float) -> Times:
