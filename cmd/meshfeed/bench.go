@@ -24,27 +24,7 @@ func newBench() *cobra.Command {
 A plain copy of the same number of bytes is timed in the same run for comparison.`,
 		Example: "  meshfeed bench layout.json train-*.arrow\n  meshfeed bench --process 3 --time 10s --json layout.json data/",
 		Args:    need(2, -1, "a layout document and files"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := readLayout(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			ds, err := arrowio.OpenFiles(cmd.Context(), args[1:], o.files)
-			if err != nil {
-				return err
-			}
-			defer ds.Close()
-			update, finish := newProgress(cmd.ErrOrStderr(), "measuring")
-			m, err := o.measure(cmd.Context(), ds, l, update)
-			finish()
-			if err != nil {
-				return err
-			}
-			if o.json {
-				return writeJSON(cmd.OutOrStdout(), m)
-			}
-			return m.print(cmd.OutOrStdout())
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.process, "process", 0, "the process whose blocks to load")
@@ -60,6 +40,29 @@ type benchOptions struct {
 	time             time.Duration
 	sequential, json bool
 	files            arrowio.Options
+}
+
+// run measures and prints how fast the batches of a layout are loaded from files.
+func (o benchOptions) run(cmd *cobra.Command, path string, files []string) error {
+	l, err := readLayout(cmd, path)
+	if err != nil {
+		return err
+	}
+	ds, err := arrowio.OpenFiles(cmd.Context(), files, o.files)
+	if err != nil {
+		return err
+	}
+	defer ds.Close()
+	update, finish := newProgress(cmd.ErrOrStderr(), "measuring")
+	m, err := o.measure(cmd.Context(), ds, l, update)
+	finish()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeJSON(cmd.OutOrStdout(), m)
+	}
+	return m.print(cmd.OutOrStdout())
 }
 
 // measurement is the JSON that the verb prints. Times are in seconds.

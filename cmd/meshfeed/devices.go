@@ -13,11 +13,16 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed/selfcheck"
 )
 
+// devicesOptions holds the flags of devices.
+type devicesOptions struct {
+	json, check bool
+	minutes     float64
+	seed        uint64
+	open        gomlxfeed.OpenOptions
+}
+
 func newDevices() *cobra.Command {
-	var asJSON, check bool
-	var minutes float64
-	var seed uint64
-	var o gomlxfeed.OpenOptions
+	var o devicesOptions
 	cmd := &cobra.Command{
 		Use:   "devices SPEC",
 		Short: "list the devices of a backend, or check and measure them",
@@ -38,39 +43,42 @@ The exit status is 0 if the backend is usable, 1 if a check fails, and 2 if the 
 the message says why.`,
 		Example: "  meshfeed devices virtual:8\n  meshfeed devices --json 'xla:/opt/xla_cpu_pjrt.so?devices=8'",
 		Args:    need(1, 1, "one SPEC, such as virtual:8"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if !(minutes > 0 && minutes <= mostMinutes) {
-				return usage(cmd, fmt.Sprintf("--minutes is %g, but must be more than 0 and at most %d", minutes, mostMinutes))
-			}
-			for _, flag := range []string{"minutes", "seed"} {
-				if !check && cmd.Flags().Changed(flag) {
-					return usage(cmd, fmt.Sprintf("--%s needs --check", flag))
-				}
-			}
-			d, err := gomlxfeed.Open(cmd.Context(), args[0], o)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, d.Close()) }()
-			if check {
-				return checkDevices(cmd, d, selfcheck.Options{Duration: time.Duration(minutes * float64(time.Minute)), Seed: seed}, asJSON)
-			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), d.Facts())
-			}
-			return printDevices(cmd.OutOrStdout(), d.Facts())
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "check and measure the devices")
-	cmd.Flags().Float64Var(&minutes, "minutes", 1, "with --check: about how long to measure")
-	cmd.Flags().Uint64Var(&seed, "seed", 0, "with --check: which random layouts to try")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 20*time.Second, "the longest time for a plugin to start")
-	cmd.Flags().BoolVar(&o.NoPreflight, "no-preflight", false, "load a plugin without starting it in a child process first")
+	cmd.Flags().BoolVar(&o.check, "check", false, "check and measure the devices")
+	cmd.Flags().Float64Var(&o.minutes, "minutes", 1, "with --check: about how long to measure")
+	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "with --check: which random layouts to try")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
+	cmd.Flags().DurationVar(&o.open.Timeout, "timeout", 20*time.Second, "the longest time for a plugin to start")
+	cmd.Flags().BoolVar(&o.open.NoPreflight, "no-preflight", false, "load a plugin without starting it in a child process first")
 	return cmd
 }
 
 const mostMinutes = 60
+
+// run opens the devices, and lists or checks them.
+func (o devicesOptions) run(cmd *cobra.Command, spec string) (err error) {
+	if !(o.minutes > 0 && o.minutes <= mostMinutes) {
+		return usage(cmd, fmt.Sprintf("--minutes is %g, but must be more than 0 and at most %d", o.minutes, mostMinutes))
+	}
+	for _, flag := range []string{"minutes", "seed"} {
+		if !o.check && cmd.Flags().Changed(flag) {
+			return usage(cmd, fmt.Sprintf("--%s needs --check", flag))
+		}
+	}
+	d, err := gomlxfeed.Open(cmd.Context(), spec, o.open)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	switch {
+	case o.check:
+		return checkDevices(cmd, d, selfcheck.Options{Duration: time.Duration(o.minutes * float64(time.Minute)), Seed: o.seed}, o.json)
+	case o.json:
+		return writeJSON(cmd.OutOrStdout(), d.Facts())
+	}
+	return printDevices(cmd.OutOrStdout(), d.Facts())
+}
 
 // checkDevices runs the self-check and prints its report.
 func checkDevices(cmd *cobra.Command, d *gomlxfeed.Devices, o selfcheck.Options, asJSON bool) error {

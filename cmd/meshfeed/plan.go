@@ -25,29 +25,10 @@ A layout with problems is drawn too, with its problems below it. The exit status
 can be drawn and 2 if it cannot be read. Problems do not change it: use "meshfeed check" for that.`,
 		Example: "  meshfeed plan layout.json\n  meshfeed plan --json layout.json | jq .totals\n  meshfeed plan --svg layout.json > layout.svg",
 		Args:    need(1, 1, "one layout document"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(cmd); err != nil {
-				return err
-			}
-			l, err := readLayout(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			if o.html {
-				html, err := pageWith(cmd, l)
-				if err != nil {
-					return err
-				}
-				return writePage(cmd, html)
-			}
-			if err := o.drawing().Check(l); err != nil {
-				return byCommand(cmd, err)
-			}
-			_, err = cmd.OutOrStdout().Write(o.render(l))
-			return err
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+
+		ValidArgsFunction: layoutFiles,
 	}
-	cmd.ValidArgsFunction = layoutFiles
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.svg, "svg", false, "print the picture as SVG")
@@ -64,6 +45,29 @@ type planOptions struct {
 	array                   string
 	dims                    []int
 	width                   int
+}
+
+// run draws the layout that a file contains.
+func (o planOptions) run(cmd *cobra.Command, path string) error {
+	if err := o.check(cmd); err != nil {
+		return err
+	}
+	l, err := readLayout(cmd, path)
+	if err != nil {
+		return err
+	}
+	if o.html {
+		html, err := pageWith(cmd, l)
+		if err != nil {
+			return err
+		}
+		return writePage(cmd, html)
+	}
+	if err := o.drawing().Check(l); err != nil {
+		return byCommand(cmd, err)
+	}
+	_, err = cmd.OutOrStdout().Write(o.render(l))
+	return err
 }
 
 // check rejects flags that have no effect on the chosen output format.
