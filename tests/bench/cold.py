@@ -9,9 +9,7 @@ that came from the disk.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import mmap
 import os
 import sys
 import time
@@ -28,6 +26,7 @@ import numpy as np
 import meshfeed as mf
 from tests.bench import probe
 from tests.bench.cases import MESHES, Case, named, shardings
+from tests.bench.disk import cached_part, counters, drop
 
 
 def run(name: str, loop: str, folder: Path, seconds: float, epochs: int) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def run(name: str, loop: str, folder: Path, seconds: float, epochs: int) -> dict
     warm_up(case, split)
     stayed = drop(path)
     start = began = time.perf_counter()
-    disk, cpu = from_disk(), time.process_time()
+    disk, cpu = counters()["read_bytes"], time.process_time()
     most = epochs * (case.rows // case.batch) or sys.maxsize
     batches = begin(loop, path, case, split)
     times: list[float] = []
@@ -55,7 +54,7 @@ def run(name: str, loop: str, folder: Path, seconds: float, epochs: int) -> dict
         "p50_ms": float(np.percentile(times, 50)),
         "p99_ms": float(np.percentile(times, 99)),
         "cpu_per_million": (time.process_time() - cpu) / rows * 1e6,
-        "disk_mb": (from_disk() - disk) / 1e6,
+        "disk_mb": (counters()["read_bytes"] - disk) / 1e6,
         "rows_mb": len(times) * case.batch_bytes / 1e6,
         "file_mb": path.stat().st_size / 1e6,
         "cached_before": stayed,
@@ -76,31 +75,6 @@ def warm_up(case: Case, split: dict[str, Any]) -> None:
     shape = {case.field: (case.batch, *case.shape), "label": (case.batch,)}
     batch = {name: np.zeros(shape[name], np.int32) for name in split}
     jax.block_until_ready(jax.device_put(batch, split))
-
-
-def drop(path: Path) -> float:
-    """Drops a file's pages from the cache, and returns the share that stayed."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return cached_part(path)
-
-
-def from_disk() -> int:
-    """Returns the bytes that the kernel read from disks for this process."""
-    lines = Path("/proc/self/io").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("read_bytes")).split()[1])
-
-
-def cached_part(path: Path) -> float:
-    """Returns the share of a file in the page cache, by mincore(2)."""
-    mapped = np.memmap(path, np.uint8, "r")
-    pages = np.empty(-(-mapped.size // mmap.PAGESIZE), np.uint8)
-    libc = ctypes.CDLL(None, use_errno=True)
-    size = ctypes.c_size_t(mapped.size)
-    if libc.mincore(ctypes.c_void_p(mapped.ctypes.data), size, ctypes.c_void_p(pages.ctypes.data)):
-        raise OSError(ctypes.get_errno(), "mincore")
-    return float(np.mean(pages & 1))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import jax
 
 import meshfeed as mf
 from tests.bench.cases import CASES, MESHES, Case, named, shardings
+from tests.bench.disk import counters, drop
 from tests.distributed.job import Job
 from tests.distributed.process import joined
 
@@ -24,8 +25,6 @@ HANG = 110  # seconds
 
 def measure(folder: Path, devices: tuple[int, ...]) -> list[dict[str, Any]]:
     """Drops the file's pages, runs a job, and returns what each process read and gathered."""
-    from tests.bench.cold import drop
-
     path = CASE.file(folder)
     stayed = drop(path)
     with tempfile.TemporaryDirectory() as scratch:
@@ -53,12 +52,6 @@ def read(case: Case, path: Path) -> dict[str, Any]:
         "file": path.stat().st_size,
         **{name: after[name] - before[name] for name in ("rchar", "read_bytes")},
     }
-
-
-def counters() -> dict[str, int]:
-    """Returns the kernel's counts of this process: bytes read, and bytes from a disk."""
-    lines = Path("/proc/self/io").read_text().splitlines()
-    return {name: int(value) for name, value in (line.split(": ") for line in lines)}
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from jax.sharding import PartitionSpec
 
 import meshfeed as mf
-from tests.bench.cold import drop
+from tests.bench.disk import drop
 
 RECORDS, BATCH = 1_000_000_000, 128
 EACH = 1_000_000  # records of a record batch
