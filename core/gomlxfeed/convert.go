@@ -113,8 +113,8 @@ func assignHint(m *mesh.Mesh, d *Devices) string {
 // dimension. A shorter one would mean the same, but parts of GoMLX reject it and
 // others treat the array as replicated.
 //
-// The error is InvalidArgument if the spec has more than rank entries, names an
-// axis twice, or names an axis that the mesh does not have.
+// The error is InvalidArgument if the spec has more than rank entries, or names
+// an axis twice or one that the mesh does not have.
 func ShardingSpec(m *distributed.DeviceMesh, spec sharding.PartitionSpec, rank int) (*distributed.ShardingSpec, error) {
 	if m == nil {
 		return nil, fail("there is no mesh")

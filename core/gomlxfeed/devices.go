@@ -111,8 +111,8 @@ func (d *Devices) Live() (buffers, bytes int64) {
 }
 
 // count adds to the numbers of Live. For a new tensor it runs within the backend
-// call that created the tensor, so that Close counts the tensor after it waited
-// for that call.
+// call that created the tensor. So Close, which waits for that call, sees the
+// tensor.
 func (d *Devices) count(buffers int64, bytes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

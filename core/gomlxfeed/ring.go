@@ -17,11 +17,11 @@ import (
 //	l, err := loader.New(src, loader.Options{Layout: lay, Allocator: ring})
 //
 // With shared memory, the loader gathers a block into the buffer of the first
-// device that holds it, which is the only copy for that device. The complete
-// batch is then copied to the other holders. Without shared memory, the loader
-// gathers into aligned host memory, and the complete batch is sent to all devices
-// at once. Both happen during prefetch, so that step n+1 is transferred while
-// step n is computed.
+// device that holds it. For that device this is the only copy. The complete batch
+// is then copied to the other holders. Without shared memory, the loader gathers
+// into aligned host memory, and the complete batch is sent to all devices at
+// once. Both happen during prefetch, so that step n+1 is transferred while step n
+// is computed.
 //
 // Released memory is reused by later batches; at most the layout's prefetch + 3
 // slots are idle. The ring never waits for a release. All methods may be called

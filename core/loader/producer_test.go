@@ -146,8 +146,8 @@ func TestWaitInTheQueue(t *testing.T) {
 	})
 }
 
-// No caller waits in the queue at the end of a loop, even if the first batch of the
-// next loop is being built, or if there is no memory for a batch.
+// No caller waits in the queue at the end of a loop, even if the first batch of
+// the next loop is being built. Nor does a caller wait if there is no memory.
 func TestNoWaitWithoutBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, steps := digits(100), 0

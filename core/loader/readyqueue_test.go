@@ -289,8 +289,8 @@ func TestQueueBeforeAnError(t *testing.T) {
 	}
 }
 
-// The end of a loop comes from Next, even if the loop begins at its last batch and
-// the first batch of the next loop is ready.
+// Next, and not the queue, reports the end of a loop, even if the loop begins at its
+// last batch. The first batch of the next loop is then ready.
 func TestQueueAtTheEnd(t *testing.T) {
 	l, q := queued(t, loader.Options{})
 	for range 50 {

@@ -12,8 +12,8 @@ type skip struct {
 	to               batch.Cursor // after them
 }
 
-// skip returns the positions of the n steps from a normalized cursor, the
-// remainders of epochs among them that fill no step, and the cursor after them.
+// skip returns the positions of the n steps from a normalized cursor, and the
+// cursor after them. Remainders of epochs that fill no step count as dropped.
 // Until is Options.Epochs.
 func (g grid) skip(c batch.Cursor, n, until int64) (s skip, err error) {
 	if err := g.checkSkip(c, n, until); err != nil {

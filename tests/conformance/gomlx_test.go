@@ -18,11 +18,11 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestGoMLX places every case of the tables on virtual devices in a random
-// order, with a random type, and reads every shard back from its device. The
-// shard must be the index of the global batch that JAX assigns to that position
-// of the mesh. Axes are renamed, because GoMLX accepts identifiers only. Scalars
-// and batches without rows are left out, because no batch can be one.
+// TestGoMLX places every case of the tables on virtual devices, in a random order
+// and with a random type. It reads every shard back from its device. The shard
+// must be the index of the global batch that JAX assigns to that position of the
+// mesh. Axes are renamed, because GoMLX accepts identifiers only. Scalars and
+// batches without rows are left out, because no batch can be one.
 func TestGoMLX(t *testing.T) {
 	r := random.New(t)
 	all, done := read(t), 0

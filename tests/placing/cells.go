@@ -225,9 +225,9 @@ func (b *bench) trained(c cell, d *gomlxfeed.Devices, m mode) (cell, error) {
 	return c, nil
 }
 
-// byHand measures a program without meshfeed: it gathers a batch to host
-// memory, makes a tensor of every shard, one after the other, joins them to a
-// global array as the other cells do, and frees it.
+// byHand measures a program without meshfeed: it gathers a batch to host memory
+// and makes a tensor of every shard, one after the other. It joins them to a
+// global array, as the other cells do, and frees it.
 func (b *bench) byHand(c cell, d *gomlxfeed.Devices) (cell, error) {
 	g, err := b.gather()
 	if err != nil {

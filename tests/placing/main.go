@@ -1,6 +1,6 @@
-// Command placing measures what it costs to bring a batch to the devices of
-// GoMLX, on the pure-Go backend and on XLA's for CPUs, and writes
-// docs/benchmarks-gomlx.md. `make bench-go` runs it.
+// Command placing measures what it costs to bring a batch to the devices of GoMLX:
+// the pure-Go backend, and XLA on CPUs. It writes docs/benchmarks-gomlx.md.
+// `make bench-go` runs it.
 package main
 
 import (
