@@ -80,7 +80,7 @@ def _release_at_end(handle: Handle) -> None:
     ends = library.ends
     ends[id(release)] = release
     if len(ends) % 64 == 0:  # drops those of deleted objects, seldom because it looks at all
-        for key in [key for key, end in tuple(ends.items()) if end() is None]:
+        for key in [key for key, end in ends.copy().items() if end() is None]:
             ends.pop(key, None)  # another thread may do the same
 
 
