@@ -217,13 +217,7 @@ class Certificate:
         first: Position | None = None,
         last: Position | None = None,
     ) -> bool:
-        """Returns whether `check` succeeds.
-
-        Args:
-            epochs: as in `check`.
-            first: as in `check`.
-            last: as in `check`.
-        """
+        """Returns whether `check` succeeds, which has the same arguments."""
         try:
             self.check(epochs, first=first, last=last)
         except DataLossError:
@@ -239,10 +233,7 @@ class Certificate:
     ) -> dict[str, Any]:
         """Returns what the runs record about the positions, without a check of the evidence.
 
-        Args:
-            epochs: as in `check`.
-            first: as in `check`.
-            last: as in `check`.
+        The arguments are those of `check`.
 
         Returns:
             "first" and "last", the ends of what was asked for; "delivered", "dropped" and

@@ -141,13 +141,13 @@ def together(functions: list[Callable[[], object]]) -> None:
 @contextmanager
 def players(*datasets: Mapping[str, Any] | None, **options: Any) -> Iterator[Players]:
     """Four processes, each with its own dataset if datasets are given."""
-    cast = Players(**options)
+    job = Players(**options)
     for arrays in datasets or [None] * 4:
-        cast.add(arrays)
+        job.add(arrays)
     try:
-        yield cast
+        yield job
     finally:
-        cast.close()
+        job.close()
 
 
 @contextmanager

@@ -106,8 +106,8 @@ def test_interrupted_and_gone(odd: int) -> None:
             assert isinstance(got[p], dict)
             with pytest.raises(mf.PeerError) as e:
                 next(iter(job.loaders[p]))
-            place = f"process {odd}, at epoch 0, step 0"
-            assert str(e.value) == f"mf.Loader: {place}: KeyboardInterrupt"
+            where = f"process {odd}, at epoch 0, step 0"
+            assert str(e.value) == f"mf.Loader: {where}: KeyboardInterrupt"
 
 
 def ctrl_c(*_: object) -> None:

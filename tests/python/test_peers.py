@@ -475,6 +475,6 @@ def test_all_fail_at_once() -> None:
         assert store.messages == 6  # of processes 0 and 1 to the others
         for p, loader in enumerate(job.loaders):
             peers_of(loader)._thread.join(HANG)
-            letter = peers_of(loader)._received
-            assert letter is not None
-            assert letter["process"] != p
+            message = peers_of(loader)._received
+            assert message is not None
+            assert message["process"] != p

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ from tests.python.players import (
     rows,
     threads,
     together,
+    until,
 )
 
 ODD = 2  # the process that gets other bytes; it holds the same rows as process 0
@@ -84,10 +84,7 @@ def test_copies_of_a_process(odd: int, copy: int) -> None:
         corrupt(job.loaders[odd], one_copy)
         job.step()
         known = [cluster(loader).peers for loader in job.loaders]
-        late = time.monotonic() + HANG
-        while not all(peers._own or peers._received for peers in known):
-            assert time.monotonic() < late
-            threading.Event().wait(0.01)
+        until(lambda: all(peers._own or peers._received for peers in known))
         text = "array 'x', index [0:4, 0:6], differs between {} at epoch 0, step 0; "
         text += "compare what these hosts read: meshfeed verify --hash"
         own, other = "devices of process 0", "processes 0 and 2"

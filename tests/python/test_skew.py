@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ import meshfeed as mf
 from meshfeed._jobs import peers, skew
 from meshfeed._jobs.barrier import Decision
 from tests.python.corruptions import SEED
-from tests.python.players import HANG, Players, cluster, peers_of, players, together, until
+from tests.python.players import HANG, Players, cluster, heard, peers_of, players, together, until
 
 Loop = Callable[[int, Iterator[Any]], None]
 STEPS = 24
@@ -107,8 +106,8 @@ def test_the_error_is_the_same_in_all() -> None:
     with players(verify_replicas="always") as job:
         got = run(job, loop)
         cluster(job.loaders[0]).abandon(got[0])
+        heard(job, 0)
         for loader in job.loaders[1:]:
-            wait_for_failure(peers_of(loader))
             with pytest.raises(mf.IncompatibleError) as e:
                 next(iter(loader))
             assert (type(e.value), str(e.value)) == (mf.IncompatibleError, said)
@@ -135,18 +134,6 @@ def test_the_error_outlives_the_processes_that_raised_it() -> None:
         with pytest.raises(mf.IncompatibleError) as e:
             next(iter(slow))
         assert str(e.value) == said
-
-
-def wait_for_failure(of: peers.Peers) -> None:
-    """Waits until a process has received a failure."""
-    late = time.monotonic() + HANG
-    while time.monotonic() < late:
-        try:
-            of.check()
-        except mf.PeerError:
-            return
-        time.sleep(0.001)
-    raise AssertionError
 
 
 def loop_of(step: Steps) -> Loop:
