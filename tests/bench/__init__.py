@@ -6,6 +6,6 @@ and the next one continues. The end point is the same for all loops: global `jax
 eight CPU devices.
 
 `turns` runs the loops in short turns, so that other load of the machine meets all of them. `cell`
-is a warm case on a mesh, `rows` the gather alone by the size of a row, and `cold` a file whose
-pages are not in memory. `limits` and `ballast` limit the memory.
+measures a warm case on a mesh, and `rows` the gather alone by the size of a row. `cold` measures a
+file whose pages are not in memory. `limits` and `ballast` limit the memory.
 """

@@ -33,8 +33,8 @@ not change. The batches of the probe and of Grain passed the same test of their 
 SUMMARY = """\
 **In short.** In {cells} warm cells, closed, meshfeed was {low:.2f} to {high:.2f} times as fast as
 the probe, with a median of {middle:.2f}. It was slower in {slower} (✗), and less than 1.5 times as
-fast in {short} (○). `next` met its target in {reached} of {cells}, the same formula with F among
-calls of `next` in {among}, and with F and G at the same time in {together}. The end of the page
+fast in {short} (○). `next` met its target in {reached} of {cells}. By the same formula with F among
+calls of `next` it is {among}, and with F and G at the same time {together}. The end of the page
 lists every missed target, with the reason.
 """
 
@@ -64,8 +64,8 @@ touched for the first time, per batch, over 2,000 batches. Memory that is alloca
 shows there. A buffer that is allocated once shows with a 2,000th of its pages: the last of a
 loader's four buffers is 0.2 with batches of 1.5 MB. *Python bytes* are the allocations of Python
 and NumPy during one `next`, with the whole batch and with a quarter of it. *first batch* is the
-time from the construction of a loader over data just opened to the ready batch, the median of
-eight; in brackets the first one of the process, which loads the library.
+time from the construction of a loader, over data just opened, to the ready batch. It is the median
+of eight. The time in brackets is that of the first one of the process, which loads the library.
 """
 
 ROWS = """\

@@ -14,10 +14,10 @@ HEAD = """## Many processes
 
 Four processes of two devices each, one `jax.distributed` job on {cores} cores of {processor},
 commit {commits}. The loops take turns, of 1,000 steps if they are fast. Before each turn all
-processes meet, and all run the same loop. *step* is the median step of the median process, *job*
-the mean step of the slowest process, and *CPU* the processor time of a step in all four together,
-all in ms: medians of the rounds, with their range. *times by hand* compares *job* round by round
-with the loop that gathers this process's rows with NumPy and calls
+processes meet, and all run the same loop. *step* is the median step of the median process. *job* is
+the mean step of the slowest process. *CPU* is the processor time of a step in all four together.
+All are in ms: medians of the rounds, with their range. *times by hand* compares *job* round by
+round with the loop that gathers this process's rows with NumPy and calls
 `make_array_from_process_local_data`. *gathered* are the bytes that a process gathers for a step;
 meshfeed's are the plan's to the byte. `device_put` gathers the whole batch in every process and
 then compares it over the network. Grain gives process p every n-th record. That is right on these
