@@ -2,17 +2,10 @@
 
 package page
 
-import (
-	"embed"
-	"io/fs"
-)
+import "embed"
 
 //go:embed dist/layout.html
 var html []byte
 
 //go:embed dist/hosted
 var folder embed.FS
-
-func single() ([]byte, error) { return append([]byte(nil), html...), nil }
-
-func hosted() (fs.FS, error) { return fs.Sub(folder, "dist/hosted") }

@@ -21,11 +21,13 @@ const slot = `<script type="application/json" id="layout">`
 // bytes only to escape characters that could end a script, in a way that JSON
 // allows.
 func HTML(document []byte) ([]byte, error) {
-	page, err := single()
-	if err != nil || len(document) == 0 {
-		return page, err
+	if html == nil {
+		return nil, absent()
 	}
-	before, after, found := bytes.Cut(page, []byte(slot))
+	if len(document) == 0 {
+		return bytes.Clone(html), nil
+	}
+	before, after, found := bytes.Cut(html, []byte(slot))
 	if !found {
 		return nil, status.New(status.Internal, "page", "the page has no element for a layout")
 	}
@@ -41,4 +43,14 @@ func escape(document []byte) []byte {
 
 // Hosted returns the files of the page for a web server: index.html, its script
 // and meshfeed.wasm, which the browser compiles while it downloads.
-func Hosted() (fs.FS, error) { return hosted() }
+func Hosted() (fs.FS, error) {
+	if html == nil {
+		return nil, absent()
+	}
+	return fs.Sub(folder, "dist/hosted")
+}
+
+func absent() error {
+	return status.New(status.Unsupported, "page", "this build carries no page, since it was built without the tag page").
+		WithHint("pip install builds it in unless MESHFEED_PAGE=0 is set; in a checkout run: make page lib")
+}

@@ -5,7 +5,7 @@ import { type ArrayDraft, addArray, newBatch, resize, sizes } from "./draft.js";
 import { idOf } from "./element.js";
 import { Form, caption, formStyles, typed } from "./form.js";
 import { pointer } from "./pointer.js";
-import { type Dim, parseShape, parseSpec, specText } from "./spec-text.js";
+import { parseShape, parseSpec, specText } from "./spec-text.js";
 
 const DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"];
 
@@ -40,14 +40,14 @@ export class ArrayForm extends Form {
     const spec = `${path}/spec`;
     return html`<fieldset class=${a.name === this.model.look.array ? "shown" : ""} aria-label="array ${a.name}" @focusin=${() => this.show(a.name)}>
       <div class="top">
-        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.isRefused(path) || this.errorAt(path, true) !== null} aria-describedby=${idOf(path)} @change=${(e: Event) => this.rename(i, e)} />
+        <input class="code" aria-label="name of array ${i + 1}" data-path=${path} .value=${a.name} aria-invalid=${this.isRefused(path) || this.errorAt(path, true) !== null} aria-describedby=${idOf(path)} @change=${(e: Event) => this.take(path, () => this.rename(i, typed(e)))} />
         <select aria-label="type of ${a.name}" data-path="${path}/dtype" aria-invalid=${this.bad(`${path}/dtype`)} @change=${(e: Event) => this.model.edit((d) => void (d.arrays[i]!.dtype = typed(e)))}>
           ${DTYPES.map((t) => html`<option ?selected=${t === a.dtype}>${t}</option>`)}
         </select>
         <button class="quiet" aria-label="remove array ${a.name}" @click=${() => this.model.edit((d) => void d.arrays.splice(i, 1))}>×</button>
       </div>
-      <div>${caption(shape, "shape")}<input id=${shape} class="code" data-path=${shape} .value=${shapeText(a)} spellcheck="false" aria-invalid=${this.bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.shape(i, shape, e)} /></div>
-      <div>${caption(spec, "spec")}<input id=${spec} class="code" data-path=${spec} .value=${specText(a.spec)} spellcheck="false" aria-invalid=${this.bad(spec)} aria-describedby=${idOf(spec)} @change=${(e: Event) => this.spec(i, spec, e)} /></div>
+      <div>${caption(shape, "shape")}<input id=${shape} class="code" data-path=${shape} .value=${shapeText(a)} spellcheck="false" aria-invalid=${this.bad(shape)} aria-describedby=${idOf(shape)} @change=${(e: Event) => this.take(shape, () => this.shape(i, typed(e)))} /></div>
+      <div>${caption(spec, "spec")}<input id=${spec} class="code" data-path=${spec} .value=${specText(a.spec)} spellcheck="false" aria-invalid=${this.bad(spec)} aria-describedby=${idOf(spec)} @change=${(e: Event) => this.take(spec, () => this.spec(i, typed(e)))} /></div>
       ${a.shape.length > 0 && a.shape.length <= 8 ? html`<div class="dims">${a.shape.map((n, d) => this.dim(a, i, n, d))}</div>` : nothing}
       ${this.isRefused(path) ? this.reason(path) : this.why(path, true)}
       ${[`${path}/dtype`, `${path}/field`, `${path}/columns`].map((p) => this.why(p))}
@@ -81,14 +81,8 @@ export class ArrayForm extends Form {
     if (this.model.look.array !== name && this.model.names.includes(name)) this.model.see({ array: name, dims: null, slice: [], pinned: null });
   }
 
-  private shape(i: number, path: string, e: Event): void {
-    let dims: Dim[];
-    try {
-      dims = parseShape(typed(e), sizes(this.model.wanted));
-    } catch (cause) {
-      return this.refuse(path, (cause as Error).message);
-    }
-    this.refuse(path, "");
+  private shape(i: number, text: string): void {
+    const dims = parseShape(text, sizes(this.model.wanted));
     this.model.edit((d) => {
       const a = d.arrays[i]!;
       a.shape = dims.map((dim) => dim.size);
@@ -99,20 +93,16 @@ export class ArrayForm extends Form {
     this.requestUpdate();
   }
 
-  private spec(i: number, path: string, e: Event): void {
-    const spec = parseSpec(typed(e));
-    if (!spec) return this.refuse(path, "A spec is written P('data', None) or P(('data', 'fsdp'), 'model')");
-    this.refuse(path, "");
+  private spec(i: number, text: string): void {
+    const spec = parseSpec(text);
+    if (!spec) throw new Error("A spec is written P('data', None) or P(('data', 'fsdp'), 'model')");
     this.model.edit((d) => void (d.arrays[i]!.spec = spec));
   }
 
-  private rename(i: number, e: Event): void {
-    const name = typed(e);
+  private rename(i: number, name: string): void {
     const old = this.model.wanted.arrays[i]!.name;
     if (name === old) return;
-    const path = pointer("arrays", old);
-    if (this.model.wanted.arrays.some((a) => a.name === name)) return this.refuse(path, `Another array has the name ${name}.`);
-    this.refuse(path, "");
+    if (this.model.wanted.arrays.some((a) => a.name === name)) throw new Error(`Another array has the name ${name}.`);
     void this.model.edit((d) => void (d.arrays[i]!.name = name), this.model.look.array === old ? { array: name } : {});
   }
 }

@@ -3,7 +3,7 @@
 import { css, html, nothing } from "lit";
 import { type Draft, LOADINGS, newBatch } from "./draft.js";
 import { idOf } from "./element.js";
-import { Form, caption, formStyles, typed, wholeNumber } from "./form.js";
+import { Form, caption, formStyles, integer, typed } from "./form.js";
 import { bytes, parseBytes, product, whole } from "./units.js";
 
 const ORDERS = ["sequential.1", "shuffle.1"];
@@ -39,18 +39,8 @@ export class BatchForm extends Form {
   /** field renders an input. set uses the typed text, or throws an error that says what is expected. */
   private field(name: string, path: string, value: string, set: (value: string) => void, empty = "", note = ""): unknown {
     return html`<div>${caption(path, name)}<input id=${path} inputmode="numeric" data-path=${path} .value=${value} placeholder=${empty} aria-invalid=${this.bad(path)} aria-describedby=${idOf(path)}
-      @change=${(e: Event) => this.take(path, typed(e), set)} />
+      @change=${(e: Event) => this.take(path, () => set(typed(e)))} />
       ${this.reason(path)}${note ? html`<p class="note">${note}</p>` : nothing}</div>`;
-  }
-
-  /** take uses a typed text, or shows why it cannot. */
-  private take(path: string, value: string, set: (value: string) => void): void {
-    try {
-      set(value);
-      this.refuse(path, "");
-    } catch (cause) {
-      this.refuse(path, (cause as Error).message);
-    }
   }
 
   private choice(name: string, path: string, options: string[], value: string, set: (d: Draft, v: string) => void): unknown {
@@ -60,8 +50,7 @@ export class BatchForm extends Form {
   }
 
   private whole(value: string, least: number, change: (d: Draft, n: number) => void): void {
-    const n = wholeNumber(value, least);
-    if (n === null) throw new Error(least < 0 ? "expected a whole number" : `expected a whole number from ${least}`);
+    const n = integer(value, least);
     this.model.edit((d) => change(d, n));
   }
 

@@ -38,6 +38,16 @@ export abstract class Form extends PageElement {
     this.refused = refused;
   }
 
+  /** take uses typed text. If use throws, the reason is shown at the path. */
+  protected take(path: string, use: () => void): void {
+    try {
+      use();
+      this.refuse(path, "");
+    } catch (cause) {
+      this.refuse(path, (cause as Error).message);
+    }
+  }
+
   /** isRefused reports whether the input at a path holds unusable text. */
   protected isRefused(path: string): boolean {
     return this.refused.has(path);
@@ -63,6 +73,13 @@ export function typed(e: Event): string {
 /** caption labels an input and explains the label if it is a term. */
 export function caption(id: string, name: string): unknown {
   return html`<div class="cap"><label for=${id}>${name}</label>${name in TERMS ? html`<term-help term=${name as Term}></term-help>` : nothing}</div>`;
+}
+
+/** integer parses a whole number. It throws for another text or a number below least. */
+export function integer(text: string, least: number, still = ""): number {
+  const n = wholeNumber(text, least);
+  if (n === null) throw new Error(`expected a whole number${least < 0 ? "" : ` from ${least}`}${still}`);
+  return n;
 }
 
 /** wholeNumber parses a whole number with optional separators. It returns null for another text or a

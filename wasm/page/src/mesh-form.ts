@@ -6,7 +6,7 @@ import { orderText, readOrder, setOrder } from "./device-order.js";
 import { type Axis, type Draft, addAxis, axesText, changeSpecs, deviceCount, processCount } from "./draft.js";
 import { idOf } from "./element.js";
 import { disagreementOf } from "./faults.js";
-import { Form, caption, formStyles, typed, wholeNumber } from "./form.js";
+import { Form, caption, formStyles, integer, typed } from "./form.js";
 import { menu } from "./menu.js";
 import { pointer } from "./pointer.js";
 import "./term-help.js";
@@ -117,20 +117,15 @@ export class MeshForm extends Form {
       <textarea spellcheck="false" aria-label="order of the devices" data-path=${DEVICES} .value=${value} aria-invalid=${this.bad(DEVICES)} aria-describedby=${idOf(DEVICES)}
         placeholder="mesh.device_ids.tolist(), or [process, id] pairs in mesh order"></textarea>
       ${this.reason(DEVICES)}
-      <div class="row"><button @click=${this.reorder}>use this order</button>${devices ? html`<button @click=${this.rowMajor}>make row-major</button>` : nothing}</div>
+      <div class="row"><button @click=${() => this.take(DEVICES, () => this.reorder())}>use this order</button>${devices ? html`<button @click=${this.rowMajor}>make row-major</button>` : nothing}</div>
     </details>`;
   }
 
-  private reorder = (): void => {
+  private reorder(): void {
     const draft = this.model.wanted;
-    try {
-      const devices = readOrder(this.renderRoot.querySelector("textarea")!.value, deviceCount(draft), processCount(draft));
-      this.refuse(DEVICES, "");
-      this.model.edit((d) => setOrder(d, devices));
-    } catch (cause) {
-      this.refuse(DEVICES, (cause as Error).message);
-    }
-  };
+    const devices = readOrder(this.renderRoot.querySelector("textarea")!.value, deviceCount(draft), processCount(draft));
+    this.model.edit((d) => setOrder(d, devices));
+  }
 
   private rowMajor = (): void => {
     this.refuse(DEVICES, "");
@@ -143,7 +138,7 @@ export class MeshForm extends Form {
     return html`<li @dragover=${(e: DragEvent) => this.dragged !== null && e.preventDefault()} @drop=${() => this.dragged !== null && this.move(this.dragged, i)}>
       <span class="grip" draggable="true" title="drag to reorder" aria-hidden="true" @dragstart=${(e: DragEvent) => this.drag(e, i)} @dragend=${() => (this.dragged = null)}>⠿</span>
       <input class="code" aria-label="name of axis ${i + 1}" data-path=${name} .value=${a.name} aria-invalid=${this.bad(name)} aria-describedby=${idOf(name)}
-        @change=${(e: Event) => this.rename(i, typed(e))} />
+        @change=${(e: Event) => this.take(name, () => this.rename(i, typed(e)))} />
       <input inputmode="numeric" aria-label="size of axis ${a.name}" data-path=${size} .value=${String(a.size)} aria-invalid=${this.bad(size)} aria-describedby=${idOf(size)}
         @change=${(e: Event) => this.set(e, size, `${a.name} is still ${whole(a.size)}`, (d, value) => void (d.axes[i]!.size = value))} />
       <span class="moves">
@@ -154,11 +149,12 @@ export class MeshForm extends Form {
       ${[name, size].map((p) => this.reason(p))}</li>`;
   }
 
-  /** set reads a whole number from an input. If the text is not usable, it shows the reason. */
+  /** set reads a whole number from an input. */
   private set(e: Event, path: string, still: string, change: (d: Draft, n: number) => void): void {
-    const n = wholeNumber(typed(e), 1);
-    this.refuse(path, n === null ? `expected a whole number from 1; ${still}` : "");
-    if (n !== null) this.model.edit((d) => (this.dropDevices(d), change(d, n)));
+    this.take(path, () => {
+      const n = integer(typed(e), 1, `; ${still}`);
+      this.model.edit((d) => (this.dropDevices(d), change(d, n)));
+    });
   }
 
   /** dropDevices removes the list of devices, which a change of the mesh makes invalid. */
@@ -169,11 +165,8 @@ export class MeshForm extends Form {
 
   /** rename renames an axis, also in the specs. The new name must be unique. */
   private rename(i: number, name: string): void {
-    const { axes } = this.model.wanted;
-    const taken = axes.some((a, j) => j !== i && a.name === name);
-    const why = name === "" ? "An axis needs a name." : taken ? `Another axis has the name ${name}.` : "";
-    this.refuse(pointer("mesh", "axes", i, 0), why);
-    if (why) return;
+    if (name === "") throw new Error("An axis needs a name.");
+    if (this.model.wanted.axes.some((a, j) => j !== i && a.name === name)) throw new Error(`Another axis has the name ${name}.`);
     this.model.edit((d) => {
       const old = d.axes[i]!.name;
       d.axes[i]!.name = name;
