@@ -15,11 +15,11 @@ the keys of one loader. A generation, one level below, lasts from one agreement 
 | progress/P | a late process | other late processes | when a batch takes too long | no wait |
 | content | lowest process | all others | when it has hashed its files | departure |
 | digests/… | lowest holder | other holders | after a sampled step | agree_timeout, departure |
-| barrier/arrival/P | process P | lowest process | when P stops at a barrier | its own tests |
+| barrier/arrival/P | process P | lowest process | when P stops at a barrier | 0.5 s or 2 steps |
 | barrier/wake/N | stopped processes | lowest process | after 20 ms at a barrier | no limit |
 | barrier/decision/N | lowest process | stopped processes | at a barrier | failure, departure |
 | saved/FILE/P | process P | all writers of the file | before P saves its state | no wait |
 
-A close of the loader in the same process ends every wait. One key belongs to the namespace:
+A close of the loader on this process also ends every wait. One key belongs to the namespace:
 departed/P, which process P sets when it closes the loader. The last one deletes all keys.
 """

@@ -112,8 +112,15 @@ def differences(known: Sequence[tuple[Sequence[int], Terms]]) -> list[str]:
 'epochs is 3 on processes 0 and 2, missing on process 1']
     """
     leaves = [(processes, dict(_leaves("", each))) for processes, each in known[:COMPARED]]
-    fields = dict.fromkeys(field for _, flat in leaves for field in flat)
-    described = [text for field in fields if (text := _difference(field, leaves))]
+    described = []
+    for field in dict.fromkeys(field for _, flat in leaves for field in flat):
+        holders: dict[str, list[int]] = {}
+        for processes, flat in leaves:
+            value = repr(flat[field]) if field in flat else "missing"
+            holders.setdefault(value, []).extend(processes)
+        if len(holders) > 1:
+            values = (f"{cut(value)} on {named(sorted(have))}" for value, have in holders.items())
+            described.append(f"{field} is {', '.join(values)}")
     more = len(described) - FIELDS
     rest = [f"{more} more {'field differs' if more == 1 else 'fields differ'}"] if more > 0 else []
     if others := sorted(p for processes, _ in known[COMPARED:] for p in processes):
@@ -131,15 +138,3 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{path}[{i}]", part)
     else:
         yield path, value
-
-
-def _difference(field: str, leaves: Sequence[tuple[Sequence[int], Mapping[str, Any]]]) -> str:
-    """Describes which processes have which value of a field; empty if all have the same."""
-    holders: dict[str, list[int]] = {}
-    for processes, flat in leaves:
-        value = repr(flat[field]) if field in flat else "missing"
-        holders.setdefault(value, []).extend(processes)
-    if len(holders) == 1:
-        return ""
-    values = (f"{cut(value)} on {named(sorted(have))}" for value, have in holders.items())
-    return f"{field} is {', '.join(values)}"

@@ -1,8 +1,8 @@
 """Which processes of a loader hold up the job, and which do not respond any more.
 
-While batches are taken, processes publish a sign of life every few seconds and nothing else. A
-process whose last batch is long ago publishes how many it has taken and what it waits for. A moment
-later, processes that are ahead log those behind.
+Every process publishes a heartbeat every few seconds. A process whose last batch is long ago
+publishes how many it has taken and what it waits for. A moment later, processes that are ahead log
+those behind.
 
 When a process dies, the collectives of all others fail, and each reports a lost peer. The error
 does not name the dead process. So every process that is alive sets a key, and the processes
@@ -60,9 +60,9 @@ class Stalls:
         self._usual = 0.0  # seconds from batch to batch
 
     def look(self) -> None:
-        """Publishes a sign of life, and logs what is late; called every few seconds."""
-        alive = {"time": time.time(), "batches": self._progress.batches}
-        self._keys.set(f"heartbeat/{self._namespace.me}", alive)
+        """Publishes a heartbeat, and logs what is late; called every few seconds."""
+        heartbeat = {"time": time.time(), "batches": self._progress.batches}
+        self._keys.set(f"heartbeat/{self._namespace.me}", heartbeat)
         why = self._why()
         self._learn()
         idle = time.monotonic() - self._progress.since
@@ -128,7 +128,7 @@ class Stalls:
         return [p for p in self._namespace.members if p not in known]
 
     def describe(self, silent: list[int]) -> str:
-        """Describes unresponsive processes, with the last sign of life of the first."""
+        """Describes unresponsive processes, with the last heartbeat of the first."""
         since = "since the processes agreed"
         if last := self._keys.get(f"heartbeat/{silent[0]}"):
             clock = time.strftime("%H:%M:%S", time.localtime(last["time"]))

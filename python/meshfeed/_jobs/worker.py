@@ -42,7 +42,7 @@ class Worker:
         raise NotImplementedError
 
     def _departed(self) -> set[int]:
-        """Returns the processes that have closed the loader, as known for some time."""
+        """Returns the processes that have closed the loader, as known for up to a second."""
         return self._namespace.departed(OLD)
 
     def _must_end(self, process: int) -> bool:
