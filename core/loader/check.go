@@ -135,17 +135,18 @@ func checkArray(a layout.Array, fields []layout.FieldSpec, skipped []source.Skip
 			return fail(status.Unsupported, "array %q takes column %q of type %s, which cannot be an array: %s", a.Name, s.Name, s.Type, s.Reason)
 		}
 	}
-	for _, p := range layout.CheckField(a, fields) {
-		code := status.InvalidArgument
-		switch p.Code {
-		case layout.UnknownField:
-			code = status.NotFound
-		case layout.ColumnsRange:
-			code = status.OutOfRange
-		}
-		return status.New(code, "loader", p.Message).WithHint("%s", p.Hint)
+	problems := layout.CheckField(a, fields)
+	if len(problems) == 0 {
+		return nil
 	}
-	return nil
+	p, code := problems[0], status.InvalidArgument
+	switch p.Code {
+	case layout.UnknownField:
+		code = status.NotFound
+	case layout.ColumnsRange:
+		code = status.OutOfRange
+	}
+	return status.New(code, "loader", p.Message).WithHint("%s", p.Hint)
 }
 
 // checkDataset compares the facts that the document states with the source.
