@@ -78,7 +78,7 @@ export class Answers {
     return this.aside.schema(tail, size);
   }
 
-  /** described describes a document, unless it is the last one. */
+  /** described returns the description of a document. It keeps the last one. */
   private described(document: string): { reply: Described; draft: Draft | null } {
     if (this.known && [this.known.document, this.known.reply.document].includes(document)) return this.known;
     this.known = null;

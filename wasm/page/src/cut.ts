@@ -99,7 +99,7 @@ export function foldOf(rows: number, cols: number): number {
   return square;
 }
 
-/** folded numbers the cells of a grid, with its rows folded into columns. Cells without a number are -1. */
+/** folded numbers the cells of a grid, with its rows folded into columns. Empty cells are -1. */
 function folded(rows: number, cols: number, number: (row: number, col: number) => number): { folds: number; height: number; cells: Int32Array } {
   const folds = foldOf(rows, cols);
   const height = Math.ceil(rows / folds);

@@ -7,7 +7,7 @@ import { PageElement, idOf } from "./element.js";
 import { controls } from "./style.js";
 import { TERMS, type Term } from "./term-help.js";
 
-/** In a narrow window the page shows the titles of the forms, so that they can be folded. */
+/** formStyles hides the title of a form in a narrow window, where the page itself shows it. */
 export const formStyles = [controls, css`@media (max-width: 820px) { h2 { display: none; } }`];
 
 export abstract class Form extends PageElement {

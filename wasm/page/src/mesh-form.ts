@@ -210,8 +210,8 @@ export class MeshForm extends Form {
     for (const i of this.model.wanted.axes.keys()) for (const part of [0, 1]) this.refuse(pointer("mesh", "axes", i, part), "");
   }
 
-  /** add inserts an axis at the chosen position. If the devices per process were typed, the size of the axis
-   * completes them. */
+  /** add inserts an axis at the chosen position. If the devices per process were typed, the new
+   * size makes the axes match them. */
   private add = (): void => {
     this.acceptNames();
     const draft = this.model.wanted;

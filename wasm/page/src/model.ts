@@ -213,7 +213,7 @@ export class Model extends EventTarget {
   /** accept shows a draft with its answer. */
   private accept(draft: Draft, shown: Shown, asked: Look): void {
     const names = (d: Draft): string => JSON.stringify(d.axes.map((a) => a.name));
-    if (names(draft) !== names(this.draft)) this.wantedLook = { ...this.wantedLook, split: null }; // the old split fits other axes only
+    if (names(draft) !== names(this.draft)) this.wantedLook = { ...this.wantedLook, split: null }; // the split is for other axes
     [this.draft, this.reply, this.ways] = [draft, shown.reply!, shown.ways];
     this.kept = this.past.length;
     this.take(shown, PARTS, asked);
