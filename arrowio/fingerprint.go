@@ -87,20 +87,10 @@ func (d *Dataset) hashWhole(ctx context.Context, h hash.Hash) error {
 			pieces = append(pieces, piece{f, extent{at, min(pieceBytes, f.content.Size()-at)}})
 		}
 	}
-	sums := make([][16]byte, len(pieces))
-	err := parallel(len(pieces), func(i int) error {
-		p := pieces[i]
-		data := make([]byte, p.length)
-		if err := p.file.readFull(ctx, data, p.offset); err != nil {
-			return err
-		}
-		sums[i] = xxh3.Hash128(data).Bytes()
-		return nil
+	return hashPieces(ctx, h, pieces, func(data []byte) []byte {
+		sum := xxh3.Hash128(data).Bytes()
+		return sum[:]
 	})
-	for _, sum := range sums {
-		h.Write(sum[:])
-	}
-	return err
 }
 
 // hashFacts hashes the facts in the metadata. Every line ends, so that two lists
@@ -112,40 +102,58 @@ func (d *Dataset) hashFacts(h hash.Hash) {
 }
 
 // hashRows hashes bytes of record batches, and as many of dictionaries if there are
-// any. Their positions are drawn from the hash so far. Several are read at a time,
-// because each waits for the disk.
+// any. Their positions are drawn from the hash so far.
 func (d *Dataset) hashRows(ctx context.Context, h hash.Hash) error {
 	n, dictionaries := uint64(d.Len()), d.dictionaryBodies()
 	if n == 0 {
 		return nil
 	}
-	seed, samples := h.Sum(nil), make([][]byte, sampled)
+	samples := make([]piece, sampled)
 	if len(dictionaries) > 0 {
-		samples = make([][]byte, 2*sampled)
+		samples = make([]piece, 2*sampled)
 	}
-	err := parallel(len(samples), func(i int) (err error) {
+	seed := h.Sum(nil)
+	for i := range samples {
 		drawn := sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(i)))
 		which, where := binary.LittleEndian.Uint64(drawn[:]), binary.LittleEndian.Uint64(drawn[8:])
 		if i < sampled {
-			samples[i], err = d.bodyOf(int64(which%n)).sample(ctx, where)
+			samples[i] = d.bodyOf(int64(which % n)).sample(where)
 		} else {
-			samples[i], err = dictionaries[which%uint64(len(dictionaries))].sample(ctx, where)
+			samples[i] = dictionaries[which%uint64(len(dictionaries))].sample(where)
 		}
-		return err
-	})
-	if err != nil {
-		return err
 	}
-	for _, b := range samples {
-		h.Write(b)
-	}
-	return nil
+	return hashPieces(ctx, h, samples, func(data []byte) []byte { return data })
 }
 
 // piece is a range of a file's stored bytes.
 type piece struct {
 	file *file
 	extent
+}
+
+// sample returns a piece of up to window bytes within a piece.
+func (p piece) sample(where uint64) piece {
+	n := min(p.length, window)
+	return piece{p.file, extent{p.offset + int64(where%uint64(p.length-n+1)), n}}
+}
+
+// hashPieces reads pieces and hashes what digest returns for each. It reads several
+// at a time, because each waits for the disk.
+func hashPieces(ctx context.Context, h hash.Hash, pieces []piece, digest func(data []byte) []byte) error {
+	digests := make([][]byte, len(pieces))
+	err := parallel(len(pieces), func(i int) error {
+		p := pieces[i]
+		data := make([]byte, p.length)
+		if err := p.file.readFull(ctx, data, p.offset); err != nil {
+			return err
+		}
+		digests[i] = digest(data)
+		return nil
+	})
+	for _, b := range digests {
+		h.Write(b)
+	}
+	return err
 }
 
 // bodyOf returns the record batch of a record.
@@ -163,11 +171,4 @@ func (d *Dataset) dictionaryBodies() (list []piece) {
 		}
 	}
 	return list
-}
-
-// sample returns up to window bytes as they are stored.
-func (p piece) sample(ctx context.Context, where uint64) ([]byte, error) {
-	out := make([]byte, min(p.length, window))
-	off := int64(where % uint64(p.length-int64(len(out))+1))
-	return out, p.file.readFull(ctx, out, p.offset+off)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
@@ -84,15 +85,11 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 
 // check refuses unknown words.
 func (o Options) check() error {
-	switch o.IO {
-	case "", "auto", "map", "read":
-	default:
+	if !slices.Contains([]string{"", "auto", "map", "read"}, o.IO) {
 		return status.Errorf(status.InvalidArgument, "arrowio", "io %q is not a way to read files", o.IO).
 			WithHint(`use "auto", "map" or "read"`)
 	}
-	switch o.Duplicates {
-	case "", "refuse", "allow":
-	default:
+	if !slices.Contains([]string{"", "refuse", "allow"}, o.Duplicates) {
 		return status.Errorf(status.InvalidArgument, "arrowio", "duplicates %q is not a way to treat files that come twice", o.Duplicates).
 			WithHint(`use "refuse" or "allow"`)
 	}

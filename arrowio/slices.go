@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"reflect"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/table"
@@ -32,35 +33,10 @@ func Slice[T Element](name string, values []T, shape ...int) Values {
 	return Values{name, elementType[T](), unsafe.Pointer(unsafe.SliceData(values)), len(values), shape}
 }
 
+// elementType returns the type of elements, whose names in Go and here are the same.
 func elementType[T Element]() dtype.Type {
-	var zero T
-	switch any(zero).(type) {
-	case bool:
-		return dtype.Bool
-	case int8:
-		return dtype.Int8
-	case int16:
-		return dtype.Int16
-	case int32:
-		return dtype.Int32
-	case int64:
-		return dtype.Int64
-	case uint8:
-		return dtype.Uint8
-	case uint16:
-		return dtype.Uint16
-	case uint32:
-		return dtype.Uint32
-	case uint64:
-		return dtype.Uint64
-	case float32:
-		return dtype.Float32
-	case float64:
-		return dtype.Float64
-	case complex64:
-		return dtype.Complex64
-	}
-	return dtype.Complex128
+	t, _ := dtype.Parse(reflect.TypeFor[T]().String())
+	return t
 }
 
 // As reinterprets the elements as another type of the same size: a slice of

@@ -1,7 +1,9 @@
 package jsontext
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -206,27 +208,16 @@ func (r *Reader) Integer(want string, least, most int64) (int64, error) {
 	if r.Kind() != Number {
 		return 0, r.mismatch(want)
 	}
-	start, n, sign := r.pos, int64(0), int64(1)
-	if r.text[r.pos] == '-' {
-		sign = -1
-		r.pos++
-	}
-	end := byte(0)
-	for ; r.pos < len(r.text); r.pos++ {
-		if end = r.text[r.pos]; end < '0' || end > '9' {
-			break
-		}
-		if n <= MaxInteger {
-			n = 10*n + int64(end-'0')
-		}
-	}
+	start := r.pos
+	r.pos = Value(r.text).skip(start)
+	digits := r.text[start:r.pos]
+	n, err := strconv.ParseInt(string(digits), 10, 64)
 	switch {
-	case end == '.' || end|0x20 == 'e':
+	case bytes.ContainsAny(digits, ".eE"):
 		return 0, r.Fail("the number is not written as an integer (%s)", position(r.text, start))
-	case n > MaxInteger:
+	case err != nil || n < -MaxInteger || n > MaxInteger:
 		return 0, r.Fail("the number is outside ±2^53 (%s)", position(r.text, start))
-	}
-	if n *= sign; n < least || n > most {
+	case n < least || n > most:
 		return 0, r.Fail("expected %s from %d to %d, but found %d", want, least, most, n)
 	}
 	return n, nil

@@ -58,7 +58,7 @@ func AppendString(b []byte, s string) []byte {
 		case c == '"' || c == '\\':
 			b = append(b, '\\', c)
 		case c == '\b' || c == '\t' || c == '\n' || c == '\f' || c == '\r':
-			b = append(b, '\\', "btn_fr"[c-'\b'])
+			b = append(b, '\\', "btn_fr"[c-'\b']) // these characters have the codes 8 to 13
 		default:
 			const digits = "0123456789abcdef"
 			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
