@@ -114,7 +114,7 @@ func TestDuplicates(t *testing.T) {
 		{[]string{"linked", "a.arrow", "folder"}, `linked/a.arrow (path 1, "linked") and folder/a.arrow (path 3, "folder")`, []byte{2, 0, 2}},
 		{[]string{"a.arrow", "copy.arrow"}, "", []byte{0, 0}}, // another file with the same content
 	} {
-		want := "arrowio: " + c.want + ` are the same file, so its records would come twice; leave one out, or allow duplicates`
+		want := "arrowio: " + c.want + ` are the same file, so its records would come twice; leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`
 		ds, err := arrowio.OpenFiles(t.Context(), c.patterns, arrowio.Options{})
 		switch {
 		case c.want == "" && err != nil:

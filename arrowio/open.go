@@ -103,7 +103,7 @@ func refuseDuplicates(chosen []choice, files []*file) error {
 		key := f.content.Identity()
 		if first, twice := seen[key]; twice {
 			return status.Errorf(status.InvalidArgument, "arrowio", "%s and %s are the same file, so its records would come twice", chosen[first], chosen[i]).
-				WithHint("leave one out, or allow duplicates").With("path", chosen[i].path)
+				WithHint(`leave one out, or pass duplicates="allow" (C: MF_ALLOW_DUPLICATES)`).With("path", chosen[i].path)
 		}
 		seen[key] = i
 	}

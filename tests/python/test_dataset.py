@@ -151,7 +151,8 @@ def test_a_file_given_twice(tmp_path: Path) -> None:
         mf.open(tmp_path)
     assert str(caught.value) == (
         f'mf.open: {path} (path 1, "{tmp_path}") and {tmp_path}/b.arrow (path 1, "{tmp_path}") '
-        "are the same file, so its records would come twice; leave one out, or allow duplicates"
+        "are the same file, so its records would come twice; leave one out, or pass "
+        'duplicates="allow" (C: MF_ALLOW_DUPLICATES)'
     )
     with mf.open([path, path], duplicates="allow") as ds:
         assert len(ds) == 6
