@@ -41,30 +41,31 @@ func construct(try func() (*Loader, error)) (l *Loader, err error) {
 	return l, nil
 }
 
-// withCode returns an error that has a code. An error without a code comes from a
-// program's own source or allocator, or from a context.
+// withCode returns an error that has a code.
 func withCode(err error) error {
 	if own := new(status.Error); errors.As(err, &own) {
 		return err
 	}
-	e := fail(status.CodeOf(err), "the source failed: %w", err)
-	if e.Code == status.Internal {
-		e.Code = status.IO
+	return fail(codeOf(err), "the source failed: %w", err)
+}
+
+// codeOf returns the code of an error. An error of a program's own source or
+// allocator has none, and gets IO.
+func codeOf(err error) status.Code {
+	code := status.CodeOf(err)
+	if own := new(status.Error); code == status.Internal && !errors.As(err, &own) {
+		return status.IO
 	}
-	return e
+	return code
 }
 
 // atStep adds the step to an error. Code, attributes and hint stay those of the
 // cause. The message leaves out the package of the cause, which says nothing to a
-// user of Python or C. An error without a code comes from a program's own source or
-// allocator, and gets the code IO.
+// user of Python or C.
 func atStep(s batch.Step, err error) error {
 	e := &status.Error{
-		Code: status.CodeOf(err), Op: "loader", Err: err,
+		Code: codeOf(err), Op: "loader", Err: err,
 		Msg: fmt.Sprintf("step %d of epoch %d: %v", s.Index, s.Epoch, err),
-	}
-	if own := new(status.Error); e.Code == status.Internal && !errors.As(err, &own) {
-		e.Code = status.IO
 	}
 	if cause, ok := err.(*status.Error); ok {
 		e.Msg = fmt.Sprintf("step %d of epoch %d: %s", s.Index, s.Epoch, cause.Msg)
