@@ -175,6 +175,47 @@ mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const mf_datas
   return status;
 }
 
+typedef struct {
+  struct ArrowArray* array;
+  struct ArrowSchema* schema;
+} record_batch;
+
+/* The callbacks of a stream of one record batch, which moves its structs out. */
+static int move_schema(struct ArrowArrayStream* stream, struct ArrowSchema* out) {
+  struct ArrowSchema* schema = ((record_batch*)stream->private_data)->schema;
+  *out = *schema;
+  schema->release = NULL;
+  return 0;
+}
+
+static int move_array(struct ArrowArrayStream* stream, struct ArrowArray* out) {
+  struct ArrowArray* array = ((record_batch*)stream->private_data)->array;
+  *out = *array; /* the second time without release, which ends the stream */
+  array->release = NULL;
+  return 0;
+}
+
+static void end_stream(struct ArrowArrayStream* stream) { stream->release = NULL; }
+
+mf_status mf_dataset_open_record_batch(struct ArrowArray* array, struct ArrowSchema* schema,
+                                       const mf_dataset_options* options, mf_dataset* dataset,
+                                       mf_error* error) {
+  CREATES(dataset);
+  NEED(array);
+  NEED(schema);
+  if (!array->release || !schema->release)
+    return mfi_fail(error, MF_INVALID_ARGUMENT, "arrowio", "the record batch was released or moved before",
+                    "ask the producer for a new one");
+  record_batch batch = {array, schema};
+  struct ArrowArrayStream stream = {move_schema, move_array, NULL, end_stream, &batch};
+  const mf_status status = mf_dataset_open_stream(&stream, options, dataset, error);
+  if (array->release)
+    array->release(array); /* the stream was not read */
+  if (schema->release)
+    schema->release(schema);
+  return status;
+}
+
 mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*release)(void*), void* context,
                                  mf_dataset* dataset, mf_error* error) {
   CREATES(dataset);

@@ -3,6 +3,7 @@
  * impossible sizes and foreign handles, and always clears its out-parameters.
  */
 #define _DEFAULT_SOURCE
+#include "../../arrowio/cstream/cstream.h"
 #include "check.h"
 #include "meshfeed_certificate.h"
 #include "meshfeed_devices.h"
@@ -133,6 +134,8 @@ static void foreign(any h, const mf_batch* batch) {
 }
 
 static void null_pointers(any h, const mf_batch* batch) {
+  struct ArrowArray array;
+  struct ArrowSchema schema;
   const int32_t block = 0;
   const char* const path = "";
   NAMES("layout", mf_layout_create("{}", 2, NULL, &error));
@@ -145,6 +148,8 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("paths", mf_dataset_open(NULL, 1, NULL, &out.handle.dataset, &error));
   NAMES("dataset", mf_dataset_open(&path, 1, NULL, NULL, &error));
   NAMES("stream", mf_dataset_open_stream(NULL, NULL, &out.handle.dataset, &error));
+  NAMES("array", mf_dataset_open_record_batch(NULL, &schema, NULL, &out.handle.dataset, &error));
+  NAMES("schema", mf_dataset_open_record_batch(&array, NULL, NULL, &out.handle.dataset, &error));
   NAMES("arrays", mf_dataset_open_arrays(NULL, 1, NULL, NULL, &out.handle.dataset, &error));
   NAMES("json", mf_dataset_info(h.dataset, NULL, &error));
   NAMES("text", mf_dataset_fingerprint(h.dataset, 0, NULL, &error));

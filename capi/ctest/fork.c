@@ -47,6 +47,7 @@ static void in_child(void) {
   mf_cancel_all();
   stream.release = release_stream;
   EXPECT(MF_FORKED, mf_dataset_open_stream(&stream, NULL, &opened, &error));
+  EXPECT(MF_FORKED, mf_dataset_open_record_batch(NULL, NULL, NULL, &opened, &error));
   EXPECT(MF_FORKED, mf_dataset_open_arrays(NULL, 0, released, r, &opened, &error));
   CHECK(r->released == 0 && stream.release == release_stream);
   _exit(0);

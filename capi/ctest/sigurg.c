@@ -82,6 +82,12 @@ static void of_stream(void) {
   EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_stream(NULL, NULL, &made, &error));
 }
 
+static void of_record_batch(void) {
+  mf_error error = MF_ERROR_INIT;
+  mf_dataset made;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_record_batch(NULL, NULL, NULL, &made, &error));
+}
+
 static void of_ring(void) {
   mf_error error = MF_ERROR_INIT;
   mf_ring made;
@@ -94,8 +100,9 @@ static void of_check(void) {
   EXPECT(MF_INVALID_ARGUMENT, mf_certificate_check("{", 1, NULL, &made, &error));
 }
 
-static void (*const creators[])(void) = {of_layout, of_arrays,  of_files,  of_slice, of_loader, of_pass,
-                                         of_remesh, of_devices, of_stream, of_ring,  of_check};
+static void (*const creators[])(void) = {of_layout, of_arrays,       of_files,  of_slice,
+                                         of_loader, of_pass,         of_remesh, of_devices,
+                                         of_stream, of_record_batch, of_ring,   of_check};
 
 /* ---- so do functions that need no object, in their first call ---- */
 

@@ -200,6 +200,33 @@ static void sound(const records* data) {
   free(p);
 }
 
+/* A record batch is moved and released as a stream is. */
+static void record_batch(const records* data) {
+  mf_error error = MF_ERROR_INIT;
+  producer* p = produce(data, SOUND);
+  struct ArrowArray array;
+  struct ArrowSchema schema = p->schema;
+  mf_dataset dataset;
+  mf_bytes info;
+  CHECK(get_next(&p->stream, &array) == 0);
+  OK(mf_dataset_open_record_batch(&array, &schema, NULL, &dataset, &error));
+  CHECK(!array.release && !schema.release && p->schemas_released == 1 && p->arrays_released == 0);
+  OK(mf_dataset_info(dataset, &info, &error));
+  CHECK(strncmp(info.data, "{\"records\":20,", 14) == 0);
+  mf_bytes_free(&info);
+  OK(mf_release(dataset.id, &error));
+  CHECK(p->arrays_released == 1);
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_record_batch(&array, &schema, NULL, &dataset, &error));
+  CHECK(strcmp(error.message, "the record batch was released or moved before") == 0);
+
+  const mf_dataset_options wrong = {.n_shapes = -1};
+  CHECK(get_next(&p->stream, &array) == 0);
+  schema = p->schema;
+  EXPECT(MF_INVALID_ARGUMENT, mf_dataset_open_record_batch(&array, &schema, &wrong, &dataset, &error));
+  CHECK(!array.release && !schema.release && p->schemas_released == 2 && p->arrays_released == 2);
+  free(p);
+}
+
 /* A refused call releases the stream without reading it. */
 static void refused(const records* data, const mf_dataset_options* options, mf_dataset* dataset,
                     const char* message) {
@@ -229,6 +256,7 @@ int main(void) {
   records* r = make_records();
   mf_dataset none;
   sound(r);
+  record_batch(r);
   refused(r, &(mf_dataset_options){.n_shapes = -1}, &none, "shapes has -1 elements at ");
   refused(r, &(mf_dataset_options){.n_shapes = 1}, &none, "shapes has 1 elements at ");
   refused(r, NULL, NULL, "argument \"dataset\" is NULL");

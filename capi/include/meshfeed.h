@@ -61,8 +61,8 @@
  *
  * Output. The library never writes to descriptors 1 and 2. It calls no function of
  * the caller, except the callbacks of the streams and arrays that the caller passed.
- * They run inside mf_dataset_open_stream, mf_dataset_open_arrays and mf_release, on
- * the thread of that call.
+ * They run inside mf_release and the mf_dataset_open_... functions for them, on the
+ * thread of that call.
  *
  * Growth. A struct that begins with struct_size may gain fields at its end. The
  * caller sets struct_size to the sizeof of its struct, as MF_..._INIT does. The
@@ -267,6 +267,15 @@ mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_
    needs them. Of the options, only the shapes apply. options may be NULL. */
 mf_status mf_dataset_open_stream(struct ArrowArrayStream* stream, const mf_dataset_options* options,
                                  mf_dataset* dataset, mf_error* error);
+
+struct ArrowArray; /* the Arrow C data interface */
+struct ArrowSchema;
+
+/* Serves the buffers of one record batch, as mf_dataset_open_stream serves those of a
+   stream. Both structs are moved, as a stream is. */
+mf_status mf_dataset_open_record_batch(struct ArrowArray* array, struct ArrowSchema* schema,
+                                       const mf_dataset_options* options, mf_dataset* dataset,
+                                       mf_error* error);
 
 /* The codes of element types, as in DLPack. */
 enum { MF_INT = 0, MF_UINT = 1, MF_FLOAT = 2, MF_BFLOAT = 4, MF_COMPLEX = 5, MF_BOOL = 6 };
@@ -506,11 +515,9 @@ typedef struct mf_tensor {
 /* Describes block i of [0, batch->tensors), in the order of mf_loader_info. */
 mf_status mf_batch_tensor(const mf_batch* batch, int32_t i, mf_tensor* tensor);
 
-/* The structs of dlpack.h and of the Arrow C data interface. */
+/* The structs of dlpack.h. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
-struct ArrowArray;
-struct ArrowSchema;
 
 /* Exports block i as a DLPack 1.0 tensor, which is flagged read-only, or as a tensor
    of older DLPack versions. The tensor holds a reference to the batch until its

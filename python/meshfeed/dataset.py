@@ -338,8 +338,9 @@ def from_arrow(data: Any, *, shapes: Mapping[str, Sequence[int]] | None = None) 
             stream = arrow.address(capsule, "arrow_array_stream")
             return _unspent(check, data, Dataset(calls.dataset_from_stream(stream, rows)))
         if hasattr(data, "__arrow_c_array__"):
-            with arrow.one_array_stream(*data.__arrow_c_array__()) as stream:
-                return Dataset(calls.dataset_from_stream(stream, rows))
+            schema, array = data.__arrow_c_array__()
+            at = arrow.address(array, "arrow_array"), arrow.address(schema, "arrow_schema")
+            return Dataset(calls.dataset_from_record_batch(*at, rows))
         message = f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
         table = "give a table of pyarrow, polars, duckdb or pandas, or use mf.from_arrays"
         if isinstance(data, list | tuple) and all(hasattr(b, "__arrow_c_array__") for b in data):

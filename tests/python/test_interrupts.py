@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import pyarrow as pa
 import pytest
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
@@ -128,6 +129,13 @@ def _with(on: On) -> None:
         next(iter(other))
 
 
+class _RecordBatch:
+    """Exports a record batch, and no stream."""
+
+    def __arrow_c_array__(self) -> Any:
+        return pa.record_batch({"x": pa.array(range(100), pa.int32())}).__arrow_c_array__()
+
+
 def _delete(on: On) -> None:
     """Deletes objects: one by its last reference, and one as garbage."""
     cycle: list[Any] = [on.source.slice(0, 10)]
@@ -152,6 +160,7 @@ WORK: dict[str, Callable[[On], object]] = {
     "with": _with,
     "slice": lambda on: on.source.slice(0, 10).fingerprint(),
     "delete": _delete,
+    "record batch": lambda on: len(mf.from_arrow(_RecordBatch())),
 }
 
 

@@ -192,6 +192,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_layout_page": (c_uint64, c_void_p, _ERROR),
     "mf_dataset_open": (c_void_p, c_int32, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_stream": (c_void_p, c_void_p, c_void_p, _ERROR),
+    "mf_dataset_open_record_batch": (c_void_p, c_void_p, c_void_p, c_void_p, _ERROR),
     "mf_dataset_open_arrays": (c_void_p, c_int32, RELEASE, c_void_p, c_void_p, _ERROR),
     "mf_dataset_info": (c_uint64, c_void_p, _ERROR),
     "mf_dataset_fingerprint": (c_uint64, c_int64, c_void_p, _ERROR),

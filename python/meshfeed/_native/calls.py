@@ -152,6 +152,12 @@ def dataset_from_stream(address: int, shapes: Shapes | None) -> Handle:
     return _created("dataset", "mf_dataset_open_stream", address, byref(options))
 
 
+def dataset_from_record_batch(array: int, schema: int, shapes: Shapes | None) -> Handle:
+    """Moves a record batch of the Arrow C data interface into a dataset."""
+    at, options = (array, schema), _dataset_options(shapes)
+    return _created("dataset", "mf_dataset_open_record_batch", *at, byref(options))
+
+
 # A function in Python could be interrupted by Ctrl-C, and the arrays would leak.
 _drop_borrowed = RELEASE(borrowed.pop)
 
