@@ -22,8 +22,8 @@ type Options struct {
 	IO string
 
 	// Shapes holds the row shape of fields that are stored as lists of
-	// variable length, or in fewer dimensions than they have: a list of 3072
-	// values may be a row of shape 32, 32, 3. Without it, the shape of lists
+	// variable length, or in fewer dimensions than they have. For example, a
+	// list of 3072 values may be a row of shape 32, 32, 3. Without it, the shape of lists
 	// comes from the metadata that Hugging Face's datasets library writes, or
 	// from the first record.
 	Shapes map[string][]int

@@ -3,7 +3,7 @@
 // copy, whatever axis is partitioned.
 //
 // An [Allocator] provides a piece of [Memory] for every batch. Package loader fills
-// it and wraps it in a [Batch], which has one owner at a time: first the loader,
+// it and wraps it in a [Batch]. A batch has one owner at a time: first the loader,
 // then the caller of Next, until Release frees the memory or Take moves it to
 // another owner.
 //

@@ -23,9 +23,9 @@
 // # The digest
 //
 // It is a multiset hash: the sum modulo 2^128 of a hash of (epoch, position,
-// record) for every row (Clarke, Devadas, van Dijk, Gassend, Suh: Incremental
-// Multiset Hash Functions and Their Application to Memory Integrity Checking,
-// ASIACRYPT 2003, MSet-Add-Hash). A sum does not depend on the order of its
+// record) for every row. It is MSet-Add-Hash of Clarke, Devadas, van Dijk,
+// Gassend and Suh (Incremental Multiset Hash Functions and Their Application to
+// Memory Integrity Checking, ASIACRYPT 2003). A sum does not depend on the order of its
 // terms, and the digest of two sets of rows is the sum of their digests. So
 // batches and processes can be added in any order ([Certificate.Add]). A row that
 // is missing or repeated changes the sum. An exclusive or would not notice a row

@@ -149,8 +149,9 @@ func differences(x, y []int64) float64 {
 }
 
 // The distance between the positions of a record in the file and in the epoch is a
-// third of the records on average (Diaconis and Graham, Spearman's Footrule as a
-// Measure of Disarray, 1977: mean (n²-1)/3, variance (n+1)(2n²+7)/45).
+// third of the records on average. The sum has the mean (n²-1)/3 and the variance
+// (n+1)(2n²+7)/45 (Diaconis and Graham, Spearman's Footrule as a Measure of
+// Disarray, 1977).
 func TestDisplacement(t *testing.T) {
 	for _, n := range sizesToProbe {
 		for number := range int64(3) {

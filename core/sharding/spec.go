@@ -14,9 +14,9 @@ import (
 // Trailing empty entries count for the rank of the spec, as in JAX.
 type PartitionSpec [][]string
 
-// NewSpec makes a spec of entries as in JAX's P and in layout documents: nil for a
-// dimension that is not partitioned, a string for one axis, and a list of strings
-// ([]string or []any) for several. An empty list means nil. The error is
+// NewSpec makes a spec of entries as in JAX's P and in layout documents. An entry is
+// nil for a dimension that is not partitioned, a string for one axis, and a list of
+// strings ([]string or []any) for several. An empty list means nil. The error is
 // InvalidArgument for any other entry, an empty name or a nested list.
 func NewSpec(entries ...any) (PartitionSpec, error) {
 	spec := make(PartitionSpec, len(entries))

@@ -44,9 +44,9 @@ type RecordBatch struct {
 // Node returns the counts of a located column.
 func (b *RecordBatch) Node(c *Column) Node { return b.nodes[c.node] }
 
-// Buffers returns the buffers of a located column without its children's: the
-// validity bitmap, if it has one, then those of its type in the order of the
-// format, then the data buffers of a view. The caller must not keep or change
+// Buffers returns the buffers of a located column without its children's. The
+// validity bitmap, if there is one, comes first, then the buffers of the type in
+// the order of the format, then the data buffers of a view. The caller must not keep or change
 // them.
 func (b *RecordBatch) Buffers(c *Column) []Buffer {
 	first, n := c.buffer, c.buffers

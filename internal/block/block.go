@@ -1,7 +1,7 @@
 // Package block turns the parts of a field that a loader asks for, each a
-// [source.Part], into programs of package gather: which elements of a row a
-// block takes, how they are converted, and which value replaces nulls. All
-// sources share it, so that they accept and refuse the same parts with the same
+// [source.Part], into programs of package gather. A program says which elements
+// of a row a block takes, how they are converted, and which value replaces nulls.
+// All sources share it, so that they accept and refuse the same parts with the same
 // errors.
 package block
 

@@ -3,7 +3,7 @@
     python -m tests.bench.rows MEGABYTES ROUNDS [SIZE...]
 
 The gather runs twice: alone, on the thread of `np.take`, and in a loader, on another thread. All
-write into three buffers in turn, as a loop does that hands batches over: JAX on CPU aliases the
+write into three buffers in turn, as a loop does that hands batches over. JAX on CPU aliases the
 memory, so a batch must not be overwritten while it is read, and the next one is gathered meanwhile.
 `np.take` into one buffer, which no loader can do, is measured too. Each side runs in separate
 turns, so that only its own buffers are in the caches.

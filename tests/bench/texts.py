@@ -47,9 +47,9 @@ SPLIT = """\
 **F** is the bare hand-over: the `make_array_from_callback` calls for the same leaves over aligned
 buffers that are ready, in the same run, in a separate loop. *F among* replaces every fourth `next`
 of the measured loop, where the caches are as `next` leaves them. **G** is the bare gather, by the
-loader's clock, while its caller only takes batches. *F with G* and *G with F* are both as a closed
-loop has them: it gathers the next batch while it hands this one over, on two cores that share a
-cache and its bandwidth. *blocks* is one `next` of the same loader without JAX: the time to build a
+loader's clock, while its caller only takes batches. *F with G* and *G with F* are measured as in a
+closed loop, which gathers the next batch while it hands this one over. The two cores share a cache
+and its bandwidth. *blocks* is one `next` of the same loader without JAX: the time to build a
 batch. *wait* is how long `next` waited for the gather on average. *rest* is what remains of `next`
 after *F with G* and *wait*.
 

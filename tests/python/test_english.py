@@ -69,7 +69,7 @@ ALLOWED = {
     ("tests/python/test_english.py", ""): "this list",
 }
 
-LONGEST = 40  # words of a sentence; 25 is the aim
+LONGEST = 35  # words of a sentence; 25 is the aim
 
 # Links to layouts, digests and the like: encoded data, whose letters form no words.
 DATA = re.compile(r"(?=[\w=+/-]*\d)(?=[\w=+/-]*[A-Z])[\w=+/-]{40,}")

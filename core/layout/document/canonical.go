@@ -12,12 +12,12 @@ import (
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
-// Canonical returns the one canonical text of a document: keys in the order of
-// the format, arrays in the order of the user, no values that equal their
-// defaults, no spaces, and no escapes that JSON does not need. Documents with
-// the same meaning have the same text. So a list of devices that are numbered
-// as they would be without a list is left out, and a batch size of one
-// dimension is a number.
+// Canonical returns the one canonical text of a document. Keys are in the order
+// of the format, and arrays in the order of the user. There are no values that
+// equal their defaults, no spaces, and no escapes that JSON does not need.
+// Documents with the same meaning have the same text. So a list of devices that
+// are numbered as they would be without a list is left out, and a batch size of
+// one dimension is a number.
 func Canonical(d *layout.Document) []byte {
 	w := &jsontext.Writer{Text: make([]byte, 0, 1<<10+16*len(d.Mesh.Devices))}
 	w.Open('{')

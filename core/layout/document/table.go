@@ -14,9 +14,9 @@ import (
 // if it would be larger than MaxTable.
 const MaxTable = 1 << 22
 
-// DeviceTable has 4 + 2 × rank numbers for each device, in mesh order: its
-// process, its id, its replica number, the bytes of its part of an array, and
-// a start and a stop for every dimension.
+// DeviceTable has 4 + 2 × rank numbers for each device, in mesh order. They are
+// its process, its id, its replica number, the bytes of its part of an array,
+// and a start and a stop for every dimension.
 func DeviceTable(l *layout.Layout, array, from, count int) []float64 {
 	if array < 0 || array >= len(l.Arrays()) || l.Arrays()[array].Sharding == nil {
 		return nil
