@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from meshfeed._native.files import Files, Hashes
 
 LISTED = 10_000  # files whose hashes are published one by one, so that errors can name them
-SLICE = 1.0  # seconds of one call of the store: thousands of processes may wait for minutes
+SLICE = 0.5  # seconds of one call of the store: thousands of processes may wait for minutes
 KEY = "content"
 
 log = logging.getLogger("meshfeed")

@@ -122,12 +122,12 @@ class SkewDetector(Worker):
             left = until - time.monotonic()
             if left < 0 or not self._wait(left, lambda: self._all(waiting) or self._all(behind)):
                 return None
-        # Processes that were only late hold the others now, so this wait is short.
+        # If the others were only late, the waiting processes need them now: a short wait shows it.
         if self._wait(self._patience() / (4 if more == 1 else 1), lambda: self._all(waiting)):
             more += 1
             self._step(waiting)
             self._wait(self._patience(2), lambda: self._all(waiting))
-        here = self._arrived(waiting)  # their steps wait for none
+        here = self._arrived(waiting)  # the steps of these wait for no other process
         ahead = [p for p in waiting if p not in here]
         if not ahead or more == 1:
             return None
