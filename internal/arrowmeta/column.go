@@ -88,9 +88,10 @@ func (c *Column) resolve(v version) {
 		if !t.Dense {
 			own = own[:1]
 		}
+	case FixedSizeBinary:
+		own = []bufferSize{{8 * int64(t.ByteWidth), 0}}
 	default:
-		bits, _ := t.Bits()
-		own = []bufferSize{{bits, 0}}
+		own = []bufferSize{{int64(t.BitWidth), 0}}
 	}
 	c.Validity = t.Kind.hasValidity(v)
 	c.buffers = copy(c.fixed[:], own)

@@ -26,15 +26,6 @@ type Type struct {
 	Children   []Field
 }
 
-// Bits returns the width of one value in the values buffer. It is false for
-// types whose values have no fixed width.
-func (t *Type) Bits() (int64, bool) {
-	if t.Kind == FixedSizeBinary {
-		return 8 * int64(t.ByteWidth), true
-	}
-	return int64(t.BitWidth), t.BitWidth > 0
-}
-
 // DType returns the element type of an array of such values. For dates, times,
 // timestamps, durations and year-month intervals it is the integer that stores
 // them. It is false for types that are neither these nor booleans, integers or
