@@ -38,9 +38,9 @@ func (o *devicesObject) Close() error {
 	})
 }
 
-// final changes the code of a preflight that timed out. MF_TIMEOUT would tell the
+// asFailure changes the code of a preflight that timed out. MF_TIMEOUT would tell the
 // caller to call again, but the opening has ended.
-func final(err error) error {
+func asFailure(err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) || e.Code != status.Timeout {
 		return err
@@ -65,7 +65,7 @@ func mfgo_devices_open(spec *C.mfi_text, n C.size_t, opts *C.mfi_devices_options
 		name := string(text(spec, n))
 		put(&devicesObject{future.Start("capi", func(ctx context.Context) (*gomlxfeed.Devices, error) {
 			d, err := gomlxfeed.Open(ctx, name, o)
-			return d, final(err)
+			return d, asFailure(err)
 		})}, out)
 		return nil
 	})
