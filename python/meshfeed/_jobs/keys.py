@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -128,13 +128,8 @@ def _by_process(store: Coordinator, path: str) -> dict[int, bytes]:
 # ---- the names of loaders ----
 
 
-class _Names:
-    """The names of this process's loaders in one store, and how often each was used."""
-
-    def __init__(self) -> None:
-        self.counts: defaultdict[tuple[int, str], int] = defaultdict(int)
-        self.taken: set[tuple[int, str | None]] = set()
-
+# How often every name was used in a store, and the names that open loaders have, by process.
+_Names = tuple[Counter[tuple[int, str]], set[tuple[int, str | None]]]
 
 _lock = threading.Lock()
 _known: weakref.WeakKeyDictionary[Coordinator, _Names] = weakref.WeakKeyDictionary()
@@ -154,16 +149,16 @@ def claim(
     group = _group(members)
     path = f"{name}.{group}" if name else group
     with _lock:
-        names = _known.setdefault(store, _Names())
+        counts, taken = _known.setdefault(store, (Counter(), set()))
         if name is not None:
-            if (me, name) in names.taken:
+            if (me, name) in taken:
                 raise wording.name_is_taken(name)
-            names.taken.add((me, name))
-        count = names.counts[me, path]
-        names.counts[me, path] += 1
+            taken.add((me, name))
+        count = counts[me, path]
+        counts[me, path] += 1
     title = repr(name) if name else f"{count} of processes {group}"
     namespace = Namespace(store, f"meshfeed/{path}/{count}", title, me, members)
-    return namespace, lambda: names.taken.discard((me, name))
+    return namespace, lambda: taken.discard((me, name))
 
 
 def _group(members: Sequence[int]) -> str:
