@@ -7,8 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// OrderLocal stands in a document for the local order of its layout. New
-// replaces it by the full name, which [Layout.DerivedOrder] returns.
+// OrderLocal is the name by which a document asks for the local order of its
+// layout. New replaces it by the full name, which [Layout.DerivedOrder] returns.
 const OrderLocal = "local"
 
 // DerivedOrder returns the full name of an order whose parameters follow from this

@@ -23,26 +23,8 @@ func runs(batch, tiles []int) int64 {
 
 // appendRows appends the rows of one part of the batch, as sorted ranges.
 func appendRows(rows [][2]int, batch []int, part sharding.Index) [][2]int {
-	inner := 1 // rows per step of dimension d
-	d := len(batch) - 1
-	for ; d > 0 && part[d] == [2]int{0, batch[d]}; d-- {
-		inner *= batch[d]
-	}
-	return appendRuns(rows, batch[:d], part, 0, [2]int{part[d][0] * inner, part[d][1] * inner}, batch[d]*inner)
-}
-
-// appendRuns appends run once for every coordinate of the outer dimensions:
-// size is the number of rows per step of the last outer dimension.
-func appendRuns(rows [][2]int, outer []int, part sharding.Index, base int, run [2]int, size int) [][2]int {
-	if len(outer) == 0 {
-		return append(rows, [2]int{base + run[0], base + run[1]})
-	}
-	stride := size
-	for _, n := range outer[1:] {
-		stride *= n
-	}
-	for c := part[0][0]; c < part[0][1]; c++ {
-		rows = appendRuns(rows, outer[1:], part[1:], base+c*stride, run, size)
+	for start, n := range part.Runs(batch) {
+		rows = append(rows, [2]int{start, start + n})
 	}
 	return rows
 }

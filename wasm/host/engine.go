@@ -33,17 +33,17 @@ func (v *Validator) compile(ctx context.Context, interruptible bool) (*engine, e
 	return e, nil
 }
 
+const buildHint = "make wasm builds one as .build/meshfeed.wasm"
+
 // refused makes the error of a module that cannot be compiled.
 func (e *engine) refused(module []byte, err error) error {
+	what, hint := "the module cannot be compiled", buildHint
 	if !bytes.HasPrefix(module, []byte("\x00asm")) {
-		return status.Errorf(status.InvalidArgument, "host", "the file is not a WebAssembly module: %w", err).
-			WithHint("make wasm builds one as .build/meshfeed.wasm")
+		what = "the file is not a WebAssembly module"
+	} else if e.pages < DefaultMemoryPages {
+		hint = "if it needs more memory, raise Options.MemoryPages; " + hint
 	}
-	refusal := status.Errorf(status.InvalidArgument, "host", "the module cannot be compiled: %w", err)
-	if e.pages < DefaultMemoryPages {
-		return refusal.WithHint("if it needs more memory, raise Options.MemoryPages; make wasm builds one as .build/meshfeed.wasm")
-	}
-	return refusal.WithHint("make wasm builds one as .build/meshfeed.wasm")
+	return status.Errorf(status.InvalidArgument, "host", what+": %w", err).WithHint("%s", hint)
 }
 
 func (e *engine) load(ctx context.Context, module []byte) (err error) {
@@ -56,7 +56,7 @@ func (e *engine) load(ctx context.Context, module []byte) (err error) {
 	for _, name := range exports {
 		if e.compiled.ExportedFunctions()[name] == nil {
 			return status.Errorf(status.Incompatible, "host", "the module does not export %s, so it is not a layout validator", name).
-				WithHint("make wasm builds one as .build/meshfeed.wasm")
+				WithHint(buildHint)
 		}
 	}
 	return nil

@@ -20,9 +20,10 @@ const (
 	barWidth  = 260
 )
 
-// SVG draws a layout as [Text] does. Every process has a color. A filled chip is
-// the first device that holds a part, an outlined chip a replica. The result is
-// a complete document that may also be part of an HTML page. It has its own
+// SVG draws a layout as [Text] does. Every process has a color. A chip is a small
+// box with the id of a device: filled for the first device that holds a part, and
+// outlined for a replica. The result is a complete document that may also be part
+// of an HTML page. It has its own
 // background, follows the light or dark preference of the viewer, and has a
 // title and a description for screen readers.
 func SVG(l *layout.Layout, o Options) string {
