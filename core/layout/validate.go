@@ -60,8 +60,7 @@ func (s MeshSpec) validate() error {
 
 // inMesh makes an error of package mesh the error of a document.
 func inMesh(err error) error {
-	var e *status.Error
-	errors.As(err, &e)
+	e, _ := errors.AsType[*status.Error](err)
 	path, _ := e.Attr("path").(string)
 	return Invalid("/mesh"+path, "%s", e.Msg).WithHint("%s", e.Hint)
 }

@@ -148,11 +148,11 @@ func Closed(op, format string, args ...any) *Error {
 // its chain, Cancelled and Timeout for the errors of package context, and Internal
 // for any other error.
 func CodeOf(err error) Code {
-	var e *Error
+	e, ok := errors.AsType[*Error](err)
 	switch {
 	case err == nil:
 		return OK
-	case errors.As(err, &e):
+	case ok:
 		return e.Code
 	case errors.Is(err, context.Canceled):
 		return Cancelled

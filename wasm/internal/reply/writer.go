@@ -22,8 +22,10 @@ func end(w *jsontext.Writer, err error) []byte {
 	if err == nil {
 		w.Null()
 	} else {
-		e := &status.Error{Code: status.CodeOf(err), Msg: err.Error()}
-		errors.As(err, &e)
+		e, ok := errors.AsType[*status.Error](err)
+		if !ok {
+			e = &status.Error{Code: status.CodeOf(err), Msg: err.Error()}
+		}
 		path, _ := e.Attr("path").(string)
 		w.Open('{')
 		w.Key("code").String(e.Code.String())
