@@ -13,8 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// verify compares every buffer of every column, also of columns that are not
-// fields, with what the metadata promise.
+// verify checks every buffer of every column against the format and the metadata,
+// including columns that cannot be loaded. fields are the columns that can.
 func (c *ipc) verify(ctx context.Context, fields []int, progress func(bytes int64)) error {
 	a := auditor{ctx: ctx, file: c, fields: fields, dictionaries: map[int64][]dictionaryLen{}}
 	if err := c.meta.ScanDictionaries(c.reader(ctx), a.dictionary); err != nil {
@@ -28,7 +28,7 @@ func (c *ipc) verify(ctx context.Context, fields []int, progress func(bytes int6
 		return a.batch(i, b)
 	})
 	if err == nil {
-		progress(left)
+		progress(left) // the rest of the file: schema, dictionaries and footer
 	}
 	return err
 }
@@ -37,13 +37,14 @@ func (c *ipc) verify(ctx context.Context, fields []int, progress func(bytes int6
 type auditor struct {
 	ctx          context.Context
 	file         *ipc
-	fields       []int // columns whose rows are gathered anyway
-	dictionaries map[int64][]dictionaryLen
+	fields       []int                     // columns whose rows Verify also gathers, which reads every value
+	dictionaries map[int64][]dictionaryLen // by id
 }
 
-// dictionaryLen is the number of values of a dictionary from a record batch on.
+// dictionaryLen is the number of values of a dictionary for some record batches: a
+// stream may extend or replace a dictionary between record batches.
 type dictionaryLen struct {
-	from   int
+	from   int // the first record batch that it holds for
 	values int64
 }
 
@@ -88,15 +89,16 @@ func (a *auditor) batch(i int, header *arrowmeta.RecordBatch) error {
 	return nil
 }
 
+// column audits a column. If all is false, values that cannot be wrong are not read.
 func (a *auditor) column(b *audit.Batch, c *arrowmeta.Column, all bool) error {
-	if !c.Located {
+	if !c.Located { // after an unknown type, no buffer can be assigned to a column
 		return nil
 	}
 	return b.Column(a.ctx, c, all)
 }
 
-// damaged turns a fault into an error of code DataLoss with the column as an
-// attribute.
+// damaged converts an [audit.Fault] to an error of code DataLoss with the column as
+// an attribute. Other errors stay as they are.
 func damaged(err error) error {
 	var fault *audit.Fault
 	if !errors.As(err, &fault) {
@@ -106,7 +108,7 @@ func damaged(err error) error {
 		WithHint("the data are damaged; write them again").With("field", fault.Column)
 }
 
-// open prepares a batch for the audit.
+// open returns a batch whose buffers are read from the file and decompressed.
 func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dictionaryLen func(id int64) int64) *audit.Batch {
 	return &audit.Batch{Header: header, DictionaryLen: dictionaryLen, Open: func(b arrowmeta.Buffer) (audit.Buffer, error) {
 		stored := io.NewSectionReader(a.file.reader(a.ctx), block.Body()+b.Offset, b.Length)
@@ -130,14 +132,14 @@ func (a *auditor) open(header *arrowmeta.RecordBatch, block arrowmeta.Block, dic
 	}}
 }
 
-// Unchecked is what Verify does not check of a column.
+// Unchecked is a property of a column that Verify does not check.
 type Unchecked struct {
-	Column string // with the names of its parents, joined by points
+	Column string // with the names of its parents, joined by dots
 	Type   string
 	What   string
 }
 
-// unchecked lists what is not checked of columns and their children.
+// unchecked lists what Verify does not check of columns and their children.
 func unchecked(columns []arrowmeta.Column, parents string) (list []Unchecked) {
 	for i := range columns {
 		c := &columns[i]
@@ -152,7 +154,8 @@ func unchecked(columns []arrowmeta.Column, parents string) (list []Unchecked) {
 	return list
 }
 
-// uncheckedOf returns what is not checked of a column itself.
+// uncheckedOf returns what Verify does not check of a column, not counting its
+// children; "" if it checks everything.
 func uncheckedOf(c *arrowmeta.Column) string {
 	switch t := &c.Field.Type; {
 	case !c.Located:

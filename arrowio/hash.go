@@ -11,7 +11,7 @@ import (
 // Hash is the SHA-256 of every byte of a dataset's files. Unlike a fingerprint, it
 // proves that two hosts have the same files.
 type Hash struct {
-	Sum   [sha256.Size]byte   // of the files' hashes, one after the other
+	Sum   [sha256.Size]byte   // of the concatenated hashes of the files
 	Files [][sha256.Size]byte // in the order of the records
 }
 
@@ -21,9 +21,8 @@ type hashed struct {
 	value *Hash
 }
 
-// Hash reads all files from end to end, one after the other, so that it takes no
-// more than one core from a program that trains meanwhile. The result is kept for
-// later calls.
+// Hash reads all files from end to end. It reads one file at a time, so that a
+// training program loses at most one core. The result is kept for later calls.
 func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
 	if err := d.table.Calls.Enter(); err != nil {
 		return Hash{}, err
@@ -34,8 +33,9 @@ func (d *Dataset) Hash(ctx context.Context) (Hash, error) {
 	return d.hashFiles(ctx, 1, func(int64) {})
 }
 
-// hashFiles hashes the files, limit at a time. It calls progress with the bytes
-// that were read since the last call.
+// hashFiles hashes the files, limit at a time. It calls progress with the number of
+// bytes read since the last call. If ctx ends, a read returns an error; hashFiles
+// then waits for the other reads.
 func (d *Dataset) hashFiles(ctx context.Context, limit int, progress func(bytes int64)) (Hash, error) {
 	d.hashed.Lock()
 	defer d.hashed.Unlock()
@@ -65,7 +65,8 @@ func (d *Dataset) hashFiles(ctx context.Context, limit int, progress func(bytes 
 	return out, nil
 }
 
-// hash hashes every byte of a file. It fails if the file changes meanwhile.
+// hash hashes every byte of a file. It fails if the file has changed since it was
+// opened.
 func (f *file) hash(ctx context.Context, progress func(bytes int64)) (sum [sha256.Size]byte, err error) {
 	h, buffer := sha256.New(), make([]byte, 1<<20)
 	for off := int64(0); off < f.content.Size(); {

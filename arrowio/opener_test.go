@@ -16,7 +16,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// facts are what a dataset says about the files of openerFiles.
+// facts are what a dataset reports about the files of openerFiles.
 type facts struct {
 	records     int64
 	paths       []string

@@ -11,19 +11,20 @@ import (
 	"github.com/meshfeed/meshfeed/core/dtype"
 )
 
-// written is one column of the test data: how row i is appended to Arrow's
-// builder, and the bytes that a gather of that row must deliver.
-type written struct {
+// testColumn is one column of the test data. Nulls are filled with -1 or true: see
+// checkRows.
+type testColumn struct {
 	name   string
 	typ    arrow.DataType
 	meta   arrow.Metadata
-	shape  []int
-	dtype  dtype.Type
-	append func(b array.Builder, i int)
-	want   func(i int) []byte
-	null   func(i int) bool
+	shape  []int                        // of a row
+	dtype  dtype.Type                   // of its elements
+	append func(b array.Builder, i int) // appends row i
+	want   func(i int) []byte           // the bytes that a gather of row i must deliver
+	null   func(i int) bool             // true if row i may have a null: the field must be nullable
 }
 
+// le returns the bytes of values in little-endian order.
 func le[T any](values ...T) []byte {
 	var b bytes.Buffer
 	binary.Write(&b, binary.LittleEndian, values)
@@ -34,8 +35,8 @@ func fsl(n int32, t arrow.DataType) arrow.DataType { return arrow.FixedSizeListO
 
 var none = func(int) bool { return false }
 
-// columns have rows whose addresses follow from their numbers.
-var columns = []written{
+// columns store rows at a fixed stride: the number of a row determines its address.
+var columns = []testColumn{
 	{name: "int32", typ: arrow.PrimitiveTypes.Int32, dtype: dtype.Int32, null: none,
 		append: func(b array.Builder, i int) { b.(*array.Int32Builder).Append(int32(i * 3)) },
 		want:   func(i int) []byte { return le(int32(i * 3)) }},
@@ -93,8 +94,8 @@ var columns = []written{
 		}},
 }
 
-// hardColumns have offsets, indices or nulls.
-var hardColumns = []written{
+// hardColumns have offsets, dictionary indices or nulls.
+var hardColumns = []testColumn{
 	{name: "list", typ: arrow.ListOf(arrow.PrimitiveTypes.Int64), dtype: dtype.Int64, shape: []int{2}, null: none,
 		append: func(b array.Builder, i int) {
 			rows := b.(*array.ListBuilder)
@@ -126,7 +127,7 @@ var hardColumns = []written{
 		},
 		want: func(i int) []byte {
 			if i%5 == 2 {
-				return le(float32(-1))
+				return le(float32(-1)) // the fill value
 			}
 			return le(float32(i))
 		}},
@@ -143,10 +144,11 @@ var hardColumns = []written{
 			bits.Append(true)
 		},
 		want: func(i int) []byte {
-			return [][]byte{{1, 1}, {0, 1}, {0, 1}, {1, 1}}[i%4]
+			return [][]byte{{1, 1}, {0, 1}, {0, 1}, {1, 1}}[i%4] // a null is 1, the fill value
 		}},
 }
 
+// rowBytes returns n bytes that differ from row to row.
 func rowBytes(i, n int) []byte {
 	out := make([]byte, n)
 	for k := range out {

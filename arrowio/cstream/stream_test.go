@@ -22,7 +22,7 @@ import (
 
 // export builds batches of columns with numbered rows, and exports them as a C
 // stream. Each batch is the range [from, to) of a longer array.
-func export(t *testing.T, columns []written, batches [][2]int) *cdata.CArrowArrayStream {
+func export(t *testing.T, columns []testColumn, batches [][2]int) *cdata.CArrowArrayStream {
 	t.Helper()
 	alloc := mallocator.NewMallocator()
 	fields := make([]arrow.Field, len(columns))
@@ -56,7 +56,7 @@ func export(t *testing.T, columns []written, batches [][2]int) *cdata.CArrowArra
 	return out
 }
 
-func testColumns(t *testing.T, columns []written) {
+func testColumns(t *testing.T, columns []testColumn) {
 	rng := random.New(t)
 	for range 30 {
 		var batches [][2]int
@@ -94,8 +94,9 @@ func testColumns(t *testing.T, columns []written) {
 func TestStream(t *testing.T)     { testColumns(t, columns) }
 func TestHardStream(t *testing.T) { testColumns(t, append(slices.Clone(columns), hardColumns...)) }
 
-// checkRows gathers random records and compares them with what was written.
-func checkRows(t *testing.T, rng *rand.Rand, s source.Source, columns []written, rows []int) {
+// checkRows gathers random records and one padding record, and compares them with
+// the rows that the columns describe.
+func checkRows(t *testing.T, rng *rand.Rand, s source.Source, columns []testColumn, rows []int) {
 	t.Helper()
 	records := []int64{-1}
 	for range 50 {
@@ -145,15 +146,15 @@ func checkRows(t *testing.T, rng *rand.Rand, s source.Source, columns []written,
 
 // TestSkipped: a column that cannot be an array has a reason.
 func TestSkipped(t *testing.T) {
-	text := written{name: "text", typ: arrow.BinaryTypes.String, append: func(b array.Builder, i int) { b.(*array.StringBuilder).Append("x") }}
-	ragged := written{name: "ragged", typ: arrow.ListOf(arrow.PrimitiveTypes.Int8), append: func(b array.Builder, i int) {
+	text := testColumn{name: "text", typ: arrow.BinaryTypes.String, append: func(b array.Builder, i int) { b.(*array.StringBuilder).Append("x") }}
+	ragged := testColumn{name: "ragged", typ: arrow.ListOf(arrow.PrimitiveTypes.Int8), append: func(b array.Builder, i int) {
 		rows := b.(*array.ListBuilder)
 		rows.Append(true)
 		for range i % 3 {
 			rows.ValueBuilder().(*array.Int8Builder).Append(1)
 		}
 	}}
-	s, err := Read(unsafe.Pointer(export(t, []written{text, columns[0], ragged}, [][2]int{{1, 9}})), Options{})
+	s, err := Read(unsafe.Pointer(export(t, []testColumn{text, columns[0], ragged}, [][2]int{{1, 9}})), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,17 +169,17 @@ func TestSkipped(t *testing.T) {
 
 func TestShapes(t *testing.T) {
 	list := hardColumns[0]
-	_, err := Read(unsafe.Pointer(export(t, []written{list}, [][2]int{{0, 3}})), Options{Shapes: map[string][]int{"lists": {2}}})
+	_, err := Read(unsafe.Pointer(export(t, []testColumn{list}, [][2]int{{0, 3}})), Options{Shapes: map[string][]int{"lists": {2}}})
 	want := `arrowio: a shape is given for "lists", but there is no such column; there are "list"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}
-	s, err := Read(unsafe.Pointer(export(t, []written{list}, nil)), Options{})
+	s, err := Read(unsafe.Pointer(export(t, []testColumn{list}, nil)), Options{})
 	if err != nil || len(s.Schema().Skipped) != 1 {
 		t.Fatalf("a list without rows: %v, %v", s, err)
 	}
 	s.Close()
-	s, err = Read(unsafe.Pointer(export(t, []written{list}, nil)), Options{Shapes: map[string][]int{"list": {2}}})
+	s, err = Read(unsafe.Pointer(export(t, []testColumn{list}, nil)), Options{Shapes: map[string][]int{"list": {2}}})
 	if err != nil || len(s.Schema().Fields) != 1 || s.Len() != 0 {
 		t.Fatalf("a list with a given shape: %v, %v", s, err)
 	}
@@ -187,7 +188,7 @@ func TestShapes(t *testing.T) {
 
 // TestFingerprint compares the same rows in different batches, and other rows.
 func TestFingerprint(t *testing.T) {
-	hash := func(columns []written, batches ...[2]int) source.Fingerprint {
+	hash := func(columns []testColumn, batches ...[2]int) source.Fingerprint {
 		s, err := Read(unsafe.Pointer(export(t, columns, batches)), Options{})
 		if err != nil {
 			t.Fatal(err)

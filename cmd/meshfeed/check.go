@@ -54,12 +54,12 @@ The exit status is 0 if there is no error, 1 if there is one, and 2 if a documen
 	cmd.Flags().BoolVar(&c.strict, "strict", false, "let warnings count as errors")
 	cmd.Flags().StringVar(&c.wasm, "wasm", "", "check with a validator in WebAssembly: the built-in one, or a `FILE`")
 	cmd.Flags().Lookup("wasm").NoOptDefVal = builtIn
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that does not exist
 	return cmd
 }
 
-// arguments requires documents. --wasm has an optional value, which must follow
-// an equals sign. A module given as a separate argument is reported here.
+// arguments requires at least one document. The value of --wasm is optional, so it
+// must follow an equals sign; a module as a separate argument is an error.
 func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 	if i := slices.IndexFunc(args, isModule); i >= 0 && c.wasm == builtIn {
 		return usage(cmd, fmt.Sprintf("%q is a validator and not a layout; write --wasm=%s", args[i], args[i]))
@@ -121,7 +121,6 @@ func (c *checking) result(cmd *cobra.Command, list []checked) error {
 	return unread
 }
 
-// checkAll checks every document.
 func (c *checking) checkAll(cmd *cobra.Command, files []string) []checked {
 	v := validator{module: c.wasm}
 	defer v.close()
@@ -156,13 +155,13 @@ func expand(args []string) (files []string, err error) {
 	return files, nil
 }
 
-// printer writes findings in one of the formats.
+// printer writes checked documents in one of the formats.
 type printer struct {
 	out   io.Writer
 	paint paint
 }
 
-// json prints the problems with the same JSON as in the reports.
+// json prints the problems in the JSON form of the layout report.
 func (p printer) json(list []checked) error {
 	type file struct {
 		File     string          `json:"file"`

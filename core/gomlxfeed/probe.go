@@ -14,15 +14,15 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// The preflight's protocol. The parent starts a prober with a question in its
-// environment and a pipe as file 3. The prober writes lines of JSON to the pipe: a
-// greeting, one line before each step, and an answer, which is facts or an error.
-// Other output comes from the plugin.
+// The preflight's protocol. The parent starts a child process, the prober, with a
+// question in its environment and a pipe as file descriptor 3. The prober writes
+// lines of JSON to the pipe: a greeting, one line before each step, and an answer,
+// which is facts or an error. Standard output and standard error are the plugin's.
 
 const (
 	probeVariable = "MESHFEED_PROBE"
 	probeVersion  = 1
-	answerFile    = 3
+	answerFile    = 3 // file descriptor of the pipe
 )
 
 // question is the value of probeVariable.
@@ -31,11 +31,11 @@ type question struct {
 	Limit time.Duration `json:"limit"` // nanoseconds, after which the prober exits even if its parent has died
 }
 
-// line is one line of the prober. Exactly one member is set.
+// line is one line that the prober writes. Exactly one member is set.
 type line struct {
 	Probe int          `json:"meshfeed_probe,omitempty"` // the greeting: the version of the protocol
-	Stage string       `json:"stage,omitempty"`
-	Facts *Facts       `json:"facts,omitempty"`
+	Stage string       `json:"stage,omitempty"`          // the step that begins, as in "creating the client"
+	Facts *Facts       `json:"facts,omitempty"`          // the answer if the plugin works
 	Error *probedError `json:"error,omitempty"`
 }
 
@@ -45,8 +45,8 @@ type probedError struct {
 	Hint    string      `json:"hint,omitempty"`
 }
 
-// canProbe is true if this program called RunProbe. Then Open starts this program
-// as the prober.
+// canProbe is true after a call of RunProbe. Then Open starts this program's own
+// executable as the prober.
 var canProbe atomic.Bool
 
 // RunProbe lets a program be its own prober. Call it first in main. In a child
@@ -58,14 +58,14 @@ func RunProbe() {
 	if !asked {
 		return
 	}
-	os.Unsetenv(probeVariable)
+	os.Unsetenv(probeVariable) // else a program that the plugin starts might act as a prober
 	if err := probe(text, os.NewFile(answerFile, "answer")); err != nil {
 		os.Exit(1) // the parent has closed the pipe
 	}
 	os.Exit(0)
 }
 
-// probe answers a question.
+// probe answers the question in text with lines to out.
 func probe(text string, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	if err := enc.Encode(line{Probe: probeVersion}); err != nil {
@@ -83,6 +83,7 @@ func probe(text string, out io.Writer) error {
 	return enc.Encode(line{Facts: &facts})
 }
 
+// try opens the plugin of a specification. It calls stage before each step.
 func try(text string, stage func(string)) (facts Facts, err error) {
 	spec, err := parseSpec(text)
 	if err != nil {

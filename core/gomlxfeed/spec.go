@@ -16,7 +16,7 @@ import (
 type Spec struct {
 	Kind    string            // "go", "virtual", or the name under which an Opener is registered
 	Path    string            // of the plugin, absolute; "" for the pure-Go kinds
-	Devices int               // requested number; 0 if the text does not say
+	Devices int               // requested number; 0 if the text has none
 	Options map[string]string // further options after "?"; their names depend on the opener
 
 	text string

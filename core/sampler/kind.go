@@ -40,8 +40,8 @@ func (n name) String() string {
 	return text
 }
 
-// Grouping is what a layout says about the rows of a batch: the number of
-// groups of rows, equal in size, that the same processes need.
+// Grouping divides the Batch rows of a batch into Groups groups of equal size. The
+// same processes need all rows of a group.
 type Grouping struct{ Groups, Batch int64 }
 
 // Names lists the names of the orders without parameters.

@@ -17,7 +17,7 @@ import (
 
 // Fault is something wrong with a column.
 type Fault struct {
-	Column string // with the names of its parents, joined by points
+	Column string // with the names of its parents, joined by dots
 	Text   string
 }
 

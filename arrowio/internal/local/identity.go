@@ -8,15 +8,15 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// identity is what the file system says about an open file. If the content
-// changes, so does the identity.
+// identity is the metadata by which Check detects that the content of an open file
+// has changed.
 type identity struct {
 	size     int64
-	modified int64 // nanoseconds since 1970, as all times here
-	changed  int64 // of the content or the attributes; 0 if the system does not say
+	modified int64 // time of the last write; all times are in nanoseconds since 1970
+	changed  int64 // time of the last status change (ctime); 0 if the system has none
 
-	attributes [3]uint64 // links, mode, owner: a change of them sets changed, too
-	accessed   int64
+	attributes [3]uint64 // links, mode, owner: if one of them changes, so does ctime
+	accessed   int64     // time of the last read
 
 	device, inode uint64
 }
@@ -41,14 +41,15 @@ func (f *File) Check() error {
 	case !f.sameContent(now, *was):
 		return f.changed("its status change time is %s, and was %s; its modification time was set back to %s", utc(now.changed), utc(was.changed), utc(now.modified))
 	}
-	kept := now // so that now itself stays on the stack: every step compares
+	kept := now // this copy escapes; now stays on the stack, because every step calls Check
 	f.identity.CompareAndSwap(was, &kept)
 	return nil
 }
 
 // sameContent reports whether something other than a write explains the new
-// status change time: other attributes, a new access time, or a path that now
-// leads to another file or to none.
+// status change time. A change of owner or mode changes the attributes. touch -a
+// sets the access time to the status change time. After a rename or a removal, the
+// path names another file or none.
 func (f *File) sameContent(now, was identity) bool {
 	if now.attributes != was.attributes || now.accessed == now.changed {
 		return true

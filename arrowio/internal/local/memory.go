@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// FreeMemory returns how many bytes of files may be held in memory; 0 if the
-// system does not say.
+// FreeMemory returns how many bytes of files can be held in memory; 0 if the system
+// does not report it.
 func FreeMemory() int64 { return freeMemory(os.DirFS("/")) }
 
-// freeMemory reads the files of Linux's proc and sys below root. It is what the
-// system says is available, or less if a control group of this process has a
-// limit. Cached pages of files count as free, because they can be dropped.
+// freeMemory reads the files of Linux's proc and sys below root. It returns
+// MemAvailable, or less if a control group of this process has a limit. Cached pages
+// of files count as free, because the kernel can drop them.
 func freeMemory(root fs.FS) int64 {
 	free := field(root, "proc/meminfo", "MemAvailable:") * 1024
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")

@@ -18,13 +18,13 @@ type Lease struct{ buffer *buffer }
 // Release ends the lease. It must be called once.
 func (l *Lease) Release() { buffers.Put(l.buffer) }
 
-// buffer is memory to read into, and the lists that this takes. A step needs
-// about as much as the step before, so buffers are pooled.
+// buffer is the memory of one Acquire. A step needs about as much as the step before,
+// so buffers are pooled.
 type buffer struct {
-	bytes   []byte
-	missing []int
-	list    []region
-	first   []int
+	bytes   []byte   // of the files that are not mapped
+	missing []int    // indices of spans to load, in file order after regions
+	list    []region // that cover the missing spans
+	first   []int    // per region, the position in missing of its first span
 }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
@@ -39,9 +39,9 @@ func (b *buffer) grow(size int) {
 }
 
 // Acquire makes the spans resident and writes their addresses to the first
-// entries of to. It returns when all of them may be read without a wait. It is
-// Cancelled if ctx ends or the dataset is closed before that, and DataLoss if a file
-// was truncated.
+// entries of to. It returns when all of them can be read without a wait. The error
+// is Cancelled if ctx ends or the dataset is closed before that, and DataLoss if a
+// file was truncated.
 func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, error) {
 	b := buffers.Get().(*buffer)
 	err := s.locate(spans, to, b)
@@ -54,8 +54,8 @@ func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, 
 	return &Lease{b}, nil
 }
 
-// locate writes the addresses of mapped spans to to. The indices of spans that
-// may not be resident go to b.missing.
+// locate writes the addresses of mapped spans to to. It writes the indices of spans
+// that are not known to be resident to b.missing.
 func (s *Set) locate(spans []Span, to []uintptr, b *buffer) error {
 	b.missing = b.missing[:0]
 	for i, span := range spans {
@@ -72,25 +72,25 @@ func (s *Set) locate(spans []Span, to []uintptr, b *buffer) error {
 	return nil
 }
 
-// region is one piece of a file to read or populate. It covers spans that lie
-// close together.
+// region is a range of a file to read or populate. It covers spans that lie close
+// together.
 type region struct {
 	file     *File
 	from, to int64
 	at       int // position of its bytes in the buffer, unless the file is mapped
 }
 
-// Spans at most gapBytes apart are read at once, up to regionBytes. If the whole
-// file will be read anyway, the gap may be wholeGapBytes: a disk reads a long
-// piece faster than thousands of rows.
+// Spans at most gapBytes apart are joined to one region, up to regionBytes. In a
+// file that becomes resident as a whole, the gap may be wholeGapBytes, because a
+// disk reads one long range faster than thousands of rows.
 const (
 	gapBytes      = 4 << 10
 	wholeGapBytes = 64 << 10
 	regionBytes   = 1 << 20
 )
 
-// regions sorts the spans with the given indices into file order and joins
-// neighbors. The spans order[first[k]:first[k+1]] lie in region k.
+// regions sorts order, the indices of spans, by position in the files, and joins
+// neighbors to regions. The spans order[first[k]:first[k+1]] lie in region k.
 func (s *Set) regions(spans []Span, order []int, list []region, first []int) ([]region, []int) {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(spans[a].File, spans[b].File), cmp.Compare(spans[a].Offset, spans[b].Offset))
@@ -122,7 +122,7 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 	for k := range list {
 		if r := &list[k]; r.file.mapping == nil {
 			r.at = size
-			size += (int(r.to-r.from) + 63) &^ 63
+			size += (int(r.to-r.from) + 63) &^ 63 // whole cache lines
 		}
 	}
 	b.grow(size)
@@ -140,13 +140,13 @@ func (s *Set) fetch(ctx context.Context, spans []Span, to []uintptr, b *buffer) 
 	return nil
 }
 
-// readers is how many regions are read at a time. A disk answers many requests in
-// the time of one.
+// readers bounds the regions that one Acquire reads at a time. A disk serves many
+// requests in the time of one.
 const readers = 32
 
-// load makes the regions resident on several goroutines. It returns early if ctx
-// ends or the dataset is closed. A goroutine whose system call does not return counts
-// as a call under way until it does.
+// load makes the regions resident on several goroutines. If ctx ends or the dataset
+// is closed, it returns at once. A goroutine in a system call then goes on, and
+// [source.Calls] counts it until the system call returns.
 func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 	open, detach := s.calls.Join(ctx)
 	defer detach()
@@ -159,7 +159,7 @@ func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 		defer s.calls.Leave()
 		for k := next.Add(1) - 1; k < int64(len(list)) && open.Err() == nil; k = next.Add(1) - 1 {
 			if err := list[k].load(open, b); err != nil {
-				next.Store(int64(len(list))) // for the others
+				next.Store(int64(len(list))) // the other goroutines take no more regions
 				return err
 			}
 		}
@@ -174,9 +174,8 @@ func (s *Set) load(ctx context.Context, list []region, b *buffer) error {
 	return status.New(status.Cancelled, "arrowio", "the dataset was closed during the read")
 }
 
-// load makes a region resident. A mapped region is requested first: around a page
-// that populate finds missing, the kernel reads as much as the device's
-// readahead, which may be 8 MB.
+// load makes a region resident. WillNeed requests exactly the region. Without it, the
+// kernel reads the device's readahead, up to 8 MB, for a page that Populate misses.
 func (r *region) load(ctx context.Context, b *buffer) error {
 	if r.file.mapping != nil {
 		r.file.mappable.WillNeed(r.from, r.to)

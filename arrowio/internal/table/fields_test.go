@@ -12,8 +12,9 @@ var (
 	ragged = arrowmeta.Type{Kind: arrowmeta.List, Children: []arrowmeta.Field{{Name: "item", Type: number}}}
 )
 
-// TestFields: a list has the given shape, or none. A column without a field has a
-// reason. A shape without a column is an error, whatever the order of the shapes.
+// TestFields: a list has the given shape; without one, its length is -1 and the field
+// is open. A column that cannot be a field has a reason. If several shapes have no
+// column, the error always names the first by name, although maps have no order.
 func TestFields(t *testing.T) {
 	s := &arrowmeta.Schema{Fields: []arrowmeta.Field{{Name: "a", Type: ragged}, {Name: "b", Type: ragged}, {Name: "a", Type: number}}}
 	fields, reasons, err := Fields(s, map[string][]int{"a": {2, 3}})

@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// kind is the platform of a plugin, as far as it matters to this package.
+// kind is the platform of a plugin. This package distinguishes only these.
 type kind string
 
 const (
@@ -24,7 +24,7 @@ const (
 	unknown kind = "unknown" // before a client exists
 )
 
-// kindOf converts the platform name that a client reports.
+// kindOf converts the platform name that a PJRT client reports.
 func kindOf(platform string) kind {
 	switch platform {
 	case "cpu", "tpu", "cuda":
@@ -35,14 +35,14 @@ func kindOf(platform string) kind {
 	return other
 }
 
-// options are the options after the plugin's path, with types. A plugin ends the
-// process if it receives a value of another type.
+// options are the options after the plugin's path, converted to the types that XLA
+// requires. A plugin aborts the process if a value has another type.
 type options struct {
 	devices  int // 0 if not given
 	shared   bool
 	visible  []int64
 	fraction float32
-	given    []string // names, in order
+	given    []string // names of the options, sorted, without devices
 }
 
 const optionNames = "the options are devices, shared, visible_devices and memory_fraction"
@@ -101,7 +101,7 @@ func (o options) check(k kind, platform string) error {
 	return nil
 }
 
-// client returns the values that create a client of this kind.
+// client returns the options for PJRT_Client_Create on a platform.
 func (o options) client(k kind) pjrt.NamedValuesMap {
 	values := pjrt.NamedValuesMap{}
 	switch k {
@@ -110,7 +110,7 @@ func (o options) client(k kind) pjrt.NamedValuesMap {
 			values["cpu_device_count"] = int64(o.devices)
 		}
 	case cuda:
-		values["preallocate"] = false
+		values["preallocate"] = false // by default, XLA allocates most of the memory at once
 		if o.visible != nil {
 			values["visible_devices"] = o.visible
 		}

@@ -29,14 +29,15 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// givenPlugin names a plugin whose hardware is present: make gpu-check-go.
+// givenPlugin is the environment variable with the path of a plugin whose hardware
+// is present. The target gpu-check-go of the Makefile requires it.
 const givenPlugin = "MESHFEED_PJRT_PLUGIN"
 
-// fetched is the folder of the plugins that make downloads.
-const fetched = "../../../.build/plugins"
+// pluginFolder is the folder to which the Makefile downloads plugins.
+const pluginFolder = "../../../.build/plugins"
 
-// realPlugins returns specifications of real plugins: the plugin in givenPlugin, or
-// XLA's for CPUs, with shared memory and without.
+// realPlugins returns specifications of real plugins: that of givenPlugin if it is
+// set, else XLA's plugin for CPUs, with shared memory and without.
 func realPlugins(t *testing.T) []string {
 	t.Helper()
 	if path := os.Getenv(givenPlugin); path != "" {
@@ -46,12 +47,14 @@ func realPlugins(t *testing.T) []string {
 	return []string{"xla:" + path + "?devices=8", "xla:" + path + "?devices=8&shared=false"}
 }
 
+// fetchedPlugin returns the path of a downloaded plugin. If there is none, the test is
+// skipped and names the command that downloads it.
 func fetchedPlugin(t *testing.T, name, command string) string {
 	t.Helper()
 	if os.Getenv("MESHFEED_DEEP") != "1" {
 		t.Skip("a deep test of real plugins: MESHFEED_DEEP=1")
 	}
-	path, err := filepath.Abs(filepath.Join(fetched, name))
+	path, err := filepath.Abs(filepath.Join(pluginFolder, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,14 +64,15 @@ func fetchedPlugin(t *testing.T, name, command string) string {
 	return path
 }
 
-// TestRealPlugins runs all parts that need a plugin, on real plugins.
+// TestRealPlugins runs three tests on each real plugin. They restore the
+// environment and free all buffers.
 func TestRealPlugins(t *testing.T) {
 	for _, spec := range realPlugins(t) {
 		for _, part := range []struct {
 			name string
 			run  func(t *testing.T, spec string)
 		}{
-			{"worlds", testWorlds}, {"device orders", testDeviceOrders}, {"growth", testGrowth},
+			{"random layouts", testRandomLayouts}, {"device orders", testDeviceOrders}, {"growth", testGrowth},
 		} {
 			t.Run(part.name+" "+filepath.Base(spec), func(t *testing.T) {
 				before := os.Environ()
@@ -84,7 +88,7 @@ func TestRealPlugins(t *testing.T) {
 	}
 }
 
-// TestRealPluginsAreQuiet runs a part of TestRealPlugins in two processes at the
+// TestRealPluginsAreQuiet runs one test of TestRealPlugins in two processes at the
 // same time and checks that their standard error is empty.
 func TestRealPluginsAreQuiet(t *testing.T) {
 	realPlugins(t)
@@ -92,36 +96,37 @@ func TestRealPluginsAreQuiet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said [2]strings.Builder
+	var stderr [2]strings.Builder
 	var runs [2]*exec.Cmd
 	for i := range runs {
 		runs[i] = exec.Command(self, "-test.run=^TestRealPlugins$/^device_orders")
 		runs[i].Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "TF_CPP_MIN_LOG_LEVEL=") })
-		runs[i].Stderr = &said[i]
+		runs[i].Stderr = &stderr[i]
 		if err := runs[i].Start(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, run := range runs {
-		if err := run.Wait(); err != nil || said[i].Len() > 0 {
-			t.Errorf("process %d: %v, standard error %q", i, err, said[i].String())
+		if err := run.Wait(); err != nil || stderr[i].Len() > 0 {
+			t.Errorf("process %d: %v, standard error %q", i, err, stderr[i].String())
 		}
 	}
 }
 
-// TestWithoutCgo runs this package's tests in a build without cgo.
+// TestWithoutCgo runs TestUnsupported, this package's only test without cgo.
 func TestWithoutCgo(t *testing.T) {
 	if os.Getenv("MESHFEED_DEEP") != "1" {
 		t.Skip("a deep test, because it compiles GoMLX once more: MESHFEED_DEEP=1")
 	}
 	cmd := exec.Command("go", "test", "-run", "^TestUnsupported$", "-v", ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	said, err := cmd.CombinedOutput()
-	if err != nil || !bytes.Contains(said, []byte("--- PASS: TestUnsupported")) {
-		t.Errorf("%v\n%s", err, said)
+	output, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(output, []byte("--- PASS: TestUnsupported")) {
+		t.Errorf("%v\n%s", err, output)
 	}
 }
 
+// closed checks that no buffers are live, and closes the devices.
 func closed(t *testing.T, d *gomlxfeed.Devices) {
 	t.Helper()
 	if n, size := d.Live(); n != 0 || size != 0 {
@@ -132,21 +137,21 @@ func closed(t *testing.T, d *gomlxfeed.Devices) {
 	}
 }
 
-// testWorlds places batches of random layouts on permuted devices and compares
+// testRandomLayouts places batches of random layouts on permuted devices and compares
 // every shard with a formula, byte by byte.
-func testWorlds(t *testing.T, spec string) {
+func testRandomLayouts(t *testing.T, spec string) {
 	r := random.New(t)
 	d := opened(t, spec)
 	t.Logf("%s: %d devices, shared %v, %s", d.Name(), d.Num(), d.Shared(), d.Describe(0))
 	for range 200 {
-		oneWorld(t, r, d)
+		testRandomLayout(t, r, d)
 	}
 	closed(t, d)
 }
 
-func oneWorld(t *testing.T, r *rand.Rand, d *gomlxfeed.Devices) {
+func testRandomLayout(t *testing.T, r *rand.Rand, d *gomlxfeed.Devices) {
 	t.Helper()
-	src, lay := randomWorld(r, d.Num())
+	src, lay := randomLayout(r, d.Num())
 	ring, err := d.Ring(lay)
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +199,8 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *gomlxfeed.Batch) {
 	}
 }
 
-// randomWorld draws a dataset and a layout over some of the devices.
-func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
+// randomLayout draws a layout over some of the devices, and a dataset for it.
+func randomLayout(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 	rows := max(1, devices/2)
 	if r.IntN(2) == 0 {
 		rows = devices

@@ -1,1 +1,1 @@
-"""The path of a batch from the C library to the caller of a loader."""
+"""Takes batches from the C library and passes them to the caller of a loader."""

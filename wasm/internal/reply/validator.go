@@ -1,16 +1,17 @@
-// Package reply computes the replies of the validator's guest. The guest exports
-// these functions to WebAssembly. Tests compile them natively and compare the
-// bytes.
+// Package reply computes what the exports of the layout validator, a WebAssembly
+// module, return. It also compiles natively: tests compare the bytes of both
+// builds.
 //
 //	var v reply.Validator
-//	reply := v.Describe(text)            // JSON: document, arrays, report, text, error
-//	numbers := v.Table(0, 0, 0, 1024)    // of the document described last
-//	reply = reply.Samples(question)     // JSON: records
-//	reply = reply.Schema(tail, size)    // JSON: fields, rows
+//	v.Describe(text)                // JSON: document, arrays, report, text, error
+//	v.Table(0, reply.Devices, 0, 8) // numbers of the document described last
+//	reply.Samples(question)         // JSON: records
+//	reply.Schema(tail, size)        // JSON: fields, rows
 //
-// A reply is JSON without spaces. It always has all keys; null is a value that
-// is not known. An error is {"code","op","message","hint","path"}, with the name
-// of the code as package status spells it.
+// Except for tables, a reply is JSON without spaces and always has all keys. A
+// value that is not known is null. An error is
+// {"code","op","message","hint","path"}, with the name of the code as package
+// status spells it.
 package reply
 
 import (
@@ -19,26 +20,29 @@ import (
 	"github.com/meshfeed/meshfeed/core/layout/picture"
 )
 
-// Version is the version of the questions and replies. A host accepts only the
-// version that it knows.
+// Version numbers the format of the arguments and replies. A host rejects a module
+// of another version.
 const Version = 1
 
 // Validator makes replies about one document at a time.
 type Validator struct{ layout *layout.Layout }
 
-// maxRanges bounds the ranges in the report of a reply, because JSON is slow. The
-// report has null instead of longer lists, and tables have their values.
+// maxRanges bounds the ranges in a report, because a long JSON text is slow to
+// parse. A longer list is null in the report; [Validator.Table] returns its values.
 const maxRanges = 1 << 18
 
-// Describe reads a layout document and returns everything that is small:
+// Describe parses a layout document and returns all that is known about it except
+// the tables:
 //
 //	{"document":"…","digest":"…","arrays":[…],"report":{…},"text":"…","error":null}
 //
-// The document is the canonical text, as a string, so that a JSON parser keeps
-// its bytes. The report is that of [document.Report]. The arrays are a list in
-// their order, because an object in JavaScript need not keep it, with name,
-// field, kind, dtype, shape, batch_dims, spec and tiles per dimension. The text
-// is the picture.
+// The document is its canonical text in a JSON string, so that a JSON parser keeps
+// the bytes. The report is that of [document.Report]. The text is that of
+// [picture.Text].
+//
+// The arrays are a list, because a JavaScript object may change the order of its
+// keys. An array has name, field, kind, dtype, shape, batch_dims, spec and the
+// tiles per dimension.
 func (v *Validator) Describe(text []byte) []byte {
 	v.layout = nil
 	d, err := document.Parse(text)
@@ -64,16 +68,16 @@ func (v *Validator) Describe(text []byte) []byte {
 	return end(w, nil)
 }
 
-// The tables.
+// The values of what, which select a table.
 const (
 	Devices   = 0 // [document.DeviceTable]
 	Processes = 1 // [document.ProcessTable]; ignores the array
 	Delivered = 2 // [document.DeliveredTable]
 )
 
-// Table returns rows of a table of the document that Describe read last. It is
-// empty if nothing is known, or if the rows have more than [document.MaxTable]
-// numbers.
+// Table returns count rows, beginning with row from, of a table of the last
+// document that Describe read. It returns nothing if that document had an error, or
+// if the rows have more than [document.MaxTable] numbers.
 func (v *Validator) Table(array, what, from, count uint32) []float64 {
 	if v.layout == nil {
 		return nil

@@ -1,4 +1,4 @@
-// The page in use: keyboard, edits, pasted text, files, links and pictures.
+// Tests of the layout page in a browser: keyboard, edits, pasted text, files, links and pictures.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const violations = (page) =>
   page.evaluate(async () => {
     const found = await axe.run({
       runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-      // a cell shows "3 p1"; its accessible name is: device 3, process 1, …
+      // A cell shows "3 p1", but its accessible name is "device 3, process 1, …", which this rule rejects.
       rules: { "label-content-name-mismatch": { enabled: false } },
     });
     return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).slice(0, 3).join(" | ")}`);
@@ -30,7 +30,7 @@ for (const colorScheme of ["light", "dark"]) {
   });
 }
 
-inBrowser("arrow keys move through the mesh and highlight all holders of a block", async (page) => {
+inBrowser("arrow keys select a device, highlight its block on all devices, and Enter pins the block", async (page) => {
   await open(page, example("02"));
   await page.getByRole("button", { name: "label", exact: true }).click();
   const mesh = page.getByRole("grid", { name: "device mesh" });
@@ -80,6 +80,7 @@ inBrowser("typed values change the layout", async (page) => {
   assert.equal(await page.locator("array-form .why").innerText(), "eight has no size yet; write eight=2048 once");
 });
 
+// A pasted text, and what the canonical document then matches.
 const PASTES = [
   ["mesh = jax.make_mesh((2, 4), ('x', 'y'))\nimage = NamedSharding(mesh, P(('x', 'y'), None))\nlabel: P('y')", /\[\["x",2\],\["y",4\]\].*"spec":\[\["x","y"\],null\].*"label".*"spec":\["y"\]/],
   ["NamedSharding(mesh=Mesh('a': 4, 'b': 2), spec=PartitionSpec('a', 'b'), memory_kind=unpinned_host)", /\[\["a",4\],\["b",2\]\].*"image".*"spec":\["a","b"\]/],
@@ -87,9 +88,11 @@ const PASTES = [
   ["{devices=[2,2,2]<=[2,4]T(1,0) last_tile_dim_replicate}", /\[\["axis0",2\],\["axis1",2\],\["axis2",2\]\].*"spec":\["axis1","axis2"\]/],
   ['sdy.mesh @mesh = <["data"=4, "model"=2]>\n#sdy.sharding<@mesh, [{"data"}, {}, {"model"}]>', /\[\["data",4\],\["model",2\]\].*"spec":\["data",null,"model"\]/],
   ['{"image": P(), "label": P("model")}', /"image":\{"shape":\["B",8,8\],"dtype":"float32"\},"label".*"spec":\["model"\]/],
+  // JSON.parse would sort these names, because they look like integers.
   ['{"meshfeed": 1, "mesh": {"axes": [["a", 2]]}, "arrays": {"1": {"shape": ["B"], "dtype": "int8"}, "0": {"shape": ["B"], "dtype": "int8"}}, "batch": {"size": 2}}', /"1":.*"0":/],
 ];
 
+// A pasted text, and a part of the reason for which it is refused.
 const REFUSED = [
   ["hello", "The text contains no layout, mesh or sharding. Accepted: "],
   ["make_mesh((4, 2), ('x',))", "the mesh has 2 sizes and 1 names"],
@@ -97,6 +100,7 @@ const REFUSED = [
   ['{"meshfeed": 1', "expected ',' or '}', but the text ends"],
 ];
 
+// A data file, the notice after it is opened, and the shape of the array of its field "image".
 const FILES = [
   ["arrow.parquet", /^arrow\.parquet: 9 fields, 3 records\. Not loadable: ragged \(list<int64> has no fixed shape\), text \(text has no fixed size; .*\), price \(.*\), pair \(.*\), map \(.*\)$/, '"shape":["B",2,3]'],
   ["fixed.arrow", /^fixed\.arrow: 3 fields, 5 records\. Not loadable: tensor \(its tensors are stored permuted/, '"shape":["B",4,3]'],
@@ -119,7 +123,8 @@ inBrowser("pasted text changes the layout, or is refused with a reason", async (
   }
 });
 
-inBrowser("the saved page begins with the layout", async (page) => {
+inBrowser("the saved page opens with the layout", async (page) => {
+  // Unescaped, these characters end the script element or act as a pattern of String.replace.
   await open(page, example("06").replace('"tokens"', () => '"</script x><!-- $& "'));
   const want = await canonical(page);
   assert.match(want, /<\/script x><!--/);
@@ -158,11 +163,11 @@ inBrowser("an opened layout is shown, and an invalid one is refused with a reaso
 
 inBrowser("the fields of an opened data file become arrays", async (page) => {
   const input = page.locator('input[type="file"]');
-  for (const [file, said, shape] of FILES) {
+  for (const [file, notice, shape] of FILES) {
     await open(page, example("02"));
     await input.setInputFiles(join(layouts, "../../internal/arrowmeta/testdata", file));
     await page.locator(".notice").waitFor();
-    assert.match(await page.locator(".notice span").innerText(), said);
+    assert.match(await page.locator(".notice span").innerText(), notice);
     assert.ok((await canonical(page)).includes(`"image":{${shape},"dtype":"float32","spec":["data",null,"model"]}`), file);
   }
 });
@@ -202,6 +207,7 @@ for (const width of [390, 900]) {
   });
 }
 
+// SHOTS=FOLDER writes screenshots of the page, to be looked at.
 if (process.env.SHOTS) {
   inBrowser("screenshots", async (page) => {
     for (const [width, colorScheme] of [[1440, "light"], [1440, "dark"], [900, "light"], [390, "dark"]]) {
