@@ -42,8 +42,9 @@ func (f Fault) err() error {
 }
 
 // Fit returns the sharding and the tiling of an array. If the spec does not fit,
-// it returns every fault instead. Messages name the array by the text array, such
-// as "array x". No size may be negative.
+// it returns every fault instead. It compares sizes only if rank and axes are
+// right. Messages name the array by the text array, such as "array x". No size may
+// be negative.
 func Fit(m *mesh.Mesh, spec PartitionSpec, shape []int, array string) (*NamedSharding, Tiling, []Fault) {
 	of := " of " + array
 	faults := append(rankFaults(spec, shape, of), axisFaults(m, spec, of)...)
