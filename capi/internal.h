@@ -157,9 +157,8 @@ mfi_taken mfi_queue_taken(mfi_queue* queue, bool withdraw);
 bool mfi_queue_rest(mfi_queue* queue, int64_t taken, int64_t limit_ns);
 void mfi_queue_wake(mfi_queue* queue);
 
-/* Binds a handle to the queue, so that callers find it. Unbinding ends the waits of
-   callers. If other handles have all bindings that this one can have, it is not bound,
-   and its callers always enter Go. */
+/* Binds a queue to its handle, once, so that callers find it. Unbinding ends the waits of
+   callers, which then enter Go. */
 void mfi_queue_bind(uint64_t handle, mfi_queue* queue);
 void mfi_queue_unbind(uint64_t handle);
 void mfi_queue_unbind_all(void);

@@ -2,7 +2,7 @@
  * queue.c: the ready queue. Callers take ready batches from it, and wait for the
  * next one in it, without entering Go.
  *
- * One lock guards all queues and bindings. It is held for a few instructions. A
+ * One lock guards all queues and their list. It is held for a few instructions. A
  * woken thread needs the lock, so conditions are signaled after it is released. A
  * thread that signals a queue is one of its owners until that is done.
  */
@@ -10,15 +10,16 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-enum { CAPACITY = 8, BINDINGS = 256, PROBES = 8 };
+enum { CAPACITY = 8 };
 
 #define SECOND INT64_C(1000000000) /* in nanoseconds, as all times except timeout_ms */
 #define MILLISECOND INT64_C(1000000)
 
 struct mfi_queue {
+  mfi_queue* next;           /* in the list of bound queues */
+  uint64_t handle;           /* by which callers find it there */
   mfi_slot* slots[CAPACITY]; /* a ring */
   int32_t first, count;
   int64_t taken, waited; /* since the queue was made */
@@ -33,12 +34,7 @@ struct mfi_queue {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The queues of handles: a hash table. The index of a handle is that of its low bits, or
-   one of the next PROBES - 1. */
-static struct {
-  uint64_t handle;
-  mfi_queue* queue;
-} bindings[BINDINGS];
+static mfi_queue* bound; /* the queues that have a handle; a program has few loaders */
 
 /* ---- time ---- */
 
@@ -79,7 +75,7 @@ static bool wait_until(pthread_cond_t* c, int64_t end) {
 #endif
 }
 
-/* ---- owners and bindings ---- */
+/* ---- owners and handles ---- */
 
 mfi_queue* mfi_queue_new(void) {
   mfi_queue* queue = calloc(1, sizeof *queue);
@@ -93,12 +89,20 @@ mfi_queue* mfi_queue_new(void) {
   return queue;
 }
 
-/* Ends a binding and the waits of its callers, under the lock. */
-static void unbind(int i) {
-  mfi_queue* queue = bindings[i].queue;
-  memset(&bindings[i], 0, sizeof bindings[i]);
+/* Returns the link to the queue of a handle, or to NULL at the end of the list. */
+static mfi_queue** find(uint64_t handle) {
+  mfi_queue** link = &bound;
+  while (*link && (*link)->handle != handle)
+    link = &(*link)->next;
+  return link;
+}
+
+/* Takes a queue from the list and ends the waits of its callers, under the lock. */
+static void unbind(mfi_queue** link) {
+  mfi_queue* queue = *link;
   if (!queue)
     return;
+  *link = queue->next;
   queue->unbound = true;
   if (queue->waiting > 0)
     pthread_cond_broadcast(&queue->callers); /* before unlocking: this thread may be no owner */
@@ -107,11 +111,15 @@ static void unbind(int i) {
 void mfi_queue_drop(mfi_queue* queue) {
   pthread_mutex_lock(&lock);
   const bool last = --queue->owners == 0;
-  /* A thread that guesses the handle may release it before it is bound. Then
-     nothing has ended the binding. */
-  for (int i = 0; last && i < BINDINGS; i++)
-    if (bindings[i].queue == queue)
-      unbind(i);
+  if (last) {
+    /* A thread that guesses the handle may release it before it is bound. Then the
+       queue is still in the list. */
+    mfi_queue** link = &bound;
+    while (*link && *link != queue)
+      link = &(*link)->next;
+    if (*link)
+      *link = queue->next;
+  }
   pthread_mutex_unlock(&lock);
   if (!last)
     return;
@@ -120,42 +128,24 @@ void mfi_queue_drop(mfi_queue* queue) {
   free(queue);
 }
 
-/* Searches the bindings that a handle can have for one of the handle want; 0 is a free
-   binding. Returns its index, or -1. */
-static int search(uint64_t handle, uint64_t want) {
-  for (uint64_t i = handle; i < handle + PROBES; i++)
-    if (bindings[i % BINDINGS].handle == want)
-      return (int)(i % BINDINGS);
-  return -1;
-}
-
-static mfi_queue* find(uint64_t handle) {
-  const int i = search(handle, handle);
-  return i < 0 ? NULL : bindings[i].queue;
-}
-
 void mfi_queue_bind(uint64_t handle, mfi_queue* queue) {
   pthread_mutex_lock(&lock);
-  const int i = find(handle) ? -1 : search(handle, 0);
-  if (i >= 0) {
-    bindings[i].handle = handle;
-    bindings[i].queue = queue;
-  }
+  queue->handle = handle;
+  queue->next = bound;
+  bound = queue;
   pthread_mutex_unlock(&lock);
 }
 
 void mfi_queue_unbind(uint64_t handle) {
   pthread_mutex_lock(&lock);
-  const int i = search(handle, handle);
-  if (i >= 0)
-    unbind(i);
+  unbind(find(handle));
   pthread_mutex_unlock(&lock);
 }
 
 void mfi_queue_unbind_all(void) {
   pthread_mutex_lock(&lock);
-  for (int i = 0; i < BINDINGS; i++)
-    unbind(i);
+  while (bound)
+    unbind(&bound);
   pthread_mutex_unlock(&lock);
 }
 
@@ -228,7 +218,7 @@ static int64_t wait_for_batch(mfi_queue* queue, int64_t timeout_ms) {
 mf_status mfi_queue_take(uint64_t handle, int64_t* timeout_ms, mfi_slot** slot) {
   *slot = NULL;
   pthread_mutex_lock(&lock);
-  mfi_queue* queue = find(handle);
+  mfi_queue* queue = *find(handle);
   if (!queue) {
     pthread_mutex_unlock(&lock);
     return MF_OK;

@@ -152,10 +152,10 @@ static void drop(mfi_queue* q) {
     mfi_queue_drop(q);
 }
 
-/* Binds other queues, by handles that can have the same bindings. */
+/* Binds and unbinds other queues. */
 static void* disturb(void* none) {
   for (uint64_t i = 1; !atomic_load(&over); i++) {
-    const uint64_t other = HANDLE + (i << 8) + i % 3;
+    const uint64_t other = HANDLE + 1000 + i;
     mfi_queue* small = mfi_queue_new();
     CHECK(small);
     mfi_queue_bind(other, small);
@@ -296,23 +296,25 @@ static void without_a_batch(void) {
   pthread_join(other, NULL);
 }
 
-/* Eight handles with the same low bits have bindings, and a ninth one has none. */
-static void collide(void) {
-  enum { BOUND = 8 };
-  mfi_queue* queues[BOUND + 1];
-  mfi_slot* slots[BOUND + 1];
-  for (uint64_t i = 0; i <= BOUND; i++) {
+/* Callers find each of many queues, and no queue that is unbound. */
+static void many(void) {
+  enum { MANY = 20 };
+  mfi_queue* queues[MANY];
+  mfi_slot* slots[MANY];
+  for (uint64_t i = 0; i < MANY; i++) {
     queues[i] = mfi_queue_new();
     CHECK(queues[i]);
-    mfi_queue_bind(BRIEF + (i << 8), queues[i]);
+    mfi_queue_bind(BRIEF + i, queues[i]);
     slots[i] = make((int64_t)i);
     CHECK(mfi_queue_offer(queues[i], slots[i]));
   }
-  for (uint64_t i = 0; i <= BOUND; i++)
-    CHECK(take_within(BRIEF + (i << 8), -1) == (i < BOUND ? slots[i] : NULL));
-  for (uint64_t i = 0; i <= BOUND; i++) {
-    mfi_queue_unbind(BRIEF + (i << 8));
-    drop(queues[i]);
+  for (uint64_t i = 0; i < MANY; i += 2)
+    mfi_queue_unbind(BRIEF + i);
+  for (uint64_t i = 0; i < MANY; i++)
+    CHECK(take_within(BRIEF + i, -1) == (i % 2 ? slots[i] : NULL));
+  for (uint64_t i = 0; i < MANY; i++) {
+    drop(queues[i]); /* half of them are still bound */
+    CHECK(!take_within(BRIEF + i, -1));
     mfi_pool_put(slots[i]);
   }
 }
@@ -329,7 +331,7 @@ int main(void) {
   times();
   order();
   alternate();
-  collide();
+  many();
   for (int i = 0; i < CALLERS; i++)
     CHECK(!pthread_create(&threads[i], NULL, call, NULL));
   CHECK(!pthread_create(&threads[CALLERS], NULL, produce, NULL));
