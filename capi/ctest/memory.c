@@ -1,10 +1,12 @@
 /*
- * memory.c: the memory of batches. It stays while a reference exists, is reused afterwards, is
- * counted, and has a limit if the caller sets one.
+ * memory.c: the memory of batches. It stays valid until the batch is released, is reused afterwards,
+ * is counted, and has a limit if the caller sets one.
  */
 #include "check.h"
 
-enum { PREFETCH = 2, KEPT = 12, SLOT = 8 * 128 + 4 * 64 }; /* 8 blocks of 2 x 9 floats, 4 of 2 integers */
+/* The default prefetch, the number of batches that keep holds, and the memory of a batch in bytes: 8
+   blocks of 2 x 9 floats and 4 blocks of 2 integers, each rounded up to 64 bytes. */
+enum { PREFETCH = 2, KEPT = 12, SLOT = 8 * 128 + 4 * 64 };
 
 static mf_error error = MF_ERROR_INIT;
 static records* r;
@@ -29,7 +31,7 @@ static void check_at(const mf_batch* batch) {
   check_batch(batch, r, order);
 }
 
-/* Batches that are kept never change, however many batches follow. */
+/* A batch that is not released never changes, however many batches follow. */
 static void keep(mf_loader loader) {
   mf_batch* kept[KEPT];
   for (int i = 0; i < KEPT; i++) {
@@ -50,7 +52,7 @@ static void keep(mf_loader loader) {
   CHECK(stats.batches == KEPT + 500 && stats.bytes == stats.batches * (8 * 72 + 4 * 8));
 }
 
-/* A steady loop reuses the same slots. */
+/* A loop that releases every batch before the next one reuses the same memory. */
 static void reuse(mf_loader loader) {
   const int64_t before = mf_live_bytes();
   void* seen[16];
@@ -69,7 +71,7 @@ static void reuse(mf_loader loader) {
   CHECK(mf_live_bytes() <= before + 2 * SLOT);
 }
 
-/* At the limit mf_loader_next fails. It continues after a release. */
+/* At max_host_bytes, mf_loader_next fails. After a release, it succeeds. */
 static void limit(mf_dataset dataset, mf_layout layout) {
   const mf_loader loader = make_loader(dataset, layout, &(mf_loader_options){.max_host_bytes = 3 * SLOT});
   mf_batch *kept[3], *batch;
@@ -87,7 +89,8 @@ static void limit(mf_dataset dataset, mf_layout layout) {
   OK(mf_release(loader.id, &error));
 }
 
-/* State, restore, passes. */
+/* The state of a batch, given to a new loader or to mf_loader_restore, leads to the next batch. A loader
+   from mf_loader_one_epoch has its own position, but its batches count in the first loader's stats. */
 static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   OK(mf_loader_seek(loader, 3, 40, &error));
   mf_batch* batch = next(loader);
@@ -118,12 +121,13 @@ static void resume(mf_loader loader, mf_dataset dataset, mf_layout layout) {
   mf_batch_release(batch);
 }
 
-/* A release callback may call the library, because an interpreter may drop objects in it. */
-static mf_loader dropped_with_it;
+/* The release callback of a dataset may call the library. For example, a garbage collector that runs in it
+   may release other handles. */
+static mf_loader released_by_callback;
 
 static void release_more(void* context) {
   released(context);
-  OK(mf_release(dropped_with_it.id, &error));
+  OK(mf_release(released_by_callback.id, &error));
   OK(mf_release(make_layout(DOCUMENT(100, 8, "")).id, &error));
 }
 
@@ -141,8 +145,8 @@ static void nested(mf_layout layout) {
   mf_dataset outer;
   OK(mf_dataset_open_arrays(&array, 1, release_more, r, &outer, &error));
   const mf_dataset inner = open_records(r);
-  dropped_with_it = make_loader(inner, layout, NULL);
-  mf_batch_release(next(dropped_with_it));
+  released_by_callback = make_loader(inner, layout, NULL);
+  mf_batch_release(next(released_by_callback));
   OK(mf_release(inner.id, &error));
   OK(mf_release(outer.id, &error));
   CHECK(r->released == 2);

@@ -8,7 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// TestInspectNamesLogicalTypes checks the notes beside fields.
+// TestInspectNamesLogicalTypes checks the last column of the table of fields: the
+// Arrow type that integers represent, and that a nullable field needs a fill value.
 func TestInspectNamesLogicalTypes(t *testing.T) {
 	var i inspection
 	i.addSchema(source.Schema{Fields: []source.Field{

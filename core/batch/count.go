@@ -2,13 +2,14 @@ package batch
 
 import "sync/atomic"
 
-// Count counts batches and their bytes while Go owns them. The zero value is ready
-// to use. A nil Count counts nothing. It is safe for concurrent use.
+// Count counts live batches and their bytes. A batch is live from New until Release
+// or Take. The zero value is ready to use. A nil Count counts nothing. Its methods
+// are safe for concurrent use.
 type Count struct {
 	batches, bytes atomic.Int64
 }
 
-// Live returns how many batches were neither released nor taken, and their bytes.
+// Live returns the number of live batches and of their bytes.
 func (c *Count) Live() (batches, bytes int64) {
 	if c == nil {
 		return 0, 0

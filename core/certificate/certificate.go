@@ -5,20 +5,21 @@
 //
 // A [Certificate] names a sequence of records (order, dataset, number of
 // records, seed) and has a list of runs. A [Run] is a series of batches on one
-// mesh, without a restore, a seek or a remesh in between. It says which positions
-// were delivered, which ends of epochs were dropped because they do not fill a
-// step, and which steps were skipped on request. It names the processes of the
-// mesh, and those whose certificates it contains.
+// mesh, without a restore, a seek or a change of the mesh in between. The run says
+// which positions were delivered, which ends of epochs were dropped because they do
+// not fill a step, and which steps were skipped on request. The run also lists the
+// processes of the mesh, and the processes whose certificates it contains.
 //
-// As [Evidence], a run has the number of rows and a digest of them. Every process
-// counts its own rows when they arrive: the digest combines the list of records
-// that the process gathered with the positions of its rows in the batch. Neither
-// is computed from the other.
+// The [Evidence] of a run is the number of its rows and a digest of them. Each
+// process counts its own rows. The digest combines the records that the process
+// gathered with the positions of its rows in the batch. Neither is computed from
+// the other, so an error in one of them changes the digest.
 //
-// Every distinct block of every array counts once, in the lowest process that
-// holds it (layout.FirstHeld). So a process that holds some columns alone counts
-// their rows. The hash of a row is multiplied by the [Weight] of its part, so one
-// part cannot replace another. Padding does not count.
+// If several processes hold the same block of an array, only the process with the
+// lowest number counts the block (layout.FirstHeld). If processes hold different
+// columns of a row, each column block is a part of the row, and each part counts.
+// The hash of a row is multiplied by the [Weight] of the part, so a part that
+// counts twice cannot replace a missing part. Padding does not count.
 //
 // # The digest
 //
@@ -28,30 +29,30 @@
 // Memory Integrity Checking, ASIACRYPT 2003). A sum does not depend on the order of its
 // terms, and the digest of two sets of rows is the sum of their digests. So
 // batches and processes can be added in any order ([Certificate.Add]). A row that
-// is missing or repeated changes the sum. An exclusive or would not notice a row
-// that comes twice more.
+// is missing or repeated changes the sum. An exclusive or would not notice two
+// additional copies of a row.
 //
 // The hash is a mixing function and not a cipher. It takes a few nanoseconds per
 // row. An accident (lost or repeated rows, exchanged files, processes, seeds or
-// orders, wrong arithmetic) stays unnoticed with a probability of about 2^-128.
+// orders, wrong arithmetic) stays undetected with a probability of about 2^-128.
 // The hash does not protect against records that are chosen to deceive. It does
-// not cover the bytes of a row, nor the further replicas of a block. For a
-// process that holds only such replicas, a certificate has the positions that it
-// delivered.
+// not cover the bytes of a row, nor replicas of a block that another process
+// counts. If a process holds only such replicas, its certificate has positions,
+// but no rows.
 //
 // # Adding and checking
 //
-// Certificates of one sequence can be added in any order. Those of the processes
-// of one run become one run; different runs stay apart. The mesh, the batch size
-// and the remainder may differ between runs. If a job was killed and continued
+// Certificates of one sequence can be added in any order. Runs of different
+// processes with the same mesh and positions are joined to one run. All other runs
+// stay separate. The mesh, the batch size and the remainder may differ between runs. If a job was killed and continued
 // from a saved state, add the certificate that was saved together with that
 // state.
 //
 // [Certificate.Check] covers every position from the first of epoch 0 to the last
 // one delivered, and [Certificate.Covers] those between two cursors. Each position
 // must have been delivered by all processes of one run and by no other run, or
-// dropped, or skipped. The evidence of these runs must be what order and seed
-// determine for their positions. A certificate without delivered positions is
+// dropped, or skipped. The evidence of these runs must equal the evidence that
+// order and seed determine for their positions. A certificate without delivered positions is
 // never complete.
 //
 //	total := parts[0]
@@ -73,18 +74,18 @@ import (
 type Sequence struct {
 	Order   string // the name of the order
 	Dataset string // its fingerprint: 32 hexadecimal digits
-	Records int64  // of an epoch
-	Seed    int64  // of the order
+	Records int64  // the number of records of an epoch
+	Seed    int64  // the seed of the order
 }
 
-// Certificate is the account of one or several processes.
+// Certificate says what one or several processes delivered.
 type Certificate struct {
 	Sequence
-	runs []Run // in canonical form
+	runs []Run // joined and sorted, with spans in canonical form
 }
 
-// New makes a certificate of runs of a sequence. The error is ResourceExhausted
-// for runs with too many pieces.
+// New makes a certificate of runs of a sequence. The error is ResourceExhausted if
+// the runs have too many spans, ranges of processes, or rows.
 func New(s Sequence, runs []Run) (Certificate, error) {
 	c := Certificate{Sequence: s}
 	pieces := 0
@@ -110,7 +111,7 @@ func New(s Sequence, runs []Run) (Certificate, error) {
 }
 
 // Runs returns the runs, ordered by their positions, with spans in canonical
-// form. The processes of a run are together.
+// form. Runs of different processes with the same mesh and positions are joined.
 func (c Certificate) Runs() []Run {
 	runs := make([]Run, len(c.runs))
 	for i, r := range c.runs {
@@ -130,7 +131,7 @@ func (c Certificate) Last() (last Cursor) {
 }
 
 // Add returns a certificate with the runs of both. The error is Incompatible for
-// different sequences, and ResourceExhausted for runs with too many pieces.
+// different sequences, and ResourceExhausted as for New.
 func (c Certificate) Add(o Certificate) (Certificate, error) {
 	if err := c.sameAs(o); err != nil {
 		return Certificate{}, err
@@ -152,7 +153,7 @@ func (c Certificate) Equal(o Certificate) bool {
 	return true
 }
 
-// sameAs compares the sequences. The error has every pair of values that differ.
+// sameAs returns an error that lists every difference of the sequences, or nil.
 func (c Certificate) sameAs(o Certificate) error {
 	var differ []string
 	compare := func(what string, a, b any) {

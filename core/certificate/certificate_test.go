@@ -320,8 +320,8 @@ func TestDroppedAndSkipped(t *testing.T) {
 	}
 }
 
-// The account of a process without devices in the mesh has positions, but proves
-// nothing.
+// The certificate of a process without devices in the mesh has positions, but no
+// rows.
 func TestProcessOutsideTheMesh(t *testing.T) {
 	s := sequence(96)
 	outside := newRun(5, 2)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Run is the account of consecutive batches by processes of one mesh. A restore,
-// a seek or a remesh begins another run.
+// Run says what processes of one mesh delivered in consecutive batches. A restore,
+// a seek or a change of the mesh begins another run.
 type Run struct {
 	// Mesh has the processes of the mesh. All of them deliver every batch.
 	Mesh Processes
@@ -81,8 +81,8 @@ func (r *Run) whole() bool { return len(r.Mesh.without(r.Processes)) == 0 }
 // sameKind reports whether both have the same mesh and the same number of parts.
 func (r *Run) sameKind(o *Run) bool { return r.Parts == o.Parts && r.Mesh.equal(o.Mesh) }
 
-// alike reports whether both have the same mesh and the same positions. They are
-// then two processes' accounts of one run.
+// alike reports whether both have the same mesh and the same positions. They can
+// then describe one run by different processes.
 func (r *Run) alike(o *Run) bool { return r.sameKind(o) && r.compareSpans(o) == 0 }
 
 func (r *Run) compareSpans(o *Run) int {
@@ -114,8 +114,8 @@ func (r *Run) compare(o *Run) int {
 		cmp.Compare(r.Rows, o.Rows), cmp.Compare(r.Digest.High, o.Digest.High), cmp.Compare(r.Digest.Low, o.Digest.Low))
 }
 
-// joined joins the accounts of different processes of the same run, and sorts the
-// runs. A second account of the same process stays apart.
+// joined joins runs that are alike and are of different processes, and sorts the
+// runs. If two runs that are alike have a process in common, they stay separate.
 func joined(runs []Run) []Run {
 	runs = slices.Clone(runs)
 	slices.SortFunc(runs, func(a, b Run) int { return a.compare(&b) })

@@ -18,7 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// gridLayout shards batches of 16 × 8 over a mesh whose devices are rotated.
+// gridLayout shards batches of 16 × 8 over a mesh whose list of devices is rotated.
 func gridLayout(t *testing.T, rotate int, axes ...mesh.Axis) *layout.Layout {
 	t.Helper()
 	spec := layout.MeshSpec{Axes: axes}
@@ -37,13 +37,16 @@ func gridLayout(t *testing.T, rotate int, axes ...mesh.Axis) *layout.Layout {
 	return lay
 }
 
+// twoOutputs returns one number per element and one per row. It scales the source's
+// values, which are below 2^23, to [0, 1), because tanh saturates at larger values.
 func twoOutputs(x *graph.Node) (*graph.Node, *graph.Node) {
 	small := graph.MulScalar(x, 1.0/(1<<23))
 	return graph.Tanh(small), graph.ReduceSum(small, 1)
 }
 
-// TestAutoSharding computes on batches over meshes with eight device orders. It
-// compares every shard of the results, and its device, with a run on one device.
+// TestAutoSharding computes on sharded batches, for eight orders of the mesh's
+// devices. The results must equal those of one device, and every shard must be on
+// its assigned device.
 func TestAutoSharding(t *testing.T) {
 	want := unsharded(t)
 	for rotate := range 8 {
@@ -98,7 +101,7 @@ func unsharded(t *testing.T) (steps [][2][]byte) {
 	return steps
 }
 
-// sharded assembles the global results with JAX's index map.
+// sharded returns the results of every step on the devices of a mesh.
 func sharded(t *testing.T, d *Devices, lay *layout.Layout) (steps [][2][]byte) {
 	e, err := graph.NewExec(d.Backend(), twoOutputs)
 	if err != nil {
@@ -131,7 +134,8 @@ func sharded(t *testing.T, d *Devices, lay *layout.Layout) (steps [][2][]byte) {
 	return steps
 }
 
-// merged assembles an array from its shards.
+// merged assembles an array from its shards, and checks the device of each. As in
+// JAX, the sharding says which part of the array the device at a mesh position holds.
 func merged(t *testing.T, lay *layout.Layout, assignment []compute.DeviceNum, shards []*tensors.Tensor, shape []int, spec sharding.PartitionSpec) []byte {
 	t.Helper()
 	s, err := sharding.New(lay.Mesh(), spec)

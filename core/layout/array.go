@@ -46,7 +46,7 @@ func (a Array) Resharded() bool { return a.Delivered != nil && a.Delivered != a.
 
 // made reports whether the loader computes the array, which has no path of its
 // own in the document.
-func (a Array) made() bool { return a.Kind != Data && a.Kind != Static }
+func (a Array) generated() bool { return a.Kind != Data && a.Kind != Static }
 
 // addArrays lists the arrays and reports what is wrong with their specs.
 func (l *Layout) addArrays() {

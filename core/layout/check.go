@@ -9,8 +9,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// check finds the problems of the whole layout. add has found those of single
-// specs.
+// check reports the problems of the layout as a whole. Method add has reported the
+// problems of single specs.
 func (l *Layout) check() {
 	l.checkNames()
 	for _, a := range l.arrays {
@@ -36,7 +36,7 @@ func (l *Layout) check() {
 	l.sortProblems()
 }
 
-// sortProblems sorts by severity, errors first, and keeps the order otherwise.
+// sortProblems sorts by severity, errors first. The order within a severity stays.
 func (l *Layout) sortProblems() {
 	found := l.problems
 	l.problems = make([]Problem, 0, len(found))
@@ -49,25 +49,26 @@ func (l *Layout) sortProblems() {
 	}
 }
 
-// checkNames looks for arrays with the name of the mask or of an extra.
+// checkNames reports a layout without arrays, and arrays with the name of the mask
+// or of an extra. The mask and the extras follow the document's arrays in l.arrays.
 func (l *Layout) checkNames() {
 	if len(l.arrays) == 0 {
 		l.report(Error, NoArrays, "/arrays", "there is no array to deliver", "name at least one array")
 	}
-	made := map[string]string{}
+	generated := map[string]string{}
 	for _, a := range l.arrays[len(l.doc.Arrays):] {
 		what := "an extra"
 		if a.Kind == Mask {
 			what = "the mask"
 		}
-		if other, ok := made[a.Name]; ok {
+		if other, ok := generated[a.Name]; ok {
 			l.report(Error, NameTaken, "/batch/mask", fmt.Sprintf("%s and %s are both named %s", other, what, wording.Quote(a.Name)), "name the mask otherwise")
 		}
-		made[a.Name] = what
+		generated[a.Name] = what
 	}
 	for _, a := range l.arrays[:len(l.doc.Arrays)] {
 		top, _, nested := strings.Cut(a.Name, "/")
-		what, ok := made[top]
+		what, ok := generated[top]
 		switch {
 		case !ok:
 		case nested:
@@ -85,6 +86,7 @@ func nameHint(what string) string {
 	return "rename the array, or leave the extra out"
 }
 
+// checkCosts reports numbers beyond the limits of meshfeed or beyond the budget.
 func (l *Layout) checkCosts() {
 	t := l.costs.totals
 	if l.costs.walks > maxWalks {
@@ -92,7 +94,7 @@ func (l *Layout) checkCosts() {
 	}
 	if max(t.BatchBytes, t.ReadBytes, t.DeviceBytes, t.HostBytes, t.InterconnectBytes) > MaxInteger {
 		l.report(Error, TooLarge, "/arrays", "a batch takes more than 2^53 bytes", "make the batch or the arrays smaller")
-		return
+		return // the sums are not exact above 2^53
 	}
 	if n := l.costs.blocks; n > MaxBlocks {
 		l.report(Error, TooManyBlocks, "/mesh", fmt.Sprintf("a process gathers %d blocks for every batch, but may gather %d", n, MaxBlocks),
@@ -110,7 +112,8 @@ func (l *Layout) checkCosts() {
 	}
 }
 
-// fullest returns the first process that needs most memory.
+// fullest returns the process that needs the most host memory. If several need as
+// much, it returns the lowest.
 func (l *Layout) fullest() int {
 	most := 0
 	for n, bytes := range l.costs.host {
@@ -121,8 +124,8 @@ func (l *Layout) fullest() int {
 	return l.processes[most]
 }
 
-// checkReplicated looks for batch arrays of which every device gets the whole,
-// and for shards that are much smaller than their slots.
+// checkReplicated reports batch arrays that every device gets as a whole. It also
+// reports shards that are smaller than a slot, the unit of memory of a block.
 func (l *Layout) checkReplicated() {
 	for _, a := range l.arrays {
 		if a.Kind != Data || a.Sharding == nil || l.mesh.Size() == 1 || !a.Sharding.IsFullyReplicated() {
@@ -145,16 +148,16 @@ func (l *Layout) checkReplicated() {
 	}
 }
 
-// checkMicroBatches looks for arrays whose specs split the dimension of the
-// micro-batches. A step takes one micro-batch after the other, so each should be
-// spread over all devices. All such arrays make one problem, at the first one.
+// checkMicroBatches reports arrays whose specs split a dimension that counts
+// micro-batches, not rows. A step processes one micro-batch after the other, so each
+// should be spread over all devices. One problem, at the first array, covers all.
 func (l *Layout) checkMicroBatches() {
 	var first, dim, arrays int
 	for i, a := range l.arrays {
 		if a.Kind != Data || a.Sharding == nil {
 			continue
 		}
-		tiles := l.tilings[i].Tiles()[:a.BatchDims-1]
+		tiles := l.tilings[i].Tiles()[:a.BatchDims-1] // the last batch dimension counts rows
 		if d := slices.IndexFunc(tiles, func(n int) bool { return n > 1 }); d >= 0 {
 			if arrays == 0 {
 				first, dim = i, d
@@ -176,6 +179,8 @@ func (l *Layout) checkMicroBatches() {
 		Fact{"dimension", int64(dim)}, Fact{"size", int64(a.Shape[dim])}, Fact{"tiles", int64(tiles)}, Fact{"arrays", int64(arrays)})
 }
 
+// checkProcesses reports gaps in the process numbers, and processes that read
+// different amounts or the same rows.
 func (l *Layout) checkProcesses() {
 	if p := l.processes; len(p) > 0 && p[len(p)-1] >= len(p) {
 		idle := 0
@@ -196,6 +201,8 @@ func (l *Layout) checkProcesses() {
 	l.checkSameRows()
 }
 
+// checkSameRows reports processes that read the same rows, except with LoadGlobal,
+// where every process reads the whole batch.
 func (l *Layout) checkSameRows() {
 	var processes, groups int64
 	for g, size := range l.costs.rows.sizes {
@@ -217,7 +224,8 @@ func (l *Layout) checkSameRows() {
 		Fact{"processes", processes}, Fact{"groups", groups}, Fact{"read_bytes", read}, Fact{"batch_bytes", batch})
 }
 
-// checkAxes looks for axes over which every array is replicated.
+// checkAxes reports axes over which every array is replicated, unless no array is
+// partitioned over any axis.
 func (l *Layout) checkAxes() {
 	if !l.costs.known {
 		return

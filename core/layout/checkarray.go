@@ -13,7 +13,7 @@ import (
 // reports every problem of the array, not just the first.
 func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (*sharding.NamedSharding, sharding.Tiling, bool) {
 	specPath := path + "/spec"
-	if a.made() {
+	if a.generated() {
 		specPath = path
 	}
 	tooLarge := arrayBytes(a) > MaxInteger
@@ -28,7 +28,7 @@ func (l *Layout) checkSpec(a Array, spec sharding.PartitionSpec, path string) (*
 			at = specPath
 		case f.Code == sharding.Indivisible:
 			hint = l.divisibleHint(a, f)
-			if at = jsontext.Element(path+"/shape", f.Dimension); a.made() {
+			if at = jsontext.Element(path+"/shape", f.Dimension); a.generated() {
 				at = path
 			}
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// checkDataset looks for epochs without a step, and for remainders that are
-// refused.
+// checkDataset reports epochs without a step, and remainders that are refused.
 func (l *Layout) checkDataset() {
 	d := l.doc.Dataset
 	if d == nil {

@@ -3,12 +3,12 @@ package arrowmeta
 import "fmt"
 
 // Kind is the family of an Arrow type. The numbers are those of the union
-// "Type" in Schema.fbs; other numbers are types of later versions.
+// "Type" in Schema.fbs. Larger numbers are types of later versions of Arrow.
 type Kind uint8
 
 // The kinds of Arrow types.
 const (
-	Unknown         Kind = 0 // only in a C stream, whose producer names its types
+	Unknown         Kind = 0 // a type of the C data interface that meshfeed does not know, named by its format string
 	Null            Kind = 1
 	Int             Kind = 2
 	Float           Kind = 3
@@ -47,11 +47,12 @@ var kindNames = [...]string{
 	LargeListView: "large_list_view",
 }
 
-// Known reports whether k is one of the kinds above. A column of an unknown kind
-// is listed, but neither it nor the columns after it can be located.
+// Known reports whether k is one of the kinds above, except Unknown. The number of
+// buffers of an unknown kind is not known. So neither its column nor the columns
+// after it can be located in a record batch.
 func (k Kind) Known() bool { return int(k) < len(kindNames) && kindNames[k] != "" }
 
-// Temporal reports whether the values are integers that stand for times.
+// Temporal reports whether the values are dates, times, durations or intervals.
 func (k Kind) Temporal() bool {
 	switch k {
 	case Date, Time, Timestamp, Duration, Interval:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAllSet compares with a loop over the bits.
+// TestAllSet compares allSet with a loop over single bits.
 func TestAllSet(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -21,7 +21,7 @@ func TestAllSet(t *testing.T) {
 			want = want && b[i>>3]>>(i&7)&1 == 1
 		}
 		if got := allSet(b, first, n); got != want {
-			t.Fatalf("%08b: bits %d to %d: %v", b, first, first+n, got)
+			t.Fatalf("%08b: allSet of bits %d to %d is %v, want %v", b, first, first+n, got, want)
 		}
 	}
 }

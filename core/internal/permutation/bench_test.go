@@ -7,6 +7,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/internal/permutation"
 )
 
+// BenchmarkFill measures Fill for batches of consecutive positions. Size 1797 is a
+// table; the larger ones are Feistel networks.
 func BenchmarkFill(b *testing.B) {
 	for _, n := range []int64{1797, 50_000, 1_000_000, 1 << 40} {
 		for _, batch := range []int{32, 128, 4096} {
@@ -30,6 +32,7 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
+// BenchmarkAt measures At for one position after the other.
 func BenchmarkAt(b *testing.B) {
 	for _, n := range []int64{1797, 1_000_000, 1 << 40} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
@@ -46,6 +49,7 @@ func BenchmarkAt(b *testing.B) {
 	}
 }
 
+// BenchmarkNew measures New. Sizes up to TableSize shuffle a table.
 func BenchmarkNew(b *testing.B) {
 	for _, n := range []int64{64, 1797, 4096, 1 << 40} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {

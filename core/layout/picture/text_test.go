@@ -8,8 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
-// TestText draws the layouts of testdata/text. A command has the arguments
-// width, array and dims=(down,across). Its input is a document.
+// TestText draws the layouts of testdata/text. The input of a command is a layout
+// document. Its arguments are width, array and dims=(down,across), all optional.
 func TestText(t *testing.T) {
 	datadriven.Walk(t, "testdata/text", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -39,7 +39,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		want  string
 	}{
 		{"", nil, ""},
-		{"", []int{0, 2}, ""}, // of the cube; the list does not have them
+		{"", []int{0, 2}, ""}, // dimensions of the cube; the list has only one
 		{"cube", nil, ""},
 		{"cube", []int{2, 0}, ""},
 		{"list", nil, ""},

@@ -1,4 +1,4 @@
-"""Exact conversion of arrays of any library to NumPy, or the reason why it is impossible."""
+"""Exact conversion of arrays of any library to NumPy. An error says why it is impossible."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from meshfeed._io.arguments import Checks
 
 _NumPy = np.ndarray[Any, Any]
 
+# Remedies that several errors share.
 _FROM_ARROW = "give mf.from_arrow a table that has it"
 _NUMBERS = "encode it as numbers, or leave it out"
 
@@ -21,11 +22,11 @@ _FILLS = ("fillna", "fill_null", "filled")
 # The types of values that mark a missing value, in Python and in pandas.
 _MISSING = frozenset({"NoneType", "NAType", "NaTType"})
 
-# Types of ml_dtypes that a field cannot have, and the smallest type for their values.
+# Names of ml_dtypes types without their digits, and the smallest type that a field can have for
+# their values. For example, int4 fits np.int8.
 _NARROW = {"float": "np.float16", "int": "np.int8", "uint": "np.uint8"}
 
-
-# What to do about an array of Python objects, by the types of the objects.
+# The remedy for an array of Python objects, by the types of the objects.
 _OBJECTS = {
     frozenset({"bool", "int", "float", "complex"}): "give it a NumPy type: array.astype(np.int64)",
     frozenset({"ndarray", "list", "tuple"}): "if all have one shape, give np.stack(array)",
@@ -36,7 +37,7 @@ _OBJECTS = {
 
 
 class _UnfitError(Exception):
-    """Why values cannot be a field, and a remedy in which NAME is replaced by its name."""
+    """The reason why values cannot be a field. In the hint, NAME stands for the field's name."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -44,13 +45,14 @@ class _UnfitError(Exception):
 
 
 class _MissingError(Exception):
-    """The records of an array that have missing values."""
+    """An array has missing values. The mask records is True for each record that has one."""
 
     def __init__(self, records: _NumPy, given: Any) -> None:
         super().__init__()
         self.records, self.given = records, given
 
     def unfit(self) -> _UnfitError:
+        """Makes the error. Its hint names the method of the array that replaces missing values."""
         count, first = int(self.records.sum()), int(self.records.argmax())
         message = "has missing values, which an array cannot hold, "
         message += f"in {count} of {len(self.records)} records, the first in record {first}"
@@ -62,12 +64,12 @@ class _MissingError(Exception):
 def exact(check: Checks, name: str, given: Any) -> _NumPy:
     """Converts the values of a field to NumPy: numbers, booleans, dates or times.
 
-    A NumPy array is returned without a copy. The values of any other array stay the same, or an
-    error says what would be lost. For example, NumPy would replace a missing value by NaN or by
-    the smallest integer.
+    A NumPy array is returned without a copy. Any other array is converted. If the conversion would
+    change a value, it raises an error instead. For example, NumPy would replace a missing value by
+    NaN or by the smallest integer.
 
     Args:
-        check: the checks of the call.
+        check: makes errors that name the called function.
         name: the field's name.
         given: an array of any library, a table whose columns have one type, or a list.
 
@@ -95,25 +97,25 @@ def _nested(given: Mapping[Any, Any]) -> _UnfitError:
 
 
 def _array(given: Any) -> _NumPy:
-    """Converts any values; raises if one is missing."""
+    """Converts any values. Raises _MissingError if a value is missing."""
     if isinstance(given, list | tuple):
         return _of_list(given)
     columns = _columns(given)
     if columns is not None:
         return _side_by_side(columns)
-    _check_missing(_nulls(given), given)
+    _check_missing(_column_mask(given), given)
     array = _converted(given)
-    _check_missing(_gaps(array), given)
+    _check_missing(_numpy_mask(array), given)
     return np.asarray(array)
 
 
 def _converted(given: Any) -> _NumPy:
-    """Converts an array by NumPy, and keeps a mask."""
+    """Converts an array with NumPy. A masked array stays masked."""
     kind: Any = getattr(given, "dtype", None)
     kind = getattr(kind, "pyarrow_dtype", kind)
     try:
         if hasattr(given, "isna") and getattr(kind, "tz", None) is not None:
-            return np.asarray(given, f"datetime64[{kind.unit}]")  # NumPy alone would make objects
+            return np.asarray(given, f"datetime64[{kind.unit}]")  # else a time zone yields objects
         return np.asanyarray(given)
     except Exception as e:
         message = f"cannot become a NumPy array: {type(e).__name__}: {e}"
@@ -139,18 +141,18 @@ def _of_list(given: Any) -> _NumPy:
     if array.dtype.kind == "f" and kinds <= {int, bool}:
         message = "holds integers that no single type of 64 bits can hold"
         raise _UnfitError(message, "give np.array(values, np.float64) if they may be rounded")
-    _check_missing(_gaps(array), given)
+    _check_missing(_numpy_mask(array), given)
     return array
 
 
 def _foreign(kind: type) -> bool:
-    """Returns whether a type is that of arrays whose values NumPy might change."""
+    """Returns whether a type is an array of another library, whose values NumPy might change."""
     known = kind is np.ndarray or issubclass(kind, np.generic)
     return hasattr(kind, "__array__") and not known
 
 
 def _columns(given: Any) -> list[Any] | None:
-    """Returns the columns of a table of pandas, polars or pyarrow, else None."""
+    """Returns the columns of a table that must be converted column by column, else None."""
     if hasattr(given, "get_columns"):
         return list(given.get_columns())
     if hasattr(given, "itercolumns"):
@@ -159,11 +161,12 @@ def _columns(given: Any) -> list[Any] | None:
         return None
     kinds = set(given.dtypes)
     if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype):
-        return None  # NumPy takes the whole table without a copy
+        return None  # NumPy converts the whole table, without a copy
     return [given.iloc[:, i] for i in range(given.shape[1])]
 
 
 def _side_by_side(columns: list[Any]) -> _NumPy:
+    """Converts the columns of a table to the columns of one array."""
     arrays = _each(columns, 1)
     for array, column in zip(arrays, columns, strict=True):
         _check_type(array, column)
@@ -171,7 +174,7 @@ def _side_by_side(columns: list[Any]) -> _NumPy:
 
 
 def _each(parts: Any, axis: int) -> list[_NumPy]:
-    """Converts the records of a list, or the columns of a table."""
+    """Converts the records of a list (axis 0) or the columns of a table (axis 1)."""
     arrays, lacking = [], dict[int, _MissingError]()
     for i, part in enumerate(parts):
         try:
@@ -188,16 +191,17 @@ def _each(parts: Any, axis: int) -> list[_NumPy]:
 
 
 def _stacked(arrays: list[_NumPy], axis: int) -> _NumPy:
-    """Stacks arrays if that changes no value."""
+    """Stacks arrays along a new axis. Raises if that would change a value."""
     if len({array.shape for array in arrays}) > 1:
         raise _ragged()
     try:
         whole = np.stack(arrays, axis)
-    except (TypeError, ValueError) as e:  # such as numbers and times
+    except (TypeError, ValueError) as e:  # for example, numbers and times
         message = f"has parts of the types {', '.join(sorted({str(a.dtype) for a in arrays}))}"
         raise _UnfitError(message, "give each as a field of its own") from e
     if whole.dtype.kind not in "fc":
         return whole
+    # NumPy may have converted integers to floats: each must convert back to itself.
     for i, array in enumerate(arrays):
         back = whole.take(i, axis).real
         if array.dtype.kind in "iu" and not np.array_equal(back.astype(array.dtype), array):
@@ -214,23 +218,23 @@ def _ragged() -> _UnfitError:
 # ---- missing values ----
 
 
-def _nulls(given: Any) -> Any:
+def _column_mask(given: Any) -> Any:
     """Returns a mask of the missing values of an array of pandas, polars or pyarrow, or None."""
-    if hasattr(given, "isna"):  # pandas; NumPy's own types are checked after conversion
+    if hasattr(given, "isna"):  # pandas; _numpy_mask checks columns of NumPy types
         return None if given.ndim > 1 or isinstance(given.dtype, np.dtype) else given.isna()
     if not hasattr(given, "is_null"):
         return None
     kind: Any = getattr(given, "type", None)
-    if hasattr(kind, "index_type"):  # pyarrow: values of a dictionary may also be null
+    if hasattr(kind, "index_type"):  # pyarrow: a dictionary may contain null
         given = given.cast(kind.value_type)
     rows, nulls = len(given), np.asarray(given.is_null())
-    while type(getattr(given, "dtype", None)).__name__ == "Array" and not nulls.any():  # of polars
+    while type(getattr(given, "dtype", None)).__name__ == "Array" and not nulls.any():  # polars
         given = given.explode()
         nulls = np.asarray(given.is_null())
     return nulls.reshape(rows, -1) if rows else None
 
 
-def _gaps(array: _NumPy) -> Any:
+def _numpy_mask(array: _NumPy) -> Any:
     """Returns a mask of the missing values of a NumPy array, or None."""
     if isinstance(array, np.ma.MaskedArray):
         return np.ma.getmaskarray(array) if array.mask is not np.ma.nomask else None
@@ -243,7 +247,7 @@ def _gaps(array: _NumPy) -> Any:
 
 
 def _check_missing(mask: Any, given: Any) -> None:
-    """Raises if a value is missing."""
+    """Raises _MissingError if a mask of values marks one as missing."""
     if mask is None or np.ndim(mask) == 0 or not np.any(mask):
         return
     whole = np.asarray(mask, bool)
@@ -278,7 +282,7 @@ def _check_type(array: _NumPy, given: Any) -> None:
 
 
 def _narrow(kind: np.dtype[Any]) -> _UnfitError:
-    """Makes the error for a type of ml_dtypes, or one that is not numeric."""
+    """Makes the error for an unsupported type of ml_dtypes, or a type that is not numeric."""
     message = f"has the type {kind}, which no field can have"
     if kind.name.startswith("float8"):
         hint = "give array.view(np.uint8), and jax.lax.bitcast_convert_type the batches"
@@ -293,16 +297,16 @@ def _objects(array: _NumPy, given: Any) -> _UnfitError:
     """Makes the error for an array of Python objects."""
     kinds = {type(value).__name__ for value in array.flat}
     message = f"holds Python objects of the type {', '.join(sorted(kinds)[:4])}"
-    if kinds == {"ndarray"} and hasattr(given, "is_null"):  # lists of Arrow, perhaps null
+    if kinds == {"ndarray"} and hasattr(given, "is_null"):  # a column of Arrow lists
         return _UnfitError("is a column of lists", _FROM_ARROW)
     if kinds == {"str"}:
         return _UnfitError("holds text, which is not numeric", _codes(given))
-    hint = next((how for of, how in _OBJECTS.items() if kinds <= of), _NUMBERS)
+    hint = next((remedy for types, remedy in _OBJECTS.items() if kinds <= types), _NUMBERS)
     return _UnfitError(message, hint)
 
 
 def _codes(given: Any) -> str:
-    """Returns a hint how to get the numbers of a column of categories."""
+    """Returns the hint for text. For a column of categories it says where their numbers are."""
     if type(getattr(given, "dtype", None)).__name__ in ("Categorical", "Enum"):  # of polars
         return "give the numbers of its categories, to_physical(), or leave it out"
     if hasattr(given, "codes") or hasattr(getattr(given, "cat", None), "codes"):  # of pandas
