@@ -67,7 +67,7 @@ func writeDictionaries(t *testing.T, path string, records []arrow.Record, option
 	return deltas, whole
 }
 
-// deltasOf says of each dictionary batch whether it is a delta.
+// deltasOf returns for each dictionary batch whether it is a delta.
 func deltasOf(t *testing.T, path string) (list []bool) {
 	t.Helper()
 	data, err := os.ReadFile(path)

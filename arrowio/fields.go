@@ -129,7 +129,7 @@ func (u *ipcBatch) uneven(column int, field *arrowtype.Field) (string, error) {
 	return "", nil
 }
 
-// countReason says what is wrong with the number of values that lists hold.
+// countReason describes why the number of values does not fit the lists.
 func countReason(lists, values, size int64) string {
 	if lists > 0 && values%lists == 0 {
 		return fmt.Sprintf("%d lists hold %d values, %d each, where the shape of the rows needs %d; pad or cut them to one length", lists, values, values/lists, size)

@@ -13,7 +13,7 @@ import (
 // formats are the formats of files, in the order in which they are tried.
 var formats = []format{ipcFile, ipcStream}
 
-// format is a kind of file. The package comment says how to add one.
+// format is a kind of file. The package comment explains how to add one.
 type format interface {
 	// recognize reports whether a file of size bytes that begins with head
 	// has this format. Head has headBytes bytes, or those of the whole file.
@@ -38,7 +38,7 @@ type contents interface {
 	scan(ctx context.Context, first, last int, visit func(i int, u unit) error) error
 
 	// decode reads a column of a unit: all buffers of its field, or only those
-	// that say where its lists are.
+	// with the positions of its lists.
 	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error)
 
 	// dictionaries reads the dictionaries of columns, as fields describe them.

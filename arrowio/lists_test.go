@@ -234,8 +234,8 @@ func TestChecksOfListsFindTheFirst(t *testing.T) {
 	}
 }
 
-// checkFile compares what a file of the column says of its records, all of them
-// and those from one on.
+// checkFile writes the column to a file and checks its records: all of them, and
+// those from one on.
 func checkFile(t *testing.T, name string, column arrow.Array, shapes map[string][]int, from int, want func(from int) int64) {
 	t.Helper()
 	var options []ipc.Option

@@ -8,7 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio"
 )
 
-// TestLogicalTypes checks that fields of integers say what these stand for.
+// TestLogicalTypes checks that a field of integers has the logical type of its
+// column, such as a timestamp in microseconds.
 func TestLogicalTypes(t *testing.T) {
 	utc := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 	for _, c := range []struct {

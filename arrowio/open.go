@@ -13,9 +13,9 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// Options say how files are opened. The zero value suits most programs.
+// Options select how files are opened. The zero value suits most programs.
 type Options struct {
-	// IO says how rows come from the files: "map" gathers from a mapping,
+	// IO selects how rows are read: "map" gathers from a mapping,
 	// "read" reads them, "auto" (or "") maps local files that fit in free
 	// memory and reads the others. Mapped files that fit in free memory are
 	// read into it in the background. Of others, each step reads its rows.
@@ -28,7 +28,7 @@ type Options struct {
 	// from the first record.
 	Shapes map[string][]int
 
-	// Duplicates says what to do if a file comes twice: through several
+	// Duplicates selects what to do if a file comes twice: through several
 	// patterns, a link or a second name. "allow" takes its records as often as
 	// it comes; "refuse" (or "") is an error.
 	Duplicates string
@@ -45,7 +45,7 @@ type Options struct {
 type FaultHandler = resident.FaultHandler
 
 // Open opens Arrow IPC files or streams as one dataset: paths, globs and
-// directories. It is NotFound if there is nothing, DataLoss for damage,
+// directories. The error is NotFound if there is nothing, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
 	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})

@@ -167,7 +167,7 @@ func (f finder) nothingMatches(pattern string, dirs []string) error {
 	return e.WithHint("%s", f.listed(dir, entries))
 }
 
-// listed says what a directory holds.
+// listed describes what a directory holds.
 func (f finder) listed(dir string, entries []blob.Entry) string {
 	var names []string
 	for _, entry := range entries[:min(3, len(entries))] {
@@ -265,7 +265,7 @@ func (f finder) holdsArrow(dir string) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e blob.Entry) bool { return !e.Dir && isArrow(e.Name) })
 }
 
-// alternative says what to open instead of a directory without Arrow files.
+// alternative suggests what to open instead of a directory without Arrow files.
 func (f finder) alternative(dir string, entries []blob.Entry, dirs []string) string {
 	if i := slices.IndexFunc(dirs, f.holdsArrow); i >= 0 {
 		return "files in subdirectories are taken by a glob: " + filepath.Join(dir, "*", "*"+suffixes[0])

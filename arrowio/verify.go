@@ -8,7 +8,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// VerifyOptions say how thoroughly to verify.
+// VerifyOptions select what Verify does.
 type VerifyOptions struct {
 	Hash     bool                    // hash every byte of every file
 	Progress func(done, total int64) // called now and then, with bytes of all files; may be nil

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Options say how a stream is read. The zero value is a good default.
+// Options select how a stream is read. The zero value is a good default.
 type Options struct {
 	// Shapes holds the row shape of fields that are lists of variable length.
 	// Without it, the shape comes from the metadata that Hugging Face's
@@ -25,7 +25,7 @@ type Options struct {
 // stream over and releases it before it returns, even if it fails. All callbacks
 // of the stream run on the calling goroutine.
 //
-// It is IO for an error of the stream, and DataLoss for arrays that do not fit
+// The error is IO for an error of the stream, and DataLoss for arrays that do not fit
 // the schema.
 func Read(address unsafe.Pointer, o Options) (source.Source, error) {
 	held := C.mfcs_drain((*C.struct_ArrowArrayStream)(address))

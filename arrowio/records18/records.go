@@ -19,7 +19,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Options say what the records mean. The zero value is a good default.
+// Options select how the records are read. The zero value is a good default.
 type Options struct {
 	// Shapes holds the row shape of fields that are stored as lists of
 	// variable length, or in fewer dimensions than they have. Without it, the
@@ -32,7 +32,7 @@ type Options struct {
 // like those of files. The source retains the batches until Close. The caller must
 // not change them before.
 //
-// It is Incompatible if a batch has other columns than the schema,
+// The error is Incompatible if a batch has other columns than the schema,
 // InvalidArgument for shapes that do not fit, and DataLoss for arrays whose
 // buffers are too small for their lengths.
 func New(schema *arrow.Schema, batches []arrow.RecordBatch, o Options) (source.Source, error) {

@@ -12,7 +12,7 @@ type Cursor struct {
 	Epoch, Position int64
 }
 
-// Step says which part of a run a batch is.
+// Step is the position of a batch in a run.
 type Step struct {
 	Cursor        // of its first row
 	Index  int64  // within the epoch: Position divided by the batch size, rounded down

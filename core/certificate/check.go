@@ -10,7 +10,7 @@ import (
 
 // Check checks that every position from the first of epoch 0 to the last one
 // delivered was delivered exactly once, with its record, by all processes of a
-// mesh, or was dropped or skipped. Else the error is DataLoss and says what is
+// mesh, or was dropped or skipped. Else the error is DataLoss and lists what is
 // missing, what came more than once, and what to do. Check takes about 15
 // nanoseconds per position. It ends with Cancelled when ctx ends.
 func (c Certificate) Check(ctx context.Context) error { return c.Covers(ctx, Cursor{}, c.Last()) }
@@ -113,7 +113,7 @@ func (c Certificate) compare(ctx context.Context, spans []Span, r *Run) error {
 	return nil
 }
 
-// inParts says how many parts a row has, if there are several.
+// inParts returns how many parts a row has, or "" if it has one.
 func (r *Run) inParts() string {
 	if r.Parts == 1 {
 		return ""

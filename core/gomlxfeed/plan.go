@@ -34,7 +34,7 @@ type array struct {
 	first []int        // by mesh position: the first position that holds the same block
 }
 
-// newPlan converts a layout. The error says why GoMLX cannot express it.
+// newPlan converts a layout. The error explains why GoMLX cannot express it.
 func newPlan(lay *layout.Layout, d *Devices) (*plan, error) {
 	if lay == nil {
 		return nil, fail("there is no layout")

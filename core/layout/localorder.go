@@ -58,8 +58,8 @@ func (l *Layout) nameOrder() {
 	}
 }
 
-// checkOrder reports names that no order has. It says nothing about a derived
-// order that has no full name because of another error of the layout.
+// checkOrder reports names that no order has. It does not report a derived order
+// that has no full name because of another error of the layout.
 func (l *Layout) checkOrder(d *DatasetSpec) {
 	_, err := sampler.New(d.order(), d.Seed, d.Records)
 	if sampler.IsDerived(d.Order) {

@@ -31,7 +31,7 @@ func (c *checker) err() error {
 }
 
 // check returns everything that is wrong with the options for this dataset. Planned
-// is what the document says of the dataset.
+// is the document's description of the dataset.
 func check(src source.Source, o *Options, planned *layout.DatasetSpec) error {
 	if err := checkLayout(o.Layout); err != nil {
 		return err

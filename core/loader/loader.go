@@ -1,9 +1,9 @@
 // Package loader delivers the batches of one process of a device mesh: rows in
 // the epoch's order, gathered shard by shard, built ahead, resumable anywhere.
 //
-// A [Loader] composes other packages. The layout says which blocks the process
-// holds and which rows of the global batch they need. The sampler says which
-// records these rows are. The source copies the records, into memory of an
+// A [Loader] composes other packages. The layout defines which blocks the process
+// holds and which rows of the global batch they need. The sampler maps
+// these rows to records. The source copies the records, into memory of an
 // allocator:
 //
 //	l, err := loader.New(src, loader.Options{Layout: lay, Shuffle: true})

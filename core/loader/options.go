@@ -8,9 +8,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// Options say what a loader delivers. Only Layout is required.
+// Options select what a loader delivers. Only Layout is required.
 type Options struct {
-	// Layout says what the arrays are and which devices hold them. It must have no
+	// Layout defines the arrays and the devices that hold them. It must have no
 	// problem of severity "error".
 	Layout *layout.Layout
 

@@ -13,10 +13,9 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// plan says which rows of the global batch one process needs at every step, and
-// which parts of them. It also says which bytes of which block they become. It
-// depends on the layout and the schema alone, so all batches of all passes share
-// it.
+// plan lists which rows of the global batch one process needs at every step, which
+// parts of them, and which bytes of which block they become. It depends on the
+// layout and the schema alone, so all batches of all passes share it.
 type plan struct {
 	blocks   []batch.Block // in the order of layout.Process.Blocks
 	filled   []batch.Block // what is gathered and computed: the blocks, or whole arrays that hold them

@@ -20,7 +20,7 @@ type ReadyQueue interface {
 	// the batch owns its memory. Offer reports false if the queue is full.
 	Offer(b *batch.Batch, after State) bool
 
-	// Expect says whether a batch will be offered soon. If not, waiting callers
+	// Expect tells the queue whether a batch will be offered soon. If not, waiting callers
 	// stop waiting.
 	Expect(soon bool)
 

@@ -26,8 +26,8 @@ import (
 // Delivered batches and passes of l stay valid.
 //
 // The error is OutOfRange if neither layout has the process and Options.Processes
-// does not count it. It is Incompatible if the layout's document names another
-// dataset. It is InvalidArgument if the layout's remainder "error" does not allow
+// does not count it. The error is Incompatible if the layout's document names another
+// dataset, and InvalidArgument if the layout's remainder "error" does not allow
 // the position of l. An order in the document is ignored.
 func (l *Loader) Remesh(lay *layout.Layout, process int, alloc batch.Allocator) (*Loader, error) {
 	return construct(func() (*Loader, error) { return l.remesh(lay, process, alloc) })

@@ -6,8 +6,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/sampler"
 )
 
-// sequence says which record is at which position: what all states of a run have
-// in common. A loader has one sequence, unless its order is local: then a restored
+// sequence maps positions to records. All states of a run have it in common. A loader has one sequence, unless its order is local: then a restored
 // state brings the order's parameters.
 type sequence struct {
 	state State // with the cursor at zero

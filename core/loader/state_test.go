@@ -151,7 +151,7 @@ func TestRestoreRefused(t *testing.T) {
 		another+"records saved 81, live 80"+goBack)
 }
 
-// New checks a state like Restore, unless the option says otherwise.
+// New checks a state like Restore, unless an option turns the check off.
 func TestStateOfAnotherDataset(t *testing.T) {
 	s := newLoader(t, digits(80), loader.Options{Layout: newLayout(t, document(8))}).State()
 	s.Dataset[0] ^= 0xff

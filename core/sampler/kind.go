@@ -17,7 +17,7 @@ type kind struct {
 	make func(n name, seed, records int64) (Order, error)
 
 	// derive returns the parameters that follow from a layout. If it is not
-	// nil, a layout document may say the name without its version, "local",
+	// nil, a layout document may have the name without its version, "local",
 	// instead of the full name.
 	derive func(Grouping) []int64
 }

@@ -37,7 +37,7 @@ func NewCalls(op, what string, release func() error) *Calls {
 	return c
 }
 
-// Enter begins a call. It is InvalidState after Close.
+// Enter begins a call. The error is InvalidState after Close.
 func (c *Calls) Enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,7 +2,7 @@
 //
 // Every error that a package returns is an [*Error]. It has a [Code] that Go, C,
 // Python and the browser share, the operation that failed, a message with expected
-// and actual values, and a hint that says what to do. The text is one sentence:
+// and actual values, and a hint with what to do. The text is one sentence:
 //
 //	sharding: dimension 0 of shape (30, 128) is split 4 ways by axis "data" (size 4), but 30 % 4 = 2; use a batch of 28 or 32
 //

@@ -15,7 +15,7 @@ import (
 )
 
 // evaluate returns the share of test images that the network recognizes. The
-// last batch is padded with zeros, and the mask says which rows are real.
+// last batch is padded with zeros, and the mask marks the real rows.
 func evaluate(ctx context.Context, net *model.Store, tests source.Source, d *gomlxfeed.Devices) (float64, error) {
 	lay, err := layoutOver(d, layout.Pad)
 	if err != nil {

@@ -12,7 +12,7 @@ type Buffer struct {
 	Length int64 // bytes, as stored, even if the batch is compressed
 }
 
-// Compression says how every buffer of a record batch is compressed. A buffer
+// Compression is how every buffer of a record batch is compressed. A buffer
 // that is not empty begins with its decompressed size, 8 bytes little-endian, or
 // with -1 if it is stored uncompressed.
 type Compression uint8

@@ -108,7 +108,7 @@ func (k Kind) hasValidity(v version) bool {
 	return k != Null && k != Union && k != RunEndEncoded
 }
 
-// layout says which nodes and buffers of a record batch each column has.
+// layout maps each column to its nodes and buffers in a record batch.
 type layout struct {
 	version   version
 	columns   []Column  // one per field of the schema

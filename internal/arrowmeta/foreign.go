@@ -36,7 +36,7 @@ const (
 const headBytes = 32
 
 // Foreign returns the error of [Read] for data that are neither file nor stream.
-// Its attribute "format" says what they are.
+// Its attribute "format" names what they are.
 func Foreign(r io.ReaderAt, size int64) error {
 	w := window{r: r, size: size}
 	head, err := w.bytes(0, int(min(size, headBytes)), 0)

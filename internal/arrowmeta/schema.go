@@ -26,7 +26,7 @@ func (f *Field) Extension() (name, parameters string) {
 	return name, parameters
 }
 
-// Dictionary says how a field is dictionary-encoded: its record batches hold
+// Dictionary describes how a field is dictionary-encoded: its record batches hold
 // indices of type Index into the dictionary with number ID.
 type Dictionary struct {
 	ID    int64

@@ -64,7 +64,7 @@ func arrowTail(tail []byte, size int64) (*Tail, error) {
 }
 
 // cutFooter returns the footer of n bytes at a position, and a Tail to fill in. If
-// the tail does not hold all of the footer, it is nil, and Need says how many bytes
+// the tail does not hold all of the footer, it is nil, and Need is how many bytes
 // do.
 func cutFooter(format string, tail []byte, size int64, at position, n int, smaller string) (*Tail, []byte, error) {
 	t, need := &Tail{Format: format, Rows: -1}, size-at.offset

@@ -16,8 +16,8 @@ const (
 	MaxRowBytes = 1 << 31
 )
 
-// Field says how the rows of a column are stored, and what they are as rows of
-// an array.
+// Field describes how the rows of a column are stored, and what they are as rows
+// of an array.
 type Field struct {
 	Name    string
 	Type    dtype.Type

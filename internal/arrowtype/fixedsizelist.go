@@ -2,7 +2,7 @@ package arrowtype
 
 import "github.com/meshfeed/meshfeed/internal/arrowmeta"
 
-// fixedSizeListKind describes lists whose type says how long they are.
+// fixedSizeListKind describes lists whose type contains their length.
 type fixedSizeListKind struct{}
 
 func (fixedSizeListKind) matches(f *arrowmeta.Field) bool {

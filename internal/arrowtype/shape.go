@@ -64,7 +64,7 @@ func (f *Field) setLength(level int, shape []int) {
 	}
 }
 
-// otherRank says why rows cannot have a shape of more or fewer dimensions.
+// otherRank returns why rows cannot have a shape of more or fewer dimensions.
 func (f *Field) otherRank(shape []int, elements int) error {
 	switch {
 	case len(f.Shape) == 0:

@@ -27,7 +27,7 @@ type Program struct {
 //
 // The error is InvalidArgument for boxes outside the row, a fill value that the
 // type delivered cannot hold, and a field that may hold nulls without a fill
-// value. It is Unsupported for a conversion to any type but the field's own and
+// value. The error is Unsupported for a conversion to any type but the field's own and
 // the one JAX narrows it to.
 func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	to := p.To

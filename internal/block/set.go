@@ -19,7 +19,7 @@ type Set struct {
 	group    []int      // of each part: the index of its field in Fields
 }
 
-// Form says how the rows of a field lie in memory.
+// Form is how the rows of a field lie in memory.
 type Form struct {
 	Bits    bool  // booleans are bits
 	Strides []int // bytes between neighbors in each dimension; nil for C order
@@ -117,7 +117,7 @@ func (s *Set) Jobs(k int, jobs []source.Job, w *Work) []gather.Job {
 const batchesInMemory = 4
 
 // Run does the jobs of the k-th field over the rows whose addresses are in w;
-// address 0 stands for zeros. Whole says that no address is 0.
+// address 0 stands for zeros. If whole is true, no address is 0.
 func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, whole bool) error {
 	list, bytes := s.Jobs(k, jobs, w), 0
 	for i := range list {

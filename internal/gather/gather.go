@@ -2,7 +2,7 @@
 // contiguous blocks. It is the inner loop of every Arrow source.
 //
 // A row is given by its address, because the rows of one step may lie in many
-// mappings and record batches. A [Program] says which elements of a row a block
+// mappings and record batches. A [Program] lists which elements of a row a block
 // takes and how they are converted; [Compile] makes it from the boxes of a
 // source.Part. A [Job] joins a program with a range of the rows and a
 // destination. [Run] does all jobs over one list of addresses, tile by tile, so
@@ -44,7 +44,7 @@ type Options struct {
 	// would leave the cache before it is read (see [OutgrowsCache]).
 	Streaming bool
 
-	// Whole says that no address is 0, which saves a search.
+	// Whole promises that no address is 0, which saves a search.
 	Whole bool
 
 	// Portable runs the plain Go kernels, whatever the processor can do.

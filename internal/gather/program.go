@@ -1,6 +1,6 @@
 package gather
 
-// Conversion says what happens to each element on its way.
+// Conversion is how each element is converted while it is copied.
 type Conversion uint8
 
 // The conversions. Narrowing an integer fails on a value out of range;
@@ -27,8 +27,8 @@ func (c Conversion) units() (src, dst int) {
 	}
 }
 
-// Program says which elements of a row a block takes, in which order, and how
-// they are converted. It is immutable.
+// Program lists which elements of a row a block takes, in which order, and how they
+// are converted. It is immutable.
 type Program struct {
 	conv     Conversion
 	pieces   []piece

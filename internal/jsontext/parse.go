@@ -33,7 +33,7 @@ func Check(text []byte, depth int) *Error {
 	return p.err
 }
 
-// Error says why a text is not JSON, and where.
+// Error describes why a text is not JSON, and where.
 type Error struct {
 	What   string
 	Offset int    // of the byte in question

@@ -187,7 +187,7 @@ func checkBorders(t *testing.T, p pkg) {
 	}
 }
 
-// standardOnly says whether a package must not import outside modules. That is
+// standardOnly reports whether a package must not import outside modules. That is
 // so in tiers 0 to 3, except for the copy kernels, which use two modules to
 // detect instructions and caches of the processor.
 func standardOnly(path string) bool {

@@ -19,11 +19,11 @@ import (
 )
 
 // Opener finds and opens blobs by name. Names have the syntax of package
-// path/filepath. Errors are of the vocabulary of package status, say which name
+// path/filepath. Errors have a code of package status, mention the name that
 // they are about, and have it as the attribute "path".
 type Opener interface {
-	// Stat describes what a name stands for. It is NotFound if there is
-	// nothing.
+	// Stat describes what a name stands for. The error is NotFound if there
+	// is nothing.
 	Stat(ctx context.Context, name string) (Info, error)
 
 	// List returns the entries of a directory in the order of their names.

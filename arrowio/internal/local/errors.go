@@ -61,7 +61,7 @@ func missing(path string, e *status.Error) error {
 	return e
 }
 
-// whereMissing says which part of a path is the first that does not exist.
+// whereMissing names the first part of a path that does not exist.
 func whereMissing(path string) string {
 	if strings.HasPrefix(path, "~") {
 		return "~ is not replaced here: write the whole path"

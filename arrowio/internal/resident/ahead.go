@@ -13,8 +13,8 @@ type hints struct {
 	pending []region
 }
 
-// Ahead says which spans come next. It returns at once. A goroutine then asks the
-// kernel to read them, in file order.
+// Ahead requests the spans of the next step. It returns at once. A goroutine then
+// asks the kernel to read them, in file order.
 func (s *Set) Ahead(spans []Span) {
 	var missing []int
 	for i, span := range spans {

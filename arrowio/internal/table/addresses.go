@@ -108,7 +108,7 @@ func (s *gatherState) copyElements(jobs []gather.Job, origin []uintptr, stride u
 	return true
 }
 
-// elements says where elements lie: see origins. All are at origin[0] if entry
+// elements are the positions of elements: see origins. All are at origin[0] if entry
 // is nil. The kernels find entries by themselves, in the index.
 type elements struct {
 	records []int64

@@ -21,8 +21,8 @@ type Batches struct {
 }
 
 // Table makes a table of the batches. Columns that cannot be arrays are in its
-// schema, with the reason. It is DataLoss for arrays that do not fit the
-// schema. Release is called when the last gather after Close is done.
+// schema, with the reason. The error is DataLoss for arrays that do not fit
+// the schema. Release is called when the last gather after Close is done.
 func (r *Batches) Table(release func() error) (*Table, error) {
 	fields, reasons, err := Fields(r.Schema, r.Shapes)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 // Fields describes the columns of a schema, with the given row shapes. A column
 // whose rows cannot be rows of an array has a reason with a remedy instead of a
-// field. It is InvalidArgument if a shape does not fit its column.
+// field. The error is InvalidArgument if a shape does not fit its
+// column.
 func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*arrowtype.Field, reasons []string, err error) {
 	fields, reasons = arrowtype.Describe(s)
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {

@@ -49,7 +49,7 @@ type readState struct {
 	traversal traversal
 }
 
-// located says where a record lies.
+// located is the position of a record.
 type located struct {
 	batch int32
 	row   int64   // in the batch

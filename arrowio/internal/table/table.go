@@ -77,7 +77,7 @@ type Store interface {
 	// until the lease is released.
 	Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (Lease, error)
 
-	// Ahead says which spans come next.
+	// Ahead requests the spans of the next step, without a wait.
 	Ahead(spans []resident.Span)
 
 	// Encoded reports whether the buffers of a file have to be decoded.

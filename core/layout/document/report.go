@@ -18,7 +18,7 @@ const (
 	maxRanges = 1 << 24
 )
 
-// ReportOptions says what a report lists.
+// ReportOptions selects what a report lists.
 type ReportOptions struct {
 	Tables bool // list devices and processes however many there are
 	Ranges int  // the most [start, stop) ranges in the lists of devices, and of processes; 0 for 16 million

@@ -53,7 +53,7 @@ func (s side) title() string {
 	return fmt.Sprintf("dimension %d over %s", s.dim, strings.Join(names, ", "))
 }
 
-// sideTexts says which dimension runs in which direction.
+// sideTexts names the dimension that runs in each direction.
 func (g *grid) sideTexts() []string {
 	var texts []string
 	switch {
