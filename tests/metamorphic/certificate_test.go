@@ -21,7 +21,7 @@ import (
 func TestCertificates(t *testing.T) { random.Rounds(t, 150, 5000, testCertificates) }
 
 func testCertificates(t *testing.T, r *rand.Rand) {
-	p := &player{t: t, w: newWorld(r)}
+	p := &player{t: t, w: newWorkload(r)}
 	var parts []certified
 	state := batch.Cursor{}
 	var saved []byte

@@ -18,7 +18,7 @@ import (
 
 // cluster is a run of w on equal parts of the devices, with the batch over all
 // of them.
-func (w *world) cluster(t *testing.T, processes, size int, remainder string) run {
+func (w *workload) cluster(t *testing.T, processes, size int, remainder string) run {
 	d := &layout.Document{
 		Mesh:  layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 8}}, Processes: processes},
 		Batch: &layout.BatchSpec{Size: []int{size}, Remainder: remainder},
@@ -44,7 +44,7 @@ func TestRestoreOnOtherProcesses(t *testing.T) {
 	counts := []int{1, 2, 3, 4, 8}
 	for _, remainder := range []string{layout.Drop, layout.Pad, layout.Refuse} {
 		t.Run(remainder, func(t *testing.T) {
-			w := newWorld(random.New(t))
+			w := newWorkload(random.New(t))
 			w.records = 480
 			if remainder != layout.Refuse {
 				w.records += w.r.Int64N(48)
@@ -65,7 +65,7 @@ func TestRestoreOnOtherProcesses(t *testing.T) {
 // TestIndivisibleBatch restores on a mesh that does not divide the batch: the
 // layout reports it.
 func TestIndivisibleBatch(t *testing.T) {
-	w := newWorld(random.From(7))
+	w := newWorkload(random.From(7))
 	w.records = 480
 	p := &player{t: t, w: w}
 	state := p.stop(w.cluster(t, 4, 48, layout.Drop), 3)
@@ -94,7 +94,7 @@ type chain struct {
 }
 
 func testChain(t *testing.T, r *rand.Rand) {
-	w := newWorld(r)
+	w := newWorkload(r)
 	w.records += 48
 	c := &chain{player: &player{t: t, w: w}, run: w.topology(t, 0, layout.Pad)}
 	t.Logf("%v", w)

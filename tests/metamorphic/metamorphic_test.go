@@ -29,10 +29,10 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestWorlds checks 150 random worlds, or 5,000 with MESHFEED_DEEP=1.
-func TestWorlds(t *testing.T) {
+// TestWorkloads checks 150 random workloads, or 5,000 with MESHFEED_DEEP=1.
+func TestWorkloads(t *testing.T) {
 	before := runtime.NumGoroutine()
-	random.Rounds(t, 150, 5000, testWorld)
+	random.Rounds(t, 150, 5000, testWorkload)
 	noMoreGoroutines(t, before)
 }
 
@@ -46,8 +46,8 @@ func noMoreGoroutines(t *testing.T, before int) {
 	}
 }
 
-func testWorld(t *testing.T, r *rand.Rand) {
-	w := newWorld(r)
+func testWorkload(t *testing.T, r *rand.Rand) {
+	w := newWorkload(r)
 	remainder := random.One(r, layout.Drop, layout.Pad, layout.Pad)
 	a := w.topology(t, 0, remainder)
 	if size := a.lay.BatchSize(); remainder == layout.Drop && size > w.records {
@@ -85,10 +85,10 @@ func (u run) steps(records int64) int64 {
 	return n
 }
 
-// player plays runs of one world.
+// player plays runs of one workload.
 type player struct {
 	t *testing.T
-	w *world
+	w *workload
 }
 
 func (p *player) open(u run, process int, src *synthetic.Source, o loader.Options) *loader.Loader {

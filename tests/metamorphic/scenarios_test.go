@@ -67,7 +67,7 @@ func TestScenes(t *testing.T) {
 
 func testScene(t *testing.T, s scene, r *rand.Rand) {
 	p := s.draw(r)
-	w, u := p.world(t, r, p.devices(r))
+	w, u := p.workload(t, r, p.devices(r))
 	t.Logf("%v\n%v", w, u)
 	if s.claim != nil {
 		s.claim(t, u)
@@ -85,8 +85,8 @@ func (p plan) devices(r *rand.Rand) []mesh.Device {
 	return list
 }
 
-// world creates a dataset of images, sequences and labels, and the run on it.
-func (p plan) world(t *testing.T, r *rand.Rand, devices []mesh.Device) (*world, run) {
+// workload creates a dataset of images, sequences and labels, and the run on it.
+func (p plan) workload(t *testing.T, r *rand.Rand, devices []mesh.Device) (*workload, run) {
 	t.Helper()
 	rows := sharding.PartitionSpec{{"data"}}
 	d := &layout.Document{
@@ -112,7 +112,7 @@ func (p plan) world(t *testing.T, r *rand.Rand, devices []mesh.Device) (*world, 
 	if err != nil {
 		t.Fatalf("%s: %v", document.Canonical(d), err)
 	}
-	return &world{
+	return &workload{
 		r: r, records: lay.BatchSize()*2 + r.Int64N(lay.BatchSize()), order: "shuffle.1", seed: r.Int64N(1 << 40),
 		fields: []source.Field{
 			{Name: "image", Type: dtype.Float32, Shape: []int{imageSize, imageSize}},
@@ -303,7 +303,7 @@ func TestTPUOrders(t *testing.T) {
 			if len(o.Shape) > 1 && imageSize%o.Shape[1] == 0 {
 				p.image = sharding.PartitionSpec{{"data"}, nil, {"model"}}
 			}
-			w, u := p.world(t, r, devices)
+			w, u := p.workload(t, r, devices)
 			(&player{t: t, w: w}).play(u, batch.Cursor{}, 1)
 		})
 	}

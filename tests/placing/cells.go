@@ -29,7 +29,7 @@ type cell struct {
 
 // bench makes cells and keeps the first error.
 type bench struct {
-	world
+	workload
 	cells []cell
 	err   error
 }

@@ -31,19 +31,19 @@ const (
 	images     = 4096
 )
 
-// world is the data of all cells.
-type world struct {
+// workload is the data of all cells.
+type workload struct {
 	src source.Source
 	lay *layout.Layout
 }
 
-func newWorld() (w world, err error) {
+func newWorkload() (w workload, err error) {
 	pixels := make([]float32, images*values)
 	for i := range pixels {
 		pixels[i] = float32(i)
 	}
 	if w.src, err = arrowio.FromSlices(arrowio.Slice("image", pixels, 32, 32, 3)); err != nil {
-		return world{}, err
+		return workload{}, err
 	}
 	w.lay, err = layout.New(&layout.Document{
 		Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: devices}}},
@@ -55,7 +55,7 @@ func newWorld() (w world, err error) {
 
 // loader loads shuffled batches without end, on one worker. If ahead is 0,
 // nothing is read ahead, so a call of Next has the whole cost of a batch.
-func (w world) loader(memory batch.Allocator, ahead int) (*loader.Loader, error) {
+func (w workload) loader(memory batch.Allocator, ahead int) (*loader.Loader, error) {
 	if ahead == 0 {
 		ahead = -1
 	}
@@ -69,7 +69,7 @@ type gather struct {
 	next  int
 }
 
-func (w world) gather() (*gather, error) {
+func (w workload) gather() (*gather, error) {
 	g, err := w.src.Gatherer([]source.Part{{Boxes: [][][2]int{{{0, 32}, {0, 32}, {0, 3}}}}})
 	if err != nil {
 		return nil, err

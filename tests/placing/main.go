@@ -31,7 +31,7 @@ func main() {
 }
 
 func run(plugin, commit string, rounds int, out string, bare bool) (err error) {
-	w, err := newWorld()
+	w, err := newWorkload()
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func run(plugin, commit string, rounds int, out string, bare bool) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{world: w}
+	b := &bench{workload: w}
 	b.onHost()
 	for _, on := range backends {
 		b.onDevices(on.name, on.devices)

@@ -40,7 +40,7 @@ func (s *session) types(ctx context.Context) (string, error) {
 		fields = append(fields, newField(s.random, t.String(), t, 4*rows, 5, 3))
 		specs = append(specs, sharding.P("data"))
 	}
-	w, err := newWorld(s.oneAxis(), layout.BatchSpec{Size: []int{rows}}, fields, specs)
+	w, err := newWorkload(s.oneAxis(), layout.BatchSpec{Size: []int{rows}}, fields, specs)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +49,7 @@ func (s *session) types(ctx context.Context) (string, error) {
 }
 
 // compareEpochs compares all batches of some epochs and returns their number.
-func (s *session) compareEpochs(ctx context.Context, w *world, epochs, held int) (n int, err error) {
+func (s *session) compareEpochs(ctx context.Context, w *workload, epochs, held int) (n int, err error) {
 	f, err := s.open(w, loader.Options{Epochs: epochs, Prefetch: 2, Seed: s.random.Int64N(1000)})
 	if err != nil {
 		return 0, err
@@ -59,8 +59,8 @@ func (s *session) compareEpochs(ctx context.Context, w *world, epochs, held int)
 }
 
 func (s *session) meshes(ctx context.Context) (string, error) {
-	worlds, batches := s.amount(200), 0
-	for range worlds {
+	workloads, batches := s.amount(200), 0
+	for range workloads {
 		w, err := s.draw()
 		if err != nil {
 			return "", err
@@ -71,14 +71,14 @@ func (s *session) meshes(ctx context.Context) (string, error) {
 		}
 		batches += n
 	}
-	return fmt.Sprintf("%d batches of %d random layouts", batches, worlds), nil
+	return fmt.Sprintf("%d batches of %d random layouts", batches, workloads), nil
 }
 
-// wide builds a world with rows of 4 KiB.
-func (s *session) wide() (*world, error) {
+// wide builds a workload with rows of 4 KiB.
+func (s *session) wide() (*workload, error) {
 	rows := 8 * s.d.Num()
 	fields := []field{newField(s.random, "wide", dtype.Float32, 8*rows, 1024), newField(s.random, "label", dtype.Int32, 8*rows)}
-	return newWorld(s.oneAxis(), layout.BatchSpec{Size: []int{rows}}, fields, []sharding.PartitionSpec{sharding.P("data"), sharding.P("data")})
+	return newWorkload(s.oneAxis(), layout.BatchSpec{Size: []int{rows}}, fields, []sharding.PartitionSpec{sharding.P("data"), sharding.P("data")})
 }
 
 func (s *session) held(ctx context.Context) (string, error) {

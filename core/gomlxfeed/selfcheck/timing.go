@@ -102,7 +102,7 @@ func (s *session) measure(ctx context.Context, r *Report) error {
 type bench struct {
 	*session
 	timed
-	world *world
+	workload *workload
 }
 
 func (s *session) bench(c timed) (*bench, error) {
@@ -111,11 +111,11 @@ func (s *session) bench(c timed) (*bench, error) {
 	c.batch = (c.batch + n - 1) / n * n
 	c.rows = max(c.rows, 2*c.batch)
 	f := newField(s.random, "x", c.typ, c.rows, c.shape...)
-	w, err := newWorld(s.oneAxis(), layout.BatchSpec{Size: []int{c.batch}}, []field{f}, []sharding.PartitionSpec{sharding.P("data")})
+	w, err := newWorkload(s.oneAxis(), layout.BatchSpec{Size: []int{c.batch}}, []field{f}, []sharding.PartitionSpec{sharding.P("data")})
 	return &bench{s, c, w}, err
 }
 
-func (b *bench) bytes() int { return len(b.world.fields["x"].bytes) / b.rows * b.batch }
+func (b *bench) bytes() int { return len(b.workload.fields["x"].bytes) / b.rows * b.batch }
 
 // loop delivers and releases one batch per call of step.
 type loop struct {
@@ -128,7 +128,7 @@ func (b *bench) placed(ctx context.Context, prefetch int) (loop, error) {
 	if prefetch == 0 {
 		prefetch = -1 // 0 would be the default
 	}
-	f, err := b.open(b.world, loader.Options{Epochs: -1, Prefetch: prefetch})
+	f, err := b.open(b.workload, loader.Options{Epochs: -1, Prefetch: prefetch})
 	if err != nil {
 		return loop{}, err
 	}
@@ -150,7 +150,7 @@ func (b *bench) byHand(ctx context.Context) (loop, error) {
 	for i, size := range b.shape {
 		boxes[i] = [2]int{0, size}
 	}
-	g, err := b.world.source.Gatherer([]source.Part{{Boxes: [][][2]int{boxes}}})
+	g, err := b.workload.source.Gatherer([]source.Part{{Boxes: [][][2]int{boxes}}})
 	if err != nil {
 		return loop{}, err
 	}
@@ -178,7 +178,7 @@ func (b *bench) byHand(ctx context.Context) (loop, error) {
 // put returns a function that transfers host memory to the devices as one array
 // and frees the array.
 func (b *bench) put(host []byte) (func() error, error) {
-	on, _, err := gomlxfeed.Mesh(b.world.layout.Mesh(), b.d)
+	on, _, err := gomlxfeed.Mesh(b.workload.layout.Mesh(), b.d)
 	if err != nil {
 		return nil, err
 	}

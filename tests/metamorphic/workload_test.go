@@ -16,9 +16,9 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// world is a dataset and the arrays to load from it. A run chooses a topology
+// workload is a dataset and the arrays to load from it. A run chooses a topology
 // for it.
-type world struct {
+type workload struct {
 	r       *rand.Rand
 	records int64
 	fields  []source.Field
@@ -30,8 +30,8 @@ type world struct {
 // Sizes are multiples of these numbers, so that many meshes divide them.
 var dims = []int{1, 2, 4, 6, 8, 12}
 
-func newWorld(r *rand.Rand) *world {
-	w := &world{r: r, records: 1 + r.Int64N(150), fields: random.Fields(r, dims...), order: "shuffle.1", seed: r.Int64N(1<<40) - 1<<39}
+func newWorkload(r *rand.Rand) *workload {
+	w := &workload{r: r, records: 1 + r.Int64N(150), fields: random.Fields(r, dims...), order: "shuffle.1", seed: r.Int64N(1<<40) - 1<<39}
 	switch r.IntN(4) {
 	case 0:
 		w.order = "sequential.1"
@@ -45,7 +45,7 @@ func newWorld(r *rand.Rand) *world {
 	return w
 }
 
-func (w *world) array(name string) layout.ArraySpec {
+func (w *workload) array(name string) layout.ArraySpec {
 	f := random.One(w.r, w.fields...)
 	a := layout.ArraySpec{Name: name, Field: f.Name, Type: f.Type, RowShape: slices.Clone(f.Shape)}
 	if w.r.IntN(2) == 0 {
@@ -59,7 +59,7 @@ func (w *world) array(name string) layout.ArraySpec {
 
 // columns chooses ranges in any order, possibly overlapping, whose sum has many
 // divisors.
-func (w *world) columns(size int) (list [][2]int, sum int) {
+func (w *workload) columns(size int) (list [][2]int, sum int) {
 	want := random.One(w.r, dims...)
 	for sum < want {
 		start := w.r.IntN(size)
@@ -82,7 +82,7 @@ func (u run) String() string { return string(document.Canonical(u.doc)) }
 
 // topology chooses a mesh with permuted devices of any ownership, a batch and
 // specs. Size 0 means any batch size.
-func (w *world) topology(t *testing.T, size int, remainder string) run {
+func (w *workload) topology(t *testing.T, size int, remainder string) run {
 	for range 100 {
 		d := &layout.Document{Mesh: w.mesh(), Arrays: slices.Clone(w.arrays), Batch: w.batch(size, remainder)}
 		for i := range d.Arrays {
@@ -101,7 +101,7 @@ func (w *world) topology(t *testing.T, size int, remainder string) run {
 	return run{}
 }
 
-func (w *world) mesh() layout.MeshSpec {
+func (w *workload) mesh() layout.MeshSpec {
 	axes, size := random.Axes(w.r, 64)
 	s := layout.MeshSpec{Axes: axes}
 	processes := 1 + w.r.IntN(min(size, 5))
@@ -111,7 +111,7 @@ func (w *world) mesh() layout.MeshSpec {
 	return s
 }
 
-func (w *world) batch(size int, remainder string) *layout.BatchSpec {
+func (w *workload) batch(size int, remainder string) *layout.BatchSpec {
 	b := &layout.BatchSpec{Remainder: remainder}
 	if size == 0 {
 		size = random.One(w.r, 1, 2, 4, 6, 8, 12, 24)
@@ -135,9 +135,9 @@ func divisors(n int) (list []int) {
 }
 
 // source opens the dataset again, as every process does.
-func (w *world) source() *synthetic.Source { return synthetic.New(w.records, w.fields...) }
+func (w *workload) source() *synthetic.Source { return synthetic.New(w.records, w.fields...) }
 
-func (w *world) String() string {
+func (w *workload) String() string {
 	var s []string
 	for _, f := range w.fields {
 		s = append(s, fmt.Sprintf("%s %s%v", f.Name, f.Type, f.Shape))

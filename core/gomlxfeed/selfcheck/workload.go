@@ -80,17 +80,17 @@ func (f field) shard(index sharding.Index, records []int64) []byte {
 	return out
 }
 
-// world is a random dataset with a layout over some of the devices.
-type world struct {
+// workload is a random dataset with a layout over some of the devices.
+type workload struct {
 	fields map[string]field // by array
 	source source.Source
 	layout *layout.Layout
 }
 
-// newWorld builds a world with one array per field.
-func newWorld(mesh layout.MeshSpec, batch layout.BatchSpec, fields []field, specs []sharding.PartitionSpec) (*world, error) {
+// newWorkload builds a workload with one array per field.
+func newWorkload(mesh layout.MeshSpec, batch layout.BatchSpec, fields []field, specs []sharding.PartitionSpec) (*workload, error) {
 	doc := &layout.Document{Mesh: mesh, Batch: &batch}
-	w := &world{fields: map[string]field{}}
+	w := &workload{fields: map[string]field{}}
 	values := make([]arrowio.Values, len(fields))
 	for i, f := range fields {
 		doc.Arrays = append(doc.Arrays, layout.ArraySpec{Name: f.name, Type: f.typ, RowShape: f.shape, Spec: specs[i]})
@@ -109,8 +109,8 @@ func (s *session) oneAxis() layout.MeshSpec {
 	return layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: s.d.Num()}}}
 }
 
-// draw builds a random world over some of the devices, in random order.
-func (s *session) draw() (*world, error) {
+// draw builds a random workload over some of the devices, in random order.
+func (s *session) draw() (*workload, error) {
 	r, n := s.random, s.d.Num()
 	rows := max(1, n/2)
 	if r.IntN(2) == 0 {
@@ -137,17 +137,17 @@ func (s *session) draw() (*world, error) {
 		fields = append(fields, newField(r, fmt.Sprintf("f%d", i), types[r.IntN(len(types))], records, shape...))
 		specs = append(specs, choices[r.IntN(len(choices))])
 	}
-	return newWorld(on, batch, fields, specs)
+	return newWorkload(on, batch, fields, specs)
 }
 
 // feed is a loader that gathers into a ring of the devices.
 type feed struct {
-	*world
+	*workload
 	*loader.Loader
 	ring *gomlxfeed.Ring
 }
 
-func (s *session) open(w *world, o loader.Options) (*feed, error) {
+func (s *session) open(w *workload, o loader.Options) (*feed, error) {
 	ring, err := s.d.Ring(w.layout)
 	if err != nil {
 		return nil, err

@@ -20,16 +20,16 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// TestWorlds places batches of 150 random layouts, or 5,000 with MESHFEED_DEEP=1.
+// TestRandomLayouts places batches of 150 random layouts, or 5,000 with MESHFEED_DEEP=1.
 // It compares every shard of every device, byte by byte, with a formula. The
 // layouts vary device order, specs, types, ways of loading, masks and extras,
 // shared and separate memory, and the ring: the loader's own or another one.
-func TestWorlds(t *testing.T) { random.Rounds(t, 150, 5000, testPlacing) }
+func TestRandomLayouts(t *testing.T) { random.Rounds(t, 150, 5000, testRandomLayout) }
 
-func testPlacing(t *testing.T, r *rand.Rand) {
+func testRandomLayout(t *testing.T, r *rand.Rand) {
 	devices := 1 + r.IntN(12)
 	counts, d := newCountingBackend(t, devices, r.IntN(2) == 0)
-	src, lay := randomWorld(r, devices)
+	src, lay := randomLayout(r, devices)
 	o := loader.Options{Layout: lay, Process: lay.Mesh().Processes()[0], Shuffle: true, Seed: r.Int64N(1 << 30), Epochs: 1 + r.IntN(2), Prefetch: r.IntN(4) - 1}
 	if r.IntN(3) > 0 {
 		ring, err := d.Ring(lay)
@@ -107,8 +107,8 @@ func compare(t *testing.T, l *loader.Loader, seed int64, b *Batch) {
 	}
 }
 
-// randomWorld draws a dataset, and a layout for some of the devices.
-func randomWorld(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
+// randomLayout draws a layout for some of the devices, and a dataset for it.
+func randomLayout(r *rand.Rand, devices int) (source.Source, *layout.Layout) {
 	for {
 		d := &layout.Document{Mesh: randomMesh(r, devices), Batch: randomBatch(r), Loading: random.One(r, "", "", layout.LoadGlobal, layout.LoadDevice, layout.LoadReshard)}
 		fields := random.Fields(r, 0, 1, 2, 4, 6, 8, 12, 12, 12, 12, 12)
