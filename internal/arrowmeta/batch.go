@@ -67,9 +67,20 @@ func (b *RecordBatch) decode(t table) {
 	if c, ok := t.child(10); ok {
 		b.Compression = compression(c)
 	}
-	b.nodes = appendVector(b.nodes[:0], t, 6, 16, func(at int) Node { return Node{t.f.i64(at), t.f.i64(at + 8)} })
-	b.buffers = appendVector(b.buffers[:0], t, 8, 16, func(at int) Buffer { return Buffer{t.f.i64(at), t.f.i64(at + 8)} })
-	b.variadic = appendVector(b.variadic[:0], t, 12, 8, func(at int) int64 { return t.f.i64(at) })
+	b.nodes, b.buffers = b.nodes[:0], b.buffers[:0]
+	pos, n := t.vector(6, 16)
+	for ; n > 0; n, pos = n-1, pos+16 {
+		b.nodes = append(b.nodes, Node{t.f.i64(pos), t.f.i64(pos + 8)})
+	}
+	pos, n = t.vector(8, 16)
+	for ; n > 0; n, pos = n-1, pos+16 {
+		b.buffers = append(b.buffers, Buffer{t.f.i64(pos), t.f.i64(pos + 8)})
+	}
+	b.variadic = b.variadic[:0]
+	pos, n = t.vector(12, 8)
+	for ; n > 0; n, pos = n-1, pos+8 {
+		b.variadic = append(b.variadic, t.f.i64(pos))
+	}
 }
 
 // compression reads the table BodyCompression.

@@ -146,9 +146,16 @@ func (f *File) setSchema(t table, v version) {
 // blocks reads a vector of structs Block: offset, metadata length and body
 // length, padded to 24 bytes.
 func blocks(t table, slot int) []Block {
-	return appendVector(nil, t, slot, 24, func(at int) Block {
-		return Block{t.f.i64(at), int64(t.f.i32(at + 8)), t.f.i64(at + 16)}
-	})
+	pos, n := t.vector(slot, 24)
+	if n == 0 {
+		return nil
+	}
+	list := make([]Block, n)
+	for i := range list {
+		at := pos + 24*i
+		list[i] = Block{t.f.i64(at), int64(t.f.i32(at + 8)), t.f.i64(at + 16)}
+	}
+	return list
 }
 
 // checkBlocks makes sure that the blocks lie between the magic and the footer

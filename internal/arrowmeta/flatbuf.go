@@ -3,7 +3,6 @@ package arrowmeta
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
 // flatbuf reads tables of one FlatBuffers message. Every access is within the
@@ -170,19 +169,6 @@ func (t table) vector(slot, size int) (pos, n int) {
 		return 0, 0
 	}
 	return at + 4, int(count)
-}
-
-// appendVector appends what read returns for each element of a vector.
-func appendVector[T any](list []T, t table, slot, size int, read func(at int) T) []T {
-	pos, n := t.vector(slot, size)
-	if n == 0 || !t.f.charge(pos, n*size) {
-		return list
-	}
-	list = slices.Grow(list, n)
-	for i := range n {
-		list = append(list, read(pos+i*size))
-	}
-	return list
 }
 
 // text copies the string that a field refers to.

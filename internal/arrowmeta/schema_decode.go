@@ -139,8 +139,7 @@ func (t *Type) parameters(p table) {
 		unit := p.i16(4, 0)
 		t.BitWidth, t.Unit = pick(unit, 32, 64, 128), pick(unit, YearMonth, DayTime, MonthDayNano)
 	case Union:
-		t.Dense = p.i16(4, 0) == 1
-		t.TypeIDs = appendVector(nil, p, 6, 4, p.f.i32)
+		t.Dense, t.TypeIDs = p.i16(4, 0) == 1, typeIDs(p)
 	case FixedSizeBinary:
 		t.ByteWidth = width(p, 4, 0)
 	case FixedSizeList:
@@ -162,6 +161,18 @@ func width(p table, slot, missing int) int {
 		return 0
 	}
 	return n
+}
+
+func typeIDs(p table) []int {
+	pos, n := p.vector(6, 4)
+	if n == 0 || !p.f.charge(pos, 4*n) {
+		return nil
+	}
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = p.f.i32(pos + 4*i)
+	}
+	return ids
 }
 
 // pick returns the i-th value of an enumeration, and zero beyond its end.
