@@ -16,8 +16,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// spare is how many idle slots a pool keeps beyond the prefetch depth. JAX
-// drops its arrays up to three batches late.
+// spare is the number of idle slots that a pool keeps in addition to prefetch. A
+// slot is the memory of one batch. JAX frees its arrays up to three batches late.
 const spare = 3
 
 // pool is the memory, in C, of the batches of a loader and its passes, which

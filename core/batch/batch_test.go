@@ -67,7 +67,8 @@ func TestBlocksAreAlignedAndApart(t *testing.T) {
 	m.Free()
 }
 
-// A heap keeps so many released slabs, and reuses the last released first.
+// A heap keeps up to the given number of released slabs, and reuses the last
+// released first.
 func TestHeapReusesSlabs(t *testing.T) {
 	h := batch.NewHeap(2)
 	b := blocks(100, 1)

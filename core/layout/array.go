@@ -44,8 +44,8 @@ func (a Array) RowShape() []int { return a.Shape[a.BatchDims:] }
 // spec says.
 func (a Array) Resharded() bool { return a.Delivered != nil && a.Delivered != a.Sharding }
 
-// made reports whether the loader computes the array, which has no path of its
-// own in the document.
+// generated reports whether the array is the mask or an extra. The loader computes
+// it, and the document does not list it under arrays.
 func (a Array) generated() bool { return a.Kind != Data && a.Kind != Static }
 
 // addArrays lists the arrays and reports what is wrong with their specs.

@@ -50,7 +50,7 @@ func (l *Layout) sortProblems() {
 }
 
 // checkNames reports a layout without arrays, and arrays with the name of the mask
-// or of an extra. The mask and the extras follow the document's arrays in l.arrays.
+// or of an extra. In l.arrays, the mask and the extras follow the other arrays.
 func (l *Layout) checkNames() {
 	if len(l.arrays) == 0 {
 		l.report(Error, NoArrays, "/arrays", "there is no array to deliver", "name at least one array")

@@ -13,8 +13,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// Skip moves to the cursor after so many steps, from any position. It names what
-// these steps would have delivered and dropped.
+// Skip moves to the cursor after the given number of steps, from any position. The
+// certificate lists what these steps would have delivered and dropped.
 func TestSkipEqualsSteps(t *testing.T) {
 	r := random.New(t)
 	for range 60 {

@@ -48,7 +48,7 @@ type counts struct {
 	paused                       time.Time // when the stall under way began, or zero
 }
 
-// deliver counts a batch, of which so many rows are valid.
+// deliver counts a batch, and its valid rows.
 func (c *counts) deliver(p *plan, valid int64) {
 	c.batches++
 	c.rows += p.all.below(valid)

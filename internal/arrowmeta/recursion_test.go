@@ -9,9 +9,9 @@ import (
 )
 
 // cyclic is a stream of 136 bytes with a struct. The reference to its only child
-// leads back by so many bytes, modulo 2^32. If that is the struct itself, a reader
-// that adds offsets as uint32 and follows them without a bound, such as arrow/go
-// v17, overflows its stack, which recover cannot catch.
+// points back by a number of bytes, modulo 2^32. If it points to the struct itself,
+// a reader without a bound on the depth, such as arrow/go v17, overflows its stack.
+// The function recover cannot catch that.
 func cyclic(back uint32) []byte {
 	schema := schemaOf(fields{4: "a", 8: uint8(13), 10: fields{}, 14: offsets(-back)})
 	return append(framed(flat(message(1, schema, 0)), 0), endOfStream...)

@@ -19,8 +19,8 @@ func (numberKind) describe(d *description, f *arrowmeta.Field) string {
 	return d.values(fixed(typ.Size()), typ)
 }
 
-// fixed are values of so many bytes each, which are elements of an array as
-// they are stored.
+// fixed is the size in bytes of values that are stored in the form that an array's
+// elements have.
 type fixed int
 
 func (b fixed) Buffer() Buffer { return Buffer{Bits: 8 * int64(b)} }

@@ -30,16 +30,16 @@ func Plain(name string) string {
 	return Cut(name, maxName)
 }
 
-// Cut shortens a text to at most so many bytes, between two characters, and
-// marks the cut with an ellipsis.
-func Cut(s string, most int) string {
-	if len(s) <= most {
+// Cut shortens a text to at most limit bytes, between two characters, and appends an
+// ellipsis.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
 	}
-	return s[:most] + "…"
+	return s[:limit] + "…"
 }
 
 // FirstLine returns the first line of a text of other software, without spaces

@@ -15,8 +15,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// wholeBytes bounds the data in memory that are hashed. A slow core takes about
-// 0.2 s for so many. The bound is in bytes, not in seconds, so that every host
+// wholeBytes bounds the bytes in memory that are hashed. A slow core hashes them in
+// about 0.2 s. The bound is in bytes, not in seconds, so that every host
 // hashes the same rows.
 const wholeBytes = 256 << 20
 
@@ -38,7 +38,7 @@ func Coverage(s source.Source) (hashed, of int64) {
 	return p.records() * p.rowBytes, s.Len() * p.rowBytes
 }
 
-func fingerprint(ctx context.Context, s source.Source, most int64) (out source.Fingerprint, err error) {
+func fingerprint(ctx context.Context, s source.Source, limit int64) (out source.Fingerprint, err error) {
 	h := sha256.New()
 	for _, f := range s.Schema().Fields {
 		text, _ := json.Marshal([]any{f.Name, f.Type, append([]int{}, f.Shape...)}) // names and numbers never fail
@@ -46,7 +46,7 @@ func fingerprint(ctx context.Context, s source.Source, most int64) (out source.F
 		h.Write(text)
 	}
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(s.Len())))
-	if err := newBlocks(s, most).hash(ctx, h); err != nil {
+	if err := newBlocks(s, limit).hash(ctx, h); err != nil {
 		return out, err
 	}
 	copy(out[:], h.Sum(nil))
@@ -63,8 +63,9 @@ type blocks struct {
 	chosen   int64 // number of blocks that are hashed
 }
 
-// newBlocks chooses blocks of at most so many bytes in total.
-func newBlocks(s source.Source, most int64) *blocks {
+// newBlocks chooses the blocks to hash: up to limit bytes in total, but at least two
+// blocks if there are two.
+func newBlocks(s source.Source, limit int64) *blocks {
 	p := &blocks{source: s}
 	for i, f := range s.Schema().Fields {
 		part := WholeRow(i, f)
@@ -79,7 +80,7 @@ func newBlocks(s source.Source, most int64) *blocks {
 	}
 	p.rows = max(1, blockBytes/max(p.rowBytes, 1))
 	p.all = (s.Len() + p.rows - 1) / p.rows
-	p.chosen = min(p.all, max(2, most/max(1, p.rows*p.rowBytes)))
+	p.chosen = min(p.all, max(2, limit/max(1, p.rows*p.rowBytes)))
 	return p
 }
 

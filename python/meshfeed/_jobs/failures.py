@@ -64,7 +64,7 @@ def failure(error: BaseException, process: int, epoch: int, step: int) -> Messag
 
 
 def departure(process: int, batches: int, *, ends: bool) -> Message:
-    """Writes the message that a process closed the loader after so many batches.
+    """Writes the message that a process closed the loader after a number of batches.
 
     `ends` tells whether the last batch ended an epoch.
     """
