@@ -43,7 +43,7 @@ func validFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// named fails unless err is an error of arrowio that names the file.
+// named fails the test unless err is an error of arrowio that names the file.
 func named(t testing.TB, path string, err error) {
 	t.Helper()
 	var e *status.Error
@@ -55,14 +55,14 @@ func named(t testing.TB, path string, err error) {
 	}
 	switch e.Code {
 	case status.DataLoss, status.Unsupported:
-	case status.InvalidArgument: // lists of other lengths
-	case status.ResourceExhausted: // more rows than are ever counted
+	case status.InvalidArgument: // a list of another length than its field's rows
+	case status.ResourceExhausted: // more than 2^40 records
 	default:
 		t.Fatalf("%v: %v", e.Code, err)
 	}
 }
 
-// whole is a part that takes the field's rows as they are, with zeros for nulls.
+// whole returns the part with the field's whole rows, with zeros for nulls.
 func whole(field int, f source.Field) source.Part {
 	box := make([][2]int, len(f.Shape))
 	for d, n := range f.Shape {
@@ -83,12 +83,13 @@ func zero(t dtype.Type) any {
 	return int64(0)
 }
 
-// maxTouched bounds what a test gathers from a damaged file.
-const maxTouched = 1 << 20
+// maxGathered is the most bytes that gatherField gathers, because a damaged file may
+// declare rows of any size.
+const maxGathered = 1 << 20
 
 // gatherAll opens a file and gathers the first and last records of all fields. It
-// returns the bytes, one slice per field, nil for a field with an error, and the
-// first error.
+// returns one slice of bytes per field and the first error. The slice is nil for a
+// field with an error or with rows that are too large.
 func gatherAll(t testing.TB, path, io string) ([][]byte, error) {
 	t.Helper()
 	ds, err := arrowio.OpenFiles(t.Context(), []string{path}, arrowio.Options{IO: io})
@@ -124,7 +125,7 @@ func ends(n int64) []int64 {
 }
 
 func gatherField(ds *arrowio.Dataset, i int, f source.Field, records []int64) ([]byte, error) {
-	if f.RowBytes() > maxTouched/len(records) {
+	if f.RowBytes() > maxGathered/len(records) {
 		return nil, nil
 	}
 	g, err := ds.Gatherer([]source.Part{whole(i, f)})
@@ -153,8 +154,8 @@ func TestValidFilesAreRead(t *testing.T) {
 	}
 }
 
-// TestTruncatedFiles truncates a file and a stream at every byte; with
-// MESHFEED_DEEP=1 all files. Every result must be refused.
+// TestTruncatedFiles truncates a file and a stream at every byte, or all files with
+// MESHFEED_DEEP=1. Open must refuse every truncated file.
 func TestTruncatedFiles(t *testing.T) {
 	for name, data := range validFiles(t) {
 		if name != "fixed.arrow" && name != "huggingface.stream" && os.Getenv("MESHFEED_DEEP") == "" {
@@ -178,8 +179,8 @@ func TestTruncatedFiles(t *testing.T) {
 	}
 }
 
-// TestMutatedFiles damages files at random. The result is an error that names the
-// file, or the same bytes by every way of reading.
+// TestMutatedFiles damages files at random. Both ways of reading a damaged file, "map"
+// and "read", must return the same bytes, or both an error that names the file.
 func TestMutatedFiles(t *testing.T) {
 	count := *mutations
 	if underRace {
@@ -190,7 +191,7 @@ func TestMutatedFiles(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		inputs = append(inputs, files[name])
 	}
-	const parts = 4 // some wait for the disk at times
+	const parts = 4 // run in parallel, because a part waits for the disk at times
 	for part := range parts {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +199,7 @@ func TestMutatedFiles(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "damaged.arrow")
 			accepted := 0
 			for i := range count / parts {
-				if damage(t, path, random.Damage(r, random.One(r, inputs...)), i%4 == 0) {
+				if checkDamaged(t, path, random.Damage(r, random.One(r, inputs...)), i%4 == 0) {
 					accepted++
 				}
 			}
@@ -210,9 +211,9 @@ func TestMutatedFiles(t *testing.T) {
 	}
 }
 
-// damage reads a damaged file and reports whether it was accepted. If both is true,
-// a refused file is read both ways, too.
-func damage(t *testing.T, path string, data []byte, both bool) bool {
+// checkDamaged writes and reads a damaged file and reports whether it was accepted. An
+// accepted file is read both ways; a refused file only if both is true, to save time.
+func checkDamaged(t *testing.T, path string, data []byte, both bool) bool {
 	t.Helper()
 	defer func() {
 		if t.Failed() {

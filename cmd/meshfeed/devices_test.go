@@ -10,7 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/gomlxfeed"
 )
 
-// devices runs the verb and returns its output and its exit status.
+// devices runs "meshfeed devices" and returns its output and its exit status.
 func devices(args ...string) (out, diagnostics string, code int) {
 	var stdout, stderr bytes.Buffer
 	code = run(context.Background(), append([]string{"devices"}, args...), strings.NewReader(""), &stdout, &stderr)

@@ -8,27 +8,27 @@ import (
 // Run says what processes of one mesh delivered in consecutive batches. A restore,
 // a seek or a change of the mesh begins another run.
 type Run struct {
-	// Mesh has the processes of the mesh. All of them deliver every batch.
+	// Mesh is the processes of the mesh. All of them deliver every batch.
 	Mesh Processes
 
-	// Processes has the processes whose certificates are in this one.
+	// Processes is the processes whose evidence this run contains.
 	Processes Processes
 
-	// Parts is the number of distinct blocks that a row is part of: for each
-	// array one, or the number of parts that its rows are cut into.
+	// Parts is the number of distinct blocks, over all arrays, that hold a part of
+	// one row. An array counts once, or more often if its rows are cut.
 	Parts int64
 
 	Delivered []Span // positions that were delivered
 	Dropped   []Span // ends of epochs that do not fill a step
 	Skipped   []Span // steps that were left out on request
 
-	// Evidence counts the rows of Delivered in these processes.
+	// Evidence has the number and the digest of the Delivered rows in Processes.
 	Evidence
 }
 
 // Deliver adds the positions [first, last) of an epoch and their evidence.
-func (r *Run) Deliver(epoch, first, last int64, t Evidence) {
-	r.Evidence = r.Plus(t)
+func (r *Run) Deliver(epoch, first, last int64, e Evidence) {
+	r.Evidence = r.Plus(e)
 	r.Delivered = appendSpan(r.Delivered, Span{epoch, 1, first, last})
 }
 
@@ -41,11 +41,12 @@ func (r *Run) Skip(s Span) { r.Skipped = appendSpan(r.Skipped, s) }
 // Empty reports whether the run has no positions.
 func (r *Run) Empty() bool { return len(r.Delivered)+len(r.Dropped)+len(r.Skipped) == 0 }
 
+// pieces returns the number of list elements, which are limited by maxPieces.
 func (r *Run) pieces() int {
 	return len(r.Mesh) + len(r.Processes) + len(r.Delivered) + len(r.Dropped) + len(r.Skipped)
 }
 
-// Afresh returns an empty run of the same processes.
+// Afresh returns an empty run of the same mesh, processes and parts.
 func (r *Run) Afresh() Run { return Run{Mesh: r.Mesh, Processes: r.Processes, Parts: r.Parts} }
 
 // Clone returns a deep copy.
@@ -66,13 +67,13 @@ func (r Run) canonical() (out Run, err error) {
 }
 
 // last returns the cursor after the last position that was delivered.
-func (r *Run) last() (p Cursor) {
+func (r *Run) last() (c Cursor) {
 	for _, s := range r.Delivered {
-		if at := (Cursor{s.Epoch + s.Epochs - 1, s.Last}); at.compare(p) > 0 {
-			p = at
+		if at := (Cursor{s.Epoch + s.Epochs - 1, s.Last}); at.compare(c) > 0 {
+			c = at
 		}
 	}
-	return p
+	return c
 }
 
 // whole reports whether all processes of the mesh are in the run.
@@ -96,16 +97,16 @@ func compareSpans(a, b []Span) int {
 }
 
 // first returns the cursor of the first position.
-func (r *Run) first() (p Cursor) {
-	p.Epoch = maxCount + 1
+func (r *Run) first() (c Cursor) {
+	c.Epoch = maxCount + 1
 	for _, spans := range [][]Span{r.Delivered, r.Dropped, r.Skipped} {
 		for _, s := range spans {
-			if at := (Cursor{s.Epoch, s.First}); at.compare(p) < 0 {
-				p = at
+			if at := (Cursor{s.Epoch, s.First}); at.compare(c) < 0 {
+				c = at
 			}
 		}
 	}
-	return p
+	return c
 }
 
 // compare orders runs by their positions, and then by everything else.
@@ -121,7 +122,7 @@ func joined(runs []Run) []Run {
 	slices.SortFunc(runs, func(a, b Run) int { return a.compare(&b) })
 	var out []Run
 	for _, r := range runs {
-		first := len(out) // number of the first run alike
+		first := len(out) // index of the first run that is alike
 		for first > 0 && out[first-1].alike(&r) {
 			first--
 		}

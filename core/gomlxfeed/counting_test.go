@@ -14,19 +14,19 @@ import (
 )
 
 // countingBackend is a backend of virtual devices that keeps its own count of live
-// buffers. A test can make its memory count as not shared, and can make the call
-// with the number failAt fail or panic.
+// buffers. A test can set the answer of HasSharedBuffers, and can make the call
+// numbered failAt return an error or panic.
 type countingBackend struct {
 	compute.Backend
 	shared bool
 
-	mu     sync.Mutex
-	live   int
-	copied int // bytes that came in from the host
-	odd    int // arrays at addresses that are not aligned for their elements
-	calls  int
-	failAt int // 0: never
-	panics bool
+	mu         sync.Mutex
+	live       int
+	copied     int // bytes copied from host memory
+	misaligned int // arrays at addresses that are not aligned for their elements
+	calls      int
+	failAt     int // 0: never
+	panics     bool
 }
 
 func newCountingBackend(t testing.TB, devices int, shared bool) (*countingBackend, *Devices) {
@@ -47,7 +47,7 @@ func (c *countingBackend) HasSharedBuffers() bool { return c.shared }
 
 var errCounting = errors.New("the backend fails")
 
-// call counts a call.
+// call counts a call that creates a buffer, and fails if its number is failAt.
 func (c *countingBackend) call() error {
 	c.mu.Lock()
 	c.calls++
@@ -69,12 +69,12 @@ func (c *countingBackend) add(live, copied int) {
 	c.copied += copied
 }
 
-// look counts data whose address is not a multiple of the element size.
-func (c *countingBackend) look(data []byte, size int) {
+// checkAddress counts data whose address is not a multiple of the element size.
+func (c *countingBackend) checkAddress(data []byte, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(size) != 0 {
-		c.odd++
+		c.misaligned++
 	}
 }
 
@@ -97,7 +97,7 @@ func (c *countingBackend) BufferFromFlatData(d compute.DeviceNum, flat any, s sh
 		return nil, err
 	}
 	c.add(1, int(s.ByteSize()))
-	c.look(dtypes.UnsafeByteSliceFromAny(flat), min(s.DType.Size(), 8))
+	c.checkAddress(dtypes.UnsafeByteSliceFromAny(flat), min(s.DType.Size(), 8)) // complex128 is aligned to 8 bytes
 	return &countedBuffer{b, c}, nil
 }
 

@@ -114,7 +114,7 @@ func TestAligned(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if counts.odd > 0 {
-		t.Errorf("%d arrays came to the backend at odd addresses", counts.odd)
+	if counts.misaligned > 0 {
+		t.Errorf("%d arrays came to the backend at misaligned addresses", counts.misaligned)
 	}
 }

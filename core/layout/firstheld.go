@@ -13,9 +13,9 @@ type HeldPart struct {
 	Part  int64 // which part of its rows the block is, from 0 to Parts-1
 }
 
-// Parts returns the number of distinct blocks that each row of the global batch
-// is part of: for every array one, or the number of parts that its rows are cut
-// into. Arrays without a batch dimension, or whose rows have no bytes, do not
+// Parts returns the number of distinct blocks, over all arrays, that hold a part of
+// one row of the global batch. An array counts once, or more often if its rows are
+// cut. Arrays without a batch dimension, or whose rows have no bytes, do not
 // count.
 func (l *Layout) Parts() (parts int64) {
 	for i := range l.arrays {
@@ -24,8 +24,8 @@ func (l *Layout) Parts() (parts int64) {
 	return parts
 }
 
-// rowParts returns the number of distinct blocks of an array that a row is part
-// of.
+// rowParts returns the number of distinct blocks of an array that hold a part of
+// one row.
 func (l *Layout) rowParts(array int) int64 {
 	a, t := l.arrays[array], l.delivered[array]
 	if a.Kind == Static || a.Delivered == nil || slices.Contains(a.RowShape(), 0) {

@@ -6,7 +6,7 @@ import (
 )
 
 // lookahead is how many steps after the current one are announced to the gatherer.
-// It then can read the rows of several steps at once, in the order of the file.
+// The gatherer then can read the rows of several steps at once, in file order.
 const lookahead = 4
 
 // window holds the record lists of the step to be gathered and of the steps after
@@ -32,15 +32,16 @@ type windowStep struct {
 	records []int64
 }
 
-// setOrder sets the order of the records from now on.
+// setOrder sets the order of the records. If it changes, the window is emptied.
 func (w *window) setOrder(order sampler.Order) {
 	if order != w.order {
 		w.order, w.inEpoch, w.count = order, nil, 0
 	}
 }
 
-// at returns the records of the step at a cursor, valid until the next call. If
-// the cursor does not follow the one before it, the window is filled anew.
+// at removes the oldest step and returns the records of the step at a cursor, valid
+// until the next call. If that is not the next step in the window, the window is
+// emptied and begins at the cursor.
 func (w *window) at(c batch.Cursor) []int64 {
 	if w.count > 0 {
 		w.first = (w.first + 1) % len(w.steps)
@@ -78,7 +79,7 @@ func (w *window) add() []int64 {
 	return s.records
 }
 
-// fill writes the records of some rows of a step, with -1 for padding rows.
+// fill writes the record numbers of some rows of the step at c. Padding rows get -1.
 func (w *window) fill(dst []int64, rows rows, c batch.Cursor) {
 	if w.inEpoch == nil || w.epoch != c.Epoch {
 		w.epoch, w.inEpoch = c.Epoch, w.order.Epoch(c.Epoch)

@@ -5,8 +5,8 @@
 // workers or batches, so every process computes the same epoch on its own.
 // Resuming at any position costs nothing, because nothing is stored or replayed.
 //
-// Saved states contain the name of their order. The order of a name never changes:
-// a better shuffle will be shuffle.2.
+// Saved states contain the name of their order. The meaning of a
+// name never changes: a better shuffle gets a new name, shuffle.2.
 //
 //	order, err := sampler.New(sampler.Shuffle, 42, 1797)
 //	epoch := order.Epoch(0)
@@ -20,14 +20,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// The names of the orders without parameters. Local makes those of local
-// orders.
+// The names of the orders without parameters. Function Local returns the names of
+// local orders.
 const (
 	// Sequential has record i at position i, in every epoch. The seed has no
 	// effect.
 	Sequential = "sequential.1"
 
-	// Shuffle has a new pseudorandom order in every epoch. Package permutation
+	// Shuffle permutes the records anew in every epoch. Package permutation
 	// documents the construction. The key of an epoch is a hash of (seed, epoch,
 	// records), so epoch 1 of seed 0 and epoch 0 of seed 1 are unrelated.
 	Shuffle = "shuffle.1"
@@ -42,14 +42,14 @@ const (
 // Order is an order of records with a name. It is immutable and safe for
 // concurrent use.
 type Order interface {
-	// Name returns the name, as saved states have it.
+	// Name returns the name that saved states contain.
 	Name() string
 
 	// Len returns the number of records, which is the number of positions of
 	// every epoch.
 	Len() int64
 
-	// Epoch returns the order of one epoch. Any number is an epoch. The call may
+	// Epoch returns the order of one epoch. It accepts every number. The call may
 	// take a few microseconds, so keep its result during the epoch.
 	Epoch(epoch int64) Epoch
 }
@@ -66,7 +66,7 @@ type Epoch interface {
 	Fill(dst []int64, position int64)
 }
 
-// New returns the order of a name. The seed must be within ±MaxSeed and the
+// New returns the order with a name. The seed must be within ±MaxSeed and the
 // number of records within 0…MaxRecords, else the error is InvalidArgument.
 func New(name string, seed, records int64) (Order, error) {
 	if seed < -MaxSeed || seed > MaxSeed {
@@ -93,7 +93,8 @@ func fail(format string, args ...any) *status.Error {
 	return status.Errorf(status.InvalidArgument, "sampler", format, args...)
 }
 
-// The first word of a hash is its use, so that no two uses share a value.
+// The first word of a hash says what the hash is for, so hashes for different
+// purposes are unrelated.
 const (
 	useShuffle = 1
 	useKey     = 2

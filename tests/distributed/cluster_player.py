@@ -1,8 +1,8 @@
-"""A process of a job in which process 2 is wrong, late or broken.
+"""The program of a job of four processes, in which process 2 fails, is late or gets wrong data.
 
-First it plays the scenarios of loading and of `tests.distributed.pieces`, without faults. Then
-process 2, which holds the same rows as process 0, is at fault. The file `got` gets what every
-process got, by scene.
+First every process plays the scenarios of `tests.distributed.play` and
+`tests.distributed.pieces`, without faults. Then it plays the scenes below. Each process writes
+its results, by the name of the scene, to a file `got`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.distributed.play import play, write
 from tests.distributed.process import Place, joined
 from tests.python import corruptions, players
 
-ODD = 2
+ODD = 2  # the process with faults; it holds the same rows as process 0
 RECORDS, BATCH = 100_000, 16
 BAD = 34  # a record of step 2 and of the odd process
 SPECS = {"n": PartitionSpec("data")}
@@ -38,7 +38,7 @@ WAYS = corruptions.WAYS if DEEP else corruptions.TELLING
 
 
 def mesh() -> Mesh:
-    """Makes a mesh in which processes 0 and 2 hold the same rows, and so do 1 and 3."""
+    """Returns a mesh in which processes 0 and 2 hold the same rows, and so do 1 and 3."""
     return Mesh(np.array(jax.devices()).reshape(2, 4), ("model", "data"))
 
 
@@ -54,7 +54,7 @@ def write_file(path: Path, n: np.ndarray[Any, Any]) -> Path:
 
 
 class Scenes:
-    """The scenes; each returns what this process got."""
+    """The scenes. Each returns this process's batches, as their first records, and error texts."""
 
     def __init__(self, place: Place) -> None:
         self.place, self.odd = place, place.rank == ODD
@@ -70,7 +70,7 @@ class Scenes:
             "late": self.late,
             "program": lambda: self.ended(ZeroDivisionError("the loss is nan")),
             "ctrl-c": lambda: self.ended(KeyboardInterrupt()),
-            "interrupted": self.alike,
+            "interrupted": self.alike,  # a new loader works after the scenes above
             **{way.__name__: partial(self.corrupted, way) for way in WAYS},
         }
 
@@ -79,7 +79,10 @@ class Scenes:
         return mf.Loader(ds, mesh(), SPECS, **given)
 
     def steps(self, loader: mf.Loader, n: int) -> list[str]:
-        """Takes batches until one fails. All processes have a batch before the next is taken."""
+        """Takes n batches, or fewer until one fails.
+
+        After each batch it waits until all processes have taken it.
+        """
         got: list[str] = []
         for _ in range(n):
             try:
@@ -121,7 +124,7 @@ class Scenes:
 
     def missing(self) -> list[str]:
         with mf.from_arrays({"n": data()}) as ds, self.loader(ds, agree_timeout=3.0) as loader:
-            self.meet()  # so that only the odd process is late
+            self.meet()  # so that no other process is late
             return [] if self.odd else self.steps(loader, 1)
 
     def failing(self, ds: mf.Dataset) -> list[str]:
@@ -131,7 +134,7 @@ class Scenes:
             if self.odd:
                 got += self.steps(loader, 1)
             else:
-                hear(loader)
+                await_failure(loader)
                 got += self.steps(loader, 1)
             self.meet()
             return got
@@ -139,20 +142,20 @@ class Scenes:
     def overflow(self) -> list[str]:
         n = data()
         with mf.from_arrays({"n": n}) as ds:
-            ds.fingerprint()  # which covers every record
+            ds.fingerprint()  # covers every record, so it comes before the change
             if self.odd:
                 n[BAD] = 1 << 40
             return self.failing(ds)
 
     def ended(self, end: BaseException) -> list[str]:
-        """Takes two batches; then the odd process's program ends its block with an exception."""
+        """Takes two batches; then an exception leaves the `with` block of the odd process."""
         got: list[str] = []
         try:
             with mf.from_arrays({"n": data()}) as ds, self.loader(ds) as loader:
                 got += self.steps(loader, 2)
                 if self.odd:
                     raise end
-                hear(loader)
+                await_failure(loader)
                 got += self.steps(loader, 1)
         except type(end) as e:
             got += [type(e).__name__, str(e)]
@@ -173,7 +176,7 @@ class Scenes:
                         next(iter(loader))
                     except mf.Error as e:
                         got += _described(e)
-                    hear(loader)
+                    await_failure(loader)
                     got += self.steps(loader, 1)
                 self.meet()
                 return got
@@ -181,18 +184,18 @@ class Scenes:
     def one_byte(self) -> list[str]:
         n = data()
         with mf.from_arrays({"n": n}) as ds, self.loader(ds) as loader:
-            if self.odd:  # after the fingerprint, which covers every record
+            if self.odd:  # after the loader's fingerprint, which covers every record
                 n[BAD] ^= 1
             got = self.steps(loader, 2)
-            with contextlib.suppress(mf.PeerError):  # if another process was quicker
+            with contextlib.suppress(mf.PeerError):  # if another process reports it first
                 next(iter(loader))
-            hear(loader)
+            await_failure(loader)
             got += self.steps(loader, 1)
             self.meet()
             return got
 
     def corrupted(self, way: corruptions.Way) -> list[str]:
-        """Takes two batches, of which the odd process gets other bytes."""
+        """Takes two batches, which are changed in the memory of the odd process."""
         specs = {"x": PartitionSpec("data"), "y": PartitionSpec("data")}
         options: dict[str, Any] = {"batch_size": 8, "epochs": -1, "prefetch": 0}
         with (
@@ -204,7 +207,7 @@ class Scenes:
             with contextlib.suppress(mf.DataLossError):
                 next(iter(loader))
                 next(iter(loader))
-            hear(loader)
+            await_failure(loader)
             try:
                 next(iter(loader))
             except mf.Error as e:
@@ -214,26 +217,27 @@ class Scenes:
         return []
 
     def late(self) -> list[str]:
-        told = Told()
-        logging.getLogger("meshfeed").addHandler(told)
+        records = LateRecords()
+        logging.getLogger("meshfeed").addHandler(records)
         with mf.from_arrays({"n": data()}) as ds, self.loader(ds, late_after=0.5) as loader:
             self.steps(loader, 1)
             others = [] if self.odd else [next(iter(loader))]
             if not self.odd:
-                assert told.came.wait(60)
+                assert records.came.wait(60)
                 (self.place.folder / f"told-{self.place.rank}").touch()
             while len(list(self.place.folder.glob("told-*"))) < 3:
                 time.sleep(0.02)
             others += [next(iter(loader))] if self.odd else []
             got = self.steps(loader, 1)
-        logging.getLogger("meshfeed").removeHandler(told)
-        return [*told.texts[:1], *got]
+        logging.getLogger("meshfeed").removeHandler(records)
+        return [*records.texts[:1], *got]
 
 
-class Told(logging.Handler):
-    """Keeps only log records about the odd process.
+class LateRecords(logging.Handler):
+    """Keeps only the log records which say that the odd process is late.
 
-    On a busy machine others may be late as well, or the odd one may not have answered yet.
+    On a busy machine other processes may be late too, or the odd process may not have sent its
+    count of batches yet.
     """
 
     def __init__(self) -> None:
@@ -252,12 +256,12 @@ def _described(e: mf.Error) -> list[str]:
     return [" ".join(cls.__name__ for cls in type(e).__mro__[:3]), str(e)]
 
 
-def hear(loader: mf.Loader) -> None:
-    """Waits until this process has received a failure."""
+def await_failure(loader: mf.Loader) -> None:
+    """Waits until this process has received another's failure or found one itself."""
     peers = loader._engine.cursor._cluster.peers  # type: ignore[attr-defined]
-    late = time.monotonic() + 60
+    deadline = time.monotonic() + 60
     while peers._received is None and peers._own is None:
-        assert time.monotonic() < late
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 

@@ -14,15 +14,15 @@ import (
 type Batches struct {
 	Origin string // what errors call their producer, such as "stream"
 	Schema *arrowmeta.Schema
-	Shapes map[string][]int // rows of lists of variable length; otherwise as declared, or as in the first record
+	Shapes map[string][]int // row shapes that the caller gave for columns of variable-length lists
 	Rows   []int64          // of each batch
-	Skip   []int64          // rows before the first that counts; nil for none
+	Skip   []int64          // rows at the start of each batch to ignore; nil for none
 	Array  func(batch, column int) *Array
 }
 
-// Table makes a table of the batches. Columns that cannot be arrays are in its
-// schema, with the reason. The error is DataLoss for arrays that do not fit
-// the schema. Release is called when the last gather after Close is done.
+// Table makes a table of the batches. Schema.Skipped lists the columns that cannot
+// be arrays, with the reason. The error is DataLoss if the buffers do not fit the
+// schema. After Close, release is called as soon as no gather runs.
 func (r *Batches) Table(release func() error) (*Table, error) {
 	fields, reasons, err := Fields(r.Schema, r.Shapes)
 	if err != nil {
@@ -54,7 +54,8 @@ func (r *Batches) damaged(batch int, field *arrowtype.Field, err error) error {
 		WithHint("the producer of the %s is at fault", r.Origin)
 }
 
-// column finds the buffers of one column, and the lengths of its lists.
+// column finds the buffers of one column and checks the lengths of its lists. If
+// the column cannot be an array, it returns the reason.
 func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, reason string, err error) {
 	b := builder{field: field, column: &Column{Planes: make([]Plane, len(field.Levels))}}
 	for i, rows := range r.Rows {
@@ -79,16 +80,16 @@ func (r *Batches) column(number int, field *arrowtype.Field) (column *Column, re
 	return b.column, reason, err
 }
 
-// lists returns the offsets of a record batch.
+// lists returns a reader of a column's list offsets in one record batch.
 func (r *Batches) lists(field *arrowtype.Field, column *Column, batch int) *Lists {
 	l := &Lists{Field: field, Column: column, Batch: int32(batch)}
 	l.Read = l.InMemory
 	return l
 }
 
-// checkLists makes sure that all lists have the length that the row's shape
-// says. If no shape was given but that of the first record, it returns the
-// reason otherwise.
+// checkLists checks that all lists have the lengths in the field's shape. If one
+// does not, it returns an error for a shape from the caller, and a reason to skip
+// the column for any other shape.
 func (r *Batches) checkLists(field *arrowtype.Field, column *Column) (reason string, err error) {
 	first := int64(0)
 	for i, rows := range r.Rows {
@@ -108,11 +109,12 @@ func (r *Batches) checkLists(field *arrowtype.Field, column *Column) (reason str
 	return "", nil
 }
 
-// firstRecords is how many records may be null or empty before the one that
-// the shape of all rows is taken from.
+// firstRecords is how many records firstShape searches for one without null or
+// empty lists.
 const firstRecords = 64
 
-// firstShape completes a shape by the first record that has all its lists.
+// firstShape sets the unknown lengths of a shape to those of the first record
+// without null or empty lists. If it finds none, it returns the reason.
 func (r *Batches) firstShape(field *arrowtype.Field, column *Column, shape []int) (reason string) {
 	tries := int64(firstRecords)
 	for i, rows := range r.Rows {

@@ -7,15 +7,16 @@ import (
 	"sort"
 )
 
-// Index finds the record batch of a record. It takes 12 bytes per batch, and has
-// an entry for each batch with records.
+// Index finds the record batch of a record. It has an entry for each batch that is
+// not empty, and takes 12 to 28 bytes per batch.
 //
-// The records are divided into equal buckets, two to four times as many as there
-// are batches, each a power of two wide. A bucket knows the entries that its
-// records can have. One or two need no search; among more, a binary search finds
-// the right one. If all batches but the last have the same number of rows, a
-// division locates many records at once. It is done by multiplication with the
-// inverse.
+// The records are divided into equal buckets, one to four times as many as there
+// are entries, each a power of two wide. The entries of a bucket's first record and
+// of the next bucket's bound the entry of a record. If they differ by more than one,
+// a binary search finds it.
+//
+// If all batches but the last have the same number of rows, and the last not more,
+// locate divides by that number instead. It multiplies with the inverse.
 type Index struct {
 	first  []int64  // first record of each entry, then the number of all records
 	batch  []uint32 // batch of each entry; nil if no batch is empty
@@ -68,8 +69,8 @@ func (x *Index) invert() {
 	}
 }
 
-// fill makes the buckets: two to four times as many as batches, so that few have
-// more than one border.
+// fill makes the buckets: one to four times as many as entries, so that in few of
+// them more than one batch begins.
 func (x *Index) fill(total int64) {
 	n := len(x.first) - 1
 	if n == 0 {
@@ -104,8 +105,8 @@ func (x *Index) Locate(record int64) (batch int32, row int64) {
 // entries returns the number of batches with records.
 func (x *Index) entries() int { return len(x.first) - 1 }
 
-// locate finds the entries of many records. Record -1 has the one behind the
-// last.
+// locate finds the entries of many records. Record -1 has the entry number
+// x.entries(), one after the last.
 func (x *Index) locate(records []int64, entry []uint32) {
 	if x.inverse == 0 {
 		x.lookUp(records, entry)
@@ -152,7 +153,8 @@ func (x *Index) search(record int64) int {
 	return at
 }
 
-// number returns the batch of an entry, 0 behind the last.
+// number returns the batch of an entry. If some batches are empty, it is 0 for
+// the number after the last entry.
 func (x *Index) number(i int) int32 {
 	if x.batch == nil {
 		return int32(i)

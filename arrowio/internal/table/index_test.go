@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLocate compares with a loop over the batches.
+// TestLocate compares Locate and locate with a loop over the rows of all batches.
 func TestLocate(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for trial := range 300 {
@@ -15,7 +15,7 @@ func TestLocate(t *testing.T) {
 			case 0:
 				rows[i] = 10
 				if i == len(rows)-1 {
-					rows[i] = 1 + random.Int64N(12) // also one row, and more than the others
+					rows[i] = 1 + random.Int64N(12) // the last batch may be smaller or larger
 				}
 			case 1:
 				rows[i] = random.Int64N(20)
@@ -48,8 +48,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestIndexMemory: a million batches may take 64 MB in all, of which the index may
-// take half.
+// TestIndexMemory checks that the index of a million batches takes at most 32 MiB. It is
+// half of the memory that a dataset may take for them.
 func TestIndexMemory(t *testing.T) {
 	rows := make([]int64, 1_000_000)
 	for i := range rows {
@@ -61,8 +61,8 @@ func TestIndexMemory(t *testing.T) {
 	}
 }
 
-// TestDivision locates the records around every border of large batches, by the
-// inverse or, if that would not be exact, without it.
+// TestDivision locates the first, the middle and the last record of batches of equal
+// size. If multiplication with the inverse is inexact, the index searches instead.
 func TestDivision(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	for range 2000 {
@@ -78,7 +78,7 @@ func TestDivision(t *testing.T) {
 		}
 		entry := make([]uint32, len(records))
 		x.locate(records, entry)
-		for i, p := range entry {
+		for i, p := range entry { // of record -1, and of three records per batch
 			if want := (i + 2) / 3; i > 0 && p != uint32(want-1) || i == 0 && p != uint32(len(rows)) {
 				t.Fatalf("batches of %d rows, inverse %d: record %d has entry %d", size, x.inverse, records[i], p)
 			}

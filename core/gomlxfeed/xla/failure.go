@@ -12,10 +12,10 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// pluginError matches go-xla's text of an error that the plugin returned.
+// pluginError matches the text in which go-xla reports an error of the plugin.
 var pluginError = regexp.MustCompile(`PJRT error \(code=(\d+)\): ([^\n]*)`)
 
-// codes maps PJRT's error codes to ours. All other codes become Unsupported.
+// codes maps PJRT's error codes to status codes. All other codes become Unsupported.
 var codes = map[int]status.Code{
 	1: status.Cancelled,
 	3: status.InvalidArgument,
@@ -24,7 +24,7 @@ var codes = map[int]status.Code{
 }
 
 // fail builds an error about the plugin. The message calls the plugin "it", because
-// gomlxfeed puts its specification before the message.
+// gomlxfeed puts the specification of the devices before the message.
 func fail(code status.Code, format string, args ...any) *status.Error {
 	return status.Errorf(code, "gomlxfeed", format, args...)
 }
@@ -37,14 +37,15 @@ func failed(doing string, err error) *status.Error {
 		return fail(status.Internal, "it could not %s: %s", doing, wording.FirstLine(innermost(err).Error()))
 	}
 	number, _ := strconv.Atoi(found[1]) // digits only
-	code, special := codes[number]
-	if !special {
+	code, known := codes[number]
+	if !known {
 		code = status.Unsupported
 	}
 	return fail(code, "it could not %s: %s (PJRT code %d)", doing, wording.FirstLine(strings.TrimRight(found[2], ". ")), number).
 		With("pjrt_code", number)
 }
 
+// innermost returns the last error in the chain of wrapped errors.
 func innermost(err error) error {
 	for next := err; next != nil; next = errors.Unwrap(next) {
 		err = next
@@ -55,7 +56,7 @@ func innermost(err error) error {
 // explained adds a remedy to the error of creating a client.
 func explained(k kind, e *status.Error) error {
 	switch code, _ := e.Attr("pjrt_code").(int); {
-	case k == cuda && code == 9:
+	case k == cuda && code == 9: // FAILED_PRECONDITION: the plugin finds no usable GPU
 		return e.WithHint("check nvidia-smi, CUDA_VISIBLE_DEVICES and the option visible_devices")
 	case e.Code == status.ResourceExhausted:
 		return e.WithHint("another program may use the device")

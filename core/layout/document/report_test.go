@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/tests/documents"
 )
 
-// TestReport compares the whole report of the format's example with a text that
-// follows the description of the format.
+// TestReport compares the whole report of the example document with a text that the
+// test composes from the documented format.
 func TestReport(t *testing.T) {
 	var want strings.Builder
 	want.WriteString(`{"meshfeed":1,"arrays":{"image":{"global_shape":[256,8,8],"shard_shape":[64,8,4],"replicated":false,"devices":[`)
@@ -42,7 +42,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The report of a document with an error has everything that can be computed.
+// TestReportOfBrokenArray checks that the report of an indivisible array contains all
+// values that do not depend on its shards, and null for the others.
 func TestReportOfBrokenArray(t *testing.T) {
 	l := documents.Layout(t, `{"meshfeed":1,"mesh":{"axes":[["data",4]],"processes":2},"arrays":{"x":{"shape":["B",2],"dtype":"int8","spec":["data"]},"w":{"shape":[4],"dtype":"int8","spec":["data"]}},"batch":{"size":30},"dataset":{"records":100}}`)
 	const want = `{"meshfeed":1,"arrays":{"x":{"global_shape":[30,2],"shard_shape":null,"replicated":null,"devices":null},` +
@@ -61,7 +62,8 @@ func TestReportOfBrokenArray(t *testing.T) {
 	}
 }
 
-// Without Tables, a report lists up to 1,024 devices and processes.
+// TestReportLists checks that a report without the option Tables lists at most 1,024
+// devices and processes.
 func TestReportLists(t *testing.T) {
 	for _, n := range []int{1024, 1025} {
 		l := documents.Layout(t, fmt.Sprintf(`{"meshfeed":1,"mesh":{"axes":[["data",%d]],"processes":%[1]d},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":%[1]d}}`, n))
@@ -81,6 +83,8 @@ func TestReportLists(t *testing.T) {
 	}
 }
 
+// TestReportTables checks that the option Tables lists all devices and processes. Only
+// same_rows_as stays null for more than 1,024 processes.
 func TestReportTables(t *testing.T) {
 	l := documents.Layout(t, `{"meshfeed":1,"mesh":{"axes":[["data",2048]],"processes":2048},"arrays":{"x":{"shape":["B"],"dtype":"int64","spec":["data"]}},"batch":{"size":2048}}`)
 	short, long := document.Report(l, document.ReportOptions{}), document.Report(l, document.ReportOptions{Tables: true})

@@ -1,11 +1,12 @@
-"""Proves that processes which hold the same block of a batch have the same bytes.
+"""Checks that processes which hold the same block of a batch have the same bytes.
 
-JAX does not compare replicas. If two differ, results differ without an error. Here every shared
-block of a sampled step is hashed. The lowest process that holds it publishes the digest, and the
-others compare.
+JAX does not compare replicas: if two differ, the program computes wrong results without an error.
+So every process hashes its shared blocks in some of the steps. The lowest process that holds a
+block publishes the digest, and the other holders compare it with theirs.
 
-`next` only puts the batch into a queue. One thread hashes it while the program uses it. Another
-thread exchanges the digests, because a slow process must not delay the release of batches.
+`next` only puts the batch into a queue. One thread hashes it while the program uses it, and then
+releases it. Another thread exchanges the digests: if it waits for a slow process, batches are
+still released.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from meshfeed._native import calls
 from meshfeed._native.abi import Head
 
 FIRST = 3  # steps that verify_replicas="first" compares
-UNREAD = 2  # batches that may wait to be hashed, and are kept for it, before `next` waits
-BEHIND = 256  # samples that may wait to be compared before `next` waits
+UNHASHED = 2  # `next` waits while more batches than this wait to be hashed
+UNCOMPARED = 256  # `next` waits while more samples than this wait to be compared
 
 log = logging.getLogger("meshfeed")
 
@@ -51,14 +52,14 @@ class Replicas(Worker):
     """Compares the shared blocks of one loader with those of other processes.
 
     Args:
-        of: the generation.
-        blocks: what is shared.
+        of: the store keys of the present generation.
+        blocks: the blocks that several processes hold.
         verify: "first", "always" or a number k: every k-th step is compared.
-        report: is called with a difference, its epoch and its step.
-        seconds: how long after a batch the digests of another process may come.
+        report: is called with the error about a difference, its epoch and its step.
+        seconds: how long after a batch's delivery to wait for the digests of another process.
 
     Attributes:
-        compared: blocks found equal or different.
+        compared: how many blocks were compared with another process's.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Replicas(Worker):
         self._batches: queue.Queue[tuple[int, Sample] | None] = queue.Queue()
         self._samples: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
         self._lock, self._closed = threading.Lock(), False
-        self._taken = self._hashed = 0
+        self._queued = self._hashed = 0  # numbers of batches
         self._warned = set[int]()  # the departed processes that were logged
         self._missed = -math.inf  # the time of the store's last failure
         self.compared = 0
@@ -81,7 +82,7 @@ class Replicas(Worker):
     # ---- on the program's thread ----
 
     def sampled(self, n: int) -> bool:
-        """Returns whether the n-th step since the agreement is compared."""
+        """Returns whether batch n of the generation or pass is compared."""
         if self._verify == "first":
             return n < FIRST
         return self._verify == "always" or n % int(self._verify) == 0
@@ -90,25 +91,25 @@ class Replicas(Worker):
         """Queues the shared blocks of a batch to be hashed and compared.
 
         Args:
-            batch: its address; the batch is kept until it is hashed.
-            stream: the number of its pass: passes may have equal positions.
-            spare: how many batches may be kept for that.
+            batch: its address; the batch is retained until it is hashed.
+            stream: the number of its pass, because two passes may have equal positions.
+            spare: how many batches may be retained; with 0, the call returns after the hash.
         """
         head = Head.from_address(batch)
         with self._lock:
             if self._closed:
                 return
             calls.batch_retain(batch)
-            self._taken += 1
+            self._queued += 1
             sample = Sample(stream, head.epoch, head.step, head.position, time.monotonic())
             self._batches.put((batch, sample))
-        unread = min(spare, UNREAD)
-        while self._taken - self._hashed > unread or self._samples.qsize() > BEHIND:
+        most = min(spare, UNHASHED)
+        while self._queued - self._hashed > most or self._samples.qsize() > UNCOMPARED:
             if self.ended.wait(0.0002):
                 break
 
     def end(self, seconds: float | None) -> None:
-        """Ends the threads, after what they can still compare in this time."""
+        """Ends the threads. Within this time they still compare the samples that wait."""
         self._close()
         self._thread.join(seconds)
         self.forget()
@@ -122,7 +123,7 @@ class Replicas(Worker):
 
     def _close(self) -> None:
         with self._lock:
-            self._closed = True  # no batch, which would have to be released, follows the None
+            self._closed = True  # so no batch follows the None: it would never be released
             self._batches.put(None)
 
     # ---- on the two threads ----
@@ -143,15 +144,18 @@ class Replicas(Worker):
         while (sample := self._samples.get()) is not None and not self.ended.is_set():
             if sample.time > self._missed:
                 self._exchange(sample)
-            self._batches.task_done()
+            self._batches.task_done()  # tests wait with join() until all are compared
 
     def _exchange(self, sample: Sample) -> None:
-        """Publishes and compares. If the store fails, the samples that waited are skipped."""
+        """Publishes the digests of a sample and compares those of the other writers.
+
+        If the store fails, the samples that were delivered before the failure are skipped.
+        """
         try:
             self._publish(sample)
             for writer in sorted(set(self._blocks.writers) - {self._me}):
                 self._compare(sample, writer)
-        except Exception as e:  # JAX's store is gone with the job; another store may come back
+        except Exception as e:  # a user's store may work again later, so the thread goes on
             text = "loader %s: epoch %d, step %d and what came since were not compared: %s"
             log.warning(text, self._title, sample.epoch, sample.step, e)
             self._missed = time.monotonic()
@@ -172,7 +176,10 @@ class Replicas(Worker):
             self._judge(sample, self._me, mine)  # devices of this process may have copies
 
     def _compare(self, sample: Sample, writer: int) -> None:
-        """Waits for what a writer publishes; of a departed one only reads what it published."""
+        """Compares the digests that a writer publishes.
+
+        Waits for them, unless the writer has departed and can publish no more.
+        """
         key, left = self._key(sample, writer), sample.time + self._seconds - time.monotonic()
         theirs = self._keys.wait(f"{key}/is", left, lambda: self._must_end(writer))
         if theirs is not None:

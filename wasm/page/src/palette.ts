@@ -5,16 +5,16 @@
 export interface Swatch {
   fill: string;
   ink: (typeof INKS)[number]; // legible on the fill
-  rgb: [number, number, number];
+  rgb: [number, number, number]; // fill as bytes
 }
 
 /** The colors of text on a fill. */
 export const INKS = ["#ffffff", "#0c1220"] as const;
 
-/** More colors than eyes can distinguish. With more blocks, neighbors share colors. */
+/** The most hues and shades. If there are more blocks, neighbors share a color. */
 const [HUES, LIGHTS] = [512, 64];
 
-/** palette returns the colors of first × rest blocks; rest varies fastest. */
+/** palette returns the color of each of first × rest blocks, which are numbered in row-major order. */
 export function palette(first: number, rest: number): (block: number) => Swatch {
   const [hues, lights] = [Math.min(first, HUES), Math.min(rest, LIGHTS)];
   const all: Swatch[] = [];
@@ -26,6 +26,7 @@ export function palette(first: number, rest: number): (block: number) => Swatch 
   };
 }
 
+/** swatch returns the color of hue i of first and shade j of rest. */
 function swatch(i: number, first: number, j: number, rest: number): Swatch {
   const u = first > 1 ? i / (first - 1) : 0.3;
   const v = rest > 1 ? j / (rest - 1) : 0;
@@ -34,6 +35,7 @@ function swatch(i: number, first: number, j: number, rest: number): Swatch {
   const bright = luminance(rgb);
   return {
     fill: `#${rgb.map((c) => c.toString(16).padStart(2, "0")).join("")}`,
+    // The ink with the higher WCAG contrast; 0.055 is about the dark ink's luminance + 0.05.
     ink: 1.05 / (bright + 0.05) > (bright + 0.05) / 0.055 ? INKS[0] : INKS[1],
     rgb,
   };
@@ -57,11 +59,13 @@ function fromOklch(light: number, chroma: number, hue: number): [number, number,
   }
 }
 
+/** gamma converts a linear sRGB channel to a byte. */
 function gamma(x: number): number {
   const y = x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055;
   return Math.round(255 * Math.min(1, Math.max(0, y)));
 }
 
+/** luminance returns the WCAG relative luminance of sRGB bytes. */
 function luminance(rgb: number[]): number {
   const [r, g, b] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;

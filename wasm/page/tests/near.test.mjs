@@ -1,14 +1,16 @@
-// The cells of grids: painted ones of more than 1,024 cells, at small and large zoom, and their texts.
+// Tests of a grid of more than 1,024 cells, which is painted on a canvas: its zoom, outlines, colors and texts.
+// The last test is about the text in a cell of an array.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { example, inBrowser, open } from "./browser.mjs";
 import { modules } from "./modules.mjs";
 
-const COPIES = '{"meshfeed":1,"mesh":{"axes":[["data",64],["model",32]],"processes":512},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":64}}';
-const FEW = '{"meshfeed":1,"mesh":{"axes":[["data",128],["model",64]],"processes":4},"arrays":{"x":{"shape":["B",64],"dtype":"int8","spec":["data","model"]}},"batch":{"size":128}}';
+const REPLICATED = '{"meshfeed":1,"mesh":{"axes":[["data",64],["model",32]],"processes":512},"arrays":{"x":{"shape":["B"],"dtype":"int8","spec":["data"]}},"batch":{"size":64}}';
+const FOUR_PROCESSES = '{"meshfeed":1,"mesh":{"axes":[["data",128],["model",64]],"processes":4},"arrays":{"x":{"shape":["B",64],"dtype":"int8","spec":["data","model"]}},"batch":{"size":128}}';
 
-/** begin opens the page. Its function pixels reads a canvas without a console warning. */
+/** begin opens the page and adds window.pixels, which copies a canvas and returns the copy's context. Reading
+ * the page's own canvas repeatedly would log a console warning, which fails the test. */
 const begin = async (page, document) => {
   await open(page, document);
   await page.evaluate(() => {
@@ -22,7 +24,7 @@ const begin = async (page, document) => {
 
 const meshOf = (page) => page.getByRole("application", { name: /^device mesh/ });
 
-/** seen returns the view of the mesh and the number of its marked cell. */
+/** seen returns the zoom, the position and the visible area of the mesh, and the number of its marked cell. */
 const seen = (page) =>
   meshOf(page).evaluate(async (e) => {
     const grid = e.getRootNode().host;
@@ -38,9 +40,9 @@ const marked = (page) =>
     return mark.left >= box.left - 2 && mark.right <= box.right + 2 && mark.top >= box.top - 2 && mark.bottom <= box.bottom + 2;
   });
 
-/** lines compares the painted lines with the processes: a dark line between cells of two processes, and no
- * line between cells of one. It returns the number of each. */
-const lines = (page) =>
+/** outlines checks that a dark line separates two neighbors in a row exactly if their processes differ. It
+ * counts the pairs with a line and those without, and lists the first five wrong pairs. */
+const outlines = (page) =>
   meshOf(page).evaluate((e) => {
     const { grid, view } = e.getRootNode().host;
     const context = window.pixels(e.querySelector("canvas"));
@@ -50,11 +52,11 @@ const lines = (page) =>
       const [red, green, blue, alpha] = context.getImageData(x - 1, y, 2, 1).data;
       return alpha > 128 && red + green + blue < 150;
     };
-    const out = { lines: 0, none: 0, wrong: [] };
+    const out = { with: 0, without: 0, wrong: [] };
     for (let r = top + 1; r < bottom - 1; r++) {
       for (let c = left + 1; c < right; c++) {
         const between = grid.process[r * grid.cols + c - 1] !== grid.process[r * grid.cols + c];
-        out[between ? "lines" : "none"]++;
+        out[between ? "with" : "without"]++;
         if (dark(r, c) !== between) out.wrong.push(`${r},${c}`);
       }
     }
@@ -153,8 +155,8 @@ inBrowser("buttons, wheel, dragging and pinching change the view", async (page) 
 });
 
 inBrowser("processes are outlined unless the outlines would hide the colors", async (page) => {
-  await begin(page, FEW);
-  const far = await lines(page);
+  await begin(page, FOUR_PROCESSES);
+  const far = await outlines(page);
   assert.deepEqual(far.wrong, []);
   await begin(page, example("08"));
   const dark = await meshOf(page).evaluate((e) => {
@@ -164,26 +166,26 @@ inBrowser("processes are outlined unless the outlines would hide the colors", as
   assert.equal(dark, 0, "8,192 outlines would hide the colors");
   await meshOf(page).focus();
   for (let i = 0; i < 4; i++) await page.keyboard.press("+");
-  const near = await lines(page);
+  const near = await outlines(page);
   assert.deepEqual(near.wrong, []);
-  assert.ok(near.lines > 0 && near.none > 0, JSON.stringify(near));
+  assert.ok(near.with > 0 && near.without > 0, JSON.stringify(near));
 });
 
 inBrowser("an enlarged cell shows its device, its process and a hatch", async (page) => {
-  await begin(page, COPIES);
+  await begin(page, REPLICATED);
   const written = async () => {
     const words = await page.evaluate(() => {
-      const said = [];
+      const texts = [];
       const { prototype } = CanvasRenderingContext2D;
       const usual = prototype.fillText;
       prototype.fillText = function (words, ...at) {
-        said.push(words);
+        texts.push(words);
         return usual.call(this, words, ...at);
       };
       const [, grid] = document.querySelector("layout-app").shadowRoot.querySelector("shard-view").shadowRoot.querySelectorAll("shard-grid");
       grid.paint();
       prototype.fillText = usual;
-      return said;
+      return texts;
     });
     return words;
   };
@@ -208,16 +210,16 @@ inBrowser("an enlarged cell shows its device, its process and a hatch", async (p
 });
 
 inBrowser("a painted cell has a text, and highlights its block in both grids", async (page) => {
-  await begin(page, COPIES);
+  await begin(page, REPLICATED);
   await meshOf(page).focus();
-  const said = page.locator(".detail");
-  assert.equal(await said.getAttribute("aria-live"), "polite");
-  assert.equal(await said.innerText(), "device 0, process 0, rows 0, replica 1 of 32, 1 B");
+  const detail = page.locator(".detail");
+  assert.equal(await detail.getAttribute("aria-live"), "polite");
+  assert.equal(await detail.innerText(), "device 0, process 0, rows 0, replica 1 of 32, 1 B");
   for (const key of ["ArrowDown", "End", "ArrowLeft"]) await page.keyboard.press(key);
-  assert.equal(await said.innerText(), "device 62, process 15, rows 1, replica 31 of 32, 1 B");
+  assert.equal(await detail.innerText(), "device 62, process 15, rows 1, replica 31 of 32, 1 B");
   await page.keyboard.press("Enter");
   await page.keyboard.press("Tab");
-  assert.match(await said.innerText(), /^Pinned: rows 1, on device 32, 33, .* and 20 more\.$/);
+  assert.match(await detail.innerText(), /^Pinned: rows 1, on device 32, 33, .* and 20 more\.$/);
   const alphas = await meshOf(page).evaluate((e) => {
     const { view } = e.getRootNode().host;
     const context = window.pixels(e.querySelector("canvas"));
@@ -227,7 +229,7 @@ inBrowser("a painted cell has a text, and highlights its block in both grids", a
 });
 
 inBrowser("the outlines change color with the theme", async (page) => {
-  await begin(page, FEW);
+  await begin(page, FOUR_PROCESSES);
   const line = () =>
     meshOf(page).evaluate(async (e) => {
       const { grid, view } = e.getRootNode().host;
