@@ -38,8 +38,8 @@ func agree(first, f *file) error {
 	return nil
 }
 
-// meaning describes the rows of a column. The type alone does not tell the shape
-// of tensors, nor the metadata of a list's child.
+// meaning describes the rows of a column. The type alone contains neither the shape
+// of tensors nor the metadata of a list's child.
 func meaning(f *arrowmeta.Field) string {
 	rows, reason := arrowtype.Of(f)
 	if reason != "" {

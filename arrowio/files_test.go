@@ -49,7 +49,7 @@ func folder(t *testing.T, files map[string][]byte) {
 }
 
 // TestOrderOfFiles opens files in every way in which they can be named. Each holds
-// one number, so the records tell the order.
+// one number, so the records show the order.
 func TestOrderOfFiles(t *testing.T) {
 	state := `{"_data_files": [{"filename": "data-00001-of-00002.arrow"}, {"filename": "data-00000-of-00002.arrow"}], "_indices_data_files": null, "_format_type": null}`
 	folder(t, map[string][]byte{

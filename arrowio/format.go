@@ -23,7 +23,8 @@ type format interface {
 	open(ctx context.Context, content *resident.File) (contents, error)
 }
 
-// headBytes is how much of a file tells its format.
+// headBytes is the length of the beginning of a file by which recognize detects its
+// format.
 const headBytes = 16
 
 // contents is a file of some format: columns, whose rows are divided into units.
@@ -52,7 +53,7 @@ type contents interface {
 	// size of the file.
 	verify(ctx context.Context, fields []int, progress func(bytes int64)) error
 
-	// unchecked lists what verify does not look at.
+	// unchecked lists what verify does not check.
 	unchecked() []Unchecked
 }
 
@@ -87,7 +88,7 @@ type unit interface {
 	setPositions(to *table.Column, batch, column int)
 
 	// uneven returns the reason why the lists of a column cannot have the
-	// shape of the field, as far as the header and a few offsets tell.
+	// shape of the field, as far as the header and a few offsets show.
 	uneven(column int, field *arrowtype.Field) (reason string, err error)
 }
 

@@ -6,8 +6,8 @@
  * an error, but the program may replace Go's handler. Python's faulthandler does, if it
  * is enabled after this library was loaded.
  *
- * The handler in this file knows all mappings. If the faulting address lies in one, it
- * marks the mapping and puts zeros in place of the rest of it. The copy continues, and
+ * The handler in this file has a list of all mappings. If the faulting address lies in
+ * one, it marks the mapping and puts zeros in place of the rest of it. The copy continues, and
  * the check after the gather finds the mark. Any other SIGBUS goes to the handler that
  * was installed before.
  *

@@ -8,6 +8,6 @@
 // that calls Close, never in a finalizer or on a goroutine of this package: the
 // owner may be an interpreter, whose lock the callback takes.
 //
-// The package trusts the description of the memory, since nothing tells whether
+// The package trusts the description of the memory, because it cannot test whether
 // an address is readable.
 package cstream

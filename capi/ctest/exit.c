@@ -1,5 +1,5 @@
 /*
- * exit.c: a program exits while its loaders work. The environment variable EXIT tells
+ * exit.c: a program exits while its loaders work. The environment variable EXIT selects
  * how:
  *
  *   return   main returns while a read hangs that nothing can end

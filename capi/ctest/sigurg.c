@@ -1,7 +1,7 @@
 /*
  * sigurg.c: Go interrupts its threads by SIGURG. If the program blocks, ignores or handles that
  * signal, a garbage collection waits until the running gathers have ended, and everything
- * continues. The environment variable SIGURG tells what the program does. With "inherited",
+ * continues. The environment variable SIGURG selects what the program does. With "inherited",
  * the program that starts this one blocks and ignores the signal. The library moves handlers
  * off the stacks of goroutines, because the frame of a handler may be larger than such a stack.
  *

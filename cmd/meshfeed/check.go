@@ -19,8 +19,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// checking holds the flags of check.
-type checking struct {
+// checkFlags are the flags of the command check.
+type checkFlags struct {
 	format string
 	json   bool
 	strict bool
@@ -30,7 +30,7 @@ type checking struct {
 var formats = []string{"text", "json", "github"}
 
 func newCheck() *cobra.Command {
-	var c checking
+	var c checkFlags
 	cmd := &cobra.Command{
 		Use:   "check LAYOUT.json…",
 		Short: "list the problems of layouts, for CI",
@@ -60,7 +60,7 @@ The exit status is 0 if there is no error, 1 if there is one, and 2 if a documen
 
 // arguments requires at least one document. The value of --wasm is optional, so it
 // must follow an equals sign; a module as a separate argument is an error.
-func (c *checking) arguments(cmd *cobra.Command, args []string) error {
+func (c *checkFlags) arguments(cmd *cobra.Command, args []string) error {
 	if i := slices.IndexFunc(args, isModule); i >= 0 && c.wasm == builtIn {
 		return usage(cmd, fmt.Sprintf("%q is a validator and not a layout; write --wasm=%s", args[i], args[i]))
 	}
@@ -77,7 +77,7 @@ type checked struct {
 	err error
 }
 
-func (c *checking) run(cmd *cobra.Command, args []string) error {
+func (c *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if c.json && cmd.Flags().Changed("format") && c.format != "json" {
 		return usage(cmd, fmt.Sprintf("--json and --format %s exclude each other", c.format))
 	}
@@ -102,7 +102,7 @@ func (c *checking) run(cmd *cobra.Command, args []string) error {
 
 // result returns the first error of reading a document, and prints the others.
 // Without such an error it returns errProblem if some document has an error.
-func (c *checking) result(cmd *cobra.Command, list []checked) error {
+func (c *checkFlags) result(cmd *cobra.Command, list []checked) error {
 	var unread error
 	found := false
 	for _, d := range list {
@@ -121,7 +121,7 @@ func (c *checking) result(cmd *cobra.Command, list []checked) error {
 	return unread
 }
 
-func (c *checking) checkAll(cmd *cobra.Command, files []string) []checked {
+func (c *checkFlags) checkAll(cmd *cobra.Command, files []string) []checked {
 	v := validator{module: c.wasm}
 	defer v.close()
 	list := make([]checked, len(files))

@@ -69,7 +69,8 @@ func (v *validator) find(cmd *cobra.Command, file string, text []byte) (*finding
 		}
 		return findingsOf(document.Report(l, document.ReportOptions{}))
 	}
-	// Ctrl-C ends the program anyway, and a call that cannot be canceled is faster.
+	// Ctrl-C ends the program even without this context, and a call that cannot be
+	// canceled is faster.
 	ctx := context.WithoutCancel(cmd.Context())
 	if err := v.open(ctx, cmd); err != nil {
 		return nil, err

@@ -125,7 +125,7 @@ func (b *builder) compute(memory batch.Memory, records []int64, step batch.Step)
 }
 
 // live returns the number and the bytes of batches that are not released. An
-// allocator that counts also knows of batches that were taken.
+// allocator that counts also includes batches that were taken.
 func (b *builder) live() (batches, bytes int64) {
 	if c, ok := b.alloc.(batch.Counter); ok {
 		return c.Live()

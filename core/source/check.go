@@ -5,8 +5,8 @@ import "context"
 // Checker is implemented by a Source whose metadata do not prove that all rows
 // have the shape of the schema, because they are lists.
 type Checker interface {
-	// Check reads what it takes to know that the rows [start, stop) of the
-	// fields have the shapes of the schema. The error names the first record
+	// Check reads as much as it needs to verify that the rows [start, stop) of
+	// the fields have the shapes of the schema. The error names the first record
 	// whose row does not. A range that was checked is not read again.
 	Check(ctx context.Context, fields []int, start, stop int64) error
 }

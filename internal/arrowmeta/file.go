@@ -102,8 +102,8 @@ func ReadFile(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// findFooter returns the position and the size of the footer, which the last
-// bytes of a file tell.
+// findFooter returns the position and the size of the footer from the last bytes of
+// a file.
 func findFooter(last []byte, size int64) (at position, n int, err error) {
 	end := position{"end of the file", -1, size - trailer}
 	n = int(int32(binary.LittleEndian.Uint32(last)))

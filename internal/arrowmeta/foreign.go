@@ -32,7 +32,7 @@ const (
 	again   = "whatever wrote or downloaded it did not finish: make it again"
 )
 
-// headBytes is how many bytes tell one format from another.
+// headBytes is how many bytes distinguish the formats.
 const headBytes = 32
 
 // Foreign returns the error of [Read] for data that are neither file nor stream.

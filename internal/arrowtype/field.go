@@ -89,7 +89,7 @@ func fill(shape, declared []int) []int {
 }
 
 // Of describes a column, or returns the reason, with a remedy, why its rows
-// cannot be rows of an array. It does not look at the column's name.
+// cannot be rows of an array. It ignores the column's name.
 func Of(f *arrowmeta.Field) (field *Field, reason string) {
 	d := description{Field: &Field{Name: f.Name, Shape: []int{}}}
 	if reason := d.field(f); reason != "" {

@@ -56,7 +56,7 @@ func (v Value) Kind() Kind {
 	return kindOf(v[0])
 }
 
-// kindOf tells the kind of a value by its first byte.
+// kindOf returns the kind of a value from its first byte.
 func kindOf(first byte) Kind {
 	switch first {
 	case '{':

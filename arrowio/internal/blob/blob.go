@@ -5,7 +5,7 @@
 // of package os.
 //
 // A new kind of storage implements Opener and Blob and passes the tests of
-// package blobtest. Name and Identity tell its blobs apart; ReadAt fails if the
+// package blobtest. Name and Identity distinguish its blobs; ReadAt fails if the
 // content is no longer that of the time of opening, or Check does. [Mappable] is
 // optional: blobs without it are read into buffers.
 package blob

@@ -15,7 +15,7 @@ import (
 var _ blob.Mappable = (*File)(nil)
 
 // canPopulate reports whether the kernel has MADV_POPULATE_READ (5.14). Without
-// it nothing tells whether a page of a mapping can be read without a wait.
+// it, the program cannot know whether reading a page of a mapping waits for a disk.
 var canPopulate = sync.OnceValue(func() bool {
 	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

@@ -81,8 +81,8 @@ type region struct {
 }
 
 // Spans at most gapBytes apart are joined to one region, up to regionBytes. In a
-// file that becomes resident as a whole, the gap may be wholeGapBytes, because a
-// disk reads one long range faster than thousands of rows.
+// file that becomes resident as a whole, the gap may be wholeGapBytes. A disk reads
+// one long range faster than thousands of rows.
 const (
 	gapBytes      = 4 << 10
 	wholeGapBytes = 64 << 10

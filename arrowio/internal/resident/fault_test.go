@@ -77,7 +77,8 @@ func TestFaultHandlerOfFilesThatAreRead(t *testing.T) {
 	}
 }
 
-// TestTruncationIsReportedBeforeFault: the size tells more than the mark.
+// TestTruncationIsReportedBeforeFault: after a fault in a truncated file, Check
+// returns the error of the truncation, because it explains the fault.
 func TestTruncationIsReportedBeforeFault(t *testing.T) {
 	mapsFiles(t)
 	files, _ := write(t, 5000)

@@ -231,7 +231,7 @@ func testTruncated(t *testing.T) {
 	}
 }
 
-// slow is a blob that answers when it is told to.
+// slow is a blob whose reads return when the test lets them.
 type slow struct {
 	asked    chan int64
 	answer   chan error

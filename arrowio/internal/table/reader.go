@@ -132,7 +132,7 @@ func (s *readState) locate(spans []source.Span) error {
 	return nil
 }
 
-// Ahead implements source.Reader. Only what metadata tell can be read ahead:
+// Ahead implements source.Reader. Only ranges known from metadata can be read ahead:
 // values, and the offsets of lists, but not what the offsets point to.
 func (r *rowReader) Ahead(records []int64) {
 	t := r.table
