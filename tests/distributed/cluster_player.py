@@ -34,7 +34,7 @@ RECORDS, BATCH = 100_000, 16
 BAD = 34  # a record of step 2 and of the odd process
 SPECS = {"n": PartitionSpec("data")}
 DEEP = os.environ.get("MESHFEED_DEEP") == "1"
-WAYS = corruptions.WAYS if DEEP else corruptions.TELLING
+WAYS = corruptions.WAYS if DEEP else corruptions.LOADER_FAULTS
 
 
 def mesh() -> Mesh:

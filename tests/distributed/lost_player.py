@@ -20,7 +20,7 @@ import meshfeed as mf
 from meshfeed._jobs import peers
 from tests.distributed.process import Place, joined
 
-ODD, STEPS = 2, 5
+ODD, STEPS = 2, 5  # the process that is lost, and the steps before
 P = PartitionSpec
 
 

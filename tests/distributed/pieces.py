@@ -21,7 +21,7 @@ P = PartitionSpec
 SPECS = {"label": P("data"), "image": P("data")}
 STEPS, MORE = 5, 3  # on two meshes; the first number exceeds an epoch of usual batches
 LONGEST = 1024  # bytes of a certificate that is sent
-ODD = 2
+ODD = 2  # the process that takes one batch fewer at first
 ORDER: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "seed": 5, "epochs": -1}
 
 # Of single arrays: devices, as indexes into `jax.devices()`, in meshes of 2 x n, and specs.

@@ -11,7 +11,7 @@ import pytest
 import meshfeed as mf
 from tests.distributed.job import Job
 from tests.distributed.played import ODD, Kind, Played
-from tests.python.corruptions import FOUND, TELLING, WAYS
+from tests.python.corruptions import FOUND, LOADER_FAULTS, WAYS
 from tests.python.players import ALIKE, DIFFER
 
 HANG = 300
@@ -121,7 +121,7 @@ def test_one_byte(got: Got) -> None:
 @pytest.mark.parametrize(
     "way",
     [
-        pytest.param(way.__name__, marks=[] if way in TELLING else [pytest.mark.deep])
+        pytest.param(way.__name__, marks=[] if way in LOADER_FAULTS else [pytest.mark.deep])
         for way in WAYS
     ],
 )

@@ -139,8 +139,8 @@ WAYS = [
     garbage,
 ]
 
-# Corruptions that a wrong loader or a wrong mesh makes, and not a broken wire.
-TELLING = [swapped_blocks, shifted_row, rows_of_another_process, stale_step]
+# Corruptions that a faulty loader or a wrong mesh would cause. The others imitate faulty hardware.
+LOADER_FAULTS = [swapped_blocks, shifted_row, rows_of_another_process, stale_step]
 
 # The error of the process that compares.
 FOUND = re.compile(

@@ -191,13 +191,13 @@ class _Inspector:
         return batch
 
     def inspect_early(self) -> None:
-        """Has the replicas of a batch compared that was made before the processes agreed."""
+        """Queues the batch of a `peek` for the comparison of replicas, after the agreement."""
         if (owner := self._waiting) is not None:
             self._waiting = None
             self._inspect(owner)
 
     def drop_early(self) -> None:
-        """Drops that batch, which will be made again."""
+        """Drops the batch of a `peek`, because the cursor makes it again."""
         self._waiting = None
 
     def _inspect(self, owner: Owner) -> None:

@@ -58,7 +58,7 @@ class Barrier:
     """The barrier, as one process meets it.
 
     Args:
-        of: the generation.
+        of: the store keys of the present generation.
         first: the first batch with a barrier.
         live: returns the arrays that the program still uses, computed or not.
         received: raises failures of other processes; returns whether a process has departed.

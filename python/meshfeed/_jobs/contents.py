@@ -34,7 +34,7 @@ class Contents(Worker):
     """Compares the files of one loader's processes.
 
     Args:
-        of: the generation.
+        of: the store keys of the present generation.
         files: this process's.
         report: is called with a difference, or with the error of a file.
     """

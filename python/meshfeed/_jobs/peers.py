@@ -36,7 +36,7 @@ class Peers(Worker):
     """The mailboxes of one loader's processes.
 
     Args:
-        of: the generation.
+        of: the store keys of the present generation.
         on_error: what happens to a program that does not call `next` again.
         late_after: seconds after which a process is late.
         progress: of this process.

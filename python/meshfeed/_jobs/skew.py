@@ -46,7 +46,7 @@ class SkewDetector(Worker):
     """Makes the decisions of one generation.
 
     Args:
-        of: the generation.
+        of: the store keys of the present generation.
         first: the first batch with a barrier.
         always: whether there is a barrier before every batch.
     """

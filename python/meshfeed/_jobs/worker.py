@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from meshfeed._jobs.keys import Generation
 
-OLD = 1.0  # seconds for which a worker relies on what it knows of departures
+OLD = 1.0  # seconds for which a worker uses a list of the departed processes
 
 
 class Worker:
@@ -15,7 +15,7 @@ class Worker:
 
     Args:
         name: the thread's.
-        of: the generation.
+        of: the store keys of the present generation.
 
     Attributes:
         ended: set when the thread has to end.
