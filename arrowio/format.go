@@ -27,9 +27,9 @@ type format interface {
 // format.
 const headBytes = 16
 
-// contents is a file of some format: columns, whose rows are divided into units.
-// A unit is decoded at once: a record batch, a row group. Contents are safe for
-// concurrent use. Their errors need not name the file.
+// contents is a file of some format: columns, whose rows are divided into units. A
+// unit is a record batch or a row group. Contents are safe for concurrent use.
+// Their errors need not name the file.
 type contents interface {
 	// metadata returns what open has read.
 	metadata() *metadata
@@ -38,19 +38,19 @@ type contents interface {
 	// order. A visit must not keep the unit.
 	scan(ctx context.Context, first, last int, visit func(i int, u unit) error) error
 
-	// decode reads a column of a unit: all buffers of its field, or only those
-	// with the positions of its lists.
+	// decode reads a column of a unit: all buffers of its field, or, if lists is
+	// true, only those with the positions of its lists.
 	decode(ctx context.Context, unit, column int, field *arrowtype.Field, lists bool) (*table.Decoded, error)
 
 	// dictionaries reads the dictionaries of columns, as fields describe them.
-	// A dictionary counts from a unit of this file on. The list of a column
-	// that is decoded without a dictionary is empty.
+	// Dictionary.From is the first unit of this file that uses a dictionary.
+	// The list of a column that is decoded without a dictionary is empty.
 	dictionaries(ctx context.Context, columns []int, fields []*arrowtype.Field) ([][]*arrowtype.Dictionary, error)
 
 	// verify reads all values and compares them with what the metadata
-	// promise. The rows of fields are gathered afterwards, so values that
-	// cannot be wrong need not be read there. Calls of progress add up to the
-	// size of the file.
+	// promise. The rows of fields are gathered afterwards, so verify need not
+	// read values of these fields that cannot be wrong. Calls of progress add up
+	// to the size of the file.
 	verify(ctx context.Context, fields []int, progress func(bytes int64)) error
 
 	// unchecked lists what verify does not check.
@@ -81,14 +81,14 @@ type unit interface {
 	// gathered from the file as they are stored.
 	encoding() string
 
-	// setPositions fills entry batch of a column's planes, as far as their
-	// lists are not nil: the number of elements, and the positions of the
+	// setPositions fills entry batch of every list of a column's planes that is
+	// not nil: the number of elements, and the positions of the
 	// buffers in the file. The position of a validity bitmap is -1 if the unit
 	// is encoded, or has no nulls at this level.
 	setPositions(to *table.Column, batch, column int)
 
 	// uneven returns the reason why the lists of a column cannot have the
-	// shape of the field, as far as the header and a few offsets show.
+	// shape of the field, or "". It reads the header and a few offsets.
 	uneven(column int, field *arrowtype.Field) (reason string, err error)
 }
 

@@ -183,8 +183,7 @@ func drawn(r *rand.Rand, levels []level, count, uneven int, loose bool) arrow.Ar
 	return array.NewData(arrow.LargeListOf(child.DataType()), count, []*memory.Buffer{validity, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(large))}, []arrow.ArrayData{child}, nulls, 0)
 }
 
-// hasShape reports whether element i of an array, as far as it is not null, has
-// lists of the sizes.
+// hasShape reports whether element i of an array is null or has lists of the sizes.
 func hasShape(a arrow.Array, i int, levels []level) bool {
 	if len(levels) == 0 || a.IsNull(i) {
 		return true

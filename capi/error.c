@@ -59,7 +59,7 @@ static size_t cut(const char* text, size_t n, size_t size) {
   return size;
 }
 
-/* Writes the field at offset, as far as the caller's struct covers it. */
+/* Writes the field at offset. A text that exceeds the caller's struct is cut. */
 static void put(mf_error* error, size_t offset, size_t size, const char* text, size_t n) {
   const size_t end = covered(error);
   if (end <= offset || n == 0)

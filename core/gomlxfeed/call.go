@@ -43,7 +43,7 @@ func (d *Devices) brokenError(doing string) error {
 }
 
 // reword converts an error of GoMLX to a status.Error and passes on errors of
-// this module. Only the first line of a foreign error is kept, because further
+// this module. Only the first line of GoMLX's error is kept, because further
 // lines contain stacks or values.
 func (d *Devices) reword(doing string, err error) error {
 	if err == nil {

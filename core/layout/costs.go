@@ -11,8 +11,8 @@ import (
 // that a device can alias the block.
 const slot = 64
 
-// maxWalks bounds the devices that are visited to work out costs. So many take
-// a few seconds.
+// maxWalks bounds the visits of devices to compute costs. At the bound, they take a
+// few seconds.
 const maxWalks = 1 << 28
 
 // Totals has the sums of a layout. A number is -1 if it is not known, because

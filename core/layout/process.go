@@ -38,7 +38,7 @@ type Block struct {
 // Process computes what a process gathers. The result is empty for a process
 // without devices in the mesh. It does not have arrays whose Delivered is nil. If
 // an array exceeds MaxBlocks, it does not have this array and those after it. If the
-// costs are too many to work out, it has no arrays. Err reports each of these cases.
+// costs take too long to compute, it has no arrays. Err reports each of these cases.
 func (l *Layout) Process(p int) Process {
 	local := l.mesh.Local(p)
 	out := Process{Process: p}

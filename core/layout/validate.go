@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
-// Validate checks what New needs to work out anything: values within their
+// Validate checks what New needs to compute anything: values within their
 // bounds, and names that are distinct. Other mistakes, such as a size that does
 // not divide, become problems of the layout. An error is InvalidArgument, with
 // a JSON Pointer in its attribute "path".

@@ -11,7 +11,7 @@ import (
 // the footer of any file.
 const MaxTail = 16 << 20
 
-// Tail describes a file as far as its last bytes allow.
+// Tail holds what the last bytes of a file tell about it.
 type Tail struct {
 	Format string // "arrow" or "parquet"
 	Schema Schema

@@ -14,11 +14,11 @@
 // in assembly for amd64 with AVX2, and in plain Go for all other processors.
 // Options.Portable selects the latter.
 //
-// The package trusts its caller. At every address lies a row, up to the last
-// element that the program takes. The row stays valid until Run returns and is
-// not on a goroutine's stack. Run reads no byte beyond the elements of a program,
-// because a row may end at the last byte of a mapping. It writes no byte outside
-// of Dst.
+// The package does not check addresses. Every address must be that of a row, which
+// extends to the last element that the program takes. The row must stay valid until
+// Run returns, and must not be on a goroutine's stack. Run reads no byte beyond the
+// elements of a program, because a row may end at the last byte of a mapping. Run
+// writes no byte outside of Dst.
 package gather
 
 import (
@@ -30,8 +30,8 @@ import (
 )
 
 // Job copies the program's elements of rows[Rows[0]:Rows[1]], row after row, to
-// Dst. The length of Dst is the number of rows times Program.Bytes. Its
-// alignment is free.
+// Dst. The length of Dst is the number of rows times Program.Bytes. Dst
+// may have any alignment.
 type Job struct {
 	Program *Program
 	Rows    [2]int
@@ -40,7 +40,7 @@ type Job struct {
 
 // Options choose how rows are copied.
 type Options struct {
-	// Streaming bypasses the cache on stores. It pays if the destination
+	// Streaming bypasses the cache on stores. It is faster if the destination
 	// would leave the cache before it is read (see [OutgrowsCache]).
 	Streaming bool
 

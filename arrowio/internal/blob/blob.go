@@ -5,8 +5,8 @@
 // of package os.
 //
 // A new kind of storage implements Opener and Blob and passes the tests of
-// package blobtest. Name and Identity distinguish its blobs; ReadAt fails if the
-// content is no longer that of the time of opening, or Check does. [Mappable] is
+// package blobtest. Name and Identity distinguish its blobs. If the content has
+// changed since the blob was opened, ReadAt or Check fails. [Mappable] is
 // optional: blobs without it are read into buffers.
 package blob
 

@@ -70,7 +70,7 @@ func newBlocks(s source.Source, limit int64) *blocks {
 	for i, f := range s.Schema().Fields {
 		part := WholeRow(i, f)
 		p.parts, p.rowBytes = append(p.parts, part), p.rowBytes+int64(f.RowBytes())
-		if f.Nullable { // once more with another value for nulls, which tells them from zeros
+		if f.Nullable { // hashed again with another value for nulls, so that nulls differ from zeros
 			part.Fill = int64(1)
 			if f.Type == dtype.Bool {
 				part.Fill = true

@@ -229,9 +229,9 @@ func (t *Table) inFile(err error) error {
 	return err
 }
 
-// bytesAt returns the n bytes at an address outside Go's stacks. The detour tells
-// vet that the conversion is meant: the memory is a mapping's, C's, or kept
-// alive by the gather.
+// bytesAt returns the n bytes at an address outside Go's stacks. A direct
+// conversion would fail go vet. The conversion is safe: the memory belongs to a
+// mapping or to C, or the gather keeps it alive.
 func bytesAt(address uintptr, n int64) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), n)
 }

@@ -109,7 +109,7 @@ func orUnknown(bytes int64) float64 {
 	return float64(bytes)
 }
 
-// clip returns the range of count rows from from on, as far as there are rows.
+// clip returns the rows from from to from+count that are within [0, size).
 func clip(from, count, size int) (start, stop int) {
 	from = min(max(from, 0), size)
 	return from, from + min(max(count, 0), size-from)

@@ -2,7 +2,7 @@ package library
 
 import "slices"
 
-// functions lists the entries of the table in order, as far as they are needed. A
+// functions lists the entries of the table in order, up to the last one in use. A
 // test compares the list with go-xla's C header.
 var functions = []string{
 	"PJRT_Error_Destroy",
