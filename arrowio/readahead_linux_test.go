@@ -20,14 +20,15 @@ import (
 
 // largerThanMemory writes a stream with one record batch of int64, twice as large as
 // the memory of this machine. Its values are a hole in the file, so it takes no
-// space. It returns the position of the values.
+// space on disk. It writes a stream of few rows first, and then replaces the sizes in
+// the metadata. It returns the position of the values.
 func largerThanMemory(t *testing.T) (path string, values, rows int64) {
 	t.Helper()
 	var machine unix.Sysinfo_t
 	if err := unix.Sysinfo(&machine); err != nil {
 		t.Fatal(err)
 	}
-	const few = 4099
+	const few = 4099 // a number that the metadata contain only as the size to replace
 	rows = int64(machine.Totalram) * int64(machine.Unit) / 4
 	number := func(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
@@ -49,7 +50,7 @@ func largerThanMemory(t *testing.T) (path string, values, rows int64) {
 		t.Fatal(err)
 	}
 	values = f.Batches[0].Body()
-	for _, size := range []int64{1, 8} { // the rows of batch and column, the bytes of buffer and body
+	for _, size := range []int64{1, 8} { // the batch and the column count rows; the buffer and the body count bytes
 		if n := bytes.Count(data[:values], number(size*few)); n != 2 {
 			t.Fatalf("%d occurs %d times in the metadata", size*few, n)
 		}
@@ -93,8 +94,8 @@ func inMemory(t *testing.T, path string, offset int64) bool {
 
 // TestAheadReadsRows maps a file that does not fit into memory. A row that Ahead
 // announces becomes resident without a gather. A gather makes its own rows resident.
-// Other parts of the file are not read. Reading a hole takes no disk, so a row is
-// resident as soon as the kernel was asked for it.
+// Other parts of the file are not read. Reading a hole needs no disk, so a row is
+// resident as soon as the request to the kernel returns.
 func TestAheadReadsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path, values, rows := largerThanMemory(t)

@@ -10,31 +10,34 @@ import (
 
 // VerifyOptions select what Verify does.
 type VerifyOptions struct {
-	Hash     bool                    // hash every byte of every file
-	Progress func(done, total int64) // called now and then, with bytes of all files; may be nil
+	Hash bool // hash every byte of every file
+
+	// Progress, if set, is called with the bytes done and the bytes to do. Verify
+	// reads all files twice, or three times with Hash; total counts every pass.
+	Progress func(done, total int64)
 }
 
-// Verification describes a dataset that passed.
+// Verification describes a dataset in which Verify found no damage.
 type Verification struct {
 	Records     int64
 	Batches     int64
 	Bytes       int64 // of all files
 	Fingerprint source.Fingerprint
-	Columns     int         // of the files
-	Unchecked   []Unchecked // what was not checked of them
-	Hash        *Hash       // nil unless asked for
+	Columns     int         // in each file
+	Unchecked   []Unchecked // what Verify does not check of these columns
+	Hash        *Hash       // nil unless VerifyOptions.Hash is set
 }
 
-// Verify reads the dataset from end to end. For every column, and for columns
-// within columns, it checks:
+// Verify reads the whole dataset. For every column and its child columns, it checks:
 //
 //   - all bytes can be read;
-//   - the number of nulls is that of the metadata;
-//   - offsets, views, runs and unions stay within their values;
+//   - the number of nulls equals the number in the metadata;
+//   - offsets, views, run ends and unions refer to existing values;
 //   - indices lie in their dictionary, and text is UTF-8.
 //
-// For every field it checks that lists have the length of its rows. Damage is an
-// error that names file and position. Unchecked lists what it does not check.
+// Verify then gathers all rows of every field. A list whose length differs from the
+// field's shape is an error. The error for damage names the file and the position.
+// [Verification].Unchecked lists what Verify does not check.
 func (d *Dataset) Verify(ctx context.Context, o VerifyOptions) (Verification, error) {
 	v := verifier{d: d, ctx: ctx, o: o}
 	if err := d.table.Calls.Enter(); err != nil {
@@ -108,7 +111,7 @@ func (v *verifier) files() error {
 	})
 }
 
-// verifyBytes is about how much is gathered at once.
+// verifyBytes is the approximate size of one gather.
 const verifyBytes = 8 << 20
 
 // rows gathers every row.
@@ -121,18 +124,18 @@ func (v *verifier) rows() error {
 	}
 	if width == 0 {
 		v.progress(v.report.Bytes)
-		return nil // rows are empty, and there may be 2^40
+		return nil // empty rows need no gather, and a dataset may have 2^40 of them
 	}
 	g, err := v.d.table.Gatherer(parts)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	each := min(n, int64(max(1, verifyBytes/width)), 1<<16)
-	records, buffer, jobs := make([]int64, each), make([]byte, int(each)*width), make([]source.Job, len(fields))
+	step := min(n, int64(max(1, verifyBytes/width)), 1<<16)
+	records, buffer, jobs := make([]int64, step), make([]byte, int(step)*width), make([]source.Job, len(fields))
 	begin := v.done
-	for from := int64(0); from < n; from += each {
-		m, rest := int(min(each, n-from)), buffer
+	for from := int64(0); from < n; from += step {
+		m, rest := int(min(step, n-from)), buffer
 		for i := range m {
 			records[i] = from + int64(i)
 		}

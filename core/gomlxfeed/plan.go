@@ -16,10 +16,10 @@ import (
 // the devices, so it is computed once.
 type plan struct {
 	lay        *layout.Layout
-	process    int // the only one of the mesh
+	process    int // the only process of the mesh; Mesh rejects more
 	mesh       *distributed.DeviceMesh
 	assignment []compute.DeviceNum // by mesh position
-	blocks     []batch.Block       // as a loader of the layout allocates them
+	blocks     []batch.Block       // that a loader of the layout asks its allocator for
 	arrays     []array             // in the layout's order
 	bytes      int64               // of all shards of a batch
 }
@@ -34,7 +34,8 @@ type array struct {
 	first []int        // by mesh position: the first position that holds the same block
 }
 
-// newPlan converts a layout. The error explains why GoMLX cannot express it.
+// newPlan returns the plan of a layout. It fails if the layout has errors, if GoMLX
+// cannot express it, or if a batch is too large.
 func newPlan(lay *layout.Layout, d *Devices) (*plan, error) {
 	if lay == nil {
 		return nil, fail("there is no layout")
@@ -49,7 +50,7 @@ func newPlan(lay *layout.Layout, d *Devices) (*plan, error) {
 	}
 	p.process = lay.Mesh().Processes()[0]
 	blocks := lay.Process(p.process).Blocks
-	for len(blocks) > 0 {
+	for len(blocks) > 0 { // the blocks of one array are adjacent
 		n := slices.IndexFunc(blocks, func(b layout.Block) bool { return b.Array != blocks[0].Array })
 		if n < 0 {
 			n = len(blocks)
@@ -70,21 +71,22 @@ func (p *plan) addArray(blocks []layout.Block) error {
 		return err
 	}
 	dims := blocks[0].Index.Shape()
-	on := array{name: a.Name, spec: spec, shape: shapeOf(a.Type, dims)}
-	on.bytes = int(on.shape.ByteSize())
-	on.block, on.first = make([]int, len(p.assignment)), make([]int, len(p.assignment))
+	placed := array{name: a.Name, spec: spec, shape: shapeOf(a.Type, dims)}
+	placed.bytes = int(placed.shape.ByteSize())
+	placed.block, placed.first = make([]int, len(p.assignment)), make([]int, len(p.assignment))
 	for _, b := range blocks {
 		for _, position := range b.Holders {
-			on.block[position], on.first[position] = len(p.blocks), b.Holders[0]
+			placed.block[position], placed.first[position] = len(p.blocks), b.Holders[0]
 		}
-		p.blocks = append(p.blocks, batch.Block{Array: number, Type: a.Type, Shape: dims, Bytes: on.bytes, Holders: b.Holders})
+		p.blocks = append(p.blocks, batch.Block{Array: number, Type: a.Type, Shape: dims, Bytes: placed.bytes, Holders: b.Holders})
 	}
-	p.arrays = append(p.arrays, on)
-	p.bytes += int64(on.bytes) * int64(len(p.assignment))
+	p.arrays = append(p.arrays, placed)
+	p.bytes += int64(placed.bytes) * int64(len(p.assignment))
 	return nil
 }
 
-// checkSize rejects a batch whose allocation would end the process.
+// checkSize rejects a batch in shared memory that exceeds batch.MaxSlab, because a
+// failed allocation would end the process.
 func (p *plan) checkSize(d *Devices) error {
 	if d.Shared() && p.bytes > batch.MaxSlab {
 		return status.Errorf(status.ResourceExhausted, "gomlxfeed", "one batch takes %d bytes on the %d devices of the mesh, but may take %d of shared memory", p.bytes, len(p.assignment), int64(batch.MaxSlab)).
@@ -93,8 +95,8 @@ func (p *plan) checkSize(d *Devices) error {
 	return nil
 }
 
-// fits reports whether blocks equal those of the plan. Array numbers need not be
-// compared, because the holders determine where an array ends.
+// fits reports whether blocks equal those of the plan. Array numbers are not compared:
+// each position holds one block per array, so the holders show where an array ends.
 func (p *plan) fits(blocks []batch.Block) bool {
 	return slices.EqualFunc(p.blocks, blocks, func(a, b batch.Block) bool {
 		return a.Type == b.Type && a.Bytes == b.Bytes && slices.Equal(a.Shape, b.Shape) && slices.Equal(a.Holders, b.Holders)
@@ -109,8 +111,8 @@ func (p *plan) same(o *plan) bool {
 		}))
 }
 
-// replicated returns the bytes of a batch that are copied from one device to
-// others.
+// replicated returns how many bytes of a batch are copied from one device to others
+// that hold the same block.
 func (p *plan) replicated() int64 {
 	n := p.bytes
 	for _, b := range p.blocks {

@@ -7,20 +7,23 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// OrderLocal is the name by which a document asks for the local order of its
-// layout. New replaces it by the full name, which [Layout.DerivedOrder] returns.
+// OrderLocal is the short name of the order in which every process reads its own
+// parts of the dataset. In the layout's document, New replaces it with the full name
+// that [Layout.DerivedOrder] returns.
 const OrderLocal = "local"
 
 // DerivedOrder returns the full name of an order whose parameters follow from this
-// layout ([sampler.IsDerived]). OrderLocal is such an order: with it, every process
-// reads its own parts of the dataset. The number of parts is the smallest number of
-// equal blocks of rows such that every process that holds one row of a block holds
-// all its rows, for each array. If every process holds one range of rows, it is the
-// number of different ranges.
+// layout ([sampler.IsDerived]), such as OrderLocal.
+//
+// The parameter of the local order is a number of parts. To find it, the rows of the
+// batch are split into equal blocks. For each array, a process must hold either all
+// rows of a block or none. The number of parts is the smallest number of such blocks.
+// For example, if each of four processes holds its own quarter of the rows, there are
+// four parts.
 //
 // The order follows from the specs and not from the way of loading, so all ways
-// deliver the same batches. The error is InvalidArgument for a layout with
-// errors, and if there would be more than 2^20 parts.
+// deliver the same batches. The error is InvalidArgument if the layout has errors, if
+// its rows lie in too many ranges, or if they need more than 2^20 parts.
 func (l *Layout) DerivedOrder(short string) (string, error) {
 	batch := l.BatchSize()
 	if batch == 0 || !l.costs.known {
@@ -49,7 +52,8 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// nameOrder replaces a derived order in the document by its full name.
+// nameOrder replaces the short name of a derived order in the document with the full
+// name.
 func (l *Layout) nameOrder() {
 	if d := l.doc.Dataset; d != nil && sampler.IsDerived(d.Order) {
 		if name, err := l.DerivedOrder(d.Order); err == nil {
@@ -58,8 +62,9 @@ func (l *Layout) nameOrder() {
 	}
 }
 
-// checkOrder reports names that no order has. It does not report a derived order
-// that has no full name because of another error of the layout.
+// checkOrder reports an unknown order, and a derived order that this layout cannot
+// have. It does not report a derived order if another error of the layout makes its
+// costs unknown.
 func (l *Layout) checkOrder(d *DatasetSpec) {
 	_, err := sampler.New(d.order(), d.Seed, d.Records)
 	if sampler.IsDerived(d.Order) {

@@ -87,14 +87,14 @@ func (f *flatbuf) table(at int) table {
 	return table{f, pos, size, vt, slots}
 }
 
-// table is one verified table. The zero table has no fields. Slots are named
-// by their offset in the field list: 4 for the first field, 6 for the second.
+// table is one verified table. The zero table has no fields. A slot is the offset of
+// a field in the vtable: 4 for the first field, 6 for the second.
 type table struct {
 	f     *flatbuf
-	pos   int
-	size  int
-	vt    int
-	slots int
+	pos   int // of the table in the message
+	size  int // bytes of the table
+	vt    int // position of the vtable
+	slots int // bytes of the vtable
 }
 
 // field returns the position of a field of n bytes, and false if it is absent.

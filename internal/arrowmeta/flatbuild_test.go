@@ -7,27 +7,32 @@ import (
 	"slices"
 )
 
-// fields is a FlatBuffers table to be written: values by slot. A value is an
-// integer of fixed size, a string, a table (fields), a vector of tables
-// ([]fields), of structs or numbers (vec), or the raw number of an offset.
+// fields is a FlatBuffers table to encode: its values by their offset in the
+// vtable, which is 4 for the first field, 6 for the second. A value is one of:
+//
+//   - an integer of fixed size;
+//   - a string;
+//   - a table (fields), a vector of tables ([]fields, shared), or a vector of
+//     structs, integers or references (vec);
+//   - a reference that leads anywhere (offset).
 type fields map[int]any
 
-// vec is a vector of numbers; count elements that data holds.
+// vec is a vector of count elements, which data encodes.
 type vec struct {
 	count uint32
 	data  []byte
 }
 
-// shared is a vector of n references to one table.
+// shared is a vector of n references to one table t.
 type shared struct {
 	n int
 	t fields
 }
 
-// offset is a reference, which is written as it is.
+// offset is a reference with a given value, which may be wrong.
 type offset uint32
 
-// numbers makes a vector whose elements are of per numbers each.
+// numbers returns a vector of structs, each of per int64 values.
 func numbers(per int, values ...int64) vec {
 	v := vec{count: uint32(len(values) / per)}
 	for _, n := range values {
@@ -36,7 +41,7 @@ func numbers(per int, values ...int64) vec {
 	return v
 }
 
-// offsets makes a vector of raw references.
+// offsets returns a vector of references with given values, which may be wrong.
 func offsets(values ...uint32) vec {
 	v := vec{count: uint32(len(values))}
 	for _, n := range values {
@@ -45,7 +50,7 @@ func offsets(values ...uint32) vec {
 	return v
 }
 
-// flat encodes a table as a FlatBuffers message, parents before children.
+// flat encodes a table and its children as FlatBuffers, parents before children.
 func flat(root fields) []byte {
 	b := make([]byte, 4)
 	b = appendTable(b, 0, root)
@@ -55,9 +60,10 @@ func flat(root fields) []byte {
 	return b
 }
 
-// refer makes the reference at position at lead to the end of b.
+// refer sets the reference at position at so that it leads to the end of b.
 func refer(b []byte, at int) { binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at)) }
 
+// appendTable appends a table, to which the reference at position ref then leads.
 func appendTable(b []byte, ref int, t fields) []byte {
 	slots := slices.Sorted(maps.Keys(t))
 	vtable := make([]byte, 4)
@@ -65,7 +71,7 @@ func appendTable(b []byte, ref int, t fields) []byte {
 		vtable = make([]byte, slots[len(slots)-1]+2)
 	}
 	body := make([]byte, 4)
-	refs := map[int]any{} // slot to what is written behind the table
+	refs := map[int]any{} // by slot: the values that follow the table
 	for _, s := range slots {
 		binary.LittleEndian.PutUint16(vtable[s:], uint16(len(body)))
 		switch v := t[s].(type) {
@@ -91,6 +97,7 @@ func appendTable(b []byte, ref int, t fields) []byte {
 	return b
 }
 
+// appendRef appends a value, to which the reference at position ref then leads.
 func appendRef(b []byte, ref int, value any) []byte {
 	if t, ok := value.(fields); ok {
 		return appendTable(b, ref, t)
@@ -124,7 +131,8 @@ func appendRef(b []byte, ref int, value any) []byte {
 	panic(fmt.Sprintf("no reference: %T", value))
 }
 
-// Tables of the format, by their slots. The types' numbers are arrowmeta.Kind's.
+// The functions below build the tables of Arrow's metadata. The numbers of the types
+// are those of arrowmeta.Kind.
 
 func field(name string, kind uint8, parameters fields, children ...fields) fields {
 	return fields{4: name, 8: kind, 10: parameters, 14: children}
@@ -136,12 +144,13 @@ func message(kind uint8, header fields, body int64) fields {
 
 func schemaOf(columns ...fields) fields { return fields{6: columns} }
 
-// batchOf is a record batch: nodes of (length, nulls), buffers of (offset, length).
+// batchOf returns a record batch. A node is a length and a number of nulls; a buffer
+// is an offset and a length.
 func batchOf(length int64, nodes, buffers vec) fields {
 	return fields{4: length, 6: nodes, 8: buffers}
 }
 
-// framed adds the prefix before the metadata and a body of zeros behind them.
+// framed returns a message: Arrow's prefix, the metadata, and a body of zeros.
 func framed(metadata []byte, body int) []byte {
 	b := []byte{0xff, 0xff, 0xff, 0xff}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(metadata)))
@@ -150,7 +159,7 @@ func framed(metadata []byte, body int) []byte {
 
 var endOfStream = []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}
 
-// streamOf is a stream of a schema and record batches with bodies of that size.
+// streamOf returns a stream: a schema, and record batches with bodies of body bytes.
 func streamOf(schema fields, body int, batches ...fields) []byte {
 	b := framed(flat(message(1, schema, 0)), 0)
 	for _, r := range batches {
@@ -159,7 +168,8 @@ func streamOf(schema fields, body int, batches ...fields) []byte {
 	return append(b, endOfStream...)
 }
 
-// fileOf is a file with the same content. Change may damage its footer.
+// fileOf returns a file with the same content. If change is not nil, it may damage the
+// footer.
 func fileOf(schema fields, body int, change func(footer fields), batches ...fields) []byte {
 	b := []byte("ARROW1\x00\x00")
 	var blocks []int64

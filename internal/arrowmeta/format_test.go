@@ -161,7 +161,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// failing is a file that cannot be read behind limit.
+// failing is a file whose reads beyond limit fail with err.
 type failing struct {
 	io.ReaderAt
 	limit int64

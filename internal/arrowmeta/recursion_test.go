@@ -8,8 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// cyclic is a stream of 136 bytes with a struct. The reference to its only child
-// points back by a number of bytes, modulo 2^32. If it points to the struct itself,
+// cyclic returns a stream of 136 bytes with a struct. The reference to its only child
+// leads back by that many bytes, modulo 2^32. If it leads to the struct itself,
 // a reader without a bound on the depth, such as arrow/go v17, overflows its stack.
 // The function recover cannot catch that.
 func cyclic(back uint32) []byte {

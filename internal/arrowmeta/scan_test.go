@@ -23,7 +23,7 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// sparse is a file in which all bytes but those of parts are zero.
+// sparse is a file whose bytes outside parts are zero.
 type sparse struct {
 	size  int64
 	parts map[int64][]byte // by offset, a multiple of step
@@ -46,7 +46,7 @@ func (s sparse) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// largeStream is a stream of n batches with bodies that fill up to step bytes.
+// largeStream returns a stream of n batches. Each message takes step bytes.
 func largeStream(n int, step int64) sparse {
 	s := sparse{parts: map[int64][]byte{}, step: step}
 	put := func(m []byte) {
@@ -123,7 +123,7 @@ func TestScanConcurrently(t *testing.T) {
 	}
 }
 
-// manyBatches is a file of n small record batches.
+// manyBatches returns a file of n small record batches.
 func manyBatches(n int) []byte {
 	m := framed(flat(message(3, validAB, int64(bodyAB))), bodyAB)
 	b := []byte("ARROW1\x00\x00")

@@ -21,20 +21,21 @@ def devices(
         spec: the kind of devices:
 
             - ``"virtual:N"``: N devices over a backend in pure Go, to try a layout anywhere;
-            - ``"go"``: one such device;
+            - ``"go"``: one device of the same backend;
             - ``"xla:/absolute/plugin.so?devices=N"``: a PJRT plugin (CPU, CUDA, TPU), in an
               installation made by ``MESHFEED_XLA=1 pip install .``
-        preflight: whether a plugin is tried in a child process first. Without it, a bad plugin may
-            end this process instead of raising an error.
-        prober: the program that tries it, a `meshfeed` command built for XLA; by default the one
-            beside the library that `MESHFEED_LIBRARY` names, else this package's, else on PATH.
-        timeout: seconds that the trial of a plugin may take.
+        preflight: whether a child process tries the plugin first. Without this trial, a bad plugin
+            may end this process instead of raising an error.
+        prober: the program of the trial: a `meshfeed` command built for XLA. The default is the
+            command beside the library that `MESHFEED_LIBRARY` names. If there is none, it is
+            this package's command, or else the one on PATH.
+        timeout: seconds that the trial may take.
 
     Raises:
         InvalidArgumentError: the specification is wrong.
-        UnsupportedError: this library, or this machine, does not have such devices.
-        IncompatibleError: the plugin does not work, or has another number of devices.
-        NotFoundError: there is no such plugin.
+        UnsupportedError: this library, or this machine, does not support these devices.
+        IncompatibleError: the plugin does not work, or its number of devices differs from `spec`.
+        NotFoundError: the plugin's file does not exist, or the prober cannot be started.
 
     Examples:
         >>> import meshfeed as mf
@@ -43,12 +44,13 @@ def devices(
         Devices('virtual:4', 4 x virtual, shared memory) 4 True
     """
     with Checks("mf.devices") as check:
-        preflight = check.boolean("preflight", preflight) is not False
+        preflight = check.boolean("preflight", preflight) is not False  # None means True
         if prober is not None:
             prober = check.name("prober", prober)
         else:
-            beside = str(library.path().with_name("meshfeed")), BINARY
-            prober = next((path for path in beside if os.access(path, os.X_OK)), None)
+            commands = str(library.path().with_name("meshfeed")), BINARY
+            prober = next((path for path in commands if os.access(path, os.X_OK)), None)
+        # At least 1 ms, because the C library takes 0 for its default.
         limit = min(int(check.seconds("timeout", timeout) * 1000) or 1, 2**31 - 1)
         name = check.name("spec", spec)
         handle = calls.devices_open(name, prober=prober, timeout_ms=limit, preflight=preflight)
@@ -58,13 +60,13 @@ def devices(
 class Devices(Resource):
     """Opened devices; `mf.devices` makes them.
 
-    Their numbers, from 0, are the device ids of a mesh. Close them, or use them as a context
-    manager; batches on them stay valid.
+    The devices are numbered from 0; these numbers are the device ids of a mesh. Close the devices,
+    or use them as a context manager. Batches stay valid after that.
 
     Attributes:
         name: "go", "virtual", "xla-cpu", "xla-cuda" or "xla-tpu".
         platform: the backend's name of its platform, such as "cpu".
-        shared: whether they use host memory, so that shards are read without a copy.
+        shared: whether the devices use host memory, so that shards are read without a copy.
         dtypes: the names of the supported element types.
     """
 
@@ -95,9 +97,9 @@ class Devices(Resource):
             return self._descriptions[number]
 
     def stats(self) -> dict[str, int]:
-        """Returns the `live_buffers` and `live_bytes` of meshfeed on the devices.
+        """Returns `live_buffers` and `live_bytes`: what meshfeed has allocated on the devices.
 
-        This counts batches in use, and memory kept for the next batch of a loop.
+        The numbers include batches in use, and memory kept for the next batch of a loop.
         """
         with Checks("Devices.stats"):
             info = calls.devices_info(self._handle.value)

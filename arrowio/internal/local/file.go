@@ -14,7 +14,7 @@ import (
 type File struct {
 	path     string
 	size     int64
-	key      string
+	key      string // see Identity
 	file     *os.File
 	mapping  []byte                   // nil unless mapped
 	identity atomic.Pointer[identity] // as it was opened
@@ -42,8 +42,8 @@ func open(path string) (*File, error) {
 	return f, nil
 }
 
-// identify notes what the file is now. The path may lead elsewhere since it was
-// looked up, so the open file is asked.
+// identify records size and identity of the open file. It does not use the path,
+// which may lead to another file since open looked it up.
 func (f *File) identify() error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *File) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) 
 // Close implements blob.Blob.
 func (f *File) Close() error { return errors.Join(f.unmap(), f.file.Close()) }
 
-// cause returns what is wrong without the name of the file.
+// cause returns the system's error without the path that os wraps around it.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

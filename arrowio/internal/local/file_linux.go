@@ -98,8 +98,8 @@ func (f *File) identityNow() (identity, error) {
 	}, err
 }
 
-// keyOf returns the key of a file. Some file systems give one inode to several
-// files, so size and time are part of it.
+// keyOf returns the key of a file: device, inode, size and modification time. Size
+// and time are needed because some file systems give several files one inode.
 func (f *File) keyOf(i identity) string {
 	return fmt.Sprintf("%d:%d:%d:%d", i.device, i.inode, i.size, i.modified)
 }

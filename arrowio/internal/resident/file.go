@@ -58,7 +58,7 @@ func (f *File) mapIn(whole bool, h FaultHandler) (err error) {
 	return nil
 }
 
-// Close closes the blob. The handler stops first, while the mapping stands.
+// Close closes the blob. Before the mapping goes, the handler stops watching it.
 func (f *File) Close() error {
 	if f.unwatch != nil {
 		f.unwatch()
@@ -68,8 +68,8 @@ func (f *File) Close() error {
 
 // Check fails with DataLoss if the content may have changed since the file was
 // opened, or if bytes of its mapping were missing when they were read, so that
-// zeros may have been gathered. The latter matters more than a change, but less
-// than a file that is too short now.
+// zeros may have been gathered. If several errors apply, truncation is reported
+// first, then missing bytes, then another change.
 func (f *File) Check() error {
 	err := f.Blob.Check()
 	if f.faulted == nil || atomic.LoadUint32(f.faulted) == 0 {

@@ -1,19 +1,21 @@
 // Package resident returns addresses at which spans of files can be read without
-// a wait for the disk.
+// waiting for the disk.
 //
 // Go cannot preempt a goroutine that waits in a page fault. The next garbage
 // collection then stops the whole process until the disk answers. So before a
 // byte of a mapping is read, a system call makes its page resident. A goroutine
-// that waits in a system call holds up nothing else.
+// that waits in a system call does not delay others.
 //
-// A [Set] decides for all its files. Local files that fit in free memory
-// together are mapped, and populated from first to last in the background.
-// Until that is done, and for files whose mapping was forced, [Set.Acquire]
-// populates the pages that a step needs. All other blobs are read into buffers,
-// by many goroutines at a time. Both go in file order, whatever the order of the
-// records. A hint ([Set.Ahead]) starts the reads a step earlier.
+// A [Set] maps either all its files or none. If all are local and together fit in
+// free memory, they are mapped, and a goroutine makes them resident from first to
+// last. The option "map" also maps files that do not fit. If a page is not resident
+// yet, [Set.Acquire] makes it resident when a step needs it.
 //
-// The file README.md of package arrowio lists how a gather can end early.
+// Files that are not mapped are read into buffers, by many goroutines at a time. All
+// reads are in file order, whatever the order of the records. A hint ([Set.Ahead])
+// starts the reads a step earlier.
+//
+// The README.md of package arrowio lists every way in which a gather can end.
 package resident
 
 import (
@@ -32,11 +34,12 @@ type Span struct {
 
 // Options choose how the files of a set are read.
 type Options struct {
-	// IO is "map", "read" or "auto" (also ""), as the package comment says.
+	// IO is "map" (all files), "read" (into buffers), or "auto" and "", which choose
+	// as the package comment says.
 	IO string
 
-	// Memory is how many bytes of memory are free. Mapped files may fill three
-	// quarters of it.
+	// Memory is the number of free bytes of memory. The files fit if they take at
+	// most three quarters of it together.
 	Memory int64
 
 	// FaultHandler, if set, watches the mappings.
@@ -52,12 +55,13 @@ type FaultHandler interface {
 	// faulted, which is read atomically. From then on missing bytes are zeros.
 	Watch(mapping []byte) (faulted *uint32, end func())
 
-	// Arm makes sure, at little cost, that the handler is installed.
+	// Arm installs the handler again if another library has replaced it. It is
+	// cheap, because every gather from a mapping calls it.
 	Arm()
 }
 
-// Set serves spans of files. It is safe for concurrent use. Its methods are called
-// between Enter and Leave of calls.
+// Set makes spans of files readable. It is safe for concurrent use. The caller must
+// be between Enter and Leave of calls, so that the files stay open.
 type Set struct {
 	files []*File
 	armed FaultHandler // nil if there is none, or nothing is mapped
@@ -65,33 +69,33 @@ type Set struct {
 	ahead hints
 }
 
-// NewSet makes a set of the files of a dataset, whose calls it joins. Its
-// goroutines are calls under way, too, so the release of calls may close the files.
+// NewSet returns the set of the files of a dataset. The goroutines of the set are also
+// calls under way of the dataset. So no read is left when calls releases the files.
 func NewSet(calls *source.Calls, files []*File, o Options) (*Set, error) {
 	s := &Set{files: files, calls: calls}
-	whole := s.size() <= o.Memory/4*3
+	fits := s.size() <= o.Memory/4*3
 	switch o.IO {
 	case "map":
 	case "", "auto":
-		if !whole || !s.mapByDefault() {
+		if !fits || !s.mapByDefault() {
 			return s, nil
 		}
 	default:
 		return s, nil
 	}
 	for _, f := range s.files {
-		if err := f.mapIn(whole, o.FaultHandler); err != nil {
+		if err := f.mapIn(fits, o.FaultHandler); err != nil {
 			return nil, err
 		}
 	}
 	s.armed = o.FaultHandler
-	if whole {
+	if fits {
 		s.background(s.populate)
 	}
 	return s, nil
 }
 
-// Arm is called before bytes of mappings are read, so that [File.Check] fails
+// Arm must be called before bytes of mappings are read. Then [File.Check] fails
 // afterwards if some were missing.
 func (s *Set) Arm() {
 	if s.armed != nil {
@@ -127,8 +131,8 @@ func (s *Set) populate(ctx context.Context) error {
 }
 
 // background runs fn on a goroutine whose context ends when the dataset is closed.
-// The work only saves time later, so errors are dropped: a gather that needs the
-// bytes meets and reports the same error.
+// The work only saves time later, so errors are dropped. A gather that needs the
+// bytes reports the same error.
 func (s *Set) background(fn func(ctx context.Context) error) {
 	if s.calls.Enter() != nil {
 		return

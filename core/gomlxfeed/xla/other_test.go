@@ -11,7 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// TestUnsupported runs in builds without cgo.
+// TestUnsupported checks the error of builds that cannot load plugins.
 func TestUnsupported(t *testing.T) {
 	want := "gomlxfeed: plugins need cgo on Linux or macOS, and this program was built without, for " + runtime.GOOS + "/" + runtime.GOARCH +
 		`; build it with CGO_ENABLED=1 and a C compiler, or use "virtual:N", which needs neither`

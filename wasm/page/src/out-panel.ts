@@ -1,4 +1,4 @@
-// The export panel: code, the document, a table.
+// The export panel shows the layout as JAX code, Go code, a JSON document or a text table.
 
 import { css, html } from "lit";
 import { state } from "lit/decorators.js";
@@ -69,6 +69,7 @@ export class OutPanel extends PageElement {
 
   private copy = async (): Promise<void> => {
     this.copied = await copy(this.shown);
+    // If the browser refuses the clipboard, the text is selected, so that the user can copy it with the keyboard.
     if (!this.copied) getSelection()?.selectAllChildren(this.renderRoot.querySelector("pre")!);
     setTimeout(() => (this.copied = false), 1600);
   };

@@ -8,7 +8,7 @@ import { controls } from "./style.js";
 import { count, whole } from "./units.js";
 
 export class SamplesView extends PageElement {
-  @state() private refused = ""; // why a typed number is unusable
+  @state() private refused = ""; // the message about a typed number that is unusable; empty if there is none
 
   static override styles = [
     controls,
@@ -51,9 +51,9 @@ export class SamplesView extends PageElement {
       ${records.rest ? html`<p>${count(records.rest.left, "record is", "records are")} left out of this epoch: <span class="code">${records.rest.some}</span></p>` : nothing}`;
   }
 
-  /** stepper renders an input for a number, with buttons to the numbers beside it. */
+  /** stepper renders a number input, with buttons for the previous and the next number. */
   private stepper(name: string, value: number, last: number, set: (n: number) => void): unknown {
-    const end = name === "epoch" && value >= last;
+    const end = name === "epoch" && value >= last; // the last step has a next one, in the next epoch
     const turn = (n: number): void => {
       this.refused = "";
       set(n);
@@ -67,7 +67,7 @@ export class SamplesView extends PageElement {
       <button class="quiet" aria-label="${name} after" ?disabled=${end} @click=${() => turn(value + 1)}>›</button></span>`;
   }
 
-  /** go shows a step. It changes the epoch before the first and after the last step. */
+  /** go shows a step. Before step 0 comes the last step of the previous epoch; after the last, step 0 of the next. */
   private go(step: number, steps: number): void {
     const { epoch } = this.model.look;
     if (step < 0) void this.model.see({ epoch: epoch - 1, step: steps - 1 });

@@ -12,7 +12,7 @@ import (
 type executable struct {
 	compute.Executable
 	on       *Backend
-	assigned []compute.DeviceNum // by mesh position; nil for the one device that the caller names
+	assigned []compute.DeviceNum // by mesh position; nil if the caller of Execute names the device
 	sharded  bool
 	in, out  []plan // nil unless sharded
 }
@@ -95,7 +95,8 @@ func (x *executable) wrap(list []compute.Buffer, dev compute.DeviceNum) []comput
 	return wrapped
 }
 
-// run merges, executes and splits. It frees its temporary buffers.
+// run merges the shards of each input, executes the program, and splits its
+// outputs. If it fails, out holds the shards that were already made.
 func (x *executable) run(shards []compute.Buffer, devices []compute.DeviceNum) (out []compute.Buffer, err error) {
 	var temporary []compute.Buffer
 	defer func() { err = cmp.Or(err, discard(temporary)) }()
@@ -128,8 +129,8 @@ func (x *executable) run(shards []compute.Buffer, devices []compute.DeviceNum) (
 	return out, nil
 }
 
-// merged assembles the shards shards[0], shards[parameters], … into a new buffer
-// of the engine.
+// merged copies the shards of one input into a new engine buffer. The shard of mesh
+// position j is shards[j*len(x.in)].
 func (x *executable) merged(p plan, shards []compute.Buffer) (compute.Buffer, error) {
 	whole, _, err := x.on.Backend.NewSharedBuffer(0, p.whole)
 	if err != nil {
@@ -146,9 +147,9 @@ func (x *executable) mergeInto(whole compute.Buffer, p plan, shards []compute.Bu
 	if err != nil {
 		return err
 	}
-	for j, earlier := range p.replicas {
-		if earlier > 0 {
-			continue
+	for j, replica := range p.replicas {
+		if replica > 0 {
+			continue // an earlier position has the same part
 		}
 		part, err := bytesOf(shards[j*len(x.in)])
 		if err != nil {
@@ -159,7 +160,7 @@ func (x *executable) mergeInto(whole compute.Buffer, p plan, shards []compute.Bu
 	return nil
 }
 
-// part copies the part of a mesh position to a new buffer of the engine.
+// part copies the shard of one mesh position from an output to a new engine buffer.
 func (x *executable) part(p plan, result compute.Buffer, position int) (compute.Buffer, error) {
 	array, err := bytesOf(result)
 	if err != nil {

@@ -18,7 +18,7 @@ type plan struct {
 	whole    shapes.Shape     // of the array
 	shard    shapes.Shape     // of each device's part
 	parts    []sharding.Index // by mesh position
-	replicas []int            // by mesh position: earlier positions with the same part
+	replicas []int            // by mesh position: number of earlier positions with the same part
 }
 
 func outputText(i int) string { return fmt.Sprintf("output %d", i) }
