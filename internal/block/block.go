@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
-// Program is one part of a field, ready to be gathered. It is immutable.
+// Program is the program of one part. It is immutable.
 type Program struct {
 	*gather.Program
 
@@ -26,9 +26,9 @@ type Program struct {
 // compile makes the program of a part of field f.
 //
 // The error is InvalidArgument for boxes outside the row, a fill value that the
-// type delivered cannot hold, and a field that may hold nulls without a fill
-// value. The error is Unsupported for a conversion to any type but the field's own and
-// the one JAX narrows it to.
+// delivered type cannot hold, and a field that may hold nulls without a fill value.
+// It is Unsupported for a conversion to other types than the field's own and the
+// one that JAX narrows it to.
 func compile(f source.Field, form Form, p source.Part) (*Program, error) {
 	to := p.To
 	if to == dtype.Invalid {
@@ -85,8 +85,8 @@ var narrowing = map[dtype.Type]gather.Conversion{
 	dtype.Complex64: gather.Complex128ToComplex64,
 }
 
-// checkBoxes makes sure that every box lies within the row, and that all agree
-// but in dimension 0.
+// checkBoxes makes sure that every box lies within the row, and that boxes differ
+// in dimension 0 only.
 func checkBoxes(f source.Field, boxes [][][2]int) error {
 	if len(boxes) == 0 {
 		return fail("a part of field %q takes no box of its rows", f.Name)
@@ -119,8 +119,8 @@ func (p *Program) fillNulls(dst []byte, nulls []bool) {
 	}
 }
 
-// fillBox fills what a box holds of the elements from element on, in the
-// dimensions from d on, and returns the rest of dst.
+// fillBox fills the nulls of one box and returns the rest of dst. It calls itself for
+// every dimension. Element is the index in C order over the dimensions before d.
 func (p *Program) fillBox(dst []byte, nulls []bool, box [][2]int, d, element int) []byte {
 	if d == len(box) {
 		if nulls == nil || nulls[element] {

@@ -40,8 +40,9 @@ func widest(fill any) any {
 	return nil
 }
 
-// element encodes the value as an element of a type, if the type holds it:
-// integers exactly, floating-point numbers rounded but not to infinity.
+// element encodes a value as an element of a type. It is false if the type cannot
+// hold the value. Integers must be exact. Floating-point numbers may be rounded, but
+// not to infinity.
 func element(to dtype.Type, fill any) ([]byte, bool) {
 	switch v := fill.(type) {
 	case bool:

@@ -12,7 +12,7 @@ import (
 
 // Set holds the programs of a gatherer's parts, by field.
 type Set struct {
-	Fields []int // that parts take, each once
+	Fields []int // the fields that parts take, each once
 
 	schema   source.Schema
 	programs []*Program // of each part
@@ -82,7 +82,7 @@ func (s *Set) Rows(k int, jobs []source.Job) (from, to int) {
 	return from, to
 }
 
-// Work is memory that one gather after the other uses.
+// Work is memory that every gather uses again.
 type Work struct {
 	addresses []uintptr
 	jobs      []gather.Job
@@ -95,13 +95,13 @@ func (w *Work) Addresses(n int) []uintptr {
 	return w.addresses
 }
 
-// Reset drops the destinations.
+// Reset drops the references to destinations.
 func (w *Work) Reset() { clear(w.jobs[:cap(w.jobs)]) }
 
 // Address returns the address of the first byte of a row, 0 for nil.
 func Address(row []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(row))) }
 
-// Jobs returns the jobs of the k-th field for package gather.
+// Jobs converts the jobs of the k-th field to those of package gather.
 func (s *Set) Jobs(k int, jobs []source.Job, w *Work) []gather.Job {
 	w.jobs = w.jobs[:0]
 	for _, j := range jobs {
@@ -116,14 +116,14 @@ func (s *Set) Jobs(k int, jobs []source.Job, w *Work) []gather.Job {
 // once.
 const batchesInMemory = 4
 
-// Run does the jobs of the k-th field over the rows whose addresses are in w;
-// address 0 stands for zeros. If whole is true, no address is 0.
-func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, whole bool) error {
+// Run does the jobs of the k-th field over the rows whose addresses are in w. If
+// zeros is set, address 0 stands for a row of zeros.
+func (s *Set) Run(k int, jobs []source.Job, records []int64, w *Work, zeros bool) error {
 	list, bytes := s.Jobs(k, jobs, w), 0
 	for i := range list {
 		bytes += len(list[i].Dst)
 	}
-	err := gather.Run(w.addresses, list, gather.Options{Whole: whole, Streaming: gather.OutgrowsCache(batchesInMemory * bytes)})
+	err := gather.Run(w.addresses, list, gather.Options{Zeros: zeros, Streaming: gather.OutgrowsCache(batchesInMemory * bytes)})
 	var out *gather.RangeError
 	if !errors.As(err, &out) {
 		return err

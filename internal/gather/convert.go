@@ -2,98 +2,68 @@ package gather
 
 import (
 	"encoding/binary"
-	"math"
+	"fmt"
+	"unsafe"
 )
 
 // BitAddress returns the address of the bit-th bit after an address. Arrow packs
 // eight booleans in a byte, and a row of them may begin at any bit.
 func BitAddress(address uintptr, bit int64) uintptr { return address<<3 + uintptr(bit) }
 
-// convert does one pass of a conversion. The first of its rows is row number from
+// convert does one pass of a conversion. The first of its rows is row number first
 // of the Run.
-func (c copier) convert(conv Conversion, from int, native bool) error {
-	if conv == Bits {
+func (c copier) convert(conv Conversion, first int) error {
+	switch conv {
+	case Int64ToInt32:
+		return narrow[int64, int32](c, first)
+	case Uint64ToUint32:
+		return narrow[uint64, uint32](c, first)
+	case Complex128ToComplex64: // two numbers each
+		c.run *= 2
+	case Bits:
 		c.bits()
 		return nil
 	}
-	size, half := conv.units()
+	c.round()
+	return nil
+}
+
+// narrow converts integers and fails at the first that does not fit.
+func narrow[Wide int64 | uint64, Narrow int32 | uint32](c copier, first int) error {
 	for i, row := range c.rows {
-		dst := c.dst[i*c.width:]
+		dst := elements[Narrow](c, i)
 		for k := range c.count {
-			src := view(row+c.src+uintptr(k*c.stride), c.run*size)
-			if bad := conv.narrow(dst[k*c.run*half:(k+1)*c.run*half], src, native); bad >= 0 {
-				return outOfRange(conv, from+i, binary.LittleEndian.Uint64(src[bad*8:]))
+			src := view[Wide](row+c.src+uintptr(k*c.stride), c.run)
+			to := dst[k*c.run:][:len(src)]
+			for j, v := range src {
+				n := Narrow(v)
+				if Wide(n) != v {
+					return &RangeError{Row: first + i, Value: v, To: fmt.Sprintf("%T", n)}
+				}
+				to[j] = n
 			}
 		}
 	}
 	return nil
 }
 
-// narrow converts the 8-byte elements of src to the 4-byte elements of dst. It
-// returns the index of the first that does not fit, or -1. A complex number counts
-// as two floating-point numbers. Plain Go converts the last few elements, and the
-// step of the assembly that has an element which does not fit.
-func (c Conversion) narrow(dst, src []byte, native bool) int {
-	done := 0
-	if kernel := c.fast(); native {
-		for n := len(src) / 8; n-done >= 8; {
-			step := min(n-done, callBytes/8)
-			did := kernel(&dst[done*4], &src[done*8], step)
-			done += did
-			if did < step&^7 {
-				break
+// round converts floating-point numbers.
+func (c copier) round() {
+	for i, row := range c.rows {
+		dst := elements[float32](c, i)
+		for k := range c.count {
+			src := view[float64](row+c.src+uintptr(k*c.stride), c.run)
+			to := dst[k*c.run:][:len(src)]
+			for j, v := range src {
+				to[j] = float32(v)
 			}
 		}
 	}
-	if bad := plain[c](dst[done*4:], src[done*8:]); bad >= 0 {
-		return done + bad
-	}
-	return -1
 }
 
-func outOfRange(conv Conversion, row int, bits uint64) error {
-	if conv == Int64ToInt32 {
-		return &RangeError{Row: row, Value: int64(bits), To: "int32"}
-	}
-	return &RangeError{Row: row, Value: bits, To: "uint32"}
-}
-
-// plain holds the conversions in plain Go.
-var plain = [...]func(dst, src []byte) int{
-	Int64ToInt32:          narrowInts,
-	Uint64ToUint32:        narrowUints,
-	Float64ToFloat32:      narrowFloats,
-	Complex128ToComplex64: narrowFloats,
-}
-
-func narrowInts(dst, src []byte) int {
-	for i := range len(src) / 8 {
-		v := int64(binary.LittleEndian.Uint64(src[i*8:]))
-		if v != int64(int32(v)) {
-			return i
-		}
-		binary.LittleEndian.PutUint32(dst[i*4:], uint32(v))
-	}
-	return -1
-}
-
-func narrowUints(dst, src []byte) int {
-	for i := range len(src) / 8 {
-		v := binary.LittleEndian.Uint64(src[i*8:])
-		if v > math.MaxUint32 {
-			return i
-		}
-		binary.LittleEndian.PutUint32(dst[i*4:], uint32(v))
-	}
-	return -1
-}
-
-func narrowFloats(dst, src []byte) int {
-	for i := range len(src) / 8 {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(src[i*8:]))
-		binary.LittleEndian.PutUint32(dst[i*4:], math.Float32bits(float32(v)))
-	}
-	return -1
+// elements returns the destination of row i. It need not be aligned.
+func elements[T any](c copier, i int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(&c.dst[i*c.width])), c.count*c.run)
 }
 
 // bits does one pass of Bits. Addresses and strides count bits.
@@ -111,7 +81,7 @@ func (c copier) bits() {
 // k in byte k, and the sum carries it to the top of its byte.
 func expand(dst []byte, bit uintptr) {
 	shift := bit & 7
-	src := view(bit>>3, (int(shift)+len(dst)+7)/8)
+	src := view[byte](bit>>3, (int(shift)+len(dst)+7)/8)
 	for ; len(dst) >= 8; dst, src = dst[8:], src[1:] {
 		b := src[0] >> shift
 		if shift > 0 {

@@ -9,10 +9,8 @@
 // that a row is loaded from memory once for all its blocks.
 //
 // Copies of random rows wait for memory: each row begins with a miss in the
-// cache and in the TLB, and the hardware prefetcher does not foresee it. So
-// the whole row is prefetched some kilobytes ahead of the copy. The kernels exist
-// in assembly for amd64 with AVX2, and in plain Go for all other processors.
-// Options.Portable selects the latter.
+// cache and in the TLB, and the hardware prefetcher does not foresee it. So a
+// later row is prefetched while a row is copied.
 //
 // The package does not check addresses. Every address must be that of a row, which
 // extends to the last element that the program takes. The row must stay valid until
@@ -38,17 +36,14 @@ type Job struct {
 	Dst     []byte
 }
 
-// Options choose how rows are copied.
+// Options say how rows are copied.
 type Options struct {
+	// Zeros allows address 0 in the list, which stands for a row of zeros.
+	Zeros bool
+
 	// Streaming bypasses the cache on stores. It is faster if the destination
 	// would leave the cache before it is read (see [OutgrowsCache]).
 	Streaming bool
-
-	// Whole promises that no address is 0, which saves a search.
-	Whole bool
-
-	// Portable runs the plain Go kernels, whatever the processor can do.
-	Portable bool
 }
 
 // RangeError is the first value that a narrowing conversion cannot hold. The
@@ -63,17 +58,16 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("gather: row %d holds %d, which %s cannot", e.Row, e.Value, e.To)
 }
 
-// Run does the jobs over one list of row addresses. Address 0 stands for a row
-// of zeros. For a program of conversion Bits the addresses count bits
-// (see [BitAddress]). The error is a *RangeError, or of code Internal if a job
-// does not fit the rows or its destination.
+// Run does the jobs over one list of row addresses. For a program of conversion Bits
+// the addresses count bits (see [BitAddress]). The error is a *RangeError, or of code
+// Internal if a job does not fit the rows or its destination.
 func Run(rows []uintptr, jobs []Job, o Options) error {
 	for i := range jobs {
 		if err := jobs[i].check(len(rows)); err != nil {
 			return err
 		}
 	}
-	g := gatherer{rows: rows, zeros: !o.Whole && slices.Contains(rows, 0), native: hasKernels() && !o.Portable, streaming: o.Streaming}
+	g := gatherer{rows, o}
 	return g.sweep(jobs)
 }
 
@@ -86,19 +80,10 @@ func (j *Job) check(rows int) error {
 	return nil
 }
 
-// Assembly cannot be preempted, so a garbage collection waits for it. No call
-// copies more than callBytes or callRows, which take about 25 µs.
-const (
-	callBytes = 256 << 10
-	callRows  = 1024
-)
-
 // gatherer is the state of one Run.
 type gatherer struct {
-	rows      []uintptr
-	zeros     bool // some address is 0
-	native    bool
-	streaming bool
+	rows []uintptr
+	Options
 }
 
 // sweep walks the rows from first to last. Between two rows at which a job
@@ -163,7 +148,7 @@ func (g *gatherer) tiles(active []*Job, from, to int) error {
 func (g *gatherer) block(j *Job, from, to int) error {
 	width := j.Program.bytes
 	dst := j.Dst[(from-j.Rows[0])*width : (to-j.Rows[0])*width]
-	if !g.zeros {
+	if !g.Zeros {
 		return g.run(j.Program, from, to, dst)
 	}
 	for from < to {
@@ -193,34 +178,12 @@ func (g *gatherer) run(p *Program, from, to int, dst []byte) error {
 				dst: dst[at*p.dst:], width: p.bytes,
 				run: piece.run, count: piece.inner.count, stride: piece.inner.stride,
 			}
-			if err := g.pass(p.conv, c, from); err != nil {
+			if p.conv == Copy {
+				c.copy(g.rows[from:], g.Streaming)
+			} else if err := c.convert(p.conv, from); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// pass copies one run of every row, with its inner repeat.
-func (g *gatherer) pass(conv Conversion, c copier, from int) error {
-	switch {
-	case conv != Copy:
-		return c.convert(conv, from, g.native)
-	case g.native:
-		c.native(g.streaming, g.rows[from:])
-	default:
-		c.portable()
-	}
-	return nil
-}
-
-// copier is one pass. From every row it takes count runs of run elements. The
-// first begins src source units after the row's address, and the runs lie stride
-// units apart. They go to dst without gaps, one row every width bytes.
-type copier struct {
-	rows               []uintptr
-	src                uintptr
-	dst                []byte
-	width              int
-	run, count, stride int
 }

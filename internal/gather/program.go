@@ -34,7 +34,7 @@ type Program struct {
 	pieces   []piece
 	src, dst int // units of an element
 	bytes    int // of one row in the destination
-	extent   int // end of the last element that it reads: bytes after the row's address, or bits for Bits
+	extent   int // end of the last element that it reads, in bytes (bits for Bits) after the row's address
 }
 
 // Bytes returns the size of one row of the block.
@@ -56,7 +56,8 @@ func (p *Program) Element() int {
 func (p *Program) simple() bool { return len(p.pieces) == 1 && p.pieces[0].passes == 1 }
 
 // piece is one box of a row: runs of adjacent elements at regular distances.
-// Distances in the source count its units, all other numbers count elements.
+// Distances in the source count bytes, or bits for Bits. All other numbers count
+// elements, which are single bytes for Copy.
 type piece struct {
 	first  int    // distance of the first element from the row's address
 	at     int    // first element in the destination, in which the piece is contiguous
@@ -108,10 +109,10 @@ func Compile(shape []int, size int, boxes [][][2]int, conv Conversion) *Program 
 	return CompileStrided(strides, size, boxes, conv)
 }
 
-// CompileStrided is Compile for rows whose elements lie strides apart, in bytes
-// (bits for Bits), per dimension. Strides may be negative or zero. The address of
-// a row is that of its element 0, 0, …. The caller makes sure that elements before
-// that address are valid, too.
+// CompileStrided is Compile for rows with any strides: distances in bytes (bits for
+// Bits) between neighbors in each dimension. Strides may be negative or zero. The
+// address of a row is that of its element 0, 0, …. The caller makes sure that
+// elements before that address are valid, too.
 func CompileStrided(strides []int, size int, boxes [][][2]int, conv Conversion) *Program {
 	p := &Program{conv: conv}
 	p.src, p.dst = conv.units()
@@ -147,11 +148,12 @@ func (p *Program) append(next piece) {
 	p.pieces = append(p.pieces, next)
 }
 
-// compileBox walks the dimensions from the innermost outwards. While all elements
-// so far are adjacent, a dimension lengthens the run. After that a dimension is a
-// repeat, which merges with the repeat inside it if the distances allow. The
-// innermost dimension holds the size parts of an element, of unit source units
-// each.
+// compileBox makes the piece of one box. Size is the number of its elements in an
+// element of the row, and unit the distance from one to the next.
+//
+// It walks the dimensions from the innermost outwards. While all elements so far
+// are adjacent, a dimension lengthens the run. After that a dimension is a repeat,
+// which merges with the repeat inside it if the distances allow.
 func compileBox(strides []int, box [][2]int, size, unit int) piece {
 	p := piece{run: size, inner: loop{1, 0}, passes: 1}
 	var loops []loop

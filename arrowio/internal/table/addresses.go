@@ -1,15 +1,16 @@
 package table
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
-// origins turn records into addresses if all files are in memory to stay: the
-// row of record r, whose batch has entry e of the index, begins at
-// origin[e] + r*stride. There is one list per field, nil for a column that is not
-// direct. The last entry is the origin for record -1: it makes its address 0.
+// origins turn records into addresses once all files are resident: the row of
+// record r, whose batch has entry e of the index, begins at origin[e] + r*stride.
+// There is one list per field, nil for a column that is not direct. Its last entry
+// is for record -1, whose address becomes 0.
 type origins [][]uintptr
 
 // resident returns the origins, or nil as long as some file is not in memory.
@@ -30,8 +31,7 @@ func (g *Gatherer) resident() origins {
 	return o
 }
 
-// inMemory reports whether all files are in memory, to stay, and need no
-// decoding.
+// inMemory reports whether all files are resident and need no decoding.
 func (t *Table) inMemory() bool {
 	if t.Store == nil {
 		return true
@@ -86,40 +86,34 @@ func (s *gatherState) setAddresses(origin []uintptr, stride uintptr) {
 	}
 }
 
-// copyElements does the only job of a field of small elements without a list of
-// addresses. It is false if a record is -1, or there is more to do.
+// copyElements does the jobs of a field of small elements without a list of
+// addresses. It is false if a record is -1, or a job takes another part of rows.
 func (s *gatherState) copyElements(jobs []gather.Job, origin []uintptr, stride uintptr) bool {
-	if len(jobs) != 1 || s.zeros || len(jobs[0].Dst) == 0 {
+	if s.zeros || slices.ContainsFunc(jobs, func(j gather.Job) bool { return j.Program.Element() == 0 }) {
 		return false
 	}
-	j := &jobs[0]
-	e := elements{records: s.records[j.Rows[0]:j.Rows[1]], index: s.table.Index, origin: origin, stride: stride}
-	to, size := unsafe.Pointer(unsafe.SliceData(j.Dst)), j.Program.Element()
-	if size == 0 {
-		return false
+	for _, j := range jobs {
+		e := elements{records: s.records[j.Rows[0]:j.Rows[1]], origin: origin, stride: stride}
+		if !s.single {
+			e.entry = s.entries()[j.Rows[0]:j.Rows[1]]
+		}
+		e.copy(j.Dst, j.Program.Element())
 	}
-	if copyFast(to, size, e) {
-		return true
-	}
-	if !s.single {
-		e.entry = s.entries()[j.Rows[0]:j.Rows[1]]
-	}
-	e.copy(to, size)
 	return true
 }
 
-// elements are the positions of elements: see origins. All are at origin[0] if entry
-// is nil. The kernels find entries by themselves, in the index.
+// elements says where elements lie, as [origins] does. If entry is nil, all of them
+// are in the batch of origin[0].
 type elements struct {
 	records []int64
 	entry   []uint32
-	index   *Index
 	origin  []uintptr
 	stride  uintptr
 }
 
-// copy copies them in plain Go: a power of two of bytes each, up to 32.
-func (e elements) copy(to unsafe.Pointer, size int) {
+// copy copies elements of a power of two of bytes, up to 32.
+func (e elements) copy(dst []byte, size int) {
+	to := unsafe.Pointer(unsafe.SliceData(dst))
 	switch size {
 	case 1:
 		copyEach((*uint8)(to), e)

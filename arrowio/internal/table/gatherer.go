@@ -16,7 +16,7 @@ import (
 type Gatherer struct {
 	table *Table
 	gatherPlan
-	rows    source.Gatherer // for all that is not direct; nil if everything is
+	rows    source.Gatherer // for columns and files whose rows have no known address; nil if there are none
 	pool    sync.Pool       // of *gatherState
 	origins atomic.Pointer[origins]
 }
@@ -25,15 +25,14 @@ type Gatherer struct {
 type gatherPlan struct {
 	set     *block.Set
 	columns []addressed // of the fields of set
-	direct  bool        // so are all columns
+	direct  bool        // all columns are direct
 }
 
-// addressed is a column whose rows may have addresses that follow from their
-// numbers.
+// addressed is a column with what it takes to compute the addresses of its rows.
 type addressed struct {
 	column *Column
-	packed bool
-	direct bool
+	packed bool  // rows are bits
+	direct bool  // addresses follow from the numbers of rows
 	stride int64 // from row to row, in bytes, or in bits if packed
 }
 
@@ -128,36 +127,17 @@ func (g *Gatherer) Gather(ctx context.Context, records []int64, jobs []source.Jo
 // some are -1.
 func (t *Table) checkRecords(records []int64) (zeros bool, err error) {
 	n := t.Index.Len()
-	if within(records, n) {
-		return false, nil
-	}
 	for _, r := range records {
-		if r >= n || r < -1 {
+		if r < -1 || r >= n {
 			return false, t.outOfRange(r)
 		}
-		zeros = zeros || r == -1
+		zeros = zeros || r < 0
 	}
 	return zeros, nil
 }
 
 func (t *Table) outOfRange(record int64) error {
 	return status.Errorf(status.OutOfRange, "arrowio", "record %d of %d", record, t.Index.Len()).With("record", record)
-}
-
-// within reports whether all records lie in [0, n). Small rows take little
-// longer to copy than to check, so it has no branch per record: one of two
-// numbers is negative if a record lies outside.
-func within(records []int64, n int64) bool {
-	last, outside := n-1, int64(0)
-	for len(records) >= 4 {
-		a, b, c, d := records[0], records[1], records[2], records[3]
-		outside |= a | (last - a) | b | (last - b) | c | (last - c) | d | (last - d)
-		records = records[4:]
-	}
-	for _, r := range records {
-		outside |= r | (last - r)
-	}
-	return outside >= 0
 }
 
 // Ahead implements source.Gatherer.
@@ -265,5 +245,5 @@ func (s *gatherState) column(k int) error {
 		return nil
 	}
 	s.setAddresses(s.origins[k], uintptr(a.stride))
-	return s.set.Run(k, s.jobs, s.records, &s.work, !s.zeros)
+	return s.set.Run(k, s.jobs, s.records, &s.work, s.zeros)
 }

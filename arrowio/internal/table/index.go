@@ -1,7 +1,6 @@
 package table
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 	"sort"
@@ -14,16 +13,11 @@ import (
 // are entries, each a power of two wide. The entries of a bucket's first record and
 // of the next bucket's bound the entry of a record. If they differ by more than one,
 // a binary search finds it.
-//
-// If all batches but the last have the same number of rows, and the last not more,
-// locate divides by that number instead. It multiplies with the inverse.
 type Index struct {
 	first  []int64  // first record of each entry, then the number of all records
 	batch  []uint32 // batch of each entry; nil if no batch is empty
 	bucket []uint32 // entry of the bucket's first record
-	shift  uint
-
-	inverse uint64 // 2^64 / rows of a batch, rounded up; 0 if they differ
+	shift  uint     // a bucket has 1<<shift records
 }
 
 // NewIndex makes the index of record batches with the given numbers of rows.
@@ -46,27 +40,7 @@ func NewIndex(rows []int64) *Index {
 	}
 	x.first = append(x.first, total)
 	x.fill(total)
-	x.invert()
 	return x
-}
-
-// invert computes the inverse. Rounding makes it too large by less than 1, so the
-// product with a record is too large by less than the record. That changes no
-// entry as long as records times rows are below 2^64.
-func (x *Index) invert() {
-	n := x.entries()
-	if n < 2 {
-		return
-	}
-	rows := x.first[1]
-	for p := range n {
-		if size := x.first[p+1] - x.first[p]; size > rows || size < rows && p < n-1 {
-			return
-		}
-	}
-	if high, _ := bits.Mul64(uint64(x.Len()), uint64(rows)); high == 0 && rows > 1 {
-		x.inverse = math.MaxUint64/uint64(rows) + 1
-	}
 }
 
 // fill makes the buckets: one to four times as many as entries, so that in few of
@@ -108,22 +82,6 @@ func (x *Index) entries() int { return len(x.first) - 1 }
 // locate finds the entries of many records. Record -1 has the entry number
 // x.entries(), one after the last.
 func (x *Index) locate(records []int64, entry []uint32) {
-	if x.inverse == 0 {
-		x.lookUp(records, entry)
-		return
-	}
-	entry = entry[:len(records)]
-	for i, r := range records {
-		p, _ := bits.Mul64(uint64(r), x.inverse)
-		if r < 0 {
-			p = uint64(x.entries())
-		}
-		entry[i] = uint32(p)
-	}
-}
-
-// lookUp is locate for batches of different sizes.
-func (x *Index) lookUp(records []int64, entry []uint32) {
 	entry = entry[:len(records)]
 	first, bucket, shift := x.first, x.bucket, x.shift&63
 	for i, r := range records {

@@ -61,31 +61,6 @@ func TestIndexMemory(t *testing.T) {
 	}
 }
 
-// TestDivision locates the first, the middle and the last record of batches of equal
-// size. If multiplication with the inverse is inexact, the index searches instead.
-func TestDivision(t *testing.T) {
-	random := rand.New(rand.NewPCG(8, 8))
-	for range 2000 {
-		rows := make([]int64, 2+random.IntN(30))
-		size := 1 + random.Int64N(1<<random.IntN(36))
-		for i := range rows {
-			rows[i] = size
-		}
-		x := NewIndex(rows)
-		records := []int64{-1}
-		for _, first := range x.first[:len(rows)] {
-			records = append(records, first, first+size/2, first+size-1)
-		}
-		entry := make([]uint32, len(records))
-		x.locate(records, entry)
-		for i, p := range entry { // of record -1, and of three records per batch
-			if want := (i + 2) / 3; i > 0 && p != uint32(want-1) || i == 0 && p != uint32(len(rows)) {
-				t.Fatalf("batches of %d rows, inverse %d: record %d has entry %d", size, x.inverse, records[i], p)
-			}
-		}
-	}
-}
-
 func BenchmarkLocate(b *testing.B) {
 	for name, odd := range map[string]int64{"even": 1000, "uneven": 13} {
 		rows := make([]int64, 10_000)

@@ -1,6 +1,6 @@
 // Package cut makes a [source.Gatherer] of a [source.Reader]: it cuts whole
 // rows into the blocks that a loader asks for, converts their elements and
-// fills nulls. So a source that computes its rows does none of that itself.
+// fills nulls. A source that computes its rows then does none of that itself.
 package cut
 
 import (
@@ -78,7 +78,7 @@ func (s *state) ask() {
 		s.spans = slices.Grow(s.spans, to-from)[:n+to-from]
 		for _, r := range s.records[from:to] {
 			if r != -1 {
-				s.spans[n].Field, s.spans[n].Record = field, r // what else is in a span was cleared
+				s.spans[n].Field, s.spans[n].Record = field, r // the rest of a span was cleared
 				n++
 			}
 		}
@@ -100,8 +100,8 @@ func (s *state) cut() error {
 	return nil
 }
 
-// field does the jobs of the k-th field, whose rows [from, to) are the first of
-// the spans. It returns how many spans that are.
+// field does the jobs of the k-th field. The list of spans begins with its rows
+// [from, to), without padding. field returns how many these are.
 func (s *state) field(k, from, to int, spans []source.Span) (n int, err error) {
 	rows := s.work.Addresses(len(s.records))
 	clear(rows)
@@ -111,7 +111,7 @@ func (s *state) field(k, from, to int, spans []source.Span) (n int, err error) {
 			n++
 		}
 	}
-	if err := s.set.Run(k, s.jobs, s.records, &s.work, false); err != nil {
+	if err := s.set.Run(k, s.jobs, s.records, &s.work, true); err != nil {
 		return 0, err
 	}
 	at := 0

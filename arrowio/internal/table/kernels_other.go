@@ -1,7 +1,0 @@
-//go:build !amd64
-
-package table
-
-import "unsafe"
-
-func copyFast(unsafe.Pointer, int, elements) bool { return false }
