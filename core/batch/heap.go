@@ -17,10 +17,10 @@ const MaxSlab = 64 << 30
 // Go's heap, and reuses it after its release, without zeroing. Make it with
 // [NewHeap].
 type Heap struct {
-	idle int // how many released slabs are kept
+	idle int // at most so many released slabs are kept
 
 	mu     sync.Mutex
-	blocks []Block // of offset and size
+	blocks []Block // offset and size are computed for these
 	offset []int
 	size   int
 	free   [][]byte // released slabs of that size, the last released last

@@ -1,5 +1,5 @@
 // Package batch holds the memory of one step: one contiguous block for every
-// distinct index that a process owns. So a device gets its part without another
+// distinct index that a process owns. A device then gets its part without another
 // copy, whatever axis is partitioned.
 //
 // An [Allocator] provides a piece of [Memory] for every batch. Package loader fills

@@ -44,9 +44,9 @@
 //
 // Certificates of one sequence can be added in any order. Runs of different
 // processes with the same mesh and positions are joined to one run. All other runs
-// stay separate. The mesh, the batch size and the remainder may differ between runs. If a job was killed and continued
-// from a saved state, add the certificate that was saved together with that
-// state.
+// stay separate. The mesh, the batch size and the remainder may differ between runs.
+// If a job was killed and continued from a saved state, add the certificate that was
+// saved together with that state.
 //
 // [Certificate.Check] covers every position from the first of epoch 0 to the last
 // one delivered, and [Certificate.Covers] those between two cursors. Each position
@@ -64,6 +64,7 @@ package certificate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -136,21 +137,13 @@ func (c Certificate) Add(o Certificate) (Certificate, error) {
 	if err := c.sameAs(o); err != nil {
 		return Certificate{}, err
 	}
-	return New(c.Sequence, append(c.Runs(), o.runs...))
+	return New(c.Sequence, slices.Concat(c.runs, o.runs))
 }
 
 // Equal reports whether both have the same runs of the same sequence with the
 // same evidence.
 func (c Certificate) Equal(o Certificate) bool {
-	if c.Sequence != o.Sequence || len(c.runs) != len(o.runs) {
-		return false
-	}
-	for i := range c.runs {
-		if c.runs[i].compare(&o.runs[i]) != 0 {
-			return false
-		}
-	}
-	return true
+	return c.Sequence == o.Sequence && slices.CompareFunc(c.runs, o.runs, Run.compare) == 0
 }
 
 // sameAs returns an error that lists every difference of the sequences, or nil.

@@ -32,7 +32,7 @@ func newRun(process, n int) certificate.Run {
 func deliver(r *certificate.Run, epoch, first, last int64, rows []row) {
 	var t certificate.Evidence
 	for _, row := range rows {
-		certificate.EpochOf(epoch).Count(&t, row.position, []int64{row.record})
+		t = t.Plus(certificate.EpochOf(epoch).Count(row.position, []int64{row.record}))
 	}
 	r.Deliver(epoch, first, last, t)
 }
@@ -343,7 +343,7 @@ func TestParts(t *testing.T) {
 			if err != nil {
 				panic(err)
 			}
-			certificate.EpochOf(0).Count(&t, p, []int64{order.Epoch(0).At(p)})
+			t = t.Plus(certificate.EpochOf(0).Count(p, []int64{order.Epoch(0).At(p)}))
 		}
 		var w certificate.Weight
 		for _, part := range parts {

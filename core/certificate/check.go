@@ -144,27 +144,29 @@ func Expect(ctx context.Context, s Sequence, spans []Span) (Evidence, error) {
 	if err != nil {
 		return Evidence{}, err
 	}
-	var t Evidence
-	for _, r := range spans {
-		for epoch := r.Epoch; epoch < r.Epoch+r.Epochs; epoch++ {
-			if err := expect(ctx, &t, order.Epoch(epoch), EpochOf(epoch), r); err != nil {
+	var all Evidence
+	for _, s := range spans {
+		for epoch := s.Epoch; epoch < s.Epoch+s.Epochs; epoch++ {
+			some, err := expect(ctx, order.Epoch(epoch), EpochOf(epoch), s.First, s.Last)
+			if err != nil {
 				return Evidence{}, err
 			}
+			all = all.Plus(some)
 		}
 	}
-	return t, nil
+	return all, nil
 }
 
-// expect adds the positions of one epoch.
-func expect(ctx context.Context, t *Evidence, order sampler.Epoch, epoch Epoch, r Span) error {
+// expect computes the evidence of positions [first, last) of one epoch.
+func expect(ctx context.Context, order sampler.Epoch, key Epoch, first, last int64) (all Evidence, err error) {
 	var buffer [4096]int64
-	for first := r.First; first < r.Last; first += int64(len(buffer)) {
+	for ; first < last; first += int64(len(buffer)) {
 		if ctx.Err() != nil {
-			return cancelled(ctx)
+			return all, cancelled(ctx)
 		}
-		records := buffer[:min(r.Last-first, int64(len(buffer)))]
+		records := buffer[:min(last-first, int64(len(buffer)))]
 		order.Fill(records, first)
-		epoch.Count(t, first, records)
+		all = all.Plus(key.Count(first, records))
 	}
-	return nil
+	return all, nil
 }

@@ -36,7 +36,7 @@ type Fault struct {
 func (c Certificate) Coverage(first, last Cursor) (Coverage, error) {
 	wanted := through(first, last, c.Records)
 	s := survey{runs: c.runs, reached: c.reached(wanted)}
-	err := eachBand(s.collect(wanted), piece.span, s.surveyEpochs)
+	err := eachBand(s.collect(wanted), s.surveyEpochs)
 	return Coverage{
 		First: first, Last: last,
 		Delivered: s.delivered.out, Dropped: s.dropped.out, Skipped: s.skipped.out,
@@ -54,15 +54,7 @@ type survey struct {
 	work                                 int
 }
 
-// piece is a span of a run and its kind.
-type piece struct {
-	Span
-	kind kind
-	run  int
-}
-
-func (p piece) span() Span { return p.Span }
-
+// kind says what became of the positions of a piece, or that they are wanted.
 type kind uint8
 
 const (
@@ -73,8 +65,8 @@ const (
 	kinds
 )
 
-// maxWork bounds the comparisons. A hostile certificate could need very many; so
-// many take a second. A thousand consecutive runs need a million.
+// maxWork bounds the comparisons, so that a hostile certificate takes at most about
+// a second. A thousand consecutive runs need a million.
 const maxWork = 1 << 23
 
 func (s *survey) collect(wanted []Span) (pieces []piece) {
@@ -163,7 +155,7 @@ func (s *survey) compare(span Span, runs []int, asked bool) {
 		r := &s.runs[i]
 		s.work += 8 + len(r.Mesh) + len(r.Processes) + len(once)
 		asked = asked || (s.reached[i] && !r.whole())
-		mine := first.Mesh // for a run on another mesh, which delivered the whole rows
+		mine := first.Mesh // a run on another mesh counts as if all these processes had delivered
 		if r.sameKind(first) {
 			mine = r.Processes.common(r.Mesh)
 		}
@@ -177,9 +169,12 @@ func (s *survey) compare(span Span, runs []int, asked bool) {
 }
 
 // faults collects the faults of sets of processes.
-type faults struct {
-	of      []Fault // without spans
-	mergers []merger
+type faults []collected
+
+// collected is a fault whose spans are not complete.
+type collected struct {
+	Fault
+	merger
 }
 
 // maxFaults bounds the number of sets of processes. The first ones are enough to
@@ -191,37 +186,37 @@ func (f *faults) add(mesh, processes Processes, span Span) {
 		return
 	}
 	all := processes.equal(mesh)
-	i := slices.IndexFunc(f.of, func(o Fault) bool {
-		return o.All && all || o.Of == mesh.count() && o.Processes.equal(processes)
-	})
-	if i < 0 && len(f.of) < maxFaults {
-		i = len(f.of)
-		f.of, f.mergers = append(f.of, Fault{Processes: processes, All: all, Of: mesh.count()}), append(f.mergers, merger{})
+	for i := range *f {
+		if o := &(*f)[i]; o.All && all || o.Of == mesh.count() && o.Processes.equal(processes) {
+			o.merger.add(span)
+			return
+		}
 	}
-	if i >= 0 {
-		f.mergers[i].add(span)
+	if len(*f) < maxFaults {
+		*f = append(*f, collected{Fault{Processes: processes, All: all, Of: mesh.count()}, merger{here: []Span{span}}})
 	}
 }
 
-func (f *faults) endBand() error {
-	for i := range f.mergers {
-		if err := f.mergers[i].endBand(); err != nil {
+func (f faults) endBand() error {
+	for i := range f {
+		if err := f[i].merger.endBand(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *faults) list() []Fault {
-	for i := range f.of {
-		f.of[i].Spans = f.mergers[i].out
+func (f faults) list() (list []Fault) {
+	for _, o := range f {
+		o.Spans = o.out
+		list = append(list, o.Fault)
 	}
-	return f.of
+	return list
 }
 
 // reached reports for every run whether its evidence is needed for the wanted
-// positions: if it has any of them, or if it may complete another such run that
-// lacks some processes.
+// positions. It is if the run has any of them. If a needed run lacks some
+// processes, all runs that may complete it are needed, too.
 func (c Certificate) reached(wanted []Span) []bool {
 	reached := make([]bool, len(c.runs))
 	var next []int // runs whose overlaps have not been searched

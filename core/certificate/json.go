@@ -49,9 +49,7 @@ func (c Certificate) JSON() ([]byte, error) {
 		writeProcesses(w.Key("mesh"), r.Mesh)
 		writeProcesses(w.Key("processes"), r.Processes)
 		w.Key("parts").Int(r.Parts)
-		writeSpans(w.Key("delivered"), r.Delivered)
-		writeSpans(w.Key("dropped"), r.Dropped)
-		writeSpans(w.Key("skipped"), r.Skipped)
+		writePositions(w, r.Delivered, r.Dropped, r.Skipped)
 		w.Key("rows").Int(r.Rows)
 		w.Key("digest").String(r.Digest.String())
 		w.Close('}')
@@ -71,6 +69,13 @@ func writeProcesses(w *jsontext.Writer, p Processes) {
 		w.Ints(int(r[0]), int(r[1]))
 	}
 	w.Close(']')
+}
+
+// writePositions writes what became of the positions of a run.
+func writePositions(w *jsontext.Writer, delivered, dropped, skipped []Span) {
+	writeSpans(w.Key("delivered"), delivered)
+	writeSpans(w.Key("dropped"), dropped)
+	writeSpans(w.Key("skipped"), skipped)
 }
 
 func writeSpans(w *jsontext.Writer, spans []Span) {
@@ -109,7 +114,7 @@ func Parse(data []byte) (Certificate, error) {
 		}
 	}
 	c, err := New(p.sequence, p.runs)
-	if err == nil && !slices.EqualFunc(c.runs, p.runs, func(a, b Run) bool { return a.compare(&b) == 0 }) {
+	if err == nil && slices.CompareFunc(c.runs, p.runs, Run.compare) != 0 {
 		return Certificate{}, wrong("the runs are not in canonical form")
 	}
 	return c, err

@@ -66,14 +66,14 @@ func (r Run) canonical() (out Run, err error) {
 	return r, nil
 }
 
-// last returns the cursor after the last position that was delivered.
-func (r *Run) last() (c Cursor) {
-	for _, s := range r.Delivered {
-		if at := (Cursor{s.Epoch + s.Epochs - 1, s.Last}); at.compare(c) > 0 {
-			c = at
-		}
+// last returns the cursor after the last position that was delivered. The spans are
+// in canonical form.
+func (r *Run) last() Cursor {
+	if len(r.Delivered) == 0 {
+		return Cursor{}
 	}
-	return c
+	s := r.Delivered[len(r.Delivered)-1]
+	return Cursor{s.Epoch + s.Epochs - 1, s.Last}
 }
 
 // whole reports whether all processes of the mesh are in the run.
@@ -96,31 +96,27 @@ func compareSpans(a, b []Span) int {
 	})
 }
 
-// first returns the cursor of the first position.
-func (r *Run) first() (c Cursor) {
-	c.Epoch = maxCount + 1
+// first returns the cursor of the first position. The spans are in canonical form.
+func (r *Run) first() Cursor {
+	c := Cursor{Epoch: maxCount + 1}
 	for _, spans := range [][]Span{r.Delivered, r.Dropped, r.Skipped} {
-		for _, s := range spans {
-			if at := (Cursor{s.Epoch, s.First}); at.compare(c) < 0 {
-				c = at
-			}
+		if len(spans) > 0 && (Cursor{spans[0].Epoch, spans[0].First}).compare(c) < 0 {
+			c = Cursor{spans[0].Epoch, spans[0].First}
 		}
 	}
 	return c
 }
 
 // compare orders runs by their positions, and then by everything else.
-func (r *Run) compare(o *Run) int {
-	return cmp.Or(r.first().compare(o.first()), r.compareSpans(o), r.Mesh.compare(o.Mesh), cmp.Compare(r.Parts, o.Parts), r.Processes.compare(o.Processes),
+func (r Run) compare(o Run) int {
+	return cmp.Or(r.first().compare(o.first()), r.compareSpans(&o), r.Mesh.compare(o.Mesh), cmp.Compare(r.Parts, o.Parts), r.Processes.compare(o.Processes),
 		cmp.Compare(r.Rows, o.Rows), cmp.Compare(r.Digest.High, o.Digest.High), cmp.Compare(r.Digest.Low, o.Digest.Low))
 }
 
 // joined joins runs that are alike and are of different processes, and sorts the
 // runs. If two runs that are alike have a process in common, they stay separate.
-func joined(runs []Run) []Run {
-	runs = slices.Clone(runs)
-	slices.SortFunc(runs, func(a, b Run) int { return a.compare(&b) })
-	var out []Run
+func joined(runs []Run) (out []Run) {
+	slices.SortFunc(runs, Run.compare)
 	for _, r := range runs {
 		first := len(out) // index of the first run that is alike
 		for first > 0 && out[first-1].alike(&r) {
@@ -134,6 +130,6 @@ func joined(runs []Run) []Run {
 		o := &out[first+n]
 		o.Processes, o.Evidence = o.Processes.plus(r.Processes), o.Plus(r.Evidence)
 	}
-	slices.SortFunc(out, func(a, b Run) int { return a.compare(&b) })
+	slices.SortFunc(out, Run.compare)
 	return out
 }

@@ -77,9 +77,13 @@ func union(spans []Span) ([]Span, error) {
 	if canonical(spans) {
 		return spans, nil
 	}
+	pieces := make([]piece, len(spans))
+	for i, s := range spans {
+		pieces[i].Span = s
+	}
 	var m merger
-	err := eachBand(spans, Span.itself, func(from, to int64, here []Span) error {
-		slices.SortFunc(here, func(a, b Span) int { return cmp.Compare(a.First, b.First) })
+	err := eachBand(pieces, func(from, to int64, here []piece) error {
+		slices.SortFunc(here, func(a, b piece) int { return cmp.Compare(a.First, b.First) })
 		for _, s := range here {
 			m.add(Span{from, to - from, s.First, s.Last})
 		}
@@ -88,25 +92,28 @@ func union(spans []Span) ([]Span, error) {
 	return m.out, err
 }
 
-func (s Span) itself() Span { return s }
+// piece is a span of a run, and its kind.
+type piece struct {
+	Span
+	kind kind
+	run  int
+}
 
-// eachBand cuts the epochs into bands in which no span begins or ends, and calls
-// do for each, with all elements whose spans contain it. The list is valid until
-// do returns.
-func eachBand[T any](all []T, span func(T) Span, do func(from, to int64, here []T) error) error {
+// eachBand cuts the epochs into bands in which no piece begins or ends, and calls
+// do for each, with all pieces that contain it. The list is valid until do returns.
+func eachBand(all []piece, do func(from, to int64, here []piece) error) error {
 	var bounds []int64
-	for _, t := range all {
-		s := span(t)
-		bounds = append(bounds, s.Epoch, s.Epoch+s.Epochs)
+	for _, p := range all {
+		bounds = append(bounds, p.Epoch, p.Epoch+p.Epochs)
 	}
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
-	var here []T
+	var here []piece
 	for i := 1; i < len(bounds); i++ {
 		here = here[:0]
-		for _, t := range all {
-			if s := span(t); s.Epoch <= bounds[i-1] && bounds[i] <= s.Epoch+s.Epochs {
-				here = append(here, t)
+		for _, p := range all {
+			if p.Epoch <= bounds[i-1] && bounds[i] <= p.Epoch+p.Epochs {
+				here = append(here, p)
 			}
 		}
 		if err := do(bounds[i-1], bounds[i], here); err != nil {

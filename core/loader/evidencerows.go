@@ -75,8 +75,7 @@ func (p *plan) evidence(gathered, computed []int64, step batch.Step) (t certific
 	epoch := certificate.EpochOf(step.Epoch)
 	add := func(list []certifiedRows, records []int64) {
 		for _, v := range list {
-			var rows certificate.Evidence
-			epoch.Count(&rows, step.Position+int64(v.row), records[v.list[0]:v.list[1]])
+			rows := epoch.Count(step.Position+int64(v.row), records[v.list[0]:v.list[1]])
 			t = t.Plus(rows.Times(v.weight))
 		}
 	}

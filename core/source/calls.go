@@ -16,7 +16,7 @@ const Patience = time.Second
 // Calls counts the calls under way in a source, so that Close can cancel them,
 // wait for them, and release what they use after the last one.
 type Calls struct {
-	op, what string // of errors, such as "arrowio" and "dataset"
+	op, what string // for errors, such as "arrowio" and "dataset"
 	ctx      context.Context
 	cancel   context.CancelFunc
 	release  func() error // nil if there is nothing to release
@@ -28,9 +28,9 @@ type Calls struct {
 	done   chan struct{} // closed after release
 }
 
-// NewCalls returns the count of a source that is open. Errors of op call the
-// source what. Release, unless it is nil, is called once, when the source is
-// closed and no call is under way.
+// NewCalls returns the count of an open source. Its errors have op as their Op, and
+// name the source by what it is, such as "dataset". Release, unless it is nil, is
+// called once, when the source is closed and no call is under way.
 func NewCalls(op, what string, release func() error) *Calls {
 	c := &Calls{op: op, what: what, release: release, done: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -80,9 +80,10 @@ func (c *Calls) Join(ctx context.Context) (joined context.Context, stop func()) 
 	return joined, func() { detach(); cancel() }
 }
 
-// Close refuses later calls, cancels the joined contexts, waits until all calls
-// have ended and release has returned, and returns its error. It waits for at
-// most patience if that is positive. Further calls of Close only wait.
+// Close refuses later calls and cancels the joined contexts. It waits until all
+// calls have ended and release has returned, and returns the error of release. If
+// patience is positive, it waits no longer than that. Further calls of Close only
+// wait.
 func (c *Calls) Close(patience time.Duration) error {
 	c.mu.Lock()
 	last := !c.closed && c.n == 0

@@ -13,7 +13,7 @@ type Reader interface {
 	// record outside the source is OutOfRange.
 	Read(ctx context.Context, spans []Span, use func() error) error
 
-	// Ahead is that of [Gatherer].
+	// Ahead announces records as Gatherer.Ahead does.
 	Ahead(records []int64)
 
 	// Close ends readahead. No Read may run.

@@ -34,9 +34,8 @@ type Source interface {
 
 	// Gatherer resolves parts of rows for one pass over the records. It fails
 	// if a part does not fit the schema, if a field may hold nulls and the
-	// part has no Fill, or if Part.To is another type than every source can
-	// deliver. A number that a narrower integer cannot hold fails its gather
-	// with OutOfRange.
+	// part has no Fill, or if the field cannot be delivered as Part.To. If a
+	// narrower integer cannot hold a number, its gather fails with OutOfRange.
 	Gatherer(parts []Part) (Gatherer, error)
 
 	// Close cancels the gathers under way and waits for them, at most one
@@ -90,7 +89,7 @@ type Skipped struct {
 // Part is one block of a field's row.
 type Part struct {
 	Field int        // number in Schema().Fields
-	To    dtype.Type // of the elements delivered: the field's own type (also as Invalid), or its Narrow type
+	To    dtype.Type // of the elements delivered: the field's own type (Invalid stands for it), or its Narrow type
 
 	// Boxes holds, for each box, the full [start, stop) ranges of every
 	// dimension of the row. Several boxes differ in dimension 0 only and are

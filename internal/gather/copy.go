@@ -104,9 +104,9 @@ func copyShort[T uint8 | uint16 | uint32 | uint64 | [16]byte](c copier, dst []by
 	}
 }
 
-// view returns the n elements at an address outside Go's stacks. The double
-// conversion tells vet that it is intended: the memory is a mapping's, C's, or
-// kept alive by the caller.
+// view returns the n elements at an address outside Go's stacks. A direct conversion
+// would fail go vet. The conversion is safe: the memory belongs to a mapping or to C,
+// or the caller keeps it alive.
 func view[T any](address uintptr, n int) []T {
 	return unsafe.Slice(*(**T)(unsafe.Pointer(&address)), n)
 }

@@ -41,8 +41,8 @@ type Batch struct {
 	DictionaryLen func(id int64) int64
 }
 
-// Column audits a located column and its children. If all is false, values that
-// cannot be wrong, such as numbers, are not read.
+// Column audits a located column and its children. Values that cannot be wrong,
+// such as numbers, are read only if all is true.
 func (b *Batch) Column(ctx context.Context, c *arrowmeta.Column, all bool) error {
 	return (&column{ctx: ctx, batch: b, Column: c, path: c.Field.Name, all: all}).audit()
 }
@@ -53,7 +53,7 @@ type column struct {
 	ctx   context.Context
 	batch *Batch
 	path  string
-	all   bool   // values that need no check are read, too
+	all   bool   // values that cannot be wrong are read, too
 	nulls Buffer // its validity bitmap; nil if no value is null
 }
 

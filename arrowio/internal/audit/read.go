@@ -119,7 +119,8 @@ func integer(values []byte, i int, width int64, signed bool) int64 {
 // windowBytes is how much of a buffer is read around a value.
 const windowBytes = 64 << 10
 
-// window reads values, most of which lie one after the other.
+// window reads parts of a buffer. It keeps the bytes after the last part, because
+// most parts lie one after the other.
 type window struct {
 	column *column
 	buffer Buffer
@@ -163,8 +164,8 @@ func (w *window) utf8(from, to int64) (bool, error) {
 	return true, nil
 }
 
-// unfinished returns how many bytes at the end are the begin of a character that
-// continues after them.
+// unfinished returns how many bytes at the end belong to a character that continues
+// after them.
 func unfinished(p []byte) int64 {
 	for k := 1; k < utf8.UTFMax && k <= len(p); k++ {
 		if tail := p[len(p)-k:]; utf8.RuneStart(tail[0]) {

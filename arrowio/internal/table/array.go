@@ -10,7 +10,7 @@ import (
 )
 
 // Array is one level of a column in a record batch in memory, as Arrow's C data
-// interface describes it: its buffers are skipped by Offset elements.
+// interface describes it: its first element is element Offset of the buffers.
 type Array struct {
 	Length, Offset int64
 	Nulls          int64    // -1 if the producer has not counted them
@@ -30,8 +30,8 @@ type Buffer struct {
 // two bounded numbers do not overflow.
 const maxElements = 1 << 46
 
-// check makes sure that the array has a length, and that its buffers are those
-// of the level and hold all elements.
+// check makes sure that the length is possible, and that the array has the buffers
+// of the level and all elements in them.
 func (a *Array) check(level arrowtype.Level) error {
 	if a == nil || a.Length < 0 || a.Length > maxElements || a.Offset < 0 || a.Offset > maxElements {
 		return fmt.Errorf("no possible length or offset")
@@ -65,8 +65,7 @@ func (b Buffer) holds(bits int64) error {
 	return nil
 }
 
-// NullCount returns the number of nulls. It counts those that the producer has
-// not.
+// NullCount returns the number of nulls. It counts them if the producer has not.
 func (a *Array) NullCount() int64 {
 	if len(a.Buffers) == 0 || a.Buffers[0].At == nil {
 		return 0

@@ -12,7 +12,7 @@ import (
 
 // Batches are record batches in memory.
 type Batches struct {
-	Origin string // what errors call their producer, such as "stream"
+	Origin string // where they come from, for errors, such as "stream"
 	Schema *arrowmeta.Schema
 	Shapes map[string][]int // row shapes that the caller gave for columns of variable-length lists
 	Rows   []int64          // of each batch

@@ -9,16 +9,15 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// builder finds the buffers of one column in one record batch in memory after
-// the other.
+// builder makes a column from record batches in memory, one after the other.
 type builder struct {
 	field  *arrowtype.Field
 	column *Column
-	reason string // why the column cannot be an array after all
+	reason string // why the column cannot be an array; empty if it can
 }
 
-// batch adds the buffers of one record batch, of which rows are needed from
-// row shift on.
+// batch adds the buffers of one record batch. Its first row that is needed is
+// number shift, and rows counts those that are needed.
 func (b *builder) batch(a *Array, shift, rows int64) error {
 	need := rows // elements that the level outside uses
 	for n, level := range b.field.Levels {
@@ -68,8 +67,9 @@ func (b *builder) add(n int, a *Array, shift int64) {
 	p.Shift = append(p.Shift, shift)
 }
 
-// finish drops what is the same for all batches. If the address of every row
-// follows from its number, the elements to skip become part of the addresses.
+// finish drops lists that say nothing: bitmaps if no batch has nulls, and shifts if
+// all are zero. If the address of every row follows from its number, the elements
+// to skip become part of the addresses.
 func (b *builder) finish(batches int) {
 	for n := range b.column.Planes {
 		p := &b.column.Planes[n]
@@ -113,8 +113,8 @@ func (b *builder) fold(batch int) {
 	}
 }
 
-// dictionary adds the dictionary of a record batch, unless it is that of the
-// batch before.
+// dictionary adds the dictionary of a record batch, unless the batch before has the
+// same.
 func (b *builder) dictionary(indices *Array) error {
 	f, a := b.field.Dictionary(), indices.Dictionary()
 	if a == nil {

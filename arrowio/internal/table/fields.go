@@ -34,7 +34,7 @@ func Fields(s *arrowmeta.Schema, shapes map[string][]int) (fields []*arrowtype.F
 	return fields, reasons, nil
 }
 
-// checkColumn makes sure that the first column of a name has rows.
+// checkColumn makes sure that the first column of a name can be a field.
 func checkColumn(name string, columns []arrowmeta.Field, reasons []string) error {
 	var names []string
 	for i := range columns {

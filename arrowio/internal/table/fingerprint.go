@@ -102,7 +102,7 @@ func (p *blocks) records() int64 {
 	return (p.chosen-1)*p.rows + to - from
 }
 
-// hash hashes the blocks, field by field.
+// hash adds the values of the chosen blocks to a hash.
 func (p *blocks) hash(ctx context.Context, h hash.Hash) error {
 	g, err := p.source.Gatherer(p.parts)
 	if err != nil {

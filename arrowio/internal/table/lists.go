@@ -56,9 +56,8 @@ func (l *Lists) InMemory(level int, validity bool, at, bytes int64) ([]byte, err
 	return bytesAt(uintptr(p.Valid[l.Batch]+at), bytes), nil
 }
 
-// FirstShape sets the open lengths of a shape to those of a row. It is false
-// for a row with a null or an empty list on the way; empty is the dimension of
-// that list, -1 for none.
+// FirstShape sets the open lengths of a shape to those of a row. It is false if a
+// list of the row is null or empty. Empty is the dimension of the empty list, or -1.
 func (l *Lists) FirstShape(row int64, shape []int) (found bool, empty int, err error) {
 	at := row
 	for n := range l.Field.Levels {
@@ -85,7 +84,7 @@ func (l *Lists) FirstShape(row int64, shape []int) (found bool, empty int, err e
 	return true, -1, nil
 }
 
-// children returns the range of the elements of some lists.
+// children returns the range of the elements of count lists from number start on.
 func (l *Lists) children(n int, start, count int64) (first, elements int64, err error) {
 	list, offsets := l.Field.List(n), []byte(nil)
 	if buffer := list.Buffer(); buffer.Bits > 0 {
@@ -113,7 +112,7 @@ func (l *Lists) Check(from, to, first int64) error {
 	if err == nil || errors.As(err, &unread) {
 		return err
 	}
-	// A prefix of the rows is right if and only if it ends before the wrong one.
+	// The checked rows have no error if and only if they end before the first wrong one.
 	row := int64(sort.Search(int(to-from), func(k int) bool { return l.check(0, from, int64(k)+1) != nil }))
 	err = l.check(0, from+row, 1)
 	var wrong *Uneven
@@ -148,8 +147,8 @@ func (l *Lists) checkSome(n int, start, count int64) error {
 	if err != nil {
 		return err
 	}
-	// A null list has no elements, as a rule. Then the lists before and after it
-	// lie together, and their elements are checked together.
+	// Most writers store no elements for a null list. Then the elements of the lists
+	// before and after it are adjacent, and are checked together.
 	var from, to int64
 	check := func(k, m int64) {
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
-// Memory is a source over a table in memory. Close waits for the last gather, for
-// as long as it takes, since the memory may have another owner.
+// Memory is a source over a table in memory. Close waits for the last gather without
+// a limit, because the memory's owner may free it afterwards.
 type Memory struct {
 	table *Table
 
@@ -51,7 +51,7 @@ func (m *Memory) Fingerprint(ctx context.Context) (source.Fingerprint, error) {
 // Close implements source.Source.
 func (m *Memory) Close() error { return m.table.Calls.Close(0) }
 
-// WholeRow returns the part that takes all of a field's row, with zeros for nulls.
+// WholeRow returns the part of a whole row of a field, with zeros for nulls.
 func WholeRow(number int, f source.Field) source.Part {
 	box := make([][2]int, len(f.Shape))
 	for d, n := range f.Shape {

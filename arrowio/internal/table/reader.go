@@ -53,7 +53,7 @@ type readState struct {
 type located struct {
 	batch int32
 	row   int64   // in the batch
-	base  uintptr // of the batch's file; 0 if its bytes must be acquired
+	base  uintptr // address of the batch's file; 0 if its bytes must be acquired
 }
 
 // reset releases what the read used.
@@ -234,7 +234,7 @@ func (f *files) guarded(read func() error) error {
 	}
 	err := guard.Fault(read, f.fault)
 	if gone := f.check(); gone != nil {
-		return gone // the bytes that were read may be zeros, and err about those
+		return gone // the bytes that were read may be zeros, and err a consequence
 	}
 	return err
 }

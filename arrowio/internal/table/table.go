@@ -69,15 +69,15 @@ func (c *Column) hasNulls() bool {
 // Store provides access to the files that hold the record batches. A nil Store
 // stands for memory: positions are addresses.
 type Store interface {
-	// Base returns the address at which a file begins in memory, once all of
-	// it is there to stay.
+	// Base returns the address at which a file begins in memory. It is false
+	// until all of the file is resident.
 	Base(file int32) (address uintptr, ok bool)
 
 	// Acquire writes the address of every span to the list. They stay valid
 	// until the lease is released.
 	Acquire(ctx context.Context, spans []resident.Span, to []uintptr) (Lease, error)
 
-	// Ahead requests the spans of the next step, without a wait.
+	// Ahead announces the spans that later calls of Acquire will ask for.
 	Ahead(spans []resident.Span)
 
 	// Encoded reports whether the buffers of a file have to be decoded.
@@ -86,7 +86,7 @@ type Store interface {
 	// Decode returns the buffers of one field in a record batch of such a file.
 	Decode(ctx context.Context, batch int32, field int) (*Decoded, error)
 
-	// Check fails if a file of a list is no longer what it was.
+	// Check fails if a file of a list has changed since it was opened.
 	Check(files []int32) error
 
 	// Named adds the name of the record batch's file to an error.
@@ -112,7 +112,7 @@ type Lease interface{ Release() }
 // Table is a list of fields over record batches.
 type Table struct {
 	Fields  []*arrowtype.Field
-	Strides [][]int // of a field's rows, records first, in bytes; nil for C order, or for all of them
+	Strides [][]int // by field, in bytes: from record to record, then within a row; nil for C order
 	Schema  source.Schema
 	Index   *Index
 	Files   []int32 // file of each record batch; nil if there is at most one
@@ -121,8 +121,8 @@ type Table struct {
 	// Load finds the buffers of fields. It is called once for each.
 	Load func(fields []int) ([]*Column, error)
 
-	// Arm, if set, is called before bytes of the store are touched, so that
-	// its Check finds out afterwards if some were not there.
+	// Arm, if set, is called before bytes of the store are read, so that Check
+	// fails afterwards if some were missing.
 	Arm func()
 
 	// Calls counts the gathers, for Close.
@@ -132,8 +132,8 @@ type Table struct {
 	columns map[int]*Column
 }
 
-// load returns the columns of fields. It finds those that were not asked for
-// before, all together.
+// load returns the columns of fields. It calls Load once for all of them that were
+// not loaded before.
 func (t *Table) load(fields []int) ([]*Column, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -201,7 +201,7 @@ func (t *Table) encoded(batch int32) bool {
 	return t.Store != nil && t.Store.Encoded(t.File(batch))
 }
 
-// damaged returns the error for bytes of a field that cannot be.
+// damaged returns the error for a record whose bytes are invalid.
 func (t *Table) damaged(field int, batch int32, record int64, err error) error {
 	name := t.Schema.Fields[field].Name
 	return t.named(batch, status.Errorf(status.DataLoss, "arrowio", "field %q: record %d: %w", name, record, err).
@@ -216,7 +216,7 @@ func (t *Table) named(batch int32, err error) error {
 	return t.Store.Named(batch, err)
 }
 
-// inFile adds the name of its file to an error about a record.
+// inFile adds the name of the record's file to an error with the attribute "record".
 func (t *Table) inFile(err error) error {
 	var e *status.Error
 	if !errors.As(err, &e) {

@@ -11,8 +11,8 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// run is a range of elements of a level that belong to one row and are not
-// null. A row begins as one run; nulls divide it.
+// run is a range of elements of a level that belong to one row and are not null. A
+// row is one run at first, which nulls divide.
 type run struct {
 	span         int32 // index of the row
 	batch        int32
@@ -36,15 +36,15 @@ type traversal struct {
 
 	decoded *Decoded // the batch of all runs, if it had to be decoded
 	runs    []run
-	next    []run
+	next    []run    // becomes runs
 	bytes   [][]byte // of each run
 	gaps    []gap
 	data    arrowtype.Data
 	batch   int32 // of data.Dictionary
 
-	wanted    []int // runs whose bytes are in pieces
-	pieces    []resident.Span
-	addresses []uintptr
+	wanted    []int           // runs whose bytes must be acquired
+	pieces    []resident.Span // of each wanted run
+	addresses []uintptr       // of each piece
 }
 
 // rows finds the rows of located spans. Compressed batches are done one by one,
@@ -112,7 +112,7 @@ func (t *traversal) useBatch(batch int32) {
 	}
 }
 
-// begin adds the run of a row in the column.
+// begin adds the first run of a row.
 func (t *traversal) begin(span int32) {
 	l := &t.located[span]
 	t.runs = append(t.runs, run{span, l.batch, l.row, 1, 0})

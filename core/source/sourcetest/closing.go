@@ -9,7 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// hang bounds what should end at once.
+// hang bounds the wait for a gather that should end at once.
 const hang = 20 * time.Second
 
 // closeWhileGathering closes the source during gathers. They may succeed, or fail
