@@ -35,7 +35,7 @@ def test_alike(got: Got) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("ahead", "process 0 is 1 batch ahead of processes 1, 2 and 3"),
         ("ahead with replicas", "process 0 is 1 batch ahead of process 2"),
@@ -44,9 +44,9 @@ def test_alike(got: Got) -> None:
         ("later", "process 3 is 1 batch ahead of processes 0, 1 and 2"),
     ],
 )
-def test_ahead(got: Got, name: str, said: str) -> None:
+def test_ahead(got: Got, name: str, message: str) -> None:
     """All processes raise the same error: within three steps with "always", else usually in 200."""
     scene = SCENES[name]
-    assert [each[name][1] for each in got] == [f"mf.Loader: {said}{WHY}"] * 4
+    assert [each[name][1] for each in got] == [f"mf.Loader: {message}{WHY}"] * 4
     steps = [each[name][0] - scene.before for each in got]
     assert max(steps) <= (3 if scene.verify == "always" else 200)

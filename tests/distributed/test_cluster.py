@@ -156,8 +156,8 @@ def test_a_program_that_is_stuck(tmp_path: Path) -> None:
         assert job.processes[1].wait(HANG) == mf.EXIT_PEER_ERROR, job.logs()
         job.kill(0)
         log = job.log(1)
-    said = "meshfeed: loader 'train': process 0, at epoch 0, step 1: ZeroDivisionError: played\n"
-    said += "meshfeed: process 1 has not asked for a batch for 0.5 s and ends with status "
-    said += "113 (on_peer_error='end')\n"
-    assert said in log
+    message = "meshfeed: loader 'train': process 0, at epoch 0, step 1: ZeroDivisionError: played\n"
+    message += "meshfeed: process 1 has not asked for a batch for 0.5 s and ends with status "
+    message += "113 (on_peer_error='end')\n"
+    assert message in log
     assert "Traceback" not in log  # JAX's own error would leave one

@@ -17,14 +17,16 @@ DIED = "loader 'train': process 2 does not answer since "
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [("dies", DIED), ("leaves", LEFT), ("exits", LEFT)], ids=lambda each: each[:6]
+    ("how", "message"),
+    [("dies", DIED), ("leaves", LEFT), ("exits", LEFT)],
+    ids=lambda each: each[:6],
 )
-def test_lost(how: str, said: str, tmp_path: Path) -> None:
+def test_lost(how: str, message: str, tmp_path: Path) -> None:
     """It is killed, or leaves its loop or its program, while the others are in a step."""
     with Job("tests.distributed.lost_player", [1] * 4, tmp_path, env={"MESHFEED_LOST": how}) as job:
         late = time.monotonic() + HANG
         others = [p for p in range(4) if p != ODD]
-        while not all(re.search(said, job.log(p)) for p in others):
+        while not all(re.search(message, job.log(p)) for p in others):
             assert time.monotonic() < late, job.logs()
             time.sleep(0.05)
         logs = "".join(map(job.log, others))

@@ -94,12 +94,12 @@ LACKING: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", LACKING)
 def test_missing_values_are_refused(name: str) -> None:
-    said = (
+    message = (
         "has missing values, which an array cannot hold, in 1 of 2 records, the first in record 1"
     )
     remedy = 'mf.from_arrow a table that has it and the loader fill={"x": 0}'
     got = refusal(LACKING[name])
-    assert got.startswith(f"{said}; replace them")
+    assert got.startswith(f"{message}; replace them")
     assert got.endswith(f", or give {remedy}")
 
 
@@ -189,12 +189,12 @@ def test_tables_are_arrays_of_two_dimensions(name: str) -> None:
 def test_columns_of_several_types_become_one_array_if_it_is_exact() -> None:
     got = column(pd.DataFrame({"a": pd.array([1, 2], dtype="Int64"), "b": [0.5, 1.5]}))
     assert got.tolist() == [[1.0, 0.5], [2.0, 1.5]]
-    said = (
+    message = (
         "has parts of integers that float64 cannot hold exactly; give them as a field of their own"
     )
-    assert refusal(pd.DataFrame({"a": [BIG, 2], "b": [0.5, 1.5]})) == said
-    said = "has parts of the types datetime64[us], int64; give each as a field of its own"
-    assert refusal(pd.DataFrame({"a": TIMES.as_unit("us"), "b": [1, 2]})) == said
+    assert refusal(pd.DataFrame({"a": [BIG, 2], "b": [0.5, 1.5]})) == message
+    message = "has parts of the types datetime64[us], int64; give each as a field of its own"
+    assert refusal(pd.DataFrame({"a": TIMES.as_unit("us"), "b": [1, 2]})) == message
 
 
 def test_numpy_memory_is_not_copied() -> None:
@@ -271,7 +271,7 @@ class OnDevice:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (
             np.array(["a"]),
@@ -397,8 +397,8 @@ class OnDevice:
     ],
     ids=lambda given: "" if isinstance(given, str) else type(given).__name__,
 )
-def test_arrays_that_cannot_be_fields(given: Any, said: str) -> None:
-    assert refusal(given) == said
+def test_arrays_that_cannot_be_fields(given: Any, message: str) -> None:
+    assert refusal(given) == message
 
 
 def test_remedies_work() -> None:

@@ -94,8 +94,8 @@ def test_objects_of_polars_are_refused() -> None:
     table = pl.DataFrame({"a": [1], "o": pl.Series([object()], dtype=pl.Object)})
     with pytest.raises(mf.InvalidArgumentError) as caught:
         mf.from_arrow(table)
-    said = "mf.from_arrow: column 'o' holds Python objects; leave it out: table.drop('o')"
-    assert str(caught.value) == said
+    message = "mf.from_arrow: column 'o' holds Python objects; leave it out: table.drop('o')"
+    assert str(caught.value) == message
     with mf.from_arrow(table.drop("o")) as ds:
         assert list(ds.schema) == ["a"]
 
@@ -213,7 +213,7 @@ def test_a_reader_is_read_once() -> None:
 
 def test_other_objects_name_a_remedy() -> None:
     data = pa.table({"x": [1, 2]})
-    said = {}
+    messages = {}
     for name, given in (
         ("list", data.to_batches()),
         ("array", pa.array([1])),
@@ -221,13 +221,13 @@ def test_other_objects_name_a_remedy() -> None:
     ):
         with pytest.raises(mf.Error) as caught:
             mf.from_arrow(given)
-        said[name] = str(caught.value)
+        messages[name] = str(caught.value)
     alone = (
         "mf.from_arrow: the stream cannot be read: the stream holds arrays of int64, not record "
         "batches; pass an object that gives record batches, such as a table that has the array "
         "as a column"
     )
-    assert said == {
+    assert messages == {
         "list": "mf.from_arrow: list has neither __arrow_c_stream__ nor __arrow_c_array__; "
         "give pyarrow.Table.from_batches(batches)",
         "array": alone,

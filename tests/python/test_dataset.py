@@ -212,16 +212,16 @@ def test_columns_that_cannot_be_arrays_are_listed(tmp_path: Path) -> None:
 
 def test_a_column_that_cannot_be_an_array_is_an_error_with_the_reason() -> None:
     """The error does not say that the column is missing."""
-    said = "array 't' takes column 'text', which is not an array: text has no fixed size; "
-    said += "store token ids as a fixed-size list of integers"
+    message = "array 't' takes column 'text', which is not an array: text has no fixed size; "
+    message += "store token ids as a fixed-size list of integers"
     specs = {"n": mf.Array("n"), "t": mf.Array("text")}
     with mf.from_arrow(pa.table({"n": [1, 2], "text": ["a", "b"]})) as ds:
         with pytest.raises(mf.UnsupportedError) as e:
             mf.Loader(ds, specs=specs, batch_size=2)
-        assert str(e.value) == f"mf.Loader: {said}"
+        assert str(e.value) == f"mf.Loader: {message}"
         with pytest.raises(mf.UnsupportedError) as e:
             mf.layout({}, specs, ds, batch_size=2)
-        assert str(e.value) == f"mf.layout: {said}"
+        assert str(e.value) == f"mf.layout: {message}"
         assert rows(ds, specs=["n"])["n"].tolist() == [1, 2]
 
 

@@ -117,11 +117,11 @@ for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
     except mf.UnsupportedError as e:
         print(e)
 """
-    said = "this build carries no page, since it was built without the tag page; "
-    said += "pip install builds it in unless MESHFEED_PAGE=0 is set; "
-    said += "in a checkout run: make page lib"
+    message = "this build carries no page, since it was built without the tag page; "
+    message += "pip install builds it in unless MESHFEED_PAGE=0 is set; "
+    message += "in a checkout run: make page lib"
     printed = run(program, MESHFEED_LIBRARY=faulty)
-    assert printed == f"Layout.to_html: {said}\nLayout.serve: {said}\n"
+    assert printed == f"Layout.to_html: {message}\nLayout.serve: {message}\n"
     assert not out.exists()
 
 

@@ -56,14 +56,14 @@ def some_go_on(keys: dict[str, bytes]) -> bool:
     return any(exceptions for _, _, exceptions, _ in decisions)
 
 
-def error(said: str) -> str:
-    text = f"mf.Loader: {said}: a step uses different batches in these processes; take the same "
+def error(problem: str) -> str:
+    text = f"mf.Loader: {problem}: a step uses different batches in these processes; take the same "
     text += "number of batches in every process; loader.peek() shows the next one without taking "
     return text + "it; then continue from a saved state in all of them"
 
 
 @pytest.mark.parametrize(
-    ("odd", "more", "said"),
+    ("odd", "more", "problem"),
     [
         ({0}, 1, "process 0 is 1 batch ahead of processes 1, 2 and 3"),
         ({3}, 4, "process 3 is 4 batches ahead of processes 0, 1 and 2"),
@@ -71,7 +71,7 @@ def error(said: str) -> str:
         ({0, 2, 3}, 2, "process 1 is 2 batches behind processes 0, 2 and 3"),
     ],
 )
-def test_ahead(odd: set[int], more: int, said: str) -> None:
+def test_ahead(odd: set[int], more: int, problem: str) -> None:
     """All processes name the one that takes more batches, with their number."""
     step, taken = Steps(), [0] * 4
 
@@ -84,18 +84,18 @@ def test_ahead(odd: set[int], more: int, said: str) -> None:
 
     with players(verify_replicas="always") as job:
         got = run(job, loop)
-        assert [str(e) for e in got] == [error(said)] * 4
+        assert [str(e) for e in got] == [error(problem)] * 4
         assert all(isinstance(e, mf.IncompatibleError) for e in got)
         assert taken == [3] * 4
         for loader in job.loaders:  # every later batch raises it again
             with pytest.raises(mf.IncompatibleError) as again:
                 next(iter(loader))
-            assert str(again.value) == error(said)
+            assert str(again.value) == error(problem)
 
 
 def test_the_error_is_the_same_in_all() -> None:
     """The error is the same in all, also in a process that receives it from another first."""
-    step, said = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
+    step, message = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
 
     def loop(p: int, it: Iterator[Any]) -> None:
         for _ in range(1 + (p == 3)):
@@ -110,12 +110,12 @@ def test_the_error_is_the_same_in_all() -> None:
         for loader in job.loaders[1:]:
             with pytest.raises(mf.IncompatibleError) as e:
                 next(iter(loader))
-            assert (type(e.value), str(e.value)) == (mf.IncompatibleError, said)
+            assert (type(e.value), str(e.value)) == (mf.IncompatibleError, message)
 
 
 def test_the_error_outlives_the_processes_that_raised_it() -> None:
     """A process that has not read the error when the others depart still raises it."""
-    step, said = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
+    step, message = Steps(), error("process 3 is 1 batch ahead of processes 0, 1 and 2")
 
     def loop(p: int, it: Iterator[Any]) -> None:
         for _ in range(1 + (p == 3)):
@@ -133,7 +133,7 @@ def test_the_error_outlives_the_processes_that_raised_it() -> None:
         until(lambda: bool(peers_of(slow).departed))
         with pytest.raises(mf.IncompatibleError) as e:
             next(iter(slow))
-        assert str(e.value) == said
+        assert str(e.value) == message
 
 
 def loop_of(step: Steps) -> Loop:

@@ -25,11 +25,11 @@ func TestEnvironmentIsLeftAlone(t *testing.T) {
 		env := append(append(slices.Clone(own), set...), tellEnvironment+"=1")
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = env
-		var said strings.Builder
-		cmd.Stderr = &said
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
 		got, err := cmd.Output()
-		if err != nil || said.Len() > 0 {
-			t.Fatalf("%v, standard error %q", err, said.String())
+		if err != nil || stderr.Len() > 0 {
+			t.Fatalf("%v, standard error %q", err, stderr.String())
 		}
 		if want := fmt.Sprint(env); string(got) != want {
 			t.Errorf("importing the package changes the environment:\ngot  %s\nwant %s", got, want)

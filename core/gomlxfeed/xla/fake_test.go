@@ -33,8 +33,8 @@ var built struct {
 func compile(t *testing.T, out string, args ...string) error {
 	t.Helper()
 	args = append([]string{"-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", out}, args...)
-	if said, err := exec.Command(compiler(t), args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%v\n%s", err, said)
+	if output, err := exec.Command(compiler(t), args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%v\n%s", err, output)
 	}
 	return nil
 }

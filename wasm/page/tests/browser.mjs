@@ -42,16 +42,16 @@ export function inBrowser(name, options, run) {
   test(name, { skip, timeout: 60_000 }, async (t) => {
     browser ??= await chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, offline: !options.online, ...options });
-    const said = [];
-    context.on("console", (m) => said.push(`${m.type()}: ${m.text()}`));
-    context.on("weberror", (e) => said.push(`error: ${e.error().stack}`));
-    context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || said.push(`request: ${r.url()}`));
+    const messages = [];
+    context.on("console", (m) => messages.push(`${m.type()}: ${m.text()}`));
+    context.on("weberror", (e) => messages.push(`error: ${e.error().stack}`));
+    context.on("request", (r) => /^(file|data|blob):/.test(r.url()) || options.online || messages.push(`request: ${r.url()}`));
     try {
       const page = await context.newPage();
       page.impatient = options.impatient;
       if (!options.impatient) patient(page);
       await run(page, t);
-      assert.deepEqual(said, [], "the page said something");
+      assert.deepEqual(messages, [], "the page wrote to the console, or sent a request");
     } finally {
       await context.close();
     }
