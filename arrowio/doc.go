@@ -1,6 +1,6 @@
 // Package arrowio makes sources of records for a loader: from one or many Arrow
 // IPC files and streams ([Open]), and from Go slices ([FromSlices]). Its
-// subpackages records and records18 make them from record batches of the Arrow
+// subpackages records and records18 make sources from record batches of the Arrow
 // library for Go, v17 and v18.
 //
 //	ds, err := arrowio.Open("digits/train-*.arrow")
@@ -11,16 +11,16 @@
 //
 // [Open] reads only metadata: the schema, and the header of every record
 // batch. Columns whose rows all have one shape become fields. The others are
-// listed in Schema().Skipped with the reason and a remedy. Rows are then copied
-// straight from the files into the memory of a batch, one copy, in any order.
+// listed in Schema().Skipped with the reason and a remedy. Gather, which
+// a loader calls for each batch, copies rows in any order from the files to the
+// memory of the batch, without a copy in between.
 //
 // Files are taken in the order in which they are given. Those of a glob or a
 // directory are sorted by base name, then path. Those of a directory written by
 // Hugging Face's save_to_disk have the order of its state.json.
 //
 // Files need not be trusted. Damage in a file causes an error that names the file
-// and the position, never a crash. README.md lists every way in which Gather, the
-// call that copies rows, can end.
+// and the position, never a crash. README.md lists every way in which Gather can end.
 //
 // # How to add a format
 //
@@ -35,7 +35,8 @@
 //   - The contents of a file return that metadata, visit the headers of the
 //     units, decode one column of one unit to Arrow buffers, and verify all
 //     values. The digest in the metadata covers the schema and the number of rows
-//     per unit. A fingerprint contains this digest and samples of the values.
+//     per unit. A fingerprint contains this digest and samples of the values,
+//     or all bytes of small files.
 //   - A unit is the header of a unit: its number of rows, and which columns may
 //     have nulls. If rows can be gathered from the file as they are stored, the
 //     unit says where they are. Otherwise its encoding is not empty, and the

@@ -26,11 +26,11 @@
 // It is a multiset hash: the sum modulo 2^128 of a hash of (epoch, position,
 // record) for every row. It is MSet-Add-Hash of Clarke, Devadas, van Dijk,
 // Gassend and Suh (Incremental Multiset Hash Functions and Their Application to
-// Memory Integrity Checking, ASIACRYPT 2003). A sum does not depend on the order of its
-// terms, and the digest of two sets of rows is the sum of their digests. So
+// Memory Integrity Checking, ASIACRYPT 2003). A sum does not depend on the order
+// of its terms, and the digest of two sets of rows is the sum of their digests. So
 // batches and processes can be added in any order ([Certificate.Add]). A row that
-// is missing or repeated changes the sum. An exclusive or would not notice two
-// additional copies of a row.
+// is missing or repeated changes the sum. In contrast, two additional copies of a
+// row would not change an exclusive or.
 //
 // The hash is a mixing function and not a cipher. It takes a few nanoseconds per
 // row. An accident (lost or repeated rows, exchanged files, processes, seeds or
@@ -44,16 +44,16 @@
 //
 // Certificates of one sequence can be added in any order. Runs of different
 // processes with the same mesh and positions are joined to one run. All other runs
-// stay separate. The mesh, the batch size and the remainder may differ between runs.
-// If a job was killed and continued from a saved state, add the certificate that was
-// saved together with that state.
+// stay separate. The mesh, the batch size and the remainder may differ between
+// runs. If a job was killed and continued from a saved state, add the certificate
+// that was saved together with that state.
 //
 // [Certificate.Check] covers every position from the first of epoch 0 to the last
 // one delivered, and [Certificate.Covers] those between two cursors. Each position
 // must have been delivered by all processes of one run and by no other run, or
 // dropped, or skipped. The evidence of these runs must equal the evidence that
-// order and seed determine for their positions. A certificate without delivered positions is
-// never complete.
+// order and seed determine for their positions. A certificate without delivered
+// positions is never complete.
 //
 //	total := parts[0]
 //	for _, part := range parts[1:] {
