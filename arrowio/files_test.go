@@ -18,7 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// column is the content of a file of one column.
+// column returns the content of a file of one column.
 func column(t *testing.T, name string, typ arrow.DataType, values string, options ...ipc.Option) []byte {
 	t.Helper()
 	a, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(values))
@@ -29,7 +29,7 @@ func column(t *testing.T, name string, typ arrow.DataType, values string, option
 	return writeRecords(t, schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{a}, -1)}, options...).data
 }
 
-// numbered is a file with one number.
+// numbered returns a file with one number.
 func numbered(t *testing.T, n int) []byte {
 	return column(t, "x", arrow.PrimitiveTypes.Int8, fmt.Sprintf("[%d]", n))
 }

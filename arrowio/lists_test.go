@@ -20,7 +20,7 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// lists is a column of lists of three values in 1,000 rows, of which row 990
+// lists returns a column of lists of three values in 1,000 rows, of which row 990
 // has two and row 995 four, so that their total is right.
 func lists(typ arrow.DataType) arrow.Array {
 	b := array.NewBuilder(memory.DefaultAllocator, typ).(array.ListLikeBuilder)

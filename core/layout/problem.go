@@ -77,5 +77,5 @@ func (r *reporter) report(severity Severity, code Code, path, message, hint stri
 	r.problems = append(r.problems, Problem{severity, code, path, message, hint, facts})
 }
 
-// arrayPath is the JSON Pointer of an array of the document.
+// arrayPath returns the JSON Pointer of an array of the document.
 func arrayPath(name string) string { return "/arrays/" + jsontext.Escape(name) }

@@ -119,7 +119,7 @@ func wantComplete(t testing.TB, c certificate.Certificate, dropped, skipped span
 	}
 }
 
-// replicated is a layout of two processes that both hold everything.
+// replicated returns a layout of two processes that both hold everything.
 func replicated(size int) *layout.Document {
 	d := document(size)
 	for i := range d.Arrays {
@@ -153,7 +153,7 @@ func TestCertificate(t *testing.T) {
 	wantComplete(t, c, nil, nil)
 }
 
-// columns is a layout of two processes, each with half of the columns of all rows.
+// columns returns a layout of two processes, each with half of the columns of all rows.
 func columns(size int) *layout.Document {
 	d := document(size)
 	for i, a := range d.Arrays {

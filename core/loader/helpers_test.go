@@ -16,14 +16,14 @@ import (
 	"github.com/meshfeed/meshfeed/tests/synthetic"
 )
 
-// digits is a dataset of small images and labels.
+// digits returns a dataset of small images and labels.
 func digits(records int64) *synthetic.Source {
 	return synthetic.New(records,
 		source.Field{Name: "image", Type: dtype.Float32, Shape: []int{2, 4}},
 		source.Field{Name: "label", Type: dtype.Int64})
 }
 
-// document is a layout for digits: images over both axes of a 2×2 mesh of two
+// document returns a layout for digits: images over both axes of a 2×2 mesh of two
 // processes, labels narrowed.
 func document(size ...int) *layout.Document {
 	tail := make(sharding.PartitionSpec, len(size)-1)

@@ -12,7 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// wide is a layout for digits: rows over the first axis of a mesh of some processes
+// wide returns a layout for digits: rows over the first axis of a mesh of some processes
 // with two devices each.
 func wide(processes, size int) *layout.Document {
 	d := document(size)

@@ -14,7 +14,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// strip is a layout for digits: all arrays over one axis.
+// strip returns a layout for digits: all arrays over one axis.
 func strip(devices, batch int, remainder string) *layout.Document {
 	spec := sharding.P("data")
 	return &layout.Document{

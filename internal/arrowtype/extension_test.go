@@ -57,7 +57,7 @@ func TestTensorOfPyarrow(t *testing.T) {
 	}
 }
 
-// tensorField is a field of lists of 6 with the parameters.
+// tensorField returns a field of lists of 6 with the parameters.
 func tensorField(parameters string) arrowmeta.Field {
 	return arrowmeta.Field{
 		Name: "x",

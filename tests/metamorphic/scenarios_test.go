@@ -211,7 +211,8 @@ func scattered(r *rand.Rand) plan {
 	return p
 }
 
-// someHoldNone is a mesh over the devices of some processes of a cluster.
+// someHoldNone returns a plan in which every other process of the cluster has no
+// device of the mesh.
 func someHoldNone(r *rand.Rand) plan {
 	p := dataParallel(r)
 	for i := range p.owners {

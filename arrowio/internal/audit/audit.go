@@ -69,8 +69,8 @@ func (c *column) child(i int) *column {
 	return &column{ctx: c.ctx, batch: c.batch, Column: child, path: c.path + "." + child.Field.Name, all: c.all}
 }
 
-// childLen returns the number of values of a child. It is the largest number if
-// the child cannot be found, because a type is not known.
+// childLen returns the number of values of a child. It returns math.MaxInt64 if the
+// child cannot be located, because a type before it is unknown.
 func (c *column) childLen(i int) int64 {
 	if !c.Children[i].Located {
 		return math.MaxInt64
@@ -78,7 +78,7 @@ func (c *column) childLen(i int) int64 {
 	return c.child(i).node().Length
 }
 
-// childNulls returns the number of nulls of a child; 0 if it cannot be found.
+// childNulls returns the number of nulls of a child, or 0 if it cannot be located.
 func (c *column) childNulls(i int) int64 {
 	if !c.Children[i].Located {
 		return 0

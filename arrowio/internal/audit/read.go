@@ -93,8 +93,8 @@ func (c *column) valid(first, n int64) ([]byte, error) {
 
 func isNull(bitmap []byte, i int) bool { return bitmap != nil && bitmap[i>>3]>>(i&7)&1 == 0 }
 
-// integer reads the i-th of some integers. A value above the range of int64 is its
-// largest number.
+// integer returns the i-th integer of values. It returns math.MaxInt64 for a larger
+// unsigned value.
 func integer(values []byte, i int, width int64, signed bool) int64 {
 	at := values[int64(i)*width:]
 	switch {

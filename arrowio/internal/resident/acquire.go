@@ -29,8 +29,8 @@ type buffer struct {
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// grow sets the length to size bytes. It allocates more, because the next step
-// may need a little more.
+// grow sets the length to size bytes. If it allocates, it adds an eighth, because the
+// next step may need a little more.
 func (b *buffer) grow(size int) {
 	if cap(b.bytes) < size {
 		b.bytes = make([]byte, size+size/8)
@@ -49,7 +49,7 @@ func (s *Set) Acquire(ctx context.Context, spans []Span, to []uintptr) (*Lease, 
 		err = s.fetch(ctx, spans, to, b)
 	}
 	if err != nil {
-		return nil, err // a read may still write to b: it does not go back to the pool
+		return nil, err // b does not go back to the pool: a read may still write to it
 	}
 	return &Lease{b}, nil
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// hints are the regions of the latest hint. An older hint that was not passed on
-// in time is of no use any more and is dropped.
+// hints holds the regions of the latest hint. A new hint replaces one that has not
+// reached the kernel yet, because its step has begun by then.
 type hints struct {
 	mu      sync.Mutex
 	running bool

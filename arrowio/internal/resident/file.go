@@ -35,7 +35,7 @@ func NewFile(b blob.Blob) *File {
 }
 
 // Base returns the address of the file's first byte once all of it is resident.
-// It is valid until the last user leaves the closed set.
+// After the dataset is closed, it is valid until the last call under way ends.
 func (f *File) Base() (uintptr, bool) {
 	return f.base(), f.mapping != nil && f.ready.Load() == f.Size()
 }

@@ -73,7 +73,7 @@ func (g *grid) sideTexts() []string {
 	return texts
 }
 
-// rowLabel is the label of row i.
+// rowLabel returns the label of row i.
 func (g *grid) rowLabel(i int) string {
 	r := g.rows[i]
 	switch {
@@ -86,7 +86,7 @@ func (g *grid) rowLabel(i int) string {
 	return wording.Span(step*first, step*min(first+len(g.cols), g.down.tiles))
 }
 
-// colLabel is the label of column j.
+// colLabel returns the label of column j.
 func (g *grid) colLabel(j int) string {
 	c := g.cols[j]
 	switch {

@@ -66,7 +66,7 @@ func (l *view) table(g *grid, s style) *table {
 // total returns the width of the whole table.
 func (t *table) total() int { return t.label + 2 + len(t.cols)*(t.width+2*t.pad+1) }
 
-// colLabel is the label of column j in the style of the table.
+// colLabel returns the label of column j in the style of the table.
 func (t *table) colLabel(j int) string {
 	label := t.grid.colLabel(j)
 	if i := strings.IndexByte(label, ':'); t.start && i >= 0 {
