@@ -11,9 +11,9 @@
 //
 // [Open] reads only metadata: the schema, and the header of every record
 // batch. Columns whose rows all have one shape become fields. The others are
-// listed in Schema().Skipped with the reason and a remedy. Gather, which
-// a loader calls for each batch, copies rows in any order from the files to the
-// memory of the batch, without a copy in between.
+// listed in Schema().Skipped with the reason and a remedy. Gather, which a loader
+// calls for each batch, copies rows in any order to the memory of the batch. If a
+// file is not compressed, its rows are copied once, straight from the file.
 //
 // Files are taken in the order in which they are given. Those of a glob or a
 // directory are sorted by base name, then path. Those of a directory written by
