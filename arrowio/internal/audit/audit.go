@@ -70,7 +70,7 @@ func (c *column) child(i int) *column {
 }
 
 // childLen returns the number of values of a child. It returns math.MaxInt64 if the
-// child cannot be located, because a type before it is unknown.
+// child cannot be located, because its type or one before it is unknown.
 func (c *column) childLen(i int) int64 {
 	if !c.Children[i].Located {
 		return math.MaxInt64
