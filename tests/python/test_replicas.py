@@ -236,7 +236,7 @@ def test_a_batch_is_kept_until_it_is_hashed(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(calls, "digests", digests)
     with players(verify_replicas="always") as job:
-        for _ in range(replicas.UNREAD):
+        for _ in range(replicas.UNHASHED):
             job.step()
         assert [loader.stats()["live_batches"] for loader in job.loaders] == [2, 2, 2, 2]
         late = threading.Thread(target=job.step)
@@ -324,11 +324,11 @@ def test_a_writer_leaves(caplog: pytest.LogCaptureFixture) -> None:
         job.step()
         compared(job)
         job.loaders.pop(0).close()
-        for _ in range(replicas.BEHIND + 20):  # more than may wait
+        for _ in range(replicas.UNCOMPARED + 20):  # more than may wait
             assert all(isinstance(batch, dict) for batch in job.step())
         compared(job)
         assert compared_by(job.loaders[0]) == 1  # what it shared with process 0
-        assert compared_by(job.loaders[2]) == 1 + 4 * (replicas.BEHIND + 21)
+        assert compared_by(job.loaders[2]) == 1 + 4 * (replicas.UNCOMPARED + 21)
     text = "loader 'train': epoch 0, step 1 was not compared with process 0, which has closed the "
     text += "loader; nor will later ones be"
     assert [r.getMessage() for r in caplog.records] == [text] * 3
@@ -350,7 +350,7 @@ def test_a_reader_leaves(gone: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> None:
     """The number of keys is bounded, however long a run is."""
-    monkeypatch.setattr(replicas, "BEHIND", 16)
+    monkeypatch.setattr(replicas, "UNCOMPARED", 16)
 
     class Counted(Memory):
         most = 0
@@ -369,7 +369,7 @@ def test_the_store_stays_small(monkeypatch: pytest.MonkeyPatch, deep: bool) -> N
         assert len(store.keys) <= 5 + 8 + 5
     # Two writers are ahead of the slowest reader by what waits in its queues, and one of them has
     # three readers, of which two have said that they are ready.
-    assert store.most < 20 + 4 * (replicas.BEHIND + replicas.UNREAD + 2)
+    assert store.most < 20 + 4 * (replicas.UNCOMPARED + replicas.UNHASHED + 2)
 
 
 def test_a_store_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
