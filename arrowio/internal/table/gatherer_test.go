@@ -2,9 +2,14 @@ package table
 
 import (
 	"math"
+	"runtime"
+	"slices"
 	"testing"
+	"unsafe"
 
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
 // TestCheckRecords tries numbers at every bound, alone and first and last in a
@@ -32,4 +37,30 @@ func TestCheckRecords(t *testing.T) {
 	if want := "arrowio: record 3 of 3"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+}
+
+// TestElements gathers small elements of two record batches by two jobs, whose rows
+// overlap.
+func TestElements(t *testing.T) {
+	batches := [][]int32{{10, 11, 12}, {13, 14, 15, 16}}
+	var plane Plane
+	for _, b := range batches {
+		plane.Data = append(plane.Data, int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
+	}
+	field := describe(t, arrowmeta.Field{Name: "x", Type: number})
+	x := &Table{Index: NewIndex([]int64{3, 4}), Load: Loaded([]*Column{{Planes: []Plane{plane}}}), Calls: source.NewCalls("arrowio", "dataset", nil)}
+	x.Add(field, false)
+	g, err := x.Gatherer([]source.Part{WholeRow(0, x.Schema.Fields[0])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := make([]byte, 8), make([]byte, 12)
+	jobs := []source.Job{{Rows: [2]int{0, 2}, Dst: first}, {Rows: [2]int{1, 4}, Dst: second}}
+	if err := g.Gather(t.Context(), []int64{6, 0, 3, 2}, jobs); err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{16, 0, 0, 0, 10, 0, 0, 0, 10, 0, 0, 0, 13, 0, 0, 0, 12, 0, 0, 0}; !slices.Equal(slices.Concat(first, second), want) {
+		t.Errorf("got %v and %v", first, second)
+	}
+	runtime.KeepAlive(batches)
 }
