@@ -83,9 +83,13 @@ func run(ctx context.Context, args []string, in io.Reader, out, diagnostics io.W
 	cmd := newRoot()
 	cmd.SetArgs(append([]string{}, args...)) // never nil, which would mean the arguments of the process
 	cmd.SetIn(in)
-	cmd.SetOut(out)
+	written := &output{Writer: out}
+	cmd.SetOut(written)
 	cmd.SetErr(diagnostics)
 	err := cmd.ExecuteContext(ctx)
+	if written.err != nil && ctx.Err() == nil {
+		err = written.err
+	}
 	switch {
 	case err == nil:
 		return exitSuccess

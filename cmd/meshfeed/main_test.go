@@ -86,10 +86,16 @@ func TestInterruptOfABlockedRun(t *testing.T) {
 	}
 }
 
-// full is a writer whose every write fails.
-type full struct{}
+// full is a writer whose first write fails, because the disk is full then.
+type full struct{ space bool }
 
-func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+func (f *full) Write(b []byte) (int, error) {
+	if !f.space {
+		f.space = true
+		return 0, syscall.ENOSPC
+	}
+	return len(b), nil
+}
 
 // TestLostOutput checks that a verb fails if its output cannot be written.
 func TestLostOutput(t *testing.T) {
@@ -97,11 +103,11 @@ func TestLostOutput(t *testing.T) {
 	layout := `{"meshfeed":1,"mesh":{"axes":[["data",2]]},"arrays":{"label":{"shape":["B"],"dtype":"int32"}},"batch":{"size":4}}`
 	for _, line := range []string{
 		"--version", "inspect train-0.arrow", "inspect --json train-0.arrow", "verify --hash train-0.arrow", "verify --json train-0.arrow",
-		"plan -", "plan --json -", "plan --svg -", "check -", "check --json -", "check --format github -",
+		"plan -", "plan --json -", "plan --svg -", "check -", "check - -", "check --json -", "check --format github -",
 		"bench --time 1ms - train-0.arrow", "bench --time 1ms --json - train-0.arrow", "devices go", "devices go --json",
 	} {
 		var diagnostics bytes.Buffer
-		code := run(context.Background(), strings.Fields(line), strings.NewReader(layout), full{}, &diagnostics)
+		code := run(context.Background(), strings.Fields(line), strings.NewReader(layout), &full{}, &diagnostics)
 		if code != exitFailure || diagnostics.String() != "meshfeed: no space left on device\n" {
 			t.Errorf("%s: got exit %d and %q", line, code, diagnostics.String())
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,7 +48,23 @@ func visible(text string) string {
 
 func invisible(r rune) bool { return !unicode.IsPrint(r) }
 
+// output is where a verb prints. It keeps the first error of a write, so that a
+// verb need not check each write.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
 func isTerminal(out io.Writer) bool {
+	if o, ok := out.(*output); ok {
+		out = o.Writer
+	}
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
