@@ -24,6 +24,10 @@ const (
 
 // copy copies bytes. Its rows are the first of list.
 func (c copier) copy(list []uintptr, streaming bool) {
+	if c.count == 1 && c.run >= 64 && c.run < streamRun {
+		c.copyMedium(list)
+		return
+	}
 	ahead := max(1, min(reach/(c.run*c.count), aheadRows))
 	last, extent := len(list)-1, (c.count-1)*c.stride+c.run
 	lead := min(extent, leadBytes)
@@ -43,21 +47,37 @@ func (c copier) copy(list []uintptr, streaming bool) {
 	}
 }
 
+// copyMedium copies single runs of 64 to streamRun bytes, one cache line at a time,
+// each after the prefetch of a later line. Prefetches of several lines at once would
+// fill the processor's miss buffers, and the copies would wait.
+func (c copier) copyMedium(list []uintptr) {
+	for from, n := 0, 0; from < len(c.rows); from += n {
+		ahead := aheadRows
+		n = min(callBytes/c.run, len(c.rows)-from)
+		if later := len(list) - from - ahead; later > 0 {
+			n = min(n, later)
+		} else {
+			ahead = 0
+		}
+		copyRows(&c.dst[from*c.width], &list[from], n, c.src, c.run, c.width, ahead)
+	}
+}
+
 const (
 	// streamRun is the shortest run that is streamed: too much of a shorter one
 	// is not in whole cache lines.
 	streamRun = 2048
 
-	// streamBytes bounds a call of assembly, which cannot be preempted, so that a
+	// callBytes bounds a call of assembly, which cannot be preempted, so that a
 	// garbage collection does not wait for it.
-	streamBytes = 256 << 10
+	callBytes = 256 << 10
 )
 
 // stream copies whole cache lines past the cache, and the ends of a run through it.
 func stream(dst, src []byte) {
 	n := copy(dst[:-int(uintptr(unsafe.Pointer(&dst[0])))&63], src)
 	for dst, src = dst[n:], src[n:]; len(dst) >= 64; dst, src = dst[n:], src[n:] {
-		n = min(len(dst), streamBytes) &^ 63
+		n = min(len(dst), callBytes) &^ 63
 		streamLines(&dst[0], &src[0], n/64)
 	}
 	copy(dst, src)

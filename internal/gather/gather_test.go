@@ -288,3 +288,32 @@ func benchmark(b *testing.B, data []byte, size int, o Options) {
 		at += n
 	}
 }
+
+// TestManyRows copies parts of so many rows that a copy takes several calls of
+// assembly, and the last rows have no later row to prefetch.
+func TestManyRows(t *testing.T) {
+	for _, run := range []int{64, 100, 2000} {
+		for _, n := range []int{1, aheadRows, aheadRows + 1, 2*callBytes/run + aheadRows + 3} {
+			const stride = 2100
+			src := make([]byte, n*stride)
+			for i := range src {
+				src[i] = byte(i ^ i>>8 ^ i>>16)
+			}
+			rows, want := make([]uintptr, n), []byte(nil)
+			for i := range rows {
+				k := (i*7919 + 5) % n
+				rows[i] = address(src[k*stride:])
+				want = append(want, src[k*stride+50:k*stride+50+run]...)
+			}
+			p := Compile([]int{stride}, 1, [][][2]int{{{50, 50 + run}}}, Copy)
+			dst := make([]byte, n*run)
+			if err := Run(rows, []Job{{p, [2]int{0, n}, dst}}, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(dst, want) {
+				t.Errorf("%d bytes of %d rows: wrong bytes", run, n)
+			}
+			runtime.KeepAlive(src)
+		}
+	}
+}

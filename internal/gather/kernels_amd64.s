@@ -15,6 +15,59 @@ line:
 	JGT  line
 	RET
 
+// func copyRows(dst *byte, rows *uintptr, n int, src uintptr, run, width, ahead int)
+//
+// SI address of the row's address    DI destination   CX rows left
+// AX source    BX the later row      R8 src           R9 run
+// R10 width    R11 ahead             R14 offset       R15 offset of the last 64 bytes
+TEXT ·copyRows(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ src+24(FP), R8
+	MOVQ run+32(FP), R9
+	MOVQ width+40(FP), R10
+	MOVQ ahead+48(FP), R11
+	LEAQ -64(R9), R15
+
+row:
+	MOVQ (SI)(R11*8), BX
+	ADDQ R8, BX
+	PREFETCHT0 -1(BX)(R9*1)
+	MOVQ (SI), AX
+	ADDQ R8, AX
+	XORQ R14, R14
+
+bytes:
+	PREFETCHT0 (BX)(R14*1)
+	MOVOU (AX)(R14*1), X0
+	MOVOU 16(AX)(R14*1), X1
+	MOVOU 32(AX)(R14*1), X2
+	MOVOU 48(AX)(R14*1), X3
+	MOVOU X0, (DI)(R14*1)
+	MOVOU X1, 16(DI)(R14*1)
+	MOVOU X2, 32(DI)(R14*1)
+	MOVOU X3, 48(DI)(R14*1)
+	ADDQ $64, R14
+	CMPQ R14, R15
+	JLT  bytes
+
+	PREFETCHT0 (BX)(R15*1)
+	MOVOU (AX)(R15*1), X0
+	MOVOU 16(AX)(R15*1), X1
+	MOVOU 32(AX)(R15*1), X2
+	MOVOU 48(AX)(R15*1), X3
+	MOVOU X0, (DI)(R15*1)
+	MOVOU X1, 16(DI)(R15*1)
+	MOVOU X2, 32(DI)(R15*1)
+	MOVOU X3, 48(DI)(R15*1)
+
+	ADDQ $8, SI
+	ADDQ R10, DI
+	DECQ CX
+	JNE  row
+	RET
+
 // func streamLines(dst, src *byte, lines int)
 TEXT ·streamLines(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI

@@ -11,3 +11,10 @@ func streamLines(dst, src *byte, lines int) {
 }
 
 func endStream() {}
+
+func copyRows(dst *byte, rows *uintptr, n int, src uintptr, run, width, _ int) {
+	to := unsafe.Slice(dst, (n-1)*width+run)
+	for i, row := range unsafe.Slice(rows, n) {
+		copy(to[i*width:][:run], view[byte](row+src, run))
+	}
+}

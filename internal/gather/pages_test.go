@@ -97,7 +97,7 @@ func everyLength(t *testing.T, src, dst []byte, rows []uintptr, run, gap int, at
 func TestLongRows(t *testing.T) {
 	const n = 3
 	for _, c := range []struct{ lines, cols, take int }{
-		{1, streamBytes + 1, streamBytes + 1}, {1, 3*streamBytes - 7, 3*streamBytes - 70}, {2, streamBytes + 200, streamBytes + 100},
+		{1, callBytes + 1, callBytes + 1}, {1, 3*callBytes - 7, 3*callBytes - 70}, {2, callBytes + 200, callBytes + 100},
 		{700, 501, 470}, {9000, 12, 11},
 	} {
 		row := c.lines * c.cols
