@@ -54,6 +54,7 @@ func (l *loaderObject) Stop() error {
 
 // newLoader starts to create a loader.
 func newLoader(d *dataset, o loader.Options) (*loaderObject, error) {
+	raiseProcs()
 	prefetch := o.Prefetch
 	if prefetch == 0 {
 		prefetch = o.Layout.Prefetch()
